@@ -1,0 +1,44 @@
+"""tinygraph: a deep-learning micro-framework on a computational graph that you can read in a sitting.
+
+    import tinygraph as tg
+
+    x = tg.Tensor([[1.0, 2.0]])
+    w = tg.Parameter([[0.5, -1.0]])
+    loss = tg.mse_loss(tg.relu(tg.linear(x, w)), [[1.0]])
+    loss.backward()                 # w.grad now holds d loss / d w
+
+Tensors are the nodes of a graph, ops its arithmetic.  Start reading in tensor.py, op.py, graph.py.
+"""
+
+from importlib import import_module
+from typing import Any
+
+from tinygraph import data, errors, nn, optim, training
+from tinygraph.creation import arange, full, ones, randn, zeros
+from tinygraph.graph import Graph
+from tinygraph.op import Op
+from tinygraph.ops import *  # noqa: F403  # ops/__init__.py lists each op's functions, once
+from tinygraph.ops import __all__ as _op_names
+from tinygraph.random import manual_seed
+from tinygraph.shapes import Spec
+from tinygraph.tensor import Parameter, Tensor, no_grad
+
+__version__ = "0.1.0"
+
+_LAZY = ("show", "testing")  # rooms that need libraries beyond numpy: loaded when first used
+
+__all__ = [
+    "Graph", "Op", "Parameter", "Spec", "Tensor", "arange", "data", "errors", "full",
+    "manual_seed", "nn", "no_grad", "ones", "optim", "randn", "training", "zeros",
+    *_op_names, *_LAZY,
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return import_module(f"tinygraph.{name}")
+    raise AttributeError(f"module 'tinygraph' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

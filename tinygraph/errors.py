@@ -1,0 +1,83 @@
+"""Every error that tinygraph raises on purpose.
+
+A message has the same five parts wherever it comes from: the op, the argument, what was expected,
+what came, and the way out.  `explain` puts them together, so that no two rooms word it differently.
+
+    conv2d: w: expected 3 input channels, as x has; got 4 (w.shape = (8, 4, 3, 3)). Way out: ...
+
+Each class also derives from the built-in error that Python or numpy would have raised, so that
+`except ValueError` keeps its meaning.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class TinygraphError(Exception):
+    """The base of all errors below; the command line prints these without a traceback."""
+
+
+class ArgumentError(TinygraphError, ValueError):
+    """A value that no shape or dtype explains: a stride of 0, an unknown reduction, a bad label."""
+
+
+class ShapeError(TinygraphError, ValueError):
+    """Shapes that do not fit an op, or each other."""
+
+
+class DtypeError(TinygraphError, TypeError):
+    """An element type that an op does not take."""
+
+
+class DeviceError(TinygraphError, RuntimeError):
+    """A device that is absent, or tensors that live on different devices."""
+
+
+class KernelCompileError(TinygraphError, RuntimeError):
+    """A CUDA source that does not compile: file, line, source line and the compiler's message."""
+
+
+class KernelLaunchError(TinygraphError, RuntimeError):
+    """A kernel launch with wrong arguments, grid, block or shared memory."""
+
+
+class GraphError(TinygraphError, RuntimeError):
+    """A walk over the graph that cannot be made: freed values, missing feeds, in-place changes."""
+
+
+class CheckpointError(TinygraphError, RuntimeError):
+    """A file of parameters or training state that is broken or belongs to another model."""
+
+
+class DatasetError(TinygraphError, RuntimeError):
+    """A data file that is missing, corrupt, truncated or does not belong to its companion."""
+
+
+class GradcheckError(TinygraphError, AssertionError):
+    """An analytic gradient that differs from the numeric one.  `report` holds what was found."""
+
+    def __init__(self, message: str, report: object = None) -> None:
+        super().__init__(message)
+        self.report = report
+
+
+def explain(op: str, argument: str, expected: str, got: object, way_out: str = "") -> str:
+    """Put the five parts of an error message together.
+
+    >>> explain("relu", "x", "a float32 or float64 array", "int64", "convert with x.astype(...)")
+    'relu: x: expected a float32 or float64 array, got int64. Way out: convert with x.astype(...)'
+    """
+    message = f"{op}: {argument}: expected {expected}, got {got}."
+    return f"{message} Way out: {way_out}" if way_out else message
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A sentence that proposes the known word nearest to a misspelt one; empty if none is near.
+
+    >>> nearest("sgdd", ["adam", "sgd"])
+    "did you mean 'sgd'?"
+    """
+    matches = difflib.get_close_matches(word, list(known), n=1)
+    return f"did you mean {matches[0]!r}?" if matches else ""

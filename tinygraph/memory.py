@@ -1,0 +1,62 @@
+"""`Memory`: where an op gets everything that may differ between one way of running it and another.
+
+An op asks its `mem` for buffers, random numbers and step-varying scalars instead of making them.  An
+eager node answers with fresh numpy arrays.  A plan answers the same sequence of requests with
+buffers that it laid out beforehand, and a captured CUDA graph with device memory.  For that to work,
+the sequence of requests may depend on specs, hyper-parameters and `needs` only, never on values.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tinygraph.device import CPU, Device
+from tinygraph.errors import GraphError
+from tinygraph.random import default_generator, uniform
+from tinygraph.shapes import Array, Shape
+
+scalars: dict[str, Array] = {}  # step-varying numbers by name: 0-d arrays, rewritten in place
+
+
+def set_scalar(name: str, value: float) -> None:
+    """Set a step-varying number that ops read with `mem.scalar(name)`; its array stays the same."""
+    if name in scalars:
+        scalars[name][...] = value
+    else:
+        scalars[name] = np.array(value, np.float64)
+
+
+class Memory:
+    """The eager answer: fresh arrays on a device.  `needs` says which input gradients are wanted.
+
+    Under `no_grad`, and where no input requires a gradient, `needs` is all False: an op then saves
+    nothing.
+    """
+
+    __slots__ = ("device", "empty", "needs", "zeros")
+
+    def __init__(self, device: Device, needs: tuple[bool, ...]) -> None:
+        self.device = device
+        self.needs = needs
+        self.empty = device.empty  # mem.empty(shape, dtype): an uninitialised array
+        self.zeros = device.zeros  # mem.zeros(shape, dtype)
+
+    def random(self, shape: Shape, dtype: Any = np.float32) -> Array:
+        """Uniform numbers in [0, 1), from a stream of the default generator that is new each time."""
+        numbers = uniform(shape, dtype, default_generator.seed, default_generator.next_stream())
+        return self.device.from_numpy(numbers)
+
+    def scalar(self, name: str) -> Array:
+        """A step-varying number as a 0-d float64 array, such as a learning rate."""
+        if name not in scalars:
+            raise GraphError(f"mem.scalar: no scalar {name!r} was set. Way out: set_scalar({name!r}, value)")
+        return scalars[name]
+
+
+@lru_cache(maxsize=256)
+def eager_memory(needs: tuple[bool, ...], device: Device = CPU) -> Memory:
+    """The Memory of eager nodes: it has no state of its own, so one for each `needs` is enough."""
+    return Memory(device, needs)

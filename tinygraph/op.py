@@ -1,0 +1,178 @@
+"""Op: the contract of a differentiable function, and the registry of all of them.
+
+An op is a mathematical function with its derivative.  A subclass holds the hyper-parameters (stride,
+axis, ...), which never change and never contain the batch size, and writes down
+
+    infer(*specs) -> Spec                                    shapes and dtypes, or an error
+    forward(mem, *arrays) -> (out, saved)                    y = f(x, w, ...)
+    backward(mem, grad, saved, needs) -> gradients           gx = grad * df/dx, gw = grad * df/dw, ...
+
+Applying it to tensors makes a node: `MyOp(stride)(x, w)`.
+
+>>> import numpy as np, tinygraph as tg
+>>> class Square(tg.Op):
+...     def forward(self, mem, x):
+...         return np.multiply(x, x, out=mem.empty(x.shape, x.dtype)), x
+...     def backward(self, mem, grad, saved, needs):
+...         return (2 * grad * saved,)
+>>> x = tg.Tensor([3.0], requires_grad=True)
+>>> Square()(x).backward()
+>>> x.grad
+array([6.], dtype=float32)
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from tinygraph.errors import DeviceError, GraphError, explain
+from tinygraph.memory import Memory, eager_memory
+from tinygraph.shapes import Array, Spec
+from tinygraph.tensor import Operand, Tensor, as_tensor, grad_mode, leaf
+
+Gradients = tuple["Array | None", ...]
+
+registry: dict[str, type[Op]] = {}  # "module.Class" -> the class, ours and users' own
+
+
+class Op:
+    """A differentiable function.  Subclass it, and apply it as `MyOp(*hyper_parameters)(x, w)`.
+
+    Attributes
+    ----------
+    name : str
+        The class name in lower case with underscores: `MaxPool2d` is "max_pool2d".
+    updates : tuple of int
+        Positions of inputs that the op writes, once for each training evaluation (running
+        statistics).  No other input is ever changed.
+
+    Notes
+    -----
+    Inputs are validated in `infer` (shapes, dtypes) and `check` (what only values show), once, and
+    always by raising.  Arrays reach `forward` in any memory layout.  Buffers come from `mem`, whose
+    requests may depend on specs, hyper-parameters and `needs` only; an op that makes its arrays
+    itself is legal, but opaque to a plan.
+    """
+
+    name: ClassVar[str] = "op"
+    updates: ClassVar[tuple[int, ...]] = ()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "name" not in vars(cls):
+            cls.name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
+        registry[f"{cls.__module__}.{cls.__qualname__}"] = cls
+
+    # ---- what a subclass writes -------------------------------------------------------------
+
+    def infer(self, *specs: Any) -> Spec:
+        """The output's shape and dtype, or ShapeError / DtypeError.  Default: like input 0."""
+        return Spec(*specs[0])
+
+    def check(self, *arrays: Any) -> None:
+        """Look at values on the host and raise ArgumentError: a label out of range.  Optional."""
+
+    def forward(self, mem: Memory, *arrays: Any) -> tuple[Array, Any]:
+        """The output, and whatever backward needs (None if nothing; see `mem.needs`)."""
+        raise GraphError(f"{self.name}: no forward in numpy. Way out: define forward(mem, *arrays)")
+
+    def backward(self, mem: Memory, grad: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+        """One gradient for each input, None where `needs` is False.
+
+        `grad` is the upstream gradient; it may be returned, as it is or as a view, but never
+        changed.  A gradient has the shape and the dtype of its input.
+        """
+        raise GraphError(f"{self.name}: not differentiable. Way out: define backward, or detach()")
+
+    def forward_kernel(self, mem: Memory, *arrays: Any) -> tuple[Array, Any]:
+        """`forward` as a CUDA kernel; the arrays are contiguous."""
+        raise DeviceError(f"{self.name}: no kernel yet. Way out: x.to('cpu')")
+
+    def backward_kernel(
+        self, mem: Memory, grad: Array, saved: Any, needs: tuple[bool, ...]
+    ) -> Gradients:
+        """`backward` as a CUDA kernel; the arrays are contiguous."""
+        raise DeviceError(f"{self.name}: no kernel yet. Way out: x.to('cpu')")
+
+    def batch(
+        self, specs: tuple[Spec, ...], carries: tuple[bool, ...]
+    ) -> Literal["map", "sum"] | None:
+        """How samples, which lie on axis 0 of the inputs that `carries` marks, meet in the output.
+
+        "map": sample i of the output depends on sample i of those inputs alone.  "sum": the output
+        is a sum over samples, or a mean, whose scale is known before the batch is cut.  None, the
+        default: neither.  A plan cuts the batch into tiles where every op claims something.
+        """
+        return None
+
+    # ---- what the engine does ---------------------------------------------------------------
+
+    def __call__(self, *inputs: Operand) -> Tensor:
+        """Apply the op: make the node, evaluate it, and return it."""
+        if not inputs:
+            raise GraphError(explain(self.name, "inputs", "at least one", "none"))
+        tensors = tuple([x if isinstance(x, Tensor) else as_tensor(x) for x in inputs])
+        value, saved, needs = evaluate(self, tensors)
+        node = leaf(value, tensors[0].device)
+        if grad_mode.enabled:  # else it forgets where it came from
+            node.op, node.inputs = self, tensors
+            node.needs, node.saved, node.requires_grad = needs, saved, True in needs
+        return node
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{k}={v}" for k, v in vars(self).items())
+        return f"{type(self).__name__}({settings})"
+
+
+def evaluate(op: Op, inputs: tuple[Tensor, ...]) -> tuple[Array, Any, tuple[bool, ...]]:
+    """Run an op on the values of its inputs: the output, what it saved, and which inputs need grads.
+
+    This is the only place where a forward is called, for a new node and for a graph run again.
+    """
+    device = inputs[0].device
+    for x in inputs:
+        if x.device is not device:
+            raise DeviceError(
+                explain(op.name, "inputs", f"all on {device}", f"one on {x.device}", "x.to(device)")
+            )
+    arrays = [x.value for x in inputs]
+    spec = op.infer(*[Spec(a.shape, a.dtype) for a in arrays])
+    op.check(*arrays)
+    differentiable = grad_mode.enabled and spec.dtype.kind == "f"
+    needs = tuple([differentiable and x.requires_grad for x in inputs])
+    mem = eager_memory(needs, device)
+    with np.errstate(all="ignore"):  # inf and nan are results, not accidents
+        if device.runs_kernels:
+            value, saved = op.forward_kernel(mem, *map(np.ascontiguousarray, arrays))
+        else:
+            value, saved = op.forward(mem, *arrays)
+    value = np.asarray(value)
+    if value.shape != spec.shape or value.dtype != spec.dtype:
+        raise GraphError(
+            explain(op.name, "forward", f"what infer promised, {spec.dtype}{list(spec.shape)}",
+                    f"{value.dtype}{list(value.shape)}", "make infer and forward agree")
+        )  # fmt: skip
+    return value, saved, needs
+
+
+def differentiate(node: Tensor, grad: Array) -> Gradients:
+    """Run the backward of a node's op and hold its gradients to the contract."""
+    op, needs = node.op, node.needs
+    mem = eager_memory(needs, node.device)
+    run = op.backward_kernel if node.device.runs_kernels else op.backward
+    gradients = run(mem, grad, node.saved, needs)
+    if len(gradients) != len(needs):
+        raise GraphError(
+            explain(op.name, "backward", f"{len(needs)} gradients, one for each input",
+                    len(gradients), "return None for an input that needs none")
+        )  # fmt: skip
+    for x, needed, g in zip(node.inputs, needs, gradients, strict=True):
+        if needed and g is not None and (g.shape != x.value.shape or g.dtype != x.value.dtype):
+            raise GraphError(
+                explain(op.name, "backward", f"a gradient like its input, {x.dtype}{list(x.shape)}",
+                        f"{g.dtype}{list(g.shape)}", "sum over broadcast axes, keep the dtype")
+            )  # fmt: skip
+    return gradients

@@ -1,0 +1,164 @@
+"""Two-dimensional convolution (cross-correlation, as in every framework), as im2col + GEMM.
+
+    N C H W    batch, input channels, height, width        G      groups
+    O KH KW    output channels, kernel size                OH OW  output size
+    P = OH*OW, K = (C/G)*KH*KW
+
+    y[n, o, u, v] = b[o] + sum over c, i, j of w[o, c, i, j] * x[n, c, u*s + i*d - p, v*s + j*d - p]
+
+With the windows of x as columns, for each sample and group: y = w @ cols, and therefore
+    gw = sum over n of gy @ cols^T       gcols = w^T @ gy, gx = col2im(gcols)       gb = sum of gy
+
+Source: Chellapilla, Puri, Simard, "High performance convolutional neural networks for document
+processing", IWFHR 2006; Dumoulin, Visin, "A guide to convolution arithmetic", arXiv:1603.07285.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tinygraph.errors import ArgumentError, ShapeError, explain
+from tinygraph.memory import Memory
+from tinygraph.op import Gradients, Op
+from tinygraph.ops.im2col import Windows2d, fold, unfold, windows_2d
+from tinygraph.shapes import (
+    Array, Pair, Shape, Spec, pair, padding_2d, require_float, require_ndim,
+)  # fmt: skip
+from tinygraph.tensor import Operand, Tensor
+
+
+@dataclass(frozen=True)
+class Conv2d(Op):
+    stride: Pair
+    padding: Pair | str
+    dilation: Pair
+    groups: int
+
+    def _windows(self, x: Shape, w: Shape) -> Windows2d:
+        return windows_2d(
+            self.name, x, (w[2], w[3]), self.stride, self.padding, self.dilation
+        )
+
+    def infer(self, x: Spec, w: Spec, b: Spec | None = None) -> Spec:
+        require_float(self.name, x=x, w=w, **({} if b is None else {"b": b}))
+        require_ndim(self.name, "x", x, 4, "(N, C, H, W)")
+        require_ndim(self.name, "w", w, 4, "(O, C/groups, KH, KW)")
+        c, (o, c_group, kh, kw) = x.shape[1], w.shape
+        if c != c_group * self.groups:
+            raise ShapeError(
+                explain(self.name, "w", f"w.shape[1] * groups equal to the {c} channels of x",
+                        f"{c_group} * {self.groups} with w.shape {w.shape}, x.shape {x.shape}",
+                        "weights are (O, C/groups, KH, KW), images (N, C, H, W)")
+            )  # fmt: skip
+        if o % self.groups:
+            raise ShapeError(
+                explain(self.name, "w", f"output channels that {self.groups} groups divide", o)
+            )
+        if not kh or not kw:
+            raise ShapeError(explain(self.name, "w", "a kernel of at least 1x1", w.shape))
+        if b is not None and b.shape != (o,):
+            raise ShapeError(explain(self.name, "b", f"shape ({o},), one for each output channel",
+                                     b.shape, "reshape it, or pass b=None"))  # fmt: skip
+        rows, columns = self._windows(x.shape, w.shape)
+        return Spec((x.shape[0], o, rows.out, columns.out), x.dtype)
+
+    def forward(self, mem: Memory, x: Array, w: Array, b: Array | None = None) -> tuple[Array, Any]:
+        (n, c), (o, _, kh, kw), g = x.shape[:2], w.shape, self.groups
+        at = self._windows(x.shape, w.shape)
+        oh, ow = at[0].out, at[1].out
+        cols = mem.empty((n, c * kh * kw, oh * ow), x.dtype)
+        unfold(x, cols, at)
+        cols = cols.reshape(n, g, c // g * kh * kw, oh * ow)  # (N, G, K, P)
+        weights = w.reshape(g, o // g, c // g * kh * kw)  # (G, O/G, K)
+        y = mem.empty((n, g, o // g, oh * ow), x.dtype)
+        np.matmul(weights, cols, out=y)  # (N, G, O/G, P)
+        y = y.reshape(n, o, oh, ow)
+        if b is not None:
+            y += b[:, None, None]
+        return y, (x.shape, w, cols if len(mem.needs) > 1 and mem.needs[1] else None)
+
+    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+        x_shape, w, cols = saved
+        (n, c), (o, _, kh, kw), g = x_shape[:2], w.shape, self.groups
+        k, p = c // g * kh * kw, gy.shape[2] * gy.shape[3]
+        gy = gy.reshape(n, g, o // g, p)  # (N, G, O/G, P)
+        gx = gw = gb = None
+        if needs[0]:
+            gcols = mem.empty((n, g, k, p), gy.dtype)
+            np.matmul(w.reshape(g, o // g, k).transpose(0, 2, 1), gy, out=gcols)
+            gx = mem.empty(x_shape, gy.dtype)
+            fold(gcols.reshape(n, g * k, p), gx, self._windows(x_shape, w.shape))
+        if needs[1]:
+            each = mem.empty((n, g, o // g, k), gy.dtype)
+            np.matmul(gy, cols.transpose(0, 1, 3, 2), out=each)  # one product for each sample
+            gw = mem.empty(w.shape, gy.dtype)
+            np.sum(each, axis=0, out=gw.reshape(g, o // g, k))
+        if len(needs) > 2 and needs[2]:
+            gb = mem.empty((o,), gy.dtype)
+            np.sum(gy.reshape(n, o, p), axis=(0, 2), out=gb)
+        return (gx, gw, gb)[: len(needs)]
+
+    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
+        return "map" if carries[0] and not any(carries[1:]) else None
+
+
+def conv2d(
+    x: Operand, w: Operand, b: Operand | None = None, stride: int | Pair = 1,
+    padding: int | Pair | str = 0, dilation: int | Pair = 1, groups: int = 1,
+) -> Tensor:  # fmt: skip
+    """Two-dimensional convolution of images with a bank of filters.
+
+    Parameters
+    ----------
+    x : Tensor (N, C, H, W)
+        Images; float32 or float64.
+    w : Tensor (O, C/groups, KH, KW)
+        Filters, of the dtype of `x`.
+    b : Tensor (O,), optional
+        Bias.
+    stride, dilation : int or (vertical, horizontal)
+    padding : int, (vertical, horizontal) or "same"
+        Zeros around the image; "same" gives an output of ceil(H / stride) x ceil(W / stride), with
+        an odd row or column of zeros at the bottom or right.
+    groups : int
+        Cut the channels into that many groups, each convolved with its own share of the filters.
+
+    Returns
+    -------
+    Tensor (N, O, OH, OW)
+        OH = floor((H + 2 * padding - dilation * (KH - 1) - 1) / stride) + 1, OW likewise.
+
+    Raises
+    ------
+    ShapeError
+        The channels of `x`, `w`, `b` and `groups` do not fit, or the kernel is larger than the
+        padded image.
+    DtypeError
+        The inputs are not all float32 or all float64.
+    ArgumentError
+        A stride below 1, a negative padding, an unknown padding mode.
+
+    References
+    ----------
+    Dumoulin, Visin, "A guide to convolution arithmetic for deep learning", arXiv:1603.07285.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> x, w = tg.ones((1, 1, 3, 3)), tg.ones((1, 1, 2, 2))
+    >>> tg.conv2d(x, w).value[0, 0]
+    array([[4., 4.],
+           [4., 4.]], dtype=float32)
+    >>> tg.conv2d(x, w, padding="same").shape
+    (1, 1, 3, 3)
+    """
+    if not isinstance(groups, (int, np.integer)) or groups < 1:
+        raise ArgumentError(explain("conv2d", "groups", "an int of at least 1", repr(groups)))
+    op = Conv2d(
+        pair("conv2d", "stride", stride), padding_2d("conv2d", padding),
+        pair("conv2d", "dilation", dilation), int(groups),
+    )  # fmt: skip
+    return op(x, w) if b is None else op(x, w, b)

@@ -1,0 +1,98 @@
+"""Linear layer, an affine map of the last axis.
+
+    I O        number of input and output features        x (..., I), w (O, I), b (O,), y (..., O)
+
+    y  = x @ w^T + b
+    gx = gy @ w        gw = gy^T @ x        gb = sum of gy over all but the last axis
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tinygraph.errors import ShapeError, explain
+from tinygraph.memory import Memory
+from tinygraph.op import Gradients, Op
+from tinygraph.shapes import Array, Spec, require_float, require_ndim
+from tinygraph.tensor import Operand, Tensor
+
+
+@dataclass(frozen=True)
+class Linear(Op):
+    def infer(self, x: Spec, w: Spec, b: Spec | None = None) -> Spec:
+        require_float(self.name, x=x, w=w, **({} if b is None else {"b": b}))
+        require_ndim(self.name, "w", w, 2, "(O, I)")
+        features_out, features_in = w.shape
+        if not x.shape or x.shape[-1] != features_in:
+            raise ShapeError(
+                explain(self.name, "x", f"{features_in} features on the last axis, as w has",
+                        f"x.shape {x.shape}, w.shape {w.shape}",
+                        "w is (out, in); flatten images first with tg.flatten(x, 1)")
+            )  # fmt: skip
+        if b is not None and b.shape != (features_out,):
+            raise ShapeError(explain(self.name, "b", f"shape ({features_out},)", b.shape,
+                                     "one bias for each row of w"))  # fmt: skip
+        return Spec((*x.shape[:-1], features_out), x.dtype)
+
+    def forward(self, mem: Memory, x: Array, w: Array, b: Array | None = None) -> tuple[Array, Any]:
+        y = mem.empty((*x.shape[:-1], w.shape[0]), x.dtype)
+        np.matmul(x, w.T, out=y)
+        if b is not None:
+            y += b
+        return y, (x, w)
+
+    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+        x, w = saved
+        gx = gw = gb = None
+        if needs[0]:
+            gx = np.matmul(gy, w, out=mem.empty(x.shape, x.dtype))
+        rows = gy.reshape(-1, w.shape[0]) if gy.size else gy.reshape(0, w.shape[0])  # (M, O)
+        if needs[1]:
+            x = x.reshape(len(rows), w.shape[1])  # (M, I)
+            gw = np.matmul(rows.T, x, out=mem.empty(w.shape, w.dtype))
+        if len(needs) > 2 and needs[2]:
+            gb = np.sum(rows, axis=0, out=mem.empty((w.shape[0],), w.dtype))
+        return (gx, gw, gb)[: len(needs)]
+
+    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
+        several = len(specs[0].shape) > 1  # axis 0 of a single vector holds features, not samples
+        return "map" if several and carries[0] and not any(carries[1:]) else None
+
+
+def linear(x: Operand, w: Operand, b: Operand | None = None) -> Tensor:
+    """Affine map of the last axis, `x @ w.T + b`.
+
+    Parameters
+    ----------
+    x : Tensor (..., I)
+        float32 or float64.
+    w : Tensor (O, I)
+        Weights, out x in, of the dtype of `x`.
+    b : Tensor (O,), optional
+        Bias.
+
+    Returns
+    -------
+    Tensor (..., O)
+
+    Raises
+    ------
+    ShapeError
+        The features of `x`, `w` and `b` do not fit.
+    DtypeError
+        The inputs are not all float32 or all float64.
+
+    References
+    ----------
+    Goodfellow, Bengio, Courville, "Deep Learning", MIT Press 2016, section 6.5.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.linear([1.0, 2.0], [[1.0, 1.0], [0.0, 3.0]], [0.5, 0.5]).value
+    array([3.5, 6.5], dtype=float32)
+    """
+    return Linear()(x, w) if b is None else Linear()(x, w, b)

@@ -1,0 +1,217 @@
+"""Plain functions about shapes: broadcasting, axes, and where a sliding window comes to lie.
+
+Nothing here knows tensors or graphs.  Ops call these from `infer`, so that each rule is written once.
+
+    H W        height and width of an image
+    KH KW      kernel size          OH OW      output size
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tinygraph.errors import ArgumentError, DtypeError, ShapeError, explain
+
+Array: TypeAlias = NDArray[Any]
+Shape: TypeAlias = tuple[int, ...]
+Pair: TypeAlias = tuple[int, int]
+Padding: TypeAlias = "int | Pair | Literal['same']"
+
+
+class Spec(NamedTuple):
+    """What is known of an array before it is computed: its shape and its dtype."""
+
+    shape: Shape
+    dtype: np.dtype[Any]
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+
+def require_float(op: str, **specs: Spec) -> None:
+    """Raise DtypeError unless every named input is float32 or float64, and all have one dtype."""
+    first_name, first = next(iter(specs.items()))
+    for name, spec in specs.items():
+        if spec.dtype.char not in "fd":
+            raise DtypeError(
+                explain(op, name, "float32 or float64", spec.dtype, "convert with .astype('float32')")
+            )
+        if spec.dtype != first.dtype:
+            raise DtypeError(
+                explain(
+                    op, name, f"{first.dtype}, the dtype of {first_name}", spec.dtype,
+                    f"convert one of the two, for example {name}.astype('{first.dtype}')",
+                )
+            )  # fmt: skip
+
+
+def require_ndim(op: str, argument: str, spec: Spec, ndim: int, legend: str) -> None:
+    """Raise ShapeError unless `spec` has `ndim` axes; `legend` names them, such as '(N, C, H, W)'."""
+    if len(spec.shape) != ndim:
+        raise ShapeError(
+            explain(op, argument, f"{ndim} axes {legend}", f"{spec.ndim} axes, shape {spec.shape}",
+                    "reshape it, or add an axis with x[None]")
+        )  # fmt: skip
+
+
+def broadcast_shapes(op: str, *shapes: Shape) -> Shape:
+    """The shape that numpy's broadcasting rule gives, or a ShapeError that shows all shapes.
+
+    >>> broadcast_shapes("add", (4, 1), (3,))
+    (4, 3)
+    """
+    if all(shape == shapes[0] for shape in shapes):
+        return shapes[0]
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        got = " and ".join(map(str, shapes))
+        raise ShapeError(
+            explain(op, "inputs", "shapes that broadcast together: aligned from the right, each "
+                    "axis equal or 1", got, "insert axes of size 1 with reshape, or transpose")
+        ) from None  # fmt: skip
+
+
+def broadcast_axes(shape: Shape, out: Shape) -> tuple[int, ...]:
+    """The axes of `out` along which an input of `shape` was repeated: backward sums over them.
+
+    >>> broadcast_axes((4, 1), (2, 4, 3))
+    (0, 2)
+    """
+    new = len(out) - len(shape)
+    stretched = (new + i for i, n in enumerate(shape) if n == 1 and out[new + i] != 1)
+    return (*range(new), *stretched)
+
+
+def normalize_axes(op: str, axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
+    """Axes as sorted non-negative numbers; None stands for all of them.
+
+    >>> normalize_axes("sum", -1, 3), normalize_axes("sum", None, 2)
+    ((2,), (0, 1))
+    """
+    if axis is None:
+        return tuple(range(ndim))
+    axes = axis if isinstance(axis, Sequence) else (axis,)
+    normal = []
+    for a in axes:
+        try:
+            index = operator.index(a)
+        except TypeError:
+            raise DtypeError(
+                explain(op, "axis", "an int, a tuple of ints or None", repr(axis))
+            ) from None
+        if not -ndim <= index < ndim:
+            allowed = f"an axis from {-ndim} to {ndim - 1}" if ndim else "no axis: the input is 0-d"
+            raise ShapeError(explain(op, "axis", allowed, a))
+        normal.append(index % ndim)
+    if len(set(normal)) < len(normal):
+        raise ShapeError(explain(op, "axis", "each axis once", axis))
+    return tuple(sorted(normal))
+
+
+def reduced_shape(shape: Shape, axes: tuple[int, ...], keepdims: bool) -> Shape:
+    """`shape` with `axes` dropped, or kept with size 1.
+
+    >>> reduced_shape((2, 3, 4), (1,), keepdims=True)
+    (2, 1, 4)
+    """
+    if keepdims:
+        return tuple(1 if i in axes else n for i, n in enumerate(shape))
+    return tuple(n for i, n in enumerate(shape) if i not in axes)
+
+
+def pair(op: str, argument: str, value: Any, minimum: int = 1) -> Pair:
+    """An int or two ints as (vertical, horizontal), each at least `minimum`.
+
+    >>> pair("conv2d", "stride", 2)
+    (2, 2)
+    """
+    both = value if isinstance(value, (tuple, list)) else (value, value)
+    try:
+        vertical, horizontal = (operator.index(v) for v in both)
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            explain(op, argument, "an int or a pair of ints", repr(value))
+        ) from None
+    if min(vertical, horizontal) < minimum:
+        raise ArgumentError(explain(op, argument, f"at least {minimum}", repr(value)))
+    return vertical, horizontal
+
+
+def padding_2d(op: str, value: Any) -> Pair | Literal["same"]:
+    """The argument `padding` of windowed ops: an int, two ints, or the word 'same'."""
+    if isinstance(value, str):
+        if value != "same":
+            raise ArgumentError(
+                explain(op, "padding", "an int, a pair of ints or 'same'", repr(value))
+            )
+        return "same"
+    return pair(op, "padding", value, minimum=0)
+
+
+class Windows(NamedTuple):
+    """Where the windows of a convolution or a pooling lie on one axis of the input.
+
+    Output position o and kernel offset k read the input at o * stride + k * dilation - before.
+    """
+
+    kernel: int
+    stride: int
+    dilation: int
+    before: int  # padding at the low end
+    after: int  # padding at the high end; negative where a floor division leaves inputs unread
+    out: int  # number of windows
+
+    def inside(self, offset: int, size: int) -> tuple[slice, slice]:
+        """For one kernel offset: the output positions whose input is real, and those inputs.
+
+        Every other output position reads padding at this offset.
+        """
+        start = offset * self.dilation - self.before  # input index read by output position 0
+        first = max(0, -(start // self.stride))
+        last = min(self.out, (size - 1 - start) // self.stride + 1)
+        if last <= first:
+            return slice(0, 0), slice(0, 0)
+        low = start + first * self.stride
+        return slice(first, last), slice(low, start + (last - 1) * self.stride + 1, self.stride)
+
+
+def windows(
+    op: str, size: int, kernel: int, stride: int, padding: int | str, dilation: int = 1,
+    ceil_mode: bool = False,
+) -> Windows:  # fmt: skip
+    """Lay windows over an axis of `size` elements.
+
+    The number of windows is floor((size + 2 * padding - dilation * (kernel - 1) - 1) / stride) + 1,
+    as in torch.  'same' gives ceil(size / stride) windows and puts an odd element of padding at the
+    high end.  With `ceil_mode` the division rounds up, but no window starts beyond the input and
+    its low padding.
+
+    >>> windows("conv2d", 28, kernel=3, stride=1, padding=0).out
+    26
+    """
+    span = dilation * (kernel - 1) + 1
+    if padding == "same":
+        out = -(-size // stride)
+        total = max((out - 1) * stride + span - size, 0)
+        return Windows(kernel, stride, dilation, total // 2, total - total // 2, out)
+    pad = int(padding)
+    room = size + 2 * pad - span
+    if room < 0:
+        raise ShapeError(
+            explain(op, "x", f"an image of at least {span - 2 * pad} pixels on each axis that the "
+                    f"kernel spans (kernel {kernel}, dilation {dilation}, padding {pad})",
+                    f"{size} pixels", "use a smaller kernel, more padding or padding='same'")
+        )  # fmt: skip
+    out = (math.ceil if ceil_mode else math.floor)(room / stride) + 1
+    if ceil_mode and (out - 1) * stride >= size + pad:
+        out -= 1
+    after = (out - 1) * stride + span - size - pad
+    return Windows(kernel, stride, dilation, pad, after, out)
