@@ -1,0 +1,56 @@
+# Each target does its own set-up: a virtual environment in .venv, with the extras it needs.
+# Stamp files in .venv record what is installed, so a second run installs nothing.
+#
+#     make demo                      train a small CNN on scikit-learn's digits
+#     make test | lint | docs        what CI runs
+#     make bench                     time a training step
+#     make test PYTHON=python3.13    another interpreter
+#     make test ARGS="-k relu -x"    arguments for pytest
+
+PYTHON ?= python3
+ARGS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: help demo test lint docs bench clean
+.DELETE_ON_ERROR:
+# keep stamps that only a pattern rule mentions
+.SECONDARY:
+
+help:
+	@sed -n 's/^#     //p' Makefile
+
+demo: $(VENV)/.has-data
+	$(BIN)/tinygraph train numba_cnn
+
+test: $(VENV)/.has-test
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/.has-lint
+	$(BIN)/ruff check tinygraph tests docs
+	$(BIN)/mypy
+
+docs: $(VENV)/.has-docs
+	$(BIN)/python -m sphinx -W --keep-going -q docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+bench: $(VENV)/.has-fast
+	$(BIN)/python benchmarks/training_step.py
+
+clean:
+	rm -rf $(VENV) docs/_build docs/reference/generated
+
+$(VENV)/.has-%: $(VENV)/.made pyproject.toml
+	@echo "installing tinygraph with the extra '$*' into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@touch $@
+
+$(VENV)/.made:
+	@command -v $(PYTHON) >/dev/null || { \
+	    echo "There is no '$(PYTHON)'. Install Python 3.11 or newer, or name it: make PYTHON=/path/to/python3"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	    echo "tinygraph needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1). Way out: make PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
+	    echo "'$(PYTHON)' cannot make virtual environments. Way out: install its venv module (Debian, Ubuntu: apt install python3-venv)"; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
