@@ -108,6 +108,10 @@ class Op:
         """
         return None
 
+    def tile_scale(self, samples: int, batch: int) -> float:
+        """What a tile of a claimed "sum" counts for: 1, or samples / batch for a mean."""
+        return 1.0
+
     # ---- what the engine does ---------------------------------------------------------------
 
     def __call__(self, *inputs: Operand) -> Tensor:

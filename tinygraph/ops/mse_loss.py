@@ -57,6 +57,9 @@ class MseLoss(Op):
             return None
         return "map" if self.reduction == "none" else "sum"
 
+    def tile_scale(self, samples: int, batch: int) -> float:
+        return samples / batch if self.reduction == "mean" else 1.0
+
 
 def mse_loss(x: Operand, y: Operand, reduction: str = "mean") -> Tensor:
     """Mean squared error between two arrays of one shape.

@@ -159,6 +159,9 @@ class SoftmaxCrossEntropy(Op):
         # With ignore_index the mean's scale depends on all labels: unknown before the batch is cut.
         return None if self.reduction == "mean" and self.ignore_index is not None else "sum"
 
+    def tile_scale(self, samples: int, batch: int) -> float:
+        return samples / batch if self.reduction == "mean" else 1.0
+
 
 def softmax_cross_entropy(
     logits: Operand, labels: Operand, reduction: str = "mean", ignore_index: int | None = None

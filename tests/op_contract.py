@@ -1,0 +1,254 @@
+"""The contract that every op is held to: subclass `OpContract` once for each public function.
+
+    class TestRelu(OpContract):
+        function = staticmethod(tg.relu)            # what users call
+        reference = staticmethod(reference.relu)    # naive loops, in float64
+        problems = elementwise_problems()           # hypothesis strategy of Problem
+        bad_input = [Bad("integers", ([1, 2],), {}, DtypeError, "float32 or float64")]
+
+and add the tests of the conventions that are the op's own.  The tests here are written against the
+mathematics of the reference and finite differences, never against the op's own numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tinygraph as tg
+
+LAYOUTS = ["contiguous", "sliced", "transposed", "reversed"]
+
+
+class Problem(NamedTuple):
+    """One call: array arguments (float64 or integers), keywords, and which arrays hold samples.
+
+    `args` may hold None for an optional array that is left out.  `carries` marks the arrays whose
+    axis 0 is the batch; None means that the problem has no batch axis.
+    """
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any] = {}  # noqa: RUF012  # never changed
+    carries: tuple[bool, ...] | None = None
+
+
+class Bad(NamedTuple):
+    """A wrong call, the error it must raise, and words that the message must contain."""
+
+    name: str
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    error: type[Exception]
+    words: str
+
+
+def cast(array, dtype):
+    """Floats to the dtype under test; integers and None stay."""
+    return array.astype(dtype) if array is not None and array.dtype.kind == "f" else array
+
+
+def laid_out(array, layout):
+    """The same numbers with other strides."""
+    if array is None or array.ndim == 0 or layout == "contiguous":
+        return array
+    if layout == "sliced":
+        room = np.zeros([2 * n + 1 for n in array.shape], array.dtype)
+        view = room[tuple(slice(1, 2 * n + 1, 2) for n in array.shape)]
+    elif layout == "transposed":
+        view = np.empty(array.shape[::-1], array.dtype).T
+    else:
+        view = np.empty(array.shape, array.dtype)[tuple(slice(None, None, -1) for _ in array.shape)]
+    view[...] = array
+    return view
+
+
+class OpContract:
+    function: Any
+    reference: Any
+    problems: st.SearchStrategy[Problem]
+    bad_input: list[Bad]
+    tolerance = 1.0  # widens the float bounds of an op that sums more than usual
+    differentiable = True
+
+    # ---- how the op is called ---------------------------------------------------------------
+
+    def leaves(self, problem, dtype=np.float64, layout="contiguous", requires_grad=True):
+        """One leaf for each array; the arrays keep the layout, as leaves made by ops do."""
+        nodes = []
+        for a in problem.args:
+            if a is None:
+                continue
+            node = tg.Tensor(0.0)
+            node.value = laid_out(cast(a, dtype), layout)
+            node.requires_grad = requires_grad and a.dtype.kind == "f"
+            nodes.append(node)
+        return nodes
+
+    def apply(self, problem, nodes):
+        """Call the function with nodes in the place of the problem's arrays."""
+        left = iter(nodes)
+        args = [None if a is None else next(left) for a in problem.args]
+        return self.function(*args, **problem.kwargs)
+
+    def bound(self, dtype, expected):
+        """How far a float result may be from the float64 one: a few roundings of its largest part."""
+        size = float(np.max(np.abs(expected[np.isfinite(expected)]), initial=1.0))
+        return self.tolerance * size * (2e-6 if dtype == np.float32 else 1e-12)
+
+    def upstream(self, y, seed=0):
+        return np.random.default_rng(seed).standard_normal(y.shape)
+
+    # ---- the contract -----------------------------------------------------------------------
+
+    @pytest.mark.parametrize("layout", LAYOUTS)
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    @given(data=st.data())
+    def test_value_equals_reference(self, data, dtype, layout):
+        problem = data.draw(self.problems)
+        rounded = [None if a is None else cast(cast(a, dtype), np.float64) for a in problem.args]
+        expected = np.asarray(self.reference(*rounded, **problem.kwargs))
+        y = self.apply(problem, self.leaves(problem, dtype, layout))
+        assert y.shape == expected.shape
+        if expected.dtype.kind == "f":
+            assert y.dtype == dtype
+            np.testing.assert_allclose(
+                y.value, expected, rtol=1e-5, atol=self.bound(dtype, expected)
+            )
+        else:
+            np.testing.assert_array_equal(y.value, expected)
+
+    @given(data=st.data())
+    def test_gradient_equals_finite_differences(self, data):
+        if not self.differentiable:
+            return
+        problem = data.draw(self.problems)
+        arrays = [a for a in problem.args if a is not None]
+        report = tg.testing.gradcheck(lambda *nodes: self.apply(problem, nodes), arrays)
+        assert report.verdict == "pass", report.diagnosis
+
+    @pytest.mark.parametrize("layout", LAYOUTS)
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    @given(data=st.data())
+    def test_gradient_in_any_dtype_and_layout(self, data, dtype, layout):
+        """Against the float64 contiguous gradient, which the test above holds to the mathematics."""
+        if not self.differentiable:
+            return
+        problem = data.draw(self.problems)
+        rounded = problem._replace(args=tuple(cast(a, dtype) for a in map(_own, problem.args)))
+        exact, nodes = self.leaves(rounded), self.leaves(rounded, dtype, layout)
+        y = self.apply(problem, exact)
+        g = self.upstream(y).astype(dtype)
+        y.backward(g)
+        self.apply(problem, nodes).backward(laid_out(g, layout))
+        for a, b in zip(exact, nodes, strict=True):
+            if a.requires_grad:
+                assert b.grad.dtype == dtype and b.grad.shape == b.shape
+                np.testing.assert_allclose(
+                    b.grad, a.grad, rtol=1e-4, atol=10 * self.bound(dtype, a.grad)
+                )
+
+    @given(data=st.data())
+    def test_nothing_is_mutated_and_nothing_is_shared(self, data):
+        if not self.differentiable:
+            return
+        problem = data.draw(self.problems)
+        nodes = self.leaves(problem)
+        before = [node.value.copy() for node in nodes]
+        y = self.apply(problem, nodes)
+        g = self.upstream(y)
+        g_before = g.copy()
+        y.backward(g, retain_graph=True)
+        first = [None if node.grad is None else node.grad.copy() for node in nodes]
+        for node in nodes:
+            node.grad = None
+        y.backward(g)
+        np.testing.assert_array_equal(g, g_before)
+        for node, value, grad in zip(nodes, before, first, strict=True):
+            np.testing.assert_array_equal(node.value, value)
+            if grad is not None:
+                assert grad.tobytes() == node.grad.tobytes()  # the same bits when run twice
+        arrays = [node.grad for node in nodes if node.grad is not None and node.grad.size]
+        others = [node.value for node in nodes] + [g, y.value]
+        for i, a in enumerate(arrays):
+            assert not any(np.shares_memory(a, b) for b in [*arrays[:i], *others])
+
+    @given(data=st.data())
+    def test_each_gradient_alone(self, data):
+        """With one input wanted, its gradient is the same and the others are not computed."""
+        if not self.differentiable:
+            return
+        problem = data.draw(self.problems)
+        together = self.leaves(problem)
+        y = self.apply(problem, together)
+        g = self.upstream(y)
+        y.backward(g)
+        for i, wanted in enumerate(together):
+            if not wanted.requires_grad:
+                continue
+            nodes = self.leaves(problem, requires_grad=False)
+            nodes[i].requires_grad = True
+            self.apply(problem, nodes).backward(g)
+            np.testing.assert_allclose(nodes[i].grad, wanted.grad, rtol=1e-12, atol=1e-12)
+            assert all(node.grad is None for j, node in enumerate(nodes) if j != i)
+
+    @given(data=st.data())
+    def test_batch_claim(self, data):
+        """What `batch` promises a plan: the op on two tiles, joined or summed, is the op on all."""
+        problem = data.draw(self.problems)
+        y, inputs, carries = self.last_op(problem)
+        claim = carries and y.op.batch(tuple(x.spec for x in inputs), carries)
+        if not claim:
+            return
+        n = next(len(x) for x, carried in zip(inputs, carries, strict=True) if carried)
+        cut = data.draw(st.integers(0, n))
+        total = 0.0
+        parts = []
+        for tile in (slice(0, cut), slice(cut, n)):
+            samples = tile.stop - tile.start
+            if samples:
+                values = [x.value[tile] if c else x.value for x, c in zip(inputs, carries, strict=True)]
+                part = y.op(*[tg.Tensor(v) for v in values]).value
+                parts.append(part)
+                total = total + part * y.op.tile_scale(samples, n)
+        joined = np.concatenate(parts) if claim == "map" else total
+        np.testing.assert_allclose(joined, y.value, rtol=1e-10, atol=1e-10)
+
+    @given(data=st.data())
+    def test_empty_batch(self, data):
+        """No sample: an empty output, or a sum over nothing; gradients of shared inputs are zeros."""
+        problem = data.draw(self.problems)
+        y, inputs, carries = self.last_op(problem)
+        claim = carries and y.op.batch(tuple(x.spec for x in inputs), carries)
+        if not claim:
+            return
+        nodes = [tg.Tensor(x.value[:0] if c else x.value, requires_grad=x.dtype.kind == "f")
+                 for x, c in zip(inputs, carries, strict=True)]  # fmt: skip
+        empty = y.op(*nodes)
+        assert empty.shape == ((0, *y.shape[1:]) if claim == "map" else y.shape)
+        if not self.differentiable:
+            return
+        empty.backward(np.ones(empty.shape))
+        for node in nodes:
+            if node.grad is not None:
+                assert node.grad.shape == node.shape and not np.any(node.grad)
+
+    def last_op(self, problem):
+        """The op of the last node, its inputs, and which of them carry the problem's samples."""
+        nodes = self.leaves(problem)
+        y = self.apply(problem, nodes)
+        carried = dict(zip(nodes, problem.carries or (), strict=False))
+        return y, y.inputs, tuple(carried.get(x, False) for x in y.inputs) if carried else ()
+
+    def test_bad_input(self, bad):
+        with pytest.raises(bad.error, match=re.escape(bad.words)) as caught:
+            self.function(*bad.args, **bad.kwargs)
+        assert isinstance(caught.value, tg.errors.TinygraphError), "a bare error from deep inside"
+
+
+def _own(array):
+    return None if array is None else array.copy()

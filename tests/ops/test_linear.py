@@ -1,0 +1,25 @@
+"""linear against loops over rows and features."""
+
+import numpy as np
+
+import tinygraph as tg
+from tests import reference
+from tests.op_contract import Bad, OpContract
+from tests.strategies import linear_problems
+from tinygraph.errors import DtypeError, ShapeError
+
+X, W = np.ones((2, 3)), np.ones((4, 3))
+
+
+class TestLinear(OpContract):
+    function = staticmethod(tg.linear)
+    reference = staticmethod(reference.linear)
+    problems = linear_problems()
+    bad_input = [
+        Bad("features", (X, W[:, :2]), {}, ShapeError, "2 features on the last axis"),
+        Bad("0-d", (1.0, W.astype("f4")), {}, ShapeError, "3 features on the last axis"),
+        Bad("weights", (X, W[0]), {}, ShapeError, "w: expected 2 axes (O, I)"),
+        Bad("bias", (X, W, np.ones(3)), {}, ShapeError, "b: expected shape (4,)"),
+        Bad("dtype", (X.astype("f4"), W), {}, DtypeError, "the dtype of x"),
+        Bad("integers", (X.astype(int), W), {}, DtypeError, "float32 or float64"),
+    ]

@@ -1,0 +1,30 @@
+"""ReLU against its reference, and its conventions at 0, NaN and the infinities."""
+
+import numpy as np
+
+import tinygraph as tg
+from tests import reference
+from tests.op_contract import Bad, OpContract
+from tests.strategies import elementwise_problems
+from tinygraph.errors import DtypeError
+
+
+class TestRelu(OpContract):
+    function = staticmethod(tg.relu)
+    reference = staticmethod(reference.relu)
+    problems = elementwise_problems()
+    bad_input = [
+        Bad("integers", ([1, 2],), {}, DtypeError, "relu: x: expected float32 or float64, got int64"),
+        Bad("bools", (np.array([True]),), {}, DtypeError, "float32 or float64"),
+    ]
+
+    def test_conventions(self):
+        x = tg.Tensor([-np.inf, -0.0, 0.0, np.nan, np.inf], requires_grad=True)
+        y = tg.relu(x)
+        np.testing.assert_array_equal(y.value, [0, 0, 0, np.nan, np.inf])
+        assert not np.signbit(y.value[:3]).any()
+        y.backward(np.full(5, 7.0))
+        np.testing.assert_array_equal(x.grad[[0, 1, 2, 4]], [0, 0, 0, 7])
+
+    def test_saves_nothing_where_no_gradient_is_wanted(self):
+        assert tg.relu([1.0]).saved is None

@@ -1,0 +1,191 @@
+"""What the ops compute, in naive loops over Python numbers.  Nothing here calls tinygraph.
+
+    N C H W    batch, channels, height, width        O     output channels
+    KH KW      kernel size                           OH OW output size
+"""
+
+import math
+
+import numpy as np
+
+
+def elementwise(f, *arrays):
+    """Apply a function of numbers to each element of arrays that broadcast together."""
+    arrays = np.broadcast_arrays(*arrays)
+    out = [f(*values) for values in zip(*(a.ravel().tolist() for a in arrays), strict=True)]
+    return np.array(out).reshape(arrays[0].shape)
+
+
+def relu(x):
+    return elementwise(lambda v: v if v > 0 else 0.0, x)
+
+
+def as_pair(value):
+    return value if isinstance(value, tuple) else (value, value)
+
+
+def window_layout(size, kernel, stride, padding, dilation=1, ceil_mode=False):
+    """Padding before the first pixel and number of windows on one axis, by trying positions."""
+    span = dilation * (kernel - 1) + 1
+    if padding == "same":
+        count = math.ceil(size / stride)
+        return max((count - 1) * stride + span - size, 0) // 2, count
+    count = 0
+    while count * stride + span <= size + 2 * padding:
+        count += 1
+    starts_inside = count * stride < size + padding  # in the input or its low padding
+    leftover = (count - 1) * stride + span < size + 2 * padding
+    if ceil_mode and leftover and starts_inside:
+        count += 1
+    return padding, count
+
+
+def windows(x, kernel_size, stride=1, padding=0, dilation=1, ceil_mode=False):
+    """For each window (u, v): the list of (i, j, h, w) of its offsets and the pixels they meet."""
+    kernel, step, gap = as_pair(kernel_size), as_pair(stride), as_pair(dilation)
+    pads = ("same", "same") if padding == "same" else as_pair(padding)
+    (top, oh), (left, ow) = (
+        window_layout(x.shape[2 + a], kernel[a], step[a], pads[a], gap[a], ceil_mode)
+        for a in (0, 1)
+    )
+    found = {}
+    for u in range(oh):
+        for v in range(ow):
+            found[u, v] = [
+                (i, j, u * step[0] + i * gap[0] - top, v * step[1] + j * gap[1] - left)
+                for i in range(kernel[0])
+                for j in range(kernel[1])
+            ]
+    return found, oh, ow
+
+
+def pixel(x, n, c, h, w):
+    """x[n, c, h, w], or 0 in the padding."""
+    inside = 0 <= h < x.shape[2] and 0 <= w < x.shape[3]
+    return x[n, c, h, w] if inside else 0.0
+
+
+def im2col(x, kernel_size, stride=1, padding=0, dilation=1):
+    n, c = x.shape[:2]
+    kh, kw = as_pair(kernel_size)
+    at, oh, ow = windows(x, kernel_size, stride, padding, dilation)
+    cols = np.zeros((n, c, kh, kw, oh, ow))
+    for a in range(n):
+        for b in range(c):
+            for (u, v), offsets in at.items():
+                for i, j, h, w in offsets:
+                    cols[a, b, i, j, u, v] = pixel(x, a, b, h, w)
+    return cols.reshape(n, c * kh * kw, oh * ow)
+
+
+def col2im(cols, output_size, kernel_size, stride=1, padding=0, dilation=1):
+    kh, kw = as_pair(kernel_size)
+    n, c = cols.shape[0], cols.shape[1] // (kh * kw)
+    image = np.zeros((n, c, *as_pair(output_size)))
+    at, oh, ow = windows(image, kernel_size, stride, padding, dilation)
+    cols = cols.reshape(n, c, kh, kw, oh, ow)
+    for a in range(n):
+        for b in range(c):
+            for (u, v), offsets in at.items():
+                for i, j, h, w in offsets:
+                    if 0 <= h < image.shape[2] and 0 <= w < image.shape[3]:
+                        image[a, b, h, w] += cols[a, b, i, j, u, v]
+    return image
+
+
+def conv2d(x, w, b=None, stride=1, padding=0, dilation=1, groups=1):
+    n, c, (o, c_group, kh, kw) = x.shape[0], x.shape[1], w.shape
+    at, oh, ow = windows(x, (kh, kw), stride, padding, dilation)
+    y = np.zeros((n, o, oh, ow))
+    for a in range(n):
+        for f in range(o):
+            first = f // (o // groups) * c_group  # the first channel of the filter's group
+            for (u, v), offsets in at.items():
+                total = 0.0 if b is None else b[f]
+                for k in range(c_group):
+                    for i, j, h, q in offsets:
+                        total += w[f, k, i, j] * pixel(x, a, first + k, h, q)
+                y[a, f, u, v] = total
+    return y
+
+
+def max_pool2d(x, kernel_size, stride=None, padding=0, *, ceil_mode=False):
+    n, c = x.shape[:2]
+    stride = kernel_size if stride is None else stride
+    at, oh, ow = windows(x, kernel_size, stride, padding, 1, ceil_mode)
+    y = np.zeros((n, c, oh, ow))
+    for a in range(n):
+        for b in range(c):
+            for (u, v), offsets in at.items():
+                seen = [
+                    x[a, b, h, w]
+                    for _, _, h, w in offsets
+                    if 0 <= h < x.shape[2] and 0 <= w < x.shape[3]
+                ]
+                y[a, b, u, v] = math.nan if any(map(math.isnan, seen)) else max(seen)
+    return y
+
+
+def linear(x, w, b=None):
+    rows = x.reshape(-1, x.shape[-1]).tolist()
+    bias = [0.0] * len(w) if b is None else b.tolist()
+    out = [
+        [sum(p * q for p, q in zip(row, weights, strict=True)) + shift
+         for weights, shift in zip(w.tolist(), bias, strict=True)]
+        for row in rows
+    ]  # fmt: skip
+    return np.array(out).reshape(*x.shape[:-1], len(w))
+
+
+def along(f, x, axis):
+    """Apply a function from list to list along one axis."""
+    moved = np.moveaxis(x, axis, -1)
+    out = [f(row) for row in moved.reshape(-1, moved.shape[-1]).tolist()]
+    return np.moveaxis(np.array(out).reshape(moved.shape), -1, axis)
+
+
+def _log_softmax(row):
+    largest = max(row)
+    log_total = math.log(sum(math.exp(v - largest) for v in row))
+    return [v - largest - log_total for v in row]
+
+
+def softmax(x, axis=-1):
+    return along(lambda row: [math.exp(v) for v in _log_softmax(row)], x, axis)
+
+
+def log_softmax(x, axis=-1):
+    return along(_log_softmax, x, axis)
+
+
+def softmax_cross_entropy(logits, labels, reduction="mean", ignore_index=None):
+    rows = np.moveaxis(logits, 1, -1)
+    shape = rows.shape[:-1]
+    log_p = [_log_softmax(row) for row in rows.reshape(-1, logits.shape[1]).tolist()]
+    if labels.dtype.kind == "f":
+        weights = np.moveaxis(labels, 1, -1).reshape(-1, logits.shape[1]).tolist()
+        losses = [
+            -sum(t * q for t, q in zip(ts, qs, strict=True))
+            for ts, qs in zip(weights, log_p, strict=True)
+        ]
+        counted = len(losses)
+    else:
+        flat = labels.ravel().tolist()
+        losses = [
+            0.0 if t == ignore_index else -q[t] for t, q in zip(flat, log_p, strict=True)
+        ]
+        counted = sum(t != ignore_index for t in flat)
+    return reduced(losses, shape, reduction, counted)
+
+
+def reduced(losses, shape, reduction, counted=None):
+    """One of the three reductions of a list of losses."""
+    if reduction == "none":
+        return np.array(losses).reshape(shape)
+    total = math.fsum(losses)
+    return np.array(total if reduction == "sum" else total / (counted or len(losses)))
+
+
+def mse_loss(x, y, reduction="mean"):
+    losses = [(p - q) ** 2 for p, q in zip(x.ravel().tolist(), y.ravel().tolist(), strict=True)]
+    return reduced(losses, x.shape, reduction)
