@@ -1,0 +1,113 @@
+"""Every op is complete: mathematics, numpy, kernel, reference, tests, bad input, documentation.
+
+Adding an op means one file in ops/, one .cu in cuda/, one test file, and one export line.  What is
+missing fails here.
+"""
+
+import ast
+import importlib
+import inspect
+import pathlib
+import re
+
+import pytest
+
+import tinygraph as tg
+from tests import reference
+from tests.op_contract import OpContract
+from tinygraph import ops
+from tinygraph.op import registry
+
+OPS = pathlib.Path(ops.__file__).parent
+TESTS = pathlib.Path(__file__).parent / "ops"
+
+# Op files that still wait for their kernel.  This list may only shrink.
+WITHOUT_KERNEL = {
+    "arithmetic", "cast", "comparison", "concatenate", "conv2d", "elementwise", "getitem", "im2col",
+    "linear", "matmul", "max", "max_pool2d", "mean", "mse_loss", "pad", "relu", "reshape", "sigmoid",
+    "softmax", "softmax_cross_entropy", "sum", "tanh", "transpose", "where",
+}  # fmt: skip
+
+CLASSES = {
+    name: cls for name, cls in registry.items() if cls.__module__.startswith("tinygraph.ops.")
+}
+STEMS = sorted({cls.__module__.rpartition(".")[2] for cls in CLASSES.values()})
+FUNCTIONS = sorted(ops.__all__)
+
+
+def contracts(stem):
+    """The OpContract subclasses of an op's test file."""
+    module = importlib.import_module(f"tests.ops.test_{stem}")
+    found = [v for v in vars(module).values() if isinstance(v, type) and issubclass(v, OpContract)]
+    return [cls for cls in found if cls is not OpContract and cls.__module__ == module.__name__]
+
+
+def public_functions(stem):
+    """The functions of an op file that ops/__init__.py exports."""
+    module = importlib.import_module(f"tinygraph.ops.{stem}")
+    return {name for name in FUNCTIONS if getattr(ops, name).__module__ == module.__name__}
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_every_public_function_has_its_contract(stem):
+    tested = {cls.function.__name__ for cls in contracts(stem)}
+    assert public_functions(stem) <= tested, f"tests/ops/test_{stem}.py lacks an OpContract"
+    for cls in contracts(stem):
+        assert cls.reference.__module__ == reference.__name__, "the oracle is in tests/reference.py"
+        assert cls.bad_input, f"{cls.__name__}: bad input is missing"
+        assert cls.problems is not None
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_every_op_has_a_kernel_or_waits_for_one(stem):
+    has_kernel = (OPS.parent / "cuda" / f"{stem}.cu").exists()
+    if has_kernel:
+        assert stem not in WITHOUT_KERNEL, f"{stem} has a kernel: take it off WITHOUT_KERNEL"
+        for cls in CLASSES.values():
+            if cls.__module__.endswith(f".{stem}"):
+                assert cls.forward_kernel is not tg.Op.forward_kernel, f"{cls.__name__}"
+    else:
+        assert stem in WITHOUT_KERNEL, f"cuda/{stem}.cu is missing"
+
+
+def test_the_waiting_list_names_ops():
+    assert set(STEMS) >= WITHOUT_KERNEL
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_the_module_docstring_holds_the_mathematics(stem):
+    text = importlib.import_module(f"tinygraph.ops.{stem}").__doc__
+    assert re.search(r"^    \S.*[=<]", text, re.MULTILINE), "no formula"
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_docstring_is_full(name):
+    text = inspect.getdoc(getattr(tg, name))
+    sections = ["Parameters", "Returns", "Raises", "Examples"]
+    for section in sections:
+        assert f"{section}\n{'-' * len(section)}" in text, f"{name}: {section} is missing"
+    assert ">>> " in text and "Tensor" in text
+    documented = set(re.findall(r"[*\w]+", text[text.index("Parameters") :]))
+    for argument in inspect.signature(getattr(tg, name)).parameters:
+        assert argument in documented, f"{name}: argument {argument} is not described"
+
+
+@pytest.mark.parametrize("name", sorted(CLASSES))
+def test_an_op_is_immutable_and_comparable(name):
+    """Frozen dataclasses: equal hyper-parameters make equal ops, which a plan's key relies on."""
+    params = getattr(CLASSES[name], "__dataclass_params__", None)
+    assert params is not None and params.frozen and params.eq
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_the_numpy_bodies_never_assert_and_never_ask_for_the_device(stem):
+    tree = ast.parse((OPS / f"{stem}.py").read_text())
+    assert not any(isinstance(node, ast.Assert) for node in ast.walk(tree))
+    names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    assert "device" not in names
+
+
+def test_every_file_of_the_room_is_exported():
+    files = {p.stem for p in OPS.glob("*.py")} - {"__init__", "methods", "to"}
+    assert files == set(STEMS)
+    assert {p.stem.removeprefix("test_") for p in TESTS.glob("test_*.py")} >= set(STEMS)

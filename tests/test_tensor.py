@@ -1,0 +1,118 @@
+"""Leaves: data, dtypes, conversion, and what is refused."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tinygraph as tg
+from tinygraph.errors import ArgumentError, DeviceError, DtypeError, GraphError, ShapeError
+
+
+@pytest.mark.parametrize(
+    ("data", "dtype"),
+    [
+        (1.5, "float32"), ([1.0, 2.0], "float32"), ([[1, 2.5]], "float32"), (3, "int64"),
+        ([1, 2], "int64"), (True, "bool"), (np.float64(1.5), "float64"), (np.ones(2), "float64"),
+        (np.ones(2, np.float32), "float32"), (np.ones(2, np.uint8), "uint8"), ([], "float32"),
+    ],
+)  # fmt: skip
+def test_dtype_of_a_leaf(data, dtype):
+    assert tg.Tensor(data).dtype == dtype
+    assert tg.Tensor(data, dtype=np.float64).dtype == np.float64
+
+
+def test_data_is_copied():
+    a = np.ones(2)
+    t, p = tg.Tensor(a), tg.Parameter(a)
+    a[0] = 7
+    assert t.value[0] == 1 and p.value[0] == 1
+
+
+@pytest.mark.parametrize(
+    "data", ["text", [[1, 2], [3]], [object()], np.ones(1, complex), None, {"a": 1}]
+)
+def test_data_that_is_no_numbers(data):
+    with pytest.raises(DtypeError, match="Tensor: data: expected"):
+        tg.Tensor(data)
+
+
+def test_integers_cannot_require_a_gradient():
+    with pytest.raises(DtypeError, match="requires_grad.*dtype='float32'"):
+        tg.Tensor([1, 2], requires_grad=True)
+
+
+def test_attributes_and_conversions():
+    t = tg.Tensor([[1.0, 2.0], [3.0, 4.0]], name="t")
+    assert (t.shape, t.ndim, t.size, len(t), t.device, t.is_leaf) == ((2, 2), 2, 4, 2, "cpu", True)
+    assert t.spec == tg.Spec((2, 2), np.dtype("float32"))
+    np.testing.assert_array_equal(np.asarray(t), t.numpy())
+    assert np.asarray(t, dtype=np.float64).dtype == np.float64
+    assert float(tg.Tensor([2.5])) == 2.5 and int(tg.Tensor(3)) == 3 and bool(tg.Tensor(1))
+    assert tg.Tensor(2.5).item() == 2.5 and isinstance(tg.Tensor(2.5).item(), float)
+    for convert in (float, bool, tg.Tensor.item):
+        with pytest.raises(ShapeError, match="one element"):
+            convert(t)
+    with pytest.raises(ShapeError, match="0-d"):
+        len(tg.Tensor(1.0))
+
+
+def test_repr_names_what_a_node_is():
+    assert repr(tg.Tensor([1.0, 2.0], name="x")) == "Tensor([1., 2.], dtype=float32, name='x')"
+    assert repr(tg.Parameter([1.0])) == "Parameter([1.], dtype=float32, requires_grad=True)"
+    assert repr(tg.relu([1.0])) == "Tensor([1.], dtype=float32, op=relu)"
+
+
+def test_a_node_is_a_key_by_identity():
+    a, b = tg.Tensor([1.0]), tg.Tensor([1.0])
+    assert len({a: 1, b: 2}) == 2 and {a: 1, b: 2}[a] == 1
+
+
+@pytest.mark.parametrize("change", ["a += 1", "a -= 1", "a *= 2", "a /= 2", "a **= 2", "a[0] = 1"])
+def test_in_place_changes_are_refused(change):
+    a = tg.Tensor([1.0])
+    with pytest.raises(GraphError, match=r"in place.*a = a \+ b"):
+        exec(change, {"a": a})
+
+
+def test_devices():
+    assert str(tg.Tensor(1.0, device="cpu").device) == "cpu"
+    for missing in ("cuda", "emulator"):
+        with pytest.raises(DeviceError, match=missing):
+            tg.Tensor(1.0, device=missing)
+    with pytest.raises(ArgumentError, match="did you mean 'cuda'"):
+        tg.Tensor(1.0, device="cuba")
+
+
+def test_creation():
+    assert tg.zeros(2, 3).shape == tg.zeros((2, 3)).shape == (2, 3)
+    assert tg.ones(2, dtype=np.float64, requires_grad=True).requires_grad
+    assert tg.full((2,), 3.5).value.tolist() == [3.5, 3.5]
+    assert tg.zeros().shape == ()
+    np.testing.assert_array_equal(tg.arange(2, 8, 2).value, [2, 4, 6])
+    assert tg.arange(3).dtype == np.int64 and tg.arange(3.0).dtype == np.float32
+    tg.manual_seed(0)
+    x = tg.randn(100, 100)
+    assert abs(x.value.mean()) < 0.04 and abs(x.value.std() - 1) < 0.04
+    for bad in ((-1,), (2.5,), ("a",)):
+        with pytest.raises(ArgumentError, match="shape"):
+            tg.zeros(*bad)
+    with pytest.raises(ArgumentError, match="step"):
+        tg.arange(0, 3, 0)
+
+
+def test_import_loads_numpy_and_the_standard_library_only():
+    """In a process of its own, against sys.stdlib_module_names."""
+    code = (
+        "import sys, numpy; before = set(sys.modules); import tinygraph\n"
+        "new = {m.split('.')[0] for m in set(sys.modules) - before}\n"
+        "print(sorted(new - set(sys.stdlib_module_names) - {'tinygraph', 'numpy'}))"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"
+
+
+def test_unknown_attribute_of_the_package():
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = tg.no_such_name
