@@ -85,12 +85,15 @@ class MaxPool2d(Op):
         corners = _corners(at, x_shape)
         gx = mem.zeros(x_shape, gy.dtype)
         wins = mem.empty(gy.shape, bool)
-        share = mem.empty(gy.shape, gy.dtype)
+        overlap = any(axis.kernel > axis.stride for axis in at)
+        share = mem.empty(gy.shape if overlap else (0,), gy.dtype)
         for i, j, to, source in _offsets(at, x_shape):
             here = corners[to[2:]] + np.int32(i * x_shape[3] + j)  # (OH, OW), as h * W + w
             np.equal(argmax[to], here, out=wins[to])
-            np.multiply(gy[to], wins[to], out=share[to])
-            gx[source] += share[to]
+            if overlap:  # several windows may send a gradient to one pixel
+                gx[source] += np.multiply(gy[to], wins[to], out=share[to])
+            else:
+                np.multiply(gy[to], wins[to], out=gx[source])
         return (gx,)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
