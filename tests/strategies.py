@@ -155,6 +155,7 @@ def class_label_problems(draw):
     kwargs = {"reduction": draw(reductions)}
     if draw(st.booleans()):
         labels = rng.dirichlet(np.ones(c), (n, *rest))
+        labels *= rng.uniform(0.5, 2, (n, *rest, 1))  # weights need not have sum 1
         return Problem((logits, np.moveaxis(labels, -1, 1)), kwargs, (True, True))
     labels = rng.integers(0, c, (n, *rest))
     if draw(st.booleans()):
