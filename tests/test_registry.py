@@ -53,7 +53,7 @@ def test_every_public_function_has_its_contract(stem):
     tested = {cls.function.__name__ for cls in contracts(stem)}
     assert public_functions(stem) <= tested, f"tests/ops/test_{stem}.py lacks an OpContract"
     for cls in contracts(stem):
-        assert cls.reference.__module__ == reference.__name__, "the oracle is in tests/reference.py"
+        assert cls.reference.__module__.startswith(reference.__name__), "no oracle of its own"
         assert cls.bad_input, f"{cls.__name__}: bad input is missing"
         assert cls.problems is not None
 
