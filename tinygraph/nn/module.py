@@ -1,0 +1,337 @@
+"""Module: a function with parameters.  Everything is found by looking at the object's attributes.
+
+    class Net(nn.Module):
+        def __init__(self):
+            self.hidden = nn.Linear(2, 8)       # hidden.weight, hidden.bias
+            self.scale = nn.Parameter([1.0])    # scale
+
+        def forward(self, x):
+            return tg.relu(self.hidden(x)) * self.scale
+
+There is no register of parameters beside the attributes: `vars(module)` is the register, in the order
+of assignment.  A module needs no call of `super().__init__()`, and `del net.hidden` is all that it
+takes to remove a layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from tinygraph.device import Device, get_device
+from tinygraph.errors import ArgumentError, CheckpointError, explain, nearest
+from tinygraph.nn.summary import summarize
+from tinygraph.shapes import Array, Shape
+from tinygraph.tensor import Parameter, Tensor
+
+M = TypeVar("M", bound="Module")
+T = TypeVar("T", bound=Tensor)
+
+
+class Buffer(Tensor):
+    """A leaf that belongs to a module's state but that no optimiser changes: running statistics.
+
+    Examples
+    --------
+    >>> from tinygraph import nn
+    >>> layer = nn.Module()
+    >>> layer.running_mean = nn.Buffer([0.0, 0.0])
+    >>> list(layer.state_dict()), list(layer.parameters())
+    (['running_mean'], [])
+    """
+
+    __slots__ = ()
+
+
+class Mismatch(NamedTuple):
+    """What `load_state_dict(strict=False)` passed over."""
+
+    missing: list[str]
+    unexpected: list[str]
+
+
+class Module:
+    """A layer or a network.  Subclass it: make parameters in `__init__`, write `forward`.
+
+    Attributes that are a `Parameter`, a `Buffer` or a `Module` are found; those in a list, a tuple or
+    a dict are refused, for they would be missed without a word.
+
+    Attributes
+    ----------
+    training : bool
+        True until `eval()` is called; what layers such as dropout look at.
+
+    Notes
+    -----
+    On assignment the parameters and buffers below take their dotted path as `name`, as pictures and
+    errors show it.  The outermost module that holds a parameter names it last.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> from tinygraph import nn
+    >>> class Scale(nn.Module):
+    ...     def __init__(self, features):
+    ...         self.factor = nn.Parameter(tg.ones(features))
+    ...     def forward(self, x):
+    ...         return x * self.factor
+    >>> net = nn.Sequential(nn.Linear(4, 2), Scale(2))
+    >>> [name for name, _ in net.named_parameters()]
+    ['0.weight', '0.bias', '1.factor']
+    """
+
+    training = True
+
+    def forward(self, *inputs: Any, **options: Any) -> Any:
+        """The output.  A subclass writes this; users call the module itself."""
+        raise ArgumentError(
+            f"{type(self).__name__}: no forward. Way out: define forward(self, x) in the class"
+        )
+
+    def __call__(self, *inputs: Any, **options: Any) -> Any:
+        return self.forward(*inputs, **options)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        _refuse_hidden(self, name, value)
+        super().__setattr__(name, value)
+        if isinstance(value, (Parameter, Buffer, Module)):
+            self._name_leaves()
+
+    # ---- what is in here --------------------------------------------------------------------
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The modules that are attributes of this one, with the names of the attributes."""
+        for name, value in vars(self).items():
+            _refuse_hidden(self, name, value)
+            if isinstance(value, Module):
+                yield name, value
+
+    def children(self) -> Iterator[Module]:
+        """The modules that are attributes of this one."""
+        return (child for _, child in self.named_children())
+
+    def named_modules(self) -> Iterator[tuple[str, Module]]:
+        """This module as "" and all below it by dotted names, parents first, each one once."""
+        seen: set[int] = set()
+        stack: list[tuple[str, Module]] = [("", self)]
+        while stack:
+            path, module = stack.pop()
+            if id(module) in seen:
+                continue
+            seen.add(id(module))
+            yield path, module
+            below = [(_join(path, name), child) for name, child in module.named_children()]
+            stack.extend(reversed(below))
+
+    def modules(self) -> Iterator[Module]:
+        """This module and all below it, each one once."""
+        return (module for _, module in self.named_modules())
+
+    def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
+        """All parameters by dotted names.  One that is shared comes once, under its first name."""
+        return self._named_leaves(Parameter)
+
+    def parameters(self) -> Iterator[Parameter]:
+        """All parameters, each one once: what an optimiser takes."""
+        return (parameter for _, parameter in self.named_parameters())
+
+    def named_buffers(self) -> Iterator[tuple[str, Buffer]]:
+        """All buffers by dotted names, each one once."""
+        return self._named_leaves(Buffer)
+
+    def buffers(self) -> Iterator[Buffer]:
+        """All buffers, each one once."""
+        return (buffer for _, buffer in self.named_buffers())
+
+    def _named_leaves(self, *kinds: type[T]) -> Iterator[tuple[str, T]]:
+        seen: set[Tensor] = set()
+        for path, module in self.named_modules():
+            for name, value in vars(module).items():
+                if isinstance(value, kinds) and value not in seen:
+                    seen.add(value)
+                    yield _join(path, name), value
+
+    def _name_leaves(self) -> None:
+        for name, leaf in self._named_leaves(Parameter, Buffer):
+            leaf.name = name
+
+    # ---- modes, gradients, devices ----------------------------------------------------------
+
+    def train(self: M, mode: bool = True) -> M:
+        """Put this module and all below it into training mode (or out of it); returns itself."""
+        for module in self.modules():
+            module.training = bool(mode)
+        return self
+
+    def eval(self: M) -> M:
+        """Put this module and all below it into evaluation mode; returns itself."""
+        return self.train(False)
+
+    def zero_grad(self) -> None:
+        """Forget the gradients of all parameters."""
+        for parameter in self.parameters():
+            parameter.grad = None
+
+    def to(self: M, device: str | Device) -> M:
+        """Move parameters, their gradients and buffers to a device, in place; returns itself.
+
+        Make the optimiser afterwards: its state lives where the parameters were.
+        """
+        target = get_device(device)
+        for _, leaf in self._named_leaves(Parameter, Buffer):
+            leaf.value = target.from_numpy(leaf.device.to_numpy(leaf.value))
+            if leaf.grad is not None:
+                leaf.grad = target.from_numpy(leaf.device.to_numpy(leaf.grad))
+            leaf.device = target
+        return self
+
+    # ---- saving and loading -----------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Array]:
+        """Copies of all parameters and buffers as numpy arrays, by dotted names."""
+        leaves = self._named_leaves(Parameter, Buffer)
+        return {name: np.array(leaf.numpy(), order="C") for name, leaf in leaves}
+
+    def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> Mismatch:
+        """Write saved values into the parameters and buffers, in place.
+
+        Parameters
+        ----------
+        state : mapping from dotted name to array
+            As `state_dict` gave it.
+        strict : bool
+            Whether the names must be exactly those of this module.  Shapes and dtypes must fit in
+            any case.
+
+        Returns
+        -------
+        Mismatch
+            `.missing` and `.unexpected`: the names that were passed over; empty when strict.
+
+        Raises
+        ------
+        CheckpointError
+            Something does not fit.  The message lists all of it, and nothing was changed.
+
+        Examples
+        --------
+        >>> from tinygraph import nn
+        >>> a, b = nn.Linear(3, 2), nn.Linear(3, 2)
+        >>> b.load_state_dict(a.state_dict())
+        Mismatch(missing=[], unexpected=[])
+        >>> bool((a.weight.value == b.weight.value).all())
+        True
+        """
+        if not isinstance(state, Mapping):
+            raise CheckpointError(
+                explain("load_state_dict", "state", "a mapping from names to arrays",
+                        type(state).__name__, "pass what state_dict() returned")
+            )  # fmt: skip
+        leaves = dict(self._named_leaves(Parameter, Buffer))
+        missing = [name for name in leaves if name not in state]
+        unexpected = [str(name) for name in state if name not in leaves]
+        arrays = {name: _as_array(state[name]) for name in leaves if name in state}
+        diff = [
+            f"  wrong       {name}: expected {_spec(leaves[name])}, got {_spec(array)}"
+            for name, array in arrays.items()
+            if _spec(array) != _spec(leaves[name])
+        ]
+        if strict:
+            diff += [f"  missing     {name}: {_spec(leaves[name])}" for name in missing]
+            for name in unexpected:
+                hint = nearest(name, missing)
+                diff.append(f"  unexpected  {name}: {_spec(_as_array(state[name]))}  {hint}".rstrip())
+        if diff:
+            raise CheckpointError(
+                "\n".join([f"load_state_dict: the state does not fit this {type(self).__name__}:",
+                           *diff, _way_out(strict)])
+            )  # fmt: skip
+        for name, array in arrays.items():
+            leaf = leaves[name]
+            leaf.value[...] = leaf.device.from_numpy(array)
+        return Mismatch(missing, unexpected)
+
+    # ---- showing ----------------------------------------------------------------------------
+
+    def summary(self, input_shape: Shape, dtype: Any = np.float32) -> str:
+        """A table of the layers, their output shapes and their parameters, from a real forward.
+
+        Parameters
+        ----------
+        input_shape : tuple of int
+            The shape of one sample, without the batch axis: (1, 28, 28).
+        dtype : dtype
+            Of the input.
+
+        Returns
+        -------
+        str
+            One line for each call of a layer; N stands for the batch axis.
+
+        Raises
+        ------
+        ShapeError, DtypeError, ...
+            What the failing layer raised; the message names that layer.
+
+        Examples
+        --------
+        >>> from tinygraph import nn
+        >>> print(nn.Sequential(nn.Linear(4, 2), nn.ReLU()).summary((4,)))
+        Sequential: (N, 4) float32 -> (N, 2) float32
+        name  layer   output shape  parameters
+        ----  ------  ------------  ----------
+        0     Linear  (N, 2)                10
+        1     ReLU    (N, 2)                 0
+        parameters: 10 (40 B), 10 of them trainable
+        buffers: 0 (0 B)
+        layer outputs: 16 B for each sample
+        """
+        return summarize(self, input_shape, dtype)
+
+    def extra_repr(self) -> str:
+        """What stands between the parentheses of `repr`; a layer writes this."""
+        return ""
+
+    def __repr__(self) -> str:
+        lines = [self.extra_repr()] if self.extra_repr() else []
+        children = list(self.named_children())
+        if not children:
+            return f"{type(self).__name__}({''.join(lines)})"
+        lines += [f"({name}): {child!r}" for name, child in children]
+        body = "\n".join(lines).replace("\n", "\n  ")
+        return f"{type(self).__name__}(\n  {body}\n)"
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _refuse_hidden(module: Module, name: str, value: Any) -> None:
+    """Raise for a list, tuple, set or dict with modules or parameters in it."""
+    if not isinstance(value, (list, tuple, set, dict)):
+        return
+    inside = value.values() if isinstance(value, dict) else value
+    if any(isinstance(x, (Module, Parameter, Buffer)) for x in inside):
+        raise ArgumentError(
+            explain(type(module).__name__, name, "a Module, Parameter or Buffer as an attribute of "
+                    "its own", f"a {type(value).__name__} of them, in which none would be found",
+                    "use nn.Sequential, or one attribute for each (setattr(self, f'block{i}', ...))")
+        )  # fmt: skip
+
+
+def _as_array(value: Any) -> Array | None:
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _spec(array: Any) -> str:
+    return "no array" if array is None else f"{array.dtype} {array.shape}"
+
+
+def _way_out(strict: bool) -> str:
+    ignore = " strict=False passes over missing and unexpected names." if strict else ""
+    return f"Nothing was changed. Way out: build the model that the state was saved from.{ignore}"

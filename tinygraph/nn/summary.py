@@ -1,0 +1,222 @@
+"""The table behind `Module.summary`: one real forward of a batch of one, watched at every module.
+
+Each module's `forward` is wrapped for the duration of that forward, on the object and not on the
+class, and the object is left as it was.  The forward runs in evaluation mode without gradients, so
+that it draws no random numbers and updates no running statistics.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tinygraph.errors import ArgumentError, TinygraphError, explain
+from tinygraph.shapes import Shape
+from tinygraph.tensor import Parameter, Tensor, no_grad
+
+if TYPE_CHECKING:
+    from tinygraph.nn.module import Module
+
+_ABSENT: Any = object()
+
+
+@dataclass
+class _Row:
+    """One call of one module."""
+
+    name: str
+    layer: str
+    output: str = ""
+    parameters: str = "0"
+    bytes_out: int = 0
+
+
+class _Watcher:
+    """Collects a row for each call, and knows the module in which an error arose first."""
+
+    def __init__(self, model: Module) -> None:
+        self.rows: list[_Row] = []
+        self.counted: set[Tensor] = set()
+        self.called: set[int] = set()
+        self.names = {id(module): name for name, module in model.named_modules()}
+        self.failed: BaseException | None = None
+
+    def wrap(self, module: Module) -> Callable[..., Any]:
+        forward = module.forward
+
+        def watched(*inputs: Any, **options: Any) -> Any:
+            row = self.enter(module)
+            try:
+                output = forward(*inputs, **options)
+            except Exception as error:
+                if error is self.failed:
+                    raise
+                raise self.explained(module, inputs, error) from error
+            if row is not None:
+                row.output = _shapes(output)
+                row.bytes_out = sum(t.value.nbytes for t in _tensors(output))
+            return output
+
+        return watched
+
+    def enter(self, module: Module) -> _Row | None:
+        """A new row, for a layer and for a module with parameters of its own beside its layers."""
+        self.called.add(id(module))
+        if not _own_parameters(module) and next(module.children(), None) is not None:
+            return None
+        row = _Row(self.names[id(module)] or "-", type(module).__name__)
+        row.parameters = self.count(module)
+        self.rows.append(row)
+        return row
+
+    def count(self, module: Module) -> str:
+        """The number of parameters that are the module's own; those of an earlier row are shared."""
+        own = _own_parameters(module)
+        new = [p for p in own if p not in self.counted]
+        self.counted.update(new)
+        number = f"{sum(p.size for p in new):,}"
+        return number if len(new) == len(own) else f"{number} (shared)"
+
+    def explained(self, module: Module, inputs: Any, error: Exception) -> Exception:
+        """The same error with the name of the layer and what it was given."""
+        name = self.names[id(module)]
+        layer = repr(module) if next(module.children(), None) is None else type(module).__name__
+        where = f"layer {name!r}, {layer}" if name else layer
+        message = f"summary: {where}, given {_shapes(inputs)}: {error}"
+        if isinstance(error, TinygraphError):
+            self.failed = type(error)(message)
+            return self.failed
+        self.failed = ArgumentError(f"summary: {where}, given {_shapes(inputs)}: "
+                                    f"{type(error).__name__}: {error}")  # fmt: skip
+        return self.failed
+
+
+def summarize(model: Module, input_shape: Shape, dtype: Any) -> str:
+    """Run the model on zeros and draw up the table."""
+    x = _zeros(model, input_shape, dtype)
+    watcher = _Watcher(model)
+    with no_grad(), _evaluating(model), _wrapped(model, watcher):
+        output = model(x)
+    for name, module in model.named_modules():
+        if id(module) not in watcher.called and _own_parameters(module):
+            row = _Row(name, type(module).__name__, "not called", watcher.count(module))
+            watcher.rows.append(row)
+    head = f"{type(model).__name__}: {_shapes(x)} {x.dtype} -> {_shapes(output)} {_dtypes(output)}"
+    return "\n".join([head.rstrip(), *_table(watcher.rows), *_totals(model, watcher.rows)])
+
+
+def _own_parameters(module: Module) -> list[Parameter]:
+    """The parameters that are attributes of this module itself."""
+    return list(dict.fromkeys(v for v in vars(module).values() if isinstance(v, Parameter)))
+
+
+def _zeros(model: Module, input_shape: Shape, dtype: Any) -> Tensor:
+    try:
+        shape = tuple(operator.index(n) for n in input_shape)
+    except TypeError:
+        shape = (-1,)
+    if any(n < 0 for n in shape):
+        raise ArgumentError(
+            explain("summary", "input_shape", "the shape of one sample, a tuple of ints",
+                    repr(input_shape), "leave the batch axis out: (1, 28, 28)")
+        )  # fmt: skip
+    devices = [p.device for p in model.parameters()]
+    return Tensor(np.zeros((1, *shape), dtype), device=devices[0] if devices else None, name="input")
+
+
+@contextmanager
+def _evaluating(model: Module) -> Iterator[None]:
+    """Evaluation mode, and back to what each module was in."""
+    before = [(module, vars(module).get("training", _ABSENT)) for module in model.modules()]
+    model.eval()
+    try:
+        yield
+    finally:
+        for module, flag in before:
+            _restore(module, "training", flag)
+
+
+@contextmanager
+def _wrapped(model: Module, watcher: _Watcher) -> Iterator[None]:
+    """Every module's forward wrapped, and back."""
+    before = [(module, vars(module).get("forward", _ABSENT)) for module in model.modules()]
+    try:
+        for module, _ in before:
+            vars(module)["forward"] = watcher.wrap(module)
+        yield
+    finally:
+        for module, forward in before:
+            _restore(module, "forward", forward)
+
+
+def _restore(module: Module, attribute: str, value: Any) -> None:
+    if value is _ABSENT:
+        vars(module).pop(attribute, None)
+    else:
+        vars(module)[attribute] = value
+
+
+def _tensors(value: Any) -> list[Tensor]:
+    """The tensors of an output: itself, or those in a tuple, list or dict."""
+    if isinstance(value, Tensor):
+        return [value]
+    inside = value.values() if isinstance(value, dict) else value
+    return [t for v in inside for t in _tensors(v)] if isinstance(value, (tuple, list, dict)) else []
+
+
+def _shapes(value: Any) -> str:
+    """Shapes with N for a batch axis of one."""
+    shapes = []
+    for t in _tensors(value):
+        batch = "N" if t.ndim and t.shape[0] == 1 else None
+        axes = [batch or str(t.shape[0]), *map(str, t.shape[1:])] if t.ndim else []
+        shapes.append(f"({', '.join(axes)}{',' if len(axes) == 1 else ''})")
+    return ", ".join(shapes) or "no tensor"
+
+
+def _dtypes(value: Any) -> str:
+    return ", ".join(dict.fromkeys(str(t.dtype) for t in _tensors(value)))
+
+
+def _table(rows: list[_Row]) -> list[str]:
+    heads = ("name", "layer", "output shape", "parameters")
+    cells = [heads, *((r.name, r.layer, r.output, r.parameters) for r in rows)]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(heads))]
+    cells.insert(1, ("-" * widths[0], "-" * widths[1], "-" * widths[2], "-" * widths[3]))
+    return [
+        "  ".join([*(c.ljust(w) for c, w in zip(row[:3], widths[:3], strict=True)),
+                   row[3].rjust(widths[3])])
+        for row in cells
+    ]  # fmt: skip
+
+
+def _totals(model: Module, rows: list[_Row]) -> list[str]:
+    parameters, buffers = list(model.parameters()), list(model.buffers())
+    trainable = sum(p.size for p in parameters if p.requires_grad)
+    return [
+        f"parameters: {sum(p.size for p in parameters):,} ({_size(parameters)}), "
+        f"{trainable:,} of them trainable",
+        f"buffers: {sum(b.size for b in buffers):,} ({_size(buffers)})",
+        f"layer outputs: {_bytes(sum(row.bytes_out for row in rows))} for each sample",
+    ]
+
+
+def _size(leaves: Any) -> str:
+    return _bytes(sum(leaf.value.nbytes for leaf in leaves))
+
+
+def _bytes(number: int) -> str:
+    """A number of bytes for people.
+
+    >>> _bytes(512), _bytes(54_440)
+    ('512 B', '53.2 KiB')
+    """
+    units = ("B", "KiB", "MiB", "GiB", "TiB")
+    power = min(int(math.log(number, 1024)), len(units) - 1) if number else 0
+    return f"{number} B" if not power else f"{number / 1024**power:.1f} {units[power]}"
