@@ -1,12 +1,12 @@
 """How long a training step takes, beside PyTorch where it is installed: `make bench`.
 
-    seed network    conv 3x3 with 256 filters, ReLU, max-pool 2x2, linear, softmax cross-entropy, SGD
-                    on batches of 100 images of 28x28
+    seed network    conv 3x3 with 256 filters, ReLU, max-pool 2x2, linear, softmax cross-entropy,
+                    SGD on batches of 100 images of 28x28
     tiny MLP        2-8-1, ReLU, MSE, SGD on batches of 4: nothing but overhead per node
 
-Both sides start from the same weights and must agree on the losses of three steps before anything is
-timed.  Then they take turns, so that a machine whose speed drifts slows both; the figure to quote is
-the median of the ratios, with the smallest and the largest.
+Both sides start from the same weights and must agree on the losses of three steps before anything
+is timed.  Then they take turns, so that a machine whose speed drifts slows both; the figure to
+quote is the median of the ratios, with the smallest and the largest.
 """
 
 from __future__ import annotations
@@ -139,13 +139,15 @@ def compare(name: str, step: Step, torch_step: Step | None, count: int, rounds: 
 def main() -> None:
     torch = import_torch()
     blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    core = os.environ.get("OPENBLAS_CORETYPE", "not set (native)")
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, "
           f"numpy {np.__version__} with {blas.get('name')} {blas.get('version')}, "
-          f"OPENBLAS_CORETYPE {os.environ.get('OPENBLAS_CORETYPE', 'not set (native)')}")  # fmt: skip
+          f"OPENBLAS_CORETYPE {core}")  # fmt: skip
     if torch is None:
         print("PyTorch is not installed: only our own times. `pip install torch` adds the ratio.")
     else:
-        print(f"PyTorch {torch.__version__}, eager, {torch.get_num_threads()} threads, default memory")
+        threads = torch.get_num_threads()
+        print(f"PyTorch {torch.__version__}, eager, {threads} threads, default memory")
     compare("seed network, batch 100, 256 filters", *seed_network(100, 256))
     compare("tiny MLP 2-8-1, batch 4", *tiny_mlp())
 

@@ -33,7 +33,7 @@ class Problem(NamedTuple):
     """
 
     args: tuple[Any, ...]
-    kwargs: dict[str, Any] = {}  # noqa: RUF012  # never changed
+    kwargs: dict[str, Any] = {}  # never changed
     carries: tuple[bool, ...] | None = None
 
 
@@ -96,7 +96,7 @@ class OpContract:
         return self.function(*args, **problem.kwargs)
 
     def bound(self, dtype, expected):
-        """How far a float result may be from the float64 one: a few roundings of its largest part."""
+        """How far a result may be from the float64 one: a few roundings of its largest part."""
         size = float(np.max(np.abs(expected[np.isfinite(expected)]), initial=1.0))
         return self.tolerance * size * (2e-6 if dtype == np.float32 else 1e-12)
 
@@ -135,7 +135,7 @@ class OpContract:
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
     @given(data=st.data())
     def test_gradient_in_any_dtype_and_layout(self, data, dtype, layout):
-        """Against the float64 contiguous gradient, which the test above holds to the mathematics."""
+        """Against the contiguous float64 gradient, which the test above holds to mathematics."""
         if not self.differentiable:
             return
         problem = data.draw(self.problems)
@@ -211,7 +211,8 @@ class OpContract:
         for tile in (slice(0, cut), slice(cut, n)):
             samples = tile.stop - tile.start
             if samples:
-                values = [x.value[tile] if c else x.value for x, c in zip(inputs, carries, strict=True)]
+                pairs = zip(inputs, carries, strict=True)
+                values = [x.value[tile] if c else x.value for x, c in pairs]
                 part = y.op(*[tg.Tensor(v) for v in values]).value
                 parts.append(part)
                 total = total + part * y.op.tile_scale(samples, n)
@@ -220,7 +221,7 @@ class OpContract:
 
     @given(data=st.data())
     def test_empty_batch(self, data):
-        """No sample: an empty output, or a sum over nothing; gradients of shared inputs are zeros."""
+        """No sample: an empty output or an empty sum; gradients of shared inputs are zeros."""
         problem = data.draw(self.problems)
         y, inputs, carries = self.last_op(problem)
         claim = carries and y.op.batch(tuple(x.spec for x in inputs), carries)

@@ -94,7 +94,7 @@ def col2im(cols, output_size, kernel_size, stride=1, padding=0, dilation=1):
 
 
 def conv2d(x, w, b=None, stride=1, padding=0, dilation=1, groups=1):
-    n, c, (o, c_group, kh, kw) = x.shape[0], x.shape[1], w.shape
+    n, (o, c_group, kh, kw) = len(x), w.shape
     at, oh, ow = windows(x, (kh, kw), stride, padding, dilation)
     y = np.zeros((n, o, oh, ow))
     for a in range(n):

@@ -1,4 +1,4 @@
-"""The engine: order, fan-out, freeing, feeds, no_grad, threads, depth; with ops made for the test."""
+"""The engine: order, fan-out, freeing, feeds, no_grad, threads, depth; with ops made for it."""
 
 import threading
 
@@ -26,7 +26,7 @@ class Scale(tg.Op):
 class Product(tg.Op):
     """y = a * b for two arrays of one shape; remembers which gradients it was asked for."""
 
-    asked: list = []  # noqa: RUF012
+    asked: list = []
 
     def forward(self, mem, a, b):
         return a * b, (a, b)
@@ -287,7 +287,7 @@ def test_a_forward_without_grad_cannot_be_walked_back():
 
 
 def test_graph_needs_tensors():
-    with pytest.raises(GraphError, match="at least one Tensor"):
+    with pytest.raises(GraphError, match="at least one"):
         tg.Graph()
     with pytest.raises(GraphError, match="ndarray"):
         tg.Graph(np.ones(1))

@@ -38,7 +38,7 @@ def test_users_ops_are_registered():
 
 
 def test_forward_must_keep_what_infer_promised():
-    with pytest.raises(GraphError, match=r"broken: forward: expected .*float32\[2\], got float32\[1\]"):
+    with pytest.raises(GraphError, match=r"broken: forward: .*float32\[2\], got float32\[1\]"):
         make(lambda x: (x[:1], None))(X)
     with pytest.raises(GraphError, match=r"got float64\[2\]"):
         make(lambda x: (x.astype(np.float64), None))(X)

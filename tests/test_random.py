@@ -48,7 +48,7 @@ def test_uniform_numbers():
     x = uniform((10_000,), np.float64, seed=0, stream=0)
     words_ = philox(0, 0).random_raw(10_000)
     assert x.tolist() == [int(w) // 2**11 / 2**53 for w in words_]
-    assert 0 <= x.min() and x.max() < 1
+    assert x.min() >= 0 and x.max() < 1
     assert abs(x.mean() - 0.5) < 4 / np.sqrt(12 * len(x))  # four standard errors
     y = uniform((10_000,), np.float32, seed=0, stream=0)
     assert np.all(y <= x) and np.all(x - y < 2.0**-24) and y.max() < 1

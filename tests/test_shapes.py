@@ -8,7 +8,12 @@ from hypothesis import strategies as st
 from tests import reference
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.shapes import (
-    broadcast_axes, broadcast_shapes, normalize_axes, pair, reduced_shape, windows,
+    broadcast_axes,
+    broadcast_shapes,
+    normalize_axes,
+    pair,
+    reduced_shape,
+    windows,
 )  # fmt: skip
 
 small = st.integers(1, 4)
@@ -38,7 +43,8 @@ def test_windows_equal_a_search(size, kernel, stride, dilation, ceil_mode, paddi
 
 
 @pytest.mark.parametrize(
-    ("shape", "out"), [((), (2, 3)), ((3,), (2, 3)), ((2, 1), (2, 3)), ((1, 1), (2, 1)), ((2,), (2,))]
+    ("shape", "out"),
+    [((), (2, 3)), ((3,), (2, 3)), ((2, 1), (2, 3)), ((1, 1), (2, 1)), ((2,), (2,))],
 )
 def test_broadcast_axes_are_those_to_sum_over(shape, out):
     ones = np.broadcast_to(np.ones(shape), out)
@@ -55,7 +61,8 @@ def test_shapes_that_do_not_broadcast():
 
 def test_axes():
     assert normalize_axes("sum", (-1, 0), 3) == (0, 2)
-    for axis, error in [(3, ShapeError), ((0, -3), ShapeError), (0.5, DtypeError), ("x", DtypeError)]:
+    bad = [(3, ShapeError), ((0, -3), ShapeError), (0.5, DtypeError), ("x", DtypeError)]
+    for axis, error in bad:
         with pytest.raises(error, match="sum: axis"):
             normalize_axes("sum", axis, 3)
     with pytest.raises(ShapeError, match="the input is 0-d"):

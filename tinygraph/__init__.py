@@ -1,4 +1,4 @@
-"""tinygraph: a deep-learning micro-framework on a computational graph that you can read in a sitting.
+"""tinygraph: a deep-learning micro-framework on a graph that you can read in one sitting.
 
     import tinygraph as tg
 

@@ -33,7 +33,8 @@ def full(
     array([[7., 7.],
            [7., 7.]], dtype=float32)
     """
-    return Tensor(np.full(_shape("full", (shape,)), fill_value, dtype), requires_grad, dtype, device, name)
+    array = np.full(_shape("full", (shape,)), fill_value, dtype)
+    return Tensor(array, requires_grad, dtype, device, name)
 
 
 def zeros(*shape: Any, **options: Any) -> Tensor:

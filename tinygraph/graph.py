@@ -78,7 +78,7 @@ class Graph:
     def __init__(self, *outputs: Tensor) -> None:
         if not outputs or not all(isinstance(node, Tensor) for node in outputs):
             got = [type(node).__name__ for node in outputs]
-            raise GraphError(explain("Graph", "outputs", "at least one Tensor, and nothing else", got))
+            raise GraphError(explain("Graph", "outputs", "Tensors, at least one", got))
         self.outputs = outputs
         self.nodes = topological_order(outputs)
 
@@ -222,9 +222,9 @@ def _refuse_freed(order: list[Tensor]) -> None:
     for node in order:
         if node.saved is FREED:
             raise GraphError(
-                f"backward: what {node.op.name} saved was freed by an earlier backward (or never saved, "
-                "under no_grad). Way out: backward(retain_graph=True) the first time, or compute "
-                "the graph again"
+                f"backward: what {node.op.name} saved was freed by an earlier backward (or never "
+                "saved, under no_grad). Way out: backward(retain_graph=True) the first time, or "
+                "compute the graph again"
             )
 
 

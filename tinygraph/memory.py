@@ -1,9 +1,10 @@
 """`Memory`: where an op gets everything that may differ between one way of running it and another.
 
-An op asks its `mem` for buffers, random numbers and step-varying scalars instead of making them.  An
-eager node answers with fresh numpy arrays.  A plan answers the same sequence of requests with
-buffers that it laid out beforehand, and a captured CUDA graph with device memory.  For that to work,
-the sequence of requests may depend on specs, hyper-parameters and `needs` only, never on values.
+An op asks its `mem` for buffers, random numbers and step-varying scalars instead of making them.
+An eager node answers with fresh numpy arrays.  A plan answers the same sequence of requests with
+buffers that it laid out beforehand, and a captured CUDA graph with device memory.  For that to
+work, the sequence of requests may depend on specs, hyper-parameters and `needs` only, never on
+values.
 """
 
 from __future__ import annotations
@@ -45,14 +46,16 @@ class Memory:
         self.zeros = device.zeros  # mem.zeros(shape, dtype)
 
     def random(self, shape: Shape, dtype: Any = np.float32) -> Array:
-        """Uniform numbers in [0, 1), from a stream of the default generator that is new each time."""
+        """Uniform numbers in [0, 1), from a new stream of the default generator."""
         numbers = uniform(shape, dtype, default_generator.seed, default_generator.next_stream())
         return self.device.from_numpy(numbers)
 
     def scalar(self, name: str) -> Array:
         """A step-varying number as a 0-d float64 array, such as a learning rate."""
         if name not in scalars:
-            raise GraphError(f"mem.scalar: no scalar {name!r} was set. Way out: set_scalar({name!r}, value)")
+            raise GraphError(
+                f"mem.scalar: no scalar {name!r} was set. Way out: set_scalar({name!r}, value)"
+            )
         return scalars[name]
 
 

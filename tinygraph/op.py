@@ -1,11 +1,11 @@
 """Op: the contract of a differentiable function, and the registry of all of them.
 
-An op is a mathematical function with its derivative.  A subclass holds the hyper-parameters (stride,
-axis, ...), which never change and never contain the batch size, and writes down
+An op is a mathematical function with its derivative.  A subclass holds the hyper-parameters
+(stride, axis, ...), which never change and never contain the batch size, and writes down
 
-    infer(*specs) -> Spec                                    shapes and dtypes, or an error
-    forward(mem, *arrays) -> (out, saved)                    y = f(x, w, ...)
-    backward(mem, grad, saved, needs) -> gradients           gx = grad * df/dx, gw = grad * df/dw, ...
+    infer(*specs) -> Spec                            shapes and dtypes, or an error
+    forward(mem, *arrays) -> (out, saved)            y = f(x, w, ...)
+    backward(mem, grad, saved, needs) -> gradients   gx = grad * df/dx, gw = grad * df/dw, ...
 
 Applying it to tensors makes a node: `MyOp(stride)(x, w)`.
 
@@ -132,7 +132,7 @@ class Op:
 
 
 def evaluate(op: Op, inputs: tuple[Tensor, ...]) -> tuple[Array, Any, tuple[bool, ...]]:
-    """Run an op on the values of its inputs: the output, what it saved, and which inputs need grads.
+    """Run an op on its inputs' values: the output, what it saved, which gradients are wanted.
 
     This is the only place where a forward is called, for a new node and for a graph run again.
     """

@@ -1,9 +1,9 @@
 """Random numbers that are the same on every device: Philox4x64-10, counter based.
 
 Philox turns a key and a counter into four random 64-bit words; there is no state to carry along.
-Word i of a stream is therefore a function of (seed, stream, step, i) alone.  A batch cut into tiles,
-another thread or a GPU all compute the same word for the same element.  numpy has the same generator
-as `numpy.random.Philox`, and everything here is made of it.
+Word i of a stream is therefore a function of (seed, stream, step, i) alone.  A batch cut into
+tiles, another thread or a GPU all compute the same word for the same element.  numpy has the same
+generator as `numpy.random.Philox`, and everything here is made of it.
 
 Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 """
@@ -32,7 +32,9 @@ def philox(seed: int, stream: int, step: int = 0, first_block: int = 0) -> np.ra
     return np.random.Philox(counter=counter, key=((stream & _WORD) << 64) | (seed & _WORD))
 
 
-def uniform(shape: Shape, dtype: Any, seed: int, stream: int, step: int = 0, first: int = 0) -> Array:
+def uniform(
+    shape: Shape, dtype: Any, seed: int, stream: int, step: int = 0, first: int = 0
+) -> Array:
     """Uniform numbers in [0, 1): elements first, first + 1, ... of a stream, one word for each.
 
     float64 takes the high 53 bits of a word, float32 the high 24: both are exact, and a float32
@@ -49,8 +51,8 @@ def uniform(shape: Shape, dtype: Any, seed: int, stream: int, step: int = 0, fir
 class Generator:
     """A seed and the number of the next stream: all that a run needs to be repeated or resumed.
 
-    Each draw takes a stream of its own, so that the numbers of one do not depend on how many another
-    has taken.
+    Each draw takes a stream of its own, so that the numbers of one do not depend on how many
+    another has taken.
     """
 
     def __init__(self, seed: int = 0) -> None:

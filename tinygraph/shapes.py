@@ -1,6 +1,6 @@
 """Plain functions about shapes: broadcasting, axes, and where a sliding window comes to lie.
 
-Nothing here knows tensors or graphs.  Ops call these from `infer`, so that each rule is written once.
+Nothing here knows tensors or graphs.  Ops call these from `infer`, so that a rule is written once.
 
     H W        height and width of an image
     KH KW      kernel size          OH OW      output size
@@ -41,7 +41,7 @@ def require_float(op: str, **specs: Spec) -> None:
     for name, spec in specs.items():
         if spec.dtype.char not in "fd":
             raise DtypeError(
-                explain(op, name, "float32 or float64", spec.dtype, "convert with .astype('float32')")
+                explain(op, name, "float32 or float64", spec.dtype, "x.astype('float32')")
             )
         if spec.dtype != first.dtype:
             raise DtypeError(
@@ -53,7 +53,7 @@ def require_float(op: str, **specs: Spec) -> None:
 
 
 def require_ndim(op: str, argument: str, spec: Spec, ndim: int, legend: str) -> None:
-    """Raise ShapeError unless `spec` has `ndim` axes; `legend` names them, such as '(N, C, H, W)'."""
+    """Raise ShapeError unless `spec` has `ndim` axes; `legend` names them: '(N, C, H, W)'."""
     if len(spec.shape) != ndim:
         raise ShapeError(
             explain(op, argument, f"{ndim} axes {legend}", f"{spec.ndim} axes, shape {spec.shape}",

@@ -21,7 +21,7 @@ class TestConv2d(OpContract):
         Bad("flat weights", (X, W[0]), {}, ShapeError, "4 axes (O, C/groups, KH, KW)"),
         Bad("channels", (X, W[:, :2]), {}, ShapeError, "the 3 channels of x"),
         Bad("groups", (X, W[:, :1]), {"groups": 3}, ShapeError, "that 3 groups divide"),
-        Bad("groups 0", (X, W), {"groups": 0}, ArgumentError, "groups: expected an int of at least"),
+        Bad("groups 0", (X, W), {"groups": 0}, ArgumentError, "groups: expected an int"),
         Bad("bias", (X, W, np.ones(3)), {}, ShapeError, "b: expected shape (4,)"),
         Bad("small image", (X[..., :2], W), {}, ShapeError, "use a smaller kernel"),
         Bad("stride", (X, W), {"stride": 0}, ArgumentError, "stride"),

@@ -14,7 +14,7 @@ class TestRelu(OpContract):
     reference = staticmethod(reference.relu)
     problems = elementwise_problems()
     bad_input = [
-        Bad("integers", ([1, 2],), {}, DtypeError, "relu: x: expected float32 or float64, got int64"),
+        Bad("integers", ([1, 2],), {}, DtypeError, "relu: x: expected float32 or float64"),
         Bad("bools", (np.array([True]),), {}, DtypeError, "float32 or float64"),
     ]
 

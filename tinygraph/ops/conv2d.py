@@ -25,7 +25,14 @@ from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.im2col import Windows2d, fold, unfold, windows_2d
 from tinygraph.shapes import (
-    Array, Pair, Shape, Spec, pair, padding_2d, require_float, require_ndim,
+    Array,
+    Pair,
+    Shape,
+    Spec,
+    padding_2d,
+    pair,
+    require_float,
+    require_ndim,
 )  # fmt: skip
 from tinygraph.tensor import Operand, Tensor
 

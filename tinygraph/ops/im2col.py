@@ -24,7 +24,16 @@ from tinygraph.errors import ShapeError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.shapes import (
-    Array, Pair, Shape, Spec, Windows, pair, padding_2d, require_float, require_ndim, windows,
+    Array,
+    Pair,
+    Shape,
+    Spec,
+    Windows,
+    padding_2d,
+    pair,
+    require_float,
+    require_ndim,
+    windows,
 )  # fmt: skip
 from tinygraph.tensor import Operand, Tensor
 
@@ -60,7 +69,7 @@ def unfold(x: Array, cols: Array, at: Windows2d) -> None:
 
 
 def fold(cols: Array, x: Array, at: Windows2d) -> None:
-    """Write into x (N, C, H, W) the sum of the columns (N, C*KH*KW, OH*OW) that cover each pixel."""
+    """Write into x (N, C, H, W) the sums of the cols (N, C*KH*KW, OH*OW) that cover each pixel."""
     (n, c, h, w), (rows, columns) = x.shape, at
     source = cols.reshape(n, c, rows.kernel, columns.kernel, rows.out, columns.out)
     x[...] = 0

@@ -10,8 +10,8 @@ The first maximum of a window (row by row) wins; a NaN counts as larger than eve
 shows; padding never wins.  Forward stores where the maximum lies, h * W + w as int32; backward only
 reads it.
 
-Source: Ranzato, Huang, Boureau, LeCun, "Unsupervised learning of invariant feature hierarchies", CVPR
-2007.
+Source: Ranzato, Huang, Boureau, LeCun, "Unsupervised learning of invariant feature hierarchies",
+CVPR 2007.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tinygraph.errors import ArgumentError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.im2col import Windows2d, windows_2d
-from tinygraph.shapes import Array, Pair, Shape, Spec, pair, padding_2d, require_float, require_ndim
+from tinygraph.shapes import Array, Pair, Shape, Spec, padding_2d, pair, require_float, require_ndim
 from tinygraph.tensor import Operand, Tensor
 
 

@@ -1,8 +1,8 @@
 """gradcheck: is the backward of a function the derivative of its forward?
 
 The function's output is multiplied with a random upstream gradient and summed, which makes it a
-scalar f.  Each element of each input is moved by +h and -h in float64, and the slope of f is compared
-with what backward says.  The upstream gradient is random because an upstream gradient of ones hides
+scalar f.  Each element of each input is moved by +h and -h in float64, and the slope of f is
+compared with what backward says.  The upstream gradient is random because one of ones hides
 mistakes: softmax's gradient under it is zero, right or wrong.
 
 At a kink (ReLU at 0, a tie in max) there is no derivative to compare with.  There the slope to the
@@ -32,8 +32,8 @@ TOLERANCE = 1e-6  # relative to the larger of 1, the slope, and what rounding ca
 class Mismatch(NamedTuple):
     """One element of one input, with both derivatives."""
 
-    input: int
-    index: tuple[int, ...]
+    input: int  # position of the input
+    element: tuple[int, ...]
     analytic: float
     numeric: float
     error: float  # as a multiple of what is tolerated: above 1 is a failure
@@ -79,7 +79,7 @@ def gradcheck(
     fn : callable
         Takes one Tensor for each of `inputs`, returns one Tensor of any shape.
     inputs : sequence of array_like or Tensor
-        Where to check.  Floats become float64; integers (labels, indices) are passed on as they are.
+        Where to check.  Floats become float64; integers (labels, indices) are passed on.
     wrt : sequence of int, optional
         Positions of the inputs to differentiate; by default all floats.
     seed : int
@@ -109,9 +109,8 @@ def gradcheck(
     for position in chosen:
         if not 0 <= position < len(arrays) or arrays[position].dtype.kind != "f":
             raise ArgumentError(
-                explain("gradcheck", "wrt", f"positions among {_differentiable(arrays)}, which hold "
-                        "floats", position)
-            )  # fmt: skip
+                explain("gradcheck", "wrt", f"one of {_differentiable(arrays)}", position)
+            )
     leaves = [Tensor(a, requires_grad=i in chosen) for i, a in enumerate(arrays)]
     output = fn(*leaves)
     upstream = np.random.Generator(philox(seed, 0)).standard_normal(output.shape)
@@ -164,8 +163,8 @@ def _judge(worst: Mismatch | None, checked: int, kinks: int) -> Report:
     """The verdict, and the sentence that goes with it."""
     if worst is not None and worst.error > 1:
         diagnosis = (
-            f"the gradient of input {worst.input} at {list(worst.index)} is {worst.analytic:.6g}, "
-            f"finite differences give {worst.numeric:.6g}"
+            f"the gradient of input {worst.input} at {list(worst.element)} is "
+            f"{worst.analytic:.6g}, finite differences give {worst.numeric:.6g}"
         )
         return Report("fail", worst, diagnosis, checked, kinks)
     if kinks > checked:
