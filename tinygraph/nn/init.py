@@ -1,7 +1,7 @@
 """Initialisers: they overwrite a parameter's value in place, with PyTorch's names and defaults.
 
-    fan_in    how many inputs one output sums over: I for (O, I), C/groups * KH * KW for a filter bank
-    fan_out   how many outputs one input feeds: O, or O * KH * KW
+    fan_in    how many inputs one output sums over: I for (O, I), C/groups * KH * KW for filters
+    fan_out   how many outputs one input feeds: O, or O * KH * KW for filters
     gain      the factor by which a nonlinearity would shrink the standard deviation
 
     Glorot and Bengio keep the variance of activations and gradients from layer to layer:
@@ -11,8 +11,8 @@
 
 A uniform distribution on [-bound, bound) has the standard deviation bound / sqrt(3).
 
-Sources: Glorot, Bengio, "Understanding the difficulty of training deep feedforward neural networks",
-AISTATS 2010; He, Zhang, Ren, Sun, "Delving deep into rectifiers", ICCV 2015.
+Sources: Glorot, Bengio, "Understanding the difficulty of training deep feedforward neural
+networks", AISTATS 2010; He, Zhang, Ren, Sun, "Delving deep into rectifiers", ICCV 2015.
 """
 
 from __future__ import annotations
@@ -189,7 +189,9 @@ def kaiming_normal_(
     return normal_(tensor, 0.0, std, generator)
 
 
-def default_affine_(weight: Tensor, bias: Tensor | None, generator: Generator | None = None) -> None:
+def default_affine_(
+    weight: Tensor, bias: Tensor | None, generator: Generator | None = None
+) -> None:
     """What PyTorch does for its linear and convolutional layers: +-1 / sqrt(fan_in) for both.
 
     The weights come from `kaiming_uniform_` with a = sqrt(5), which amounts to the same bound.

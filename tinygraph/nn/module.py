@@ -8,9 +8,9 @@
         def forward(self, x):
             return tg.relu(self.hidden(x)) * self.scale
 
-There is no register of parameters beside the attributes: `vars(module)` is the register, in the order
-of assignment.  A module needs no call of `super().__init__()`, and `del net.hidden` is all that it
-takes to remove a layer.
+There is no register of parameters beside the attributes: `vars(module)` is the register, in the
+order of assignment.  A module needs no call of `super().__init__()`, and `del net.hidden` is all
+that it takes to remove a layer.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class Mismatch(NamedTuple):
 class Module:
     """A layer or a network.  Subclass it: make parameters in `__init__`, write `forward`.
 
-    Attributes that are a `Parameter`, a `Buffer` or a `Module` are found; those in a list, a tuple or
-    a dict are refused, for they would be missed without a word.
+    Attributes that are a `Parameter`, a `Buffer` or a `Module` are found; those in a list, a tuple,
+    a set or a dict are refused, for they would be missed without a word.
 
     Attributes
     ----------
@@ -242,7 +242,7 @@ class Module:
             diff += [f"  missing     {name}: {_spec(leaves[name])}" for name in missing]
             for name in unexpected:
                 hint = nearest(name, missing)
-                diff.append(f"  unexpected  {name}: {_spec(_as_array(state[name]))}  {hint}".rstrip())
+                diff.append(f"  unexpected  {name}  {hint}".rstrip())
         if diff:
             raise CheckpointError(
                 "\n".join([f"load_state_dict: the state does not fit this {type(self).__name__}:",
@@ -317,19 +317,20 @@ def _refuse_hidden(module: Module, name: str, value: Any) -> None:
         raise ArgumentError(
             explain(type(module).__name__, name, "a Module, Parameter or Buffer as an attribute of "
                     "its own", f"a {type(value).__name__} of them, in which none would be found",
-                    "use nn.Sequential, or one attribute for each (setattr(self, f'block{i}', ...))")
+                    "use nn.Sequential, or an attribute for each: setattr(self, f'block{i}', ...)")
         )  # fmt: skip
 
 
-def _as_array(value: Any) -> Array | None:
+def _as_array(value: Any) -> Array:
+    """An array of whatever a state holds; of objects where it is not rectangular."""
     try:
         return np.asarray(value)
-    except (TypeError, ValueError):
-        return None
+    except ValueError:
+        return np.asarray(value, dtype=object)
 
 
 def _spec(array: Any) -> str:
-    return "no array" if array is None else f"{array.dtype} {array.shape}"
+    return f"{array.dtype} {array.shape}"
 
 
 def _way_out(strict: bool) -> str:

@@ -76,7 +76,7 @@ class _Watcher:
         return row
 
     def count(self, module: Module) -> str:
-        """The number of parameters that are the module's own; those of an earlier row are shared."""
+        """The number of the module's own parameters; those of an earlier row are shared."""
         own = _own_parameters(module)
         new = [p for p in own if p not in self.counted]
         self.counted.update(new)
@@ -126,8 +126,9 @@ def _zeros(model: Module, input_shape: Shape, dtype: Any) -> Tensor:
             explain("summary", "input_shape", "the shape of one sample, a tuple of ints",
                     repr(input_shape), "leave the batch axis out: (1, 28, 28)")
         )  # fmt: skip
-    devices = [p.device for p in model.parameters()]
-    return Tensor(np.zeros((1, *shape), dtype), device=devices[0] if devices else None, name="input")
+    first = next(model.parameters(), None)
+    device = None if first is None else first.device
+    return Tensor(np.zeros((1, *shape), dtype), device=device, name="input")
 
 
 @contextmanager
@@ -167,7 +168,8 @@ def _tensors(value: Any) -> list[Tensor]:
     if isinstance(value, Tensor):
         return [value]
     inside = value.values() if isinstance(value, dict) else value
-    return [t for v in inside for t in _tensors(v)] if isinstance(value, (tuple, list, dict)) else []
+    inside = inside if isinstance(value, (tuple, list, dict)) else ()
+    return [t for v in inside for t in _tensors(v)]
 
 
 def _shapes(value: Any) -> str:

@@ -1,0 +1,122 @@
+"""Stochastic gradient descent, with momentum, Nesterov's variant and weight decay.
+
+    g = grad + weight_decay * value
+    b = g at the first step, else momentum * b + (1 - dampening) * g         (with momentum only)
+    d = g without momentum, b with it, g + momentum * b for Nesterov
+    value = value - lr * d
+
+Source: the formula published at https://docs.pytorch.org/docs/stable/generated/torch.optim.SGD.html;
+Polyak, "Some methods of speeding up the convergence of iteration methods", 1964; Sutskever,
+Martens, Dahl, Hinton, "On the importance of initialization and momentum in deep learning", ICML
+2013.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from tinygraph.errors import ArgumentError, explain
+from tinygraph.optim.optimizer import Group, Optimizer
+from tinygraph.shapes import Array
+from tinygraph.tensor import Parameter
+
+
+class SGD(Optimizer):
+    """Stochastic gradient descent.
+
+    Parameters
+    ----------
+    params : iterable
+        Parameters, pairs (name, Parameter), or groups; see `Optimizer`.
+    lr : float
+        Learning rate, at least 0.
+    momentum : float
+        How much of the last direction is kept; 0 is plain descent.
+    weight_decay : float
+        Factor of the L2 penalty, whose gradient is added to the gradient.
+    dampening : float
+        What is taken off the weight of a new gradient in the momentum.
+    nesterov : bool
+        Look ahead by one momentum step; needs a momentum and no dampening.
+
+    Raises
+    ------
+    ArgumentError
+        Parameters or hyper-parameters that cannot be.
+
+    References
+    ----------
+    https://docs.pytorch.org/docs/stable/generated/torch.optim.SGD.html (the update formula).
+    Sutskever, Martens, Dahl, Hinton, "On the importance of initialization and momentum in deep
+    learning", ICML 2013.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> w = tg.Parameter([1.0, -2.0])
+    >>> sgd = tg.optim.SGD([w], lr=0.25)
+    >>> tg.mse_loss(w, [0.0, 0.0], reduction="sum").backward()  # the gradient is 2 * w
+    >>> sgd.step()
+    >>> w.value
+    array([ 0.5, -1. ], dtype=float32)
+    """
+
+    arrays = ("momentum_buffer",)
+    scratch_arrays = 2
+
+    def __init__(
+        self, params: Iterable[Any], lr: float, momentum: float = 0.0, weight_decay: float = 0.0,
+        dampening: float = 0.0, nesterov: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            params, lr=lr, momentum=momentum, weight_decay=weight_decay, dampening=dampening,
+            nesterov=nesterov,
+        )  # fmt: skip
+
+    def check(self, group: Group) -> None:
+        for name in ("lr", "momentum", "weight_decay", "dampening"):
+            self.require(name, group[name])
+        if group["nesterov"] and (group["momentum"] == 0 or group["dampening"] != 0):
+            raise ArgumentError(
+                explain("SGD", "nesterov", "False without momentum, or with dampening",
+                        f"True with momentum {group['momentum']}, dampening {group['dampening']}")
+            )  # fmt: skip
+
+    def prepare(self, group: Group, parameter: Parameter) -> Any:
+        """The numbers as 0-d arrays; None for those that change nothing."""
+
+        def cast(number: float, without: float = 0.0) -> Array | None:
+            return None if number == without else self.scalar(number, parameter)
+
+        return (
+            self.scalar(group["lr"], parameter), cast(group["momentum"]),
+            cast(group["weight_decay"]), cast(1 - group["dampening"], without=1.0),
+            group["nesterov"],
+        )  # fmt: skip
+
+    def update(
+        self, value: Array, grad: Array, state: dict[str, Any], scratch: list[Array], hyper: Any
+    ) -> None:
+        lr, momentum, decay, fresh, nesterov = hyper
+        d, g = scratch[0], grad
+        if decay is not None:
+            g = np.multiply(value, decay, out=scratch[1])
+            np.add(g, grad, out=g)
+        if momentum is not None:
+            b = state.get("momentum_buffer")
+            if b is None:
+                b = state["momentum_buffer"] = np.empty_like(value)
+                b[...] = g
+            else:
+                np.multiply(b, momentum, out=b)
+                np.add(b, g if fresh is None else np.multiply(g, fresh, out=d), out=b)
+            if nesterov:
+                np.multiply(b, momentum, out=d)
+                g = np.add(d, g, out=d)
+            else:
+                g = b
+        np.multiply(g, lr, out=d)
+        np.subtract(value, d, out=value)
