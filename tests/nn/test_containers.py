@@ -1,0 +1,93 @@
+"""Sequential: order, names, indexing, refusals."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+import numpy as np
+import pytest
+
+import tinygraph as tg
+from tinygraph import nn
+from tinygraph.errors import ArgumentError
+
+
+def test_layers_run_in_order():
+    class Times(nn.Module):
+        def __init__(self, n):
+            self.n = n
+
+        def forward(self, x):
+            return (*x, self.n)
+
+    net = nn.Sequential(*[Times(i) for i in range(12)])
+    assert net(()) == tuple(range(12)), "by position, not by the alphabet: '10' comes after '9'"
+    assert nn.Sequential()(5) == 5
+
+
+def test_equals_the_formula():
+    first, last = nn.Linear(2, 3, dtype="float64"), nn.Linear(3, 1, dtype="float64")
+    net = nn.Sequential(first, nn.ReLU(), last)
+    x = np.random.default_rng(0).standard_normal((4, 2))
+    w0, b0, w1, b1 = (p.value for p in (first.weight, first.bias, last.weight, last.bias))
+    expected = np.clip(x @ w0.T + b0, 0, None) @ w1.T + b1
+    np.testing.assert_allclose(net(tg.Tensor(x)).value, expected, rtol=1e-13)
+
+
+def test_indexing():
+    a, b, c = nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 1)
+    net = nn.Sequential(a, b, c)
+    assert len(net) == 3
+    assert list(net) == [a, b, c]
+    assert net[0] is a and net[-1] is c and net["1"] is b
+    part = net[1:]
+    assert isinstance(part, nn.Sequential) and list(part) == [b, c]
+    assert [n for n, _ in part.named_parameters()] == ["2.weight", "2.bias"]
+    with pytest.raises(IndexError, match="index 3 of 3 layers"):
+        net[3]
+    with pytest.raises(IndexError):
+        net[-4]
+    with pytest.raises(ArgumentError, match="one of"):
+        net["hidden"]
+
+
+def test_a_slice_does_not_rename_the_parameters_of_the_whole():
+    net = nn.Sequential({"body": nn.Sequential(nn.Linear(1, 1), nn.ReLU())})
+    net["body"][:1]
+    assert net["body"][0].weight.name == "body.0.weight"
+
+
+def test_names():
+    net = nn.Sequential(OrderedDict(hidden=nn.Linear(2, 2), out=nn.Linear(2, 1)))
+    assert net["out"] is net.out
+    assert [n for n, _ in net.named_parameters()] == [
+        "hidden.weight", "hidden.bias", "out.weight", "out.bias"
+    ]  # fmt: skip
+    with pytest.raises(ArgumentError, match="did you mean 'hidden'"):
+        net["hiden"]
+
+
+def test_a_shared_layer_runs_twice_and_counts_once():
+    layer = nn.Linear(2, 2)
+    net = nn.Sequential(layer, nn.ReLU(), layer)
+    assert len(net) == 3
+    assert len(list(net.parameters())) == 2
+    assert list(net.state_dict()) == ["0.weight", "0.bias"]
+
+
+@pytest.mark.parametrize(
+    ("layers", "words"),
+    [
+        ([tg.relu], "layer 0: expected a Module, got relu"),
+        ([nn.ReLU(), nn.ReLU], "layer 1: expected a Module, got the class ReLU, without paren"),
+        ([[nn.ReLU()]], "layer 0: expected a Module, got list"),
+        ([{"a.b": nn.ReLU()}], "without dots"),
+        ([{"": nn.ReLU()}], "without dots"),
+        ([{"forward": nn.ReLU()}], "names no method"),
+        ([{"training": nn.ReLU()}], "names no method"),
+        ([{3: nn.ReLU()}], "got 3"),
+    ],
+)
+def test_refusals(layers, words):
+    with pytest.raises(ArgumentError, match=words):
+        nn.Sequential(*layers)
