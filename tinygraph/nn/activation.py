@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tinygraph import ops
 from tinygraph.nn.module import Module
+from tinygraph.ops import log_softmax, relu, sigmoid, softmax, tanh
 from tinygraph.tensor import Operand, Tensor
 
 
@@ -11,21 +11,21 @@ class ReLU(Module):
     """Rectified linear unit: see `tg.relu`."""
 
     def forward(self, x: Operand) -> Tensor:
-        return ops.relu(x)
+        return relu(x)
 
 
 class Sigmoid(Module):
     """Logistic function: see `tg.sigmoid`."""
 
     def forward(self, x: Operand) -> Tensor:
-        return ops.sigmoid(x)
+        return sigmoid(x)
 
 
 class Tanh(Module):
     """Hyperbolic tangent: see `tg.tanh`."""
 
     def forward(self, x: Operand) -> Tensor:
-        return ops.tanh(x)
+        return tanh(x)
 
 
 class Softmax(Module):
@@ -35,7 +35,7 @@ class Softmax(Module):
         self.axis = axis
 
     def forward(self, x: Operand) -> Tensor:
-        return ops.softmax(x, self.axis)
+        return softmax(x, self.axis)
 
     def extra_repr(self) -> str:
         return f"axis={self.axis}"
@@ -45,4 +45,4 @@ class LogSoftmax(Softmax):
     """Logarithm of softmax along an axis: see `tg.log_softmax`."""
 
     def forward(self, x: Operand) -> Tensor:
-        return ops.log_softmax(x, self.axis)
+        return log_softmax(x, self.axis)

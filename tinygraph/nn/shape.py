@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tinygraph import ops
 from tinygraph.nn.module import Module
+from tinygraph.ops import flatten
 from tinygraph.tensor import Operand, Tensor
 
 
@@ -27,7 +27,7 @@ class Flatten(Module):
         self.end_dim = end_dim
 
     def forward(self, x: Operand) -> Tensor:
-        return ops.flatten(x, self.start_dim, self.end_dim)
+        return flatten(x, self.start_dim, self.end_dim)
 
     def extra_repr(self) -> str:
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
