@@ -3,19 +3,38 @@
 The order is that of a first reading: arithmetic, sums, shapes, then what networks are made of.
 """
 
+from tinygraph.ops.arithmetic import add, div, maximum, minimum, mul, pow, sub
+from tinygraph.ops.cast import astype
+from tinygraph.ops.comparison import equal, greater, greater_equal, less, less_equal, not_equal
+from tinygraph.ops.concatenate import concatenate
 from tinygraph.ops.conv2d import conv2d
+from tinygraph.ops.elementwise import abs, exp, log, neg, sqrt
+from tinygraph.ops.getitem import getitem
 from tinygraph.ops.im2col import col2im, im2col
 from tinygraph.ops.linear import linear
+from tinygraph.ops.matmul import matmul
+from tinygraph.ops.max import max
 from tinygraph.ops.max_pool2d import max_pool2d
+from tinygraph.ops.mean import mean
 from tinygraph.ops.methods import fill_methods
 from tinygraph.ops.mse_loss import mse_loss
+from tinygraph.ops.pad import pad
 from tinygraph.ops.relu import relu
+from tinygraph.ops.reshape import flatten, reshape
+from tinygraph.ops.sigmoid import sigmoid
 from tinygraph.ops.softmax import log_softmax, softmax
 from tinygraph.ops.softmax_cross_entropy import softmax_cross_entropy
+from tinygraph.ops.sum import sum
+from tinygraph.ops.tanh import tanh
+from tinygraph.ops.transpose import transpose
+from tinygraph.ops.where import where
 
 fill_methods()
 
 __all__ = [
-    "col2im", "conv2d", "im2col", "linear", "log_softmax", "max_pool2d", "mse_loss", "relu",
-    "softmax", "softmax_cross_entropy",
+    "abs", "add", "astype", "col2im", "concatenate", "conv2d", "div", "equal", "exp", "flatten",
+    "getitem", "greater", "greater_equal", "im2col", "less", "less_equal", "linear", "log",
+    "log_softmax", "matmul", "max", "max_pool2d", "maximum", "mean", "minimum", "mse_loss", "mul",
+    "neg", "not_equal", "pad", "pow", "relu", "reshape", "sigmoid", "softmax",
+    "softmax_cross_entropy", "sqrt", "sub", "sum", "tanh", "transpose", "where",
 ]  # fmt: skip

@@ -2,8 +2,29 @@
 
 from __future__ import annotations
 
+from tinygraph.ops import arithmetic, comparison, elementwise
+from tinygraph.ops.cast import astype
+from tinygraph.ops.getitem import getitem
+from tinygraph.ops.matmul import matmul
+from tinygraph.ops.max import max as maximum
+from tinygraph.ops.mean import mean
+from tinygraph.ops.reshape import flatten, reshape
+from tinygraph.ops.sum import sum as total
+from tinygraph.ops.to import to
+from tinygraph.ops.transpose import transpose
 from tinygraph.tensor import above
 
 
 def fill_methods() -> None:
     """Give `above`, through which Tensor's methods reach their ops, the functions it needs."""
+    above.neg, above.abs = elementwise.neg, elementwise.abs
+    above.exp, above.log, above.sqrt = elementwise.exp, elementwise.log, elementwise.sqrt
+    above.add, above.sub, above.mul = arithmetic.add, arithmetic.sub, arithmetic.mul
+    above.div, above.pow, above.matmul = arithmetic.div, arithmetic.pow, matmul
+    above.less, above.less_equal = comparison.less, comparison.less_equal
+    above.greater, above.greater_equal = comparison.greater, comparison.greater_equal
+    above.equal, above.not_equal = comparison.equal, comparison.not_equal
+    above.astype, above.to = astype, to
+    above.sum, above.mean, above.max = total, mean, maximum
+    above.reshape, above.flatten, above.transpose = reshape, flatten, transpose
+    above.getitem = getitem

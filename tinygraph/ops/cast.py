@@ -1,0 +1,82 @@
+"""Cast: the same numbers in another dtype.
+
+    y  = x, rounded to the new dtype        (float to integer: towards zero)
+    gx = gy, rounded to the dtype of x      (from float to float; an integer has no derivative)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tinygraph.errors import DtypeError, explain
+from tinygraph.memory import Memory
+from tinygraph.op import Gradients, Op
+from tinygraph.shapes import Array, Spec
+from tinygraph.tensor import Operand, Tensor, as_tensor
+
+
+@dataclass(frozen=True)
+class Cast(Op):
+    dtype: np.dtype[Any]
+
+    def infer(self, x: Spec) -> Spec:
+        if self.dtype.kind not in "fiub" or self.dtype.itemsize > 8:
+            raise DtypeError(
+                explain(self.name, "dtype", "a float up to 64 bits, an integer or bool", self.dtype)
+            )
+        return Spec(x.shape, self.dtype)
+
+    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        y = mem.empty(x.shape, self.dtype)
+        np.copyto(y, x, casting="unsafe")
+        return y, x.dtype
+
+    def backward(
+        self, mem: Memory, gy: Array, dtype: np.dtype[Any], needs: tuple[bool, ...]
+    ) -> Gradients:
+        gx = mem.empty(gy.shape, dtype)
+        np.copyto(gx, gy, casting="same_kind")
+        return (gx,)
+
+    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
+        return "map" if carries[0] else None
+
+
+def astype(x: Operand, dtype: Any) -> Tensor:
+    """The same numbers in another dtype; `x` itself where it has that dtype already.
+
+    Parameters
+    ----------
+    x : Tensor
+        Any shape and dtype.
+    dtype : dtype
+        A float, an integer or bool: "float64", np.int32, bool.
+
+    Returns
+    -------
+    Tensor
+        Differentiable where both dtypes are floats: the gradient is cast back.  Floats become
+        integers by dropping the fraction, and every number but 0 becomes True.
+
+    Raises
+    ------
+    DtypeError
+        `dtype` is no dtype, or none that a Tensor can have.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.astype([1.0, -2.7], "int32").value
+    array([ 1, -2], dtype=int32)
+    """
+    try:
+        target = np.dtype(dtype)
+    except TypeError:
+        raise DtypeError(
+            explain("astype", "dtype", "the name of a dtype, such as 'float32'", repr(dtype))
+        ) from None
+    node = as_tensor(x)
+    return node if node.dtype == target else Cast(target)(node)

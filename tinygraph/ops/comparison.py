@@ -1,0 +1,242 @@
+"""Comparisons of two operands: less, less_equal, greater, greater_equal, equal, not_equal.
+
+The operands are broadcast together and brought to one dtype; the result is bool, without a
+derivative.  A comparison with NaN is false, but for not_equal, where it is true.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tinygraph.memory import Memory
+from tinygraph.op import Op
+from tinygraph.ops.operands import Broadcasting, joint_shape, promote
+from tinygraph.shapes import Array, Spec
+from tinygraph.tensor import Operand, Tensor
+
+_BOOL = np.dtype(bool)
+
+
+class _Comparison(Broadcasting):
+    """Mixed into the ops below, which differ in one function."""
+
+    compare: ClassVar[Any]
+
+    def infer(self, x: Spec, y: Spec) -> Spec:
+        return Spec(super().infer(x, y).shape, _BOOL)
+
+    def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
+        z = mem.empty(joint_shape(self.name, x.shape, y.shape), _BOOL)
+        self.compare(x, y, out=z)
+        return z, None
+
+
+@dataclass(frozen=True)
+class Less(_Comparison, Op):
+    compare = np.less
+
+
+@dataclass(frozen=True)
+class LessEqual(_Comparison, Op):
+    compare = np.less_equal
+
+
+@dataclass(frozen=True)
+class Greater(_Comparison, Op):
+    compare = np.greater
+
+
+@dataclass(frozen=True)
+class GreaterEqual(_Comparison, Op):
+    compare = np.greater_equal
+
+
+@dataclass(frozen=True)
+class Equal(_Comparison, Op):
+    compare = np.equal
+
+
+@dataclass(frozen=True)
+class NotEqual(_Comparison, Op):
+    compare = np.not_equal
+
+
+_LESS, _LESS_EQUAL, _GREATER = Less(), LessEqual(), Greater()
+_GREATER_EQUAL, _EQUAL, _NOT_EQUAL = GreaterEqual(), Equal(), NotEqual()
+
+
+def less(x: Operand, y: Operand) -> Tensor:
+    """Whether `x < y`, element by element.
+
+    Parameters
+    ----------
+    x, y : Tensor or number
+        Shapes that broadcast together; dtypes promote as in numpy, Python numbers do not promote.
+
+    Returns
+    -------
+    Tensor
+        The broadcast shape; bool, without a gradient.
+
+    Raises
+    ------
+    ShapeError
+        The shapes do not broadcast together.
+    DtypeError
+        An operand does not hold numbers.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> (tg.Tensor([1.0, 2.0, 3.0]) < 2).value
+    array([ True, False, False])
+    """
+    return _LESS(*promote("less", x, y))
+
+
+def less_equal(x: Operand, y: Operand) -> Tensor:
+    """Whether `x <= y`, element by element.
+
+    Parameters
+    ----------
+    x, y : Tensor or number
+        Shapes that broadcast together; dtypes promote as in numpy, Python numbers do not promote.
+
+    Returns
+    -------
+    Tensor
+        The broadcast shape; bool, without a gradient.
+
+    Raises
+    ------
+    ShapeError
+        The shapes do not broadcast together.
+    DtypeError
+        An operand does not hold numbers.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> (tg.Tensor([1.0, 2.0, 3.0]) <= 2).value
+    array([ True,  True, False])
+    """
+    return _LESS_EQUAL(*promote("less_equal", x, y))
+
+
+def greater(x: Operand, y: Operand) -> Tensor:
+    """Whether `x > y`, element by element.
+
+    Parameters
+    ----------
+    x, y : Tensor or number
+        Shapes that broadcast together; dtypes promote as in numpy, Python numbers do not promote.
+
+    Returns
+    -------
+    Tensor
+        The broadcast shape; bool, without a gradient.
+
+    Raises
+    ------
+    ShapeError
+        The shapes do not broadcast together.
+    DtypeError
+        An operand does not hold numbers.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> (tg.Tensor([1.0, 2.0, 3.0]) > 2).value
+    array([False, False,  True])
+    """
+    return _GREATER(*promote("greater", x, y))
+
+
+def greater_equal(x: Operand, y: Operand) -> Tensor:
+    """Whether `x >= y`, element by element.
+
+    Parameters
+    ----------
+    x, y : Tensor or number
+        Shapes that broadcast together; dtypes promote as in numpy, Python numbers do not promote.
+
+    Returns
+    -------
+    Tensor
+        The broadcast shape; bool, without a gradient.
+
+    Raises
+    ------
+    ShapeError
+        The shapes do not broadcast together.
+    DtypeError
+        An operand does not hold numbers.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> (tg.Tensor([1.0, 2.0, 3.0]) >= 2).value
+    array([False,  True,  True])
+    """
+    return _GREATER_EQUAL(*promote("greater_equal", x, y))
+
+
+def equal(x: Operand, y: Operand) -> Tensor:
+    """Whether `x == y`, element by element.
+
+    Parameters
+    ----------
+    x, y : Tensor or number
+        Shapes that broadcast together; dtypes promote as in numpy, Python numbers do not promote.
+
+    Returns
+    -------
+    Tensor
+        The broadcast shape; bool, without a gradient.
+
+    Raises
+    ------
+    ShapeError
+        The shapes do not broadcast together.
+    DtypeError
+        An operand does not hold numbers.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> (tg.Tensor([1.0, 2.0, 3.0]) == 2).value
+    array([False,  True, False])
+    """
+    return _EQUAL(*promote("equal", x, y))
+
+
+def not_equal(x: Operand, y: Operand) -> Tensor:
+    """Whether `x != y`, element by element.
+
+    Parameters
+    ----------
+    x, y : Tensor or number
+        Shapes that broadcast together; dtypes promote as in numpy, Python numbers do not promote.
+
+    Returns
+    -------
+    Tensor
+        The broadcast shape; bool, without a gradient.
+
+    Raises
+    ------
+    ShapeError
+        The shapes do not broadcast together.
+    DtypeError
+        An operand does not hold numbers.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> (tg.Tensor([1.0, 2.0, 3.0]) != 2).value
+    array([ True, False,  True])
+    """
+    return _NOT_EQUAL(*promote("not_equal", x, y))

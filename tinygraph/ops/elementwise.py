@@ -1,0 +1,230 @@
+"""Functions of one number, element by element: neg, abs, exp, log, sqrt.
+
+    neg   y = -x         gx = -gy
+    abs   y = |x|        gx = gy * sign(x)          (0 at 0)
+    exp   y = e ** x     gx = gy * y
+    log   y = ln(x)      gx = gy / x                (x = 0 gives -inf, x < 0 gives NaN)
+    sqrt  y = x ** 1/2   gx = gy / (2 * y)          (x < 0 gives NaN)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tinygraph.memory import Memory
+from tinygraph.op import Gradients, Op
+from tinygraph.ops.operands import ALL, FLOATS, NUMBERS, require_one_dtype
+from tinygraph.shapes import Array, Spec
+from tinygraph.tensor import Operand, Tensor
+
+
+class _Elementwise:
+    """Mixed into the ops below: the output is like the input, sample by sample."""
+
+    name: ClassVar[str]
+    takes: ClassVar[str] = FLOATS
+
+    def infer(self, x: Spec) -> Spec:
+        require_one_dtype(self.name, self.takes, x=x)
+        return x
+
+    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
+        return "map"
+
+
+@dataclass(frozen=True)
+class Neg(_Elementwise, Op):
+    takes: ClassVar[str] = NUMBERS
+
+    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        return np.negative(x, out=mem.empty(x.shape, x.dtype)), None
+
+    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+        return (np.negative(gy, out=mem.empty(gy.shape, gy.dtype)),)
+
+
+@dataclass(frozen=True)
+class Abs(_Elementwise, Op):
+    takes: ClassVar[str] = ALL
+
+    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        y = np.absolute(x, out=mem.empty(x.shape, x.dtype))
+        return y, x if mem.needs[0] else None
+
+    def backward(self, mem: Memory, gy: Array, x: Array, needs: tuple[bool, ...]) -> Gradients:
+        gx = np.sign(x, out=mem.empty(x.shape, x.dtype))
+        gx *= gy
+        return (gx,)
+
+
+@dataclass(frozen=True)
+class Exp(_Elementwise, Op):
+    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        y = np.exp(x, out=mem.empty(x.shape, x.dtype))
+        return y, y if mem.needs[0] else None
+
+    def backward(self, mem: Memory, gy: Array, y: Array, needs: tuple[bool, ...]) -> Gradients:
+        return (np.multiply(gy, y, out=mem.empty(y.shape, y.dtype)),)
+
+
+@dataclass(frozen=True)
+class Log(_Elementwise, Op):
+    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        y = np.log(x, out=mem.empty(x.shape, x.dtype))
+        return y, x if mem.needs[0] else None
+
+    def backward(self, mem: Memory, gy: Array, x: Array, needs: tuple[bool, ...]) -> Gradients:
+        return (np.divide(gy, x, out=mem.empty(x.shape, x.dtype)),)
+
+
+@dataclass(frozen=True)
+class Sqrt(_Elementwise, Op):
+    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        y = np.sqrt(x, out=mem.empty(x.shape, x.dtype))
+        return y, y if mem.needs[0] else None
+
+    def backward(self, mem: Memory, gy: Array, y: Array, needs: tuple[bool, ...]) -> Gradients:
+        gx = np.divide(gy, y, out=mem.empty(y.shape, y.dtype))
+        gx /= 2
+        return (gx,)
+
+
+_NEG, _ABS, _EXP, _LOG, _SQRT = Neg(), Abs(), Exp(), Log(), Sqrt()
+
+
+def neg(x: Operand) -> Tensor:
+    """The number with the opposite sign, `-x`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Any shape; float32, float64 or integers.
+
+    Returns
+    -------
+    Tensor
+        Same shape and dtype.
+
+    Raises
+    ------
+    DtypeError
+        `x` is of another dtype, bool for one.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> (-tg.Tensor([1.0, -2.0])).value
+    array([-1.,  2.], dtype=float32)
+    """
+    return _NEG(x)
+
+
+def abs(x: Operand) -> Tensor:
+    """The absolute value, `abs(x)`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Any shape; float32, float64, integers or bool.
+
+    Returns
+    -------
+    Tensor
+        Same shape and dtype.  The derivative at 0 is taken as 0.
+
+    Raises
+    ------
+    DtypeError
+        `x` is of another dtype.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> abs(tg.Tensor([1.0, -2.0])).value
+    array([1., 2.], dtype=float32)
+    """
+    return _ABS(x)
+
+
+def exp(x: Operand) -> Tensor:
+    """The exponential, e to the power of x.
+
+    Parameters
+    ----------
+    x : Tensor
+        Any shape; float32 or float64.
+
+    Returns
+    -------
+    Tensor
+        Same shape and dtype.
+
+    Raises
+    ------
+    DtypeError
+        `x` is of another dtype, integers for one.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.exp([0.0, 1.0]).value.round(4)
+    array([1.    , 2.7183], dtype=float32)
+    """
+    return _EXP(x)
+
+
+def log(x: Operand) -> Tensor:
+    """The natural logarithm; -inf at 0, NaN below.
+
+    Parameters
+    ----------
+    x : Tensor
+        Any shape; float32 or float64.
+
+    Returns
+    -------
+    Tensor
+        Same shape and dtype.
+
+    Raises
+    ------
+    DtypeError
+        `x` is of another dtype, integers for one.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.log([1.0, 0.0]).value
+    array([  0., -inf], dtype=float32)
+    """
+    return _LOG(x)
+
+
+def sqrt(x: Operand) -> Tensor:
+    """The square root; NaN below 0.
+
+    Parameters
+    ----------
+    x : Tensor
+        Any shape; float32 or float64.
+
+    Returns
+    -------
+    Tensor
+        Same shape and dtype.  The derivative at 0 is infinite.
+
+    Raises
+    ------
+    DtypeError
+        `x` is of another dtype, integers for one.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.sqrt([4.0, 9.0]).value
+    array([2., 3.], dtype=float32)
+    """
+    return _SQRT(x)

@@ -1,0 +1,134 @@
+"""Matrix product, with numpy's rules for vectors and stacks of matrices.
+
+    M K N      rows of x, summed axis, columns of w           ... batch axes, which broadcast
+
+    y  = x @ w               x (..., M, K), w (..., K, N), y (..., M, N)
+    gx = gy @ w^T            gw = x^T @ gy       each summed over batch axes that were repeated
+
+A vector x (K,) counts as one row, a vector w (K,) as one column; that axis is dropped from y.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tinygraph.errors import ShapeError, explain
+from tinygraph.memory import Memory
+from tinygraph.op import Gradients, Op
+from tinygraph.ops.operands import ALL, broadcast_claim, promote, require_one_dtype, unbroadcast
+from tinygraph.shapes import Array, Shape, Spec
+from tinygraph.tensor import Operand, Tensor
+
+
+def _as_matrices(x: Shape, w: Shape) -> tuple[Shape, Shape]:
+    """The shapes with a vector x as one row and a vector w as one column."""
+    return (1, *x) if len(x) == 1 else x, (*w, 1) if len(w) == 1 else w
+
+
+@dataclass(frozen=True)
+class Matmul(Op):
+    def infer(self, x: Spec, w: Spec) -> Spec:
+        require_one_dtype(self.name, ALL, x=x, w=w)
+        return Spec(self._shape(x.shape, w.shape), x.dtype)
+
+    def _shape(self, x: Shape, w: Shape) -> Shape:
+        for name, shape in (("x", x), ("w", w)):
+            if not shape:
+                raise ShapeError(
+                    explain(self.name, name, "at least one axis", f"x.shape {x}, w.shape {w}",
+                            "multiply by a single number with *")
+                )  # fmt: skip
+        rows, columns = _as_matrices(x, w)
+        if rows[-1] != columns[-2]:
+            raise ShapeError(
+                explain(self.name, "w", f"{rows[-1]} elements on axis {max(len(w) - 2, 0)}, as on "
+                        f"the last axis of x", f"{columns[-2]}: x.shape {x}, w.shape {w}",
+                        "transpose or reshape one of the two")
+            )  # fmt: skip
+        try:
+            batch = np.broadcast_shapes(rows[:-2], columns[:-2])
+        except ValueError:
+            raise ShapeError(
+                explain(self.name, "w", "batch axes, all but the last two, that broadcast together",
+                        f"{rows[:-2]} and {columns[:-2]}: x.shape {x}, w.shape {w}",
+                        "insert axes of size 1 with reshape")
+            ) from None  # fmt: skip
+        m = () if len(x) == 1 else (x[-2],)
+        n = () if len(w) == 1 else (w[-1],)
+        return (*batch, *m, *n)
+
+    def forward(self, mem: Memory, x: Array, w: Array) -> tuple[Array, Any]:
+        y = mem.empty(self._shape(x.shape, w.shape), x.dtype)
+        np.matmul(x, w, out=y)
+        x_needs, w_needs = mem.needs
+        return y, (x.shape, w.shape, x if w_needs else None, w if x_needs else None)
+
+    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+        x_shape, w_shape, x, w = saved
+        rows, columns = _as_matrices(x_shape, w_shape)
+        (m, k), n = rows[-2:], columns[-1]
+        batch = gy.shape[: gy.ndim - (len(x_shape) > 1) - (len(w_shape) > 1)]
+        gy = gy.reshape(*batch, m, n)  # (..., M, N)
+        gx = gw = None
+        if needs[0]:
+            w = w.reshape(columns)  # (..., K, N)
+            gx = np.matmul(gy, w.swapaxes(-1, -2), out=mem.empty((*batch, m, k), gy.dtype))
+            gx = unbroadcast(mem, gx, rows).reshape(x_shape)
+        if needs[1] and len(columns) == 2 and len(rows) > 2:  # one product sums over the batch too
+            many = math.prod(rows[:-1])
+            x, gy = x.reshape(many, k), gy.reshape(many, n)
+            gw = np.matmul(x.T, gy, out=mem.empty((k, n), gy.dtype)).reshape(w_shape)
+        elif needs[1]:
+            x = x.reshape(rows)  # (..., M, K)
+            gw = np.matmul(x.swapaxes(-1, -2), gy, out=mem.empty((*batch, k, n), gy.dtype))
+            gw = unbroadcast(mem, gw, columns).reshape(w_shape)
+        return gx, gw
+
+    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
+        x, w = (spec.shape for spec in specs)
+        rows, columns = _as_matrices(x, w)
+        if len(rows) > 2 or len(columns) > 2:  # axis 0 of the output is the first batch axis
+            batches = rows[:-2], columns[:-2]
+            return broadcast_claim(batches, np.broadcast_shapes(*batches), carries)
+        if len(x) == 1 and carries == (True, True):  # the summed axis
+            return "sum"
+        return "map" if len(x) == 2 and carries == (True, False) else None
+
+
+def matmul(x: Operand, w: Operand) -> Tensor:
+    """The matrix product `x @ w`.
+
+    Parameters
+    ----------
+    x : Tensor (..., M, K) or (K,)
+    w : Tensor (..., K, N) or (K,)
+        The batch axes `...` broadcast together; dtypes promote as in numpy.
+
+    Returns
+    -------
+    Tensor (..., M, N)
+        Without M where `x` is a vector, without N where `w` is one.  Integers and bools are
+        multiplied as in numpy, without a gradient.
+
+    Raises
+    ------
+    ShapeError
+        An operand is a single number, the summed axes differ in size, or the batch axes do not
+        broadcast together.
+
+    References
+    ----------
+    Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
+    differentiation", Advances in Automatic Differentiation, Springer 2008.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> (tg.Tensor([[1.0, 2.0], [3.0, 4.0]]) @ [1.0, 10.0]).value
+    array([21., 43.], dtype=float32)
+    """
+    return Matmul()(*promote("matmul", x, w))

@@ -1,0 +1,194 @@
+"""What ops on several operands share: one dtype for all, broadcasting, and the way back from it.
+
+Kernels are written for one element type, so an op takes operands of one dtype only.  The public
+functions bring them there first, by numpy's rules, with a `Cast` node where one is needed:
+
+    float32 tensor * float64 tensor   the first is cast to float64
+    float32 tensor * 2.5              2.5 becomes a float32 leaf: Python numbers do not promote
+    int64 tensor * 2.5                float64, as in numpy
+
+Broadcasting repeats an operand along an axis, so its gradient is the sum over that axis.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tinygraph.device import CPU, Device
+from tinygraph.errors import ArgumentError, DtypeError, explain
+from tinygraph.memory import Memory
+from tinygraph.ops.cast import Cast
+from tinygraph.shapes import Array, Shape, Spec, broadcast_axes, broadcast_shapes
+from tinygraph.tensor import Operand, Tensor, as_tensor, leaf
+
+FLOATS = "fd"  # dtype characters: float32, float64
+NUMBERS = FLOATS + "bhilqBHILQ"  # and integers
+ALL = NUMBERS + "?"  # and bool
+
+
+# ---- one dtype ------------------------------------------------------------------------------
+
+
+def is_number(x: Any) -> bool:
+    """Whether x is a Python number, which takes its dtype from the other operands."""
+    kind = type(x)
+    return kind is float or kind is int or kind is bool
+
+
+def promote(
+    op: str, *operands: Operand, to_float: bool = False, device: Device | None = None
+) -> tuple[Tensor, ...]:
+    """The operands as tensors of the one dtype that numpy would compute in.
+
+    With `to_float`, what would be integers or bools becomes float64.  Arrays and numbers go to
+    `device`, by default to that of the first tensor.
+    """
+    if len(operands) == 2:  # most calls need no search, and tiny graphs feel each microsecond
+        x, y = operands
+        if isinstance(x, Tensor) and x.value.dtype.kind == "f":
+            if isinstance(y, Tensor) and x.value.dtype == y.value.dtype:
+                return x, y
+            if is_number(y):
+                return x, _number(op, y, x.value.dtype, x.device)
+        elif isinstance(y, Tensor) and y.value.dtype.kind == "f" and is_number(x):
+            return _number(op, x, y.value.dtype, y.device), y
+    if device is None:
+        device = next((x.device for x in operands if isinstance(x, Tensor)), CPU)
+    known = [x if is_number(x) else as_tensor(x, device=device) for x in operands]
+    dtype = _common_dtype(known)
+    if to_float and dtype.kind != "f":
+        dtype = np.dtype(np.float64)
+    return tuple([_converted(op, x, data, dtype, device)
+                  for x, data in zip(known, operands, strict=True)])  # fmt: skip
+
+
+def _common_dtype(operands: list[Any]) -> np.dtype[Any]:
+    """numpy's result type; where all are Python numbers, floats are float32 as everywhere here."""
+    if any(isinstance(x, Tensor) for x in operands):
+        return np.result_type(*[x.dtype if isinstance(x, Tensor) else x for x in operands])
+    dtype = np.result_type(*operands)
+    return np.dtype(np.float32) if dtype.kind == "f" else dtype
+
+
+def _converted(op: str, x: Any, data: Any, dtype: np.dtype[Any], device: Device) -> Tensor:
+    """One operand in the common dtype: only what was a tensor before needs a node for it."""
+    if not isinstance(x, Tensor):
+        return _number(op, x, dtype, device)
+    if x.dtype == dtype:
+        return x
+    return Cast(dtype)(x) if x is data else as_tensor(data, dtype, device)
+
+
+def _number(op: str, number: Any, dtype: np.dtype[Any], device: Device) -> Tensor:
+    """A Python number as a 0-d leaf."""
+    try:
+        if -1e30 < number < 1e30:
+            array = np.array(number, dtype)
+        else:
+            with np.errstate(all="ignore"):  # beyond the range of a float lies infinity
+                array = np.array(number, dtype)
+        return leaf(device.from_numpy(array), device)
+    except OverflowError:
+        raise ArgumentError(
+            explain(op, "a Python number", f"one that {dtype} can hold", number,
+                    "convert the tensor first, for example with .astype('float64')")
+        ) from None  # fmt: skip
+
+
+def require_one_dtype(op: str, allowed: str, **specs: Spec) -> None:
+    """Raise DtypeError unless all inputs have one dtype, and `allowed` holds its character."""
+    first_name, first = next(iter(specs.items()))
+    for name, spec in specs.items():
+        if spec.dtype.char not in allowed:
+            kinds = ["float32", "float64"]
+            kinds += ["an integer"] if allowed != FLOATS else []
+            kinds += ["bool"] if allowed == ALL else []
+            raise DtypeError(
+                explain(op, name, f"{', '.join(kinds[:-1])} or {kinds[-1]}", spec.dtype,
+                        "convert it, for example with .astype('float32')")
+            )  # fmt: skip
+        if spec.dtype != first.dtype:
+            raise DtypeError(
+                explain(op, name, f"{first.dtype}, the dtype of {first_name}", spec.dtype,
+                        f"use tg.{op}, which promotes, or convert with .astype('{first.dtype}')")
+            )  # fmt: skip
+
+
+# ---- broadcasting ---------------------------------------------------------------------------
+
+
+def joint_shape(op: str, x: Shape, y: Shape) -> Shape:
+    """The shape of x and y broadcast together; equal shapes and single numbers take no search."""
+    if x == y or not y:
+        return x
+    return broadcast_shapes(op, x, y) if x else y
+
+
+def unbroadcast(mem: Memory, g: Array, shape: Shape) -> Array:
+    """The sum of a gradient over the axes along which an operand of `shape` was repeated."""
+    if g.shape == shape:
+        return g
+    total = mem.empty(shape, g.dtype)
+    kept = total.reshape((1,) * (g.ndim - len(shape)) + shape)  # a view with the axes of g
+    np.sum(g, axis=broadcast_axes(shape, g.shape), keepdims=True, out=kept)
+    return total
+
+
+_BITS = {size: np.dtype(f"i{size}") for size in (1, 2, 4, 8)}
+
+
+def as_bits(x: Array) -> Array:
+    """The same memory as integers of the same width: what is selected bit by bit stays exact."""
+    return x.view(_BITS[x.dtype.itemsize])
+
+
+def bit_mask(mem: Memory, condition: Array, dtype: np.dtype[Any]) -> Array:
+    """All bits set where the condition holds, none elsewhere, as wide as `dtype`."""
+    mask = mem.empty(condition.shape, _BITS[dtype.itemsize])
+    return np.negative(as_bits(condition), out=mask)  # True is 1, and -1 has all bits set
+
+
+def select(mem: Memory, g: Array, condition: Array) -> Array:
+    """g where the condition holds, else 0.
+
+    A product with 0 and 1 would let NaN and infinity through; a masked copy is about ten times as
+    slow, for it branches at each element.
+    """
+    chosen = mem.empty(g.shape, g.dtype)
+    np.bitwise_and(as_bits(g), bit_mask(mem, condition, g.dtype), out=as_bits(chosen))
+    return chosen
+
+
+def broadcast_claim(shapes: tuple[Shape, ...], out: Shape, carries: tuple[bool, ...]) -> Any:
+    """The claim `Op.batch` of an op on broadcast operands: "map" where axis 0 of the output is that
+    of every input with samples, and no other input varies along it.
+    """
+    if not out or not any(carries):
+        return None
+    for shape, carried in zip(shapes, carries, strict=True):
+        varies = len(shape) == len(out) and shape[0] == out[0]
+        if carried and not varies:
+            return None
+        if not carried and varies and shape[0] != 1:
+            return None
+    return "map"
+
+
+class Broadcasting:
+    """Mixed into ops on two operands of one dtype: shapes, dtypes and the claim about samples."""
+
+    name: ClassVar[str]
+    takes: ClassVar[str] = ALL
+
+    def infer(self, x: Spec, y: Spec) -> Spec:
+        if x.dtype != y.dtype or x.dtype.char not in self.takes:
+            require_one_dtype(self.name, self.takes, x=x, y=y)
+        if x.shape == y.shape or not y.shape:
+            return x
+        return Spec(joint_shape(self.name, x.shape, y.shape), x.dtype)
+
+    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
+        shapes = tuple([spec.shape for spec in specs])
+        return broadcast_claim(shapes, broadcast_shapes(self.name, *shapes), carries)

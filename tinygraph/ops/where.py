@@ -1,0 +1,100 @@
+"""where: a choice between two operands, element by element.
+
+    y  = a where the condition holds, else b
+    ga = gy where it holds, else 0          gb = gy where it does not hold, else 0
+
+The gradients are selected, not multiplied with 0 and 1: 0 * NaN would be NaN.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tinygraph.errors import DtypeError, explain
+from tinygraph.memory import Memory
+from tinygraph.op import Gradients, Op
+from tinygraph.ops.operands import (
+    ALL,
+    as_bits,
+    bit_mask,
+    broadcast_claim,
+    promote,
+    require_one_dtype,
+    select,
+    unbroadcast,
+)
+from tinygraph.shapes import Array, Spec, broadcast_shapes
+from tinygraph.tensor import Operand, Tensor, as_tensor
+
+
+@dataclass(frozen=True)
+class Where(Op):
+    def infer(self, condition: Spec, a: Spec, b: Spec) -> Spec:
+        if condition.dtype != np.dtype(bool):
+            raise DtypeError(
+                explain(self.name, "condition", "bool", condition.dtype,
+                        "compare, for example condition != 0")
+            )  # fmt: skip
+        require_one_dtype(self.name, ALL, a=a, b=b)
+        return Spec(broadcast_shapes(self.name, condition.shape, a.shape, b.shape), a.dtype)
+
+    def forward(self, mem: Memory, condition: Array, a: Array, b: Array) -> tuple[Array, Any]:
+        y = mem.empty(broadcast_shapes(self.name, condition.shape, a.shape, b.shape), a.dtype)
+        bits, b_bits = as_bits(y), as_bits(b)
+        np.bitwise_xor(as_bits(a), b_bits, out=bits)  # b ^ (a ^ b) is a, b ^ 0 is b
+        bits &= bit_mask(mem, condition, a.dtype)
+        bits ^= b_bits
+        return y, (condition, a.shape, b.shape) if True in mem.needs else None
+
+    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+        condition, a_shape, b_shape = saved
+        ga = gb = None
+        if needs[1]:
+            ga = unbroadcast(mem, select(mem, gy, condition), a_shape)
+        if needs[2]:
+            other = np.logical_not(condition, out=mem.empty(condition.shape, bool))
+            gb = unbroadcast(mem, select(mem, gy, other), b_shape)
+        return None, ga, gb
+
+    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
+        shapes = tuple([spec.shape for spec in specs])
+        return broadcast_claim(shapes, broadcast_shapes(self.name, *shapes), carries)
+
+
+def where(condition: Operand, a: Operand, b: Operand) -> Tensor:
+    """`a` where the condition holds, else `b`, element by element.
+
+    Parameters
+    ----------
+    condition : Tensor
+        bool.
+    a, b : Tensor or number
+        The three shapes broadcast together; the dtypes of `a` and `b` promote as in numpy, Python
+        numbers do not promote.
+
+    Returns
+    -------
+    Tensor
+        The broadcast shape, in the promoted dtype.  Neither values nor gradients of the branch that
+        is not taken have any influence, NaN included.
+
+    Raises
+    ------
+    ShapeError
+        The shapes do not broadcast together.
+    DtypeError
+        The condition is not bool.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> x = tg.Tensor([1.0, -2.0, 3.0])
+    >>> tg.where(x > 0, x, 0.0).value
+    array([1., 0., 3.], dtype=float32)
+    """
+    device = condition.device if isinstance(condition, Tensor) else None
+    a, b = promote("where", a, b, device=device)
+    return Where()(as_tensor(condition, device=a.device), a, b)
