@@ -1,0 +1,125 @@
+"""ArrayDataset: samples and their labels, held in memory.
+
+    N samples; inputs (N, ...), labels (N,)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tinygraph.errors import ArgumentError, ShapeError, explain
+from tinygraph.random import philox
+from tinygraph.shapes import Array
+
+# Streams that no Generator reaches (it counts up from 0), one for each use of a permutation.
+SPLIT_STREAM = 1 << 63
+SHUFFLE_STREAM = SPLIT_STREAM + 1
+
+
+def permutation(size: int, seed: int, stream: int, step: int = 0) -> Array:
+    """The numbers 0 to size - 1 in an order that is a pure function of (seed, stream, step).
+
+    The ranks of random 64-bit words.  numpy's own `permutation` may differ between its versions;
+    Philox may not.
+
+    >>> permutation(4, seed=0, stream=SPLIT_STREAM).tolist()
+    [0, 2, 3, 1]
+    """
+    return np.argsort(philox(seed, stream, step).random_raw(size), kind="stable")
+
+
+def require_seed(op: str, seed: Any) -> int:
+    """A seed as an int from 0 to 2**64 - 1, or ArgumentError."""
+    if isinstance(seed, (int, np.integer)) and 0 <= seed < 1 << 64:
+        return int(seed)
+    raise ArgumentError(explain(op, "seed", "an int from 0 to 2**64 - 1", repr(seed)))
+
+
+class ArrayDataset:
+    """Inputs and labels as two arrays of equal length.
+
+    Parameters
+    ----------
+    inputs : array_like (N, ...)
+        One sample for each index of the first axis.
+    labels : array_like (N, ...)
+        What belongs to each sample.
+    name : str
+        Shown in messages.
+    classes : sequence of str, optional
+        The name of each class number.
+
+    Raises
+    ------
+    ShapeError
+        The lengths differ, or an array has no axis.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> data = tg.data.ArrayDataset([[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1])
+    >>> data[1]
+    (array([2.]), np.int64(1))
+    >>> train, held_out = data.split(0.75, seed=0)
+    >>> len(train), len(held_out)
+    (3, 1)
+    """
+
+    def __init__(
+        self, inputs: Any, labels: Any, name: str = "", classes: Sequence[str] | None = None
+    ) -> None:
+        self.inputs = np.asarray(inputs)
+        self.labels = np.asarray(labels)
+        self.name = name
+        self.classes = None if classes is None else tuple(classes)
+        for argument, array in (("inputs", self.inputs), ("labels", self.labels)):
+            if not array.ndim:
+                raise ShapeError(explain("ArrayDataset", argument, "at least one axis", "none"))
+        if len(self.inputs) != len(self.labels):
+            raise ShapeError(
+                explain("ArrayDataset", "labels", f"{len(self.inputs)}, one for each sample",
+                        len(self.labels), "pass inputs and labels of the same samples")
+            )  # fmt: skip
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def __getitem__(self, index: Any) -> tuple[Any, Any]:
+        """(inputs, labels) at an int, a slice or an array of ints."""
+        return self.inputs[index], self.labels[index]
+
+    def split(self, fraction: float, seed: int = 0) -> tuple[ArrayDataset, ArrayDataset]:
+        """Cut into two datasets at random: round(fraction * N) samples, and the others.
+
+        Parameters
+        ----------
+        fraction : float
+            From 0 to 1: the share of the first dataset.
+        seed : int
+            Fixes the permutation, on any machine and with any version of numpy.
+
+        Returns
+        -------
+        (ArrayDataset, ArrayDataset)
+            Copies.
+
+        Raises
+        ------
+        ArgumentError
+            A fraction outside 0 to 1, or a bad seed.
+        """
+        if not 0 <= fraction <= 1:
+            raise ArgumentError(explain("split", "fraction", "a number from 0 to 1", fraction))
+        order = permutation(len(self), require_seed("split", seed), SPLIT_STREAM)
+        first = round(fraction * len(self))
+        return self._take(order[:first]), self._take(order[first:])
+
+    def _take(self, index: Array) -> ArrayDataset:
+        return ArrayDataset(self.inputs[index], self.labels[index], self.name, self.classes)
+
+    def __repr__(self) -> str:
+        shape, dtype = self.inputs.shape[1:], self.inputs.dtype
+        return f"ArrayDataset({self.name or 'unnamed'}: {len(self)} samples of {dtype} {shape})"

@@ -1,0 +1,132 @@
+"""idx: the file format of MNIST, plain or compressed with gzip.
+
+    byte 0-1    0
+    byte 2      element type: one of `DTYPES`
+    byte 3      number of dimensions d
+    4 * d       the dimensions, unsigned 32-bit
+    then        the elements, row-major
+
+All numbers are big-endian.  A file is not trusted: the header says how many bytes must follow, no
+more than one byte beyond that is ever decompressed, and memory grows only with what was read.
+
+Source: LeCun, Cortes, Burges, "The MNIST database of handwritten digits", section "File formats".
+"""
+
+from __future__ import annotations
+
+import gzip
+import math
+import struct
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import numpy as np
+
+from tinygraph.errors import DatasetError, explain
+from tinygraph.shapes import Array, Shape
+
+DTYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
+
+_GZIP = b"\x1f\x8b"
+_CHUNK = 1 << 20
+_AGAIN = "download the file again"
+
+
+def read_idx(path: str | Path, max_bytes: int = 1 << 31) -> Array:
+    """Read an idx file, compressed or not.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.  Its first bytes tell whether it is compressed; its name does not matter.
+    max_bytes : int
+        Refuse a file whose header declares more bytes of elements than this.
+
+    Returns
+    -------
+    array
+        In the byte order of this machine.
+
+    Raises
+    ------
+    DatasetError
+        The file is absent, not an idx file, truncated, too long, or corrupt.
+
+    Examples
+    --------
+    >>> import tempfile, tinygraph as tg
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     _ = file.write(bytes([0, 0, 8, 1, 0, 0, 0, 3]) + b"abc")
+    ...     file.flush()
+    ...     tg.data.read_idx(file.name)
+    array([97, 98, 99], dtype=uint8)
+    """
+    path = Path(path)
+    try:
+        with _opened(path) as stream:
+            dtype, shape = _read_header(stream, path)
+            declared = math.prod(shape) * dtype.itemsize  # Python ints: cannot overflow
+            if declared > max_bytes:
+                raise _fault(path, f"at most {max_bytes} bytes of elements",
+                             f"a header that declares {declared}, shape {shape}",
+                             "pass a larger max_bytes if that is meant")  # fmt: skip
+            data = _read_at_most(stream, declared + 1)
+    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise _fault(path, "an intact gzip file", str(error).rstrip(".")) from None
+    except FileNotFoundError:
+        raise _fault(path, "a file", "nothing at that path", "check the path") from None
+    except OSError as error:
+        raise _fault(path, "a file that can be read", str(error), "check the path") from None
+    if len(data) != declared:
+        found = f"only {len(data)}: it is truncated" if len(data) < declared else "more than that"
+        raise _fault(path, f"{declared} bytes of elements for shape {shape}", found)
+    array = np.frombuffer(data, dtype).reshape(shape)
+    return array.astype(dtype.newbyteorder("="), copy=False)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """The file as a stream of decompressed bytes."""
+    with path.open("rb") as file:
+        compressed = file.read(2) == _GZIP
+        file.seek(0)
+        if compressed:
+            with gzip.GzipFile(fileobj=file) as stream:
+                yield cast(BinaryIO, stream)
+        else:
+            yield file
+
+
+def _read_header(stream: BinaryIO, path: Path) -> tuple[np.dtype, Shape]:
+    magic = _read_at_most(stream, 4)
+    if len(magic) < 4:
+        raise _fault(path, "an idx header of at least 4 bytes", f"{len(magic)} bytes")
+    if magic[:2] != b"\0\0" or magic[2] not in DTYPES:
+        codes = ", ".join(f"{code:02x}" for code in DTYPES)
+        raise _fault(path, f"an idx file, which starts with 00 00 and one of {codes}",
+                     magic.hex(" "), "name an idx file, or an idx file in gzip")  # fmt: skip
+    dimensions = magic[3]
+    if not 1 <= dimensions <= 32:
+        raise _fault(path, "1 to 32 dimensions", str(dimensions))
+    sizes = _read_at_most(stream, 4 * dimensions)
+    if len(sizes) < 4 * dimensions:
+        raise _fault(path, f"{dimensions} sizes of 4 bytes in the header", f"{len(sizes)} bytes")
+    return np.dtype(DTYPES[magic[2]]), struct.unpack(f">{dimensions}I", sizes)
+
+
+def _read_at_most(stream: BinaryIO, limit: int) -> bytearray:
+    """Up to `limit` bytes; memory follows what is there, not what was declared."""
+    data = bytearray()
+    while len(data) < limit:
+        chunk = stream.read(min(_CHUNK, limit - len(data)))
+        if not chunk:
+            break
+        data += chunk
+    return data
+
+
+def _fault(path: Path, expected: str, got: str, way_out: str = _AGAIN) -> DatasetError:
+    return DatasetError(explain("read_idx", str(path), expected, got, way_out))

@@ -1,0 +1,189 @@
+"""mnist: 70,000 images of handwritten digits, 28 by 28 pixels.
+
+The four files are not part of tinygraph: a folder with them is named, or they are downloaded.
+Either way each must have the SHA-256 of the published file.
+
+Source: LeCun, Bottou, Bengio, Haffner, "Gradient-based learning applied to document recognition",
+Proceedings of the IEEE 86(11), 1998.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from tinygraph.data.dataset import ArrayDataset
+from tinygraph.data.digits import require_split
+from tinygraph.data.idx import read_idx
+from tinygraph.errors import DatasetError, explain
+from tinygraph.shapes import Array
+
+URL = "https://ossci-datasets.s3.amazonaws.com/mnist/"
+
+
+class Published(NamedTuple):
+    """A file as it was published: its length and its SHA-256."""
+
+    size: int
+    sha256: str
+
+
+# Compressed as published, and the same files unpacked.
+FILES = {
+    "train-images-idx3-ubyte.gz": Published(
+        9912422, "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"),
+    "train-labels-idx1-ubyte.gz": Published(
+        28881, "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"),
+    "t10k-images-idx3-ubyte.gz": Published(
+        1648877, "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6"),
+    "t10k-labels-idx1-ubyte.gz": Published(
+        4542, "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"),
+    "train-images-idx3-ubyte": Published(
+        47040016, "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"),
+    "train-labels-idx1-ubyte": Published(
+        60008, "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"),
+    "t10k-images-idx3-ubyte": Published(
+        7840016, "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"),
+    "t10k-labels-idx1-ubyte": Published(
+        10008, "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"),
+}  # fmt: skip
+
+_MAX_BYTES = 1 << 26  # the largest of the files declares 47 MB
+_WAYS_OUT = "name the folder with --data-dir or $TINYGRAPH_DATA, or fetch the files with --download"
+
+
+def mnist(
+    split: str = "train", data_dir: str | Path | None = None, download: bool = False,
+    verify: bool = True,
+) -> ArrayDataset:  # fmt: skip
+    """Handwritten digits of 28 by 28 pixels: 60,000 for training, 10,000 for the test.
+
+    Parameters
+    ----------
+    split : {"train", "test"}
+        Which part.
+    data_dir : str or Path, optional
+        The folder that holds the four files, or that has them in its folder `mnist`; by default
+        the folder that the environment variable TINYGRAPH_DATA names.  Files may be compressed, as
+        published, or unpacked.
+    download : bool
+        Fetch files that are missing into `data_dir`, or into the user's cache where none is named.
+        Needs pooch.
+    verify : bool
+        Whether each file must be the published one, by its SHA-256.
+
+    Returns
+    -------
+    ArrayDataset
+        Inputs (N, 1, 28, 28), float32 from 0 to 1; labels (N,), int64 from 0 to 9.
+
+    Raises
+    ------
+    DatasetError
+        A file is missing, corrupt, not the published one, or does not belong to its companion.
+    ArgumentError
+        Another name of a split.
+
+    References
+    ----------
+    LeCun, Bottou, Bengio, Haffner, "Gradient-based learning applied to document recognition", 1998.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> train = tg.data.mnist("train", data_dir="data")      # doctest: +SKIP
+    """
+    prefix = "train" if require_split("mnist", split) == "train" else "t10k"
+    folders = _folders(data_dir)
+    pixels = _read(f"{prefix}-images-idx3-ubyte", 3, folders, download, verify)
+    labels = _read(f"{prefix}-labels-idx1-ubyte", 1, folders, download, verify)
+    if len(pixels) != len(labels):
+        raise DatasetError(
+            explain("mnist", f"{prefix}-labels-idx1-ubyte", f"{len(pixels)} labels, one for each "
+                    "image", len(labels), "take both files from the same place")
+        )  # fmt: skip
+    images = np.divide(pixels[:, None], 255, dtype=np.float32)  # (N, 1, 28, 28)
+    return ArrayDataset(images, labels.astype(np.int64), "mnist", [str(d) for d in range(10)])
+
+
+def _folders(data_dir: str | Path | None) -> list[Path]:
+    """Where to look, the first choice first; none at all where no folder was named."""
+    named = data_dir or os.environ.get("TINYGRAPH_DATA")
+    if not named:
+        return []
+    folder = Path(named).expanduser()
+    return [folder, folder / "mnist"]
+
+
+def _read(stem: str, ndim: int, folders: list[Path], download: bool, verify: bool) -> Array:
+    """Find one file, compressed or not, hold it to its published form, and read it."""
+    candidates = [folder / (stem + suffix) for folder in folders for suffix in (".gz", "")]
+    path = next((c for c in candidates if c.is_file()), None)
+    if path is None:
+        if not download:
+            raise _missing(f"{stem}.gz", folders)
+        path = _download(f"{stem}.gz", folders)
+    if verify:
+        _verify(path)
+    array = read_idx(path, _MAX_BYTES)
+    if array.dtype != np.uint8 or array.ndim != ndim:
+        raise DatasetError(
+            explain("mnist", str(path), f"bytes in {ndim} dimensions",
+                    f"{array.dtype} in {array.ndim}", "download the file again")
+        )  # fmt: skip
+    return array
+
+
+def _missing(name: str, folders: list[Path]) -> DatasetError:
+    if not folders:
+        return DatasetError(explain("mnist", name, "a folder that holds it", "none", _WAYS_OUT))
+    where = f"nothing of that name in {folders[0]} or {folders[1]}"
+    if not folders[0].is_dir():
+        where = f"{folders[0]}, which is no folder"
+    return DatasetError(explain("mnist", name, "the file", where, _WAYS_OUT))
+
+
+def _verify(path: Path) -> None:
+    """Raise unless the file is, byte for byte, the published one."""
+    size, sha256 = FILES[path.name]
+    again = "delete it and fetch it again (--download)"
+    try:
+        with path.open("rb") as file:
+            found = os.fstat(file.fileno()).st_size
+            if found != size:
+                what = "truncated" if found < size else "too long"
+                raise DatasetError(
+                    explain("mnist", str(path), f"{size} bytes", f"{found}: it is {what}", again)
+                )
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise DatasetError(explain("mnist", str(path), "a file that can be read", error)) from None
+    if digest != sha256:
+        raise DatasetError(
+            explain("mnist", str(path), f"SHA-256 {sha256}", f"{digest}: it is corrupt", again)
+        )
+
+
+def _download(name: str, folders: list[Path]) -> Path:
+    """Fetch a file; pooch compares its hash before it takes the file's name."""
+    try:
+        import pooch
+    except ImportError:
+        raise DatasetError(
+            explain("mnist", "pooch", "to be installed, for it downloads", "no such library",
+                    "pip install 'tinygraph-nn[data]'")
+        ) from None  # fmt: skip
+    folder = folders[0] if folders else Path(pooch.os_cache("tinygraph")) / "mnist"
+    pooch.get_logger().setLevel("WARNING")
+    try:
+        return Path(pooch.retrieve(URL + name, f"sha256:{FILES[name].sha256}", name, folder))
+    except (OSError, ValueError) as error:  # requests' errors are OSErrors
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise DatasetError(
+            explain("mnist", name, f"a download from {URL}", reason, "try again later, or fetch "
+                    "the four files elsewhere and name their folder with --data-dir")
+        ) from None  # fmt: skip

@@ -1,0 +1,55 @@
+"""The datasets by name, as configurations and the command line ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tinygraph.data.dataset import ArrayDataset
+from tinygraph.data.digits import digits
+from tinygraph.data.mnist import mnist
+from tinygraph.errors import ArgumentError, explain, nearest
+
+# name -> function of (split, data_dir, download)
+datasets: dict[str, Callable[[str, str | Path | None, bool], ArrayDataset]] = {
+    "digits": lambda split, data_dir, download: digits(split),
+    "mnist": mnist,
+}
+
+
+def load(
+    name: str, split: str = "train", data_dir: str | Path | None = None, download: bool = False
+) -> ArrayDataset:
+    """The dataset of that name.
+
+    Parameters
+    ----------
+    name : str
+        "digits" or "mnist".
+    split : {"train", "test"}
+        Which part.
+    data_dir, download
+        Where its files are and whether missing ones are fetched; a dataset without files of its own
+        ignores both.
+
+    Returns
+    -------
+    ArrayDataset
+
+    Raises
+    ------
+    ArgumentError
+        An unknown name; the message proposes the nearest one.
+    DatasetError
+        As the dataset's own function.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> len(tg.data.load("digits", "train"))
+    1438
+    """
+    if name not in datasets:
+        known = " or ".join(map(repr, datasets))
+        raise ArgumentError(explain("load", "name", known, repr(name), nearest(name, datasets)))
+    return datasets[name](split, data_dir, download)
