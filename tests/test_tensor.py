@@ -1,5 +1,6 @@
 """Leaves: data, dtypes, conversion, and what is refused."""
 
+import copy
 import subprocess
 import sys
 
@@ -83,6 +84,15 @@ def test_devices():
             tg.Tensor(1.0, device=missing)
     with pytest.raises(ArgumentError, match="did you mean 'cuda'"):
         tg.Tensor(1.0, device="cuba")
+
+
+def test_a_copied_leaf_works_with_the_original():
+    x = tg.Tensor([1.0, 2.0], requires_grad=True)
+    y = copy.deepcopy(x)
+    tg.mse_loss(x, y).backward()
+    assert y.grad is None or y.grad is not x.grad
+    y.value[0] = 7
+    assert x.value[0] == 1
 
 
 def test_creation():

@@ -52,6 +52,9 @@ class Device:
     def __hash__(self) -> int:
         return hash(self.name)
 
+    def __deepcopy__(self, memo: object) -> Device:
+        return self  # the engine compares devices by identity: a copied model stays where it is
+
 
 CPU = Device()
 
