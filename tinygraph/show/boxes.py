@@ -1,0 +1,84 @@
+"""The nodes of a graph as boxes to draw, in forward order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tinygraph.errors import ArgumentError, GraphError, explain
+from tinygraph.graph import topological_order
+from tinygraph.tensor import Parameter, Tensor
+
+MAX_NODES = 5000  # more boxes than anyone can read
+
+
+@dataclass(frozen=True)
+class Box:
+    """One node as it is drawn."""
+
+    number: int  # in forward order, from 1
+    kind: str  # data, constant, parameter, state or op
+    title: str  # name of the op or leaf
+    detail: str  # dtype and shape
+    settings: str  # the op with its hyper-parameters; a tooltip
+    inputs: tuple[int, ...]  # indices of boxes
+    cut: bool = False  # has inputs that are not drawn
+
+
+def collect(outputs: tuple[Tensor, ...], depth: int | None = None) -> list[Box]:
+    """A box for each node below the outputs, or for those at most `depth` edges above them."""
+    order = topological_order(outputs)
+    kept = _near(outputs, depth)
+    drawn = len(order) if kept is None else len(kept)
+    if drawn > MAX_NODES:
+        raise GraphError(
+            explain("show.graph", "outputs", f"at most {MAX_NODES} nodes to draw", drawn,
+                    "draw a part: show.graph(..., depth=20) stops 20 edges above the outputs, and "
+                    "an inner node in place of the output leaves out what comes after it")
+        )  # fmt: skip
+    state = {node.inputs[i] for node in order if node.op for i in node.op.updates}
+    index: dict[Tensor, int] = {}
+    boxes: list[Box] = []
+    for number, node in enumerate(order, start=1):
+        if kept is not None and node not in kept:
+            continue
+        index[node] = len(boxes)
+        inputs = tuple([index[x] for x in node.inputs if x in index])
+        boxes.append(_box(number, node, inputs, node in state))
+    return boxes
+
+
+def _near(outputs: tuple[Tensor, ...], depth: int | None) -> set[Tensor] | None:
+    """The nodes at most `depth` edges above the outputs; None stands for all."""
+    if depth is None:
+        return None
+    if depth < 0:
+        raise ArgumentError(explain("show.graph", "depth", "0 or more", depth))
+    kept = set(outputs)
+    front = list(kept)
+    for _ in range(depth):
+        above = dict.fromkeys(x for node in front for x in node.inputs)
+        front = [x for x in above if x not in kept]
+        if not front:
+            break
+        kept.update(front)
+    return kept
+
+
+def _box(number: int, node: Tensor, inputs: tuple[int, ...], is_state: bool) -> Box:
+    detail = f"{node.dtype} {tuple(node.shape)}"
+    if node.op is not None:
+        title = f"{node.op.name}: {node.name}" if node.name else node.op.name
+        cut = len(inputs) < len(node.inputs)
+        return Box(number, "op", title, detail, repr(node.op), inputs, cut)
+    if isinstance(node, Parameter) or node.requires_grad:
+        kind = "parameter"
+    elif is_state:
+        kind = "state"  # running statistics: an op writes them
+    elif node.size == 1 and not node.name:
+        kind, detail = "constant", str(node.dtype)
+        return Box(number, kind, f"{np.asarray(node.numpy()).item():.6g}", detail, "", inputs)
+    else:
+        kind = "data"
+    return Box(number, kind, node.name or kind, detail, "", inputs)

@@ -1,0 +1,94 @@
+"""Curves of a training: loss and accuracy over the epochs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+from tinygraph.errors import ArgumentError, explain
+from tinygraph.show.figures import new_figure, save
+from tinygraph.show.paths import writable
+
+# (colour, dashes, marker): told apart in grey print too
+LOOKS = [
+    ("#2f66c4", "-", "o"),
+    ("#c4512f", "--", "s"),
+    ("#2c8a4b", "-.", "^"),
+    ("#7a4cc2", ":", "D"),
+]
+
+
+def curves(rows: Sequence[Mapping[str, Any]], path: str | Path = "curves.svg") -> Path:
+    """Draw what a training recorded: a panel for losses and one for every other metric.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        One for each epoch, such as `{"epoch": 1, "loss": 0.9, "validation_loss": 1.0, "accuracy":
+        0.7}`.  `epoch` is the horizontal axis, by default 1, 2, ...  A column `validation_X` goes
+        into the panel of X.  A value may be absent or None in some rows.  Columns that are not
+        numbers are left out, as are times: names that contain "seconds" or "time".
+    path : str or Path
+        `.svg`, `.png` or `.pdf`.
+
+    Returns
+    -------
+    Path
+        The file that was written.
+
+    Raises
+    ------
+    ArgumentError
+        There is nothing to draw, or no such format or folder.
+
+    Examples
+    --------
+    >>> import tempfile, tinygraph as tg
+    >>> rows = [{"loss": 2.3, "accuracy": 0.1}, {"loss": 0.4, "accuracy": 0.9}]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     tg.show.curves(rows, f"{folder}/curves.svg").name
+    'curves.svg'
+    """
+    target = writable("show.curves", path, (".svg", ".png", ".pdf"))
+    panels = _panels(rows)
+    if not panels:
+        got = f"columns {sorted({str(k) for row in rows for k in row})}" if rows else "no rows"
+        raise ArgumentError(explain("show.curves", "rows", "at least one column of numbers", got))
+    figure = new_figure(5.2 * len(panels), 3.6)
+    for axes, (metric, columns) in zip(figure.subplots(1, len(panels), squeeze=False)[0],
+                                       panels.items(), strict=True):  # fmt: skip
+        for (colour, dashes, marker), column in zip(LOOKS, columns, strict=False):
+            points = [(row.get("epoch", k), row[column]) for k, row in enumerate(rows, start=1)
+                      if _is_number(row.get(column))]  # fmt: skip
+            axes.plot(*zip(*points, strict=True), color=colour, linestyle=dashes, markersize=4,
+                      marker=marker if len(points) <= 30 else None,
+                      label=_words(column))  # fmt: skip
+        axes.set(title=_words(metric), xlabel="epoch", ylabel=_words(metric))
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.grid(alpha=0.3)
+        axes.legend()
+    return save(figure, target)
+
+
+def _panels(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """The columns of numbers, grouped by the metric that they measure."""
+    panels: dict[str, list[str]] = {}
+    for column in dict.fromkeys(name for row in rows for name in row):
+        is_time = "seconds" in column or "time" in column
+        if column == "epoch" or is_time or not any(_is_number(row.get(column)) for row in rows):
+            continue
+        metric = column
+        for prefix in ("validation_", "training_", "test_"):
+            metric = metric.removeprefix(prefix)
+        panels.setdefault(metric, []).append(column)
+    return panels
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _words(column: str) -> str:
+    return column.replace("_", " ")

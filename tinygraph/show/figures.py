@@ -1,0 +1,29 @@
+"""Matplotlib figures without pyplot: no window, no global state."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tinygraph.errors import TinygraphError
+
+
+class MissingLibraryError(TinygraphError, ImportError):
+    """A picture that needs a library which is not installed."""
+
+
+def new_figure(width: float, height: float) -> Any:
+    """An empty figure, in inches; white, so that it can be read on a dark page too."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingLibraryError(
+            "show: curves and filters need matplotlib. Way out: pip install 'tinygraph-nn[plot]'"
+        ) from None
+    return Figure(figsize=(width, height), layout="constrained", facecolor="white")
+
+
+def save(figure: Any, target: Path) -> Path:
+    """Write the figure in the format that the suffix says."""
+    figure.savefig(target, dpi=150)
+    return target

@@ -1,0 +1,218 @@
+"""Where the boxes of a directed acyclic graph go, and how its edges run between them.
+
+The method is that of layers.  A box lies one layer below its lowest input, so an edge points down.
+An edge that spans several layers passes through a point in each of them, which takes part in the
+ordering like a narrow box; that keeps the edge from running through boxes.  All long edges of one
+box share these points (its trunk), so their number does not grow with the number of edges.
+
+    layer     longest path from the leaves, then down to just above the first use
+    order     a few sweeps down and up: each box moves to the mean position of its neighbours
+    x         the same means again, as coordinates, made to fit the order and the widths
+
+Source: Sugiyama, Tagawa, Toda, "Methods for visual understanding of hierarchical system
+structures", IEEE Transactions on Systems, Man, and Cybernetics, 1981.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from tinygraph.errors import GraphError, explain
+
+MAX_POINTS = 50_000  # of all trunks together
+SWEEPS = 8  # of each kind; more do not change the pictures of networks
+GAP = 24.0  # between boxes of a layer
+LEAF_PULL = 0.02  # of a leaf on its surroundings, so that a chain of ops stands upright
+POINT = 10.0  # the room that a passing edge takes
+
+
+@dataclass
+class Slot:
+    """A place in a layer: a box, or a point of some box's trunk."""
+
+    box: int  # the box, or the one whose trunk this is
+    layer: int
+    width: float
+    is_box: bool = True
+    pull: float = 1.0  # how strongly it draws its neighbours, and keeps its place among them
+    x: float = 0.0  # of the centre
+    above: list[Slot] = field(default_factory=list)  # neighbours one layer up
+    below: list[Slot] = field(default_factory=list)
+
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+
+
+@dataclass
+class Layout:
+    """The finished layout: slots by layer, left to right."""
+
+    layers: list[list[Slot]]
+    boxes: list[Slot]  # by box number
+    trunks: list[list[Slot]]  # by box number: the points below it, top to bottom
+    width: float
+
+
+def arrange(inputs: Sequence[Sequence[int]], widths: Sequence[float]) -> Layout:
+    """Lay out boxes 0 ... n-1, where `inputs[i]` are the boxes, all smaller than i, that i uses."""
+    layer_of = _assign_layers(inputs)
+    layers: list[list[Slot]] = [[] for _ in range(max(layer_of) + 1)]
+    boxes = [Slot(i, layer_of[i], width) for i, width in enumerate(widths)]
+    trunks = _make_trunks(inputs, boxes)
+    for i, box in enumerate(boxes):
+        box.pull = 1.0 if inputs[i] else LEAF_PULL
+        for slot in (box, *trunks[i]):
+            layers[slot.layer].append(slot)
+    for i, sources in enumerate(inputs):
+        for source in sources:
+            upper = start_of_edge(boxes, trunks, source, i)
+            upper.below.append(boxes[i])
+            boxes[i].above.append(upper)
+    _order(layers)
+    _place(layers)
+    left = min(slot.x - slot.width / 2 for layer in layers for slot in layer)
+    for layer in layers:
+        for slot in layer:
+            slot.x -= left
+    width = max(slot.x + slot.width / 2 for layer in layers for slot in layer)
+    return Layout(layers, boxes, trunks, width)
+
+
+def start_of_edge(
+    boxes: Sequence[Slot], trunks: Sequence[Sequence[Slot]], source: int, target: int
+) -> Slot:
+    """The slot from which the last piece of an edge starts: the source, or a point of its trunk."""
+    span = boxes[target].layer - boxes[source].layer
+    return boxes[source] if span == 1 else trunks[source][span - 2]
+
+
+def _assign_layers(inputs: Sequence[Sequence[int]]) -> list[int]:
+    """The layer of each box: longest path from a leaf, then down to just above its first use."""
+    layers = [0] * len(inputs)
+    for i, sources in enumerate(inputs):
+        if sources:
+            layers[i] = 1 + max(layers[s] for s in sources)
+    first_use: dict[int, int] = {}
+    for i in reversed(range(len(inputs))):  # users before their inputs
+        layers[i] = first_use.get(i, layers[i] + 1) - 1
+        for s in inputs[i]:
+            first_use[s] = min(layers[i], first_use.get(s, layers[i]))
+    return layers
+
+
+def _make_trunks(inputs: Sequence[Sequence[int]], boxes: Sequence[Slot]) -> list[list[Slot]]:
+    """For each box the points that its long edges share, linked to one another."""
+    last = [box.layer for box in boxes]
+    for i, sources in enumerate(inputs):
+        for s in sources:
+            last[s] = max(last[s], boxes[i].layer)
+    total = sum(max(end - box.layer - 1, 0) for end, box in zip(last, boxes, strict=True))
+    if total > MAX_POINTS:
+        raise GraphError(
+            explain("show.graph", "outputs", f"long edges through at most {MAX_POINTS} layers in all", total,
+                    "draw a part: show.graph(..., depth=20)")
+        )  # fmt: skip
+    trunks = []
+    for box in boxes:
+        points = [
+            Slot(box.box, k, POINT, is_box=False) for k in range(box.layer + 1, last[box.box])
+        ]
+        for upper, lower in zip([box, *points], points, strict=False):
+            upper.below.append(lower)
+            lower.above.append(upper)
+        trunks.append(points)
+    return trunks
+
+
+def _order(layers: list[list[Slot]]) -> None:
+    """Sort each layer by the mean position of its neighbours above, then below, and so on."""
+    position = {slot: k for layer in layers for k, slot in enumerate(layer)}
+
+    def mean(slot: Slot, neighbours: list[Slot]) -> float:
+        if not neighbours:
+            return float(position[slot])
+        return sum(position[n] for n in neighbours) / len(neighbours)
+
+    best, fewest = [list(layer) for layer in layers], _crossings(layers, position)
+    for sweep in range(SWEEPS):
+        down = sweep % 2 == 0
+        for layer in layers if down else reversed(layers):
+            layer.sort(key=lambda s: mean(s, s.above if down else s.below))
+            for k, slot in enumerate(layer):
+                position[slot] = k
+        crossings = _crossings(layers, position)
+        if crossings < fewest:
+            best, fewest = [list(layer) for layer in layers], crossings
+        if not crossings:
+            break
+    layers[:] = best
+
+
+def _crossings(layers: list[list[Slot]], position: dict[Slot, int]) -> int:
+    """How many pairs of edges cross, counted as inversions between neighbouring layers."""
+    total = 0
+    for layer in layers:
+        ends: list[int] = []
+        for slot in sorted(layer, key=position.__getitem__):
+            ends.extend(sorted(position[n] for n in slot.below))
+        total += _inversions(ends)[1]
+    return total
+
+
+def _inversions(numbers: list[int]) -> tuple[list[int], int]:
+    """The numbers sorted, and how many pairs were out of order (merge sort)."""
+    if len(numbers) < 2:
+        return numbers, 0
+    half = len(numbers) // 2
+    left, a = _inversions(numbers[:half])
+    right, b = _inversions(numbers[half:])
+    merged: list[int] = []
+    count, i = a + b, 0
+    for n in right:
+        while i < len(left) and left[i] <= n:
+            merged.append(left[i])
+            i += 1
+        merged.append(n)
+        count += len(left) - i
+    return merged + left[i:], count
+
+
+def _place(layers: list[list[Slot]]) -> None:
+    """Give every slot its x: near the mean of its neighbours, without changing the order."""
+    for layer in layers:
+        _fit(layer, [0.0] * len(layer))
+    for sweep in range(2 * SWEEPS):
+        down = sweep % 2 == 0
+        for layer in layers if down else reversed(layers):
+            wanted = []
+            for slot in layer:
+                neighbours = slot.above if down else slot.below
+                pulls = [n.pull for n in neighbours]
+                mean = sum(n.x * n.pull for n in neighbours) / sum(pulls) if pulls else slot.x
+                wanted.append(mean)
+            _fit(layer, wanted)
+
+
+def _fit(layer: list[Slot], wanted: list[float]) -> None:
+    """Least squares: x as near as can be to `wanted`, the order kept and no two slots overlapping.
+
+    Without the widths this is isotonic regression, which pooling adjacent violators solves; the
+    widths are subtracted first and added again.
+    """
+    offsets = [0.0]
+    for left, right in pairwise(layer):
+        gap = GAP if left.is_box and right.is_box else GAP / 2
+        offsets.append(offsets[-1] + (left.width + right.width) / 2 + gap)
+    pools: list[tuple[float, float, int]] = []  # (weighted sum, weight, number of slots)
+    for slot, x, offset in zip(layer, wanted, offsets, strict=True):
+        weight = slot.pull if slot.is_box else 4.0  # a passing edge should run straight
+        pool = (weight * (x - offset), weight, 1)
+        while pools and pools[-1][0] / pools[-1][1] > pool[0] / pool[1]:
+            total, mass, number = pools.pop()
+            pool = (pool[0] + total, pool[1] + mass, pool[2] + number)
+        pools.append(pool)
+    means = [total / mass for total, mass, number in pools for _ in range(number)]
+    for slot, x, offset in zip(layer, means, offsets, strict=True):
+        slot.x = x + offset

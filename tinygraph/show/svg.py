@@ -1,0 +1,158 @@
+"""The picture of a graph as SVG, without any program or library."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from xml.sax.saxutils import escape
+
+from tinygraph.show.boxes import Box
+from tinygraph.show.layout import Layout, Slot, arrange, start_of_edge
+from tinygraph.show.palette import FONT, INK, LINE, STYLES
+
+MARGIN = 16.0
+HEIGHT = 38.0  # of a box
+ADVANCE = 7.3  # of a character at 12 px, in the widest of the usual monospaced fonts
+LONGEST = 44  # characters of a title; the tooltip holds the rest
+
+
+def to_svg(boxes: Sequence[Box]) -> str:
+    """The whole document."""
+    titles = [_clip(("… " if box.cut else "") + f"{box.number}  {box.title}") for box in boxes]
+    widths = [
+        ADVANCE * max(_columns(title), 0.92 * _columns(box.detail)) + 22
+        for title, box in zip(titles, boxes, strict=True)
+    ]
+    layout = arrange([box.inputs for box in boxes], widths)
+    tops = _tops(layout)
+    bottom = tops[-1] + HEIGHT
+    legend, legend_width = _legend(boxes, bottom + 26)
+    width = max(layout.width, legend_width) + 2 * MARGIN
+    shift = MARGIN + (width - 2 * MARGIN - layout.width) / 2
+    for layer in layout.layers:
+        for slot in layer:
+            slot.x += shift
+    height = bottom + 26 + 22 + MARGIN
+    return "\n".join([
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="{FONT}" font-size="12">',
+        f"<title>Computational graph of {len(boxes)} nodes</title>",
+        '<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
+        f'markerHeight="7" orient="auto"><path d="M0 0.5 L8 4 L0 7.5 z" fill="{LINE}"/></marker>'
+        "</defs>",
+        *_edges(boxes, layout, tops),
+        *[
+            _box(box, title, slot, tops[slot.layer])
+            for box, title, slot in zip(boxes, titles, layout.boxes, strict=True)
+        ],
+        *legend,
+        "</svg>",
+        "",
+    ])  # fmt: skip
+
+
+def _tops(layout: Layout) -> list[float]:
+    """The y of each layer.  Where edges run far sideways, the layers stand further apart."""
+    tops = [MARGIN]
+    for layer in layout.layers[:-1]:
+        reach = max((abs(s.x - n.x) for s in layer for n in s.below), default=0.0)
+        tops.append(tops[-1] + HEIGHT + min(34 + 0.12 * reach, 110))
+    return tops
+
+
+def _edges(boxes: Sequence[Box], layout: Layout, tops: Sequence[float]) -> list[str]:
+    """Every edge, and the trunks that long edges share."""
+    lines = [f'<g fill="none" stroke="{LINE}" stroke-width="1.4">']
+    for box, slot, trunk in zip(boxes, layout.boxes, layout.trunks, strict=True):
+        if trunk:
+            path = _trunk(slot, trunk, tops)
+            lines.append(f'<path class="trunk" data-from="{box.number}" d="{path}"/>')
+    for i, box in enumerate(boxes):
+        slot = layout.boxes[i]
+        starts = [start_of_edge(layout.boxes, layout.trunks, s, i) for s in box.inputs]
+        ports = _ports(slot, starts)
+        for source, start, port in zip(box.inputs, starts, ports, strict=True):
+            curve = _curve(start.x, tops[start.layer] + HEIGHT, port, tops[slot.layer])
+            lines.append(
+                f'<path class="edge" data-from="{boxes[source].number}" data-to="{box.number}" '
+                f'd="{curve}" marker-end="url(#arrow)"/>'
+            )
+    return [*lines, "</g>"]
+
+
+def _trunk(box: Slot, trunk: Sequence[Slot], tops: Sequence[float]) -> str:
+    """Down the side of each layer in between: straight beside the boxes, curved between layers."""
+    pieces = []
+    x, y = box.x, tops[box.layer] + HEIGHT
+    for point in trunk:
+        top = tops[point.layer]
+        pieces.append(_curve(x, y, point.x, top) + f" V{top + HEIGHT:.1f}")
+        x, y = point.x, top + HEIGHT
+    return " ".join(pieces)
+
+
+def _ports(box: Slot, starts: Sequence[Slot]) -> list[float]:
+    """Where each edge meets the top of a box: spread evenly, in the order that they come from."""
+    step = min(16.0, (box.width - 16) / max(len(starts), 1))
+    ports = [0.0] * len(starts)
+    for k, j in enumerate(sorted(range(len(starts)), key=lambda j: starts[j].x)):
+        ports[j] = box.x + (k - (len(starts) - 1) / 2) * step
+    return ports
+
+
+def _curve(x0: float, y0: float, x1: float, y1: float) -> str:
+    if abs(x1 - x0) < 0.5:
+        return f"M{x0:.1f} {y0:.1f} L{x1:.1f} {y1:.1f}"
+    middle = (y0 + y1) / 2
+    return (
+        f"M{x0:.1f} {y0:.1f} C{x0:.1f} {middle:.1f} {x1:.1f} {middle:.1f} {x1:.1f} {y1:.1f}"
+    )
+
+
+def _box(box: Box, title: str, slot: Slot, top: float) -> str:
+    style, left = STYLES[box.kind], slot.x - slot.width / 2
+    dash = f' stroke-dasharray="{style.dash}"' if style.dash else ""
+    tooltip = f"{box.number} {box.settings or f'{box.kind} {box.title}'} {box.detail}"
+    return (
+        f'<g class="node {box.kind}" data-number="{box.number}"><title>{_text(tooltip)}</title>'
+        f'<rect x="{left:.1f}" y="{top:.1f}" width="{slot.width:.1f}" height="{HEIGHT:.0f}" '
+        f'rx="{style.radius}" fill="{style.fill}" stroke="{style.stroke}" stroke-width="1.4"'
+        f"{dash}/>"
+        f'<text x="{slot.x:.1f}" y="{top + 16:.1f}" text-anchor="middle" font-weight="bold" '
+        f'fill="{INK}" xml:space="preserve">{_text(title)}</text>'
+        f'<text x="{slot.x:.1f}" y="{top + 30:.1f}" text-anchor="middle" font-size="11" '
+        f'fill="{INK}">{_text(box.detail)}</text></g>'
+    )
+
+
+def _legend(boxes: Sequence[Box], top: float) -> tuple[list[str], float]:
+    """A small filled box for each kind that occurs, and their width together."""
+    present = {box.kind for box in boxes}
+    lines, x = ['<g class="legend" font-size="11">'], MARGIN
+    for kind, style in STYLES.items():
+        if kind not in present:
+            continue
+        width = 7 * len(style.meaning) + 18
+        dash = f' stroke-dasharray="{style.dash}"' if style.dash else ""
+        lines.append(
+            f'<rect x="{x:.1f}" y="{top:.1f}" width="{width}" height="22" '
+            f'rx="{min(style.radius, 11)}" fill="{style.fill}" stroke="{style.stroke}"{dash}/>'
+            f'<text x="{x + width / 2:.1f}" y="{top + 15:.1f}" text-anchor="middle" '
+            f'fill="{INK}">{style.meaning}</text>'
+        )
+        x += width + 8
+    return [*lines, "</g>"], x - 8 - MARGIN
+
+
+def _columns(text: str) -> int:
+    """How many columns a text takes in a monospaced font."""
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def _clip(text: str) -> str:
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def _text(text: str) -> str:
+    """Text for XML: escaped, and without the control characters that XML does not allow."""
+    return escape("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text))
