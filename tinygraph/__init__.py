@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from tinygraph import data, errors, nn, optim, training
+from tinygraph.anomaly import detect_anomaly
 from tinygraph.creation import arange, full, ones, randn, zeros
 from tinygraph.graph import Graph
 from tinygraph.op import Op
@@ -28,8 +29,8 @@ __version__ = "0.1.0"
 _LAZY = ("show", "testing")  # rooms that need libraries beyond numpy: loaded when first used
 
 __all__ = [
-    "Graph", "Op", "Parameter", "Spec", "Tensor", "arange", "data", "errors", "full",
-    "manual_seed", "nn", "no_grad", "ones", "optim", "randn", "training", "zeros",
+    "Graph", "Op", "Parameter", "Spec", "Tensor", "arange", "data", "detect_anomaly", "errors",
+    "full", "manual_seed", "nn", "no_grad", "ones", "optim", "randn", "training", "zeros",
     *_op_names, *_LAZY,
 ]  # fmt: skip
 

@@ -108,7 +108,7 @@ class Graph:
             node.value = array
         for node in self.nodes:
             if node.op is not None:
-                node.value, node.saved, needs = evaluate(node.op, node.inputs)
+                node.value, node.saved, needs = evaluate(node.op, node.inputs, node.made_at)
                 if grad_mode.enabled:
                     node.needs, node.requires_grad = needs, True in needs
                 else:

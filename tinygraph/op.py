@@ -28,6 +28,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from tinygraph import anomaly
 from tinygraph.errors import DeviceError, GraphError, explain
 from tinygraph.memory import Memory, eager_memory
 from tinygraph.shapes import Array, Spec
@@ -58,13 +59,17 @@ class Op:
     """
 
     name: ClassVar[str] = "op"
-    updates: ClassVar[tuple[int, ...]] = ()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "name" not in vars(cls):
             cls.name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
         registry[f"{cls.__module__}.{cls.__qualname__}"] = cls
+
+    @property
+    def updates(self) -> tuple[int, ...]:
+        """Which inputs this op writes; a property, for hyper-parameters may decide it."""
+        return ()
 
     # ---- what a subclass writes -------------------------------------------------------------
 
@@ -119,8 +124,10 @@ class Op:
         if not inputs:
             raise GraphError(explain(self.name, "inputs", "at least one", "none"))
         tensors = tuple([x if isinstance(x, Tensor) else as_tensor(x) for x in inputs])
-        value, saved, needs = evaluate(self, tensors)
+        made_at = anomaly.user_line() if anomaly.mode.enabled else None
+        value, saved, needs = evaluate(self, tensors, made_at)
         node = leaf(value, tensors[0].device)
+        node.made_at = made_at
         if grad_mode.enabled:  # else it forgets where it came from
             node.op, node.inputs = self, tensors
             node.needs, node.saved, node.requires_grad = needs, saved, True in needs
@@ -131,7 +138,9 @@ class Op:
         return f"{type(self).__name__}({settings})"
 
 
-def evaluate(op: Op, inputs: tuple[Tensor, ...]) -> tuple[Array, Any, tuple[bool, ...]]:
+def evaluate(
+    op: Op, inputs: tuple[Tensor, ...], made_at: str | None = None
+) -> tuple[Array, Any, tuple[bool, ...]]:
     """Run an op on its inputs' values: the output, what it saved, which gradients are wanted.
 
     This is the only place where a forward is called, for a new node and for a graph run again.
@@ -159,6 +168,8 @@ def evaluate(op: Op, inputs: tuple[Tensor, ...]) -> tuple[Array, Any, tuple[bool
             explain(op.name, "forward", f"what infer promised, {spec.dtype}{list(spec.shape)}",
                     f"{value.dtype}{list(value.shape)}", "make infer and forward agree")
         )  # fmt: skip
+    if anomaly.mode.enabled:
+        anomaly.look(op.name, "forward", made_at, arrays, value)
     return value, saved, needs
 
 
@@ -179,4 +190,7 @@ def differentiate(node: Tensor, grad: Array) -> Gradients:
                 explain(op.name, "backward", f"a gradient like its input, {x.dtype}{list(x.shape)}",
                         f"{g.dtype}{list(g.shape)}", "sum over broadcast axes, keep the dtype")
             )  # fmt: skip
+        if anomaly.mode.enabled and needed and g is not None:
+            given = [grad, node.value, *[i.value for i in node.inputs]]
+            anomaly.look(op.name, "backward", node.made_at, given, g)
     return gradients

@@ -126,7 +126,7 @@ class Tensor:
     """
 
     __slots__ = (
-        "__weakref__", "device", "grad", "inputs", "keeps_grad", "name", "needs", "op",
+        "__weakref__", "device", "grad", "inputs", "keeps_grad", "made_at", "name", "needs", "op",
         "requires_grad", "saved", "value",
     )  # fmt: skip
 
@@ -138,6 +138,7 @@ class Tensor:
     inputs: tuple[Tensor, ...]
     needs: tuple[bool, ...]  # for each input, whether its gradient was wanted at evaluation
     saved: Any  # what op.forward saved for op.backward
+    made_at: str | None  # the user's source line, under detect_anomaly
 
     def __init__(
         self,
@@ -162,6 +163,7 @@ class Tensor:
         self.inputs = ()
         self.needs = ()
         self.saved = None
+        self.made_at = None
 
     # ---- what a node is ---------------------------------------------------------------------
 
@@ -355,7 +357,7 @@ def leaf(array: Array, device: Device = CPU, name: str | None = None) -> Tensor:
     made.name = name
     made.op = None
     made.inputs = made.needs = ()
-    made.saved = None
+    made.saved = made.made_at = None
     return made
 
 

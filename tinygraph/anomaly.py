@@ -1,0 +1,93 @@
+"""detect_anomaly: which op made the first NaN or infinity, and which line made that node.
+
+While it is on, every node remembers the user's line that made it, and every result of a forward or
+a backward is looked at.  An op is blamed for what it makes out of finite numbers, and for a NaN; an
+infinity that was handed to it, such as the -inf of a mask, may pass.
+"""
+
+from __future__ import annotations
+
+import linecache
+import pathlib
+import sys
+import threading
+from collections.abc import Iterable
+from contextlib import ContextDecorator
+
+import numpy as np
+
+from tinygraph.errors import GraphError
+from tinygraph.shapes import Array
+
+_PACKAGE = str(pathlib.Path(__file__).parent)
+
+
+class _Mode(threading.local):
+    """Whether results are looked at; each thread has its own answer."""
+
+    enabled = False
+
+
+mode = _Mode()
+
+
+class detect_anomaly(ContextDecorator):
+    """Stop at the first op that makes a NaN or an infinity, forward or backward, in this thread.
+
+    Raises
+    ------
+    GraphError
+        With the op, the first bad index and value, and the source line that made the node.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> with tg.detect_anomaly():
+    ...     tg.log(tg.Tensor([1.0, -1.0]))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    tinygraph.errors.GraphError: detect_anomaly: log made nan at [1] in its forward...
+    """
+
+    def __enter__(self) -> detect_anomaly:
+        self._before = mode.enabled
+        mode.enabled = True
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        mode.enabled = self._before
+
+    def _recreate_cm(self) -> detect_anomaly:
+        return detect_anomaly()
+
+
+def user_line() -> str:
+    """The innermost line on the stack that is not tinygraph's own: file, number and text."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    name, number = frame.f_code.co_filename, frame.f_lineno
+    text = linecache.getline(name, number, frame.f_globals).strip()
+    return f"{name}:{number}: {text}" if text else f"{name}:{number}"
+
+
+def look(
+    op: str, direction: str, made_at: str | None, given: Iterable[Array], result: Array
+) -> None:
+    """Raise if an op's result holds a NaN, or an infinity that was not in what it was given."""
+    if result.dtype.kind != "f":
+        return
+    bad = np.isnan(result)
+    if not bad.any():
+        bad = np.isinf(result)
+        if not bad.any() or any(np.isinf(a).any() for a in given if a.dtype.kind == "f"):
+            return
+    index = [int(i) for i in np.argwhere(bad)[0]]
+    value = result[tuple(index)]
+    had = any(np.isnan(a).any() for a in given if a.dtype.kind == "f")
+    verb = "was given nan and passed it on" if had else f"made {value}"
+    line = made_at or "unknown, for the node was made before detect_anomaly was on"
+    raise GraphError(
+        f"detect_anomaly: {op} {verb} at {index} in its {direction} ({int(bad.sum())} of "
+        f"{result.size} elements). The node was made at {line}"
+    )
