@@ -21,7 +21,7 @@ def filters(weights: Any, path: str | Path = "filters.png") -> Path:
     """Draw the weights of a convolution, one tile for each filter and input channel.
 
     All tiles share one colour scale, symmetric about 0: blue is negative, white is 0, red is
-    positive, and what is not finite is grey.  With several input channels a row of the grid is a
+    positive, and what is not finite is black.  With several input channels a row of the grid is a
     filter, where that fits; with one, the filters wrap.
 
     Parameters
@@ -66,7 +66,7 @@ def filters(weights: Any, path: str | Path = "filters.png") -> Path:
     colours = ScalarMappable(Normalize(-scale, scale), "RdBu_r")
     figure = new_figure(max(0.4 * columns, 2.0) + 1.2, max(0.4 * rows, 1.4) + 0.5)
     axes = figure.subplots()
-    rgba = colours.to_rgba(np.nan_to_num(w).ravel()).reshape(*w.shape, 4)
+    rgba = colours.to_rgba(np.where(np.isfinite(w), w, 0).ravel()).reshape(*w.shape, 4)
     axes.imshow(_sheet(rgba, ~np.isfinite(w), rows, columns), interpolation="nearest")
     axes.set_axis_off()
     axes.set_title(f"{number} filters, {channels} input channel{'s' * (channels != 1)}", fontsize=9)
@@ -95,12 +95,12 @@ def _checked(weights: Any) -> Array:
 
 
 def _sheet(tiles: Array, broken: Array, rows: int, columns: int) -> Array:
-    """Coloured tiles (O, C, KH, KW, 4) in a grid, a pixel apart; empty places are transparent."""
-    tiles = np.where(broken[..., None], (0.5, 0.5, 0.5, 1.0), tiles)
+    """Coloured tiles (O, C, KH, KW, 4) in a grid, a pixel of light grey apart."""
+    tiles = np.where(broken[..., None], (0.0, 0.0, 0.0, 1.0), tiles)
     kh, kw = tiles.shape[2:4]
     tiles = tiles.reshape(-1, kh, kw, 4)  # (O*C, KH, KW, 4)
-    sheet = np.zeros((rows * (kh + 1) - 1, columns * (kw + 1) - 1, 4))
+    sheet = np.full((rows * (kh + 1) + 1, columns * (kw + 1) + 1, 4), (0.75, 0.75, 0.75, 1.0))
     for k, tile in enumerate(tiles):
-        top, left = k // columns * (kh + 1), k % columns * (kw + 1)
+        top, left = k // columns * (kh + 1) + 1, k % columns * (kw + 1) + 1
         sheet[top : top + kh, left : left + kw] = tile
     return sheet

@@ -111,8 +111,8 @@ def _make_trunks(inputs: Sequence[Sequence[int]], boxes: Sequence[Slot]) -> list
     total = sum(max(end - box.layer - 1, 0) for end, box in zip(last, boxes, strict=True))
     if total > MAX_POINTS:
         raise GraphError(
-            explain("show.graph", "outputs", f"long edges through at most {MAX_POINTS} layers in all", total,
-                    "draw a part: show.graph(..., depth=20)")
+            explain("show.graph", "outputs", f"long edges through at most {MAX_POINTS} layers",
+                    total, "draw a part: show.graph(..., depth=20)")
         )  # fmt: skip
     trunks = []
     for box in boxes:
