@@ -5,6 +5,7 @@
 """
 
 import math
+import operator
 
 import numpy as np
 
@@ -189,3 +190,115 @@ def reduced(losses, shape, reduction, counted=None):
 def mse_loss(x, y, reduction="mean"):
     losses = [(p - q) ** 2 for p, q in zip(x.ravel().tolist(), y.ravel().tolist(), strict=True)]
     return reduced(losses, x.shape, reduction)
+
+
+def of_numbers(f):
+    """The function of arrays that applies a function of numbers to each element."""
+    return lambda *arrays: elementwise(f, *arrays)
+
+
+add, sub, mul = of_numbers(operator.add), of_numbers(operator.sub), of_numbers(operator.mul)
+div, power = of_numbers(operator.truediv), of_numbers(math.pow)
+maximum, minimum = of_numbers(max), of_numbers(min)
+neg, absolute = of_numbers(operator.neg), of_numbers(operator.abs)
+exp, log, sqrt, tanh = map(of_numbers, (math.exp, math.log, math.sqrt, math.tanh))
+less, less_equal = of_numbers(operator.lt), of_numbers(operator.le)
+greater, greater_equal = of_numbers(operator.gt), of_numbers(operator.ge)
+equal, not_equal = of_numbers(operator.eq), of_numbers(operator.ne)
+sigmoid = of_numbers(lambda v: 1 / (1 + math.exp(-v)))
+where = of_numbers(lambda condition, a, b: a if condition else b)
+
+
+def matmul(x, w):
+    rows = x[None] if x.ndim == 1 else x
+    columns = w[:, None] if w.ndim == 1 else w
+    batch = np.broadcast_shapes(rows.shape[:-2], columns.shape[:-2])
+    (m, k), n = rows.shape[-2:], columns.shape[-1]
+    rows, columns = np.broadcast_to(rows, (*batch, m, k)), np.broadcast_to(columns, (*batch, k, n))
+    y = np.zeros((*batch, m, n))
+    for at in np.ndindex(y.shape):
+        *b, i, j = at
+        y[at] = sum(rows[(*b, i, q)] * columns[(*b, q, j)] for q in range(k))
+    return y.reshape((*batch, *(m,) * (x.ndim > 1), *(n,) * (w.ndim > 1)))
+
+
+def over_axes(f, x, axis, keepdims):
+    """Apply a function from list to number to the elements that meet over the given axes."""
+    axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    axes = {a % x.ndim for a in axes}
+    sets = {}
+    for index in np.ndindex(x.shape):  # row by row
+        kept = tuple(0 if a in axes else i for a, i in enumerate(index))
+        sets.setdefault(kept, []).append(x[index].item())
+    shape = [1 if a in axes else n for a, n in enumerate(x.shape)]
+    out = np.array([f(sets[index]) for index in np.ndindex(*shape)]).reshape(shape)
+    return out if keepdims else out.reshape([n for a, n in enumerate(x.shape) if a not in axes])
+
+
+def sum_over(x, axis=None, keepdims=False):
+    return over_axes(sum, x, axis, keepdims)
+
+
+def mean_over(x, axis=None, keepdims=False):
+    return over_axes(lambda values: math.fsum(values) / len(values), x, axis, keepdims)
+
+
+def max_over(x, axis=None, keepdims=False):
+    return over_axes(
+        lambda values: math.nan if any(map(math.isnan, values)) else max(values), x, axis, keepdims
+    )
+
+
+def refilled(x, shape):
+    """The elements of x, row by row, in another shape."""
+    y = np.empty(shape)
+    for to, source in zip(np.ndindex(*shape), np.ndindex(x.shape), strict=True):
+        y[to] = x[source]
+    return y
+
+
+def reshape(x, shape):
+    sizes = shape if isinstance(shape, tuple) else (shape,)
+    left = x.size // math.prod(n for n in sizes if n != -1) if -1 in sizes else None
+    return refilled(x, tuple(left if n == -1 else n for n in sizes))
+
+
+def flatten(x, start_dim=0, end_dim=-1):
+    axes = range(max(x.ndim, 1))
+    first, last = axes[start_dim], axes[end_dim]
+    joined = math.prod(x.shape[first : last + 1])
+    return refilled(x, (*x.shape[:first], joined, *x.shape[last + 1 :]))
+
+
+def transpose(x, axes=None):
+    order = list(range(x.ndim))[::-1] if axes is None else [a % x.ndim for a in axes]
+    y = np.empty([x.shape[a] for a in order])
+    for index in np.ndindex(x.shape):
+        y[tuple(index[a] for a in order)] = x[index]
+    return y
+
+
+def getitem(x, index):
+    """numpy's own indexing is the definition here; gradients are held to finite differences."""
+    return np.array(x[index])
+
+
+def concatenate(*arrays, axis=0):
+    axis %= arrays[0].ndim
+    shape = list(arrays[0].shape)
+    shape[axis] = sum(a.shape[axis] for a in arrays)
+    y, start = np.empty(shape), 0
+    for a in arrays:
+        for index in np.ndindex(a.shape):
+            y[tuple(i + start if k == axis else i for k, i in enumerate(index))] = a[index]
+        start += a.shape[axis]
+    return y
+
+
+def pad(x, pad_width, value=0.0):
+    widths = pad_width if isinstance(pad_width, tuple) else (pad_width, pad_width)
+    widths = widths if widths and isinstance(widths[0], tuple) else (widths,) * x.ndim
+    y = np.full([b + n + a for (b, a), n in zip(widths, x.shape, strict=True)], value)
+    for index in np.ndindex(x.shape):
+        y[tuple(i + b for i, (b, _) in zip(index, widths, strict=True))] = x[index]
+    return y

@@ -6,10 +6,10 @@ from tinygraph.ops import arithmetic, comparison, elementwise
 from tinygraph.ops.cast import astype
 from tinygraph.ops.getitem import getitem
 from tinygraph.ops.matmul import matmul
-from tinygraph.ops.max import max as maximum
+from tinygraph.ops.max import max
 from tinygraph.ops.mean import mean
 from tinygraph.ops.reshape import flatten, reshape
-from tinygraph.ops.sum import sum as total
+from tinygraph.ops.sum import sum
 from tinygraph.ops.to import to
 from tinygraph.ops.transpose import transpose
 from tinygraph.tensor import above
@@ -25,6 +25,6 @@ def fill_methods() -> None:
     above.greater, above.greater_equal = comparison.greater, comparison.greater_equal
     above.equal, above.not_equal = comparison.equal, comparison.not_equal
     above.astype, above.to = astype, to
-    above.sum, above.mean, above.max = total, mean, maximum
+    above.sum, above.mean, above.max = sum, mean, max
     above.reshape, above.flatten, above.transpose = reshape, flatten, transpose
     above.getitem = getitem

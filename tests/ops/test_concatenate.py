@@ -1,0 +1,79 @@
+"""concatenate against loops over elements."""
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import tinygraph as tg
+from tests import reference
+from tests.op_contract import Bad, OpContract, Problem
+from tests.strategies import numbers, seeds, shapes
+from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.ops.concatenate import Concatenate
+
+X = np.ones((2, 3))
+
+
+@st.composite
+def concatenate_problems(draw):
+    """One to four arrays that differ in size along one axis, of which some may be empty."""
+    shape = draw(shapes(min_dims=1, max_dims=3))
+    axis = draw(st.integers(-len(shape), len(shape) - 1))
+    arrays = []
+    for size in draw(st.lists(st.integers(0, 3), min_size=1, max_size=4)):
+        own = list(shape)
+        own[axis] = size
+        arrays.append(numbers(draw(seeds), own))
+    carries = None if axis % len(shape) == 0 else (True,) * len(arrays)
+    return Problem(tuple(arrays), {"axis": axis}, carries)
+
+
+class TestConcatenate(OpContract):
+    function = staticmethod(tg.concatenate)
+    reference = staticmethod(reference.concatenate)
+    problems = concatenate_problems()
+    bad_input = [
+        Bad("nothing", ([],), {}, ArgumentError, "at least one tensor, got none"),
+        Bad("an array", (X,), {}, ArgumentError, "a list or tuple of tensors, got ndarray"),
+        Bad("a number", (1.0,), {}, ArgumentError, "a list or tuple of tensors"),
+        Bad("size", ([X, X, X[:1]], 1), {}, ShapeError,
+            "tensors[2]: expected size 2 on axis 0, as in tensors[0] of shape (2, 3), got 1"),
+        Bad("rank", ([X, X[0]],), {}, ShapeError, "tensors[1]: expected 2 axes"),
+        Bad("0-d", ([1.0, 2.0],), {}, ShapeError, "no axis: the input is 0-d"),
+        Bad("axis", ([X, X], 2), {}, ShapeError, "an axis from -2 to 1"),
+        Bad("float axis", ([X, X], 1.0), {}, ArgumentError, "axis: expected an int"),
+    ]  # fmt: skip
+
+    def apply(self, problem, nodes):
+        return self.function(nodes, **problem.kwargs)
+
+    def test_dtypes_are_promoted_as_in_numpy(self):
+        narrow = tg.Tensor(X.astype("f4"), requires_grad=True)
+        y = tg.concatenate([narrow, X])
+        assert y.dtype == np.float64
+        y.sum().backward()
+        assert narrow.grad.dtype == np.float32
+        assert tg.concatenate([np.ones(2, int), np.ones(2, bool)]).dtype == np.int64
+
+    def test_the_op_itself_takes_one_dtype(self):
+        with pytest.raises(DtypeError, match=r"tensors\[1\]: expected float64"):
+            Concatenate(0)(X, X.astype("f4"))
+
+    def test_any_iterable(self):
+        assert tg.concatenate(tg.Tensor(X) for _ in range(3)).shape == (6, 3)
+
+    def test_gradients_are_views(self):
+        nodes = [tg.Tensor(X, requires_grad=True), tg.Tensor(X)]
+        y = tg.concatenate(nodes, 1)
+        gy = np.ones(y.shape)
+        gx, other = y.op.backward(None, gy, y.saved, y.needs)
+        assert np.shares_memory(gx, gy) and other is None
+
+    @pytest.mark.parametrize(
+        ("axis", "carries", "claim"),
+        [(1, (True, True), "map"), (-1, (True, True), "map"), (1, (True, False), None),
+         (0, (True, True), None), (-2, (True, True), None)],
+    )  # fmt: skip
+    def test_what_it_claims_of_samples(self, axis, carries, claim):
+        spec = tg.Tensor(X).spec
+        assert Concatenate(axis).batch((spec, spec), carries) == claim

@@ -1,0 +1,64 @@
+"""max against loops, and its conventions: ties, NaN, infinities, the stored argmax."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+import tinygraph as tg
+from tests import reference
+from tests.op_contract import Bad, OpContract
+from tests.ops.test_sum import BAD_AXES, X
+from tests.strategies import axis_problems, seeds
+from tinygraph.errors import ShapeError
+
+
+class TestMax(OpContract):
+    function = staticmethod(tg.max)
+    reference = staticmethod(reference.max_over)
+    problems = axis_problems()
+    bad_input = [
+        *BAD_AXES,
+        Bad("no element", (X[:0],), {}, ShapeError, "at least one element along axis None"),
+        Bad("empty axis", (X[:0], 0), {}, ShapeError, "at least one element along axis 0"),
+        Bad("nothing at all", (X[:0, :0], 1), {}, ShapeError, "axis 1, got (0, 0)"),
+    ]
+
+    @given(problem=axis_problems(), seed=seeds)
+    def test_the_first_maximum_or_the_first_nan_gets_the_gradient(self, problem, seed):
+        rng = np.random.default_rng(seed)
+        shape = problem.args[0].shape
+        x = rng.choice([0.0, 1.0, -np.inf, np.inf, np.nan], shape, p=[0.3, 0.3, 0.2, 0.1, 0.1])
+        node = tg.Tensor(x, requires_grad=True)
+        y = tg.max(node, **problem.kwargs)
+        np.testing.assert_array_equal(y.value, reference.max_over(x, **problem.kwargs))
+        g = rng.standard_normal(y.shape)
+        y.backward(g)
+        # Row by row, the first element that no later one beats: numpy's argmax on a flat list.
+        positions = np.arange(float(x.size)).reshape(shape)
+
+        def first(numbers):
+            flat = [x.flat[int(p)] for p in numbers]
+            return numbers[int(np.argmax(flat))]
+
+        winners = reference.over_axes(first, positions, **{"keepdims": False, **problem.kwargs})
+        expected = np.zeros(x.size)
+        expected[winners.astype(int).ravel()] = g.ravel()
+        np.testing.assert_array_equal(node.grad, expected.reshape(shape))
+
+    @pytest.mark.parametrize("dtype", ["int8", "uint64", "bool"])
+    def test_integers(self, dtype):
+        y = tg.max(np.array([[0, 1], [0, 0]], dtype), axis=1)
+        assert y.dtype == dtype and y.value.tolist() == [1, 0]
+
+    def test_empty_beside_the_reduced_axis(self):
+        x = tg.Tensor(X[:0], requires_grad=True)
+        y = tg.max(x, 1)
+        assert y.shape == (0,)
+        y.backward(np.ones(0))
+        assert x.grad.shape == (0, 3)
+
+    def test_saves_nothing_where_no_gradient_is_wanted(self):
+        assert tg.max(X).saved is None
+
+    def test_as_a_method(self):
+        assert tg.Tensor(X).max((0, 1), keepdims=True).shape == (1, 1)

@@ -1,0 +1,32 @@
+"""mean against loops over the elements that meet."""
+
+import numpy as np
+
+import tinygraph as tg
+from tests import reference
+from tests.op_contract import Bad, OpContract
+from tests.ops.test_sum import BAD_AXES, X
+from tests.strategies import axis_problems
+from tinygraph.errors import DtypeError
+
+
+class TestMean(OpContract):
+    function = staticmethod(tg.mean)
+    reference = staticmethod(reference.mean_over)
+    problems = axis_problems()
+    bad_input = [
+        *BAD_AXES,
+        Bad("integers", ([1, 2],), {}, DtypeError, "x.astype('float32')"),
+        Bad("bools", ([True, False],), {}, DtypeError, "float32 or float64, got bool"),
+    ]
+
+    def test_the_mean_of_nothing_is_nan(self):
+        """pytest turns warnings into errors here."""
+        assert np.isnan(tg.mean(np.ones((0, 3)), 0).value).all()
+        assert tg.mean(np.ones((0, 3)), 1).shape == (0,)
+        x = tg.Tensor(np.ones((0, 3)), requires_grad=True)
+        tg.mean(x).backward()
+        assert x.grad.shape == (0, 3)
+
+    def test_as_a_method(self):
+        assert tg.Tensor(X).mean(1).value.tolist() == [1, 1]

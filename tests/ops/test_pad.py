@@ -1,0 +1,68 @@
+"""pad against loops over elements, and the forms of numpy's pad_width."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tinygraph as tg
+from tests import reference
+from tests.op_contract import Bad, OpContract, Problem
+from tests.strategies import numbers, seeds, shapes
+from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+
+X = np.ones((2, 3))
+
+
+@st.composite
+def pad_problems(draw):
+    """One array and a pad_width in one of its three forms."""
+    shape = draw(shapes(max_dims=3))
+    width = st.integers(0, 2)
+    both = st.tuples(width, width)
+    each = st.tuples(*[both] * len(shape)) if shape else both
+    kwargs = {"pad_width": draw(st.one_of(width, both, each))}
+    if draw(st.booleans()):
+        kwargs["value"] = draw(st.floats(-2, 2, width=32))
+    return Problem((numbers(draw(seeds), shape),), kwargs, (True,) if shape else None)
+
+
+class TestPad(OpContract):
+    function = staticmethod(tg.pad)
+    reference = staticmethod(reference.pad)
+    problems = pad_problems()
+    bad_input = [
+        Bad("pairs", (X, ((1, 1),) * 3), {}, ShapeError, "2 pairs, one for each axis of x (2, 3)"),
+        Bad("negative", (X, ((0, 0), (1, -1))), {}, ArgumentError, "0 or more"),
+        Bad("negative int", (X, -1), {}, ArgumentError, "cut with x[2:-2] instead"),
+        Bad("three", (X, (1, 2, 3)), {}, ArgumentError, "one such pair for each axis"),
+        Bad("mixed", (X, (1, (2, 3))), {}, ArgumentError, "one such pair for each axis"),
+        Bad("float", (X, 1.0), {}, ArgumentError, "one such pair for each axis"),
+        Bad("value", (X, 1, "edge"), {}, ArgumentError, "value: expected a number, got 'edge'"),
+        Bad("half", (X.astype(int), 1, 0.5), {}, DtypeError, "a number that int64 can hold"),
+        Bad("NaN", (X.astype(int), 1, np.nan), {}, DtypeError, "a number that int64 can hold"),
+        Bad("-1", (X.astype("u1"), 1, -1), {}, DtypeError, "a number that uint8 can hold"),
+        Bad("2", (X.astype(bool), 1, 2), {}, DtypeError, "a number that bool can hold"),
+    ]
+
+    @given(problem=pad_problems(), value=st.integers(0, 200))
+    def test_integers_as_in_numpy(self, problem, value):
+        x = problem.args[0].astype("u1")
+        width = problem.kwargs["pad_width"]
+        y = tg.pad(x, width, value)
+        expected = np.pad(x, width, constant_values=value) if x.ndim else x
+        np.testing.assert_array_equal(y.value, expected)
+        assert y.dtype == np.uint8
+
+    @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+    def test_any_float_as_value(self, value):
+        y = tg.pad([1.0], 1, value)
+        np.testing.assert_array_equal(y.value, [value, 1, value])
+
+    @pytest.mark.parametrize(
+        ("width", "claim"),
+        [(((0, 0), (1, 1)), "map"), (0, "map"), (1, None), (((0, 1), (0, 0)), None)],
+    )
+    def test_what_it_claims_of_samples(self, width, claim):
+        x = tg.Tensor(X, requires_grad=True)
+        assert tg.pad(x, width).op.batch((x.spec,), (True,)) == claim

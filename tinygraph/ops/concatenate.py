@@ -1,0 +1,122 @@
+"""Concatenate: tensors side by side along one axis.
+
+    T     number of tensors          L_t   size of tensor t along the axis
+
+    y     = x_0, x_1, ... one after the other: y[L_0 + ... + L_(t-1) + i] = x_t[i]
+    gx_t  = the part of gy that x_t went to: a view
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from tinygraph.errors import ArgumentError, DtypeError, ShapeError, explain
+from tinygraph.memory import Memory
+from tinygraph.op import Gradients, Op
+from tinygraph.ops.operands import promote
+from tinygraph.shapes import Array, Spec, normalize_axes
+from tinygraph.tensor import Operand, Tensor
+
+
+@dataclass(frozen=True)
+class Concatenate(Op):
+    axis: int = 0
+
+    def infer(self, *specs: Spec) -> Spec:
+        first = specs[0]
+        (axis,) = normalize_axes(self.name, self.axis, first.ndim)
+        total = 0
+        for t, spec in enumerate(specs):
+            if spec.dtype != first.dtype:
+                raise DtypeError(
+                    explain(self.name, f"tensors[{t}]", f"{first.dtype}, the dtype of tensors[0]",
+                            spec.dtype, "use tg.concatenate, which promotes, or .astype")
+                )  # fmt: skip
+            if spec.ndim != first.ndim:
+                raise ShapeError(
+                    explain(self.name, f"tensors[{t}]",
+                            f"{first.ndim} axes, as tensors[0] of shape {first.shape} has",
+                            f"{spec.ndim}, shape {spec.shape}", "add an axis with x[None]")
+                )  # fmt: skip
+            for a, (size, own) in enumerate(zip(first.shape, spec.shape, strict=True)):
+                if own != size and a != axis:
+                    raise ShapeError(
+                        explain(self.name, f"tensors[{t}]",
+                                f"size {size} on axis {a}, as in tensors[0] of shape {first.shape}",
+                                f"{own}, shape {spec.shape}",
+                                f"only axis {axis}, along which they are joined, may differ")
+                    )  # fmt: skip
+            total += spec.shape[axis]
+        return Spec((*first.shape[:axis], total, *first.shape[axis + 1 :]), first.dtype)
+
+    def forward(self, mem: Memory, *arrays: Array) -> tuple[Array, Any]:
+        axis = self.axis % arrays[0].ndim
+        sizes = [x.shape[axis] for x in arrays]
+        shape = list(arrays[0].shape)
+        shape[axis] = sum(sizes)
+        y = mem.empty(tuple(shape), arrays[0].dtype)
+        np.concatenate(arrays, axis=axis, out=y)
+        return y, list(accumulate(sizes, initial=0))
+
+    def backward(
+        self, mem: Memory, gy: Array, starts: list[int], needs: tuple[bool, ...]
+    ) -> Gradients:
+        before = (slice(None),) * (self.axis % gy.ndim)
+        return tuple([
+            gy[(*before, slice(starts[t], starts[t + 1]))] if needed else None
+            for t, needed in enumerate(needs)
+        ])  # fmt: skip
+
+    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
+        return "map" if all(carries) and self.axis % specs[0].ndim else None
+
+
+def concatenate(tensors: Iterable[Operand], axis: int = 0) -> Tensor:
+    """Tensors side by side along an axis that they have.
+
+    Parameters
+    ----------
+    tensors : sequence of Tensor
+        At least one; all of the same shape, but for their sizes along `axis`.  Where the dtypes
+        differ, the tensors are cast to the one that numpy would promote to.
+    axis : int
+        The axis to join along.
+
+    Returns
+    -------
+    Tensor
+        Along `axis`, as large as all tensors together.
+
+    Raises
+    ------
+    ShapeError
+        A tensor has another rank or another size than the first, or there is no such axis.
+    ArgumentError
+        `tensors` is empty or no sequence of tensors, or `axis` is no integer.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.concatenate([tg.zeros(2, 1), tg.ones(2, 2)], axis=1).value
+    array([[0., 1., 1.],
+           [0., 1., 1.]], dtype=float32)
+    """
+    if isinstance(tensors, (Tensor, np.ndarray)) or not isinstance(tensors, Iterable):
+        raise ArgumentError(
+            explain("concatenate", "tensors", "a list or tuple of tensors", type(tensors).__name__,
+                    "write concatenate([a, b])")
+        )  # fmt: skip
+    listed = tuple(tensors)
+    if not listed:
+        raise ArgumentError(explain("concatenate", "tensors", "at least one tensor", "none"))
+    try:
+        joined = Concatenate(operator.index(axis))
+    except TypeError:
+        raise ArgumentError(explain("concatenate", "axis", "an int", repr(axis))) from None
+    return joined(*promote("concatenate", *listed))

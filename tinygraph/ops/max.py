@@ -1,0 +1,108 @@
+"""Maximum over axes.
+
+    R     the elements that meet in one element of the output, row by row over the reduced axes
+
+    y[k]     = max over r in R of x[k, r]
+    gx[k, r] = gy[k] where r is the first maximum of its R, else 0
+
+A NaN counts as larger than everything, so that it shows.  Forward stores where the first maximum
+lies, as its number within R; backward only reads it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tinygraph.errors import ShapeError, explain
+from tinygraph.memory import Memory
+from tinygraph.op import Gradients, Op
+from tinygraph.ops.sum import Axes, as_axes, reduction
+from tinygraph.shapes import Array, Spec, require_float
+from tinygraph.tensor import Axis, Operand, Tensor
+
+
+def _kept_then_reduced(ndim: int, axes: tuple[int, ...]) -> tuple[int, ...]:
+    """The axes of x, with the reduced ones moved to the end."""
+    return (*[a for a in range(ndim) if a not in axes], *axes)
+
+
+@dataclass(frozen=True)
+class Max(Op):
+    axis: Axes = None
+    keepdims: bool = False
+
+    def infer(self, x: Spec) -> Spec:
+        if x.dtype.kind == "f":
+            require_float(self.name, x=x)
+        axes, shape = reduction(self.name, self.axis, self.keepdims, x.shape)
+        if 0 in x.shape and not all(x.shape[a] for a in axes):
+            raise ShapeError(
+                explain(self.name, "x", f"at least one element along axis {self.axis}", x.shape,
+                        "give x an element there, for example with tg.pad")
+            )  # fmt: skip
+        return Spec(shape, x.dtype)
+
+    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        axes, shape = reduction(self.name, self.axis, self.keepdims, x.shape)
+        y = mem.empty(shape, x.dtype)
+        np.maximum.reduce(x, axis=axes, out=y, keepdims=self.keepdims)
+        if not mem.needs[0]:
+            return y, None
+        argmax = mem.empty((y.size,), np.intp)
+        sets = x.transpose(_kept_then_reduced(x.ndim, axes))
+        sets = sets.reshape(y.size, math.prod([x.shape[a] for a in axes]))  # (K, R)
+        np.argmax(sets, axis=1, out=argmax)  # the first maximum, or the first NaN
+        return y, (argmax, x.shape)
+
+    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+        argmax, shape = saved
+        axes, _ = reduction(self.name, self.axis, self.keepdims, shape)
+        order = _kept_then_reduced(len(shape), axes)
+        size = math.prod([shape[a] for a in axes])
+        sets = mem.zeros((argmax.size, size), gy.dtype)  # (K, R)
+        sets[np.arange(argmax.size), argmax] = gy.reshape(-1)
+        moved = sets.reshape([shape[a] for a in order])
+        back = sorted(range(len(order)), key=order.__getitem__)  # the inverse permutation
+        return (moved.transpose(back),)
+
+    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
+        axes, _ = reduction(self.name, self.axis, self.keepdims, specs[0].shape)
+        return None if 0 in axes else "map"
+
+
+def max(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The largest element, over some axes or all.
+
+    Parameters
+    ----------
+    x : Tensor
+        Any shape; float32, float64, integers or bools.
+    axis : int or tuple of int, optional
+        The axes to reduce; all where it is not given.
+    keepdims : bool
+        Keep the reduced axes with size 1, so that the result broadcasts against `x`.
+
+    Returns
+    -------
+    Tensor
+        Of the dtype of `x`.  A NaN shows.  Of several maxima the first one, row by row over the
+        reduced axes, gets the gradient.
+
+    Raises
+    ------
+    ShapeError
+        There is no such axis, one is named twice, or there is nothing to take a maximum of.
+    DtypeError
+        `axis` is no integer, or `x` is float16.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.max([[1.0, 5.0], [3.0, 2.0]], axis=1).value
+    array([5., 3.], dtype=float32)
+    """
+    return Max(as_axes("max", axis), bool(keepdims))(x)

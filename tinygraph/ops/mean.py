@@ -1,0 +1,82 @@
+"""Mean over axes.
+
+    M     how many elements meet in one element of the output: the product of the reduced sizes
+
+    y[k]     = sum over r of x[k, r] / M
+    gx[k, r] = gy[k] / M
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tinygraph.memory import Memory
+from tinygraph.op import Gradients
+from tinygraph.ops.sum import Sum, as_axes, reduction, spread
+from tinygraph.shapes import Array, Shape, Spec, require_float
+from tinygraph.tensor import Axis, Operand, Tensor
+
+
+@dataclass(frozen=True)
+class Mean(Sum):
+    def infer(self, x: Spec) -> Spec:
+        require_float(self.name, x=x)
+        return Spec(reduction(self.name, self.axis, self.keepdims, x.shape)[1], x.dtype)
+
+    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        axes, shape = reduction(self.name, self.axis, self.keepdims, x.shape)
+        y = mem.empty(shape, x.dtype)
+        np.add.reduce(x, axis=axes, out=y, keepdims=self.keepdims)
+        y /= x.dtype.type(_count(x.shape, axes))  # of nothing: 0 / 0 is NaN
+        return y, x.shape
+
+    def backward(self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]) -> Gradients:
+        axes, _ = reduction(self.name, self.axis, self.keepdims, shape)
+        share = mem.empty(gy.shape, gy.dtype)
+        np.divide(gy, gy.dtype.type(_count(shape, axes)), out=share)
+        return (spread(share, shape, axes),)
+
+    def tile_scale(self, samples: int, batch: int) -> float:
+        return samples / batch
+
+
+def _count(shape: Shape, axes: tuple[int, ...]) -> int:
+    return math.prod([shape[a] for a in axes])
+
+
+def mean(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The mean of the elements, over some axes or all.
+
+    Parameters
+    ----------
+    x : Tensor
+        Any shape; float32 or float64.
+    axis : int or tuple of int, optional
+        The axes to average over; all where it is not given.
+    keepdims : bool
+        Keep the reduced axes with size 1, so that the result broadcasts against `x`.
+
+    Returns
+    -------
+    Tensor
+        Of the dtype of `x`.  The mean of no element is NaN, without a warning.
+
+    Raises
+    ------
+    ShapeError
+        There is no such axis, or one is named twice.
+    DtypeError
+        `x` is not of a float dtype: the mean of integers is not one of them.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.mean([[1.0, 2.0], [3.0, 4.0]], axis=1, keepdims=True).value
+    array([[1.5],
+           [3.5]], dtype=float32)
+    """
+    return Mean(as_axes("mean", axis), bool(keepdims))(x)

@@ -1,0 +1,140 @@
+"""Pad: a border of one value around an array.
+
+    b_a    elements before, on axis a          c_a    elements after
+    y.shape[a] = b_a + x.shape[a] + c_a
+
+    y[i + b] = x[i], and value elsewhere
+    gx       = gy without the border: a view
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tinygraph.errors import ArgumentError, DtypeError, ShapeError, explain
+from tinygraph.memory import Memory
+from tinygraph.op import Gradients, Op
+from tinygraph.shapes import Array, Pair, Spec
+from tinygraph.tensor import Operand, Tensor
+
+Widths = tuple[Pair, ...]  # (before, after) for each axis, or a single pair for all of them
+
+
+@dataclass(frozen=True)
+class Pad(Op):
+    widths: Widths
+    value: float = 0.0
+
+    def _each(self, ndim: int) -> Widths:
+        """One pair for each axis."""
+        return self.widths * ndim if len(self.widths) == 1 else self.widths
+
+    def infer(self, x: Spec) -> Spec:
+        widths = self._each(x.ndim)
+        if len(widths) != x.ndim:
+            raise ShapeError(
+                explain(self.name, "pad_width", f"{x.ndim} pairs, one for each axis of x {x.shape}",
+                        f"{len(widths)}: {widths}", "write (0, 0) for an axis to leave alone")
+            )  # fmt: skip
+        if x.dtype.kind != "f" and not _holds(x.dtype, self.value):
+            raise DtypeError(
+                explain(self.name, "value", f"a number that {x.dtype} can hold", self.value,
+                        "convert x first, for example with .astype('float32')")
+            )  # fmt: skip
+        return Spec(tuple([b + n + a for (b, a), n in zip(widths, x.shape, strict=True)]), x.dtype)
+
+    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        y = mem.empty(self.infer(Spec(x.shape, x.dtype)).shape, x.dtype)
+        inner: tuple[Any, ...] = ()  # where x lies in y
+        for (before, after), size in zip(self._each(x.ndim), x.shape, strict=True):
+            # The border of this axis, where the axes before it are within x: each cell is set once.
+            if before:
+                y[(*inner, slice(0, before))] = self.value
+            if after:
+                y[(*inner, slice(before + size, None))] = self.value
+            inner = (*inner, slice(before, before + size))
+        y[inner] = x
+        return y, (*inner, ...)  # with the Ellipsis, a view of a 0-d array is an array
+
+    def backward(
+        self, mem: Memory, gy: Array, inner: tuple[Any, ...], needs: tuple[bool, ...]
+    ) -> Gradients:
+        return (gy[inner],)
+
+    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
+        return "map" if self.widths[:1] == ((0, 0),) else None
+
+
+def _holds(dtype: np.dtype[Any], value: float) -> bool:
+    """Whether an integer dtype, or bool, has this very value."""
+    if not float(value).is_integer():
+        return False
+    if dtype.kind == "b":
+        return value in (0, 1)
+    return int(np.iinfo(dtype).min) <= value <= int(np.iinfo(dtype).max)
+
+
+def _as_widths(pad_width: Any) -> Widths:
+    """numpy's pad_width: an int, (before, after), or a sequence of such pairs."""
+    try:
+        if not isinstance(pad_width, (tuple, list)):
+            widths = [(operator.index(pad_width),) * 2]
+        elif all(isinstance(each, (tuple, list)) for each in pad_width):
+            widths = [(operator.index(b), operator.index(a)) for b, a in pad_width]
+        else:
+            before, after = pad_width
+            widths = [(operator.index(before), operator.index(after))]
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            explain("pad", "pad_width", "an int, (before, after), or one such pair for each axis",
+                    repr(pad_width))
+        ) from None  # fmt: skip
+    if any(n < 0 for each in widths for n in each):
+        raise ArgumentError(
+            explain("pad", "pad_width", "0 or more", repr(pad_width), "cut with x[2:-2] instead")
+        )
+    return tuple(widths) or ((0, 0),)
+
+
+def pad(x: Operand, pad_width: int | Pair | Widths, value: float = 0.0) -> Tensor:
+    """A border of one value around an array.
+
+    Parameters
+    ----------
+    x : Tensor
+        Any shape and dtype.
+    pad_width : int, (before, after), or one such pair for each axis
+        As in numpy: an int or a single pair counts for every axis, also for the batch.
+    value : float
+        What the border holds.
+
+    Returns
+    -------
+    Tensor
+        Of the dtype of `x`.
+
+    Raises
+    ------
+    ShapeError
+        The number of pairs is not that of the axes.
+    ArgumentError
+        `pad_width` is negative or no integer, or `value` is no number.
+    DtypeError
+        `x` holds integers, and `value` is none of theirs.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.pad([[1.0, 2.0]], ((0, 1), (1, 0))).value
+    array([[0., 1., 2.],
+           [0., 0., 0.]], dtype=float32)
+    """
+    try:
+        border = float(value)
+    except (TypeError, ValueError):
+        raise ArgumentError(explain("pad", "value", "a number", repr(value))) from None
+    return Pad(_as_widths(pad_width), border)(x)

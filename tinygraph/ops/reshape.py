@@ -1,0 +1,176 @@
+"""Reshape and flatten: the same elements in the same row-major order, in another shape.
+
+    y.shape = the new shape, and y.ravel()[i] = x.ravel()[i]
+    gx      = gy in the shape of x
+
+Both are views wherever the memory layout of x allows one.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from dataclasses import dataclass
+from typing import Any
+
+from tinygraph.errors import ArgumentError, ShapeError, explain
+from tinygraph.memory import Memory
+from tinygraph.op import Gradients, Op
+from tinygraph.shapes import Array, Shape, Spec
+from tinygraph.tensor import Operand, Tensor
+
+
+@dataclass(frozen=True)
+class Reshape(Op):
+    shape: Shape  # as it was given, with its -1, so that it need not contain the batch size
+
+    def infer(self, x: Spec) -> Spec:
+        size, known = math.prod(x.shape), math.prod([n for n in self.shape if n != -1])
+        if -1 not in self.shape:
+            if known == size:
+                return Spec(self.shape, x.dtype)
+        elif known and size % known == 0:
+            return Spec(tuple([size // known if n == -1 else n for n in self.shape]), x.dtype)
+        elif not known and not size:
+            raise ShapeError(
+                explain(self.name, "shape", "no -1 beside a size of 0, where it could be anything",
+                        self.shape, "write the size instead of -1")
+            )  # fmt: skip
+        wanted = f"a multiple of {known}" if -1 in self.shape else f"{known}"
+        raise ShapeError(
+            explain(self.name, "shape", f"one with {size} elements, as x of shape {x.shape} has",
+                    f"{self.shape}, which needs {wanted}", "leave one size to be found: -1")
+        )  # fmt: skip
+
+    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        return x.reshape(self.shape), x.shape
+
+    def backward(self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]) -> Gradients:
+        return (gy.reshape(shape),)
+
+    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
+        # A sample stays whole where -1 stands for the batch and the rest holds one sample.
+        whole = math.prod(self.shape[1:]) == math.prod(specs[0].shape[1:])
+        return "map" if self.shape[:1] == (-1,) and whole else None
+
+
+@dataclass(frozen=True)
+class Flatten(Op):
+    start_dim: int = 0
+    end_dim: int = -1
+
+    def _span(self, ndim: int) -> tuple[int, int]:
+        """The first and the last of the joined axes, counted from the front."""
+        n = ndim or 1  # a 0-d input becomes one axis of size 1
+        for argument, axis in (("start_dim", self.start_dim), ("end_dim", self.end_dim)):
+            if not -n <= axis < n:
+                raise ShapeError(explain(self.name, argument, f"an axis from {-n} to {n - 1}", axis,
+                                         f"x has {ndim} axes"))  # fmt: skip
+        first, last = self.start_dim % n, self.end_dim % n
+        if first > last:
+            raise ShapeError(
+                explain(self.name, "end_dim", f"no axis before start_dim {self.start_dim}",
+                        f"{self.end_dim} with {ndim} axes", "exchange the two")
+            )  # fmt: skip
+        return first, last
+
+    def _shape(self, shape: Shape) -> Shape:
+        first, last = self._span(len(shape))
+        return (*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :])
+
+    def infer(self, x: Spec) -> Spec:
+        return Spec(self._shape(x.shape), x.dtype)
+
+    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        return x.reshape(self._shape(x.shape)), x.shape
+
+    def backward(self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]) -> Gradients:
+        return (gy.reshape(shape),)
+
+    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
+        first, last = self._span(specs[0].ndim)
+        return "map" if first or not last else None  # axis 0 alone is joined with nothing
+
+
+def as_shape(op: str, shape: Any) -> Shape:
+    """An int or several as a shape; at most one of them may be -1."""
+    try:
+        listed = shape if isinstance(shape, (tuple, list)) else (shape,)
+        sizes = tuple([operator.index(n) for n in listed])
+    except TypeError:
+        raise ArgumentError(
+            explain(op, "shape", "an int or a tuple of ints", repr(shape))
+        ) from None
+    if any(n < -1 for n in sizes) or sizes.count(-1) > 1:
+        raise ShapeError(explain(op, "shape", "sizes of 0 or more, and at most one -1", sizes))
+    return sizes
+
+
+def reshape(x: Operand, shape: int | Shape) -> Tensor:
+    """The same elements, row by row, in another shape.
+
+    Parameters
+    ----------
+    x : Tensor
+        Any shape and dtype.
+    shape : int or tuple of int
+        The new sizes; at most one is -1 and follows from the others.  Write -1 for the batch, so
+        that the graph can be run again with another batch size.
+
+    Returns
+    -------
+    Tensor
+        Of the dtype of `x`; a view where memory allows.
+
+    Raises
+    ------
+    ShapeError
+        `x` and `shape` have not the same number of elements, or the -1 is ambiguous.
+    ArgumentError
+        A size that is no integer.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.reshape([1.0, 2.0, 3.0, 4.0], (2, -1)).value
+    array([[1., 2.],
+           [3., 4.]], dtype=float32)
+    """
+    return Reshape(as_shape("reshape", shape))(x)
+
+
+def flatten(x: Operand, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """Several neighbouring axes joined into one.
+
+    Parameters
+    ----------
+    x : Tensor
+        Any shape and dtype; a 0-d tensor becomes one axis of size 1.
+    start_dim, end_dim : int
+        The first and the last of the axes to join, both included.  `start_dim=1` keeps the batch.
+
+    Returns
+    -------
+    Tensor
+        Of the dtype of `x`; a view where memory allows.
+
+    Raises
+    ------
+    ShapeError
+        There is no such axis, or `end_dim` lies before `start_dim`.
+    ArgumentError
+        An axis that is no integer.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.flatten(tg.zeros(2, 3, 4), start_dim=1).shape
+    (2, 12)
+    """
+    try:
+        span = operator.index(start_dim), operator.index(end_dim)
+    except TypeError:
+        raise ArgumentError(
+            explain("flatten", "start_dim, end_dim", "ints", f"{start_dim!r}, {end_dim!r}")
+        ) from None
+    return Flatten(*span)(x)

@@ -1,0 +1,113 @@
+"""Sum over axes.
+
+    R     the elements that meet in one element of the output: all combinations of the reduced axes
+
+    y[k]     = sum over r in R of x[k, r]
+    gx[k, r] = gy[k]                        each term has derivative 1, so gx repeats gy: a view
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tinygraph.errors import DtypeError, explain
+from tinygraph.memory import Memory
+from tinygraph.op import Gradients, Op
+from tinygraph.shapes import Array, Shape, Spec, normalize_axes, reduced_shape, require_float
+from tinygraph.tensor import Axis, Operand, Tensor
+
+Axes = int | tuple[int, ...] | None  # the hyper-parameter: hashable, negative axes as they came
+
+
+def as_axes(op: str, axis: Axis) -> Axes:
+    """The argument `axis` as a hyper-parameter; whether there are such axes, `infer` will see."""
+    if axis is None or isinstance(axis, int):
+        return axis
+    try:
+        if isinstance(axis, Sequence):
+            return tuple([operator.index(a) for a in axis])
+        return operator.index(axis)
+    except TypeError:
+        raise DtypeError(
+            explain(op, "axis", "an int, a tuple of ints or None", repr(axis))
+        ) from None
+
+
+@lru_cache(maxsize=1024)
+def reduction(op: str, axis: Axes, keepdims: bool, shape: Shape) -> tuple[tuple[int, ...], Shape]:
+    """The reduced axes, and the shape of the output."""
+    axes = normalize_axes(op, axis, len(shape))
+    return axes, reduced_shape(shape, axes, keepdims)
+
+
+def spread(g: Array, shape: Shape, axes: tuple[int, ...]) -> Array:
+    """A reduced array repeated over the axes that were reduced, as a view of stride 0."""
+    return np.broadcast_to(g.reshape(reduced_shape(shape, axes, keepdims=True)), shape)
+
+
+@dataclass(frozen=True)
+class Sum(Op):
+    axis: Axes = None
+    keepdims: bool = False
+
+    def infer(self, x: Spec) -> Spec:
+        dtype = x.dtype
+        if dtype.kind == "f":
+            require_float(self.name, x=x)
+        elif dtype.itemsize < 8:  # as numpy: small integers would overflow at once
+            dtype = np.dtype(np.uint64 if dtype.kind == "u" else np.int64)
+        return Spec(reduction(self.name, self.axis, self.keepdims, x.shape)[1], dtype)
+
+    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        axes, shape = reduction(self.name, self.axis, self.keepdims, x.shape)
+        y = mem.empty(shape, self.infer(Spec(x.shape, x.dtype)).dtype)
+        np.add.reduce(x, axis=axes, dtype=y.dtype, out=y, keepdims=self.keepdims)
+        return y, x.shape
+
+    def backward(self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]) -> Gradients:
+        axes, _ = reduction(self.name, self.axis, self.keepdims, shape)
+        return (spread(gy, shape, axes),)
+
+    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
+        # With keepdims the outputs of tiles have size 1 on axis 0, and add up all the same.
+        axes, _ = reduction(self.name, self.axis, self.keepdims, specs[0].shape)
+        return "sum" if 0 in axes else "map"
+
+
+def sum(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The sum of the elements, over some axes or all.
+
+    Parameters
+    ----------
+    x : Tensor
+        Any shape; float32, float64, integers or bools.
+    axis : int or tuple of int, optional
+        The axes to sum over; all where it is not given.
+    keepdims : bool
+        Keep the reduced axes with size 1, so that the result broadcasts against `x`.
+
+    Returns
+    -------
+    Tensor
+        Of the dtype of `x`, but 64 bits wide for integers, as in numpy.  The sum of nothing is 0.
+
+    Raises
+    ------
+    ShapeError
+        There is no such axis, or one is named twice.
+    DtypeError
+        `axis` is no integer, or `x` is float16.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.sum([[1.0, 2.0], [3.0, 4.0]], axis=0).value
+    array([4., 6.], dtype=float32)
+    """
+    return Sum(as_axes("sum", axis), bool(keepdims))(x)
