@@ -209,6 +209,11 @@ sigmoid = of_numbers(lambda v: 1 / (1 + math.exp(-v)))
 where = of_numbers(lambda condition, a, b: a if condition else b)
 
 
+def astype(x, dtype="float64"):
+    convert = int if np.dtype(dtype).kind in "iu" else float
+    return elementwise(convert, x).astype(dtype)
+
+
 def matmul(x, w):
     rows = x[None] if x.ndim == 1 else x
     columns = w[:, None] if w.ndim == 1 else w
@@ -292,6 +297,15 @@ def concatenate(*arrays, axis=0):
         for index in np.ndindex(a.shape):
             y[tuple(i + start if k == axis else i for k, i in enumerate(index))] = a[index]
         start += a.shape[axis]
+    return y
+
+
+def stack(*arrays, axis=0):
+    axis %= arrays[0].ndim + 1
+    y = np.empty((*arrays[0].shape[:axis], len(arrays), *arrays[0].shape[axis:]))
+    for t, a in enumerate(arrays):
+        for index in np.ndindex(a.shape):
+            y[(*index[:axis], t, *index[axis:])] = a[index]
     return y
 
 

@@ -1,4 +1,4 @@
-"""concatenate against loops over elements."""
+"""concatenate and stack against loops over elements."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from tests import reference
 from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import numbers, seeds, shapes
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
-from tinygraph.ops.concatenate import Concatenate
+from tinygraph.ops.concatenate import Concatenate, Stack
 
 X = np.ones((2, 3))
 
@@ -28,20 +28,37 @@ def concatenate_problems(draw):
     return Problem(tuple(arrays), {"axis": axis}, carries)
 
 
+@st.composite
+def stack_problems(draw):
+    """One to three arrays of one shape, and any place for the new axis."""
+    shape = draw(shapes(max_dims=3, min_side=0))
+    arrays = [numbers(draw(seeds), shape) for _ in range(draw(st.integers(1, 3)))]
+    axis = draw(st.integers(-len(shape) - 1, len(shape)))
+    first = axis % (len(shape) + 1) == 0
+    samples = shape and shape[0]
+    carries = (True,) * len(arrays) if samples and not first else None
+    return Problem(tuple(arrays), {"axis": axis}, carries)
+
+
+BAD_LISTS = [
+    Bad("nothing", ([],), {}, ArgumentError, "at least one tensor, got none"),
+    Bad("an array", (X,), {}, ArgumentError, "a list or tuple of tensors, got ndarray"),
+    Bad("a number", (1.0,), {}, ArgumentError, "a list or tuple of tensors"),
+    Bad("float axis", ([X, X], 1.0), {}, ArgumentError, "axis: expected an int"),
+]
+
+
 class TestConcatenate(OpContract):
     function = staticmethod(tg.concatenate)
     reference = staticmethod(reference.concatenate)
     problems = concatenate_problems()
     bad_input = [
-        Bad("nothing", ([],), {}, ArgumentError, "at least one tensor, got none"),
-        Bad("an array", (X,), {}, ArgumentError, "a list or tuple of tensors, got ndarray"),
-        Bad("a number", (1.0,), {}, ArgumentError, "a list or tuple of tensors"),
+        *BAD_LISTS,
         Bad("size", ([X, X, X[:1]], 1), {}, ShapeError,
             "tensors[2]: expected size 2 on axis 0, as in tensors[0] of shape (2, 3), got 1"),
         Bad("rank", ([X, X[0]],), {}, ShapeError, "tensors[1]: expected 2 axes"),
         Bad("0-d", ([1.0, 2.0],), {}, ShapeError, "no axis: the input is 0-d"),
         Bad("axis", ([X, X], 2), {}, ShapeError, "an axis from -2 to 1"),
-        Bad("float axis", ([X, X], 1.0), {}, ArgumentError, "axis: expected an int"),
     ]  # fmt: skip
 
     def apply(self, problem, nodes):
@@ -77,3 +94,39 @@ class TestConcatenate(OpContract):
     def test_what_it_claims_of_samples(self, axis, carries, claim):
         spec = tg.Tensor(X).spec
         assert Concatenate(axis).batch((spec, spec), carries) == claim
+
+
+class TestStack(OpContract):
+    function = staticmethod(tg.stack)
+    reference = staticmethod(reference.stack)
+    problems = stack_problems()
+    bad_input = [
+        *BAD_LISTS,
+        Bad("shape", ([X, X, X[:1]],), {}, ShapeError,
+            "tensors[2]: expected the shape of tensors[0], (2, 3), got (1, 3)"),
+        Bad("axis", ([X, X], 3), {}, ShapeError, "an axis from -3 to 2"),
+    ]  # fmt: skip
+
+    def apply(self, problem, nodes):
+        return self.function(nodes, **problem.kwargs)
+
+    def test_dtypes_are_promoted_as_in_numpy(self):
+        assert tg.stack([X, X.astype("f4")]).dtype == np.float64
+        with pytest.raises(DtypeError, match=r"tensors\[1\]: expected float64"):
+            Stack(0)(X, X.astype("f4"))
+
+    def test_gradients_are_views(self):
+        nodes = [tg.Tensor(1.0), tg.Tensor(2.0, requires_grad=True)]
+        y = tg.stack(nodes)
+        gy = np.ones(2, np.float32)
+        other, gx = y.op.backward(None, gy, y.saved, y.needs)
+        assert np.shares_memory(gx, gy) and gx.shape == () and other is None
+
+    @pytest.mark.parametrize(
+        ("axis", "carries", "claim"),
+        [(1, (True, True), "map"), (-1, (True, True), "map"), (2, (True, False), None),
+         (0, (True, True), None), (-3, (True, True), None)],
+    )  # fmt: skip
+    def test_what_it_claims_of_samples(self, axis, carries, claim):
+        spec = tg.Tensor(X).spec
+        assert Stack(axis).batch((spec, spec), carries) == claim

@@ -6,7 +6,7 @@ The order is that of a first reading: arithmetic, sums, shapes, then what networ
 from tinygraph.ops.arithmetic import add, div, maximum, minimum, mul, pow, sub
 from tinygraph.ops.cast import astype
 from tinygraph.ops.comparison import equal, greater, greater_equal, less, less_equal, not_equal
-from tinygraph.ops.concatenate import concatenate
+from tinygraph.ops.concatenate import concatenate, stack
 from tinygraph.ops.conv2d import conv2d
 from tinygraph.ops.elementwise import abs, exp, log, neg, sqrt
 from tinygraph.ops.getitem import getitem
@@ -36,5 +36,5 @@ __all__ = [
     "getitem", "greater", "greater_equal", "im2col", "less", "less_equal", "linear", "log",
     "log_softmax", "matmul", "max", "max_pool2d", "maximum", "mean", "minimum", "mse_loss", "mul",
     "neg", "not_equal", "pad", "pow", "relu", "reshape", "sigmoid", "softmax",
-    "softmax_cross_entropy", "sqrt", "sub", "sum", "tanh", "transpose", "where",
+    "softmax_cross_entropy", "sqrt", "stack", "sub", "sum", "tanh", "transpose", "where",
 ]  # fmt: skip

@@ -1,9 +1,10 @@
-"""Concatenate: tensors side by side along one axis.
+"""Concatenate and stack: tensors side by side along one axis, which they have or which is new.
 
     T     number of tensors          L_t   size of tensor t along the axis
 
-    y     = x_0, x_1, ... one after the other: y[L_0 + ... + L_(t-1) + i] = x_t[i]
-    gx_t  = the part of gy that x_t went to: a view
+    concatenate    y[L_0 + ... + L_(t-1) + i] = x_t[i]
+    stack          y[t] = x_t
+    gx_t = the part of gy that x_t went to: a view
 """
 
 from __future__ import annotations
@@ -33,11 +34,7 @@ class Concatenate(Op):
         (axis,) = normalize_axes(self.name, self.axis, first.ndim)
         total = 0
         for t, spec in enumerate(specs):
-            if spec.dtype != first.dtype:
-                raise DtypeError(
-                    explain(self.name, f"tensors[{t}]", f"{first.dtype}, the dtype of tensors[0]",
-                            spec.dtype, "use tg.concatenate, which promotes, or .astype")
-                )  # fmt: skip
+            _require_dtype(self.name, t, spec, first)
             if spec.ndim != first.ndim:
                 raise ShapeError(
                     explain(self.name, f"tensors[{t}]",
@@ -77,6 +74,62 @@ class Concatenate(Op):
         return "map" if all(carries) and self.axis % specs[0].ndim else None
 
 
+@dataclass(frozen=True)
+class Stack(Op):
+    axis: int = 0
+
+    def infer(self, *specs: Spec) -> Spec:
+        first = specs[0]
+        (axis,) = normalize_axes(self.name, self.axis, first.ndim + 1)
+        for t, spec in enumerate(specs):
+            _require_dtype(self.name, t, spec, first)
+            if spec.shape != first.shape:
+                raise ShapeError(
+                    explain(self.name, f"tensors[{t}]", f"the shape of tensors[0], {first.shape}",
+                            spec.shape, "tg.concatenate takes other sizes along its axis")
+                )  # fmt: skip
+        return Spec((*first.shape[:axis], len(specs), *first.shape[axis:]), first.dtype)
+
+    def forward(self, mem: Memory, *arrays: Array) -> tuple[Array, Any]:
+        first = arrays[0]
+        axis = self.axis % (first.ndim + 1)
+        y = mem.empty((*first.shape[:axis], len(arrays), *first.shape[axis:]), first.dtype)
+        np.stack(arrays, axis=axis, out=y)
+        return y, None
+
+    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+        before: tuple[Any, ...] = (slice(None),) * (self.axis % gy.ndim)
+        return tuple([gy[(*before, t, ...)] if needed else None for t, needed in enumerate(needs)])
+
+    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
+        return "map" if all(carries) and self.axis % (specs[0].ndim + 1) else None
+
+
+def _require_dtype(op: str, t: int, spec: Spec, first: Spec) -> None:
+    if spec.dtype != first.dtype:
+        raise DtypeError(
+            explain(op, f"tensors[{t}]", f"{first.dtype}, the dtype of tensors[0]", spec.dtype,
+                    f"use tg.{op}, which promotes, or convert with .astype")
+        )  # fmt: skip
+
+
+def _listed(op: str, tensors: Any, axis: Any) -> tuple[tuple[Tensor, ...], int]:
+    """The arguments of both public functions: tensors of one dtype, and the axis as an int."""
+    if isinstance(tensors, (Tensor, np.ndarray)) or not isinstance(tensors, Iterable):
+        raise ArgumentError(
+            explain(op, "tensors", "a list or tuple of tensors", type(tensors).__name__,
+                    f"write {op}([a, b])")
+        )  # fmt: skip
+    listed = tuple(tensors)
+    if not listed:
+        raise ArgumentError(explain(op, "tensors", "at least one tensor", "none"))
+    try:
+        place = operator.index(axis)
+    except TypeError:
+        raise ArgumentError(explain(op, "axis", "an int", repr(axis))) from None
+    return promote(op, *listed), place
+
+
 def concatenate(tensors: Iterable[Operand], axis: int = 0) -> Tensor:
     """Tensors side by side along an axis that they have.
 
@@ -107,16 +160,39 @@ def concatenate(tensors: Iterable[Operand], axis: int = 0) -> Tensor:
     array([[0., 1., 1.],
            [0., 1., 1.]], dtype=float32)
     """
-    if isinstance(tensors, (Tensor, np.ndarray)) or not isinstance(tensors, Iterable):
-        raise ArgumentError(
-            explain("concatenate", "tensors", "a list or tuple of tensors", type(tensors).__name__,
-                    "write concatenate([a, b])")
-        )  # fmt: skip
-    listed = tuple(tensors)
-    if not listed:
-        raise ArgumentError(explain("concatenate", "tensors", "at least one tensor", "none"))
-    try:
-        joined = Concatenate(operator.index(axis))
-    except TypeError:
-        raise ArgumentError(explain("concatenate", "axis", "an int", repr(axis))) from None
-    return joined(*promote("concatenate", *listed))
+    nodes, place = _listed("concatenate", tensors, axis)
+    return Concatenate(place)(*nodes)
+
+
+def stack(tensors: Iterable[Operand], axis: int = 0) -> Tensor:
+    """Tensors of one shape side by side along a new axis.
+
+    Parameters
+    ----------
+    tensors : sequence of Tensor
+        At least one.  Where the dtypes differ, the tensors are cast to the one that numpy would
+        promote to.
+    axis : int
+        Where the new axis comes to lie in the result.
+
+    Returns
+    -------
+    Tensor
+        With one axis more than the tensors; its size is their number.
+
+    Raises
+    ------
+    ShapeError
+        A tensor has another shape than the first, or there is no such place for an axis.
+    ArgumentError
+        `tensors` is empty or no sequence of tensors, or `axis` is no integer.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.stack([tg.zeros(2), tg.ones(2)], axis=1).value
+    array([[0., 1.],
+           [0., 1.]], dtype=float32)
+    """
+    nodes, place = _listed("stack", tensors, axis)
+    return Stack(place)(*nodes)
