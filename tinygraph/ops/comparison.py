@@ -1,5 +1,7 @@
 """Comparisons of two operands: less, less_equal, greater, greater_equal, equal, not_equal.
 
+    z = x < y,  x <= y,  x > y,  x >= y,  x == y,  x != y
+
 The operands are broadcast together and brought to one dtype; the result is bool, without a
 derivative.  A comparison with NaN is false, but for not_equal, where it is true.
 """

@@ -37,6 +37,11 @@ def is_number(x: Any) -> bool:
     return kind is float or kind is int or kind is bool
 
 
+def device_of(*operands: Operand) -> Device:
+    """The device of the first tensor, where arrays and numbers go too; without one, the cpu."""
+    return next((x.device for x in operands if isinstance(x, Tensor)), CPU)
+
+
 def promote(
     op: str, *operands: Operand, to_float: bool = False, device: Device | None = None
 ) -> tuple[Tensor, ...]:
@@ -55,7 +60,7 @@ def promote(
         elif isinstance(y, Tensor) and y.value.dtype.kind == "f" and is_number(x):
             return _number(op, x, y.value.dtype, y.device), y
     if device is None:
-        device = next((x.device for x in operands if isinstance(x, Tensor)), CPU)
+        device = device_of(*operands)
     known = [x if is_number(x) else as_tensor(x, device=device) for x in operands]
     dtype = _common_dtype(known)
     if to_float and dtype.kind != "f":

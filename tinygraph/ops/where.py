@@ -21,6 +21,7 @@ from tinygraph.ops.operands import (
     as_bits,
     bit_mask,
     broadcast_claim,
+    device_of,
     promote,
     require_one_dtype,
     select,
@@ -95,6 +96,6 @@ def where(condition: Operand, a: Operand, b: Operand) -> Tensor:
     >>> tg.where(x > 0, x, 0.0).value
     array([1., 0., 3.], dtype=float32)
     """
-    device = condition.device if isinstance(condition, Tensor) else None
+    device = device_of(condition, a, b)
     a, b = promote("where", a, b, device=device)
-    return Where()(as_tensor(condition, device=a.device), a, b)
+    return Where()(as_tensor(condition, device=device), a, b)

@@ -1,0 +1,69 @@
+"""where against Python's `a if condition else b`, for every dtype, and what must not leak."""
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import tinygraph as tg
+from tests import reference
+from tests.op_contract import Bad, OpContract
+from tests.strategies import broadcastable_problems
+from tinygraph.errors import DtypeError, ShapeError
+
+TRUE = np.array([True, False])
+
+
+@st.composite
+def choices(draw):
+    problem = draw(broadcastable_problems(count=3))
+    condition, *branches = problem.args
+    return problem._replace(args=(condition > 0, *branches))
+
+
+class TestWhere(OpContract):
+    function = staticmethod(tg.where)
+    reference = staticmethod(reference.where)
+    problems = choices()
+    bad_input = [
+        Bad("condition", (np.ones(2), 1.0, 2.0), {}, DtypeError, "where: condition: expected bool"),
+        Bad("shapes", (TRUE, np.ones(3), 2.0), {}, ShapeError, "(2,) and (3,)"),
+        Bad("float16", (TRUE, np.ones(2, "f2"), np.ones(2, "f2")), {}, DtypeError, "got float16"),
+        Bad("text", (TRUE, "ab", 1.0), {}, DtypeError, "expected"),
+    ]
+
+    def test_nothing_leaks_from_the_branch_not_taken(self):
+        a = tg.Tensor([1.0, np.nan], requires_grad=True)
+        b = tg.Tensor([np.inf, 2.0], requires_grad=True)
+        y = tg.where(TRUE, a, b)
+        assert y.value.tolist() == [1, 2]
+        y.backward([np.nan, np.inf])
+        np.testing.assert_array_equal(a.grad, [np.nan, 0])
+        np.testing.assert_array_equal(b.grad, [0, np.inf])
+
+    def test_a_safe_logarithm(self):
+        """The usual way round log(0): a second where keeps the bad value out of the first."""
+        x = tg.Tensor([0.0, 2.0], requires_grad=True)
+        y = tg.where(x > 0, tg.log(tg.where(x > 0, x, 1.0)), 0.0)
+        y.backward(np.ones(2))
+        assert x.grad.tolist() == [0, 0.5]
+
+    @pytest.mark.parametrize("dtype", "fdbhilqBHILQ?")
+    def test_every_dtype_exactly(self, dtype):
+        a, b = np.array([0, 1, 1], dtype), np.array([1, 0, 1], dtype)
+        if dtype not in "fd?":
+            a[0], b[1] = np.iinfo(dtype).max, np.iinfo(dtype).min
+        condition = np.array([True, False, True])
+        y = tg.where(condition, a, b)
+        assert y.dtype == np.dtype(dtype) and y.value.tolist() == np.where(condition, a, b).tolist()
+
+    def test_special_floats_come_through_bit_by_bit(self):
+        a = np.array([-0.0, np.inf, np.nan, 1e-310])
+        both = tg.where(np.array([[True], [False]]), a, -a)
+        assert both.value.tobytes() == np.stack([a, -a]).tobytes()
+
+    def test_numbers_do_not_promote(self):
+        x = tg.Tensor([1.0, 2.0])
+        assert tg.where(x > 1, x, 0).dtype == np.float32
+        assert tg.where(TRUE, 1.0, 2).dtype == np.float32
+        assert tg.where(TRUE, 1, 2).dtype == np.int64
+        assert tg.where(TRUE, x, np.zeros(2)).dtype == np.float64
