@@ -3,7 +3,13 @@
 A new one is a file of its own, with one line here.
 """
 
+from tinygraph.optim.adadelta import Adadelta
+from tinygraph.optim.adagrad import Adagrad
+from tinygraph.optim.adam import Adam
+from tinygraph.optim.adamw import AdamW
 from tinygraph.optim.optimizer import Optimizer
+from tinygraph.optim.rmsprop import RMSprop
 from tinygraph.optim.sgd import SGD
+from tinygraph.optim.srcnn_sgd import SrcnnSGD
 
-__all__ = ["SGD", "Optimizer"]
+__all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "SrcnnSGD"]

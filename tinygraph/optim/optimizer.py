@@ -24,32 +24,35 @@ array([0.5, 2.5], dtype=float32)
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, CheckpointError, ShapeError, explain, nearest
+from tinygraph.errors import ArgumentError, CheckpointError, ShapeError, explain
+from tinygraph.optim.members import Group, plain, read_groups
+from tinygraph.optim.restore import list_faults
 from tinygraph.shapes import Array
-from tinygraph.tensor import Parameter, Tensor
-
-Group = dict[str, Any]
+from tinygraph.tensor import Parameter
 
 
-class _Entry(NamedTuple):
+class _Work(NamedTuple):
     """A parameter with everything that its update needs."""
 
     name: str
     parameter: Parameter
     state: dict[str, Any]
     scratch: list[Array]
-    group: Group
+    hyper: Any
 
 
 class Optimizer:
     """The base of all optimisers: it keeps the books; a subclass writes `update`.
+
+    `step` uses the gradients as they stand and leaves them.  To accumulate over several batches,
+    call `backward` for each, with the loss divided by their number if it is a mean, then `step` and
+    `zero_grad` once: gradients add up in the parameters.
 
     Parameters
     ----------
@@ -80,20 +83,15 @@ class Optimizer:
 
     def __init__(self, params: Iterable[Any], **defaults: Any) -> None:
         self.op = type(self).__name__
-        named = [
-            (group, _named(self.op, members)) for group, members in self._groups(params, defaults)
-        ]
-        self.groups: list[Group] = [group for group, _ in named]
-        names = _unique_names(self.op, [pairs for _, pairs in named])
-        self.state: dict[str, dict[str, Any]] = {name: {} for group in names for name in group}
-        scratch = _Scratch([p for _, pairs in named for _, p in pairs], self.scratch_arrays)
-        self._entries: list[_Entry] = []
-        self._work: list[tuple[_Entry, Any]] = []  # each entry with what `prepare` made for it
+        self.groups, names = read_groups(self.op, params, defaults)
+        for group in self.groups:
+            self.check(_settings(group))
+        members = [p for group in self.groups for p in group["params"]]
+        self.parameters: dict[str, Parameter] = dict(zip(names, members, strict=True))
+        self.state: dict[str, dict[str, Any]] = {name: {} for name in names}
+        self._scratch = _Scratch(members, self.scratch_arrays)
+        self._work: list[_Work] = []
         self._seen: list[tuple[Any, ...]] = []  # the hyper-parameters that `_work` was made from
-        for (group, pairs), group_names in zip(named, names, strict=True):
-            group["params"] = [p for _, p in pairs]
-            for name, p in zip(group_names, group["params"], strict=True):
-                self._entries.append(_Entry(name, p, self.state[name], scratch.like(p), group))
 
     # ---- what a subclass writes -------------------------------------------------------------
 
@@ -128,19 +126,38 @@ class Optimizer:
             limits = f"at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
             raise ArgumentError(explain(self.op, name, f"a number {limits}", repr(value)))
 
+    def require_fraction(self, name: str, value: Any) -> None:
+        """Raise unless a hyper-parameter is a number from 0 to below 1: how much is kept."""
+        self.require(name, value, 0.0, 1.0)
+        if value == 1:
+            raise ArgumentError(explain(self.op, name, "a number from 0 to below 1", value))
+
     @staticmethod
     def scalar(number: float, parameter: Parameter) -> Array:
         """A number as a 0-d array like the parameter: for a ufunc, faster than a Python float."""
         return parameter.device.from_numpy(np.array(number, parameter.dtype))
 
+    def scalar_or_none(self, number: float, parameter: Parameter) -> Array | None:
+        """The same, and None for 0, where an update can leave out a whole term."""
+        return self.scalar(number, parameter) if number else None
+
+    @staticmethod
+    def penalized(value: Array, grad: Array, decay: Array | None, out: Array) -> Array:
+        """The gradient with that of an L2 penalty, in `out`; `grad` itself where decay is None."""
+        if decay is None:
+            return grad
+        np.multiply(value, decay, out=out)
+        return np.add(out, grad, out=out)
+
     # ---- what users call --------------------------------------------------------------------
 
+    @np.errstate(all="ignore")  # inf and nan are results, not accidents
     def step(self) -> None:
         """Update every parameter that has a gradient."""
         if [tuple(group.values()) for group in self.groups] != self._seen:
             self._prepare()
         update = self.update
-        for (name, parameter, state, scratch, _), hyper in self._work:
+        for name, parameter, state, scratch, hyper in self._work:
             value, grad = parameter.value, parameter.grad
             if grad is None:
                 continue
@@ -150,21 +167,22 @@ class Optimizer:
 
     def zero_grad(self) -> None:
         """Forget all gradients."""
-        for entry in self._entries:
-            entry.parameter.grad = None
+        for parameter in self.parameters.values():
+            parameter.grad = None
+
+    def named_groups(self) -> list[Group]:
+        """The groups with names in the place of the parameters, as they are saved."""
+        names = iter(self.parameters)
+        return [{**g, "params": [next(names) for _ in g["params"]]} for g in self.groups]
 
     def state_dict(self) -> dict[str, Any]:
         """State and hyper-parameters as a plain dict: copies of arrays (numpy), numbers, names."""
-        groups = []
-        for group in self.groups:
-            members = [e.name for e in self._entries if e.group is group]
-            groups.append({**group, "params": members})
         state = {
-            e.name: {k: _saved(e.parameter, v) for k, v in e.state.items()}
-            for e in self._entries
-            if e.state
+            name: {key: _saved(self.parameters[name], value) for key, value in own.items()}
+            for name, own in self.state.items()
+            if own
         }
-        return {"optimizer": self.op, "groups": groups, "state": state}
+        return {"optimizer": self.op, "groups": self.named_groups(), "state": state}
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
         """Go on where `state_dict` was taken: the same class, groups and parameters.
@@ -174,7 +192,7 @@ class Optimizer:
         CheckpointError
             Something does not fit.  The message lists all of it, and nothing was changed.
         """
-        faults = self._faults(saved)
+        faults = list_faults(self, saved)
         if faults:
             lines = "\n".join(f"  {fault}" for fault in faults)
             raise CheckpointError(
@@ -182,105 +200,31 @@ class Optimizer:
                 "changed. Way out: build model and optimiser as they were when it was saved"
             )
         for group, from_file in zip(self.groups, saved["groups"], strict=True):
-            group.update({k: _plain(v) for k, v in from_file.items() if k != "params"})
-        for entry in self._entries:
-            entry.state.clear()
-            for key, value in saved["state"].get(entry.name, {}).items():
+            group.update(_settings(from_file))
+        for name, state in self.state.items():
+            state.clear()
+            for key, value in saved["state"].get(name, {}).items():
                 is_array = key in self.arrays
-                entry.state[key] = _loaded(entry.parameter, value) if is_array else _plain(value)
+                state[key] = _loaded(self.parameters[name], value) if is_array else plain(value)
 
     def __repr__(self) -> str:
         lines = []
         for group in self.groups:
-            settings = ", ".join(f"{k}={v!r}" for k, v in group.items() if k != "params")
+            settings = ", ".join(f"{key}={value!r}" for key, value in _settings(group).items())
             lines.append(f"{len(group['params'])} parameters: {settings}")
         return f"{self.op}({lines[0]})" if len(lines) == 1 else f"{self.op}({lines})"
 
     def _prepare(self) -> None:
         """Check the hyper-parameters, which users may change between steps, and cast them."""
-        prepared = []
+        names, work = iter(self.parameters), []
         for group in self.groups:
-            settings = {key: _plain(value) for key, value in group.items() if key != "params"}
+            settings = _settings(group)
             self.check(settings)
-            entries = [e for e in self._entries if e.group is group]
-            prepared += [(e, self.prepare(settings, e.parameter)) for e in entries]
-        self._work = prepared
+            for p in group["params"]:
+                name, hyper = next(names), self.prepare(settings, p)
+                work.append(_Work(name, p, self.state[name], self._scratch.like(p), hyper))
+        self._work = work
         self._seen = [tuple(group.values()) for group in self.groups]
-
-    # ---- reading arguments and files --------------------------------------------------------
-
-    def _groups(self, params: Any, defaults: Mapping[str, Any]) -> list[tuple[Group, Any]]:
-        """For each group its hyper-parameters, checked, and what was given as its parameters."""
-        members = _listed(self.op, params)
-        as_groups = [isinstance(m, Mapping) for m in members]
-        if any(as_groups) and not all(as_groups):
-            raise ArgumentError(
-                explain(self.op, "params", "either groups or parameters", "both",
-                        "put the parameters into a group: {'params': [...]}")
-            )  # fmt: skip
-        given: list[Any] = members if any(as_groups) else [{"params": members}]
-        groups = []
-        for group in given:
-            for key in group:
-                if key != "params" and key not in defaults:
-                    raise ArgumentError(
-                        explain(self.op, "group", f"only {', '.join(['params', *defaults])}",
-                                repr(key), nearest(str(key), ["params", *defaults]))
-                    )  # fmt: skip
-            if "params" not in group:
-                raise ArgumentError(explain(self.op, "group", "a key 'params'", list(group)))
-            settings = {key: _plain(group.get(key, value)) for key, value in defaults.items()}
-            self.check(settings)
-            groups.append(({"params": [], **settings}, group["params"]))
-        return groups
-
-    def _faults(self, saved: Any) -> list[str]:
-        """Everything in a saved state that does not fit, one line each."""
-        if not isinstance(saved, Mapping) or not {"optimizer", "groups", "state"} <= set(saved):
-            return ["not what state_dict() returns: 'optimizer', 'groups' and 'state' are needed"]
-        if saved["optimizer"] != self.op:
-            return [f"it was saved by {saved['optimizer']}"]
-        if len(saved["groups"]) != len(self.groups):
-            return [f"expected {len(self.groups)} groups, got {len(saved['groups'])}"]
-        faults = []
-        for i, (group, from_file) in enumerate(zip(self.groups, saved["groups"], strict=True)):
-            faults += self._group_faults(f"group {i}", group, from_file)
-        known = {e.name: e.parameter for e in self._entries}
-        for name, state in saved["state"].items():
-            if name not in known:
-                faults.append(f"unexpected  {name}  {nearest(name, known)}".rstrip())
-                continue
-            for key, value in state.items():
-                fault = self._value_fault(known[name], key, value)
-                if fault:
-                    faults.append(f"wrong       {name}: {key}: {fault}")
-        return faults
-
-    def _group_faults(self, where: str, group: Group, saved: Mapping[str, Any]) -> list[str]:
-        if set(saved) != set(group):
-            return [f"{where}: expected {', '.join(group)}, got {', '.join(map(str, saved))}"]
-        faults = []
-        names = [e.name for e in self._entries if e.group is group]
-        if list(saved["params"]) != names:
-            faults.append(f"{where}: expected the parameters {names}, got {list(saved['params'])}")
-        try:
-            self.check({k: _plain(v) for k, v in saved.items() if k != "params"})
-        except ArgumentError as error:
-            faults.append(f"{where}: {error}")
-        return faults
-
-    def _value_fault(self, parameter: Parameter, key: str, value: Any) -> str:
-        if key in self.numbers:
-            number = isinstance(_plain(value), Real)
-            return "" if number else f"expected a number, got {value!r:.40}"
-        if key not in self.arrays:
-            return f"unknown {nearest(key, [*self.arrays, *self.numbers])}".rstrip()
-        if not isinstance(value, np.ndarray):
-            return f"expected an array, got {type(value).__name__}"
-        if value.shape != parameter.shape or value.dtype != parameter.dtype:
-            expected = f"{parameter.dtype} {parameter.shape}"
-            return f"expected {expected}, got {value.dtype} {value.shape}"
-        return ""
 
 
 class _Scratch:
@@ -302,72 +246,9 @@ class _Scratch:
         return [flat[: p.size].reshape(p.shape) for flat in self.flat[p.device, p.dtype]]
 
 
-def _listed(op: str, params: Any) -> list[Any]:
-    """`params` as a list that is not empty."""
-    way_out = ""
-    if hasattr(params, "named_parameters"):
-        way_out = "pass model.parameters()"
-    elif isinstance(params, Tensor):
-        way_out = "pass a list: [parameter]"
-    elif isinstance(params, Mapping):
-        way_out = "pass a list of groups: [group]"
-    if way_out or not isinstance(params, Iterable):
-        raise ArgumentError(
-            explain(op, "params", "an iterable of Parameters", type(params).__name__, way_out)
-        )
-    members = list(params)
-    if not members:
-        raise ArgumentError(
-            explain(op, "params", "at least one Parameter", "none",
-                    "an iterator such as model.parameters() can be used only once")
-        )  # fmt: skip
-    return members
-
-
-def _named(op: str, params: Any) -> list[tuple[str | None, Parameter]]:
-    """The members of one group as pairs of a name that was given, if it was, and a Parameter."""
-    pairs = []
-    for member in _listed(op, params):
-        is_pair = isinstance(member, (tuple, list)) and len(member) == 2
-        name, p = member if is_pair else (None, member)
-        if not isinstance(p, Parameter) or not (name is None or isinstance(name, str)):
-            raise ArgumentError(
-                explain(op, "params", "Parameters, or pairs (name, Parameter)",
-                        f"a {type(p).__name__}", "make it with tg.Parameter(...)")
-            )  # fmt: skip
-        pairs.append((name, p))
-    return pairs
-
-
-def _unique_names(op: str, groups: list[list[tuple[str | None, Parameter]]]) -> list[list[str]]:
-    """What each parameter's state goes by: the name given, its own if unique, or "group.index"."""
-    everything = [pair for pairs in groups for pair in pairs]
-    if len({p for _, p in everything}) < len(everything):
-        times = Counter(p for _, p in everything)
-        twice = [p.name or f"one of shape {p.shape}" for p, n in times.items() if n > 1]
-        raise ArgumentError(
-            explain(op, "params", "each Parameter once", f"{', '.join(twice)} more than once")
-        )
-    found = Counter(name or p.name for name, p in everything)
-    names = [
-        [
-            wanted if (wanted := name or p.name) and found[wanted] == 1 else f"{i}.{j}"
-            for j, (name, p) in enumerate(pairs)
-        ]
-        for i, pairs in enumerate(groups)
-    ]
-    clashes = [name for name, n in Counter(n for group in names for n in group).items() if n > 1]
-    if clashes:
-        raise ArgumentError(explain(op, "params", "names that differ", f"{clashes} more than once"))
-    return names
-
-
-def _plain(value: Any) -> Any:
-    """numpy numbers, also in a tuple, as Python numbers: these do not promote float32."""
-    if isinstance(value, (tuple, list)):
-        return tuple(_plain(v) for v in value)
-    is_number = isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0
-    return value.item() if is_number else value
+def _settings(group: Mapping[str, Any]) -> dict[str, Any]:
+    """The hyper-parameters of a group as Python numbers."""
+    return {key: plain(value) for key, value in group.items() if key != "params"}
 
 
 def _saved(parameter: Parameter, value: Any) -> Any:

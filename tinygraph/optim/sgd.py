@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from tinygraph.errors import ArgumentError, explain
-from tinygraph.optim.optimizer import Group, Optimizer
+from tinygraph.optim.members import Group
+from tinygraph.optim.optimizer import Optimizer
 from tinygraph.shapes import Array
 from tinygraph.tensor import Parameter
 
@@ -87,24 +88,21 @@ class SGD(Optimizer):
 
     def prepare(self, group: Group, parameter: Parameter) -> Any:
         """The numbers as 0-d arrays; None for those that change nothing."""
-
-        def cast(number: float, without: float = 0.0) -> Array | None:
-            return None if number == without else self.scalar(number, parameter)
-
+        fresh = 1 - group["dampening"]
         return (
-            self.scalar(group["lr"], parameter), cast(group["momentum"]),
-            cast(group["weight_decay"]), cast(1 - group["dampening"], without=1.0),
+            self.scalar(group["lr"], parameter),
+            self.scalar_or_none(group["momentum"], parameter),
+            self.scalar_or_none(group["weight_decay"], parameter),
+            None if fresh == 1 else self.scalar(fresh, parameter),
             group["nesterov"],
-        )  # fmt: skip
+        )
 
     def update(
         self, value: Array, grad: Array, state: dict[str, Any], scratch: list[Array], hyper: Any
     ) -> None:
         lr, momentum, decay, fresh, nesterov = hyper
-        d, g = scratch[0], grad
-        if decay is not None:
-            g = np.multiply(value, decay, out=scratch[1])
-            np.add(g, grad, out=g)
+        d = scratch[0]
+        g = self.penalized(value, grad, decay, out=scratch[1])
         if momentum is not None:
             b = state.get("momentum_buffer")
             if b is None:

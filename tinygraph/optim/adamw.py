@@ -1,0 +1,75 @@
+"""AdamW: Adam with weight decay beside the gradient instead of within it.
+
+    value = value - lr * weight_decay * value
+    then Adam's step with g = grad
+
+Source: Loshchilov, Hutter, "Decoupled weight decay regularization", ICLR 2019; the formula
+published at https://docs.pytorch.org/docs/stable/generated/torch.optim.AdamW.html.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from tinygraph.optim.adam import Adam
+from tinygraph.optim.members import Group
+from tinygraph.shapes import Array
+from tinygraph.tensor import Parameter
+
+
+class AdamW(Adam):
+    """Adam with decoupled weight decay.
+
+    Parameters
+    ----------
+    params : iterable
+        Parameters, pairs (name, Parameter), or groups; see `Optimizer`.
+    lr, betas, eps, amsgrad
+        As for `Adam`.
+    weight_decay : float
+        Each step takes this share, times the learning rate, off every weight.
+
+    Raises
+    ------
+    ArgumentError
+        Parameters or hyper-parameters that cannot be.
+
+    References
+    ----------
+    Loshchilov, Hutter, "Decoupled weight decay regularization", ICLR 2019.
+    https://docs.pytorch.org/docs/stable/generated/torch.optim.AdamW.html
+
+    Examples
+    --------
+    >>> import numpy as np, tinygraph as tg
+    >>> w = tg.Parameter([2.0])
+    >>> adamw = tg.optim.AdamW([w], lr=0.5, weight_decay=0.5)
+    >>> w.grad = np.array([3.0], np.float32)
+    >>> adamw.step()  # 2 - 0.5 * 0.5 * 2, then - 0.5
+    >>> w.value
+    array([1.], dtype=float32)
+    """
+
+    scratch_arrays = 1
+
+    def __init__(
+        self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8, weight_decay: float = 1e-2, amsgrad: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad)
+
+    def prepare(self, group: Group, parameter: Parameter) -> Any:
+        _, numbers, _ = super().prepare(group, parameter)
+        rate = group["lr"] * group["weight_decay"]
+        return group, numbers, self.scalar(1 - rate, parameter) if rate else None
+
+    def update(
+        self, value: Array, grad: Array, state: dict[str, Any], scratch: list[Array], hyper: Any
+    ) -> None:
+        group, numbers, kept = hyper
+        if kept is not None:
+            np.multiply(value, kept, out=value)
+        self.advance(value, grad, state, scratch[0], group, numbers)

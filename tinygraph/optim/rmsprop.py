@@ -1,0 +1,132 @@
+"""RMSprop: the gradient divided by the root of a running mean of its square.
+
+    g  = grad + weight_decay * value
+    v  = alpha * v + (1 - alpha) * g^2              0 at first
+    a  = alpha * a + (1 - alpha) * g                0 at first; centered only, else a stays 0
+    d  = g / (sqrt(v - a^2) + eps)
+    b  = momentum * b + d                           0 at first; d takes its value (momentum only)
+    value = value - lr * d
+
+Source: Tieleman, Hinton, "Lecture 6.5: rmsprop", Neural networks for machine learning, 2012;
+Graves, "Generating sequences with recurrent neural networks", arXiv:1308.0850 (centered); the
+formula published at https://docs.pytorch.org/docs/stable/generated/torch.optim.RMSprop.html.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from tinygraph.optim.members import Group
+from tinygraph.optim.optimizer import Optimizer
+from tinygraph.shapes import Array
+from tinygraph.tensor import Parameter
+
+
+class RMSprop(Optimizer):
+    """RMSprop.
+
+    Parameters
+    ----------
+    params : iterable
+        Parameters, pairs (name, Parameter), or groups; see `Optimizer`.
+    lr : float
+        Learning rate.
+    alpha : float
+        How much of the running means is kept, from 0 to below 1.
+    eps : float
+        Added to the denominator.
+    weight_decay : float
+        Factor of the L2 penalty, whose gradient is added to the gradient.
+    momentum : float
+        How much of the last step is kept.
+    centered : bool
+        Divide by an estimate of the standard deviation instead of the root mean square.
+
+    Raises
+    ------
+    ArgumentError
+        Parameters or hyper-parameters that cannot be.
+
+    References
+    ----------
+    Tieleman, Hinton, "Lecture 6.5: rmsprop", Neural networks for machine learning, 2012.
+    https://docs.pytorch.org/docs/stable/generated/torch.optim.RMSprop.html
+
+    Examples
+    --------
+    >>> import numpy as np, tinygraph as tg
+    >>> w = tg.Parameter([1.0])
+    >>> rmsprop = tg.optim.RMSprop([w], lr=0.25, alpha=0.75, eps=0.0)
+    >>> w.grad = np.array([4.0], np.float32)
+    >>> rmsprop.step()  # v = 4, d = 2
+    >>> w.value
+    array([0.5], dtype=float32)
+    """
+
+    arrays = ("square_avg", "grad_avg", "momentum_buffer")
+    scratch_arrays = 2
+
+    def __init__(
+        self, params: Iterable[Any], lr: float = 1e-2, alpha: float = 0.99, eps: float = 1e-8,
+        weight_decay: float = 0.0, momentum: float = 0.0, centered: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            params, lr=lr, alpha=alpha, eps=eps, weight_decay=weight_decay, momentum=momentum,
+            centered=centered,
+        )  # fmt: skip
+
+    def check(self, group: Group) -> None:
+        for name in ("lr", "eps", "weight_decay", "momentum"):
+            self.require(name, group[name])
+        self.require_fraction("alpha", group["alpha"])
+
+    def prepare(self, group: Group, parameter: Parameter) -> Any:
+        numbers = (group["lr"], group["alpha"], 1 - group["alpha"], group["eps"])
+        return (
+            [self.scalar(number, parameter) for number in numbers],
+            self.scalar_or_none(group["weight_decay"], parameter),
+            self.scalar_or_none(group["momentum"], parameter),
+            group["centered"],
+        )
+
+    def update(
+        self, value: Array, grad: Array, state: dict[str, Any], scratch: list[Array], hyper: Any
+    ) -> None:
+        (lr, alpha, fresh, eps), decay, momentum, centered = hyper
+        d, other = scratch
+        g = self.penalized(value, grad, decay, out=other)
+        v = _kept(state, "square_avg", value)
+        np.multiply(g, g, out=d)
+        np.multiply(d, fresh, out=d)
+        np.multiply(v, alpha, out=v)
+        np.add(v, d, out=v)
+        if centered:
+            a = _kept(state, "grad_avg", value)
+            np.multiply(g, fresh, out=d)
+            np.multiply(a, alpha, out=a)
+            np.add(a, d, out=a)
+            np.multiply(a, a, out=d)
+            np.subtract(v, d, out=d)
+            np.sqrt(d, out=d)
+        else:
+            np.sqrt(v, out=d)
+        np.add(d, eps, out=d)
+        np.divide(g, d, out=d)
+        if momentum is not None:
+            b = _kept(state, "momentum_buffer", value)
+            np.multiply(b, momentum, out=b)
+            np.add(b, d, out=b)
+            np.multiply(b, lr, out=d)
+        else:
+            np.multiply(d, lr, out=d)
+        np.subtract(value, d, out=value)
+
+
+def _kept(state: dict[str, Any], key: str, value: Array) -> Array:
+    """An array of the state, which starts as zeros."""
+    if key not in state:
+        state[key] = np.zeros_like(value)
+    return state[key]
