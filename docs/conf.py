@@ -1,0 +1,50 @@
+"""Sphinx configuration: `make docs` builds with warnings as errors."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+import tinygraph  # noqa: E402
+
+project = "tinygraph"
+author = "tinygraph contributors"
+project_copyright = "2026, tinygraph contributors"
+version = release = tinygraph.__version__
+
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode", "myst_parser"]
+exclude_patterns = ["_build"]
+default_role = "literal"  # docstrings write `x` for code
+nitpicky = False
+
+autodoc_typehints = "none"  # the docstrings say types and shapes together
+autodoc_member_order = "bysource"
+napoleon_google_docstring = False
+napoleon_use_ivar = True
+napoleon_use_rtype = False
+myst_heading_anchors = 3
+suppress_warnings = ["myst.xref_missing"]  # CONTRIBUTING.md links to files of the repository
+
+html_theme = "pydata_sphinx_theme"
+html_title = "tinygraph"
+html_theme_options = {"show_prev_next": False, "footer_start": ["copyright"], "footer_end": []}
+html_show_sourcelink = False
+
+
+def as_plain_text(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Docstrings are plain text with `code`: elsewhere | and * are no markup."""
+    for i, line in enumerate(lines):
+        if ">>>" in line or line.lstrip().startswith("..."):
+            continue
+        pieces = re.split(r"(`[^`]*`)", line)
+        pieces[::2] = [re.sub(r"(?<!\\)([|*])", r"\\\1", piece) for piece in pieces[::2]]
+        lines[i] = "".join(pieces)
+
+
+def setup(app: Any) -> None:
+    app.connect("autodoc-process-docstring", as_plain_text, priority=100)

@@ -1,0 +1,42 @@
+"""Draw the pictures of the documentation with tinygraph itself: python docs/draw_pictures.py"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+import tinygraph as tg
+
+IMAGES = Path(__file__).parent / "images"
+
+
+def numba_cnn(folder: Path) -> Path:
+    """A small convolutional network for MNIST, a batch of 100, up to the loss."""
+    model = tg.nn.Sequential(
+        tg.nn.Conv2d(1, 8, 3), tg.nn.ReLU(), tg.nn.MaxPool2d(2), tg.nn.Flatten(),
+        tg.nn.Linear(1352, 10),
+    )
+    images = tg.zeros(100, 1, 28, 28, name="images")
+    labels = tg.zeros(100, dtype="int64", name="labels")
+    loss = tg.softmax_cross_entropy(model(images), labels)
+    return tg.show.graph(loss, folder / "numba_cnn.svg", engine="builtin")
+
+
+def fan_out(folder: Path) -> Path:
+    """One node with two uses, for the explanation of the graph."""
+    x = tg.Tensor(np.array([1.0, -2.0, 3.0]), requires_grad=True, name="x")
+    w = tg.Parameter(np.array([0.5, 0.5, 0.5]), name="w")
+    h = x * w
+    loss = (h * tg.relu(h)).sum()
+    return tg.show.graph(loss, folder / "fan_out.svg", engine="builtin")
+
+
+def draw_all(folder: Path = IMAGES) -> list[Path]:
+    folder.mkdir(exist_ok=True)
+    return [numba_cnn(folder), fan_out(folder)]
+
+
+if __name__ == "__main__":
+    for picture in draw_all():
+        print(picture)
