@@ -271,7 +271,7 @@ class Tensor:
         return above.reshape(self, shape[0] if len(shape) == 1 else shape)
 
     def transpose(self, *axes: Any) -> Tensor:
-        return above.transpose(self, (axes[0] if len(axes) == 1 else axes) or None)
+        return above.transpose(self, axes[0] if len(axes) == 1 else axes or None)
 
     @property
     def T(self) -> Tensor:
