@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 import tinygraph  # noqa: E402
+import tinygraph.ops  # noqa: E402
 
 project = "tinygraph"
 author = "tinygraph contributors"
@@ -36,6 +38,27 @@ html_theme_options = {"show_prev_next": False, "footer_start": ["copyright"], "f
 html_show_sourcelink = False
 
 
+def write_ops_page() -> None:
+    """reference/generated/ops.rst: a section for each op file, with its mathematics and functions.
+
+    Made from `tinygraph.ops.__all__`, so that a new op appears by itself.
+    """
+    modules: dict[str, list[str]] = {}
+    for name in sorted(tinygraph.ops.__all__):
+        modules.setdefault(getattr(tinygraph.ops, name).__module__, []).append(name)
+    lines = ["Ops", "===", "", ".. currentmodule:: tinygraph", ""]
+    for module, names in sorted(modules.items()):
+        title = ", ".join(names) if len(names) < 4 else module.rpartition(".")[2].replace("_", " ")
+        lines += [title, "-" * len(title), "", ".. code-block:: text", ""]
+        lines += [f"    {line}" for line in inspect.getdoc(sys.modules[module]).splitlines()]
+        lines += ["", *[f".. autofunction:: {name}\n" for name in names]]
+    page = Path(__file__).parent / "reference" / "generated" / "ops.rst"
+    page.parent.mkdir(exist_ok=True)
+    text = "\n".join(lines)
+    if not page.exists() or page.read_text(encoding="utf-8") != text:
+        page.write_text(text, encoding="utf-8")
+
+
 def as_plain_text(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Docstrings are plain text with `code`: elsewhere | and * are no markup."""
     for i, line in enumerate(lines):
@@ -44,6 +67,9 @@ def as_plain_text(app: Any, what: str, name: str, obj: Any, options: Any, lines:
         pieces = re.split(r"(`[^`]*`)", line)
         pieces[::2] = [re.sub(r"(?<!\\)([|*])", r"\\\1", piece) for piece in pieces[::2]]
         lines[i] = "".join(pieces)
+
+
+write_ops_page()
 
 
 def setup(app: Any) -> None:

@@ -25,8 +25,8 @@ def numba_cnn(folder: Path) -> Path:
 
 def fan_out(folder: Path) -> Path:
     """One node with two uses, for the explanation of the graph."""
-    x = tg.Tensor(np.array([1.0, -2.0, 3.0]), requires_grad=True, name="x")
-    w = tg.Parameter(np.array([0.5, 0.5, 0.5]), name="w")
+    x = tg.Tensor(np.array([1.0, -2.0, 3.0]), name="x")
+    w = tg.Parameter(np.array([0.5, 0.5, -0.5]), name="w")
     h = x * w
     loss = (h * tg.relu(h)).sum()
     return tg.show.graph(loss, folder / "fan_out.svg", engine="builtin")
