@@ -1,1 +1,30 @@
-"""Being built."""
+"""Recipes: known systems, ready to be trained by name.
+
+A recipe is one module that ends in a `Recipe`, and one line here.  Read numba_cnn.py first.
+"""
+
+from __future__ import annotations
+
+from tinygraph.errors import ArgumentError, explain, nearest
+from tinygraph.recipes import numba_cnn
+from tinygraph.recipes.recipe import Recipe
+
+recipes: dict[str, Recipe] = {r.name: r for r in (numba_cnn.recipe,)}
+
+
+def get(name: str) -> Recipe:
+    """The recipe of that name; ArgumentError with the nearest name otherwise.
+
+    >>> get("numba_cnn").config().filters
+    32
+    """
+    if name not in recipes:
+        known = ", ".join(recipes)
+        raise ArgumentError(
+            explain("recipes", "name", f"one of {known}", repr(name),
+                    nearest(name, recipes) or "`tinygraph recipes` lists them")
+        )  # fmt: skip
+    return recipes[name]
+
+
+__all__ = ["Recipe", "get", "numba_cnn", "recipes"]

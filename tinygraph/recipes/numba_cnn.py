@@ -1,0 +1,175 @@
+"""numba_cnn: the smallest convolutional network that reads handwritten digits.
+
+    N images of C channels, H x W pixels; D filters; K classes
+
+    x (N, C, H, W)  ->  conv 3x3, no padding (N, D, H-2, W-2)  ->  ReLU
+                    ->  max-pool 2x2 (N, D, (H-2)/2, (W-2)/2)  ->  flatten  ->  linear (N, K)
+    loss = softmax cross-entropy, by stochastic gradient descent with learning rate 0.1
+
+On images of 28 x 28 pixels the linear layer sees 13 * 13 * D = 169 D features.
+
+Source: the report "Training a CNN on the GPU using Numba", 2021.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import tinygraph as tg
+from tinygraph import nn, show
+from tinygraph.data import ArrayDataset, DataLoader
+from tinygraph.errors import CheckpointError, ShapeError, explain
+from tinygraph.optim import SGD
+from tinygraph.recipes.recipe import Recipe
+from tinygraph.training import Progress, RunFolder, Trainer, evaluate
+from tinygraph.training.checkpoint import reason
+
+CLASSES = 10
+TRAIN_SHARE = 0.9  # of the training data; the rest is for validation
+EVALUATION_BATCH = 250  # only a matter of memory
+USUAL = {"digits": (16, 30), "mnist": (100, 3)}  # batch size and epochs where none are given
+
+
+@dataclass
+class Config:
+    """Settings.  Without a batch size or epochs: 16 and 30 for digits, 100 and 3 for mnist."""
+
+    data: str = "digits"
+    filters: int = 32
+    batch_size: int | None = None
+    epochs: int | None = None
+    lr: float = 0.1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        batch_size, epochs = USUAL.get(self.data, USUAL["digits"])
+        self.batch_size = batch_size if self.batch_size is None else self.batch_size
+        self.epochs = epochs if self.epochs is None else self.epochs
+
+
+def model(filters: int, image_shape: tuple[int, int, int], classes: int = CLASSES) -> nn.Sequential:
+    """The network for images of one shape (C, H, W).
+
+    >>> import tinygraph as tg
+    >>> model(32, (1, 28, 28))(tg.zeros((5, 1, 28, 28))).shape
+    (5, 10)
+    """
+    channels, height, width = image_shape
+    if min(height, width) < 4:
+        raise ShapeError(
+            explain("numba_cnn", "image_shape", "at least 4 by 4 pixels", f"{height} by {width}")
+        )
+    features = filters * ((height - 2) // 2) * ((width - 2) // 2)
+    return nn.Sequential(
+        nn.Conv2d(channels, filters, 3),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(features, classes),
+    )
+
+
+def train(
+    config: Config, run: RunFolder, data_dir: str | Path | None = None, download: bool = False,
+    progress: Progress | None = None,
+) -> dict[str, float]:  # fmt: skip
+    """Train, look at the test data once, and leave everything in the run folder.
+
+    Returns
+    -------
+    dict
+        `loss` and `accuracy` on the test data.
+    """
+    whole = tg.data.load(config.data, "train", data_dir, download)
+    test = tg.data.load(config.data, "test", data_dir, download)  # a missing file shows now
+    training, held_out = whole.split(TRAIN_SHARE, config.seed)
+    tg.manual_seed(config.seed)
+    network = model(config.filters, whole.inputs.shape[1:])
+    run.write_config(
+        {
+            "recipe": "numba_cnn",
+            "settings": asdict(config),
+            "image_shape": whole.inputs.shape[1:],
+            "train_share": TRAIN_SHARE,
+            "data_dir": None if data_dir is None else str(Path(data_dir).resolve()),
+        }
+    )
+    run.write_environment(
+        tinygraph=tg.__version__, seeds={"all": config.seed}, command=sys.argv
+    )
+    del whole
+    trainer = Trainer(
+        network,
+        SGD(network.named_parameters(), lr=config.lr),
+        tg.softmax_cross_entropy,
+        run=run,
+        progress=progress,
+    )
+    trainer.fit(
+        DataLoader(training, config.batch_size or 1, shuffle=True, seed=config.seed),
+        DataLoader(held_out, EVALUATION_BATCH),
+        config.epochs or 1,
+    )
+    result = _test(network, test)
+    run.write_result({"test": result})
+    return result
+
+
+def evaluate_run(run: RunFolder, data_dir: str | Path | None = None) -> dict[str, float]:
+    """`loss` and `accuracy` of a run's parameters on the test data."""
+    network = _load(run)
+    name = recipe.settings_of(run).data
+    return _test(network, tg.data.load(name, "test", data_dir or run.config.get("data_dir")))
+
+
+def draw(run: RunFolder) -> Iterator[Path]:
+    """The graph of a training step, then the curves and the filters, which need matplotlib."""
+    network = _load(run)
+    images = tg.Tensor(tg.zeros((1, *_image_shape(run))), name="images")
+    labels = tg.Tensor([0], name="labels")
+    loss = tg.softmax_cross_entropy(network(images), labels)
+    weight = dict(network.named_parameters())["0.weight"]
+    try:
+        yield show.graph(loss, run.path / "graph.svg")
+        yield show.curves(run.rows(), run.path / "curves.svg")
+        yield show.filters(weight, run.path / "filters.png")
+    except OSError as error:
+        raise CheckpointError(
+            explain("show", str(run.path), "a folder that can be written", reason(error))
+        ) from None
+
+
+def _test(network: nn.Module, test: ArrayDataset) -> dict[str, float]:
+    return evaluate(network, DataLoader(test, EVALUATION_BATCH), tg.softmax_cross_entropy)
+
+
+def _load(run: RunFolder) -> nn.Sequential:
+    """The network of a run with its parameters."""
+    network = model(recipe.settings_of(run).filters, _image_shape(run))
+    network.load_state_dict(run.load_parameters())
+    return network
+
+
+def _image_shape(run: RunFolder) -> tuple[int, int, int]:
+    try:
+        channels, height, width = run.config["image_shape"]
+        return int(channels), int(height), int(width)
+    except (KeyError, TypeError, ValueError):
+        raise CheckpointError(
+            explain("run folder", str(run.path / "config.json"), "image_shape: three numbers",
+                    run.config.get("image_shape"))
+        ) from None  # fmt: skip
+
+
+recipe = Recipe(
+    name="numba_cnn",
+    summary="conv 3x3, ReLU, max-pool 2x2, linear: handwritten digits (digits, mnist)",
+    config=Config,
+    train=train,
+    evaluate=evaluate_run,
+    metric="accuracy",
+    draw=draw,
+)

@@ -1,0 +1,62 @@
+"""Recipe: a known system that can be trained by name, and the registry of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from tinygraph.errors import ArgumentError, CheckpointError, explain, nearest
+from tinygraph.training import Progress, RunFolder
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a module of this room offers to the command line.
+
+    Attributes
+    ----------
+    name, summary : str
+        The name on the command line, and one line about it.
+    config : type
+        A dataclass of settings with their defaults; each can be made from plain JSON values.
+    train : function of (config, run, data_dir, download, progress)
+        Train, leave everything in the run folder, and return the metrics on the test data.
+    evaluate : function of (run, data_dir)
+        Load the parameters of a run and return the metrics on the test data.
+    metric : str
+        Which of the metrics is named on the last line of a training.
+    draw : function of (run,)
+        Draw the pictures of a run, and yield the path of each when it is written.
+    """
+
+    name: str
+    summary: str
+    config: type[Any]
+    train: Callable[[Any, RunFolder, str | Path | None, bool, Progress | None], dict[str, float]]
+    evaluate: Callable[[RunFolder, str | Path | None], dict[str, float]]
+    metric: str
+    draw: Callable[[RunFolder], Iterator[Path]]
+
+    def settings(self, given: dict[str, Any]) -> Any:
+        """The config with some settings given; ArgumentError for one that this recipe lacks."""
+        known = [field.name for field in fields(self.config)]
+        for name in given:
+            if name not in known:
+                raise ArgumentError(
+                    explain(self.name, name, f"one of its settings ({', '.join(known)})",
+                            "no such setting", nearest(name, known))
+                )  # fmt: skip
+        return self.config(**given)
+
+    def settings_of(self, run: RunFolder) -> Any:
+        """The config that a run was trained with."""
+        saved = run.config.get("settings")
+        try:
+            return self.settings(dict(saved or {}))
+        except (TypeError, ValueError) as error:
+            raise CheckpointError(
+                explain("run folder", str(run.path / "config.json"),
+                        f"the settings of {self.name}", error)
+            ) from None  # fmt: skip

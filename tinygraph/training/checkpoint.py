@@ -1,0 +1,194 @@
+"""Parameters in a file that is either whole or not there, and says when it is broken.
+
+The format is safetensors, which other programs read too.  It has no checksum: a flipped bit would
+load as a wrong number.  The metadata of our files therefore hold a seal: the SHA-256 of the whole
+file, taken with 64 zeros in the place of the seal.
+
+    temporary file beside the target -> flush, fsync -> rename over the target -> fsync of folder
+
+After a crash at any of these points the target holds the old bytes or the new, never a mixture.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tinygraph.errors import CheckpointError, explain
+from tinygraph.shapes import Array
+
+_BLANK = b"0" * 64
+_SEAL = re.compile(rb'"sha256":"([0-9a-f]{64})"')
+
+
+def save_arrays(path: str | Path, arrays: Mapping[str, Any]) -> Path:
+    """Write arrays by name into a sealed safetensors file.
+
+    Parameters
+    ----------
+    path : str or Path
+        An existing file is replaced, in one step.
+    arrays : mapping from str to array_like
+        Such as `model.state_dict()`.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    CheckpointError
+        The file cannot be written (no right, disk full), or safetensors is not installed.
+
+    Examples
+    --------
+    >>> import tempfile, tinygraph as tg
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = tg.training.save_arrays(f"{folder}/a.safetensors", {"w": [1.0, 2.0]})
+    ...     tg.training.load_arrays(path)
+    {'w': array([1., 2.])}
+    """
+    library = _safetensors(Path(path))
+    plain = {name: np.array(array, order="C") for name, array in arrays.items()}
+    blank = library.save(plain, metadata={"sha256": _BLANK.decode()})
+    place = _find_seal(Path(path), blank)
+    seal = hashlib.sha256(blank).hexdigest().encode()
+    return write_atomically(Path(path), blank[: place.start] + seal + blank[place.stop :])
+
+
+def load_arrays(path: str | Path, sealed: bool = True) -> dict[str, Array]:
+    """Read a safetensors file, and refuse it where its seal does not match.
+
+    Parameters
+    ----------
+    path : str or Path
+    sealed : bool
+        False reads a file that another program wrote, without looking for a seal.
+
+    Returns
+    -------
+    dict of str to array
+
+    Raises
+    ------
+    CheckpointError
+        The file is absent, truncated, changed since it was written, or has no seal.
+    """
+    path = Path(path)
+    library = _safetensors(path)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise CheckpointError(
+            explain("load_arrays", str(path), "a file that can be read", reason(error))
+        ) from None
+    if sealed:
+        place = _find_seal(path, data)
+        found = hashlib.sha256(data[: place.start])
+        found.update(_BLANK)
+        found.update(memoryview(data)[place.stop :])
+        if found.hexdigest().encode() != data[place]:
+            raise CheckpointError(
+                explain("load_arrays", str(path), "the SHA-256 that its seal names",
+                        "another: the file was damaged or changed", "restore it from a copy, or "
+                        "train again")
+            )  # fmt: skip
+    try:
+        return library.load(data)
+    except Exception as error:  # SafetensorError derives from Exception alone
+        raise CheckpointError(
+            explain("load_arrays", str(path), "a safetensors file of numbers", error)
+        ) from None
+
+
+def _find_seal(path: Path, data: bytes) -> slice:
+    """Where the 64 digits of the seal stand in a file."""
+    header_size = int.from_bytes(data[:8], "little")
+    if len(data) < 8 or header_size > len(data) - 8:
+        raise CheckpointError(
+            explain("load_arrays", str(path), "a whole safetensors file",
+                    f"{len(data)} bytes: it is truncated or of another format")
+        )  # fmt: skip
+    match = _SEAL.search(data, 8, 8 + header_size)
+    if match is None:
+        raise CheckpointError(
+            explain("load_arrays", str(path), "a seal in its metadata", "none", "load a file of "
+                    "another program with sealed=False")
+        )  # fmt: skip
+    return slice(*match.span(1))
+
+
+def write_atomically(path: Path, data: bytes) -> Path:
+    """Replace a file in one step; a reader, or a crash, finds the old bytes or the new ones."""
+    with writing(path):
+        temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
+        try:
+            with temporary.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            with suppress(OSError):
+                temporary.unlink()
+            raise
+        _sync_folder(path.parent)
+    return path
+
+
+def write_json(path: Path, content: Any) -> Path:
+    """Write a JSON file in one step."""
+    text = json.dumps(content, indent=2, ensure_ascii=False, default=str)
+    return write_atomically(path, f"{text}\n".encode())
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn an error of the file system into a CheckpointError with the file and the reason."""
+    try:
+        yield
+    except OSError as error:
+        way_out = "choose another folder for the run"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            way_out = "free some space on the disk"
+        raise CheckpointError(
+            explain("run folder", str(path), "a place that can be written", reason(error), way_out)
+        ) from None
+
+
+def reason(error: OSError) -> str:
+    """What the operating system says, without the number and the path."""
+    return error.strerror or str(error)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename last; Windows has no such call, and does not need it."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _safetensors(path: Path) -> Any:
+    try:
+        import safetensors.numpy
+    except ImportError:
+        raise CheckpointError(
+            explain("safetensors", str(path), "the library to be installed", "no such library",
+                    "pip install safetensors")
+        ) from None  # fmt: skip
+    return safetensors.numpy

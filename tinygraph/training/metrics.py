@@ -1,0 +1,57 @@
+"""Metrics: how good predictions are, as plain numbers.
+
+N samples, C classes; logits (N, C, D...), labels (N, D...)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tinygraph.errors import ShapeError, explain
+
+
+def correct(logits: Any, labels: Any) -> int:
+    """How many labels have the largest logit; of equal logits the first counts.
+
+    >>> correct([[0.1, 0.9], [0.8, 0.2], [0.5, 0.5]], [1, 1, 0])
+    2
+    """
+    scores, classes = np.asarray(logits), np.asarray(labels)
+    if scores.ndim < 2 or (scores.shape[0], *scores.shape[2:]) != classes.shape:
+        raise ShapeError(
+            explain("accuracy", "labels", "one integer for each row of logits (N, C, ...)",
+                    f"labels {classes.shape} for logits {scores.shape}")
+        )  # fmt: skip
+    return int(np.count_nonzero(scores.argmax(axis=1) == classes))
+
+
+def accuracy(logits: Any, labels: Any) -> float:
+    """The share of labels that have the largest logit; NaN where there is no label.
+
+    Parameters
+    ----------
+    logits : array_like (N, C) or (N, C, D...)
+        Scores, or probabilities.
+    labels : array_like of int (N,) or (N, D...)
+        Class numbers.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Raises
+    ------
+    ShapeError
+        The labels do not fit the logits.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.training.accuracy([[0.1, 0.9], [0.8, 0.2]], [1, 1])
+    0.5
+    """
+    size = np.size(labels)
+    return correct(logits, labels) / size if size else float("nan")

@@ -1,0 +1,76 @@
+"""Progress of a training: a line for each epoch, and a bar where somebody watches.
+
+Lines go to stdout, so that they can be kept; the bar goes to stderr, and only on a terminal.
+Neither uses colours.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+
+class Progress:
+    """Show how a training goes.
+
+    Parameters
+    ----------
+    lines : bool
+        Whether to print a line for each epoch.
+    bar : bool, optional
+        Whether to show a bar with the time left; by default where stderr is a terminal and tqdm is
+        installed.
+    """
+
+    def __init__(self, lines: bool = True, bar: bool | None = None) -> None:
+        self.lines = lines
+        if bar is None:
+            bar = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self.wants_bar = bar
+        self._bar: Any = None
+
+    def start(self, batches: int) -> None:
+        """A training of so many batches, over all epochs, begins."""
+        if not self.wants_bar:
+            return
+        try:
+            from tqdm import tqdm
+        except ImportError:
+            return
+        self._bar = tqdm(total=batches, unit="batch", leave=False, dynamic_ncols=True)
+
+    def advance(self) -> None:
+        """A batch is done."""
+        if self._bar is not None:
+            self._bar.update()
+
+    def epoch(self, row: Mapping[str, Any], epochs: int) -> None:
+        """An epoch is done; `epochs` is the number of the last one."""
+        if not self.lines:
+            return
+        line = describe(row, epochs)
+        if self._bar is None:
+            print(line, flush=True)
+        else:
+            self._bar.write(line, file=sys.stdout)
+
+    def close(self) -> None:
+        """The training is over, or was broken off."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+
+def describe(row: Mapping[str, Any], epochs: int) -> str:
+    """One epoch as a line.
+
+    >>> describe({"epoch": 2, "loss": 0.25, "accuracy": 0.9, "seconds": 1.25}, 10)
+    'epoch  2/10  loss 0.2500  accuracy 0.9000  1.25 s'
+    """
+    words = [f"epoch {row['epoch']:{len(str(epochs))}}/{epochs}"]
+    for name, value in row.items():
+        if name not in ("epoch", "seconds"):
+            words.append(f"{name.replace('_', ' ')} {value:.4f}")
+    return "  ".join([*words, f"{row['seconds']:.2f} s"])

@@ -1,0 +1,175 @@
+"""RunFolder: everything that one training leaves behind, in one folder.
+
+    config.json             the recipe and its settings
+    environment.json        versions, machine, threads, seeds, command line, date
+    log.jsonl               one line of JSON for each epoch
+    parameters.safetensors  the model's parameters, sealed (checkpoint.py)
+    result.json             the metrics on the test data, once there are any
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from tinygraph.errors import ArgumentError, CheckpointError, explain
+from tinygraph.shapes import Array
+from tinygraph.training.checkpoint import (
+    load_arrays,
+    reason,
+    save_arrays,
+    write_json,
+    writing,
+)
+from tinygraph.training.environment import environment
+
+
+class RunFolder:
+    """A new folder for a run.  `RunFolder.open` takes up an old one.
+
+    Parameters
+    ----------
+    path : str or Path
+        Made with its parents.  It may exist if it is empty: a run is never written over.
+
+    Raises
+    ------
+    ArgumentError
+        There is something at that path.
+    CheckpointError
+        The folder cannot be made.
+
+    Examples
+    --------
+    >>> import tempfile, tinygraph as tg
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run = tg.training.RunFolder(f"{folder}/first")
+    ...     _ = run.write_config({"recipe": "numba_cnn"})
+    ...     tg.training.RunFolder.open(f"{folder}/first").config
+    {'recipe': 'numba_cnn'}
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path).expanduser()
+        self.config: dict[str, Any] = {}
+        with writing(self.path):
+            taken = self.path.exists() and not self.path.is_dir()
+            if taken or (self.path.is_dir() and any(self.path.iterdir())):
+                raise ArgumentError(
+                    explain("run folder", str(self.path), "a new or an empty folder",
+                            "a file" if taken else "a folder with files in it",
+                            "name another one; a run is never written over")
+                )  # fmt: skip
+            self.path.mkdir(parents=True, exist_ok=True)
+            probe = self.path / ".probe"  # better told now than after the first epoch
+            probe.touch()
+            probe.unlink()
+
+    @classmethod
+    def new(cls, recipe: str, root: str | Path = "runs") -> RunFolder:
+        """A folder ROOT/RECIPE-DATE-TIME, with a counter behind it where that one is taken."""
+        stem = f"{recipe}-{datetime.now():%Y%m%d-%H%M%S}"
+        path = Path(root) / stem
+        with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            for count in range(2, 1000):
+                try:
+                    path.mkdir()  # of two runs that start at once, one gets it
+                    break
+                except FileExistsError:
+                    path = Path(root) / f"{stem}-{count}"
+        return cls(path)
+
+    @classmethod
+    def open(cls, path: str | Path) -> RunFolder:
+        """The folder of an earlier run.
+
+        Raises
+        ------
+        CheckpointError
+            There is no such folder, or it holds no readable config.json.
+        """
+        run = cls.__new__(cls)
+        run.path = Path(path).expanduser()
+        if not run.path.is_dir():
+            raise CheckpointError(
+                explain("run folder", str(run.path), "the folder of a run", "no such folder",
+                        "name a folder that `tinygraph train` wrote")
+            )  # fmt: skip
+        run.config = run._read_json("config.json")
+        return run
+
+    # ---- writing ----------------------------------------------------------------------------
+
+    def write_config(self, config: Mapping[str, Any]) -> Path:
+        """Write config.json."""
+        self.config = dict(config)
+        return write_json(self.path / "config.json", self.config)
+
+    def write_environment(self, **facts: Any) -> Path:
+        """Write environment.json: what `environment()` finds, and further facts such as seeds."""
+        return write_json(self.path / "environment.json", {**environment(), **facts})
+
+    def write_result(self, result: Mapping[str, Any]) -> Path:
+        """Write result.json."""
+        return write_json(self.path / "result.json", dict(result))
+
+    def append(self, row: Mapping[str, Any]) -> None:
+        """Add a line to log.jsonl; a number that is not finite becomes null, as JSON has none."""
+        plain = {
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in row.items()
+        }
+        path = self.path / "log.jsonl"
+        with writing(path), path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(plain, allow_nan=False) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def save_parameters(self, arrays: Mapping[str, Any]) -> Path:
+        """Replace parameters.safetensors, in one step."""
+        return save_arrays(self.path / "parameters.safetensors", arrays)
+
+    # ---- reading ----------------------------------------------------------------------------
+
+    def load_parameters(self) -> dict[str, Array]:
+        """The saved parameters by name; CheckpointError where the file is absent or damaged."""
+        return load_arrays(self.path / "parameters.safetensors")
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The log, one dict for each epoch.  A last line that a crash cut off is left out."""
+        path = self.path / "log.jsonl"
+        lines = self._read(path).split("\n")
+        try:
+            return [json.loads(line) for line in lines[:-1]]  # a whole line ends in a newline
+        except ValueError as error:
+            raise CheckpointError(
+                explain("run folder", str(path), "one JSON object on each line", error)
+            ) from None
+
+    def _read_json(self, name: str) -> dict[str, Any]:
+        path = self.path / name
+        try:
+            content = json.loads(self._read(path))
+        except ValueError as error:
+            raise CheckpointError(explain("run folder", str(path), "JSON", error)) from None
+        if not isinstance(content, dict):
+            raise CheckpointError(
+                explain("run folder", str(path), "a JSON object", type(content).__name__)
+            )
+        return content
+
+    def _read(self, path: Path) -> str:
+        try:
+            return path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            got = reason(error) if isinstance(error, OSError) else str(error)
+            raise CheckpointError(
+                explain("run folder", str(path), "a file that a run wrote", got,
+                        "name a folder that `tinygraph train` wrote")
+            ) from None  # fmt: skip
