@@ -1,0 +1,201 @@
+"""Every optimiser against its published formula in Python floats, and against PyTorch's numbers."""
+
+from __future__ import annotations
+
+import inspect
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+
+import tinygraph as tg
+from tests.optim.expected import RULES, TORCH
+from tinygraph.errors import ArgumentError
+
+SRCNN_CASES = [
+    {"lr": 0.1, "batch_size": 1},
+    {"lr": 0.1, "batch_size": 4, "momentum": 0.9, "weight_decay": 0.01},
+    {"lr": 0.0, "batch_size": 3, "momentum": 0.5, "weight_decay": 0.5},
+]
+CASES = [(c["optimizer"], c["settings"]) for c in TORCH["cases"]]
+CASES += [("SrcnnSGD", settings) for settings in SRCNN_CASES]
+NEEDED = {"SGD": {"lr": 0.5}, "SrcnnSGD": {"lr": 0.5, "batch_size": 2}}  # without a default
+
+
+def make(name, params, settings):
+    return getattr(tg.optim, name)(params, **settings)
+
+
+def run(name, settings, start, grads, dtype="float64"):
+    """The values after each step."""
+    w = tg.Parameter(start, dtype=dtype)
+    array = w.value
+    optimizer = make(name, [w], settings)
+    seen = []
+    for grad in grads:
+        w.grad = np.array(grad, dtype)
+        before = w.grad.copy()
+        optimizer.step()
+        np.testing.assert_array_equal(w.grad, before)
+        seen.append(w.value.copy())
+    assert w.value is array, "the step is in place"
+    assert all(a.dtype == dtype for s in optimizer.state.values() for a in s.values()
+               if isinstance(a, np.ndarray))  # fmt: skip
+    return np.array(seen)
+
+
+@pytest.mark.parametrize("case", TORCH["cases"], ids=lambda c: f"{c['optimizer']}{c['settings']}")
+def test_equals_pytorch(case):
+    seen = run(case["optimizer"], case["settings"], TORCH["start"], TORCH["grads"])
+    np.testing.assert_allclose(seen, case["values"], rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("float64", 1e-10)])
+@pytest.mark.parametrize(("name", "settings"), CASES, ids=str)
+def test_equals_the_formula(name, settings, dtype, tolerance):
+    rng = np.random.default_rng(3)
+    start, grads = rng.standard_normal((2, 3)), rng.standard_normal((5, 2, 3))
+    grads[0, 0, 0] = 0.0
+    seen = run(name, settings, start, grads, dtype)
+    for i in np.ndindex(2, 3):
+        expected = list(RULES[name](start[i], [g[i] for g in grads], **settings))
+        np.testing.assert_allclose(seen[(slice(None), *i)], expected, rtol=tolerance,
+                                   atol=tolerance)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(set(RULES) - {"SGD", "SrcnnSGD"}))
+def test_defaults_are_those_of_the_formula(name):
+    """The reference rules have PyTorch's defaults, for the JSON data holds a case without any."""
+    signature = inspect.signature(getattr(tg.optim, name)).parameters
+    reference = inspect.signature(RULES[name.replace("W", "")]).parameters
+    for key, parameter in signature.items():
+        if key != "params" and (name, key) != ("AdamW", "weight_decay"):
+            assert parameter.default == reference[key].default
+
+
+def test_srcnn_sgd_equals_sgd_on_the_mean_with_another_decay():
+    grads = np.random.default_rng(0).standard_normal((6, 4))
+    a = run("SrcnnSGD", {"lr": 0.2, "batch_size": 5, "momentum": 0.9, "weight_decay": 0.1},
+            TORCH["start"], grads)  # fmt: skip
+    b = run("SGD", {"lr": 0.2, "momentum": 0.9, "weight_decay": 0.1 / (0.2 * 5)}, TORCH["start"],
+            grads / 5)  # fmt: skip
+    np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+def test_srcnn_sgd_by_hand():
+    """lr 0.5, batch 4, momentum 0.5, decay 0.25, from 8: d = 2 + 2, then 2 + 2 + 7 / 4."""
+    seen = run("SrcnnSGD", {"lr": 0.5, "batch_size": 4, "momentum": 0.5, "weight_decay": 0.25},
+               [8.0], [[4.0], [4.0]])  # fmt: skip
+    assert seen.ravel().tolist() == [7.0, 7.0 - (2 + 2 + 1.75) / 4]
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_resumed_run_equals_one_that_never_stopped(name):
+    settings = NEEDED.get(name, {})
+    grads = np.random.default_rng(1).standard_normal((6, 3)).astype(np.float32)
+    straight = run(name, settings, np.ones(3), grads, "float32")
+    w = tg.Parameter(np.ones(3, np.float32), name="w")
+    first = make(name, [w], settings)
+    for grad in grads[:3]:
+        w.grad = grad
+        first.step()
+    second = make(name, [w], {**settings, "lr": 77.0})
+    second.load_state_dict(first.state_dict())
+    for grad in grads[3:]:
+        w.grad = grad
+        second.step()
+    np.testing.assert_array_equal(w.value, straight[-1])
+
+
+def test_a_changed_learning_rate_counts_at_the_next_step():
+    for name in ("Adam", "AdamW", "Adagrad", "RMSprop", "Adadelta"):
+        w = tg.Parameter([1.0])
+        optimizer = make(name, [w], {"lr": 1.0})
+        w.grad = np.ones(1, np.float32)
+        optimizer.step()
+        optimizer.groups[0]["lr"] = 0.0
+        before = w.item()
+        optimizer.step()
+        assert w.item() == before, name
+
+
+def test_a_parameter_that_joins_late_has_a_step_count_of_its_own():
+    a, b = tg.Parameter([0.0], name="a"), tg.Parameter([0.0], name="b")
+    adam = tg.optim.Adam([a, b], lr=0.5)
+    for _ in range(3):
+        a.grad = np.ones(1, np.float32)
+        adam.step()
+    b.grad = np.ones(1, np.float32)
+    adam.step()
+    assert b.item() == pytest.approx(-0.5, rel=1e-6), "its first step is lr, by the correction"
+    assert adam.state["a"]["step"] == 4 and adam.state["b"]["step"] == 1
+
+
+@pytest.mark.parametrize(("name", "settings"), CASES, ids=str)
+def test_the_steady_state_makes_no_arrays(name, settings):
+    params = [tg.Parameter(np.ones(10_000, np.float32)) for _ in range(2)]
+    optimizer = make(name, params, settings)
+    for p in params:
+        p.grad = np.ones(10_000, np.float32)
+    optimizer.step()
+    optimizer.step()
+    tracemalloc.start()
+    for _ in range(5):
+        optimizer.step()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 10_000, "an array of a parameter's size would be 40 kB"
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_shapes_dtypes_and_odd_numbers(name):
+    """Parameters of several sizes share scratch memory; NaN stays where it is and warns nobody."""
+    shapes = [(3,), (2, 4), (), (1,), (0, 3)]
+    params = [tg.Parameter(np.ones(s), dtype=t) for s in shapes for t in ("float32", "float64")]
+    optimizer = make(name, params, NEEDED.get(name, {}))
+    for p in params:
+        p.grad = np.full(p.shape, 2, p.dtype)
+    params[0].grad[1] = np.nan
+    params[1].grad[1] = np.inf
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        optimizer.step()
+        optimizer.step()
+    (expected,) = list(RULES[name](1.0, [2.0, 2.0], **NEEDED.get(name, {})))[1:]
+    assert np.isnan(params[0].value).tolist() == [False, True, False]
+    for p in (params[0].value[::2], *[q.value for q in params[2:]]):
+        np.testing.assert_allclose(p, np.full(p.shape, expected), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "words"),
+    [
+        ("Adadelta", {"rho": 1.0}, "rho: expected a number from 0 to below 1, got 1.0"),
+        ("Adadelta", {"rho": -0.1}, "rho"),
+        ("Adadelta", {"eps": -1}, "eps"),
+        ("Adadelta", {"lr": -1}, "lr"),
+        ("Adadelta", {"weight_decay": float("nan")}, "weight_decay"),
+        ("Adagrad", {"lr_decay": -1}, "lr_decay"),
+        ("Adagrad", {"initial_accumulator_value": -1}, "initial_accumulator_value"),
+        ("Adagrad", {"eps": "small"}, "eps"),
+        ("Adam", {"betas": (0.9, 1.0)}, "betas"),
+        ("Adam", {"betas": (-0.1, 0.9)}, "betas"),
+        ("Adam", {"betas": 0.9}, "betas: expected two numbers, got 0.9"),
+        ("Adam", {"betas": (0.9,)}, "betas: expected two numbers"),
+        ("Adam", {"betas": ("a", "b")}, "betas"),
+        ("Adam", {"eps": -1e-8}, "eps"),
+        ("AdamW", {"weight_decay": -1}, "AdamW: weight_decay"),
+        ("AdamW", {"lr": None}, "AdamW: lr"),
+        ("RMSprop", {"alpha": 1}, "alpha"),
+        ("RMSprop", {"momentum": -0.5}, "momentum"),
+        ("SrcnnSGD", {"lr": 0.1, "batch_size": 0}, "batch_size: expected an int of at least 1"),
+        ("SrcnnSGD", {"lr": 0.1, "batch_size": 2.5}, "batch_size"),
+        ("SrcnnSGD", {"lr": 0.1, "batch_size": True}, "batch_size"),
+        ("SrcnnSGD", {"lr": -0.1, "batch_size": 1}, "lr"),
+    ],
+    ids=str,
+)
+def test_bad_hyper_parameters(name, settings, words):
+    with pytest.raises(ArgumentError, match=words):
+        make(name, [tg.Parameter([1.0])], settings)
