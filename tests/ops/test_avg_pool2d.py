@@ -1,0 +1,68 @@
+"""avg_pool2d against loops, and its conventions: what counts in the divisor."""
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import tinygraph as tg
+from tests import reference_normalization as reference
+from tests.op_contract import Bad, OpContract
+from tests.strategies import pool_problems
+from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+
+X = np.ones((1, 1, 4, 4))
+
+
+@st.composite
+def average_problems(draw):
+    """Pooling windows of every kind, with and without the padding in the divisor."""
+    problem = draw(pool_problems())
+    kwargs = {**problem.kwargs, "count_include_pad": draw(st.booleans())}
+    return problem._replace(kwargs=kwargs)
+
+
+class TestAvgPool2d(OpContract):
+    function = staticmethod(tg.avg_pool2d)
+    reference = staticmethod(reference.avg_pool2d)
+    problems = average_problems()
+    bad_input = [
+        Bad("three axes", (X[0], 2), {}, ShapeError, "4 axes (N, C, H, W)"),
+        Bad("no pixel", (X[:, :, :0], 2), {}, ShapeError, "images of at least one pixel"),
+        Bad("large kernel", (X, 5), {}, ShapeError, "an image of at least 5 pixels"),
+        Bad("kernel 0", (X, 0), {}, ArgumentError, "kernel_size: expected at least 1"),
+        Bad("stride 0", (X, 2, 0), {}, ArgumentError, "stride: expected at least 1"),
+        Bad("padding", (X, 2, 2, 2), {}, ArgumentError, "at most half of kernel_size"),
+        Bad("padding word", (X, 2, 2, "valid"), {}, ArgumentError, "'same'"),
+        Bad("integers", (X.astype(int), 2), {}, DtypeError, "float32 or float64"),
+    ]
+
+    @pytest.mark.parametrize(
+        ("include", "expected"),
+        [(True, [[4 / 9, 2 / 6], [2 / 6, 1 / 4]]), (False, [[1, 1], [1, 1]])],
+    )
+    def test_the_divisor_by_hand(self, include, expected):
+        """A 3x3 image of ones with padding 1, windows of 3 from -1 and from 2.
+
+        The second window holds pixel 2, padding at 3, and nothing at 4: 1 of 2 that count.
+        """
+        x = np.ones((1, 1, 3, 3))
+        y = tg.avg_pool2d(x, 3, 3, 1, ceil_mode=True, count_include_pad=include)
+        np.testing.assert_allclose(y.value[0, 0], expected, rtol=1e-15)
+
+    def test_same_padding_is_part_of_the_image(self):
+        """4 pixels, kernel 2, stride 1: one zero behind the last pixel, which counts or not."""
+        x = np.full((1, 1, 1, 4), 6.0)
+        y = tg.avg_pool2d(x, (1, 2), 1, "same")
+        np.testing.assert_array_equal(y.value[0, 0, 0], [6, 6, 6, 3])
+        y = tg.avg_pool2d(x, (1, 2), 1, "same", count_include_pad=False)
+        np.testing.assert_array_equal(y.value[0, 0, 0], [6, 6, 6, 6])
+
+    def test_a_nan_stays_in_its_windows(self):
+        x = X.copy()
+        x[0, 0, 0, 0] = np.nan
+        y = tg.avg_pool2d(x, 2).value[0, 0]
+        np.testing.assert_array_equal(y, [[np.nan, 1], [1, 1]])
+
+    def test_options_are_keywords(self):
+        with pytest.raises(TypeError):
+            tg.avg_pool2d(X, 2, 2, 0, True)

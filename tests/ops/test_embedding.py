@@ -1,0 +1,72 @@
+"""embedding against loops: repeated indices, bad indices, every integer dtype."""
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import tinygraph as tg
+from tests import reference_normalization as reference
+from tests.op_contract import Bad, OpContract, Problem
+from tests.strategies import numbers, seeds, shapes
+from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+
+W = np.arange(6.0).reshape(3, 2)
+
+
+@st.composite
+def lookup_problems(draw):
+    """Few rows and several indices, so that indices repeat."""
+    rows, features = draw(st.integers(1, 4)), draw(st.integers(1, 4))
+    indices = np.random.default_rng(draw(seeds)).integers(0, rows, draw(shapes(max_dims=3)))
+    indices = np.asarray(indices, draw(st.sampled_from(["i1", "i4", "i8", "u1", "u8"])))
+    carries = (True, False) if indices.ndim else None
+    return Problem((indices, numbers(draw(seeds), (rows, features))), {}, carries)
+
+
+class TestEmbedding(OpContract):
+    function = staticmethod(tg.embedding)
+    reference = staticmethod(reference.embedding)
+    problems = lookup_problems()
+    bad_input = [
+        Bad("too large", ([[0, 1], [2, 3]], W), {}, ArgumentError,
+            "numbers from 0 to 2, the rows of weight, got 3 at index (1, 1)"),
+        Bad("negative", ([0, -1], W), {}, ArgumentError, "got -1 at index (1,)"),
+        Bad("a scalar", (3, W), {}, ArgumentError, "got 3 at index ()"),
+        Bad("huge", (np.array([2**64 - 1], np.uint64), W), {}, ArgumentError, "at index (0,)"),
+        Bad("no rows", ([0], W[:0]), {}, ArgumentError, "none, for weight has no rows"),
+        Bad("swapped", (W, [0, 1]), {}, DtypeError, "indices come first"),
+        Bad("bools", ([True], W), {}, DtypeError, "indices: expected integers, got bool"),
+        Bad("integer weight", ([0], W.astype(int)), {}, DtypeError, "weight: expected float32"),
+        Bad("flat weight", ([0], W[0]), {}, ShapeError, "weight: expected 2 axes (V, D)"),
+    ]  # fmt: skip
+
+    def test_repeated_indices_add_up_in_order(self):
+        """In float32, 1 + 1e8 - 1e8 is 0 from left to right; another order would give 1."""
+        weight = tg.Tensor(np.zeros((2, 1), np.float32), requires_grad=True)
+        y = tg.embedding([1, 1, 1], weight)
+        y.backward(np.array([[1], [1e8], [-1e8]], np.float32))
+        np.testing.assert_array_equal(weight.grad, [[0], [0]])
+
+    def test_the_same_bits_every_time(self):
+        rng = np.random.default_rng(0)
+        indices, g = rng.integers(0, 5, 1000), rng.standard_normal((1000, 8)).astype(np.float32)
+        seen = set()
+        for _ in range(3):
+            weight = tg.Tensor(np.zeros((5, 8), np.float32), requires_grad=True)
+            tg.embedding(indices, weight).backward(g)
+            seen.add(weight.grad.tobytes())
+        assert len(seen) == 1
+
+    @pytest.mark.parametrize("shape", [(0,), (2, 0)])
+    def test_no_index(self, shape):
+        weight = tg.Tensor(W, requires_grad=True)
+        y = tg.embedding(np.zeros(shape, int), weight)
+        assert y.shape == (*shape, 2)
+        y.backward(np.ones(y.shape))
+        np.testing.assert_array_equal(weight.grad, np.zeros_like(W))
+
+    def test_only_indices_can_carry_samples(self):
+        op = tg.embedding([0], W).op
+        specs = tg.Tensor([0]).spec, tg.Tensor(W).spec
+        assert op.batch(specs, (True, False)) == "map"
+        assert op.batch(specs, (False, True)) is None  # rows of the table are no samples

@@ -1,0 +1,74 @@
+"""layer_norm against loops."""
+
+import functools
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import tinygraph as tg
+from tests import reference_normalization as reference
+from tests.op_contract import Bad, OpContract, Problem
+from tests.strategies import numbers, seeds, shapes
+from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+
+X = np.arange(12.0).reshape(2, 2, 3)
+F = np.ones(3)
+
+
+@st.composite
+def layer_problems(draw):
+    """Leading axes and features, of which there are at least two, so that there is a variance."""
+    features = (*draw(shapes(0, 1, max_side=3)), draw(st.integers(2, 5)))
+    leading = draw(shapes(0, 2, max_side=3))
+    x = 2 * numbers(draw(seeds), leading + features) + 3
+    weight = numbers(draw(seeds), features) if draw(st.booleans()) else None
+    bias = numbers(draw(seeds), features) if draw(st.booleans()) else None
+    normalized_shape = features[0] if len(features) == 1 else features
+    kwargs = {"normalized_shape": normalized_shape, "eps": draw(st.sampled_from([1e-2, 0.1]))}
+    carries = tuple(i == 0 for i, a in enumerate((x, weight, bias)) if a is not None)
+    return Problem((x, weight, bias), kwargs, carries if leading else None)
+
+
+@functools.wraps(tg.layer_norm)
+def arrays_first(*args, normalized_shape=None, **kwargs):
+    """The contract gives arrays by position; normalized_shape, a keyword there, is second."""
+    if normalized_shape is not None:
+        args = (args[0], normalized_shape, *args[1:])
+    return tg.layer_norm(*args, **kwargs)
+
+
+class TestLayerNorm(OpContract):
+    function = staticmethod(arrays_first)
+    reference = staticmethod(reference.layer_norm)
+    problems = layer_problems()
+    tolerance = 20.0  # a small variance makes large quotients
+    bad_input = [
+        Bad("features", (X, 2), {}, ShapeError, "x: expected the last axes (2,)"),
+        Bad("too many", (X[0, 0], (2, 3)), {}, ShapeError, "x: expected the last axes (2, 3)"),
+        Bad("scalar", (np.array(1.0), 1), {}, ShapeError, "the last axes (1,)"),
+        Bad("weight", (X, 3, F[:2]), {}, ShapeError, "weight: expected shape (3,)"),
+        Bad("bias", (X, (2, 3), None, F), {}, ShapeError, "bias: expected shape (2, 3)"),
+        Bad("empty", (X, ()), {}, ArgumentError, "normalized_shape: expected an int, or several"),
+        Bad("size 0", (X, 0), {}, ArgumentError, "of at least 1, got 0"),
+        Bad("a word", (X, "last"), {}, ArgumentError, "normalized_shape: expected an int"),
+        Bad("eps", (X, 3), {"eps": -1.0}, ArgumentError, "eps: expected 0 or more"),
+        Bad("integers", (X.astype(int), 3), {}, DtypeError, "float32 or float64"),
+        Bad("dtype", (X, 3, F.astype("f4")), {}, DtypeError, "weight: expected float64"),
+    ]
+
+    @pytest.mark.parametrize("offset", [1e4, -3e5])
+    def test_a_mean_far_from_zero_in_float32(self, offset):
+        rng = np.random.default_rng(0)
+        x = (offset + rng.standard_normal((4, 512))).astype(np.float32)
+        expected = reference.layer_norm(x.astype(np.float64), normalized_shape=512)
+        np.testing.assert_allclose(tg.layer_norm(x, 512).value, expected, atol=2e-5)
+
+    def test_no_feature_varies(self):
+        y = tg.layer_norm(np.full((2, 4), 0.1), 4)
+        np.testing.assert_array_equal(y.value, np.zeros((2, 4)))
+
+    def test_one_sample_of_features_has_no_batch_axis(self):
+        op = tg.layer_norm(F, 3).op
+        assert op.batch((tg.Tensor(F).spec,), (True,)) is None
+        assert op.batch((tg.Tensor(X).spec,), (True,)) == "map"

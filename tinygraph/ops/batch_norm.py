@@ -1,0 +1,286 @@
+"""Batch normalization: each channel brought to mean 0 and variance 1, then scaled and shifted.
+
+    N C        batch, channels        x (N, C) or (N, C, D...); weight, bias, statistics (C,)
+    M          numbers in one channel, N * D...; sums below run over them
+
+    training   m = sum of x / M        v = sum of (x - m)^2 / M        s = sqrt(v + eps)
+    eval       m = running_mean        v = running_var                 s = sqrt(v + eps)
+               y  = weight * (x - m) / s + bias
+
+    training   gx = weight / s * (gy - sum of gy / M - (x - m) / s^2 * sum of gy * (x - m) / M)
+    eval       gx = weight / s * gy                                    (m and v are constants)
+               gw = sum of gy * (x - m) / s        gb = sum of gy
+
+A training evaluation also moves the running statistics, once, in place:
+
+    running_mean <- (1 - momentum) * running_mean + momentum * m
+    running_var  <- (1 - momentum) * running_var  + momentum * v * M / (M - 1)
+
+The variance is taken from x - m, never as mean of x^2 minus m^2, which loses all digits where the
+mean is large; and x - m is centred once more, for m itself is rounded.
+
+Source: Ioffe, Szegedy, "Batch normalization: accelerating deep network training by reducing
+internal covariate shift", ICML 2015; Chan, Golub, LeVeque, "Algorithms for computing the sample
+variance", The American Statistician 37, 1983 (the corrected two-pass algorithm).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tinygraph.errors import ArgumentError, ShapeError, explain
+from tinygraph.memory import Memory
+from tinygraph.op import Gradients, Op
+from tinygraph.ops.hyperparameters import finite
+from tinygraph.shapes import Array, Shape, Spec, reduced_shape, require_float
+from tinygraph.tensor import Operand, Tensor
+
+
+def centred(mem: Memory, x: Array, axes: Shape, scratch: Array) -> tuple[Array, Array, Array]:
+    """x - mean, the mean and the biased variance over `axes`, which stay with size 1.
+
+    `scratch` has the shape of x and is overwritten.
+    """
+    kept = reduced_shape(x.shape, axes, keepdims=True)
+    mean = np.mean(x, axis=axes, keepdims=True, out=mem.empty(kept, x.dtype))
+    rest = np.subtract(x, mean, out=mem.empty(x.shape, x.dtype))
+    lost = np.mean(rest, axis=axes, keepdims=True, out=mem.empty(kept, x.dtype))
+    rest -= lost  # what the rounding of the mean left over
+    mean += lost
+    np.multiply(rest, rest, out=scratch)
+    variance = np.mean(scratch, axis=axes, keepdims=True, out=mem.empty(kept, x.dtype))
+    return rest, mean, variance
+
+
+def inverse_deviation(mem: Memory, variance: Array, eps: float) -> Array:
+    """1 / sqrt(variance + eps)."""
+    inv = np.add(variance, eps, out=mem.empty(variance.shape, variance.dtype))
+    np.sqrt(inv, out=inv)
+    return np.reciprocal(inv, out=inv)
+
+
+def normalized_gradient(
+    gx: Array, g: Array, rest: Array, inv: Array, mean_g: Array, mean_g_rest: Array
+) -> None:
+    """Write into gx the gradient of x, for an upstream gradient g of (x - mean) / s.
+
+    `rest` is x - mean, `inv` is 1 / s, and the means of g and of g * rest keep their axes; the last
+    is overwritten.
+    """
+    mean_g_rest *= inv
+    mean_g_rest *= inv
+    np.multiply(rest, mean_g_rest, out=gx)
+    np.subtract(g, gx, out=gx)
+    gx -= mean_g
+    gx *= inv
+
+
+@dataclass(frozen=True)
+class BatchNorm(Op):
+    training: bool
+    momentum: float
+    eps: float
+    has_weight: bool
+    has_bias: bool
+    has_running: bool
+
+    @property
+    def updates(self) -> tuple[int, ...]:
+        """The running statistics, which are the last two inputs where there are any."""
+        if not (self.training and self.has_running):
+            return ()
+        first = 1 + self.has_weight + self.has_bias
+        return first, first + 1
+
+    def _named(self, rest: tuple[Any, ...]) -> dict[str, Any]:
+        """The inputs after x by name; those that are absent are left out."""
+        names = ["weight"] * self.has_weight + ["bias"] * self.has_bias
+        names += ["running_mean", "running_var"] * self.has_running
+        return dict(zip(names, rest, strict=True))
+
+    def infer(self, x: Spec, *rest: Spec) -> Spec:
+        named = self._named(rest)
+        require_float(self.name, x=x, **named)
+        if x.ndim < 2:
+            raise ShapeError(explain(self.name, "x", "(N, C) or (N, C, D...)", f"shape {x.shape}"))
+        channels = x.shape[1]
+        for name, spec in named.items():
+            if spec.shape != (channels,):
+                raise ShapeError(
+                    explain(self.name, name, f"shape ({channels},), one for each channel of x",
+                            f"{spec.shape}, x.shape {x.shape}", "channels are axis 1 of x")
+                )  # fmt: skip
+        if self.training and _per_channel(x.shape) < 2:
+            raise ShapeError(
+                explain(self.name, "x", "at least 2 numbers in each channel, for a variance in "
+                        "training", f"{_per_channel(x.shape)} with shape {x.shape}",
+                        "use a larger batch (the last one may be short), or training=False")
+            )  # fmt: skip
+        return x
+
+    def forward(self, mem: Memory, x: Array, *rest: Array) -> tuple[Array, Any]:
+        named = self._named(rest)
+        along = _along_channels(x.ndim)
+        y = mem.empty(x.shape, x.dtype)
+        if self.training:
+            difference, mean, variance = centred(mem, x, _all_but_channels(x.ndim), scratch=y)
+            self._update(named, mean.reshape(-1), variance.reshape(-1), _per_channel(x.shape))
+        else:
+            mean = named["running_mean"].reshape(along)
+            variance = named["running_var"].reshape(along)
+            wanted = self.has_weight and mem.needs[1]  # only gw needs x - mean
+            difference = mem.empty(x.shape, x.dtype) if wanted else y
+            np.subtract(x, mean, out=difference)
+        inv = inverse_deviation(mem, variance, self.eps)
+        weight = named["weight"].reshape(along) if self.has_weight else None
+        np.multiply(difference, inv if weight is None else inv * weight, out=y)
+        if self.has_bias:
+            y += named["bias"].reshape(along)
+        if not any(mem.needs):
+            return y, None
+        return y, (None if difference is y else difference, inv, weight)
+
+    def _update(self, named: dict[str, Array], mean: Array, variance: Array, count: int) -> None:
+        """Move the running statistics towards those of this batch."""
+        if self.has_running:
+            unbiased = variance * (count / (count - 1))
+            for running, new in ((named["running_mean"], mean), (named["running_var"], unbiased)):
+                running *= 1 - self.momentum
+                running += self.momentum * new
+
+    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+        difference, inv, weight = saved
+        axes, count = _all_but_channels(gy.ndim), _per_channel(gy.shape)
+        wants_weight = self.has_weight and needs[1]
+        gx = gw = gb = None
+        scratch = mem.empty(gy.shape if needs[0] or wants_weight else (0,), gy.dtype)
+        total = np.sum(gy, axis=axes, keepdims=True)  # (1, C, 1...)
+        if self.has_bias and needs[1 + self.has_weight]:
+            gb = total.reshape(-1)
+        if wants_weight or (self.training and needs[0]):
+            np.multiply(gy, difference, out=scratch)
+            product = np.sum(scratch, axis=axes, keepdims=True)
+        if wants_weight:
+            gw = (product * inv).reshape(-1)
+        if needs[0]:
+            gx = scratch
+            if self.training:  # x also acts through the statistics
+                normalized_gradient(gx, gy, difference, inv, total / count, product / count)
+            else:
+                np.multiply(gy, inv, out=gx)
+            if weight is not None:
+                gx *= weight
+        running = (None, None) * self.has_running
+        return gx, *([gw] * self.has_weight), *([gb] * self.has_bias), *running
+
+    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
+        return "map" if not self.training and carries[0] and not any(carries[1:]) else None
+
+
+def _all_but_channels(ndim: int) -> Shape:
+    return (0, *range(2, ndim))
+
+
+def _along_channels(ndim: int) -> Shape:
+    """The shape that lays (C,) along axis 1."""
+    return (1, -1, *(1,) * (ndim - 2))
+
+
+def _per_channel(shape: Shape) -> int:
+    """How many numbers there are in each channel."""
+    count = shape[0]
+    for size in shape[2:]:
+        count *= size
+    return count
+
+
+def batch_norm(
+    x: Operand, weight: Operand | None = None, bias: Operand | None = None,
+    running_mean: Operand | None = None, running_var: Operand | None = None,
+    training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
+) -> Tensor:  # fmt: skip
+    """Bring each channel to mean 0 and variance 1, then scale and shift it.
+
+    Parameters
+    ----------
+    x : Tensor (N, C) or (N, C, D...)
+        float32 or float64.
+    weight, bias : Tensor (C,), optional
+        Scale and shift of each channel; 1 and 0 where they are not given.
+    running_mean, running_var : Tensor (C,), optional
+        Both or neither.  Leaves without gradient, or arrays.  In training their values are
+        rewritten in place each time that the node is evaluated, under `no_grad` too.
+    training : bool
+        Use the statistics of this batch; if False, the running ones, which are then constants.
+    momentum : float
+        Weight of the new value in a running statistic, 0 to 1.
+    eps : float
+        Added to the variance.
+
+    Returns
+    -------
+    Tensor
+        Same shape and dtype as `x`.  The batch is normalized with the biased variance; the running
+        variance is the unbiased one.
+
+    Raises
+    ------
+    ShapeError
+        `x` has fewer than two axes, another input is not (C,), or a channel has fewer than two
+        numbers in training.
+    DtypeError
+        The inputs are not all float32 or all float64.
+    ArgumentError
+        Running statistics are missing where `training` is False, one stands without the other, one
+        requires a gradient or is not a leaf; momentum is not in 0 to 1, or eps is negative.
+
+    References
+    ----------
+    Ioffe, Szegedy, "Batch normalization: accelerating deep network training by reducing internal
+    covariate shift", ICML 2015.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> mean, var = tg.zeros(1), tg.ones(1)
+    >>> x = [[1.0], [3.0]]
+    >>> tg.batch_norm(x, None, None, mean, var, training=True, eps=0.0).value
+    array([[-1.],
+           [ 1.]], dtype=float32)
+    >>> mean.value, var.value
+    (array([0.2], dtype=float32), array([1.1], dtype=float32))
+    """
+    momentum = finite("batch_norm", "momentum", momentum)
+    if not 0 <= momentum <= 1:
+        raise ArgumentError(explain("batch_norm", "momentum", "0 to 1", momentum))
+    statistics = {"running_mean": running_mean, "running_var": running_var}
+    missing = [name for name, value in statistics.items() if value is None]
+    if len(missing) == 1 or (missing and not training):
+        raise ArgumentError(
+            explain("batch_norm", missing[0], "running_mean and running_var, both"
+                    + (" or neither" if training else " where training is False"), "None",
+                    "pass running_mean=tg.zeros(C), running_var=tg.ones(C)")
+        )  # fmt: skip
+    for name, value in statistics.items():
+        if isinstance(value, Tensor) and (value.requires_grad or not value.is_leaf):
+            raise ArgumentError(
+                explain("batch_norm", name, "a leaf that requires no gradient, for it is rewritten",
+                        repr(value), f"{name}.detach()")
+            )  # fmt: skip
+    op = BatchNorm(
+        bool(training), momentum, require_eps("batch_norm", eps), weight is not None,
+        bias is not None, not missing,
+    )  # fmt: skip
+    inputs = (x, weight, bias, running_mean, running_var)
+    return op(*[each for each in inputs if each is not None])
+
+
+def require_eps(op: str, eps: float) -> float:
+    """The number that is added to a variance, or an error."""
+    number = finite(op, "eps", eps)
+    if number < 0:
+        raise ArgumentError(explain(op, "eps", "0 or more", number))
+    return number

@@ -1,0 +1,113 @@
+"""Embedding: a table of vectors, looked up by number.
+
+    V D        vocabulary size, features        indices (...), weight (V, D), y (..., D)
+
+    y[..., d]  = weight[indices[...], d]
+    gw[v, d]   = sum of gy[..., d] over all positions whose index is v, in the order of positions
+
+Source: Bengio, Ducharme, Vincent, Jauvin, "A neural probabilistic language model", JMLR 3, 2003.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tinygraph.errors import ArgumentError, DtypeError, explain
+from tinygraph.memory import Memory
+from tinygraph.op import Gradients, Op
+from tinygraph.shapes import Array, Spec, require_float, require_ndim
+from tinygraph.tensor import Operand, Tensor
+
+
+@dataclass(frozen=True)
+class Embedding(Op):
+    def infer(self, indices: Spec, weight: Spec) -> Spec:
+        if indices.dtype.kind not in "iu":
+            raise DtypeError(
+                explain(self.name, "indices", "integers", indices.dtype,
+                        "the indices come first, then the weight; convert with .astype('int64')")
+            )  # fmt: skip
+        require_float(self.name, weight=weight)
+        require_ndim(self.name, "weight", weight, 2, "(V, D)")
+        return Spec((*indices.shape, weight.shape[1]), weight.dtype)
+
+    def check(self, indices: Array, weight: Array) -> None:
+        vocabulary = len(weight)
+        if not indices.size or (indices.min() >= 0 and indices.max() < vocabulary):
+            return
+        where = tuple(int(i) for i in np.argwhere((indices < 0) | (indices >= vocabulary))[0])
+        allowed = f"numbers from 0 to {vocabulary - 1}, the rows of weight"
+        raise ArgumentError(
+            explain(self.name, "indices",
+                    allowed if vocabulary else "none, for weight has no rows",
+                    f"{indices[where]} at index {where}", "use a larger weight, or number the "
+                    "rows from 0; negative numbers do not count from the end")
+        )  # fmt: skip
+
+    def forward(self, mem: Memory, indices: Array, weight: Array) -> tuple[Array, Any]:
+        y = mem.empty((*indices.shape, weight.shape[1]), weight.dtype)
+        rows = indices
+        if indices.dtype != np.intp:
+            rows = mem.empty(indices.shape, np.intp)
+            np.copyto(rows, indices, casting="unsafe")  # `check` has seen that they fit
+        np.take(weight, rows, axis=0, out=y, mode="clip")  # "raise" would go through a buffer
+        return y, (rows, weight.shape)
+
+    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+        rows, (vocabulary, features) = saved
+        if not needs[1]:
+            return None, None
+        gw = mem.zeros((vocabulary, features), gy.dtype)
+        # np.add.at adds one element after the other, so a repeated index is no race; over single
+        # numbers it is several times faster than over rows.
+        positions = mem.empty((rows.size, features), np.intp)  # of each element of gy in gw
+        np.multiply(rows.reshape(-1, 1), features, out=positions)
+        positions += np.arange(features)
+        np.add.at(gw.reshape(-1), positions.reshape(-1), gy.reshape(-1))
+        return None, gw
+
+    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
+        return "map" if carries[0] and not carries[1] else None
+
+
+def embedding(indices: Operand, weight: Operand) -> Tensor:
+    """Rows of a table, one for each index.
+
+    Parameters
+    ----------
+    indices : Tensor (...)
+        Integers from 0 to V - 1, any shape.  Negative numbers are refused.
+    weight : Tensor (V, D)
+        One row of features for each index; float32 or float64.
+
+    Returns
+    -------
+    Tensor (..., D)
+        Of the dtype of `weight`.  The gradient of `weight` is dense: rows that nobody looked up
+        have zeros, and a row that was looked up several times has the sum.
+
+    Raises
+    ------
+    DtypeError
+        `indices` are not integers, or `weight` is not of a float dtype.
+    ShapeError
+        `weight` has not two axes.
+    ArgumentError
+        An index is negative or not below V; the message names it and where it stands.
+
+    References
+    ----------
+    Bengio, Ducharme, Vincent, Jauvin, "A neural probabilistic language model", JMLR 3, 2003.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> table = tg.Tensor([[0.0, 0.5], [1.0, 1.5], [2.0, 2.5]])
+    >>> tg.embedding([2, 0], table).value
+    array([[2. , 2.5],
+           [0. , 0.5]], dtype=float32)
+    """
+    return Embedding()(indices, weight)

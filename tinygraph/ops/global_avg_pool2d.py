@@ -1,0 +1,78 @@
+"""Global average pooling: one number for each channel, the mean over the whole image.
+
+    N C H W    batch, channels, height, width
+
+    y[n, c, 0, 0]  = sum over (h, w) of x[n, c, h, w] / (H * W)
+    gx[n, c, h, w] = gy[n, c, 0, 0] / (H * W)
+
+Source: Lin, Chen, Yan, "Network in network", arXiv:1312.4400, section 3.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tinygraph.errors import ShapeError, explain
+from tinygraph.memory import Memory
+from tinygraph.op import Gradients, Op
+from tinygraph.shapes import Array, Shape, Spec, require_float, require_ndim
+from tinygraph.tensor import Operand, Tensor
+
+
+@dataclass(frozen=True)
+class GlobalAvgPool2d(Op):
+    def infer(self, x: Spec) -> Spec:
+        require_float(self.name, x=x)
+        require_ndim(self.name, "x", x, 4, "(N, C, H, W)")
+        if not x.shape[2] or not x.shape[3]:
+            raise ShapeError(explain(self.name, "x", "images of at least one pixel", x.shape))
+        return Spec((*x.shape[:2], 1, 1), x.dtype)
+
+    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        y = mem.empty((*x.shape[:2], 1, 1), x.dtype)
+        np.mean(x, axis=(2, 3), keepdims=True, out=y)
+        return y, x.shape
+
+    def backward(self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]) -> Gradients:
+        gx = mem.empty(shape, gy.dtype)
+        np.divide(gy, shape[2] * shape[3], out=gx)  # (N, C, 1, 1) -> (N, C, H, W)
+        return (gx,)
+
+    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
+        return "map"
+
+
+def global_avg_pool2d(x: Operand) -> Tensor:
+    """The mean over each image, channel by channel.
+
+    Parameters
+    ----------
+    x : Tensor (N, C, H, W)
+        float32 or float64; images of any size.
+
+    Returns
+    -------
+    Tensor (N, C, 1, 1)
+        As `adaptive_avg_pool2d(x, 1)` of PyTorch; `tg.flatten(y, 1)` makes it (N, C).
+
+    Raises
+    ------
+    ShapeError
+        `x` has not four axes, or its images have no pixel.
+    DtypeError
+        `x` is not of a float dtype.
+
+    References
+    ----------
+    Lin, Chen, Yan, "Network in network", arXiv:1312.4400.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.global_avg_pool2d(tg.arange(8.0).reshape(1, 2, 2, 2)).value.reshape(2)
+    array([1.5, 5.5], dtype=float32)
+    """
+    return GlobalAvgPool2d()(x)

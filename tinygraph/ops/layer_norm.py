@@ -1,0 +1,164 @@
+"""Layer normalization: each sample brought to mean 0 and variance 1, then scaled and shifted.
+
+    F...       the features, the last axes of x; D of them in all; means run over them
+    x (..., F...), weight and bias (F...)
+
+    m  = mean of x        v = mean of (x - m)^2        s = sqrt(v + eps)
+    y  = weight * (x - m) / s + bias
+
+    h  = gy * weight
+    gx = (h - mean of h - (x - m) / s^2 * mean of h * (x - m)) / s
+    gw = sum of gy * (x - m) / s        gb = sum of gy        over all axes but the features
+
+Source: Ba, Kiros, Hinton, "Layer normalization", arXiv:1607.06450.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tinygraph.errors import ArgumentError, ShapeError, explain
+from tinygraph.memory import Memory
+from tinygraph.op import Gradients, Op
+from tinygraph.ops.batch_norm import (
+    centred,
+    inverse_deviation,
+    normalized_gradient,
+    require_eps,
+)  # fmt: skip
+from tinygraph.shapes import Array, Shape, Spec, reduced_shape, require_float
+from tinygraph.tensor import Operand, Tensor
+
+
+@dataclass(frozen=True)
+class LayerNorm(Op):
+    normalized_shape: Shape
+    eps: float
+    has_weight: bool
+    has_bias: bool
+
+    def infer(self, x: Spec, *rest: Spec) -> Spec:
+        names = ["weight"] * self.has_weight + ["bias"] * self.has_bias
+        named = dict(zip(names, rest, strict=True))
+        require_float(self.name, x=x, **named)
+        if x.shape[-len(self.normalized_shape) :] != self.normalized_shape:
+            raise ShapeError(
+                explain(self.name, "x", f"the last axes {self.normalized_shape}, as in "
+                        "normalized_shape", f"x.shape {x.shape}",
+                        "normalized_shape is the shape of one sample's features")
+            )  # fmt: skip
+        for name, spec in named.items():
+            if spec.shape != self.normalized_shape:
+                raise ShapeError(explain(self.name, name, f"shape {self.normalized_shape}, that of "
+                                         "normalized_shape", spec.shape))  # fmt: skip
+        return x
+
+    def forward(self, mem: Memory, x: Array, *rest: Array) -> tuple[Array, Any]:
+        y = mem.empty(x.shape, x.dtype)
+        difference, _, variance = centred(mem, x, self._features(x.ndim), scratch=y)
+        inv = inverse_deviation(mem, variance, self.eps)  # (..., 1...)
+        np.multiply(difference, inv, out=y)
+        weight = rest[0] if self.has_weight else None
+        if weight is not None:
+            y *= weight
+        if self.has_bias:
+            y += rest[-1]
+        return y, (difference, inv, weight) if any(mem.needs) else None
+
+    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+        difference, inv, weight = saved
+        features = self._features(gy.ndim)
+        samples = tuple(range(gy.ndim - len(self.normalized_shape)))
+        gx = gw = gb = None
+        if self.has_bias and needs[-1]:
+            gb = mem.empty(self.normalized_shape, gy.dtype)
+            np.sum(gy, axis=samples, out=gb)
+        wants_weight = self.has_weight and needs[1]
+        if needs[0] or wants_weight:
+            scratch = mem.empty(gy.shape, gy.dtype)
+        if wants_weight:
+            np.multiply(difference, inv, out=scratch)
+            scratch *= gy
+            gw = mem.empty(self.normalized_shape, gy.dtype)
+            np.sum(scratch, axis=samples, out=gw)
+        if needs[0]:
+            h = gy
+            if weight is not None:
+                h = np.multiply(gy, weight, out=mem.empty(gy.shape, gy.dtype))
+            kept = reduced_shape(gy.shape, features, keepdims=True)
+            mean, product = mem.empty(kept, gy.dtype), mem.empty(kept, gy.dtype)
+            np.mean(h, axis=features, keepdims=True, out=mean)
+            np.multiply(h, difference, out=scratch)
+            np.mean(scratch, axis=features, keepdims=True, out=product)
+            gx = scratch
+            normalized_gradient(gx, h, difference, inv, mean, product)
+        return gx, *([gw] * self.has_weight), *([gb] * self.has_bias)
+
+    def _features(self, ndim: int) -> Shape:
+        """The axes of the features."""
+        return tuple(range(ndim - len(self.normalized_shape), ndim))
+
+    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
+        several = specs[0].ndim > len(self.normalized_shape)  # else axis 0 holds features
+        return "map" if several and carries[0] and not any(carries[1:]) else None
+
+
+def layer_norm(
+    x: Operand, normalized_shape: int | Sequence[int], weight: Operand | None = None,
+    bias: Operand | None = None, eps: float = 1e-5,
+) -> Tensor:  # fmt: skip
+    """Bring the features of each sample to mean 0 and variance 1, then scale and shift them.
+
+    Parameters
+    ----------
+    x : Tensor (..., F...)
+        float32 or float64.
+    normalized_shape : int or sequence of int
+        F..., the last axes of `x`, over which mean and variance are taken.
+    weight, bias : Tensor (F...), optional
+        Scale and shift of each feature; 1 and 0 where they are not given.
+    eps : float
+        Added to the variance, which is the biased one.
+
+    Returns
+    -------
+    Tensor
+        Same shape and dtype as `x`; the same in training and evaluation.
+
+    Raises
+    ------
+    ShapeError
+        The last axes of `x`, or the shapes of `weight` and `bias`, are not `normalized_shape`.
+    DtypeError
+        The inputs are not all float32 or all float64.
+    ArgumentError
+        `normalized_shape` is empty or has a size below 1, or eps is negative.
+
+    References
+    ----------
+    Ba, Kiros, Hinton, "Layer normalization", arXiv:1607.06450.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.layer_norm([[1.0, 3.0], [5.0, 5.0]], 2, bias=[10.0, 20.0], eps=0.01).value.round(2)
+    array([[ 9., 21.],
+           [10., 20.]], dtype=float32)
+    """
+    sizes = normalized_shape if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
+    try:
+        shape = tuple(operator.index(n) for n in sizes)
+    except TypeError:
+        shape = ()
+    if not shape or min(shape) < 1:
+        raise ArgumentError(
+            explain("layer_norm", "normalized_shape", "an int, or several, of at least 1",
+                    repr(normalized_shape), "pass the sizes of the last axes of x")
+        )  # fmt: skip
+    op = LayerNorm(shape, require_eps("layer_norm", eps), weight is not None, bias is not None)
+    return op(*[each for each in (x, weight, bias) if each is not None])
