@@ -4,26 +4,38 @@ The order is that of a first reading: arithmetic, sums, shapes, then what networ
 """
 
 from tinygraph.ops.arithmetic import add, div, maximum, minimum, mul, pow, sub
+from tinygraph.ops.binary_cross_entropy import binary_cross_entropy
+from tinygraph.ops.binary_cross_entropy_with_logits import binary_cross_entropy_with_logits
 from tinygraph.ops.cast import astype
 from tinygraph.ops.comparison import equal, greater, greater_equal, less, less_equal, not_equal
 from tinygraph.ops.concatenate import concatenate, stack
 from tinygraph.ops.conv2d import conv2d
 from tinygraph.ops.elementwise import abs, exp, log, neg, sqrt
+from tinygraph.ops.elu import elu
+from tinygraph.ops.gelu import gelu
 from tinygraph.ops.getitem import getitem
+from tinygraph.ops.half_squared_error import half_squared_error
+from tinygraph.ops.heaviside import heaviside
+from tinygraph.ops.huber_loss import huber_loss
 from tinygraph.ops.im2col import col2im, im2col
+from tinygraph.ops.l1_loss import l1_loss
+from tinygraph.ops.leaky_relu import leaky_relu
 from tinygraph.ops.linear import linear
+from tinygraph.ops.logsumexp import logsumexp
 from tinygraph.ops.matmul import matmul
 from tinygraph.ops.max import max
 from tinygraph.ops.max_pool2d import max_pool2d
 from tinygraph.ops.mean import mean
 from tinygraph.ops.methods import fill_methods
 from tinygraph.ops.mse_loss import mse_loss
+from tinygraph.ops.nll_loss import nll_loss
 from tinygraph.ops.pad import pad
 from tinygraph.ops.relu import relu
 from tinygraph.ops.reshape import flatten, reshape
 from tinygraph.ops.sigmoid import sigmoid
 from tinygraph.ops.softmax import log_softmax, softmax
 from tinygraph.ops.softmax_cross_entropy import softmax_cross_entropy
+from tinygraph.ops.softplus import softplus
 from tinygraph.ops.sum import sum
 from tinygraph.ops.tanh import tanh
 from tinygraph.ops.transpose import transpose
@@ -32,9 +44,12 @@ from tinygraph.ops.where import where
 fill_methods()
 
 __all__ = [
-    "abs", "add", "astype", "col2im", "concatenate", "conv2d", "div", "equal", "exp", "flatten",
-    "getitem", "greater", "greater_equal", "im2col", "less", "less_equal", "linear", "log",
-    "log_softmax", "matmul", "max", "max_pool2d", "maximum", "mean", "minimum", "mse_loss", "mul",
-    "neg", "not_equal", "pad", "pow", "relu", "reshape", "sigmoid", "softmax",
-    "softmax_cross_entropy", "sqrt", "stack", "sub", "sum", "tanh", "transpose", "where",
+    "abs", "add", "astype", "binary_cross_entropy", "binary_cross_entropy_with_logits", "col2im",
+    "concatenate", "conv2d", "div", "elu", "equal", "exp", "flatten", "gelu", "getitem",
+    "greater", "greater_equal", "half_squared_error", "heaviside", "huber_loss", "im2col",
+    "l1_loss", "leaky_relu", "less", "less_equal", "linear", "log", "log_softmax", "logsumexp",
+    "matmul", "max", "max_pool2d", "maximum", "mean", "minimum", "mse_loss", "mul", "neg",
+    "nll_loss", "not_equal", "pad", "pow", "relu", "reshape", "sigmoid", "softmax",
+    "softmax_cross_entropy", "softplus", "sqrt", "stack", "sub", "sum", "tanh", "transpose",
+    "where",
 ]  # fmt: skip

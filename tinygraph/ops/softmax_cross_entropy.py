@@ -21,24 +21,20 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError, explain, nearest
+from tinygraph.errors import ArgumentError, DtypeError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
+from tinygraph.ops.losses import (
+    LabelLoss,
+    check_labels,
+    reduce,
+    require_classes,
+    require_label_shape,
+    require_reduction,
+)
 from tinygraph.ops.softmax import translated
 from tinygraph.shapes import Array, Shape, Spec, require_float
 from tinygraph.tensor import Operand, Tensor
-
-REDUCTIONS = ("mean", "sum", "none")
-
-
-def require_reduction(op: str, reduction: str) -> str:
-    """The reduction of a loss, or an error that names the three."""
-    if reduction not in REDUCTIONS:
-        raise ArgumentError(
-            explain(op, "reduction", "'mean', 'sum' or 'none'", repr(reduction),
-                    nearest(str(reduction), REDUCTIONS))
-        )  # fmt: skip
-    return reduction
 
 
 def _rows(x: Array) -> Array:
@@ -54,23 +50,11 @@ def _unrows(rows: Array, shape: Shape) -> Array:
 
 
 @dataclass(frozen=True)
-class SoftmaxCrossEntropy(Op):
-    reduction: str = "mean"
-    ignore_index: int | None = None
-
+class SoftmaxCrossEntropy(LabelLoss, Op):
     def infer(self, x: Spec, labels: Spec) -> Spec:
-        require_float(self.name, logits=x)
-        if x.ndim < 2 or not x.shape[1]:
-            raise ShapeError(
-                explain(self.name, "logits", "(N, C) or (N, C, D...) with at least one class", x.shape)
-            )
-        each = (x.shape[0], *x.shape[2:])
+        each = require_classes(self.name, "logits", x)
         if labels.dtype.kind in "iu":
-            if labels.shape != each:
-                raise ShapeError(
-                    explain(self.name, "labels", f"shape {each}, one for each row of logits {x.shape}",
-                            labels.shape, "integer labels name a class; they have no class axis")
-                )  # fmt: skip
+            require_label_shape(self.name, "logits", x, labels)
         elif labels.shape != x.shape or labels.dtype.kind != "f":
             raise DtypeError(
                 explain(self.name, "labels", f"integers of shape {each} or probabilities of shape "
@@ -85,21 +69,8 @@ class SoftmaxCrossEntropy(Op):
         return Spec(each if self.reduction == "none" else (), x.dtype)
 
     def check(self, x: Array, labels: Array) -> None:
-        if labels.dtype.kind == "f" or not labels.size:
-            return
-        classes = x.shape[1]
-        if 0 <= labels.min() and labels.max() < classes:
-            return
-        bad = (labels < 0) | (labels >= classes)
-        if self.ignore_index is not None:
-            bad &= labels != self.ignore_index
-        if bad.any():
-            where = tuple(int(i) for i in np.argwhere(bad)[0])
-            raise ArgumentError(
-                explain(self.name, "labels", f"class numbers from 0 to {classes - 1}",
-                        f"{labels[where]} at index {where}",
-                        "number the classes from 0, or pass ignore_index")
-            )  # fmt: skip
+        if labels.dtype.kind != "f":
+            check_labels(self.name, labels, x.shape[1], self.ignore_index)
 
     def forward(self, mem: Memory, x: Array, labels: Array) -> tuple[Array, Any]:
         log_p = translated(mem, _rows(x), 1)  # (M, C)
@@ -109,33 +80,26 @@ class SoftmaxCrossEntropy(Op):
         log_p -= np.log(total, out=total)
         loss = mem.empty((len(p),), x.dtype)
         if labels.dtype.kind == "f":
-            t = _rows(labels)
+            t, counts, count = _rows(labels), None, len(p)
             np.einsum("mc,mc->m", t, log_p, out=loss)
-            count, mask = len(p), None
         else:
-            t = labels.reshape(-1)
-            mask = None if self.ignore_index is None else t != self.ignore_index
-            t = t if mask is None else np.where(mask, t, 0)
+            t, counts, count = self.kept(labels.reshape(-1))
             loss[...] = log_p[np.arange(len(t)), t]
-            if mask is not None:
-                loss *= mask
-            count = len(t) if mask is None else np.count_nonzero(mask)
+            if counts is not None:
+                loss[~counts] = 0
         np.negative(loss, out=loss)
-        saved = (x.shape, p, t, log_p if len(mem.needs) > 1 and mem.needs[1] else None, mask, count)
+        saved = (x.shape, p, t, log_p if mem.needs[1] else None, counts, count)
         if self.reduction == "none":
             return loss.reshape(x.shape[0], *x.shape[2:]), saved
-        y = np.sum(loss, axis=0, out=mem.empty((), x.dtype))
-        if self.reduction == "mean":
-            y /= x.dtype.type(count)  # no label at all: 0 / 0 is NaN
-        return y, saved
+        return reduce(mem, loss, self.reduction, count), saved
 
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
-        shape, p, t, log_p, mask, count = saved
+        shape, p, t, log_p, counts, count = saved
         g = gy.reshape(-1, 1)  # (M, 1), or (1, 1) for a reduced loss
         if self.reduction == "mean":
             g = np.divide(g, p.dtype.type(count), out=mem.empty(g.shape, p.dtype))
-        if mask is not None:
-            g = np.multiply(g, mask[:, None], out=mem.empty((len(p), 1), p.dtype))
+        if counts is not None:
+            g = np.multiply(g, counts[:, None], out=mem.empty((len(p), 1), p.dtype))
         gx = gt = None
         if needs[0]:
             gx = mem.empty(p.shape, p.dtype)
@@ -150,17 +114,6 @@ class SoftmaxCrossEntropy(Op):
         if needs[1]:
             gt = _unrows(np.multiply(log_p, -g, out=mem.empty(p.shape, p.dtype)), shape)
         return gx, gt
-
-    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
-        if not all(carries):
-            return None
-        if self.reduction == "none":
-            return "map"
-        # With ignore_index the mean's scale depends on all labels: unknown before the batch is cut.
-        return None if self.reduction == "mean" and self.ignore_index is not None else "sum"
-
-    def tile_scale(self, samples: int, batch: int) -> float:
-        return samples / batch if self.reduction == "mean" else 1.0
 
 
 def softmax_cross_entropy(

@@ -1,0 +1,52 @@
+"""binary_cross_entropy against a loop over elements, and its limits at probabilities 0 and 1."""
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import tinygraph as tg
+from tests import reference_activations as reference
+from tests.op_contract import Bad, OpContract, Problem
+from tests.strategies import numbers, reductions, seeds, shapes
+from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+
+
+@st.composite
+def probability_problems(draw):
+    """Probabilities away from 0 and 1, where slopes are steep; labels that are 0, 1 or between."""
+    shape = draw(shapes(min_dims=1))
+    labels = numbers(draw(seeds), shape, -0.5, 1.5).clip(0, 1)
+    arrays = numbers(draw(seeds), shape, 0.05, 0.95), labels
+    return Problem(arrays, {"reduction": draw(reductions)}, (True, True))
+
+
+class TestBinaryCrossEntropy(OpContract):
+    function = staticmethod(tg.binary_cross_entropy)
+    reference = staticmethod(reference.binary_cross_entropy)
+    problems = probability_problems()
+    bad_input = [
+        Bad("above 1", ([[0.5, 1.5]], [[1.0, 1.0]]), {}, ArgumentError, "got 1.5 at index (0, 1)"),
+        Bad("below 0", ([-0.5], [1.0]), {}, ArgumentError, "tg.binary_cross_entropy_with_logits"),
+        Bad("infinite", ([np.inf, np.nan], [1.0, 1.0]), {}, ArgumentError, "got inf at index (0,)"),
+        Bad("column and row", (np.ones((3, 1)), np.ones(3)), {}, ShapeError, "would give (N, N)"),
+        Bad("dtypes", (np.ones(3), np.ones(3, "f4")), {}, DtypeError, "the dtype of x"),
+        Bad("integer labels", ([0.5], [1]), {}, DtypeError, "y: expected float32 or float64"),
+        Bad("reduction", ([0.5], [1.0], "avg"), {}, ArgumentError, "'mean', 'sum' or 'none'"),
+    ]
+
+    @pytest.mark.parametrize("dtype", ["f4", "f8"])
+    def test_finite_at_0_and_1(self, dtype):
+        x = tg.Tensor([0.0, 0.0, 1.0, 1.0], dtype=dtype, requires_grad=True)
+        y = tg.Tensor([0.0, 1.0, 0.0, 1.0], dtype=dtype, requires_grad=True)
+        loss = tg.binary_cross_entropy(x, y, "none")
+        np.testing.assert_array_equal(loss.value, [0, 100, 100, 0])
+        loss.backward(np.ones(4))
+        np.testing.assert_array_equal(x.grad, np.array([0, -1, 1, 0], dtype) * x.dtype.type(1e12))
+        np.testing.assert_array_equal(y.grad, [100, 100, -100, -100])
+
+    def test_nan_propagates(self):
+        loss = tg.binary_cross_entropy([np.nan, 0.5], [1.0, 1.0], "none")
+        np.testing.assert_allclose(loss.value, [np.nan, np.log(2)], rtol=1e-6)
+
+    def test_the_mean_of_nothing_is_nan(self):
+        assert np.isnan(tg.binary_cross_entropy(np.ones(0), np.ones(0)).item())

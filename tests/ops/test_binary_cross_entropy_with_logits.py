@@ -1,0 +1,49 @@
+"""binary_cross_entropy_with_logits against a loop over elements, and with large logits."""
+
+import math
+
+import numpy as np
+import pytest
+
+import tinygraph as tg
+from tests import reference_activations as reference
+from tests.op_contract import Bad, OpContract
+from tests.strategies import same_shape_problems
+from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+
+
+class TestBinaryCrossEntropyWithLogits(OpContract):
+    function = staticmethod(tg.binary_cross_entropy_with_logits)
+    reference = staticmethod(reference.binary_cross_entropy_with_logits)
+    problems = same_shape_problems()
+    bad_input = [
+        Bad("column and row", (np.ones((3, 1)), np.ones(3)), {}, ShapeError, "would give (N, N)"),
+        Bad("dtypes", (np.ones(3), np.ones(3, "f4")), {}, DtypeError, "the dtype of x"),
+        Bad("integer labels", ([0.5], [1]), {}, DtypeError, "y: expected float32 or float64"),
+        Bad("reduction", ([0.5], [1.0], "sun"), {}, ArgumentError, "did you mean 'sum'?"),
+    ]
+
+    @pytest.mark.parametrize("dtype", ["f4", "f8"])
+    def test_large_logits(self, dtype):
+        x = tg.Tensor([1e4, 1e4, -1e4, -1e4], dtype=dtype, requires_grad=True)
+        y = tg.Tensor([0.0, 1.0, 0.0, 1.0], dtype=dtype)
+        loss = tg.binary_cross_entropy_with_logits(x, y, "none")
+        np.testing.assert_array_equal(loss.value, [1e4, 0, 0, 1e4])
+        loss.backward(np.ones(4))
+        np.testing.assert_array_equal(x.grad, [1, 0, 0, -1])
+
+    def test_small_losses_keep_their_digits(self):
+        x, y = np.array([50.0, -50.0]), np.array([1.0, 0.0])
+        loss = tg.binary_cross_entropy_with_logits(x, y, "none")
+        np.testing.assert_allclose(loss.value, [math.exp(-50)] * 2, rtol=1e-14)
+
+    def test_equals_the_loss_of_the_sigmoid(self):
+        rng = np.random.default_rng(0)
+        x, y = 3 * rng.standard_normal(20), rng.integers(0, 2, 20).astype(float)
+        a, b = (tg.Tensor(x, requires_grad=True) for _ in range(2))
+        one = tg.binary_cross_entropy_with_logits(a, y)
+        two = tg.binary_cross_entropy(tg.sigmoid(b), y)
+        assert one.item() == pytest.approx(two.item(), rel=1e-12)
+        one.backward()
+        two.backward()
+        np.testing.assert_allclose(a.grad, b.grad, rtol=1e-12)

@@ -1,0 +1,76 @@
+"""gelu against math.erfc and math.tanh, its own erfc, and the infinities."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import tinygraph as tg
+from tests import reference_activations as reference
+from tests.op_contract import Bad, OpContract
+from tests.strategies import elementwise_problems
+from tinygraph.errors import ArgumentError, DtypeError
+from tinygraph.ops.gelu import BLOCK, erfc
+
+gates = st.sampled_from([{}, {"approximate": "none"}, {"approximate": "tanh"}])
+
+
+class TestGelu(OpContract):
+    function = staticmethod(tg.gelu)
+    reference = staticmethod(reference.gelu)
+    problems = st.builds(
+        lambda p, k: p._replace(kwargs=k), elementwise_problems(low=-9, high=9), gates
+    )
+    bad_input = [
+        Bad("integers", ([1, 2],), {}, DtypeError, "gelu: x: expected float32 or float64"),
+        Bad("gate", ([1.0], "tan"), {}, ArgumentError, "did you mean 'tanh'?"),
+        Bad("gate None", ([1.0], None), {}, ArgumentError, "'none' or 'tanh', got None"),
+    ]
+
+    @pytest.mark.parametrize("approximate", ["none", "tanh"])
+    def test_infinities_and_nan(self, approximate):
+        x = tg.Tensor([-np.inf, -1e30, 0.0, 1e30, np.inf, np.nan], requires_grad=True)
+        y = tg.gelu(x, approximate)
+        np.testing.assert_array_equal(y.value, [0, 0, 0, np.float32(1e30), np.inf, np.nan])
+        y.backward(np.ones(6))
+        np.testing.assert_array_equal(x.grad, [0, 0, 0.5, 1, 1, np.nan])
+
+    @pytest.mark.parametrize("x", [-35.0, -9.0, -5.7, -5.6, -0.67, -0.66, 1e-9, 0.66, 6.0])
+    def test_small_results_keep_their_digits(self, x):
+        expected = x * math.erfc(-x / math.sqrt(2)) / 2
+        assert tg.gelu(np.array(x)).item() == pytest.approx(expected, rel=1e-12)
+
+    @pytest.mark.parametrize("approximate", ["none", "tanh"])
+    @pytest.mark.parametrize("transposed", [False, True])
+    def test_arrays_of_more_than_one_block(self, approximate, transposed):
+        values = np.random.default_rng(0).standard_normal((3, BLOCK - 7))
+        x = tg.Tensor(values, requires_grad=True)
+        y = tg.gelu(tg.transpose(x) if transposed else x, approximate)
+        expected = reference.gelu(values, approximate)
+        np.testing.assert_allclose(y.value, expected.T if transposed else expected, rtol=1e-11)
+        y.backward(np.ones(y.shape))
+        step = 1e-6
+        slope = reference.gelu(values + step, approximate) - expected
+        np.testing.assert_allclose(x.grad, slope / step, rtol=1e-5, atol=1e-5)
+
+
+class TestErfc:
+    def test_float64_to_1e_12_relative_on_the_whole_line(self):
+        x = np.concatenate([np.linspace(-7, 26, 20011), np.linspace(-1, 1, 2001)])
+        expected = [math.erfc(v) for v in x]
+        np.testing.assert_allclose(erfc(x), expected, rtol=1e-12, atol=0)
+
+    def test_erf_is_its_complement_also_near_0(self):
+        x = np.linspace(-1, 1, 2001)
+        np.testing.assert_allclose(1 - erfc(x), [math.erf(v) for v in x], rtol=1e-12, atol=3e-16)
+
+    def test_ends_of_the_line(self):
+        y = erfc(np.array([-np.inf, 0, np.inf, np.nan]))
+        np.testing.assert_allclose(y, [2, 1, 0, np.nan], rtol=3e-16)
+
+    def test_float32_stays_float32(self):
+        x = np.linspace(-4, 4, 101, dtype=np.float32)
+        y = erfc(x)
+        assert y.dtype == np.float32
+        np.testing.assert_allclose(y, [math.erfc(v) for v in x], rtol=5e-6)

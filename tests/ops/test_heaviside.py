@@ -1,0 +1,32 @@
+"""heaviside against its reference; its gradient is zero, everywhere and on purpose."""
+
+import numpy as np
+from hypothesis import strategies as st
+
+import tinygraph as tg
+from tests import reference_activations as reference
+from tests.op_contract import Bad, OpContract
+from tests.strategies import elementwise_problems
+from tinygraph.errors import ArgumentError, DtypeError
+
+values = st.sampled_from([{}, {"value": 0}, {"value": 0.5}, {"value": -2.0}])
+
+
+class TestHeaviside(OpContract):
+    function = staticmethod(tg.heaviside)
+    reference = staticmethod(reference.heaviside)
+    problems = st.builds(lambda p, k: p._replace(kwargs=k), elementwise_problems(), values)
+    bad_input = [
+        Bad("integers", ([1, 2],), {}, DtypeError, "heaviside: x: expected float32 or float64"),
+        Bad("value", ([1.0], np.nan), {}, ArgumentError, "value: expected a finite number"),
+    ]
+
+    def test_the_step_nan_and_the_infinities(self):
+        x = tg.Tensor([-np.inf, -1e-40, -0.0, 0.0, 1e-40, np.inf, np.nan], dtype="f8")
+        np.testing.assert_array_equal(tg.heaviside(x).value, [0, 0, 1, 1, 1, 1, np.nan])
+        np.testing.assert_array_equal(tg.heaviside(x, 0.25).value[2:4], [0.25, 0.25])
+
+    def test_the_gradient_is_zero_also_at_the_step(self):
+        x = tg.Tensor([-1.0, 0.0, 1.0], requires_grad=True)
+        tg.heaviside(x).backward(np.full(3, np.inf))
+        np.testing.assert_array_equal(x.grad, np.zeros(3))

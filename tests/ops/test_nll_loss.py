@@ -1,0 +1,79 @@
+"""nll_loss against loops: labels of rows and of pixels, ignored labels, reductions."""
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import tinygraph as tg
+from tests import reference_activations as reference
+from tests.op_contract import Bad, OpContract, Problem
+from tests.strategies import numbers, reductions, seeds, shapes
+from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+
+X = np.log(np.full((2, 3), 1 / 3))
+
+
+@st.composite
+def label_problems(draw):
+    """Log-probabilities and integer labels, some of them perhaps ignored."""
+    n, c = draw(st.integers(1, 4)), draw(st.integers(1, 5))
+    rest = draw(shapes(max_dims=2, max_side=3))
+    labels = np.random.default_rng(draw(seeds)).integers(0, c, (n, *rest))
+    kwargs = {"reduction": draw(reductions)}
+    if draw(st.booleans()):
+        kwargs["ignore_index"] = draw(st.sampled_from([-100, -1, 0, 7]))
+        labels[numbers(draw(seeds), labels.shape, 0, 1) < 0.3] = kwargs["ignore_index"]
+        if kwargs["ignore_index"] == 0 and not labels.any():
+            kwargs["reduction"] = "sum"  # the mean of no label at all is NaN: tested by itself
+        elif kwargs["ignore_index"] != 0:
+            labels[(0,) * labels.ndim] = 0
+    return Problem((numbers(draw(seeds), (n, c, *rest)), labels), kwargs, (True, True))
+
+
+class TestNllLoss(OpContract):
+    function = staticmethod(tg.nll_loss)
+    reference = staticmethod(reference.nll_loss)
+    problems = label_problems()
+    bad_input = [
+        Bad("label 3", (X, [0, 3]), {}, ArgumentError, "from 0 to 2, got 3 at index (1,)"),
+        Bad("label -1", (X, [-1, 0]), {}, ArgumentError, "nll_loss: labels"),
+        Bad("not ignored", (X, [-2, 0]), {"ignore_index": -1}, ArgumentError, "got -2 at index"),
+        Bad("float labels", (X, [0.0, 1.0]), {}, DtypeError, "labels.astype('int64')"),
+        Bad("probabilities", (X, X), {}, DtypeError, "integers of shape (2,)"),
+        Bad("bool labels", (X, [True, False]), {}, DtypeError, "integers of shape (2,)"),
+        Bad("label count", (X, [0, 1, 2]), {}, ShapeError, "one for each row of log_probabilities"),
+        Bad("one-hot ints", (X, [[0, 1, 0]] * 2), {}, ShapeError, "they have no class axis"),
+        Bad("no batch", (X[0], 0), {}, ShapeError, "(N, C) or (N, C, D...)"),
+        Bad("no class", (X[:, :0], [0, 0]), {}, ShapeError, "at least one class"),
+        Bad("reduction", (X, [0, 1]), {"reduction": "men"}, ArgumentError, "did you mean 'mean'?"),
+        Bad("integers", ([[1, 2]], [0]), {}, DtypeError, "log_probabilities: expected float32"),
+    ]
+
+    def test_of_log_softmax_is_softmax_cross_entropy(self):
+        rng = np.random.default_rng(0)
+        logits, labels = rng.standard_normal((5, 4, 3)), rng.integers(-1, 4, (5, 3))
+        a, b = (tg.Tensor(logits, requires_grad=True) for _ in range(2))
+        two = tg.nll_loss(tg.log_softmax(a, axis=1), labels, ignore_index=-1)
+        one = tg.softmax_cross_entropy(b, labels, ignore_index=-1)
+        assert two.item() == pytest.approx(one.item(), rel=1e-13)
+        two.backward()
+        one.backward()
+        np.testing.assert_allclose(a.grad, b.grad, atol=1e-15)
+
+    @pytest.mark.parametrize(("rows", "labels"), [(0, []), (2, [-1, -1])])
+    def test_the_mean_of_no_label_is_nan(self, rows, labels):
+        labels = np.array(labels, np.int64)
+        assert np.isnan(tg.nll_loss(X[:rows], labels, ignore_index=-1).item())
+        assert tg.nll_loss(X[:rows], labels, "sum", -1).item() == 0
+
+    def test_ignored_rows_do_not_matter_whatever_they_hold(self):
+        x = tg.Tensor([[-np.inf, np.nan], [-1.0, -2.0]], requires_grad=True)
+        loss = tg.nll_loss(x, [-1, 1], ignore_index=-1)
+        assert loss.item() == 2
+        loss.backward()
+        np.testing.assert_array_equal(x.grad, [[0, 0], [0, -1]])
+
+    @pytest.mark.parametrize("dtype", ["i1", "u1", "i4", "u8"])
+    def test_labels_of_any_integer_dtype(self, dtype):
+        labels = np.array([0, 2], dtype)
+        assert tg.nll_loss(np.array([[-1.0, -9, -9], [-9, -9, -3]]), labels).item() == 2

@@ -1,0 +1,49 @@
+"""softplus against its reference, its threshold, and the ends of the line."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import tinygraph as tg
+from tests import reference_activations as reference
+from tests.op_contract import Bad, OpContract
+from tests.strategies import elementwise_problems
+from tinygraph.errors import ArgumentError, DtypeError
+
+settings = st.sampled_from([{}, {"beta": 3}, {"beta": 0.5}, {"beta": 2.0, "threshold": 1.0},
+                            {"threshold": 0}])  # fmt: skip
+
+
+class TestSoftplus(OpContract):
+    function = staticmethod(tg.softplus)
+    reference = staticmethod(reference.softplus)
+    problems = st.builds(lambda p, k: p._replace(kwargs=k), elementwise_problems(), settings)
+    bad_input = [
+        Bad("integers", ([1, 2],), {}, DtypeError, "softplus: x: expected float32 or float64"),
+        Bad("beta 0", ([1.0], 0), {}, ArgumentError, "beta: expected a number above 0, got 0.0"),
+        Bad("beta < 0", ([1.0], -1.0), {}, ArgumentError, "beta: expected a number above 0"),
+        Bad("threshold", ([1.0], 1.0, -2), {}, ArgumentError, "at least 0, got -2.0"),
+        Bad("threshold nan", ([1.0], 1.0, np.nan), {}, ArgumentError, "a finite number"),
+    ]
+
+    @pytest.mark.parametrize("dtype", ["f4", "f8"])
+    def test_the_ends_of_the_line(self, dtype):
+        x = tg.Tensor([-np.inf, -1e4, 1e4, np.inf, np.nan], dtype=dtype, requires_grad=True)
+        y = tg.softplus(x)
+        np.testing.assert_array_equal(y.value, [0, 0, 1e4, np.inf, np.nan])
+        y.backward(np.ones(5))
+        np.testing.assert_array_equal(x.grad, [0, 0, 1, 1, np.nan])
+
+    def test_small_results_keep_their_digits(self):
+        assert tg.softplus(np.array(-50.0)).item() == pytest.approx(math.exp(-50), rel=1e-14)
+
+    def test_above_the_threshold_it_is_the_identity_exactly(self):
+        x = tg.Tensor([0.1, 0.5, 0.7], dtype="f8", requires_grad=True)
+        y = tg.softplus(x, beta=3.0, threshold=1.2)
+        np.testing.assert_array_equal(y.value[1:], [0.5, 0.7])
+        assert y.value[0] == pytest.approx(math.log1p(math.exp(0.3)) / 3, rel=1e-14)
+        y.backward(np.ones(3))
+        np.testing.assert_array_equal(x.grad[1:], [1, 1])
+        assert x.grad[0] == pytest.approx(1 / (1 + math.exp(-0.3)), rel=1e-14)

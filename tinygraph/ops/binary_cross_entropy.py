@@ -1,0 +1,113 @@
+"""Binary cross-entropy of probabilities.
+
+    loss = -(y * log(x) + (1 - y) * log(1 - x))     logarithms below -100 count as -100
+    gx   = gloss * (x - y) / max(x * (1 - x), 1e-12)
+    gy   = gloss * (log(1 - x) - log(x))
+
+Both limits keep loss and gradient finite at x = 0 and x = 1.  Where the probability is the sigmoid
+of a logit, binary_cross_entropy_with_logits needs no limits and loses no digits.
+
+Source: Goodfellow, Bengio, Courville, "Deep Learning", MIT Press 2016, section 6.2.2.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tinygraph.errors import ArgumentError, explain
+from tinygraph.memory import Memory
+from tinygraph.op import Gradients, Op
+from tinygraph.ops.losses import PairLoss, pass_upstream, reduce, require_reduction
+from tinygraph.shapes import Array
+from tinygraph.tensor import Operand, Tensor
+
+LOWEST_LOG = -100
+SMALLEST_VARIANCE = 1e-12
+
+
+@dataclass(frozen=True)
+class BinaryCrossEntropy(PairLoss, Op):
+    def check(self, x: Array, y: Array) -> None:
+        if not x.size or (x.min() >= 0 and x.max() <= 1):
+            return
+        bad = (x < 0) | (x > 1)
+        if bad.any():
+            where = tuple(int(i) for i in np.argwhere(bad)[0])
+            raise ArgumentError(
+                explain(self.name, "x", "probabilities from 0 to 1", f"{x[where]} at index {where}",
+                        "apply tg.sigmoid, or use tg.binary_cross_entropy_with_logits")
+            )  # fmt: skip
+
+    def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
+        log_x = np.log(x, out=mem.empty(x.shape, x.dtype))
+        np.maximum(log_x, LOWEST_LOG, out=log_x)
+        log_rest = np.negative(x, out=mem.empty(x.shape, x.dtype))
+        np.log1p(log_rest, out=log_rest)
+        np.maximum(log_rest, LOWEST_LOG, out=log_rest)
+        slope_y = None
+        if mem.needs[1]:
+            slope_y = np.subtract(log_rest, log_x, out=mem.empty(x.shape, x.dtype))
+        log_x *= y
+        loss = np.subtract(1, y, out=mem.empty(x.shape, x.dtype))
+        loss *= log_rest
+        loss += log_x
+        np.subtract(0, loss, out=loss)  # unlike a negation, never -0
+        saved = (x, y, slope_y) if True in mem.needs else None
+        return reduce(mem, loss, self.reduction), saved
+
+    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+        x, y, slope_y = saved
+        gx = gt = None
+        if needs[0]:
+            variance = np.subtract(1, x, out=mem.empty(x.shape, x.dtype))
+            variance *= x
+            np.maximum(variance, SMALLEST_VARIANCE, out=variance)
+            slope_x = np.subtract(x, y, out=mem.empty(x.shape, x.dtype))
+            slope_x /= variance
+            gx = pass_upstream(mem, gy, slope_x, self.scale(x.size))
+        if needs[1]:
+            gt = pass_upstream(mem, gy, slope_y, self.scale(x.size))
+        return gx, gt
+
+
+def binary_cross_entropy(x: Operand, y: Operand, reduction: str = "mean") -> Tensor:
+    """Cross-entropy between probabilities of a yes and labels that are 0 (no) or 1 (yes).
+
+    Parameters
+    ----------
+    x : Tensor
+        Predicted probabilities from 0 to 1; float32 or float64.
+    y : Tensor
+        Labels of the same shape and dtype: 0, 1, or a probability in between.
+    reduction : {"mean", "sum", "none"}
+        Over all elements; "none" keeps them.
+
+    Returns
+    -------
+    Tensor
+        0-d, or of the shape of `x` for "none".  Logarithms below -100 count as -100, so the loss is
+        finite at 0 and 1.  The mean of no element is NaN, and NaN propagates.
+
+    Raises
+    ------
+    ShapeError
+        The shapes differ: nothing is broadcast here.
+    DtypeError
+        The inputs are not both float32 or both float64.
+    ArgumentError
+        A probability in `x` is below 0 or above 1, or the reduction is unknown.
+
+    References
+    ----------
+    Goodfellow, Bengio, Courville, "Deep Learning", MIT Press 2016, section 6.2.2.2.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.binary_cross_entropy([0.5, 1.0, 0.0], [1.0, 1.0, 1.0], "none").value.round(4)
+    array([  0.6931,   0.    , 100.    ], dtype=float32)
+    """
+    return BinaryCrossEntropy(require_reduction("binary_cross_entropy", reduction))(x, y)

@@ -1,0 +1,86 @@
+"""Binary cross-entropy of logits: of the sigmoid of x, in one op.
+
+    loss = max(x, 0) - x * y + log(1 + exp(-|x|))       exp never overflows
+    gx   = gloss * (sigmoid(x) - y)
+    gy   = -gloss * x
+
+It is -(y * log(p) + (1 - y) * log(1 - p)) for p = sigmoid(x), rearranged so that neither logarithm
+meets a 0.
+
+Source: Goodfellow, Bengio, Courville, "Deep Learning", MIT Press 2016, section 6.2.2.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tinygraph.memory import Memory
+from tinygraph.op import Gradients, Op
+from tinygraph.ops.losses import PairLoss, pass_upstream, reduce, require_reduction
+from tinygraph.ops.sigmoid import Sigmoid
+from tinygraph.ops.softplus import softplus_tail
+from tinygraph.shapes import Array
+from tinygraph.tensor import Operand, Tensor
+
+
+@dataclass(frozen=True)
+class BinaryCrossEntropyWithLogits(PairLoss, Op):
+    def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
+        loss = np.maximum(x, 0, out=mem.empty(x.shape, x.dtype))
+        loss -= np.multiply(x, y, out=mem.empty(x.shape, x.dtype))
+        loss += softplus_tail(mem, x)  # last: where y is the class of x, all else is 0
+        return reduce(mem, loss, self.reduction), (x, y) if True in mem.needs else None
+
+    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+        x, y = saved
+        gx = gt = None
+        if needs[0]:
+            slope, _ = Sigmoid().forward(mem, x)
+            slope -= y
+            gx = pass_upstream(mem, gy, slope, self.scale(x.size))
+        if needs[1]:
+            gt = pass_upstream(mem, gy, x, -self.scale(x.size))
+        return gx, gt
+
+
+def binary_cross_entropy_with_logits(x: Operand, y: Operand, reduction: str = "mean") -> Tensor:
+    """Cross-entropy between the sigmoid of logits and labels that are 0 (no) or 1 (yes).
+
+    Parameters
+    ----------
+    x : Tensor
+        Logits, any numbers: above 0 means yes; float32 or float64.
+    y : Tensor
+        Labels of the same shape and dtype: 0, 1, or a probability in between.
+    reduction : {"mean", "sum", "none"}
+        Over all elements; "none" keeps them.
+
+    Returns
+    -------
+    Tensor
+        0-d, or of the shape of `x` for "none".  The mean of no element is NaN.
+
+    Raises
+    ------
+    ShapeError
+        The shapes differ: nothing is broadcast here.
+    DtypeError
+        The inputs are not both float32 or both float64.
+    ArgumentError
+        An unknown reduction.
+
+    References
+    ----------
+    Goodfellow, Bengio, Courville, "Deep Learning", MIT Press 2016, section 6.2.2.2.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.binary_cross_entropy_with_logits([0.0, 1000.0], [1.0, 0.0], "none").value.round(4)
+    array([6.931e-01, 1.000e+03], dtype=float32)
+    """
+    require_reduction("binary_cross_entropy_with_logits", reduction)
+    return BinaryCrossEntropyWithLogits(reduction)(x, y)

@@ -1,0 +1,77 @@
+"""Huber's loss: squared near 0, absolute beyond, so that outliers do not dominate.
+
+    d = x - y, c = d clipped to [-delta, delta]         M elements
+    l = c * (d - c / 2)         which is d**2 / 2 where |d| <= delta, else delta * (|d| - delta / 2)
+    loss = sum of l / M ("mean"), sum of l ("sum"), l ("none")
+    gx = gloss * c / M ("mean"), gloss * c ("sum", "none")         gy = -gx
+
+Source: Huber, "Robust estimation of a location parameter", Annals of Mathematical Statistics 35,
+1964.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tinygraph.memory import Memory
+from tinygraph.op import Op
+from tinygraph.ops.hyperparameters import positive
+from tinygraph.ops.losses import ResidualLoss, reduce, require_reduction
+from tinygraph.shapes import Array
+from tinygraph.tensor import Operand, Tensor
+
+
+@dataclass(frozen=True)
+class HuberLoss(ResidualLoss, Op):
+    delta: float = 1.0
+
+    def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
+        d = np.subtract(x, y, out=mem.empty(x.shape, x.dtype))
+        clipped = np.clip(d, -self.delta, self.delta, out=mem.empty(x.shape, x.dtype))
+        loss = np.divide(clipped, -2, out=mem.empty(x.shape, x.dtype))
+        loss += d
+        loss *= clipped
+        return reduce(mem, loss, self.reduction), clipped if True in mem.needs else None
+
+
+def huber_loss(x: Operand, y: Operand, reduction: str = "mean", delta: float = 1.0) -> Tensor:
+    """Huber's loss between two arrays of one shape.
+
+    Parameters
+    ----------
+    x, y : Tensor
+        Same shape and dtype, float32 or float64.
+    reduction : {"mean", "sum", "none"}
+        Over all elements; "none" keeps them.
+    delta : float
+        Above 0: the difference at which the loss turns from half the square to a straight line.
+
+    Returns
+    -------
+    Tensor
+        0-d, or of the shape of `x` for "none".  The mean of no element is NaN.
+
+    Raises
+    ------
+    ShapeError
+        The shapes differ: nothing is broadcast here.
+    DtypeError
+        The inputs are not both float32 or both float64.
+    ArgumentError
+        An unknown reduction, or `delta` is not above 0.
+
+    References
+    ----------
+    Huber, "Robust estimation of a location parameter", Annals of Mathematical Statistics 35, 1964.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.huber_loss([0.0, 0.0], [0.5, 3.0], "none").value
+    array([0.125, 2.5  ], dtype=float32)
+    """
+    require_reduction("huber_loss", reduction)
+    return HuberLoss(reduction, positive("huber_loss", "delta", delta))(x, y)

@@ -1,0 +1,98 @@
+"""logsumexp: the logarithm of a sum of exponentials, a smooth maximum.
+
+    m  = max of x where it is finite, else 0        translated by m: exp never overflows
+    y  = m + log(sum of exp(x - m))
+    gx = gy * exp(x - y), the softmax of x          (0 where all of x is -inf, and so is y)
+
+Source: Blanchard, Higham, Higham, "Accurately computing the log-sum-exp and softmax functions", IMA
+Journal of Numerical Analysis 41, 2021.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tinygraph.memory import Memory
+from tinygraph.op import Gradients, Op
+from tinygraph.shapes import Array, Spec, normalize_axes, reduced_shape, require_float
+from tinygraph.tensor import Axis, Operand, Tensor
+
+
+@dataclass(frozen=True)
+class Logsumexp(Op):
+    axis: int | tuple[int, ...] | None = None
+    keepdims: bool = False
+
+    def infer(self, x: Spec) -> Spec:
+        require_float(self.name, x=x)
+        axes = normalize_axes(self.name, self.axis, x.ndim)
+        return Spec(reduced_shape(x.shape, axes, self.keepdims), x.dtype)
+
+    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        axes = normalize_axes(self.name, self.axis, x.ndim)
+        kept = reduced_shape(x.shape, axes, keepdims=True)
+        m = mem.empty(kept, x.dtype)
+        np.max(x, axis=axes, keepdims=True, initial=-np.inf, out=m)  # of nothing: -inf
+        np.copyto(m, 0, where=~np.isfinite(m))  # inf - inf would be NaN
+        powers = np.subtract(x, m, out=mem.empty(x.shape, x.dtype))
+        np.exp(powers, out=powers)
+        y = np.sum(powers, axis=axes, keepdims=True, out=mem.empty(kept, x.dtype))
+        np.log(y, out=y)
+        y += m
+        return y.reshape(reduced_shape(x.shape, axes, self.keepdims)), (x, y)
+
+    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+        x, y = saved  # y has all axes of x
+        level = mem.empty(y.shape, y.dtype)
+        level[...] = y
+        np.copyto(level, 0, where=y == -np.inf)
+        gx = np.subtract(x, level, out=mem.empty(x.shape, x.dtype))
+        np.exp(gx, out=gx)
+        gx *= gy.reshape(y.shape)
+        return (gx,)
+
+    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
+        return None if 0 in normalize_axes(self.name, self.axis, specs[0].ndim) else "map"
+
+
+def logsumexp(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """`log(sum(exp(x)))` over axes, right also where exp(x) overflows or underflows.
+
+    Parameters
+    ----------
+    x : Tensor
+        Any shape; float32 or float64.
+    axis : int or tuple of int, optional
+        The axes to sum over; by default all.
+    keepdims : bool
+        Keep the axes, with size 1.
+
+    Returns
+    -------
+    Tensor
+        NaN propagates.  Where any element is +inf, the result is +inf; where all are -inf, or there
+        is none, it is -inf, and their gradient is 0.
+
+    Raises
+    ------
+    ShapeError
+        There is no such axis, or one is given twice.
+    DtypeError
+        `x` is not of a float dtype.
+
+    References
+    ----------
+    Blanchard, Higham, Higham, "Accurately computing the log-sum-exp and softmax functions", IMA
+    Journal of Numerical Analysis 41, 2021.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.logsumexp([[0.0, 0.0], [100.0, 100.0]], axis=1).value.round(4)
+    array([  0.6931, 100.6931], dtype=float32)
+    """
+    return Logsumexp(tuple(axis) if isinstance(axis, Sequence) else axis, bool(keepdims))(x)

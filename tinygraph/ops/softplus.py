@@ -1,0 +1,102 @@
+"""Softplus, a smooth ReLU.
+
+    z  = beta * x
+    y  = max(x, 0) + log(1 + exp(-|z|)) / beta      exp never overflows; without the logarithm where
+    gx = gy / (1 + exp(-z)), but gy there           z > threshold: it is below rounding in float32
+
+Source: Dugas, Bengio, Belisle, Nadeau, Garcia, "Incorporating second-order functional knowledge for
+better option pricing", NIPS 2000.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tinygraph.errors import ArgumentError, explain
+from tinygraph.memory import Memory
+from tinygraph.op import Gradients, Op
+from tinygraph.ops.hyperparameters import finite, positive
+from tinygraph.ops.sigmoid import Sigmoid
+from tinygraph.shapes import Array, Spec, require_float
+from tinygraph.tensor import Operand, Tensor
+
+
+def softplus_tail(mem: Memory, z: Array) -> Array:
+    """log(1 + exp(-|z|)): what softplus has above max(z, 0)."""
+    tail = np.abs(z, out=mem.empty(z.shape, z.dtype))
+    np.negative(tail, out=tail)
+    np.exp(tail, out=tail)
+    return np.log1p(tail, out=tail)  # log(1 + tail) would lose the digits of a small tail
+
+
+@dataclass(frozen=True)
+class Softplus(Op):
+    beta: float = 1.0
+    threshold: float = 20.0
+
+    def infer(self, x: Spec) -> Spec:
+        require_float(self.name, x=x)
+        return x
+
+    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        z = np.multiply(x, self.beta, out=mem.empty(x.shape, x.dtype))
+        y = softplus_tail(mem, z)
+        y /= self.beta
+        y *= np.less_equal(z, self.threshold, out=mem.empty(x.shape, bool))
+        y += np.maximum(x, 0, out=z)
+        return y, x if mem.needs[0] else None
+
+    def backward(self, mem: Memory, gy: Array, x: Array, needs: tuple[bool, ...]) -> Gradients:
+        z = np.multiply(x, self.beta, out=mem.empty(x.shape, x.dtype))
+        gx, _ = Sigmoid().forward(mem, z)
+        np.maximum(gx, np.greater(z, self.threshold, out=mem.empty(x.shape, bool)), out=gx)
+        gx *= gy
+        return (gx,)
+
+    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
+        return "map"
+
+
+def softplus(x: Operand, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """`log(1 + exp(beta * x)) / beta`, element by element: a ReLU without a kink.
+
+    Parameters
+    ----------
+    x : Tensor
+        Any shape; float32 or float64.
+    beta : float
+        Above 0.  The larger, the closer to ReLU.
+    threshold : float
+        At least 0.  Where `beta * x` is above it, the result is `x` and the derivative is 1.
+
+    Returns
+    -------
+    Tensor
+        Same shape and dtype.  NaN propagates, -inf gives 0.
+
+    Raises
+    ------
+    DtypeError
+        `x` is not of a float dtype.
+    ArgumentError
+        `beta` or `threshold` is out of its range.
+
+    References
+    ----------
+    Dugas, Bengio, Belisle, Nadeau, Garcia, "Incorporating second-order functional knowledge for
+    better option pricing", NIPS 2000.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.softplus([-1000.0, 0.0, 30.0]).value.round(4)
+    array([ 0.    ,  0.6931, 30.    ], dtype=float32)
+    """
+    beta = positive("softplus", "beta", beta)
+    threshold = finite("softplus", "threshold", threshold)
+    if threshold < 0:
+        raise ArgumentError(explain("softplus", "threshold", "a number of at least 0", threshold))
+    return Softplus(beta, threshold)(x)
