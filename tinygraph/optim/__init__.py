@@ -7,9 +7,21 @@ from tinygraph.optim.adadelta import Adadelta
 from tinygraph.optim.adagrad import Adagrad
 from tinygraph.optim.adam import Adam
 from tinygraph.optim.adamw import AdamW
+from tinygraph.optim.clipping import clip_grad_norm, clip_grad_value
 from tinygraph.optim.optimizer import Optimizer
 from tinygraph.optim.rmsprop import RMSprop
+from tinygraph.optim.schedules import (
+    CosineAnnealingLR,
+    LinearWarmup,
+    ReduceLROnPlateau,
+    Schedule,
+    StepLR,
+)
 from tinygraph.optim.sgd import SGD
 from tinygraph.optim.srcnn_sgd import SrcnnSGD
 
-__all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "SrcnnSGD"]
+__all__ = [
+    "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "CosineAnnealingLR", "LinearWarmup", "Optimizer",
+    "RMSprop", "ReduceLROnPlateau", "Schedule", "SrcnnSGD", "StepLR", "clip_grad_norm",
+    "clip_grad_value",
+]  # fmt: skip

@@ -1,0 +1,125 @@
+"""Clipping by norm and by value, against PyTorch's numbers and by hand; accumulated gradients."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import tinygraph as tg
+from tests.optim.expected import TORCH
+from tinygraph.errors import ArgumentError
+from tinygraph.optim import clip_grad_norm, clip_grad_value
+
+
+def with_grads(*grads, dtype="float64"):
+    params = []
+    for grad in grads:
+        p = tg.Parameter(np.zeros(np.shape(grad)), dtype=dtype)
+        p.grad = np.array(grad, dtype)
+        params.append(p)
+    return params
+
+
+@pytest.mark.parametrize("case", TORCH["clipped"], ids=lambda c: c["norm_type"])
+def test_equals_pytorch(case):
+    params = with_grads(*TORCH["grads"][1:3])
+    norm = clip_grad_norm(params, case["max_norm"], float(case["norm_type"]))
+    assert norm == pytest.approx(case["norm"], rel=1e-12)
+    for p, expected in zip(params, case["grads"], strict=True):
+        np.testing.assert_allclose(p.grad, expected, rtol=1e-12)
+
+
+def test_by_hand():
+    params = with_grads([[3.0], [0.0]], [4.0], dtype="float32")
+    arrays = [p.grad for p in params]
+    assert clip_grad_norm(iter(params), 10.0) == 5.0
+    assert params[0].grad.tolist() == [[3.0], [0.0]], "within the bound nothing changes"
+    assert clip_grad_norm(params, 1.0) == 5.0
+    np.testing.assert_allclose(params[0].grad, [[0.6], [0.0]], rtol=1e-6)
+    np.testing.assert_allclose(params[1].grad, [0.8], rtol=1e-6)
+    assert all(p.grad is a and a.dtype == np.float32 for p, a in zip(params, arrays, strict=True))
+
+
+def test_a_single_tensor_absent_and_empty_gradients():
+    (p,) = with_grads([6.0, 8.0])
+    assert clip_grad_norm(p, 5.0) == 10.0
+    np.testing.assert_allclose(p.grad, [3.0, 4.0], rtol=1e-6)
+    assert clip_grad_norm([tg.Parameter([1.0])], 1.0) == 0.0
+    assert clip_grad_norm([], 1.0) == 0.0
+    assert clip_grad_norm(with_grads(np.zeros((0, 3))), 1.0) == 0.0
+    clip_grad_value([tg.Parameter([1.0])], 1.0)
+    (zero,) = with_grads([0.0])
+    assert clip_grad_norm([zero], 0.0) == 0.0 and zero.grad.tolist() == [0.0]
+
+
+def test_large_and_small_float32_gradients_have_a_norm():
+    """Squares of 1e30 overflow float32, squares of 1e-30 underflow it."""
+    for scale in (1e30, 1e-30):
+        params = with_grads([3 * scale, 0.0], [4 * scale], dtype="float32")
+        assert clip_grad_norm(params, math.inf) == pytest.approx(5 * scale, rel=1e-6)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_a_norm_that_is_not_finite(bad):
+    params = with_grads([bad, 1.0], [2.0])
+    with pytest.raises(ArgumentError, match="clip_grad_norm: gradients: expected a finite norm"):
+        clip_grad_norm(params, 1.0, error_if_nonfinite=True)
+    assert params[0].grad[1] == 1.0 and params[1].grad[0] == 2.0
+    norm = clip_grad_norm(params, 1.0)
+    assert not math.isfinite(norm)
+    assert np.isnan(params[0].grad[0]), "inf * 0 and nan * nan"
+    if bad == math.inf:
+        assert params[0].grad[1] == 0.0 and params[1].grad[0] == 0.0
+
+
+def test_by_value():
+    params = with_grads([3.0, -4.0, 0.5], [[-0.25]])
+    array = params[0].grad
+    assert clip_grad_value(params, 1) is None
+    assert params[0].grad.tolist() == [1.0, -1.0, 0.5] and params[0].grad is array
+    assert params[1].grad.tolist() == [[-0.25]]
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda p: clip_grad_norm(p, -1.0), "max_norm: expected a number of 0 or more, got -1.0"),
+        (lambda p: clip_grad_norm(p, "a"), "max_norm"),
+        (lambda p: clip_grad_norm(p, math.nan), "max_norm"),
+        (lambda p: clip_grad_norm(p, 1.0, 0.0), "norm_type"),
+        (lambda p: clip_grad_norm(p, 1.0, -2.0), "norm_type"),
+        (lambda p: clip_grad_norm([np.ones(2)], 1.0), "expected Tensors, got a ndarray"),
+        (lambda p: clip_grad_norm(tg.nn.Linear(1, 1), 1.0), "parameters"),
+        (lambda p: clip_grad_value(p, -1.0), "clip_value"),
+        (lambda p: clip_grad_value(3, 1.0), "parameters"),
+    ],
+)
+def test_refusals(call, words):
+    params = with_grads([3.0])
+    with pytest.raises(ArgumentError, match=words):
+        call(params)
+    assert params[0].grad.tolist() == [3.0]
+
+
+# ---- gradients of several batches -----------------------------------------------------------
+
+
+def test_accumulated_batches_equal_one_large_batch():
+    """Four batches of 3, each loss divided by 4, step like one batch of 12."""
+    rng = np.random.default_rng(2)
+    x, y = rng.standard_normal((12, 3)), rng.standard_normal((12, 2))
+    start = rng.standard_normal((2, 3))
+    whole, parts = tg.Parameter(start), tg.Parameter(start)
+    one, several = (tg.optim.Adam([w], lr=0.1) for w in (whole, parts))
+    for _ in range(3):
+        one.zero_grad()
+        tg.mse_loss(tg.linear(x, whole), y).backward()
+        one.step()
+        several.zero_grad()
+        for i in range(0, 12, 3):
+            (tg.mse_loss(tg.linear(x[i : i + 3], parts), y[i : i + 3]) / 4).backward()
+        several.step()
+    np.testing.assert_allclose(parts.value, whole.value, rtol=1e-10)
+    assert not np.allclose(whole.value, start)

@@ -1,0 +1,190 @@
+"""Schedules against their closed forms and PyTorch's rates; saving, resuming, chains, refusals."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+import tinygraph as tg
+from tests.optim.expected import TORCH
+from tinygraph.errors import ArgumentError, CheckpointError
+from tinygraph.optim import (
+    SGD,
+    CosineAnnealingLR,
+    LinearWarmup,
+    ReduceLROnPlateau,
+    Schedule,
+    StepLR,
+)
+
+
+def sgd(*rates):
+    return SGD([{"params": [tg.Parameter([1.0])], "lr": lr} for lr in rates or (0.8,)], lr=9.0)
+
+
+def rates(schedule, steps, group=0):
+    """The learning rate before each step and after the last."""
+    seen = [schedule.optimizer.groups[group]["lr"]]
+    for _ in range(steps):
+        schedule.step()
+        seen.append(schedule.optimizer.groups[group]["lr"])
+    return seen
+
+
+@pytest.mark.parametrize("case", TORCH["schedules"], ids=lambda c: str(list(c.values())[:2]))
+def test_equals_pytorch(case):
+    schedule = getattr(tg.optim, case["schedule"])(sgd(), **case["settings"])
+    assert rates(schedule, 12) == pytest.approx(case["rates"], rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("case", TORCH["plateau"]["cases"], ids=lambda c: str(c["settings"]))
+def test_plateau_equals_pytorch(case):
+    schedule, seen = ReduceLROnPlateau(sgd(), **case["settings"]), []
+    for metric in TORCH["plateau"]["metrics"]:
+        schedule.step(metric)
+        seen.append(schedule.optimizer.groups[0]["lr"])
+    assert seen == pytest.approx(case["rates"], rel=1e-12)
+
+
+def test_every_group_has_a_base_of_its_own():
+    optimizer = sgd(1.0, 0.5)
+    schedule = StepLR(optimizer, step_size=2, gamma=0.1)
+    assert rates(schedule, 4, group=1) == pytest.approx([0.5, 0.5, 0.05, 0.05, 0.005])
+    assert optimizer.groups[0]["lr"] == pytest.approx(0.01)
+
+
+def test_the_cosine_stays_at_its_end():
+    assert rates(CosineAnnealingLR(sgd(1.0), 2, eta_min=0.25), 4) == pytest.approx(
+        [1.0, 0.625, 0.25, 0.25, 0.25]
+    )
+
+
+def test_warmup_alone():
+    expected = [0.8 * (1 / 3 + 2 / 3 * min(t, 5) / 5) for t in range(9)]
+    assert rates(LinearWarmup(sgd(), 5), 8) == pytest.approx(expected, rel=1e-12)
+    assert rates(LinearWarmup(sgd(), 2, start_factor=0.0), 3) == pytest.approx([0, 0.4, 0.8, 0.8])
+
+
+def test_warmup_before_a_cosine():
+    optimizer = sgd(1.0, 0.5)
+    schedule = LinearWarmup(optimizer, 4, 0.2, then=CosineAnnealingLR(optimizer, 6, eta_min=0.1))
+    line = [0.2, 0.4, 0.6, 0.8]
+    curve = [0.1 + 0.9 * (1 + math.cos(math.pi * t / 6)) / 2 for t in range(7)]
+    assert rates(schedule, 10) == pytest.approx([*line, *curve], rel=1e-12)
+
+
+def test_warmup_before_a_warmup_before_a_staircase():
+    optimizer = sgd(1.0)
+    inner = LinearWarmup(optimizer, 2, 0.5, then=StepLR(optimizer, 1, 0.5))
+    schedule = LinearWarmup(optimizer, 2, 0.0, then=inner)
+    assert rates(schedule, 6) == pytest.approx([0.0, 0.5, 0.5, 0.75, 1.0, 0.5, 0.25])
+
+
+def test_warmup_before_a_plateau():
+    optimizer = sgd(1.0)
+    plateau = ReduceLROnPlateau(optimizer, factor=0.5, patience=0)
+    schedule, seen = LinearWarmup(optimizer, 2, 0.5, then=plateau), []
+    for metric in (9.0, 9.0, 5.0, 5.0, 5.0):
+        schedule.step(metric)
+        seen.append(optimizer.groups[0]["lr"])
+    assert seen == [0.75, 1.0, 1.0, 0.5, 0.25], "metrics of the warm-up do not count"
+
+
+CHAINS = {
+    "StepLR": lambda o: StepLR(o, 3),
+    "CosineAnnealingLR": lambda o: CosineAnnealingLR(o, 7),
+    "LinearWarmup": lambda o: LinearWarmup(o, 4, then=CosineAnnealingLR(o, 3)),
+    "Plateau": lambda o: LinearWarmup(o, 2, then=ReduceLROnPlateau(o, patience=1)),
+}
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+@pytest.mark.parametrize("stop", [0, 3, 6])
+def test_a_resumed_schedule_equals_one_that_never_stopped(chain, stop):
+    metrics = [5.0, 5.0, 5.0, 5.0, 4.0, 6.0, 6.0, 6.0, 6.0, 6.0]
+    straight = CHAINS[chain](sgd(0.8, 0.2))
+    first = CHAINS[chain](sgd(0.8, 0.2))
+    for metric in metrics[:stop]:
+        straight.step(metric)
+        first.step(metric)
+    saved = json.loads(json.dumps(first.state_dict()))
+    second = CHAINS[chain](sgd(77.0, 78.0))
+    second.load_state_dict(saved)
+    for metric in [*metrics[stop:], None]:
+        for a, b in zip(second.optimizer.groups, straight.optimizer.groups, strict=True):
+            assert a["lr"] == b["lr"]
+        if metric is not None:
+            second.step(metric)
+            straight.step(metric)
+
+
+def test_resuming_after_the_optimizers_own_state_was_loaded():
+    """The optimiser's state holds the present rate; the schedule's holds the base."""
+    optimizer = sgd(1.0)
+    schedule = StepLR(optimizer, 1, 0.5)
+    schedule.step()
+    again = sgd(1.0)
+    again.load_state_dict(optimizer.state_dict())
+    resumed = StepLR(again, 1, 0.5)
+    resumed.load_state_dict(schedule.state_dict())
+    assert again.groups[0]["lr"] == 0.5
+    resumed.step()
+    assert again.groups[0]["lr"] == 0.25
+
+
+@pytest.mark.parametrize(
+    "saved",
+    [
+        None,
+        {},
+        {"schedule": "CosineAnnealingLR", "steps": 1, "base_rates": [1.0]},
+        {"schedule": "StepLR", "steps": 1, "base_rates": [1.0, 2.0]},
+        {"schedule": "StepLR", "steps": 1, "base_rates": [1.0], "then": None},
+    ],
+)
+def test_states_that_do_not_fit(saved):
+    schedule = StepLR(sgd(), 2)
+    with pytest.raises(CheckpointError, match="StepLR: saved"):
+        schedule.load_state_dict(saved)
+    assert schedule.steps == 0 and schedule.optimizer.groups[0]["lr"] == 0.8
+
+
+def test_a_chain_that_does_not_fit_changes_nothing():
+    optimizer, other = sgd(), sgd()
+    schedule = LinearWarmup(optimizer, 2, 0.5, then=StepLR(optimizer, 1))
+    saved = LinearWarmup(other, 2, then=CosineAnnealingLR(other, 5)).state_dict()
+    for state in (saved, LinearWarmup(other, 2).state_dict()):
+        with pytest.raises(CheckpointError):
+            schedule.load_state_dict({**state, "steps": 7})
+        assert schedule.steps == 0 and optimizer.groups[0]["lr"] == pytest.approx(0.4)
+    with pytest.raises(CheckpointError, match="nothing after"):
+        LinearWarmup(other, 2).load_state_dict(saved)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda o: StepLR(3, 1), "StepLR: optimizer: expected an Optimizer"),
+        (lambda o: StepLR(o, 0), "step_size: expected an int of at least 1, got 0"),
+        (lambda o: StepLR(o, 2.5), "step_size"),
+        (lambda o: StepLR(o, 1, gamma=-1), "gamma: expected a number at least 0"),
+        (lambda o: CosineAnnealingLR(o, None), "T_max"),
+        (lambda o: CosineAnnealingLR(o, 1, eta_min="a"), "eta_min"),
+        (lambda o: LinearWarmup(o, -1), "total_iters"),
+        (lambda o: LinearWarmup(o, 1, 1.5), "start_factor: expected a number from 0 to 1"),
+        (lambda o: LinearWarmup(o, 1, then=StepLR(sgd(), 1)), "same optimizer"),
+        (lambda o: LinearWarmup(o, 1, then=o), "same optimizer"),
+        (lambda o: ReduceLROnPlateau(o, mode="least"), "mode: expected min or max, got 'least'"),
+        (lambda o: ReduceLROnPlateau(o, threshold_mode="x"), "threshold_mode"),
+        (lambda o: ReduceLROnPlateau(o, factor=1.0), "factor: expected a number below 1"),
+        (lambda o: ReduceLROnPlateau(o, patience=-1), "patience"),
+        (lambda o: ReduceLROnPlateau(o, min_lr=-1), "min_lr"),
+        (lambda o: ReduceLROnPlateau(o).step(), "metric: expected a number, got none"),
+        (lambda o: Schedule(o).step(), "define rate"),
+    ],
+)
+def test_refusals(make, words):
+    with pytest.raises(ArgumentError, match=words):
+        make(sgd())

@@ -1,0 +1,161 @@
+"""Gradients of bounded size, between `backward` and `step`.
+
+    clip_grad_norm     norm = (sum over all gradients of |g|^p)^(1/p)
+                       g = g * min(1, max_norm / (norm + 1e-6))        one factor for all
+    clip_grad_value    g = min(max(g, -clip_value), clip_value)        element by element
+
+Source: Pascanu, Mikolov, Bengio, "On the difficulty of training recurrent neural networks", ICML
+2013, algorithm 1; the rules published at
+https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from tinygraph.errors import ArgumentError, explain
+from tinygraph.shapes import Array
+from tinygraph.tensor import Tensor
+
+
+def clip_grad_norm(
+    parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+) -> float:  # fmt: skip
+    """Scale all gradients by one factor, in place, so that their common norm is at most `max_norm`.
+
+    Parameters
+    ----------
+    parameters : iterable of Tensor, or one
+        Those without a gradient are passed over.
+    max_norm : float
+    norm_type : float
+        The p of the p-norm, above 0; `math.inf` is the largest absolute value.
+    error_if_nonfinite : bool
+        Raise where the norm is infinite or NaN, before anything is changed.  If False, gradients
+        become 0 or NaN.
+
+    Returns
+    -------
+    float
+        The norm before clipping; 0 where there are no gradients.
+
+    Raises
+    ------
+    ArgumentError
+        `max_norm` is negative, `norm_type` is not above 0, something is not a Tensor, or the norm
+        is not finite and `error_if_nonfinite` is set.
+
+    References
+    ----------
+    Pascanu, Mikolov, Bengio, "On the difficulty of training recurrent neural networks", ICML 2013.
+
+    Examples
+    --------
+    >>> import numpy as np, tinygraph as tg
+    >>> w = tg.Parameter([0.0, 0.0])
+    >>> w.grad = np.array([3.0, 4.0], np.float32)
+    >>> tg.optim.clip_grad_norm([w], max_norm=1.0)
+    5.0
+    >>> w.grad.round(4)
+    array([0.6, 0.8], dtype=float32)
+    """
+    limit = _number("clip_grad_norm", "max_norm", max_norm)
+    power = _number("clip_grad_norm", "norm_type", norm_type)
+    if not power:
+        raise ArgumentError(explain("clip_grad_norm", "norm_type", "a number above 0", norm_type))
+    gradients = _gradients("clip_grad_norm", parameters)
+    norm = _combined([_norm(g.ravel(), power) for g in gradients], power)
+    if error_if_nonfinite and not math.isfinite(norm):
+        raise ArgumentError(
+            explain("clip_grad_norm", "gradients", f"a finite norm of order {power:g}", norm,
+                    "look for the first NaN or infinity, or pass error_if_nonfinite=False")
+        )  # fmt: skip
+    factor = limit / (norm + 1e-6)
+    if not factor >= 1:  # NaN too
+        with np.errstate(invalid="ignore"):  # 0 * inf
+            for g in gradients:
+                np.multiply(g, factor, out=g)
+    return norm
+
+
+def clip_grad_value(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
+    """Cut every element of the gradients to -clip_value ... clip_value, in place.
+
+    Parameters
+    ----------
+    parameters : iterable of Tensor, or one
+        Those without a gradient are passed over.
+    clip_value : float
+
+    Raises
+    ------
+    ArgumentError
+        `clip_value` is negative, or something is not a Tensor.
+
+    References
+    ----------
+    https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_value_.html
+
+    Examples
+    --------
+    >>> import numpy as np, tinygraph as tg
+    >>> w = tg.Parameter([0.0, 0.0, 0.0])
+    >>> w.grad = np.array([3.0, -4.0, 0.5], np.float32)
+    >>> tg.optim.clip_grad_value([w], 1.0)
+    >>> w.grad
+    array([ 1. , -1. ,  0.5], dtype=float32)
+    """
+    limit = _number("clip_grad_value", "clip_value", clip_value)
+    for g in _gradients("clip_grad_value", parameters):
+        np.clip(g, -limit, limit, out=g)
+
+
+def _number(op: str, argument: str, value: Any) -> float:
+    """A number of 0 or more; infinity is one."""
+    number = float(value) if isinstance(value, (int, float, np.number)) else math.nan
+    if not number >= 0:
+        raise ArgumentError(explain(op, argument, "a number of 0 or more", repr(value)))
+    return number
+
+
+def _gradients(op: str, parameters: Any) -> list[Array]:
+    members = [parameters] if isinstance(parameters, Tensor) else parameters
+    if not isinstance(members, Iterable):
+        members = [members]
+    members = list(members)
+    for p in members:
+        if not isinstance(p, Tensor):
+            raise ArgumentError(
+                explain(op, "parameters", "Tensors", f"a {type(p).__name__}",
+                        "pass model.parameters()")
+            )  # fmt: skip
+    return [p.grad for p in members if p.grad is not None]
+
+
+@np.errstate(all="ignore")  # inf and nan are results, not accidents
+def _norm(flat: Array, power: float) -> float:
+    """The p-norm of one gradient."""
+    if not flat.size:
+        return 0.0
+    if power == 2.0:
+        norm = math.sqrt(float(np.dot(flat, flat)))  # no array on the way
+        return norm if math.isfinite(norm) and norm > 1e-15 else _scaled_norm(flat, power)
+    return float(np.max(np.abs(flat))) if power == math.inf else _scaled_norm(flat, power)
+
+
+def _scaled_norm(flat: Array, power: float) -> float:
+    """The p-norm of numbers whose powers over- or underflow: the largest is taken out first."""
+    largest = float(np.max(np.abs(flat)))
+    if not 0 < largest < math.inf:
+        return largest
+    return largest * float(np.sum((np.abs(flat) / largest) ** power)) ** (1 / power)
+
+
+def _combined(norms: list[float], power: float) -> float:
+    """The norm of all from the norms of each."""
+    return _norm(np.array(norms), power)

@@ -1,0 +1,390 @@
+"""Schedules: the learning rate as a function of how often `step` was called, t = 0, 1, 2, ...
+
+    StepLR              lr = base * gamma^(t // step_size)
+    CosineAnnealingLR   lr = eta_min + (base - eta_min) * (1 + cos(pi * t / T_max)) / 2,  t <= T_max
+    LinearWarmup        lr = base * (start + (1 - start) * t / total_iters) up to total_iters, then
+                        what another schedule gives for t - total_iters
+    ReduceLROnPlateau   lr = max(lr * factor, min_lr) when a metric has stopped to improve
+
+`base` is a group's learning rate when the schedule was made.  All but the last are closed forms: a
+rate does not depend on the rates before it.  What a step is, an epoch or a batch, the caller says
+by calling `schedule.step()` after each.
+
+Source: Loshchilov, Hutter, "SGDR: stochastic gradient descent with warm restarts", ICLR 2017
+(cosine); Goyal et al., "Accurate, large minibatch SGD", arXiv:1706.02677 (warm-up); the rules
+published at https://docs.pytorch.org/docs/stable/optim.html.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Mapping
+from typing import Any
+
+from tinygraph.errors import ArgumentError, CheckpointError, explain
+from tinygraph.optim.optimizer import Optimizer
+
+
+class Schedule:
+    """The base of schedules in closed form: a subclass writes `rate(base, t)`.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        Its groups' learning rates are the base rates.
+
+    Attributes
+    ----------
+    steps : int
+        How often `step` was called.
+    base_rates : list of float
+        One for each group.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> class Halving(tg.optim.Schedule):
+    ...     def rate(self, base, t):
+    ...         return base / 2**t
+    >>> sgd = tg.optim.SGD([tg.Parameter([1.0])], lr=1.0)
+    >>> schedule = Halving(sgd)
+    >>> schedule.step()
+    >>> sgd.groups[0]["lr"]
+    0.5
+    """
+
+    numbers: tuple[str, ...] = ()  # attributes that are saved beside `steps` and `base_rates`
+
+    def __init__(self, optimizer: Optimizer) -> None:
+        self.op = type(self).__name__
+        if not isinstance(optimizer, Optimizer) or not all("lr" in g for g in optimizer.groups):
+            raise ArgumentError(
+                explain(self.op, "optimizer", "an Optimizer with a learning rate",
+                        type(optimizer).__name__)
+            )  # fmt: skip
+        self.optimizer = optimizer
+        self.base_rates = [float(group["lr"]) for group in optimizer.groups]
+        self.steps = 0
+
+    def rate(self, base: float, t: int) -> float:
+        """The learning rate after t steps, for a group whose rate was `base` at first."""
+        raise ArgumentError(f"{self.op}: no rate. Way out: define rate(self, base, t) in the class")
+
+    def step(self, metric: float | None = None) -> None:
+        """Go on by one epoch (or batch), and set the learning rates of all groups.
+
+        Only `ReduceLROnPlateau` looks at the metric.
+        """
+        self.steps += 1
+        self.apply()
+
+    def apply(self) -> None:
+        """Set the learning rates that belong to the present number of steps."""
+        for group, base in zip(self.optimizer.groups, self.base_rates, strict=True):
+            group["lr"] = self.rate(base, self.steps)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that a resumed run needs, as plain numbers."""
+        own = {name: getattr(self, name) for name in self.numbers}
+        return {"schedule": self.op, "steps": self.steps, "base_rates": [*self.base_rates], **own}
+
+    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
+        """Go on where `state_dict` was taken, and set the learning rates.
+
+        Settings such as `step_size` are not in there: they are those of this schedule.
+
+        Raises
+        ------
+        CheckpointError
+            The state is another class's, or of another number of groups.  Nothing was changed.
+        """
+        self.require_own(saved)
+        for name in ("steps", "base_rates", *self.numbers):
+            value = saved[name]
+            setattr(self, name, list(value) if isinstance(value, (list, tuple)) else value)
+        self.apply()
+
+    def require_own(self, saved: Any) -> None:
+        """Raise CheckpointError unless `saved` came from a schedule like this one."""
+        mine = self.state_dict()
+        if not isinstance(saved, Mapping) or set(saved) != set(mine):
+            got = sorted(map(str, saved)) if isinstance(saved, Mapping) else type(saved).__name__
+            raise CheckpointError(explain(self.op, "saved", f"the keys {sorted(mine)}", got))
+        if saved["schedule"] != self.op or len(saved["base_rates"]) != len(self.base_rates):
+            raise CheckpointError(
+                explain(self.op, "saved", f"a {self.op} of {len(self.base_rates)} groups",
+                        f"a {saved['schedule']} of {len(saved['base_rates'])}")
+            )  # fmt: skip
+
+    def count(self, name: str, value: Any) -> int:
+        """An int of at least 1, or ArgumentError."""
+        try:
+            number = operator.index(value)
+        except TypeError:
+            number = 0
+        if number < 1 or isinstance(value, bool):
+            raise ArgumentError(explain(self.op, name, "an int of at least 1", repr(value)))
+        return number
+
+    def number(self, name: str, value: Any, low: float = 0.0, high: float = math.inf) -> float:
+        """A finite number from low to high, or ArgumentError."""
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not math.isfinite(number) or not low <= number <= high:
+            limits = f"from {low:g} to {high:g}" if high < math.inf else f"at least {low:g}"
+            raise ArgumentError(explain(self.op, name, f"a number {limits}", repr(value)))
+        return number
+
+
+class StepLR(Schedule):
+    """The learning rate times `gamma` after every `step_size` steps.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    step_size : int
+    gamma : float
+
+    References
+    ----------
+    https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.StepLR.html
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> sgd = tg.optim.SGD([tg.Parameter([1.0])], lr=0.5)
+    >>> schedule, rates = tg.optim.StepLR(sgd, step_size=2, gamma=0.5), []
+    >>> for epoch in range(5):
+    ...     rates.append(sgd.groups[0]["lr"])
+    ...     schedule.step()
+    >>> rates
+    [0.5, 0.5, 0.25, 0.25, 0.125]
+    """
+
+    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1) -> None:
+        super().__init__(optimizer)
+        self.step_size = self.count("step_size", step_size)
+        self.gamma = self.number("gamma", gamma)
+
+    def rate(self, base: float, t: int) -> float:
+        return base * self.gamma ** (t // self.step_size)
+
+
+class CosineAnnealingLR(Schedule):
+    """Half a period of a cosine, from the base rate down to `eta_min`, where it stays.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    T_max : int
+        How many steps the way down takes.
+    eta_min : float
+
+    Notes
+    -----
+    PyTorch's rate rises again after `T_max`; up to there the two are equal.
+
+    References
+    ----------
+    Loshchilov, Hutter, "SGDR: stochastic gradient descent with warm restarts", ICLR 2017.
+    https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.CosineAnnealingLR.html
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> sgd = tg.optim.SGD([tg.Parameter([1.0])], lr=1.0)
+    >>> schedule = tg.optim.CosineAnnealingLR(sgd, T_max=2)
+    >>> schedule.step()
+    >>> round(sgd.groups[0]["lr"], 6)
+    0.5
+    """
+
+    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0) -> None:
+        super().__init__(optimizer)
+        self.T_max = self.count("T_max", T_max)
+        self.eta_min = self.number("eta_min", eta_min)
+
+    def rate(self, base: float, t: int) -> float:
+        if t >= self.T_max:
+            return self.eta_min
+        return self.eta_min + (base - self.eta_min) * (1 + math.cos(math.pi * t / self.T_max)) / 2
+
+
+class LinearWarmup(Schedule):
+    """A straight line from `start_factor` times the base rate up to it, then another schedule.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    total_iters : int
+        How many steps the line takes.
+    start_factor : float
+        0 to 1.
+    then : Schedule, optional
+        What follows, of the same optimiser; its first step is the end of the line.  Only this
+        object's `step` is called.  Without it the base rate stays.
+
+    References
+    ----------
+    Goyal et al., "Accurate, large minibatch SGD: training ImageNet in 1 hour", arXiv:1706.02677.
+    https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.LinearLR.html
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> sgd = tg.optim.SGD([tg.Parameter([1.0])], lr=1.0)
+    >>> fall = tg.optim.StepLR(sgd, step_size=1, gamma=0.5)
+    >>> schedule, rates = tg.optim.LinearWarmup(sgd, 2, start_factor=0.5, then=fall), []
+    >>> for epoch in range(5):
+    ...     rates.append(sgd.groups[0]["lr"])
+    ...     schedule.step()
+    >>> rates
+    [0.5, 0.75, 1.0, 0.5, 0.25]
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, total_iters: int, start_factor: float = 1 / 3,
+        then: Schedule | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(optimizer)
+        self.total_iters = self.count("total_iters", total_iters)
+        self.start_factor = self.number("start_factor", start_factor, high=1.0)
+        if then is not None and (not isinstance(then, Schedule) or then.optimizer is not optimizer):
+            raise ArgumentError(
+                explain("LinearWarmup", "then", "a Schedule of the same optimizer",
+                        type(then).__name__)
+            )  # fmt: skip
+        self.then = then
+        if then is not None:
+            self.base_rates = then.base_rates  # though `then` may have a warm-up of its own
+        self.apply()
+
+    def rate(self, base: float, t: int) -> float:
+        share = min(t / self.total_iters, 1.0)
+        return base * (self.start_factor + (1 - self.start_factor) * share)
+
+    def step(self, metric: float | None = None) -> None:
+        """Go on by one; after the warm-up this is a step of `then`, which gets the metric."""
+        self.steps += 1
+        if self.then is not None and self.steps > self.total_iters:
+            self.then.step(metric)
+        else:
+            self.apply()
+
+    def apply(self) -> None:
+        if self.then is not None and self.steps >= self.total_iters:
+            self.then.apply()
+        else:
+            super().apply()
+
+    def state_dict(self) -> dict[str, Any]:
+        then = None if self.then is None else self.then.state_dict()
+        return {**super().state_dict(), "then": then}
+
+    def require_own(self, saved: Any) -> None:
+        super().require_own(saved)
+        if self.then is not None:
+            self.then.require_own(saved["then"])
+        elif saved["then"] is not None:
+            raise CheckpointError(explain(self.op, "saved", "nothing after the warm-up", "then"))
+
+    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
+        self.require_own(saved)
+        if self.then is not None:
+            self.then.load_state_dict(saved["then"])
+        super().load_state_dict(saved)
+
+
+class ReduceLROnPlateau(Schedule):
+    """The learning rate times `factor` when a metric has not improved for more than `patience`.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    mode : {"min", "max"}
+        Whether a smaller or a larger metric is better.
+    factor : float
+        Below 1.
+    patience : int
+        How many steps without an improvement are borne.
+    threshold : float
+        By how much a metric must be better than the best, to count as an improvement.
+    threshold_mode : {"rel", "abs"}
+        Whether the threshold is a share of the best metric or a difference.
+    cooldown : int
+        How many steps after a reduction are not counted.
+    min_lr : float
+        No rate goes below it.
+    eps : float
+        A change of a rate by no more than this is not made.
+
+    References
+    ----------
+    https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.ReduceLROnPlateau.html
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> sgd = tg.optim.SGD([tg.Parameter([1.0])], lr=0.5)
+    >>> schedule = tg.optim.ReduceLROnPlateau(sgd, factor=0.5, patience=1)
+    >>> for loss in (3.0, 2.0, 2.0, 2.0):
+    ...     schedule.step(loss)
+    >>> sgd.groups[0]["lr"]
+    0.25
+    """
+
+    numbers = ("rates", "best", "bad_steps", "cooling")
+
+    def __init__(
+        self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10,
+        threshold: float = 1e-4, threshold_mode: str = "rel", cooldown: int = 0,
+        min_lr: float = 0.0, eps: float = 1e-8,
+    ) -> None:  # fmt: skip
+        super().__init__(optimizer)
+        for name, value, known in (("mode", mode, ("min", "max")),
+                                   ("threshold_mode", threshold_mode, ("rel", "abs"))):  # fmt: skip
+            if value not in known:
+                raise ArgumentError(explain(self.op, name, " or ".join(known), repr(value)))
+        self.mode, self.threshold_mode = mode, threshold_mode
+        self.factor = self.number("factor", factor)
+        if self.factor >= 1:
+            raise ArgumentError(explain(self.op, "factor", "a number below 1", factor))
+        self.patience = int(self.number("patience", patience))
+        self.threshold = self.number("threshold", threshold)
+        self.cooldown = int(self.number("cooldown", cooldown))
+        self.min_lr, self.eps = self.number("min_lr", min_lr), self.number("eps", eps)
+        self.rates = [*self.base_rates]
+        self.best: float | None = None
+        self.bad_steps = self.cooling = 0
+
+    def step(self, metric: float | None = None) -> None:
+        """Look at the metric of one more epoch."""
+        if metric is None:
+            raise ArgumentError(explain(self.op, "metric", "a number", "none", "step(metric)"))
+        value = float(metric)
+        self.steps += 1
+        if self.best is None or self._is_better(value, self.best):
+            self.best, self.bad_steps = value, 0
+        else:
+            self.bad_steps += 1
+        if self.cooling:
+            self.cooling, self.bad_steps = self.cooling - 1, 0
+        if self.bad_steps > self.patience:
+            self.rates = [self._reduced(rate) for rate in self.rates]
+            self.cooling, self.bad_steps = self.cooldown, 0
+            self.apply()
+
+    def apply(self) -> None:
+        for group, rate in zip(self.optimizer.groups, self.rates, strict=True):
+            group["lr"] = rate
+
+    def _is_better(self, value: float, best: float) -> bool:
+        margin = self.threshold * (abs(best) if self.threshold_mode == "rel" else 1.0)
+        return value < best - margin if self.mode == "min" else value > best + margin
+
+    def _reduced(self, rate: float) -> float:
+        new = max(rate * self.factor, self.min_lr)
+        return new if rate - new > self.eps else rate
