@@ -10,7 +10,7 @@ from tinygraph.errors import ArgumentError, explain
 from tinygraph.nn.arguments import require_count, require_covered
 from tinygraph.nn.init import default_affine_
 from tinygraph.nn.module import Module
-from tinygraph.ops import conv2d
+from tinygraph.ops.conv2d import conv2d
 from tinygraph.shapes import Pair, padding_2d, pair
 from tinygraph.tensor import Operand, Parameter, Tensor, as_tensor
 

@@ -9,7 +9,7 @@ import numpy as np
 from tinygraph.nn.arguments import require_count
 from tinygraph.nn.init import default_affine_
 from tinygraph.nn.module import Module
-from tinygraph.ops import linear
+from tinygraph.ops.linear import linear
 from tinygraph.tensor import Parameter, Tensor
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tinygraph.nn.module import Module
-from tinygraph.ops import mse_loss, softmax_cross_entropy
+from tinygraph.ops.mse_loss import mse_loss
+from tinygraph.ops.softmax_cross_entropy import softmax_cross_entropy
 from tinygraph.ops.softmax_cross_entropy import require_reduction
 from tinygraph.tensor import Operand, Tensor
 

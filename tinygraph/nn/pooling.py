@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tinygraph.nn.arguments import require_covered
 from tinygraph.nn.module import Module
-from tinygraph.ops import max_pool2d
+from tinygraph.ops.max_pool2d import max_pool2d
 from tinygraph.shapes import Pair, padding_2d, pair
 from tinygraph.tensor import Operand, Tensor, as_tensor
 

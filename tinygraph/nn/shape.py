@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tinygraph.nn.module import Module
-from tinygraph.ops import flatten
+from tinygraph.ops.reshape import flatten
 from tinygraph.tensor import Operand, Tensor
 
 
