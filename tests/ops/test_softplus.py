@@ -37,7 +37,7 @@ class TestSoftplus(OpContract):
         np.testing.assert_array_equal(x.grad, [0, 0, 1, 1, np.nan])
 
     def test_small_results_keep_their_digits(self):
-        assert tg.softplus(np.array(-50.0)).item() == pytest.approx(math.exp(-50), rel=1e-14)
+        assert tg.softplus(np.array(-50.0)).item() == pytest.approx(math.exp(-50), rel=1e-14, abs=0)
 
     def test_above_the_threshold_it_is_the_identity_exactly(self):
         x = tg.Tensor([0.1, 0.5, 0.7], dtype="f8", requires_grad=True)
