@@ -4,21 +4,27 @@ The order is that of a first reading: arithmetic, sums, shapes, then what networ
 """
 
 from tinygraph.ops.arithmetic import add, div, maximum, minimum, mul, pow, sub
+from tinygraph.ops.avg_pool2d import avg_pool2d
+from tinygraph.ops.batch_norm import batch_norm
 from tinygraph.ops.binary_cross_entropy import binary_cross_entropy
 from tinygraph.ops.binary_cross_entropy_with_logits import binary_cross_entropy_with_logits
 from tinygraph.ops.cast import astype
 from tinygraph.ops.comparison import equal, greater, greater_equal, less, less_equal, not_equal
 from tinygraph.ops.concatenate import concatenate, stack
 from tinygraph.ops.conv2d import conv2d
+from tinygraph.ops.dropout import dropout
 from tinygraph.ops.elementwise import abs, exp, log, neg, sqrt
 from tinygraph.ops.elu import elu
+from tinygraph.ops.embedding import embedding
 from tinygraph.ops.gelu import gelu
 from tinygraph.ops.getitem import getitem
+from tinygraph.ops.global_avg_pool2d import global_avg_pool2d
 from tinygraph.ops.half_squared_error import half_squared_error
 from tinygraph.ops.heaviside import heaviside
 from tinygraph.ops.huber_loss import huber_loss
 from tinygraph.ops.im2col import col2im, im2col
 from tinygraph.ops.l1_loss import l1_loss
+from tinygraph.ops.layer_norm import layer_norm
 from tinygraph.ops.leaky_relu import leaky_relu
 from tinygraph.ops.linear import linear
 from tinygraph.ops.logsumexp import logsumexp
@@ -44,10 +50,11 @@ from tinygraph.ops.where import where
 fill_methods()
 
 __all__ = [
-    "abs", "add", "astype", "binary_cross_entropy", "binary_cross_entropy_with_logits", "col2im",
-    "concatenate", "conv2d", "div", "elu", "equal", "exp", "flatten", "gelu", "getitem",
-    "greater", "greater_equal", "half_squared_error", "heaviside", "huber_loss", "im2col",
-    "l1_loss", "leaky_relu", "less", "less_equal", "linear", "log", "log_softmax", "logsumexp",
+    "abs", "add", "astype", "avg_pool2d", "batch_norm", "binary_cross_entropy",
+    "binary_cross_entropy_with_logits", "col2im", "concatenate", "conv2d", "div", "dropout", "elu",
+    "embedding", "equal", "exp", "flatten", "gelu", "getitem", "global_avg_pool2d", "greater",
+    "greater_equal", "half_squared_error", "heaviside", "huber_loss", "im2col", "l1_loss",
+    "layer_norm", "leaky_relu", "less", "less_equal", "linear", "log", "log_softmax", "logsumexp",
     "matmul", "max", "max_pool2d", "maximum", "mean", "minimum", "mse_loss", "mul", "neg",
     "nll_loss", "not_equal", "pad", "pow", "relu", "reshape", "sigmoid", "softmax",
     "softmax_cross_entropy", "softplus", "sqrt", "stack", "sub", "sum", "tanh", "transpose",
