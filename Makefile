@@ -27,7 +27,7 @@ test: $(VENV)/.has-test
 	$(BIN)/python -m pytest $(ARGS)
 
 lint: $(VENV)/.has-lint
-	$(BIN)/ruff check tinygraph tests docs
+	$(BIN)/ruff check tinygraph tests docs $(wildcard benchmarks)
 	$(BIN)/mypy
 
 docs: $(VENV)/.has-docs
