@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from tinygraph.errors import ArgumentError, explain, nearest
 from tinygraph.nn.module import Module
-from tinygraph.ops import log_softmax, relu, sigmoid, softmax, tanh
+from tinygraph.ops.elu import elu
+from tinygraph.ops.gelu import gelu
+from tinygraph.ops.hyperparameters import finite, positive
+from tinygraph.ops.leaky_relu import leaky_relu
+from tinygraph.ops.relu import relu
+from tinygraph.ops.sigmoid import sigmoid
+from tinygraph.ops.softmax import log_softmax, softmax
+from tinygraph.ops.softplus import softplus
+from tinygraph.ops.tanh import tanh
 from tinygraph.tensor import Operand, Tensor
+
+
+class Identity(Module):
+    """What it is given: a place for a layer that may be absent."""
+
+    def forward(self, x: Any) -> Any:
+        return x
 
 
 class ReLU(Module):
@@ -12,6 +30,77 @@ class ReLU(Module):
 
     def forward(self, x: Operand) -> Tensor:
         return relu(x)
+
+
+class LeakyReLU(Module):
+    """Rectified linear unit with a slope below 0: see `tg.leaky_relu`."""
+
+    def __init__(self, negative_slope: float = 0.01) -> None:
+        self.negative_slope = finite("LeakyReLU", "negative_slope", negative_slope)
+
+    def forward(self, x: Operand) -> Tensor:
+        return leaky_relu(x, self.negative_slope)
+
+    def extra_repr(self) -> str:
+        return f"negative_slope={self.negative_slope}"
+
+
+class ELU(Module):
+    """Exponential linear unit: see `tg.elu`."""
+
+    def __init__(self, alpha: float = 1.0) -> None:
+        self.alpha = finite("ELU", "alpha", alpha)
+
+    def forward(self, x: Operand) -> Tensor:
+        return elu(x, self.alpha)
+
+    def extra_repr(self) -> str:
+        return f"alpha={self.alpha}"
+
+
+class GELU(Module):
+    """Gaussian error linear unit: see `tg.gelu`.
+
+    Parameters
+    ----------
+    approximate : {"none", "tanh"}
+    """
+
+    def __init__(self, approximate: str = "none") -> None:
+        if approximate not in ("none", "tanh"):
+            raise ArgumentError(
+                explain("GELU", "approximate", "'none' or 'tanh'", repr(approximate),
+                        nearest(str(approximate), ("none", "tanh")))
+            )  # fmt: skip
+        self.approximate = approximate
+
+    def forward(self, x: Operand) -> Tensor:
+        return gelu(x, self.approximate)
+
+    def extra_repr(self) -> str:
+        return f"approximate={self.approximate!r}"
+
+
+class Softplus(Module):
+    """A ReLU without a kink: see `tg.softplus`.
+
+    Parameters
+    ----------
+    beta : float
+        Sharpness of the bend, above 0.
+    threshold : float
+        Where beta * x is above it, the output is x.
+    """
+
+    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
+        self.beta = positive("Softplus", "beta", beta)
+        self.threshold = finite("Softplus", "threshold", threshold)
+
+    def forward(self, x: Operand) -> Tensor:
+        return softplus(x, self.beta, self.threshold)
+
+    def extra_repr(self) -> str:
+        return f"beta={self.beta}, threshold={self.threshold}"
 
 
 class Sigmoid(Module):

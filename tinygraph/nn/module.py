@@ -56,7 +56,7 @@ class Module:
     """A layer or a network.  Subclass it: make parameters in `__init__`, write `forward`.
 
     Attributes that are a `Parameter`, a `Buffer` or a `Module` are found; those in a list, a tuple,
-    a set or a dict are refused, for they would be missed without a word.
+    a set or a dict are refused, for they would be missed without a word: see `ModuleList`.
 
     Attributes
     ----------
@@ -200,7 +200,8 @@ class Module:
         Parameters
         ----------
         state : mapping from dotted name to array
-            As `state_dict` gave it.
+            As `state_dict` gave it, or as PyTorch's did for the same layers, converted to numpy:
+            there a shared parameter stands under each of its names.
         strict : bool
             Whether the names must be exactly those of this module.  Shapes and dtypes must fit in
             any case.
@@ -230,14 +231,12 @@ class Module:
                         type(state).__name__, "pass what state_dict() returned")
             )  # fmt: skip
         leaves = dict(self._named_leaves(Parameter, Buffer))
-        missing = [name for name in leaves if name not in state]
-        unexpected = [str(name) for name in state if name not in leaves]
-        arrays = {name: _as_array(state[name]) for name in leaves if name in state}
-        diff = [
-            f"  wrong       {name}: expected {_spec(leaves[name])}, got {_spec(array)}"
-            for name, array in arrays.items()
-            if _spec(array) != _spec(leaves[name])
-        ]
+        names = self._all_names()  # a shared leaf may go by any of its names, or by several
+        given = {names[name] for name in state if name in names}
+        missing = [name for name, leaf in leaves.items() if leaf not in given]
+        unexpected = [str(name) for name in state if name not in names]
+        arrays = {name: _as_array(state[name]) for name in names if name in state}
+        diff = _differences(names, arrays)
         if strict:
             diff += [f"  missing     {name}: {_spec(leaves[name])}" for name in missing]
             for name in unexpected:
@@ -249,9 +248,23 @@ class Module:
                            *diff, _way_out(strict)])
             )  # fmt: skip
         for name, array in arrays.items():
-            leaf = leaves[name]
+            leaf = names[name]
             leaf.value[...] = leaf.device.from_numpy(array)
         return Mismatch(missing, unexpected)
+
+    def _all_names(self) -> dict[str, Tensor]:
+        """Every parameter and buffer under every path that leads to it."""
+        names: dict[str, Tensor] = {}
+        stack: list[tuple[str, Module, tuple[Module, ...]]] = [("", self, ())]
+        while stack:
+            path, module, above = stack.pop()
+            for name, value in vars(module).items():
+                if isinstance(value, (Parameter, Buffer)):
+                    names[_join(path, name)] = value
+            below = [(_join(path, name), child) for name, child in module.named_children()]
+            way = (*above, module)  # a module that holds one of these would be walked forever
+            stack.extend((p, child, way) for p, child in reversed(below) if child not in way)
+        return names
 
     # ---- showing ----------------------------------------------------------------------------
 
@@ -317,8 +330,22 @@ def _refuse_hidden(module: Module, name: str, value: Any) -> None:
         raise ArgumentError(
             explain(type(module).__name__, name, "a Module, Parameter or Buffer as an attribute of "
                     "its own", f"a {type(value).__name__} of them, in which none would be found",
-                    "use nn.Sequential, or an attribute for each: setattr(self, f'block{i}', ...)")
+                    "wrap it: nn.ModuleList([...]) or nn.Sequential(...)")
         )  # fmt: skip
+
+
+def _differences(names: Mapping[str, Tensor], arrays: Mapping[str, Array]) -> list[str]:
+    """Arrays that do not fit their leaf, or that differ for two names of one leaf."""
+    diff, first = [], {}
+    for name, array in arrays.items():
+        leaf = names[name]
+        if _spec(array) != _spec(leaf):
+            diff.append(f"  wrong       {name}: expected {_spec(leaf)}, got {_spec(array)}")
+        elif leaf not in first:
+            first[leaf] = name
+        elif not np.array_equal(array, arrays[first[leaf]], equal_nan=True):
+            diff.append(f"  wrong       {name}: expected what {first[leaf]} is, got other numbers")
+    return diff
 
 
 def _as_array(value: Any) -> Array:

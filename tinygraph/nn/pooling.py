@@ -4,12 +4,46 @@ from __future__ import annotations
 
 from tinygraph.nn.arguments import require_covered
 from tinygraph.nn.module import Module
+from tinygraph.ops.avg_pool2d import avg_pool2d
+from tinygraph.ops.global_avg_pool2d import global_avg_pool2d
 from tinygraph.ops.max_pool2d import max_pool2d
 from tinygraph.shapes import Pair, padding_2d, pair
 from tinygraph.tensor import Operand, Tensor, as_tensor
 
 
-class MaxPool2d(Module):
+class Pool2d(Module):
+    """What MaxPool2d and AvgPool2d share: windows over an image."""
+
+    def __init__(
+        self, kernel_size: int | Pair, stride: int | Pair | None = None,
+        padding: int | Pair | str = 0, *, ceil_mode: bool = False, strict: bool = False,
+    ) -> None:  # fmt: skip
+        layer = type(self).__name__
+        self.kernel_size = pair(layer, "kernel_size", kernel_size)
+        self.stride = self.kernel_size if stride is None else pair(layer, "stride", stride)
+        self.padding = padding_2d(layer, padding)
+        self.ceil_mode = bool(ceil_mode)
+        self.strict = bool(strict)
+
+    def covered(self, x: Operand) -> Tensor:
+        """x as a tensor; if strict, an error where the windows leave out pixels."""
+        x = as_tensor(x)
+        if self.strict:
+            require_covered(
+                type(self).__name__, x.shape, self.kernel_size, self.stride, self.padding,
+                ceil_mode=self.ceil_mode,
+            )  # fmt: skip
+        return x
+
+    def extra_repr(self) -> str:
+        strict = ", strict=True" if self.strict else ""
+        return (
+            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding!r}, "
+            f"ceil_mode={self.ceil_mode}{strict}"
+        )
+
+
+class MaxPool2d(Pool2d):
     """The maximum of each window of images (N, C, H, W): see `tg.max_pool2d`.
 
     Parameters
@@ -32,30 +66,50 @@ class MaxPool2d(Module):
     (1, 8, 13, 13)
     """
 
+    def forward(self, x: Operand) -> Tensor:
+        return max_pool2d(
+            self.covered(x), self.kernel_size, self.stride, self.padding, ceil_mode=self.ceil_mode
+        )
+
+
+class AvgPool2d(Pool2d):
+    """The mean of each window of images (N, C, H, W): see `tg.avg_pool2d`.
+
+    Parameters
+    ----------
+    kernel_size, stride, padding, ceil_mode, strict
+        As for `MaxPool2d`.
+    count_include_pad : bool
+        Whether pixels of the padding count in the mean, as zeros.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.nn.AvgPool2d(2)(tg.Tensor([[[[1.0, 2.0], [3.0, 6.0]]]])).item()
+    3.0
+    """
+
     def __init__(
         self, kernel_size: int | Pair, stride: int | Pair | None = None,
-        padding: int | Pair | str = 0, *, ceil_mode: bool = False, strict: bool = False,
+        padding: int | Pair | str = 0, *, ceil_mode: bool = False, count_include_pad: bool = True,
+        strict: bool = False,
     ) -> None:  # fmt: skip
-        self.kernel_size = pair("MaxPool2d", "kernel_size", kernel_size)
-        self.stride = self.kernel_size if stride is None else pair("MaxPool2d", "stride", stride)
-        self.padding = padding_2d("MaxPool2d", padding)
-        self.ceil_mode = bool(ceil_mode)
-        self.strict = bool(strict)
+        super().__init__(kernel_size, stride, padding, ceil_mode=ceil_mode, strict=strict)
+        self.count_include_pad = bool(count_include_pad)
 
     def forward(self, x: Operand) -> Tensor:
-        x = as_tensor(x)
-        if self.strict:
-            require_covered(
-                "MaxPool2d", x.shape, self.kernel_size, self.stride, self.padding,
-                ceil_mode=self.ceil_mode,
-            )  # fmt: skip
-        return max_pool2d(
-            x, self.kernel_size, self.stride, self.padding, ceil_mode=self.ceil_mode
-        )
+        return avg_pool2d(
+            self.covered(x), self.kernel_size, self.stride, self.padding,
+            ceil_mode=self.ceil_mode, count_include_pad=self.count_include_pad,
+        )  # fmt: skip
 
     def extra_repr(self) -> str:
-        strict = ", strict=True" if self.strict else ""
-        return (
-            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding!r}, "
-            f"ceil_mode={self.ceil_mode}{strict}"
-        )
+        text = super().extra_repr()
+        return text if self.count_include_pad else f"{text}, count_include_pad=False"
+
+
+class GlobalAvgPool2d(Module):
+    """The mean over each image, (N, C, H, W) to (N, C, 1, 1): see `tg.global_avg_pool2d`."""
+
+    def forward(self, x: Operand) -> Tensor:
+        return global_avg_pool2d(x)

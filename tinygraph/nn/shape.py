@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
+from tinygraph.errors import ArgumentError, ShapeError, explain
 from tinygraph.nn.module import Module
-from tinygraph.ops.reshape import flatten
-from tinygraph.tensor import Operand, Tensor
+from tinygraph.ops.reshape import as_shape, flatten, reshape
+from tinygraph.shapes import Shape
+from tinygraph.tensor import Operand, Tensor, as_tensor
 
 
 class Flatten(Module):
@@ -31,3 +35,61 @@ class Flatten(Module):
 
     def extra_repr(self) -> str:
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class Unflatten(Module):
+    """One axis as several: the inverse of `Flatten`.
+
+    Parameters
+    ----------
+    dim : int
+        The axis.
+    unflattened_size : tuple of int
+        What takes its place; one of the sizes may be -1 and follows from the others.
+
+    Raises
+    ------
+    ArgumentError
+        Sizes that are no integers, or none.
+    ShapeError
+        The axis has another number of elements, or there is no such axis.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.nn.Unflatten(1, (2, 3, -1))(tg.ones((5, 24))).shape
+    (5, 2, 3, 4)
+    """
+
+    def __init__(self, dim: int, unflattened_size: Shape) -> None:
+        if not isinstance(dim, int):
+            raise ArgumentError(explain("Unflatten", "dim", "an int", repr(dim)))
+        self.dim = dim
+        self.unflattened_size = as_shape("Unflatten", unflattened_size)
+
+    def forward(self, x: Operand) -> Tensor:
+        x = as_tensor(x)
+        if not -x.ndim <= self.dim < x.ndim:
+            raise ShapeError(
+                explain("Unflatten", "x", f"an axis {self.dim}", f"{x.ndim} axes, shape {x.shape}")
+            )
+        axis = self.dim % x.ndim
+        before, after = x.shape[:axis], x.shape[axis + 1 :]
+        if axis:  # any batch size, when the graph is run again
+            before = (-1, *before[1:])
+        return reshape(x, (*before, *self._sizes(x.shape[axis]), *after))
+
+    def _sizes(self, elements: int) -> Shape:
+        """The new sizes, without a -1."""
+        rest = math.prod(n for n in self.unflattened_size if n >= 0)
+        missing = elements // rest if rest else 0
+        sizes = tuple(missing if n < 0 else n for n in self.unflattened_size)
+        if math.prod(sizes) != elements:
+            raise ShapeError(
+                explain("Unflatten", "x", f"an axis {self.dim} of as many elements as "
+                        f"{self.unflattened_size} has", f"{elements}")
+            )  # fmt: skip
+        return sizes
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"

@@ -1,0 +1,40 @@
+"""The dropout layer."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tinygraph.errors import ArgumentError, explain
+from tinygraph.nn.module import Module
+from tinygraph.ops.dropout import dropout
+from tinygraph.tensor import Operand, Tensor
+
+
+class Dropout(Module):
+    """In training, zeros at random places; in evaluation nothing: see `tg.dropout`.
+
+    Parameters
+    ----------
+    p : float
+        Probability of dropping an element, 0 to 1.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> layer = tg.nn.Dropout(0.5)
+    >>> sorted(set(layer(tg.ones(100)).value.tolist()))
+    [0.0, 2.0]
+    >>> set(layer.eval()(tg.ones(100)).value.tolist())
+    {1.0}
+    """
+
+    def __init__(self, p: float = 0.5) -> None:
+        if not isinstance(p, (int, float, np.number)) or not 0 <= p <= 1:
+            raise ArgumentError(explain("Dropout", "p", "a probability from 0 to 1", repr(p)))
+        self.p = float(p)
+
+    def forward(self, x: Operand) -> Tensor:
+        return dropout(x, self.p, self.training)
+
+    def extra_repr(self) -> str:
+        return f"p={self.p}"

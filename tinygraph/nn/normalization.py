@@ -1,0 +1,215 @@
+"""Normalization layers: they bring what passes through to mean 0 and variance 1."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tinygraph.errors import ArgumentError, ShapeError, explain
+from tinygraph.nn.arguments import require_count
+from tinygraph.nn.init import ones_, zeros_
+from tinygraph.nn.module import Buffer, Module
+from tinygraph.ops.batch_norm import batch_norm, require_eps
+from tinygraph.ops.layer_norm import layer_norm
+from tinygraph.tensor import Operand, Parameter, Tensor, as_tensor
+
+SMALL_BATCH = 16  # below it, the statistics of a batch are too noisy to stand for those of the data
+
+
+class BatchNorm(Module):
+    """What BatchNorm1d and BatchNorm2d share; `axes` names the shapes that they take."""
+
+    axes: ClassVar[dict[int, str]]
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = True,
+        track_running_stats: bool = True, *, dtype: Any = np.float32,
+    ) -> None:  # fmt: skip
+        layer = type(self).__name__
+        self.num_features = require_count(layer, "num_features", num_features)
+        self.eps = require_eps(layer, eps)
+        if not isinstance(momentum, (int, float, np.number)) or not 0 <= momentum <= 1:
+            raise ArgumentError(explain(layer, "momentum", "0 to 1", repr(momentum)))
+        self.momentum = float(momentum)
+        ones = np.ones(self.num_features, dtype)
+        self.weight = Parameter(ones, name="weight") if affine else None
+        self.bias = Parameter(0 * ones, name="bias") if affine else None
+        tracked = bool(track_running_stats)
+        self.running_mean = Buffer(0 * ones) if tracked else None
+        self.running_var = Buffer(ones) if tracked else None
+        self.num_batches_tracked = Buffer(0, dtype="int64") if tracked else None
+        self._warned = False
+
+    def reset_parameters(self) -> None:
+        """Forget the running statistics, and start again with scale 1 and shift 0."""
+        for leaf in (self.weight, self.running_var):
+            if leaf is not None:
+                ones_(leaf)
+        for leaf in (self.bias, self.running_mean):
+            if leaf is not None:
+                zeros_(leaf)
+        if self.num_batches_tracked is not None:
+            self.num_batches_tracked.value[...] = 0
+
+    def forward(self, x: Operand) -> Tensor:
+        x = as_tensor(x)
+        if x.ndim not in self.axes:
+            expected = " or ".join(self.axes.values())
+            raise ShapeError(explain(type(self).__name__, "x", expected, f"shape {x.shape}"))
+        # Without running statistics there is nothing but the batch, in evaluation too.
+        by_batch = self.training or self.running_mean is None
+        y = batch_norm(
+            x, self.weight, self.bias, self.running_mean, self.running_var, by_batch,
+            self.momentum, self.eps,
+        )  # fmt: skip
+        if self.training:
+            self._after_training_batch(x.shape[0])
+        return y
+
+    def _after_training_batch(self, samples: int) -> None:
+        if self.num_batches_tracked is not None:
+            self.num_batches_tracked.value[...] += 1
+        if samples < SMALL_BATCH and not self._warned:
+            self._warned = True
+            name = self.weight.name if self.weight is not None else None
+            warnings.warn(
+                f"{type(self).__name__} ({name or 'without weight'}) is training on a batch of "
+                f"{samples}: below {SMALL_BATCH} samples its mean and variance are noisy. Way out: "
+                "larger batches, layer.eval() to use the running statistics, or nn.LayerNorm",
+                UserWarning, stacklevel=4,
+            )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        text = f"{self.num_features}, eps={self.eps}, momentum={self.momentum}"
+        return f"{text}, affine={self.weight is not None}, " + (
+            f"track_running_stats={self.running_mean is not None}"
+        )
+
+
+class BatchNorm1d(BatchNorm):
+    """Batch normalization of features (N, C) or sequences (N, C, L): see `tg.batch_norm`.
+
+    Parameters
+    ----------
+    num_features : int
+        C.
+    eps : float
+        Added to the variance.
+    momentum : float
+        Weight of a new batch in the running statistics.
+    affine : bool
+        Whether there are a scale and a shift for each channel.
+    track_running_stats : bool
+        If False, evaluation uses the statistics of the batch too.
+    dtype : dtype
+        Of parameters and running statistics; the input must have it too.
+
+    Attributes
+    ----------
+    weight, bias : Parameter (C,) or None
+        Scale, 1 at first, and shift, 0 at first.
+    running_mean, running_var : Buffer (C,) or None
+        What evaluation uses; 0 and 1 at first.
+    num_batches_tracked : Buffer () or None
+        How many batches this layer was trained on, int64.
+
+    Warns
+    -----
+    UserWarning
+        Once for each layer, in training on fewer than 16 samples.
+
+    References
+    ----------
+    Ioffe, Szegedy, "Batch normalization: accelerating deep network training by reducing internal
+    covariate shift", ICML 2015.
+    https://docs.pytorch.org/docs/stable/generated/torch.nn.BatchNorm1d.html
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> layer = tg.nn.BatchNorm1d(2)
+    >>> y = layer(tg.randn(100, 2) + 5.0)
+    >>> bool(abs(y.value.mean()) < 1e-5), bool(abs(y.value.std() - 1) < 1e-3)
+    (True, True)
+    >>> layer.eval()(tg.zeros((1, 2))).shape
+    (1, 2)
+    """
+
+    axes: ClassVar[dict[int, str]] = {2: "(N, C)", 3: "(N, C, L)"}
+
+
+class BatchNorm2d(BatchNorm):
+    """Batch normalization of images (N, C, H, W), channel by channel: see `tg.batch_norm`.
+
+    Parameters, attributes, warning and references are those of `BatchNorm1d`.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> layer = tg.nn.BatchNorm2d(3)
+    >>> list(layer.state_dict())
+    ['weight', 'bias', 'running_mean', 'running_var', 'num_batches_tracked']
+    >>> layer.eval()(tg.ones((2, 3, 8, 8))).shape
+    (2, 3, 8, 8)
+    """
+
+    axes: ClassVar[dict[int, str]] = {4: "(N, C, H, W)"}
+
+
+class LayerNorm(Module):
+    """Normalization of the last axes of each sample: see `tg.layer_norm`.
+
+    Parameters
+    ----------
+    normalized_shape : int or sequence of int
+        The sizes of the last axes.
+    eps : float
+        Added to the variance.
+    elementwise_affine : bool
+        Whether there is a scale for each feature.
+    bias : bool
+        Whether there is a shift too.
+    dtype : dtype
+        Of the parameters; the input must have it too.
+
+    Attributes
+    ----------
+    weight, bias : Parameter or None
+        Of the shape `normalized_shape`; 1 and 0 at first.
+
+    References
+    ----------
+    Ba, Kiros, Hinton, "Layer normalization", arXiv:1607.06450.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.nn.LayerNorm(2)(tg.Tensor([[1.0, 3.0]])).value.round(3)
+    array([[-1.,  1.]], dtype=float32)
+    """
+
+    def __init__(
+        self, normalized_shape: int | Sequence[int], eps: float = 1e-5,
+        elementwise_affine: bool = True, bias: bool = True, *, dtype: Any = np.float32,
+    ) -> None:  # fmt: skip
+        several = isinstance(normalized_shape, (tuple, list))
+        sizes = tuple(normalized_shape) if several else (normalized_shape,)  # type: ignore[arg-type]
+        if not sizes:
+            raise ArgumentError(explain("LayerNorm", "normalized_shape", "a size or several", "()"))
+        shape = tuple(require_count("LayerNorm", "normalized_shape", n) for n in sizes)
+        self.normalized_shape = shape
+        self.eps = require_eps("LayerNorm", eps)
+        affine = bool(elementwise_affine)
+        self.weight = Parameter(np.ones(shape, dtype), name="weight") if affine else None
+        self.bias = Parameter(np.zeros(shape, dtype), name="bias") if affine and bias else None
+
+    def forward(self, x: Operand) -> Tensor:
+        return layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        affine = self.weight is not None
+        text = f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={affine}"
+        return f"{text}, bias=False" if affine and self.bias is None else text
