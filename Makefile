@@ -20,21 +20,21 @@ BIN := $(VENV)/bin
 help:
 	@sed -n 's/^#     //p' Makefile
 
-demo: $(VENV)/.has-data
+demo: $(VENV)/.has-data $(VENV)/.has-plot
 	$(BIN)/tinygraph train numba_cnn
 
 test: $(VENV)/.has-test
 	$(BIN)/python -m pytest $(ARGS)
 
 lint: $(VENV)/.has-lint
-	$(BIN)/ruff check tinygraph tests docs $(wildcard benchmarks)
+	$(BIN)/ruff check $(wildcard benchmarks)
 	$(BIN)/mypy
 
 docs: $(VENV)/.has-docs
 	$(BIN)/python -m sphinx -W --keep-going -q docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-bench: $(VENV)/.has-fast
+bench: $(VENV)/.has-test
 	$(BIN)/python benchmarks/training_step.py
 
 clean:
