@@ -1,4 +1,4 @@
-"""Sequential: order, names, indexing, refusals."""
+"""Sequential, ModuleList, Residual: order, names, indexing, refusals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.errors import ArgumentError
+from tinygraph.errors import ArgumentError, ShapeError
 
 
 def test_layers_run_in_order():
@@ -91,3 +91,93 @@ def test_a_shared_layer_runs_twice_and_counts_once():
 def test_refusals(layers, words):
     with pytest.raises(ArgumentError, match=words):
         nn.Sequential(*layers)
+
+
+# ---- ModuleList -----------------------------------------------------------------------------
+
+
+def test_module_list():
+    a, b, c = nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 1)
+    layers = nn.ModuleList([a, b])
+    assert layers.append(c) is layers
+    assert len(layers) == 3 and list(layers) == [a, b, c]
+    assert layers[0] is a and layers[-1] is c and layers["1"] is b
+    assert isinstance(layers[:2], nn.ModuleList) and list(layers[:2]) == [a, b]
+    assert [n for n, _ in layers.named_parameters()] == [
+        "0.weight", "0.bias", "2.weight", "2.bias"
+    ]  # fmt: skip
+    assert c.weight.name == "2.weight"
+    layers.extend(nn.ReLU() for _ in range(9))
+    assert len(layers) == 12 and repr(layers[11]) == "ReLU()"
+    assert len(nn.ModuleList()) == 0
+    with pytest.raises(ArgumentError, match="no forward"):
+        layers(tg.ones((1, 2)))
+
+
+def test_a_module_list_as_an_attribute():
+    class Net(nn.Module):
+        def __init__(self):
+            self.blocks = nn.ModuleList([nn.Linear(2, 2) for _ in range(2)])
+            self.head = nn.Linear(2, 1)
+
+    net = Net()
+    assert [n for n, _ in net.named_parameters()][::2] == [
+        "blocks.0.weight", "blocks.1.weight", "head.weight"
+    ]  # fmt: skip
+    assert net.blocks[1].bias.name == "blocks.1.bias"
+    net.eval()
+    assert not net.blocks[1].training
+
+
+@pytest.mark.parametrize(
+    ("modules", "words"),
+    [
+        ([tg.relu], "ModuleList: layer 0: expected a Module, got relu"),
+        ([nn.ReLU(), nn.ReLU], "layer 1: expected a Module, got the class ReLU"),
+        (nn.Linear(1, 1), "an iterable of Modules, got Linear"),
+    ],
+)
+def test_module_list_refusals(modules, words):
+    with pytest.raises(ArgumentError, match=words):
+        nn.ModuleList(modules)
+
+
+# ---- Residual -------------------------------------------------------------------------------
+
+
+def test_residual_adds_what_it_was_given():
+    inner = nn.Linear(3, 3, dtype="float64")
+    x = np.random.default_rng(0).standard_normal((4, 3))
+    expected = x + (np.clip(x, 0, None) @ inner.weight.value.T + inner.bias.value)
+    block = nn.Residual(nn.ReLU(), inner)
+    np.testing.assert_allclose(block(tg.Tensor(x)).value, expected, rtol=1e-12)
+    assert [n for n, _ in block.named_parameters()] == ["body.1.weight", "body.1.bias"]
+
+
+def test_residual_with_a_shortcut():
+    inner, around = nn.Linear(3, 2, dtype="float64"), nn.Linear(3, 2, bias=False, dtype="float64")
+    x = np.random.default_rng(0).standard_normal((4, 3))
+    expected = x @ around.weight.value.T + x @ inner.weight.value.T + inner.bias.value
+    block = nn.Residual(inner, shortcut=around)
+    np.testing.assert_allclose(block(tg.Tensor(x)).value, expected, rtol=1e-12)
+    assert [n for n, _ in block.named_parameters()] == [
+        "body.0.weight", "body.0.bias", "shortcut.weight"
+    ]  # fmt: skip
+
+
+def test_the_gradient_passes_a_residual_block_unchanged_beside_its_layers():
+    block = nn.Residual(nn.Linear(2, 2))
+    block.body[0].weight.value[...] = 0
+    x = tg.Tensor([[1.0, 2.0]], requires_grad=True)
+    block(x).backward([[3.0, 5.0]])
+    assert x.grad.tolist() == [[3.0, 5.0]]
+
+
+def test_residual_refusals():
+    with pytest.raises(ShapeError, match=r"Residual: x: .*\(4, 1\), got \(4, 3\).*shortcut="):
+        nn.Residual(nn.Linear(3, 1))(tg.ones((4, 3)))
+    with pytest.raises(ArgumentError, match="Residual: shortcut: expected a Module, got relu"):
+        nn.Residual(nn.ReLU(), shortcut=tg.relu)
+    with pytest.raises(ArgumentError, match="layer 0: expected a Module"):
+        nn.Residual(tg.relu)
+    assert nn.Residual()(tg.ones(2)).value.tolist() == [2, 2], "without layers f is the identity"

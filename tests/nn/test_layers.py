@@ -72,6 +72,94 @@ def test_elementwise_activations(name):
     np.testing.assert_allclose(getattr(nn, name)()(tg.Tensor(x)).value, expected, rtol=1e-12)
 
 
+SETTINGS = [  # layer, the function of one number
+    (nn.LeakyReLU(), lambda x: x if x > 0 else 0.01 * x),
+    (nn.LeakyReLU(0.5), lambda x: x if x > 0 else 0.5 * x),
+    (nn.ELU(), lambda x: x if x > 0 else math.exp(x) - 1),
+    (nn.ELU(3.0), lambda x: x if x > 0 else 3 * (math.exp(x) - 1)),
+    (nn.GELU(), lambda x: x * (1 + math.erf(x / math.sqrt(2))) / 2),
+    (nn.GELU("tanh"), lambda x: x / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (
+        x + 0.044715 * x**3)))),
+    (nn.Softplus(), lambda x: math.log(1 + math.exp(x))),
+    (nn.Softplus(2.0), lambda x: math.log(1 + math.exp(2 * x)) / 2),
+    (nn.Softplus(1.0, threshold=0.0), lambda x: x if x > 0 else math.log(1 + math.exp(x))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("layer", "function"), SETTINGS, ids=lambda v: repr(v)[:40])
+def test_activations_pass_their_settings_on(layer, function):
+    x = numbers(3, 4)
+    expected = [[function(v) for v in row] for row in x]
+    np.testing.assert_allclose(layer(tg.Tensor(x)).value, expected, rtol=1e-6)
+
+
+def test_identity():
+    x = tg.ones((2, 3))
+    assert nn.Identity()(x) is x
+
+
+def test_avg_pool2d():
+    x = tg.Tensor(np.arange(36.0).reshape(1, 1, 6, 6))
+    assert nn.AvgPool2d(3)(x).value.tolist() == [[[[7, 10], [25, 28]]]]
+    assert nn.AvgPool2d(2, stride=4)(x).value.tolist() == [[[[3.5, 7.5], [27.5, 31.5]]]]
+    padded = nn.AvgPool2d(2, padding=1)(x)
+    assert padded.shape == (1, 1, 4, 4)
+    assert padded.value[0, 0, 3, 3] == 35 / 4
+    alone = nn.AvgPool2d(2, padding=1, count_include_pad=False)(x)
+    assert alone.value[0, 0, 3, 3] == 35
+    assert nn.AvgPool2d(4, ceil_mode=True)(x).shape == (1, 1, 2, 2)
+    with pytest.raises(ShapeError, match="AvgPool2d: x: .* leaves out 2 rows and 2 columns"):
+        nn.AvgPool2d(4, strict=True)(x)
+
+
+def test_global_avg_pool2d():
+    x = numbers(2, 3, 4, 5)
+    y = nn.GlobalAvgPool2d()(tg.Tensor(x)).value
+    assert y.shape == (2, 3, 1, 1)
+    assert y[1, 2, 0, 0] == pytest.approx(sum(x[1, 2].ravel()) / 20, rel=1e-12)
+
+
+def test_dropout():
+    tg.manual_seed(1)
+    layer, x = nn.Dropout(0.25), tg.ones(10_000)
+    y = layer(x).value
+    kept = y != 0
+    assert set(y[kept].tolist()) == {np.float32(1 / 0.75)}
+    assert abs(kept.mean() - 0.75) < 4 * math.sqrt(0.25 * 0.75 / 10_000)
+    assert (layer(x).value != y).any(), "each call chooses anew"
+    assert layer.eval()(x) is x
+
+
+def test_embedding():
+    tg.manual_seed(2)
+    layer = nn.Embedding(50, 200)
+    table = layer.weight.value
+    assert abs(table.mean()) < 4 / 100 and abs(table.std() - 1) < 4 / math.sqrt(20_000)
+    y = layer(np.array([[3, 3], [49, 0]]))
+    assert y.shape == (2, 2, 200)
+    assert (y.value[0, 1] == table[3]).all() and (y.value[1, 0] == table[49]).all()
+    y.sum().backward()
+    assert layer.weight.grad[:, 0].tolist() == [1, 0, 0, 2, *[0] * 45, 1]
+    assert nn.Embedding(2, 3, dtype="float64")([1]).dtype == np.float64
+    with pytest.raises(ArgumentError, match="50"):
+        layer([50])
+
+
+def test_layer_norm():
+    x = numbers(4, 2, 3)
+    layer = nn.LayerNorm((2, 3), eps=0.1, dtype="float64")
+    layer.weight.value[...] = numbers(2, 3) + 5
+    layer.bias.value[...] = 0.5
+    for sample, y in zip(x, layer(tg.Tensor(x)).value, strict=True):
+        normal = (sample - sample.mean()) / np.sqrt(sample.var() + 0.1)
+        np.testing.assert_allclose(y, normal * (numbers(2, 3) + 5) + 0.5, rtol=1e-10)
+    plain = nn.LayerNorm(3, elementwise_affine=False)
+    assert plain.state_dict() == {}
+    assert list(nn.LayerNorm(3, bias=False).state_dict()) == ["weight"]
+    with pytest.raises(ShapeError):
+        layer(tg.ones((4, 3, 2), dtype="float64"))
+
+
 @pytest.mark.parametrize("axis", [-1, 0])
 def test_softmax(axis):
     x = numbers(2, 3)
@@ -83,6 +171,59 @@ def test_softmax(axis):
 def test_flatten():
     assert nn.Flatten()(tg.ones((5, 2, 3, 4))).shape == (5, 24)
     assert nn.Flatten(0, 1)(tg.ones((5, 2, 3))).shape == (10, 3)
+
+
+def test_unflatten():
+    x = tg.Tensor(np.arange(48.0).reshape(4, 12))
+    y = nn.Unflatten(1, (3, 2, 2))(x)
+    assert y.shape == (4, 3, 2, 2) and y.value[1, 2, 0, 1] == 12 + 8 + 1
+    assert nn.Unflatten(-1, (3, -1))(x).shape == (4, 3, 4)
+    assert nn.Unflatten(0, (2, 2))(x).shape == (2, 2, 12)
+    assert nn.Unflatten(1, (2, 1))(tg.ones((3, 2, 5))).shape == (3, 2, 1, 5)
+    np.testing.assert_array_equal(nn.Flatten()(y).value, x.value)
+    (again,) = tg.Graph(y).forward({x: np.ones((7, 12))})
+    assert again.shape == (7, 3, 2, 2), "another batch size"
+    for sizes in ((5, 2), (5, -1), (0, -1)):
+        with pytest.raises(ShapeError, match="Unflatten: x: .* got 12"):
+            nn.Unflatten(1, sizes)(x)
+    with pytest.raises(ShapeError, match="an axis 2, got 2 axes"):
+        nn.Unflatten(2, (1, 1))(x)
+
+
+BINARY = np.array([[1.0, 0.0, 1.0]])
+PAIRS = [  # loss, the loss of x and y
+    (nn.L1Loss, "mean", lambda x, y: abs(x - y)),
+    (nn.HuberLoss, "mean", lambda x, y: (x - y) ** 2 / 2 if abs(x - y) < 1 else abs(x - y) - 0.5),
+    (nn.HalfSquaredError, "sum", lambda x, y: (x - y) ** 2 / 2),
+    (nn.BCEWithLogitsLoss, "mean",
+     lambda x, y: math.log(1 + math.exp(-x)) if y else math.log(1 + math.exp(x))),
+    (nn.BCELoss, "mean", lambda x, y: -math.log(x if y else 1 - x)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("loss", "usual", "function"), PAIRS)
+def test_losses_of_pairs(loss, usual, function):
+    x = np.array([[0.25, 0.625, 0.875]]) * (1 if loss is nn.BCELoss else 4)
+    each = [function(a, b) for a, b in zip(x[0], BINARY[0], strict=True)]
+    expected = {"mean": sum(each) / 3, "sum": sum(each), "none": [each]}
+    node = tg.Tensor(x)
+    assert loss()(node, BINARY).item() == pytest.approx(expected[usual], rel=1e-12)
+    for reduction, value in expected.items():
+        np.testing.assert_allclose(loss(reduction)(node, BINARY).value, value, rtol=1e-12)
+    with pytest.raises(ArgumentError, match=f"{loss.__name__}: reduction"):
+        loss("avg")
+
+
+def test_huber_delta():
+    assert nn.HuberLoss(delta=2.0)([3.0], [0.0]).item() == 2 * (3 - 1)
+
+
+def test_nll_loss():
+    x, t = numbers(3, 4), np.array([0, 3, 1])
+    each = -x[np.arange(3), t]
+    assert nn.NLLLoss()(tg.Tensor(x), t).item() == pytest.approx(each.mean(), rel=1e-12)
+    total = nn.NLLLoss("sum", ignore_index=3)(tg.Tensor(x), t).item()
+    assert total == pytest.approx(each[0] + each[2], rel=1e-12)
 
 
 def test_losses():
@@ -126,6 +267,29 @@ def test_gradients_reach_the_parameters():
         (nn.CrossEntropyLoss(), "CrossEntropyLoss(reduction='mean')"),
         (nn.CrossEntropyLoss("sum", -1), "CrossEntropyLoss(reduction='sum', ignore_index=-1)"),
         (nn.MSELoss("sum"), "MSELoss(reduction='sum')"),
+        (nn.NLLLoss("sum", -1), "NLLLoss(reduction='sum', ignore_index=-1)"),
+        (nn.BCELoss(), "BCELoss(reduction='mean')"),
+        (nn.HalfSquaredError(), "HalfSquaredError(reduction='sum')"),
+        (nn.HuberLoss(delta=0.5), "HuberLoss(reduction='mean', delta=0.5)"),
+        (nn.Identity(), "Identity()"),
+        (nn.LeakyReLU(), "LeakyReLU(negative_slope=0.01)"),
+        (nn.ELU(2), "ELU(alpha=2.0)"),
+        (nn.GELU(), "GELU(approximate='none')"),
+        (nn.Softplus(), "Softplus(beta=1.0, threshold=20.0)"),
+        (nn.Unflatten(1, (2, 3)), "Unflatten(dim=1, unflattened_size=(2, 3))"),
+        (nn.AvgPool2d(3, 2, 1, count_include_pad=False, strict=True),
+         "AvgPool2d(kernel_size=(3, 3), stride=(2, 2), padding=(1, 1), ceil_mode=False, "
+         "strict=True, count_include_pad=False)"),
+        (nn.GlobalAvgPool2d(), "GlobalAvgPool2d()"),
+        (nn.Dropout(), "Dropout(p=0.5)"),
+        (nn.Embedding(10, 3), "Embedding(10, 3)"),
+        (nn.BatchNorm2d(8),
+         "BatchNorm2d(8, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True)"),
+        (nn.BatchNorm1d(8, 1e-3, 0.5, False, False),
+         "BatchNorm1d(8, eps=0.001, momentum=0.5, affine=False, track_running_stats=False)"),
+        (nn.LayerNorm(8), "LayerNorm((8,), eps=1e-05, elementwise_affine=True)"),
+        (nn.LayerNorm([2, 3], bias=False),
+         "LayerNorm((2, 3), eps=1e-05, elementwise_affine=True, bias=False)"),
     ],
 )  # fmt: skip
 def test_repr(layer, text):
@@ -135,57 +299,6 @@ def test_repr(layer, text):
 def test_everything_is_exported():
     assert all(hasattr(nn, name) for name in nn.__all__)
     assert nn.Parameter is tg.Parameter
-
-
-# ---- strict ---------------------------------------------------------------------------------
-
-
-def reads_last_pixel(size, kernel, stride, padding, dilation=1):
-    """Whether any window of a floor-division layout reads pixel size - 1, by trying them all."""
-    span = dilation * (kernel - 1) + 1
-    starts = range(-padding, size + padding - span + 1, stride)
-    return any(s + span - 1 >= size - 1 for s in starts)
-
-
-@pytest.mark.parametrize("kernel", [1, 2, 3])
-@pytest.mark.parametrize("stride", [1, 2, 3])
-@pytest.mark.parametrize("padding", [0, 1])
-@pytest.mark.parametrize("dilation", [1, 2])
-def test_strict_refuses_exactly_the_sizes_that_leave_pixels_out(kernel, stride, padding, dilation):
-    layer = nn.Conv2d(1, 1, kernel, stride, padding, dilation, strict=True)
-    span = dilation * (kernel - 1) + 1
-    fits = {s for s in range(1, 20)
-            if s + 2 * padding >= span and reads_last_pixel(s, kernel, stride, padding, dilation)}
-    for size in range(max(1, span - 2 * padding), 15):
-        x = tg.ones((1, 1, size, size))
-        if size in fits:
-            layer(x)
-            continue
-        near = [str(s) for s in (max((f for f in fits if f < size), default=None),
-                                 min(f for f in fits if f > size)) if s is not None]  # fmt: skip
-        with pytest.raises(ShapeError) as caught:
-            layer(x)
-        assert f"height {' or '.join(near)}, width {' or '.join(near)}" in str(caught.value)
-
-
-def test_strict_messages():
-    pool = nn.MaxPool2d(2, strict=True)
-    words = r"MaxPool2d: x: .*height 26 or 28, got 27x28, which leaves out 1 row\. Way out: pad or"
-    with pytest.raises(ShapeError, match=words):
-        pool(tg.ones((1, 1, 27, 28)))
-    with pytest.raises(ShapeError, match=r"width 9 or 14, got 9x12, which leaves out 3 columns"):
-        nn.Conv2d(1, 1, 4, stride=5, strict=True)(tg.ones((1, 1, 9, 12)))
-    assert pool(tg.ones((1, 1, 28, 28))).shape == (1, 1, 14, 14)
-    assert nn.MaxPool2d(2, ceil_mode=True, strict=True)(tg.ones((1, 1, 27, 27))).shape[2] == 14
-    assert nn.Conv2d(1, 1, 3, 2, "same", strict=True)(tg.ones((1, 1, 5, 5))).shape[2] == 3
-    assert nn.MaxPool2d(2)(tg.ones((1, 1, 27, 27))).shape[2] == 13, "not strict by default"
-
-
-def test_strict_leaves_other_faults_to_the_op():
-    with pytest.raises(ShapeError, match="4 axes"):
-        nn.MaxPool2d(2, strict=True)(tg.ones((3,)))
-    with pytest.raises(ShapeError, match="at least 5 pixels"):
-        nn.Conv2d(1, 1, 5, strict=True)(tg.ones((1, 1, 4, 4)))
 
 
 # ---- refusals -------------------------------------------------------------------------------
@@ -206,6 +319,26 @@ def test_strict_leaves_other_faults_to_the_op():
         (lambda: nn.MaxPool2d(2, stride=-1), "stride"),
         (lambda: nn.CrossEntropyLoss("average"), "CrossEntropyLoss: reduction"),
         (lambda: nn.MSELoss("meen"), "did you mean 'mean'"),
+        (lambda: nn.HuberLoss(delta=0.0), "HuberLoss: delta"),
+        (lambda: nn.LeakyReLU("steep"), "LeakyReLU: negative_slope"),
+        (lambda: nn.ELU(float("nan")), "ELU: alpha"),
+        (lambda: nn.GELU("tan"), "GELU: approximate: .* did you mean 'tanh'"),
+        (lambda: nn.Softplus(0.0), "Softplus: beta"),
+        (lambda: nn.Softplus(1.0, -1.0), "Softplus: threshold"),
+        (lambda: nn.AvgPool2d(0), "AvgPool2d: kernel_size"),
+        (lambda: nn.Dropout(1.5), "Dropout: p: expected a probability from 0 to 1, got 1.5"),
+        (lambda: nn.Dropout("half"), "Dropout: p"),
+        (lambda: nn.Embedding(0, 3), "num_embeddings"),
+        (lambda: nn.Embedding(3, 2.5), "embedding_dim"),
+        (lambda: nn.LayerNorm(()), "normalized_shape"),
+        (lambda: nn.LayerNorm((2, 0)), "normalized_shape: expected at least 1, got 0"),
+        (lambda: nn.LayerNorm(2, eps=-1), "LayerNorm: eps"),
+        (lambda: nn.Unflatten(1, (2.5,)), "Unflatten: shape"),
+        (lambda: nn.Unflatten("a", (2,)), "Unflatten: dim"),
+        (lambda: nn.BatchNorm1d(0), "BatchNorm1d: num_features"),
+        (lambda: nn.BatchNorm2d(2, eps=-1.0), "BatchNorm2d: eps"),
+        (lambda: nn.BatchNorm2d(2, momentum=1.5), "BatchNorm2d: momentum: expected 0 to 1"),
+        (lambda: nn.BatchNorm2d(2, momentum=None), "BatchNorm2d: momentum"),
     ],
 )
 def test_bad_arguments(make, words):

@@ -95,6 +95,8 @@ class Softplus(Module):
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         self.beta = positive("Softplus", "beta", beta)
         self.threshold = finite("Softplus", "threshold", threshold)
+        if self.threshold < 0:
+            raise ArgumentError(explain("Softplus", "threshold", "at least 0", threshold))
 
     def forward(self, x: Operand) -> Tensor:
         return softplus(x, self.beta, self.threshold)

@@ -114,7 +114,8 @@ class BatchNorm1d(BatchNorm):
     running_mean, running_var : Buffer (C,) or None
         What evaluation uses; 0 and 1 at first.
     num_batches_tracked : Buffer () or None
-        How many batches this layer was trained on, int64.
+        On how many batches it was called in training, int64.  A graph that is run again moves the
+        running statistics, but is no call and not counted.
 
     Warns
     -----

@@ -2,7 +2,7 @@
 
     python make_torch_cnn.py        with PyTorch, which the tests themselves do not need
 
-    state.NAME      its state_dict after three steps of training; `middle` and `again` share a weight
+    state.NAME      its state_dict after three steps; `middle` and `again` share a weight
     x, labels       a batch
     eval_logits     of that batch in evaluation mode
     train_logits    in training mode, after which
