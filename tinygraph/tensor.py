@@ -68,9 +68,9 @@ Operand: TypeAlias = "Tensor | Array | float | int | bool | Sequence[Any]"
 Axis: TypeAlias = "int | Sequence[int] | None"
 
 
-def _unary(function: str) -> Callable[[Tensor], Tensor]:
-    """A method that is the function of that name in `above`."""
-    return lambda self: getattr(above, function)(self)
+def _method(function: str) -> Callable[..., Any]:
+    """A method that is the function of that name in `above`, with the same arguments after x."""
+    return lambda self, *args, **kwargs: getattr(above, function)(self, *args, **kwargs)
 
 
 def _binary(function: str) -> Callable[[Tensor, Operand], Tensor]:
@@ -289,12 +289,21 @@ class Tensor:
     def max(self, axis: Axis = None, keepdims: bool = False) -> Tensor:
         return above.max(self, axis, keepdims)
 
-    exp, log, sqrt = _unary("exp"), _unary("log"), _unary("sqrt")
+    def min(self, axis: Axis = None, keepdims: bool = False) -> Tensor:
+        return above.min(self, axis, keepdims)
+
+    def expand(self, *shape: Any) -> Tensor:
+        return above.expand(self, shape[0] if len(shape) == 1 else shape)
+
+    var, clip, cumsum, split = _method("var"), _method("clip"), _method("cumsum"), _method("split")
+    squeeze, unsqueeze = _method("squeeze"), _method("unsqueeze")
+
+    exp, log, sqrt = _method("exp"), _method("log"), _method("sqrt")
 
     def __getitem__(self, index: Any) -> Tensor:
         return above.getitem(self, index)
 
-    __neg__, __abs__ = _unary("neg"), _unary("abs")
+    __neg__, __abs__ = _method("neg"), _method("abs")
     __add__, __radd__ = _binary("add"), _reflected("add")
     __sub__, __rsub__ = _binary("sub"), _reflected("sub")
     __mul__, __rmul__ = _binary("mul"), _reflected("mul")

@@ -1,11 +1,12 @@
-"""concatenate and stack against loops over elements."""
+"""concatenate, stack and split against loops over elements."""
 
 import numpy as np
 import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tinygraph as tg
-from tests import reference
+from tests import reference, reference_shaping
 from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import numbers, seeds, shapes
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
@@ -38,6 +39,26 @@ def stack_problems(draw):
     samples = shape and shape[0]
     carries = (True,) * len(arrays) if samples and not first else None
     return Problem(tuple(arrays), {"axis": axis}, carries)
+
+
+@st.composite
+def split_problems(draw):
+    """One array cut into parts that may be empty, or into equal ones; and which part is looked at.
+
+    It is no batch: the parts of a batch have fixed sizes.
+    """
+    shape = list(draw(shapes(min_dims=1, max_dims=3)))
+    axis = draw(st.integers(-len(shape), len(shape) - 1))
+    if draw(st.booleans()):
+        how = draw(st.integers(1, 4))
+        shape[axis] = how * draw(st.integers(0, 3))
+        parts = how
+    else:
+        how = draw(st.lists(st.integers(0, 3), min_size=1, max_size=4))
+        shape[axis] = sum(how)
+        parts = len(how)
+    kwargs = {"sizes_or_sections": how, "axis": axis, "part": draw(st.integers(0, parts - 1))}
+    return Problem((numbers(draw(seeds), shape),), kwargs, (True,) if axis % len(shape) else None)
 
 
 BAD_LISTS = [
@@ -130,3 +151,47 @@ class TestStack(OpContract):
     def test_what_it_claims_of_samples(self, axis, carries, claim):
         spec = tg.Tensor(X).spec
         assert Stack(axis).batch((spec, spec), carries) == claim
+
+
+class TestSplit(OpContract):
+    """The contract looks at one part of several."""
+
+    function = staticmethod(tg.split)
+    reference = staticmethod(reference_shaping.part_of_split)
+    problems = split_problems()
+    bad_input = [
+        Bad("sum", (X, [1, 1, 2], 1), {}, ShapeError, "with sum 3, the size of the axis, got "),
+        Bad("negative", (X, (4, -1), 1), {}, ShapeError, "sizes of 0 or more with sum 3"),
+        Bad("too negative", (X, (5, -2), 1), {}, ShapeError, "sizes of 0 or more"),
+        Bad("no part", (X[:0], []), {}, ShapeError, "sizes of 0 or more with sum 0"),
+        Bad("sections", (X, 2, 1), {}, ShapeError, "a number of sections that divides 3"),
+        Bad("no section", (X, 0), {}, ShapeError, "a number of sections that divides 2"),
+        Bad("float", (X, 2.0), {}, ArgumentError, "an int or a tuple of ints"),
+        Bad("axis", (X, 1, 2), {}, ShapeError, "split: axis: expected an axis from -2 to 1"),
+        Bad("float axis", (X, 1, 1.0), {}, DtypeError, "split: axis: expected an int, got 1.0"),
+        Bad("0-d", (1.0, 1), {}, ShapeError, "no axis: the input is 0-d"),
+    ]
+
+    def apply(self, problem, nodes):
+        kwargs = dict(problem.kwargs)
+        part = kwargs.pop("part")
+        return self.function(*nodes, **kwargs)[part]
+
+    @given(problem=split_problems(), seed=seeds)
+    def test_all_parts_together_are_the_whole(self, problem, seed):
+        """Joined again they give x, and the gradient of x is theirs, joined."""
+        (array,), (sizes, axis, _) = problem.args, problem.kwargs.values()
+        x = tg.Tensor(array, requires_grad=True)
+        parts = tg.split(x, sizes, axis)
+        assert isinstance(parts, tuple)
+        np.testing.assert_array_equal(np.concatenate([p.value for p in parts], axis), array)
+        g = np.random.default_rng(seed).standard_normal(array.shape)
+        tg.concatenate(parts, axis).backward(g)
+        np.testing.assert_array_equal(x.grad, g)
+
+    def test_parts_are_views_and_a_part_left_alone_gets_no_gradient(self):
+        x = tg.Tensor(np.arange(5.0), requires_grad=True)
+        first, second = x.split([2, 3])
+        assert np.shares_memory(first.value, x.value)
+        second.backward(np.ones(3))
+        assert x.grad.tolist() == [0, 0, 1, 1, 1]

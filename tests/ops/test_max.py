@@ -1,27 +1,29 @@
-"""max against loops, and its conventions: ties, NaN, infinities, the stored argmax."""
+"""max and min against loops, and their conventions: ties, NaN, infinities, what is stored."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 
 import tinygraph as tg
-from tests import reference
+from tests import reference, reference_shaping
 from tests.op_contract import Bad, OpContract
 from tests.ops.test_sum import BAD_AXES, X
 from tests.strategies import axis_problems, seeds
 from tinygraph.errors import ShapeError
+
+BAD_EXTREMES = [
+    *BAD_AXES,
+    Bad("no element", (X[:0],), {}, ShapeError, "at least one element along axis None"),
+    Bad("empty axis", (X[:0], 0), {}, ShapeError, "at least one element along axis 0"),
+    Bad("nothing at all", (X[:0, :0], 1), {}, ShapeError, "axis 1, got (0, 0)"),
+]
 
 
 class TestMax(OpContract):
     function = staticmethod(tg.max)
     reference = staticmethod(reference.max_over)
     problems = axis_problems()
-    bad_input = [
-        *BAD_AXES,
-        Bad("no element", (X[:0],), {}, ShapeError, "at least one element along axis None"),
-        Bad("empty axis", (X[:0], 0), {}, ShapeError, "at least one element along axis 0"),
-        Bad("nothing at all", (X[:0, :0], 1), {}, ShapeError, "axis 1, got (0, 0)"),
-    ]
+    bad_input = BAD_EXTREMES
 
     @given(problem=axis_problems(), seed=seeds)
     def test_the_first_maximum_or_the_first_nan_gets_the_gradient(self, problem, seed):
@@ -62,3 +64,38 @@ class TestMax(OpContract):
 
     def test_as_a_method(self):
         assert tg.Tensor(X).max((0, 1), keepdims=True).shape == (1, 1)
+
+
+class TestMin(OpContract):
+    function = staticmethod(tg.min)
+    reference = staticmethod(reference_shaping.min_over)
+    problems = axis_problems()
+    bad_input = BAD_EXTREMES
+
+    @given(problem=axis_problems(), seed=seeds)
+    def test_it_is_the_negative_maximum_of_the_negatives(self, problem, seed):
+        """With ties, NaN and infinities; the gradient goes to the same elements."""
+        rng = np.random.default_rng(seed)
+        values = [0.0, 1.0, -np.inf, np.inf, np.nan]
+        x = rng.choice(values, problem.args[0].shape, p=[0.3, 0.3, 0.1, 0.2, 0.1])
+        low, high = tg.Tensor(x, requires_grad=True), tg.Tensor(-x, requires_grad=True)
+        y, z = tg.min(low, **problem.kwargs), tg.max(high, **problem.kwargs)
+        np.testing.assert_array_equal(y.value, reference_shaping.min_over(x, **problem.kwargs))
+        g = rng.standard_normal(y.shape)
+        y.backward(g)
+        z.backward(g)
+        np.testing.assert_array_equal(low.grad, high.grad)
+
+    def test_the_first_of_several_minima_gets_the_gradient(self):
+        x = tg.Tensor([[2.0, 1.0, 1.0], [np.nan, 0.0, np.nan]], requires_grad=True)
+        tg.min(x, axis=1).backward([5.0, 6.0])
+        assert x.grad.tolist() == [[0, 5, 0], [6, 0, 0]]
+
+    @pytest.mark.parametrize("dtype", ["int8", "uint64", "bool"])
+    def test_integers(self, dtype):
+        y = tg.min(np.array([[0, 1], [1, 1]], dtype), axis=1)
+        assert y.dtype == dtype and y.value.tolist() == [0, 1]
+
+    def test_its_name_and_the_method(self):
+        y = tg.Tensor(X).min((0, 1), keepdims=True)
+        assert y.shape == (1, 1) and tg.min(X).op.name == "min"

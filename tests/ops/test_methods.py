@@ -59,8 +59,9 @@ def test_a_node_stays_a_key():
 
 def test_every_method_is_filled():
     names = {
-        "abs", "add", "astype", "backward", "div", "equal", "exp", "flatten", "getitem", "greater",
-        "greater_equal", "less", "less_equal", "log", "matmul", "max", "mean", "mul", "neg",
-        "not_equal", "pow", "reshape", "sqrt", "sub", "sum", "to", "transpose",
+        "abs", "add", "astype", "backward", "clip", "cumsum", "div", "equal", "exp", "expand",
+        "flatten", "getitem", "greater", "greater_equal", "less", "less_equal", "log", "matmul",
+        "max", "mean", "min", "mul", "neg", "not_equal", "pow", "reshape", "split", "sqrt",
+        "squeeze", "sub", "sum", "to", "transpose", "unsqueeze", "var",
     }  # fmt: skip
     assert names <= set(vars(above))

@@ -1,15 +1,15 @@
-"""reshape and flatten against loops over elements, and what they promise about samples."""
+"""reshape, flatten, squeeze, unsqueeze against loops, and what they promise about samples."""
 
 import numpy as np
 import pytest
 from hypothesis import strategies as st
 
 import tinygraph as tg
-from tests import reference
+from tests import reference, reference_shaping
 from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import numbers, seeds, shapes
-from tinygraph.errors import ArgumentError, ShapeError
-from tinygraph.ops.reshape import Flatten, Reshape
+from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.ops.reshape import Flatten, Reshape, Squeeze, Unsqueeze
 
 X = np.ones((2, 3, 4))
 
@@ -39,6 +39,28 @@ def flatten_problems(draw):
     last = draw(st.integers(first, n - 1))
     signs = draw(st.tuples(st.booleans(), st.booleans()))
     kwargs = {"start_dim": first - n * signs[0], "end_dim": last - n * signs[1]}
+    return Problem((numbers(draw(seeds), shape),), kwargs, (True,) if shape else None)
+
+
+@st.composite
+def squeeze_problems(draw):
+    """One array with axes of size 1, and some of those axes, or none named."""
+    shape = draw(shapes(max_side=2))
+    ones = [a - len(shape) * draw(st.booleans()) for a, n in enumerate(shape) if n == 1]
+    several = st.lists(st.sampled_from(ones), unique=True).map(tuple) if ones else st.just(())
+    axis = draw(st.one_of(st.none(), several, *map(st.just, ones)))
+    return Problem((numbers(draw(seeds), shape),), {"axis": axis}, (True,) if shape else None)
+
+
+@st.composite
+def unsqueeze_problems(draw):
+    """One array, and one place or several for new axes, some counted from the end."""
+    shape = draw(shapes(max_dims=3))
+    new = draw(st.integers(0, 3))
+    n = len(shape) + new
+    places = draw(st.permutations(range(n)))[:new]
+    axis = tuple(a - n * draw(st.booleans()) for a in places)
+    kwargs = {"axis": axis[0] if new == 1 and draw(st.booleans()) else axis}
     return Problem((numbers(draw(seeds), shape),), kwargs, (True,) if shape else None)
 
 
@@ -106,3 +128,55 @@ class TestFlatten(OpContract):
 
     def test_as_a_method(self):
         assert tg.Tensor(X).flatten(1).shape == (2, 12)
+
+
+class TestSqueeze(OpContract):
+    function = staticmethod(tg.squeeze)
+    reference = staticmethod(reference_shaping.squeeze)
+    problems = squeeze_problems()
+    bad_input = [
+        Bad("size", (X, 1), {}, ShapeError, "axes of size 1, got axis 1 of size 3"),
+        Bad("one of two", (X[:1], (0, 1)), {}, ShapeError, "got axis 1 of size 3"),
+        Bad("axis", (X, 3), {}, ShapeError, "an axis from -3 to 2"),
+        Bad("twice", (X[:1], (0, -3)), {}, ShapeError, "each axis once"),
+        Bad("0-d", (1.0, 0), {}, ShapeError, "no axis: the input is 0-d"),
+        Bad("float", (X[:1], 0.0), {}, DtypeError, "an int, a tuple of ints or None"),
+    ]
+
+    def test_a_view_of_any_layout(self):
+        x = tg.Tensor(np.ones((1, 3, 1, 2))).transpose()
+        y = tg.squeeze(x)
+        assert y.shape == (2, 3) and np.shares_memory(y.value, x.value)
+
+    @pytest.mark.parametrize(
+        ("axis", "claim"), [(None, None), (1, "map"), ((1, -1), "map"), ((), "map"), (0, None)]
+    )
+    def test_what_it_claims_of_samples(self, axis, claim):
+        spec = tg.Tensor(np.ones((1, 1, 2, 1))).spec
+        assert Squeeze(axis).batch((spec,), (True,)) == claim
+
+    def test_as_a_method(self):
+        x = tg.Tensor(np.ones((1, 2, 1)))
+        assert x.squeeze().shape == (2,) and x.squeeze(axis=-1).shape == (1, 2)
+
+
+class TestUnsqueeze(OpContract):
+    function = staticmethod(tg.unsqueeze)
+    reference = staticmethod(reference_shaping.unsqueeze)
+    problems = unsqueeze_problems()
+    bad_input = [
+        Bad("axis", (X, 4), {}, ShapeError, "an axis from -4 to 3, got 4"),
+        Bad("beyond two", (X, (0, 5)), {}, ShapeError, "an axis from -5 to 4, got 5"),
+        Bad("twice", (X, (0, -5)), {}, ShapeError, "each axis once"),
+        Bad("None", (X, None), {}, DtypeError, "an int or a tuple of ints, got None"),
+        Bad("float", (X, 0.0), {}, DtypeError, "an int, a tuple of ints or None"),
+    ]
+
+    def test_a_view_of_any_layout(self):
+        x = tg.Tensor(X).transpose()
+        y = x.unsqueeze((0, -1))
+        assert y.shape == (1, 4, 3, 2, 1) and np.shares_memory(y.value, x.value)
+
+    @pytest.mark.parametrize(("axis", "claim"), [(1, "map"), (-1, "map"), (0, None), (-4, None)])
+    def test_what_it_claims_of_samples(self, axis, claim):
+        assert Unsqueeze(axis).batch((tg.Tensor(X).spec,), (True,)) == claim

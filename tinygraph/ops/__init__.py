@@ -9,13 +9,17 @@ from tinygraph.ops.batch_norm import batch_norm
 from tinygraph.ops.binary_cross_entropy import binary_cross_entropy
 from tinygraph.ops.binary_cross_entropy_with_logits import binary_cross_entropy_with_logits
 from tinygraph.ops.cast import astype
+from tinygraph.ops.clip import clip
 from tinygraph.ops.comparison import equal, greater, greater_equal, less, less_equal, not_equal
-from tinygraph.ops.concatenate import concatenate, stack
+from tinygraph.ops.concatenate import concatenate, split, stack
 from tinygraph.ops.conv2d import conv2d
+from tinygraph.ops.cumsum import cumsum
 from tinygraph.ops.dropout import dropout
 from tinygraph.ops.elementwise import abs, exp, log, neg, sqrt
 from tinygraph.ops.elu import elu
 from tinygraph.ops.embedding import embedding
+from tinygraph.ops.expand import expand
+from tinygraph.ops.gather import gather
 from tinygraph.ops.gelu import gelu
 from tinygraph.ops.getitem import getitem
 from tinygraph.ops.global_avg_pool2d import global_avg_pool2d
@@ -29,7 +33,7 @@ from tinygraph.ops.leaky_relu import leaky_relu
 from tinygraph.ops.linear import linear
 from tinygraph.ops.logsumexp import logsumexp
 from tinygraph.ops.matmul import matmul
-from tinygraph.ops.max import max
+from tinygraph.ops.max import max, min
 from tinygraph.ops.max_pool2d import max_pool2d
 from tinygraph.ops.mean import mean
 from tinygraph.ops.methods import fill_methods
@@ -37,7 +41,7 @@ from tinygraph.ops.mse_loss import mse_loss
 from tinygraph.ops.nll_loss import nll_loss
 from tinygraph.ops.pad import pad
 from tinygraph.ops.relu import relu
-from tinygraph.ops.reshape import flatten, reshape
+from tinygraph.ops.reshape import flatten, reshape, squeeze, unsqueeze
 from tinygraph.ops.sigmoid import sigmoid
 from tinygraph.ops.softmax import log_softmax, softmax
 from tinygraph.ops.softmax_cross_entropy import softmax_cross_entropy
@@ -45,18 +49,19 @@ from tinygraph.ops.softplus import softplus
 from tinygraph.ops.sum import sum
 from tinygraph.ops.tanh import tanh
 from tinygraph.ops.transpose import transpose
+from tinygraph.ops.var import var
 from tinygraph.ops.where import where
 
 fill_methods()
 
 __all__ = [
     "abs", "add", "astype", "avg_pool2d", "batch_norm", "binary_cross_entropy",
-    "binary_cross_entropy_with_logits", "col2im", "concatenate", "conv2d", "div", "dropout", "elu",
-    "embedding", "equal", "exp", "flatten", "gelu", "getitem", "global_avg_pool2d", "greater",
-    "greater_equal", "half_squared_error", "heaviside", "huber_loss", "im2col", "l1_loss",
-    "layer_norm", "leaky_relu", "less", "less_equal", "linear", "log", "log_softmax", "logsumexp",
-    "matmul", "max", "max_pool2d", "maximum", "mean", "minimum", "mse_loss", "mul", "neg",
-    "nll_loss", "not_equal", "pad", "pow", "relu", "reshape", "sigmoid", "softmax",
-    "softmax_cross_entropy", "softplus", "sqrt", "stack", "sub", "sum", "tanh", "transpose",
-    "where",
+    "binary_cross_entropy_with_logits", "clip", "col2im", "concatenate", "conv2d", "cumsum", "div",
+    "dropout", "elu", "embedding", "equal", "exp", "expand", "flatten", "gather", "gelu", "getitem",
+    "global_avg_pool2d", "greater", "greater_equal", "half_squared_error", "heaviside",
+    "huber_loss", "im2col", "l1_loss", "layer_norm", "leaky_relu", "less", "less_equal", "linear",
+    "log", "log_softmax", "logsumexp", "matmul", "max", "max_pool2d", "maximum", "mean", "min",
+    "minimum", "mse_loss", "mul", "neg", "nll_loss", "not_equal", "pad", "pow", "relu", "reshape",
+    "sigmoid", "softmax", "softmax_cross_entropy", "softplus", "split", "sqrt", "squeeze", "stack",
+    "sub", "sum", "tanh", "transpose", "unsqueeze", "var", "where",
 ]  # fmt: skip

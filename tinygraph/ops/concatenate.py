@@ -1,18 +1,23 @@
-"""Concatenate and stack: tensors side by side along one axis, which they have or which is new.
+"""Concatenate, stack, split: tensors side by side along one axis, and one tensor cut along it.
 
     T     number of tensors          L_t   size of tensor t along the axis
 
     concatenate    y[L_0 + ... + L_(t-1) + i] = x_t[i]
-    stack          y[t] = x_t
+    stack          y[t] = x_t                      along a new axis
     gx_t = the part of gy that x_t went to: a view
+
+    split          y_t[i] = x[L_0 + ... + L_(t-1) + i]
+
+An op has one output, so split is T slices, each a node `getitem`; it adds nothing to the engine.
+The gradient of x is the sum of those of its slices.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -20,9 +25,12 @@ import numpy as np
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
+from tinygraph.ops.getitem import getitem
 from tinygraph.ops.operands import promote
-from tinygraph.shapes import Array, Spec, normalize_axes
-from tinygraph.tensor import Operand, Tensor
+from tinygraph.ops.reshape import as_sizes
+from tinygraph.ops.sum import as_axis
+from tinygraph.shapes import Array, Shape, Spec, normalize_axes
+from tinygraph.tensor import Operand, Tensor, as_tensor
 
 
 @dataclass(frozen=True)
@@ -196,3 +204,64 @@ def stack(tensors: Iterable[Operand], axis: int = 0) -> Tensor:
     """
     nodes, place = _listed("stack", tensors, axis)
     return Stack(place)(*nodes)
+
+
+def _part_sizes(total: int, sizes_or_sections: Any) -> Shape:
+    """The sizes of the parts of an axis of `total` elements."""
+    given = as_sizes("split", "sizes_or_sections", sizes_or_sections)
+    if isinstance(sizes_or_sections, (tuple, list)):
+        if min(given, default=0) < 0 or sum(given) != total or not given:
+            raise ShapeError(
+                explain("split", "sizes_or_sections", f"sizes of 0 or more with sum {total}, the "
+                        "size of the axis", f"{given} with sum {sum(given)}")
+            )  # fmt: skip
+        return given
+    sections = given[0]
+    if sections < 1 or total % sections:
+        raise ShapeError(
+            explain("split", "sizes_or_sections", f"a number of sections that divides {total}, the "
+                    "size of the axis", sections, "list the sizes of the parts instead")
+        )  # fmt: skip
+    return (total // sections,) * sections
+
+
+def split(x: Operand, sizes_or_sections: int | Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
+    """x cut into parts along one axis.
+
+    Parameters
+    ----------
+    x : Tensor
+        At least one axis; any dtype.
+    sizes_or_sections : int or sequence of int
+        A list holds the size of each part.  An int is the number of parts, all of one size: as in
+        numpy, where torch takes it for their size.
+    axis : int
+        The axis to cut.  Along the batch, the parts are fixed for the batch size that `x` has now.
+
+    Returns
+    -------
+    tuple of Tensor
+        The parts in order, of the dtype of `x`; views.
+
+    Raises
+    ------
+    ShapeError
+        There is no such axis, the sizes do not add up to its size, or their number does not divide
+        it.
+    ArgumentError
+        A size that is no integer.
+    DtypeError
+        `axis` is no integer.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> first, rest = tg.split([1.0, 2.0, 3.0], [1, 2])
+    >>> rest.value, [part.shape for part in tg.split(tg.zeros(2, 6), 3, axis=1)]
+    (array([2., 3.], dtype=float32), [(2, 2), (2, 2), (2, 2)])
+    """
+    node = as_tensor(x)
+    (place,) = normalize_axes("split", as_axis("split", axis), node.ndim)
+    ends = list(accumulate(_part_sizes(node.shape[place], sizes_or_sections), initial=0))
+    before = (slice(None),) * place
+    return tuple([getitem(node, (*before, slice(a, b))) for a, b in pairwise(ends)])

@@ -1,19 +1,21 @@
-"""Maximum over axes.
+"""Maximum and minimum over axes.
 
     R     the elements that meet in one element of the output, row by row over the reduced axes
 
-    y[k]     = max over r in R of x[k, r]
-    gx[k, r] = gy[k] where r is the first maximum of its R, else 0
+    max      y[k] = max over r in R of x[k, r]          r* = the first maximum of each R
+    min      y[k] = min over r in R of x[k, r]          r* = the first minimum of each R
 
-A NaN counts as larger than everything, so that it shows.  Forward stores where the first maximum
-lies, as its number within R; backward only reads it.
+    gx[k, r] = gy[k] where r = r*, else 0
+
+A NaN counts as larger, or smaller, than everything, so that it shows.  Forward stores r*, as its
+number within R; backward only reads it.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -34,6 +36,8 @@ def _kept_then_reduced(ndim: int, axes: tuple[int, ...]) -> tuple[int, ...]:
 class Max(Op):
     axis: Axes = None
     keepdims: bool = False
+    extreme: ClassVar[Any] = np.maximum
+    first_extreme: ClassVar[Any] = staticmethod(np.argmax)  # or the first NaN
 
     def infer(self, x: Spec) -> Spec:
         if x.dtype.kind == "f":
@@ -49,22 +53,22 @@ class Max(Op):
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         axes, shape = reduction(self.name, self.axis, self.keepdims, x.shape)
         y = mem.empty(shape, x.dtype)
-        np.maximum.reduce(x, axis=axes, out=y, keepdims=self.keepdims)
+        self.extreme.reduce(x, axis=axes, out=y, keepdims=self.keepdims)
         if not mem.needs[0]:
             return y, None
-        argmax = mem.empty((y.size,), np.intp)
+        where = mem.empty((y.size,), np.intp)
         sets = x.transpose(_kept_then_reduced(x.ndim, axes))
         sets = sets.reshape(y.size, math.prod([x.shape[a] for a in axes]))  # (K, R)
-        np.argmax(sets, axis=1, out=argmax)  # the first maximum, or the first NaN
-        return y, (argmax, x.shape)
+        self.first_extreme(sets, axis=1, out=where)
+        return y, (where, x.shape)
 
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
-        argmax, shape = saved
+        where, shape = saved
         axes, _ = reduction(self.name, self.axis, self.keepdims, shape)
         order = _kept_then_reduced(len(shape), axes)
         size = math.prod([shape[a] for a in axes])
-        sets = mem.zeros((argmax.size, size), gy.dtype)  # (K, R)
-        sets[np.arange(argmax.size), argmax] = gy.reshape(-1)
+        sets = mem.zeros((where.size, size), gy.dtype)  # (K, R)
+        sets[np.arange(where.size), where] = gy.reshape(-1)
         moved = sets.reshape([shape[a] for a in order])
         back = sorted(range(len(order)), key=order.__getitem__)  # the inverse permutation
         return (moved.transpose(back),)
@@ -72,6 +76,12 @@ class Max(Op):
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         axes, _ = reduction(self.name, self.axis, self.keepdims, specs[0].shape)
         return None if 0 in axes else "map"
+
+
+@dataclass(frozen=True)
+class Min(Max):
+    extreme: ClassVar[Any] = np.minimum
+    first_extreme: ClassVar[Any] = staticmethod(np.argmin)
 
 
 def max(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
@@ -106,3 +116,37 @@ def max(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     array([5., 3.], dtype=float32)
     """
     return Max(as_axes("max", axis), bool(keepdims))(x)
+
+
+def min(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The smallest element, over some axes or all.
+
+    Parameters
+    ----------
+    x : Tensor
+        Any shape; float32, float64, integers or bools.
+    axis : int or tuple of int, optional
+        The axes to reduce; all where it is not given.
+    keepdims : bool
+        Keep the reduced axes with size 1, so that the result broadcasts against `x`.
+
+    Returns
+    -------
+    Tensor
+        Of the dtype of `x`.  A NaN shows.  Of several minima the first one, row by row over the
+        reduced axes, gets the gradient.
+
+    Raises
+    ------
+    ShapeError
+        There is no such axis, one is named twice, or there is nothing to take a minimum of.
+    DtypeError
+        `axis` is no integer, or `x` is float16.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.min([[1.0, 5.0], [3.0, 2.0]], axis=1).value
+    array([1., 2.], dtype=float32)
+    """
+    return Min(as_axes("min", axis), bool(keepdims))(x)

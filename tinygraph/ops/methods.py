@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from tinygraph.ops import arithmetic, comparison, elementwise
 from tinygraph.ops.cast import astype
+from tinygraph.ops.clip import clip
+from tinygraph.ops.concatenate import split
+from tinygraph.ops.cumsum import cumsum
+from tinygraph.ops.expand import expand
 from tinygraph.ops.getitem import getitem
 from tinygraph.ops.matmul import matmul
-from tinygraph.ops.max import max
+from tinygraph.ops.max import max, min
 from tinygraph.ops.mean import mean
-from tinygraph.ops.reshape import flatten, reshape
+from tinygraph.ops.reshape import flatten, reshape, squeeze, unsqueeze
 from tinygraph.ops.sum import sum
 from tinygraph.ops.to import to
 from tinygraph.ops.transpose import transpose
+from tinygraph.ops.var import var
 from tinygraph.tensor import above
 
 
@@ -25,6 +30,8 @@ def fill_methods() -> None:
     above.greater, above.greater_equal = comparison.greater, comparison.greater_equal
     above.equal, above.not_equal = comparison.equal, comparison.not_equal
     above.astype, above.to = astype, to
-    above.sum, above.mean, above.max = sum, mean, max
+    above.sum, above.mean, above.var, above.cumsum = sum, mean, var, cumsum
+    above.max, above.min, above.clip = max, min, clip
     above.reshape, above.flatten, above.transpose = reshape, flatten, transpose
-    above.getitem = getitem
+    above.squeeze, above.unsqueeze, above.expand = squeeze, unsqueeze, expand
+    above.getitem, above.split = getitem, split

@@ -1,23 +1,28 @@
-"""Reshape and flatten: the same elements in the same row-major order, in another shape.
+"""Reshape, flatten, squeeze, unsqueeze: the same elements in the same order, in another shape.
 
-    y.shape = the new shape, and y.ravel()[i] = x.ravel()[i]
+    y.shape = the new shape, and y.ravel()[i] = x.ravel()[i]        row by row
     gx      = gy in the shape of x
 
-Both are views wherever the memory layout of x allows one.
+    flatten      joins neighbouring axes into one
+    squeeze      drops axes of size 1          unsqueeze    puts some in
+
+All are views wherever the memory layout of x allows one; squeeze and unsqueeze always.
 """
 
 from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from tinygraph.errors import ArgumentError, ShapeError, explain
+from tinygraph.errors import ArgumentError, DtypeError, ShapeError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.shapes import Array, Shape, Spec
-from tinygraph.tensor import Operand, Tensor
+from tinygraph.ops.sum import Axes, as_axes
+from tinygraph.shapes import Array, Shape, Spec, normalize_axes, reduced_shape
+from tinygraph.tensor import Axis, Operand, Tensor
 
 
 @dataclass(frozen=True)
@@ -54,8 +59,26 @@ class Reshape(Op):
         return "map" if self.shape[:1] == (-1,) and whole else None
 
 
+class _Regrouping:
+    """Mixed into ops whose new shape follows from that of x by a rule, written in `_shape`."""
+
+    name: ClassVar[str]
+
+    def _shape(self, shape: Shape) -> Shape:
+        raise NotImplementedError
+
+    def infer(self, x: Spec) -> Spec:
+        return Spec(self._shape(x.shape), x.dtype)
+
+    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        return x.reshape(self._shape(x.shape)), x.shape
+
+    def backward(self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]) -> Gradients:
+        return (gy.reshape(shape),)
+
+
 @dataclass(frozen=True)
-class Flatten(Op):
+class Flatten(_Regrouping, Op):
     start_dim: int = 0
     end_dim: int = -1
 
@@ -78,30 +101,68 @@ class Flatten(Op):
         first, last = self._span(len(shape))
         return (*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :])
 
-    def infer(self, x: Spec) -> Spec:
-        return Spec(self._shape(x.shape), x.dtype)
-
-    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        return x.reshape(self._shape(x.shape)), x.shape
-
-    def backward(self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]) -> Gradients:
-        return (gy.reshape(shape),)
-
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         first, last = self._span(specs[0].ndim)
         return "map" if first or not last else None  # axis 0 alone is joined with nothing
 
 
-def as_shape(op: str, shape: Any) -> Shape:
-    """An int or several as a shape; at most one of them may be -1."""
+@dataclass(frozen=True)
+class Squeeze(_Regrouping, Op):
+    axis: Axes = None
+
+    def _shape(self, shape: Shape) -> Shape:
+        if self.axis is None:
+            return tuple([n for n in shape if n != 1])
+        axes = normalize_axes(self.name, self.axis, len(shape))
+        for axis in axes:
+            if shape[axis] != 1:
+                raise ShapeError(
+                    explain(self.name, "axis", "axes of size 1", f"axis {axis} of size "
+                            f"{shape[axis]}", f"x has shape {shape}; name only axes of size 1")
+                )  # fmt: skip
+        return reduced_shape(shape, axes, keepdims=False)
+
+    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
+        if self.axis is None:
+            return None  # a tile of one sample would lose its batch axis
+        return None if 0 in normalize_axes(self.name, self.axis, specs[0].ndim) else "map"
+
+
+@dataclass(frozen=True)
+class Unsqueeze(_Regrouping, Op):
+    axis: int | tuple[int, ...]
+
+    def _axes(self, ndim: int) -> tuple[int, ...]:
+        """Where the new axes come to lie in y."""
+        new = len(self.axis) if isinstance(self.axis, tuple) else 1
+        return normalize_axes(self.name, self.axis, ndim + new)
+
+    def _shape(self, shape: Shape) -> Shape:
+        axes, left = self._axes(len(shape)), iter(shape)
+        return tuple([1 if a in axes else next(left) for a in range(len(shape) + len(axes))])
+
+    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
+        return None if 0 in self._axes(specs[0].ndim) else "map"
+
+
+def as_sizes(op: str, argument: str, sizes: Any) -> Shape:
+    """An int or several as a tuple of ints of -1 or more."""
     try:
-        listed = shape if isinstance(shape, (tuple, list)) else (shape,)
-        sizes = tuple([operator.index(n) for n in listed])
+        listed = sizes if isinstance(sizes, (tuple, list)) else (sizes,)
+        whole = tuple([operator.index(n) for n in listed])
     except TypeError:
         raise ArgumentError(
-            explain(op, "shape", "an int or a tuple of ints", repr(shape))
+            explain(op, argument, "an int or a tuple of ints", repr(sizes))
         ) from None
-    if any(n < -1 for n in sizes) or sizes.count(-1) > 1:
+    if any(n < -1 for n in whole):
+        raise ShapeError(explain(op, argument, "sizes of 0 or more, or -1", whole))
+    return whole
+
+
+def as_shape(op: str, shape: Any) -> Shape:
+    """An int or several as a shape; at most one of them may be -1."""
+    sizes = as_sizes(op, "shape", shape)
+    if sizes.count(-1) > 1:
         raise ShapeError(explain(op, "shape", "sizes of 0 or more, and at most one -1", sizes))
     return sizes
 
@@ -174,3 +235,69 @@ def flatten(x: Operand, start_dim: int = 0, end_dim: int = -1) -> Tensor:
             explain("flatten", "start_dim, end_dim", "ints", f"{start_dim!r}, {end_dim!r}")
         ) from None
     return Flatten(*span)(x)
+
+
+def squeeze(x: Operand, axis: Axis = None) -> Tensor:
+    """The same elements without axes of size 1.
+
+    Parameters
+    ----------
+    x : Tensor
+        Any shape and dtype.
+    axis : int or tuple of int, optional
+        The axes to drop, all of size 1.  Not given: every axis of size 1, a batch of one sample
+        too; name the axes where the graph is to run with any batch size.
+
+    Returns
+    -------
+    Tensor
+        Of the dtype of `x`; a view.
+
+    Raises
+    ------
+    ShapeError
+        There is no such axis, one is named twice, or its size is not 1 (torch would keep it).
+    DtypeError
+        `axis` is no integer.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.squeeze(tg.zeros(4, 1, 1), axis=(1, 2)).shape
+    (4,)
+    """
+    return Squeeze(as_axes("squeeze", axis))(x)
+
+
+def unsqueeze(x: Operand, axis: int | Sequence[int]) -> Tensor:
+    """The same elements with new axes of size 1: numpy's `expand_dims`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Any shape and dtype.
+    axis : int or tuple of int
+        Where the new axes come to lie in the result.
+
+    Returns
+    -------
+    Tensor
+        Of the dtype of `x`; a view.
+
+    Raises
+    ------
+    ShapeError
+        There is no such place for an axis, or one is named twice.
+    DtypeError
+        `axis` is no integer.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.unsqueeze(tg.zeros(3), 1).shape, tg.unsqueeze(tg.zeros(3), (0, -1)).shape
+    ((3, 1), (1, 3, 1))
+    """
+    places = as_axes("unsqueeze", axis)
+    if places is None:
+        raise DtypeError(explain("unsqueeze", "axis", "an int or a tuple of ints", None))
+    return Unsqueeze(places)(x)

@@ -39,6 +39,14 @@ def as_axes(op: str, axis: Axis) -> Axes:
         ) from None
 
 
+def as_axis(op: str, axis: int) -> int:
+    """The argument `axis` of an op along exactly one axis."""
+    try:
+        return operator.index(axis)
+    except TypeError:
+        raise DtypeError(explain(op, "axis", "an int", repr(axis))) from None
+
+
 @lru_cache(maxsize=1024)
 def reduction(op: str, axis: Axes, keepdims: bool, shape: Shape) -> tuple[tuple[int, ...], Shape]:
     """The reduced axes, and the shape of the output."""
@@ -51,22 +59,27 @@ def spread(g: Array, shape: Shape, axes: tuple[int, ...]) -> Array:
     return np.broadcast_to(g.reshape(reduced_shape(shape, axes, keepdims=True)), shape)
 
 
+def sum_dtype(op: str, x: Spec) -> np.dtype[Any]:
+    """The dtype of sums: integers are added in 64 bits as in numpy, for small ones overflow."""
+    if x.dtype.kind == "f":
+        require_float(op, x=x)
+    elif x.dtype.itemsize < 8:
+        return np.dtype(np.uint64 if x.dtype.kind == "u" else np.int64)
+    return x.dtype
+
+
 @dataclass(frozen=True)
 class Sum(Op):
     axis: Axes = None
     keepdims: bool = False
 
     def infer(self, x: Spec) -> Spec:
-        dtype = x.dtype
-        if dtype.kind == "f":
-            require_float(self.name, x=x)
-        elif dtype.itemsize < 8:  # as numpy: small integers would overflow at once
-            dtype = np.dtype(np.uint64 if dtype.kind == "u" else np.int64)
-        return Spec(reduction(self.name, self.axis, self.keepdims, x.shape)[1], dtype)
+        shape = reduction(self.name, self.axis, self.keepdims, x.shape)[1]
+        return Spec(shape, sum_dtype(self.name, x))
 
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         axes, shape = reduction(self.name, self.axis, self.keepdims, x.shape)
-        y = mem.empty(shape, self.infer(Spec(x.shape, x.dtype)).dtype)
+        y = mem.empty(shape, sum_dtype(self.name, Spec(x.shape, x.dtype)))
         np.add.reduce(x, axis=axes, dtype=y.dtype, out=y, keepdims=self.keepdims)
         return y, x.shape
 

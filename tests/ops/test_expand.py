@@ -1,0 +1,82 @@
+"""expand against loops; its output is a view that nobody may write, and nobody does."""
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import tinygraph as tg
+from tests import reference_shaping as reference
+from tests.op_contract import Bad, OpContract, Problem
+from tests.strategies import numbers, seeds, shapes
+from tinygraph.errors import ArgumentError, ShapeError
+from tinygraph.ops.expand import Expand
+
+X = np.arange(3.0).reshape(3, 1)
+
+
+@st.composite
+def expand_problems(draw):
+    """Axes of size 1 that are expanded or kept, others kept by their size or by -1, new axes."""
+    shape = draw(shapes(max_dims=3, max_side=3))
+    sizes = [draw(st.sampled_from([n, -1] if n > 1 else [1, -1, 0, 2, 3])) for n in shape]
+    new = draw(shapes(max_dims=2, max_side=3))
+    carries = (True,) if shape else None
+    return Problem((numbers(draw(seeds), shape),), {"shape": (*new, *sizes)}, carries)
+
+
+class TestExpand(OpContract):
+    function = staticmethod(tg.expand)
+    reference = staticmethod(reference.expand)
+    problems = expand_problems()
+    bad_input = [
+        Bad("size", (X, (2, 4)), {}, ShapeError,
+            "3 or -1 on axis 0, for only a size of 1 can be expanded, got 2 in (2, 4)"),
+        Bad("behind a new axis", (X, (2, 4, 4)), {}, ShapeError, "3 or -1 on axis 1"),
+        Bad("shrink", (X, (1, 1)), {}, ShapeError, "3 or -1 on axis 0"),
+        Bad("rank", (X, (3,)), {}, ShapeError, "a size for each of the 2 axes of x"),
+        Bad("new -1", (X, (-1, 3, 1)), {}, ShapeError, "new axes, which cannot be -1"),
+        Bad("-2", (X, (-2, 1)), {}, ShapeError, "sizes of 0 or more, or -1"),
+        Bad("float", (X, (3.0, 1)), {}, ArgumentError, "an int or a tuple of ints"),
+    ]  # fmt: skip
+
+    def test_nothing_is_copied_and_nothing_can_be_written(self):
+        x = tg.Tensor(X)
+        y = tg.expand(x, (2, -1, 1000))
+        assert np.shares_memory(y.value, x.value) and y.value.strides == (0, 8, 0)
+        with pytest.raises(ValueError, match="read-only"):
+            y.value[0] = 1
+
+    def test_the_gradient_adds_up_over_the_copies(self):
+        x = tg.Tensor(X, requires_grad=True)
+        tg.expand(x, (2, 3, 2)).backward(np.arange(12.0).reshape(2, 3, 2))
+        assert x.grad.tolist() == [[0 + 1 + 6 + 7], [2 + 3 + 8 + 9], [4 + 5 + 10 + 11]]
+
+    def test_no_copy_at_all_has_gradient_0(self):
+        x = tg.Tensor(X, requires_grad=True)
+        y = tg.expand(x, (3, 0))
+        y.backward(np.ones((3, 0)))
+        assert x.grad.tolist() == [[0], [0], [0]]
+
+    def test_later_ops_take_the_view(self):
+        x = tg.Tensor(X, requires_grad=True)
+        y = tg.expand(x, (-1, 2))
+        z = (tg.relu(y) + y * y).reshape(-1).clip(max=100)
+        z.backward(np.ones(6))
+        np.testing.assert_array_equal(x.grad, np.where(X > 0, 2 + 4 * X, 0))
+
+    def test_another_batch_size_in_the_same_graph(self):
+        x = tg.Tensor(X, name="x")
+        (y,) = tg.Graph(tg.expand(x, (-1, 2))).forward({"x": np.ones((5, 1))})
+        assert y.shape == (5, 2)
+
+    @pytest.mark.parametrize(
+        ("shape", "claim"),
+        [((-1, 4), "map"), ((-1, -1), "map"), ((3, 4), None), ((2, -1, 4), None)],
+    )
+    def test_what_it_claims_of_samples(self, shape, claim):
+        assert Expand(shape).batch((tg.Tensor(X).spec,), (True,)) == claim
+
+    def test_as_a_method(self):
+        x = tg.Tensor(X)
+        assert x.expand(3, 2).shape == x.expand((-1, 2)).shape == x.expand([3, 2]).shape == (3, 2)
+        assert tg.Tensor([True]).expand(2).dtype == bool

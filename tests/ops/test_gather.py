@@ -1,0 +1,114 @@
+"""gather against loops: every axis, repeated and bad indices, every integer dtype."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tinygraph as tg
+from tests import reference_shaping as reference
+from tests.op_contract import Bad, OpContract, Problem
+from tests.strategies import numbers, seeds, shapes
+from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.ops.gather import Gather
+
+X = np.arange(6.0).reshape(2, 3)
+
+
+@st.composite
+def gather_problems(draw):
+    """An array, and indices that repeat, leave out, or are none.
+
+    The samples are on axis 0 of both, but where it is the axis of the indices: there x is whole.
+    """
+    shape = draw(shapes(min_dims=1))
+    axis = draw(st.integers(0, len(shape) - 1))
+    count = draw(st.integers(0 if axis else 1, 4))
+    own = (*shape[:axis], count, *shape[axis + 1 :])
+    indices = np.random.default_rng(draw(seeds)).integers(0, shape[axis], own)
+    indices = indices.astype(draw(st.sampled_from(["i1", "i4", "i8", "u1", "u8"])))
+    kwargs = {"axis": axis - len(shape) * draw(st.booleans())}
+    return Problem((numbers(draw(seeds), shape), indices), kwargs, (axis > 0, True))
+
+
+class TestGather(OpContract):
+    function = staticmethod(tg.gather)
+    reference = staticmethod(reference.gather)
+    problems = gather_problems()
+    bad_input = [
+        Bad("too large", (X, [[0], [3]], 1), {}, ArgumentError,
+            "numbers from 0 to 2, the positions along axis 1 of x, got 3 at index (1, 0)"),
+        Bad("negative", (X, [[0, 0, -1]], 0), {}, ArgumentError, "got -1 at index (0, 2)"),
+        Bad("huge", (X, np.full((2, 1), 2**64 - 1, "u8"), 1), {}, ArgumentError, str(2**64 - 1)),
+        Bad("empty axis", (X[:, :0], [[0], [0]], 1), {}, ArgumentError,
+            "none, for x of shape (2, 0) has no element there, got 0 at index (0, 0)"),
+        Bad("swapped", ([[0], [1]], X, 1), {}, DtypeError, "x comes first, then the indices"),
+        Bad("bools", (X, X > 1, 1), {}, DtypeError, "indices: expected integers, got bool"),
+        Bad("rank", (X, [0, 1], 1), {}, ShapeError, "tg.unsqueeze"),
+        Bad("smaller", (X, [[0]], 1), {}, ShapeError,
+            "the sizes of x, (2, 3), on every axis but 1, got shape (1, 1)"),
+        Bad("axis", (X, [[0], [1]], 2), {}, ShapeError, "an axis from -2 to 1"),
+        Bad("0-d", (1.0, 0, 0), {}, ShapeError, "no axis: the input is 0-d"),
+        Bad("float axis", (X, [[0], [1]], 1.0), {}, DtypeError, "axis: expected an int, got 1.0"),
+    ]  # fmt: skip
+
+    @given(problem=gather_problems())
+    def test_the_values_are_those_of_numpy(self, problem):
+        x, indices = problem.args
+        expected = np.take_along_axis(x, indices.astype(int), **problem.kwargs)
+        np.testing.assert_array_equal(tg.gather(x, indices, **problem.kwargs).value, expected)
+
+    def test_repeated_indices_add_up_in_order(self):
+        """In float32, 1 + 1e8 - 1e8 is 0 from left to right; another order would give 1."""
+        x = tg.Tensor(np.zeros((1, 2), np.float32), requires_grad=True)
+        tg.gather(x, [[1, 1, 1]], 1).backward(np.array([[1, 1e8, -1e8]], np.float32))
+        assert x.grad.tolist() == [[0, 0]]
+
+    def test_many_repeated_indices(self):
+        """Against numpy's count of weights in bins; and twice the same bits."""
+        rng = np.random.default_rng(0)
+        indices, g = rng.integers(0, 7, 5000), rng.standard_normal(5000)
+        grads = []
+        for _ in range(2):
+            x = tg.Tensor(np.zeros(7), requires_grad=True)
+            tg.gather(x, indices, 0).backward(g)
+            grads.append(x.grad)
+        np.testing.assert_allclose(grads[0], np.bincount(indices, g, 7), rtol=1e-12)
+        assert grads[0].tobytes() == grads[1].tobytes()
+
+    def test_indices_are_an_input_that_can_be_fed(self):
+        x = tg.Tensor(X, requires_grad=True)
+        at = tg.Tensor([[0], [0]], name="at")
+        graph = tg.Graph(tg.gather(x, at, 1))
+        (y,) = graph.forward({"at": np.array([[2, 1], [0, 0]])})
+        assert y.value.tolist() == [[2, 1], [3, 3]]
+        graph.backward([np.array([[1.0, 2.0], [3.0, 4.0]])])
+        assert x.grad.tolist() == [[0, 2, 1], [7, 0, 0]]
+        with pytest.raises(ArgumentError, match=r"got 3 at index \(1, 0\)"):
+            graph.forward({"at": np.array([[2], [3]])})
+
+    def test_integers_and_bools(self):
+        assert tg.gather(X > 2, [[0], [2]], 1).value.tolist() == [[False], [True]]
+        y = tg.gather(X.astype("i2"), [[1, 0, 1]], 0)
+        assert y.dtype == np.int16 and y.value.tolist() == [[3, 1, 5]]
+
+    @pytest.mark.parametrize("shape", [(0, 3), (2, 0)])
+    def test_no_index(self, shape):
+        axis = shape.index(0)
+        x = tg.Tensor(X, requires_grad=True)
+        y = tg.gather(x, np.zeros(shape, int), axis)
+        y.backward(np.ones(shape))
+        assert y.shape == shape and x.grad.tolist() == [[0] * 3] * 2
+
+    @pytest.mark.parametrize(
+        ("axis", "carries", "claim"),
+        [(1, (True, True), "map"), (-1, (True, True), "map"), (0, (True, True), None),
+         (0, (False, True), "map"), (-2, (True, False), None), (1, (False, True), None),
+         (1, (True, False), None)],
+    )  # fmt: skip
+    def test_what_it_claims_of_samples(self, axis, carries, claim):
+        specs = tg.Tensor(X).spec, tg.Tensor(X).spec
+        assert Gather(axis).batch(specs, carries) == claim
+
+    def test_saves_nothing_where_no_gradient_is_wanted(self):
+        assert tg.gather(X, [[0], [1]], 1).saved is None

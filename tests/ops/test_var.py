@@ -1,0 +1,90 @@
+"""var against exact fractions; far from zero, too few elements, several divisors."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tinygraph as tg
+from tests import reference_shaping as reference
+from tests.op_contract import Bad, OpContract
+from tests.ops.test_sum import BAD_AXES, X
+from tests.strategies import axis_problems, numbers, seeds
+from tinygraph.errors import ArgumentError, DtypeError
+from tinygraph.ops.var import Var
+
+
+@st.composite
+def var_problems(draw):
+    """Axes, and a correction that leaves something to divide by."""
+    problem = draw(axis_problems())
+    correction = draw(st.sampled_from([0, -1, 0.5]))
+    return problem._replace(kwargs={**problem.kwargs, "correction": correction})
+
+
+class TestVar(OpContract):
+    function = staticmethod(tg.var)
+    reference = staticmethod(reference.var)
+    problems = var_problems()
+    bad_input = [
+        *BAD_AXES,
+        Bad("integers", (X.astype(int),), {}, DtypeError, "float32 or float64, got int64"),
+        Bad("no number", (X,), {"correction": "x"}, ArgumentError, "correction: expected a finite"),
+        Bad("infinite", (X,), {"correction": np.inf}, ArgumentError, "a finite number"),
+    ]
+
+    @pytest.mark.parametrize("correction", [0, 1, 2.5])
+    def test_the_correction_is_the_ddof_of_numpy(self, correction):
+        x = numbers(3, (4, 5))
+        y = tg.var(x, 1, correction=correction)
+        expected = (4 * x.var(axis=1, ddof=1)) / (5 - correction)
+        np.testing.assert_allclose(y.value, expected, rtol=1e-12)
+
+    @given(seed=seeds, axis=st.sampled_from([0, 1, None]))
+    def test_float32_far_from_zero(self, seed, axis):
+        """A mean of 10000 standard deviations: x**2 alone needs more digits than float32 has."""
+        x = (numbers(seed, (50, 40)) + 1e4).astype(np.float32)
+        node = tg.Tensor(x, requires_grad=True)
+        y = tg.var(node, axis)
+        exact = reference.var(x.astype(float), axis)
+        np.testing.assert_allclose(y.value, exact, rtol=1e-5)
+        y.backward(np.ones(y.shape))
+        wide = x.astype(float)
+        centred = wide - wide.mean(axis=axis, keepdims=True)
+        count = x.size // y.size
+        np.testing.assert_allclose(node.grad, 2 * centred / count, rtol=1e-4, atol=1e-5 / count)
+
+    def test_the_mean_of_a_long_axis_is_rounded_but_centred_again(self):
+        """Row by row, a float32 sum of 1e5 numbers near 1e4 is off by more than their spread."""
+        x = (numbers(7, (100_000, 2), -1, 1) + 1e4).astype(np.float32)
+        np.testing.assert_allclose(tg.var(x, 0).value, x.astype(float).var(axis=0), rtol=1e-3)
+
+    def test_one_element_or_none(self):
+        x = tg.Tensor([[3.0]], requires_grad=True)
+        tg.var(x, 1).backward([1.0])
+        assert x.grad.tolist() == [[0]] and tg.var(x).item() == 0
+        assert np.isnan(tg.var(x, correction=1).item())
+        assert tg.var([1.0, 2.0], correction=3).item() == np.inf  # as in numpy: divided by 0
+        assert np.isnan(tg.var(X[:0], 0).value).all() and tg.var(X[:0], 1).shape == (0,)
+
+    def test_the_gradients_of_a_set_have_sum_0(self):
+        x = tg.Tensor(numbers(1, (3, 8)), requires_grad=True)
+        tg.var(x, 1).backward([1.0, -2.0, 3.0])
+        np.testing.assert_allclose(x.grad.sum(1), 0, atol=1e-14)
+
+    def test_nan_shows(self):
+        y = tg.var([[1.0, np.nan], [1.0, 3.0]], 1)
+        np.testing.assert_array_equal(y.value, [np.nan, 1])
+
+    @pytest.mark.parametrize(
+        ("axis", "claim"), [(1, "map"), ((-1, 1), "map"), (0, None), (None, None)]
+    )
+    def test_what_it_claims_of_samples(self, axis, claim):
+        spec = tg.Tensor(np.ones((2, 3, 4))).spec
+        assert Var(axis).batch((spec,), (True,)) == claim
+
+    def test_saves_nothing_where_no_gradient_is_wanted(self):
+        assert tg.var(X).saved is None
+
+    def test_as_a_method(self):
+        assert tg.Tensor(X).var(0, keepdims=True, correction=1).shape == (1, 3)

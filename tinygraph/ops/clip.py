@@ -1,0 +1,127 @@
+"""Clip: each element brought into an interval, whose ends may be open.
+
+    a b     the bounds, hyper-parameters; a missing one is infinite
+
+    y  = a where x < a,  b where x > b,  else x
+    gx = gy where a <= x <= b, else 0
+
+At a bound the derivative is 1, as in torch.  NaN stays NaN and has the derivative 0, for it lies in
+no interval.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tinygraph.errors import ArgumentError, DtypeError, explain
+from tinygraph.memory import Memory
+from tinygraph.op import Gradients, Op
+from tinygraph.ops.operands import NUMBERS, require_one_dtype, select
+from tinygraph.shapes import Array, Spec
+from tinygraph.tensor import Operand, Tensor
+
+
+@dataclass(frozen=True)
+class Clip(Op):
+    min: float | None = None
+    max: float | None = None
+
+    def infer(self, x: Spec) -> Spec:
+        require_one_dtype(self.name, NUMBERS, x=x)
+        if x.dtype.kind != "f":
+            for argument, bound in (("min", self.min), ("max", self.max)):
+                _require_integer(self.name, argument, bound, x.dtype)
+        return x
+
+    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        y = mem.empty(x.shape, x.dtype)
+        np.clip(x, self.min, self.max, out=y)
+        return y, (x, y) if mem.needs[0] else None
+
+    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+        x, y = saved
+        inside = np.equal(x, y, out=mem.empty(x.shape, bool))  # what clipping left as it was
+        return (select(mem, gy, inside),)
+
+    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
+        return "map"
+
+
+def _require_integer(op: str, argument: str, bound: float | None, dtype: np.dtype[Any]) -> None:
+    """Integers are clipped to integers of their own range: anything else would change the dtype."""
+    if bound is None:
+        return
+    if not isinstance(bound, int):
+        raise DtypeError(
+            explain(op, argument, f"an integer, for x is {dtype}", bound,
+                    "make x floating: x.astype('float64')")
+        )  # fmt: skip
+    limits = np.iinfo(dtype)
+    if not limits.min <= bound <= limits.max:
+        raise ArgumentError(
+            explain(op, argument, f"a number that {dtype}, the dtype of x, can hold", bound,
+                    "pass None for no bound")
+        )  # fmt: skip
+
+
+def _bound(argument: str, value: Any) -> float | None:
+    """A bound as a Python number, which does not promote float32 arrays."""
+    if value is None:
+        return None
+    if isinstance(value, (int, np.integer)) and -(2**63) <= value < 2**64:
+        return int(value)
+    if isinstance(value, (float, np.floating)) and not math.isnan(value):
+        return float(value)
+    raise ArgumentError(
+        explain("clip", argument, "a number or None", f"{value!r:.80}",
+                "bounds that are tensors: tg.minimum(tg.maximum(x, min), max)")
+    )  # fmt: skip
+
+
+def clip(x: Operand, min: float | None = None, max: float | None = None) -> Tensor:
+    """x with what lies below `min` raised to it, and what lies above `max` lowered to it.
+
+    Parameters
+    ----------
+    x : Tensor
+        Any shape; float32, float64 or integers.
+    min, max : float, optional
+        The bounds, of which at least one is given; infinities are allowed.  Integers take
+        integers.
+
+    Returns
+    -------
+    Tensor
+        Same shape and dtype.  NaN propagates.  The gradient is 1 inside the interval and at the
+        bounds, 0 outside and for NaN.
+
+    Raises
+    ------
+    ArgumentError
+        Neither bound is given, `min` is larger than `max`, or a bound is NaN, no number, or beyond
+        the range of an integer `x`.
+    DtypeError
+        `x` is float16 or bool, or a bound is floating where `x` holds integers.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> x = tg.Tensor([-2.0, 0.5, 3.0], requires_grad=True)
+    >>> y = tg.clip(x, 0, 1)
+    >>> y.sum().backward()
+    >>> y.value, x.grad
+    (array([0. , 0.5, 1. ], dtype=float32), array([0., 1., 0.], dtype=float32))
+    """
+    low, high = _bound("min", min), _bound("max", max)
+    if low is None and high is None:
+        raise ArgumentError(explain("clip", "min, max", "at least one bound", "None for both"))
+    if low is not None and high is not None and low > high:
+        raise ArgumentError(
+            explain("clip", "min, max", "a min not above max", f"{low} and {high}",
+                    "exchange the two")
+        )  # fmt: skip
+    return Clip(low, high)(x)

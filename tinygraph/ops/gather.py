@@ -1,0 +1,131 @@
+"""Gather: along one axis, the elements that an integer tensor names.
+
+    L     size of x along the axis; all other sizes are those of the indices
+    i k   positions before and after the axis
+
+    y[i, j, k]  = x[i, indices[i, j, k], k]
+    gx[i, l, k] = sum of gy[i, j, k] over all j with indices[i, j, k] = l, in the order of j
+
+Unlike in `x[indices]`, the indices are an input of the graph, and each position has its own: the
+probability of each row's label, say, where x is (N, C) and the indices are (N, 1).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tinygraph.errors import ArgumentError, DtypeError, ShapeError, explain
+from tinygraph.memory import Memory
+from tinygraph.op import Gradients, Op
+from tinygraph.ops.sum import as_axis
+from tinygraph.shapes import Array, Shape, Spec, normalize_axes
+from tinygraph.tensor import Operand, Tensor
+
+
+@dataclass(frozen=True)
+class Gather(Op):
+    axis: int
+
+    def infer(self, x: Spec, indices: Spec) -> Spec:
+        (axis,) = normalize_axes(self.name, self.axis, x.ndim)
+        if indices.dtype.kind not in "iu":
+            raise DtypeError(
+                explain(self.name, "indices", "integers", indices.dtype,
+                        "x comes first, then the indices; convert with .astype('int64')")
+            )  # fmt: skip
+        others = [(*s[:axis], *s[axis + 1 :]) for s in (x.shape, indices.shape)]
+        if indices.ndim != x.ndim or others[0] != others[1]:
+            raise ShapeError(
+                explain(self.name, "indices", f"the sizes of x, {x.shape}, on every axis but "
+                        f"{self.axis}", f"shape {indices.shape}",
+                        "add axes with tg.unsqueeze, repeat with tg.expand, or cut x with a slice")
+            )  # fmt: skip
+        return Spec(indices.shape, x.dtype)
+
+    def check(self, x: Array, indices: Array) -> None:
+        size = x.shape[self.axis]
+        if not indices.size or (indices.min() >= 0 and indices.max() < size):
+            return
+        where = tuple(np.argwhere((indices < 0) | (indices >= size))[0].tolist())
+        raise ArgumentError(
+            explain(self.name, "indices",
+                    f"numbers from 0 to {size - 1}, the positions along axis {self.axis} of x"
+                    if size else f"none, for x of shape {x.shape} has no element there",
+                    f"{indices[where]} at index {where}",
+                    "negative numbers do not count from the end")
+        )  # fmt: skip
+
+    def forward(self, mem: Memory, x: Array, indices: Array) -> tuple[Array, Any]:
+        at = _positions(mem, x.shape, indices, self.axis % x.ndim)
+        y = mem.empty(indices.shape, x.dtype)
+        if y.size:
+            np.take(x.reshape(-1), at, out=y, mode="clip")  # "raise" would go through a buffer
+        return y, (at, x.shape) if mem.needs[0] else None
+
+    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+        at, shape = saved
+        gx = mem.zeros(shape, gy.dtype)
+        # One element after the other: repeated positions are no race, and runs repeat bit for bit.
+        np.add.at(gx.reshape(-1), at.reshape(-1), gy.reshape(-1))
+        return gx, None
+
+    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
+        if self.axis % specs[0].ndim:
+            return "map" if all(carries) else None
+        return "map" if carries == (False, True) else None  # rows named from an x that stays whole
+
+
+def _positions(mem: Memory, shape: Shape, indices: Array, axis: int) -> Array:
+    """For each element of y, its row-major position in x."""
+    after = math.prod(shape[axis + 1 :])  # the step of the axis
+    at = mem.empty(indices.shape, np.intp)
+    np.copyto(at, indices, casting="unsafe")  # `check` has seen that they fit
+    at *= after
+    parts = at.reshape(math.prod(shape[:axis]), indices.shape[axis], after)  # a view
+    parts += np.arange(len(parts))[:, None, None] * (shape[axis] * after)
+    parts += np.arange(after)
+    return at
+
+
+def gather(x: Operand, indices: Operand, axis: int) -> Tensor:
+    """Along one axis, the elements at the given positions: numpy's `take_along_axis`.
+
+    Parameters
+    ----------
+    x : Tensor
+        At least one axis; any dtype.
+    indices : Tensor
+        Integers from 0 to the size of `x` along `axis`, less 1; negative numbers are refused.  As
+        many axes as `x`, and the same sizes but along `axis`: nothing is broadcast.  They are an
+        input of the graph, and no gradient goes to them.
+    axis : int
+        The axis to take elements along.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `indices` and the dtype of `x`.  Where a position is named several times,
+        its gradients add up.
+
+    Raises
+    ------
+    DtypeError
+        `indices` are not integers, or `axis` is none.
+    ShapeError
+        There is no such axis, or the shapes differ on another one.
+    ArgumentError
+        An index is negative or too large; the message names it and where it stands.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> probabilities = tg.Tensor([[0.9, 0.1], [0.2, 0.8]])
+    >>> tg.gather(probabilities, [[1], [1]], axis=1).value
+    array([[0.1],
+           [0.8]], dtype=float32)
+    """
+    return Gather(as_axis("gather", axis))(x, indices)

@@ -1,0 +1,119 @@
+"""Variance over axes.
+
+    R     the elements that meet in one element of the output: all combinations of the reduced axes
+    M     how many they are          c     the correction: 0 for the variance of these elements,
+                                           1 for an unbiased estimate from a sample
+
+    m[k]     = sum over r in R of x[k, r] / M
+    d[k, r]  = x[k, r] - m[k]
+    y[k]     = sum over r in R of d[k, r]**2 / (M - c)
+    gx[k, r] = gy[k] * 2 * d[k, r] / (M - c)            the share of m vanishes: the d have sum 0
+
+In two passes, first m, then d, so that nothing cancels where the mean is far from zero.  The
+rounding of m itself is taken out by centring d once more.
+
+Source: Chan, Golub, LeVeque, "Algorithms for computing the sample variance: analysis and
+recommendations", The American Statistician 37, 1983.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tinygraph.memory import Memory
+from tinygraph.op import Gradients, Op
+from tinygraph.ops.hyperparameters import finite
+from tinygraph.ops.sum import Axes, as_axes, reduction, spread
+from tinygraph.shapes import Array, Shape, Spec, reduced_shape, require_float
+from tinygraph.tensor import Axis, Operand, Tensor
+
+
+@dataclass(frozen=True)
+class Var(Op):
+    axis: Axes = None
+    keepdims: bool = False
+    correction: float = 0.0
+
+    def infer(self, x: Spec) -> Spec:
+        require_float(self.name, x=x)
+        return Spec(reduction(self.name, self.axis, self.keepdims, x.shape)[1], x.dtype)
+
+    def _divisor(self, shape: Shape, axes: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """M - c, but never negative: too few elements give NaN or infinity, as in numpy."""
+        count = math.prod([shape[a] for a in axes])
+        return dtype.type(max(count - self.correction, 0))
+
+    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        axes, shape = reduction(self.name, self.axis, self.keepdims, x.shape)
+        m = mem.empty(reduced_shape(x.shape, axes, keepdims=True), x.dtype)
+        count = x.dtype.type(math.prod([x.shape[a] for a in axes]))
+        d = mem.empty(x.shape, x.dtype)
+        np.add.reduce(x, axis=axes, keepdims=True, out=m)
+        np.subtract(x, np.divide(m, count, out=m), out=d)
+        np.add.reduce(d, axis=axes, keepdims=True, out=m)  # M times the rounding error of m
+        d -= np.divide(m, count, out=m)
+        squares = np.square(d, out=mem.empty(x.shape, x.dtype) if mem.needs[0] else d)
+        y = mem.empty(shape, x.dtype)
+        np.add.reduce(squares, axis=axes, out=y, keepdims=self.keepdims)
+        y /= self._divisor(x.shape, axes, x.dtype)
+        return y, d if mem.needs[0] else None
+
+    def backward(self, mem: Memory, gy: Array, d: Array, needs: tuple[bool, ...]) -> Gradients:
+        axes, _ = reduction(self.name, self.axis, self.keepdims, d.shape)
+        share = mem.empty(gy.shape, gy.dtype)
+        np.divide(gy, self._divisor(d.shape, axes, d.dtype) / 2, out=share)
+        gx = mem.empty(d.shape, d.dtype)
+        return (np.multiply(d, spread(share, d.shape, axes), out=gx),)
+
+    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
+        axes, _ = reduction(self.name, self.axis, self.keepdims, specs[0].shape)
+        return None if 0 in axes else "map"
+
+
+def var(x: Operand, axis: Axis = None, keepdims: bool = False, correction: float = 0) -> Tensor:
+    """The variance of the elements, over some axes or all.
+
+    Parameters
+    ----------
+    x : Tensor
+        Any shape; float32 or float64.
+    axis : int or tuple of int, optional
+        The axes to reduce; all where it is not given.
+    keepdims : bool
+        Keep the reduced axes with size 1, so that the result broadcasts against `x`.
+    correction : float
+        What is subtracted from the number of elements in the divisor: numpy's `ddof`, and the
+        default is numpy's, 0.  torch's default is 1, which makes the estimate unbiased.
+
+    Returns
+    -------
+    Tensor
+        Of the dtype of `x`.  Accurate also where the mean is far from zero.  Where there are not
+        more elements than `correction`, NaN or infinity, without a warning.
+
+    Raises
+    ------
+    ShapeError
+        There is no such axis, or one is named twice.
+    DtypeError
+        `x` is not of a float dtype, or `axis` is no integer.
+    ArgumentError
+        `correction` is no finite number.
+
+    References
+    ----------
+    Chan, Golub, LeVeque, "Algorithms for computing the sample variance: analysis and
+    recommendations", The American Statistician 37, 1983.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> x = tg.Tensor([1.0, 2.0, 3.0])
+    >>> round(tg.var(x).item(), 4), tg.var(x, correction=1).item()
+    (0.6667, 1.0)
+    """
+    return Var(as_axes("var", axis), bool(keepdims), finite("var", "correction", correction))(x)
