@@ -242,15 +242,13 @@ class OpContract:
         n = next(len(x) for x, carried in zip(inputs, carries, strict=True) if carried)
         cut = data.draw(st.integers(0, n))
         whole = on_tile(y.op, inputs, carries, slice(0, n))
-        total = 0.0
-        parts = []
-        for tile in (slice(0, cut), slice(cut, n)):
-            samples = tile.stop - tile.start
-            if samples:
-                part = on_tile(y.op, inputs, carries, tile)
-                parts.append(part)
-                total = total + part * y.op.tile_scale(samples, n)
-        joined = np.concatenate(parts) if claim == "map" else total
+        tiles = [tile for tile in (slice(0, cut), slice(cut, n)) if tile.start < tile.stop]
+        parts = [on_tile(y.op, inputs, carries, tile) for tile in tiles]
+        if claim == "map":
+            joined = np.concatenate(parts)
+        else:
+            scales = [y.op.tile_scale(tile.stop - tile.start, n) for tile in tiles]
+            joined = sum(part * scale for part, scale in zip(parts, scales, strict=True))
         np.testing.assert_allclose(joined, whole, rtol=1e-10, atol=1e-10)
 
     @given(data=st.data())

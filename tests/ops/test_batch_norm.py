@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tinygraph as tg
-from tests import reference_normalization as reference
+from tests import reference
 from tests.op_contract import LAYOUTS, Bad, OpContract, Problem, cast, laid_out
 from tests.strategies import numbers, seeds, shapes
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tinygraph as tg
-from tests import reference, reference_shaping
+from tests import reference
 from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import numbers, seeds, shapes
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
@@ -157,7 +157,7 @@ class TestSplit(OpContract):
     """The contract looks at one part of several."""
 
     function = staticmethod(tg.split)
-    reference = staticmethod(reference_shaping.part_of_split)
+    reference = staticmethod(reference.part_of_split)
     problems = split_problems()
     bad_input = [
         Bad("sum", (X, [1, 1, 2], 1), {}, ShapeError, "with sum 3, the size of the axis, got "),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
-from tests import reference_shaping as reference
+from tests import reference
 from tests.op_contract import Bad, OpContract
 from tests.strategies import class_problems
 from tinygraph.errors import DtypeError, ShapeError

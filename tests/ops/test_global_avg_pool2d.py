@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import tinygraph as tg
-from tests import reference_normalization as reference
+from tests import reference
 from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import numbers, seeds, shapes
 from tinygraph.errors import DtypeError, ShapeError

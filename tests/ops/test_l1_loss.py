@@ -3,7 +3,7 @@
 import numpy as np
 
 import tinygraph as tg
-from tests import reference_activations as reference
+from tests import reference
 from tests.op_contract import Bad, OpContract
 from tests.strategies import same_shape_problems
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import strategies as st
 
 import tinygraph as tg
-from tests import reference, reference_shaping
+from tests import reference
 from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import numbers, seeds, shapes
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
@@ -132,7 +132,7 @@ class TestFlatten(OpContract):
 
 class TestSqueeze(OpContract):
     function = staticmethod(tg.squeeze)
-    reference = staticmethod(reference_shaping.squeeze)
+    reference = staticmethod(reference.squeeze)
     problems = squeeze_problems()
     bad_input = [
         Bad("size", (X, 1), {}, ShapeError, "axes of size 1, got axis 1 of size 3"),
@@ -162,7 +162,7 @@ class TestSqueeze(OpContract):
 
 class TestUnsqueeze(OpContract):
     function = staticmethod(tg.unsqueeze)
-    reference = staticmethod(reference_shaping.unsqueeze)
+    reference = staticmethod(reference.unsqueeze)
     problems = unsqueeze_problems()
     bad_input = [
         Bad("axis", (X, 4), {}, ShapeError, "an axis from -4 to 3, got 4"),

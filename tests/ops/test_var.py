@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tinygraph as tg
-from tests import reference_shaping as reference
+from tests import reference
 from tests.op_contract import Bad, OpContract
 from tests.ops.test_sum import BAD_AXES, X
 from tests.strategies import axis_problems, numbers, seeds

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from tests.reference import elementwise, reduced
+from tests.reference.basics import elementwise, reduced
 
 
 def leaky_relu(x, negative_slope=0.01):

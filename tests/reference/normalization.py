@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from tests.reference import as_pair, windows
+from tests.reference.basics import as_pair, windows
 
 
 def avg_pool2d(

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from tests.reference import elementwise, over_axes, refilled
+from tests.reference.basics import elementwise, over_axes, refilled
 
 
 def clip(x, min=None, max=None):
