@@ -63,15 +63,14 @@ def test_extra_bytes_are_refused(read, extra):
 
 
 @given(position=st.integers(8, len(PACKED) - 1), bit=st.integers(0, 7))
-def test_no_flipped_bit_of_a_gzip_file_passes(read, position, bit):
-    """After the gzip header, which holds time and system, every bit matters."""
+def test_no_flipped_bit_of_a_gzip_file_changes_the_numbers(read, position, bit):
+    """Either it is refused, or nothing hangs on it: the padding after the last deflate block."""
     damaged = bytearray(PACKED)
     damaged[position] ^= 1 << bit
     try:
         array = read(bytes(damaged))
     except DatasetError:
         return
-    assert position in (8, 9), f"byte {position} changed unseen"
     np.testing.assert_array_equal(array, ARRAY)
 
 
