@@ -2,11 +2,14 @@
 
     N images of C channels, H x W pixels; D filters; K classes
 
-    x (N, C, H, W)  ->  conv 3x3, no padding (N, D, H-2, W-2)  ->  ReLU
+    x (N, C, H, W)  =  (grey level - mean) / standard deviation, both taken over the training part
+    x               ->  conv 3x3, no padding (N, D, H-2, W-2)  ->  ReLU
                     ->  max-pool 2x2 (N, D, (H-2)/2, (W-2)/2)  ->  flatten  ->  linear (N, K)
     loss = softmax cross-entropy, by stochastic gradient descent with learning rate 0.1
 
-On images of 28 x 28 pixels the linear layer sees 13 * 13 * D = 169 D features.
+On images of 28 x 28 pixels the linear layer sees 13 * 13 * D = 169 D features.  The inputs are
+standardised, which the report does not say: on MNIST, three epochs on grey levels from 0 to 1 reach
+little more (0.969 on validation data) than one epoch on standardised ones (0.966).
 
 Source: the report "Training a CNN on the GPU using Numba", 2021.
 """
@@ -86,6 +89,9 @@ def train(
     whole = tg.data.load(config.data, "train", data_dir, download)
     test = tg.data.load(config.data, "test", data_dir, download)  # a missing file shows now
     training, held_out = whole.split(TRAIN_SHARE, config.seed)
+    mean, std = float(training.inputs.mean()), float(training.inputs.std())
+    for part in (training, held_out, test):
+        _standardise(part, mean, std)
     tg.manual_seed(config.seed)
     network = model(config.filters, whole.inputs.shape[1:])
     run.write_config(
@@ -94,6 +100,8 @@ def train(
             "settings": asdict(config),
             "image_shape": whole.inputs.shape[1:],
             "train_share": TRAIN_SHARE,
+            "mean": mean,
+            "std": std,
             "data_dir": None if data_dir is None else str(Path(data_dir).resolve()),
         }
     )
@@ -122,7 +130,9 @@ def evaluate_run(run: RunFolder, data_dir: str | Path | None = None) -> dict[str
     """`loss` and `accuracy` of a run's parameters on the test data."""
     network = _load(run)
     name = recipe.settings_of(run).data
-    return _test(network, tg.data.load(name, "test", data_dir or run.config.get("data_dir")))
+    test = tg.data.load(name, "test", data_dir or run.config.get("data_dir"))
+    _standardise(test, *_numbers(run, "mean", "std"))
+    return _test(network, test)
 
 
 def draw(run: RunFolder) -> Iterator[Path]:
@@ -151,6 +161,22 @@ def _load(run: RunFolder) -> nn.Sequential:
     network = model(recipe.settings_of(run).filters, _image_shape(run))
     network.load_state_dict(run.load_parameters())
     return network
+
+
+def _standardise(data: ArrayDataset, mean: float, std: float) -> None:
+    """Shift and scale the inputs in place."""
+    data.inputs -= mean
+    data.inputs /= std
+
+
+def _numbers(run: RunFolder, *names: str) -> list[float]:
+    """Numbers from config.json."""
+    numbers = [run.config.get(name) for name in names]
+    if not all(isinstance(number, float) and number == number for number in numbers):
+        raise CheckpointError(
+            explain("run folder", str(run.path / "config.json"), f"numbers {names}", numbers)
+        )
+    return [float(number or 0.0) for number in numbers]
 
 
 def _image_shape(run: RunFolder) -> tuple[int, int, int]:

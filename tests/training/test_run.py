@@ -1,0 +1,204 @@
+"""Run folders and sealed parameters: whole, verified, or a clear error."""
+
+import errno
+import json
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.numpy import load_file, save
+
+from tinygraph.errors import ArgumentError, CheckpointError
+from tinygraph.training import RunFolder, environment, load_arrays, save_arrays
+
+ARRAYS = {
+    "0.weight": np.arange(18, dtype=np.float32).reshape(2, 1, 3, 3),
+    "0.bias": np.array([0.5, -0.0], np.float32),
+    "steps": np.array(7, np.int64),
+    "none": np.zeros((0, 3), np.float64),
+}
+
+
+@pytest.fixture(scope="module")
+def sealed(tmp_path_factory):
+    return save_arrays(tmp_path_factory.mktemp("sealed") / "parameters.safetensors", ARRAYS)
+
+
+def test_round_trip(sealed):
+    loaded = load_arrays(sealed)
+    assert set(loaded) == set(ARRAYS)
+    for name, array in ARRAYS.items():
+        np.testing.assert_array_equal(loaded[name], array, strict=True)
+
+
+def test_other_programs_read_it(sealed):
+    for name, array in load_file(sealed).items():
+        np.testing.assert_array_equal(array, ARRAYS[name], strict=True)
+
+
+def test_the_same_arrays_give_the_same_bytes(sealed, tmp_path):
+    again = save_arrays(tmp_path / "again", dict(reversed(ARRAYS.items())))
+    assert again.read_bytes() == sealed.read_bytes()
+
+
+def test_sliced_and_transposed_arrays(tmp_path):
+    base = np.arange(24.0).reshape(4, 6)
+    arrays = {"t": base.T, "s": base[::2, ::-1], "0-d": base[0, 0]}
+    loaded = load_arrays(save_arrays(tmp_path / "file", arrays))
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(loaded[name], array)
+
+
+def test_every_flipped_byte_is_noticed(sealed, tmp_path):
+    data, path = sealed.read_bytes(), tmp_path / "flipped"
+    for position in range(len(data)):
+        damaged = bytearray(data)
+        damaged[position] ^= 1 << position % 8
+        path.write_bytes(damaged)
+        with pytest.raises(CheckpointError):
+            load_arrays(path)
+
+
+def test_every_truncation_is_noticed(sealed, tmp_path):
+    data, path = sealed.read_bytes(), tmp_path / "short"
+    for length in range(len(data)):
+        path.write_bytes(data[:length])
+        with pytest.raises(CheckpointError):
+            load_arrays(path)
+    path.write_bytes(data + b"\0")
+    with pytest.raises(CheckpointError):
+        load_arrays(path)
+
+
+@given(data=st.binary(max_size=200))
+def test_any_other_bytes_are_refused(tmp_path_factory, data):
+    path = tmp_path_factory.mktemp("any") / "file"
+    path.write_bytes(data)
+    for is_sealed in (True, False):
+        with pytest.raises(CheckpointError, match="load_arrays"):
+            load_arrays(path, sealed=is_sealed)
+
+
+def test_a_file_of_another_program(tmp_path):
+    path = tmp_path / "other.safetensors"
+    path.write_bytes(save({"w": np.ones(3, np.float32)}))
+    with pytest.raises(CheckpointError, match="a seal in its metadata, got none.*sealed=False"):
+        load_arrays(path)
+    assert load_arrays(path, sealed=False)["w"].tolist() == [1, 1, 1]
+
+
+def test_an_absent_file(tmp_path):
+    with pytest.raises(CheckpointError, match="No such file"):
+        load_arrays(tmp_path / "absent")
+
+
+@pytest.mark.parametrize("call", ["replace", "fsync"])
+def test_a_failed_write_leaves_the_old_file_whole(tmp_path, monkeypatch, call):
+    path = save_arrays(tmp_path / "file", ARRAYS)
+    before = path.read_bytes()
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, call, full)
+    with pytest.raises(CheckpointError, match="No space left.*free some space"):
+        save_arrays(path, {"w": np.ones(1000)})
+    monkeypatch.undo()
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["file"]  # no temporary file stays behind
+
+
+def test_the_new_file_is_synced_before_it_takes_the_name(tmp_path, monkeypatch):
+    calls = []
+    fsync, replace = os.fsync, os.replace
+    monkeypatch.setattr(os, "fsync", lambda fd: (calls.append("fsync"), fsync(fd))[1])
+    monkeypatch.setattr(os, "replace", lambda a, b: (calls.append("replace"), replace(a, b))[1])
+    save_arrays(tmp_path / "file", ARRAYS)
+    assert calls == ["fsync", "replace", "fsync"]  # the file, then the folder
+
+
+# ---- RunFolder ------------------------------------------------------------------------------
+
+
+def test_contents(tmp_path):
+    run = RunFolder(tmp_path / "a" / "run")
+    run.write_config({"recipe": "numba_cnn"})
+    run.write_environment(seeds={"all": 3}, command=["x"])
+    run.append({"epoch": 1, "loss": 0.1})
+    run.append({"epoch": 2, "loss": 0.05})
+    run.save_parameters(ARRAYS)
+    again = RunFolder.open(run.path)
+    assert again.config == {"recipe": "numba_cnn"}
+    assert again.rows() == [{"epoch": 1, "loss": 0.1}, {"epoch": 2, "loss": 0.05}]
+    assert again.load_parameters()["steps"] == 7
+    facts = json.loads((run.path / "environment.json").read_text())
+    assert facts["seeds"] == {"all": 3} and facts["numpy"] == np.__version__
+    assert {"python", "platform", "blas", "threads", "date", "command"} <= set(facts)
+
+
+def test_a_run_is_never_written_over(tmp_path):
+    RunFolder(tmp_path / "run").append({"epoch": 1})
+    with pytest.raises(ArgumentError, match="never written over"):
+        RunFolder(tmp_path / "run")
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(ArgumentError, match="got a file"):
+        RunFolder(tmp_path / "file")
+
+
+def test_new_folders_of_one_second_get_a_counter(tmp_path):
+    paths = {RunFolder.new("cnn", tmp_path / "runs").path for _ in range(4)}
+    assert len(paths) == 4
+    assert all(path.name.startswith("cnn-") and path.is_dir() for path in paths)
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(CheckpointError, match="Not a directory"):
+        RunFolder(tmp_path / "file" / "run")
+    with pytest.raises(CheckpointError, match="a place that can be written"):
+        RunFolder.new("cnn", tmp_path / "file")
+
+
+def test_a_line_cut_off_by_a_crash_is_left_out(tmp_path):
+    run = RunFolder(tmp_path / "run")
+    run.append({"epoch": 1})
+    with (run.path / "log.jsonl").open("a") as file:
+        file.write('{"epoch": 2, "lo')
+    assert run.rows() == [{"epoch": 1}]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", '"x"', "\xff"])
+def test_a_config_that_is_no_json_object(tmp_path, text):
+    (tmp_path / "config.json").write_bytes(text.encode("latin-1"))
+    with pytest.raises(CheckpointError, match=r"config\.json"):
+        RunFolder.open(tmp_path)
+
+
+def test_open_what_is_no_run(tmp_path):
+    with pytest.raises(CheckpointError, match="no such folder"):
+        RunFolder.open(tmp_path / "absent")
+    with pytest.raises(CheckpointError, match=r"config\.json: expected a file that a run wrote"):
+        RunFolder.open(tmp_path)
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "log.jsonl").write_text("nonsense\n")
+    with pytest.raises(CheckpointError, match="one JSON object on each line"):
+        RunFolder.open(tmp_path).rows()
+
+
+def test_environment_reports_thread_settings(monkeypatch):
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    found = environment()
+    assert found["threads"]["OPENBLAS_NUM_THREADS"] == "2"
+    assert "OMP_NUM_THREADS" not in found["threads"]
+    assert found["blas"]["name"]
+    json.dumps(found)
+
+
+def test_environment_without_threadpoolctl(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "threadpoolctl", None)
+    blas = environment()["blas"]
+    assert blas["name"] == np.show_config(mode="dicts")["Build Dependencies"]["blas"]["name"]
+    assert blas["threads"] is None
