@@ -6,7 +6,7 @@
 
 Source: Pascanu, Mikolov, Bengio, "On the difficulty of training recurrent neural networks", ICML
 2013, algorithm 1; the rules published at
-https://docs.pytorch.org/docs/stable/generated/``torch.nn.utils.clip_grad_norm_``.html.
+https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def clip_grad_value(parameters: Tensor | Iterable[Tensor], clip_value: float) ->
 
     References
     ----------
-    https://docs.pytorch.org/docs/stable/generated/``torch.nn.utils.clip_grad_value_``.html
+    ``https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_value_.html``
 
     Examples
     --------
