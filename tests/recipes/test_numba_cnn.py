@@ -1,0 +1,148 @@
+"""The recipe numba_cnn: its network against the report's, its run, and what it must reach."""
+
+import json
+
+import numpy as np
+import pytest
+
+import tinygraph as tg
+from tests.data.real_files import mnist_folder
+from tinygraph import recipes
+from tinygraph.errors import ArgumentError, CheckpointError, ShapeError
+from tinygraph.recipes import numba_cnn
+from tinygraph.training import Progress, RunFolder
+
+QUIET = Progress(lines=False, bar=False)
+
+
+def run_of(path, **settings):
+    recipe = recipes.get("numba_cnn")
+    run = RunFolder(path)
+    return run, recipe.train(recipe.settings(settings), run, None, False, QUIET)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    pytest.importorskip("sklearn", reason="needs scikit-learn")
+    return run_of(tmp_path_factory.mktemp("run") / "r", filters=3, epochs=2)
+
+
+def test_sizes_of_the_report():
+    """28 x 28 pixels: 9 D + D numbers in the convolution, 169 D * 10 + 10 in the linear layer."""
+    for d in (1, 32, 256):
+        network = numba_cnn.model(d, (1, 28, 28))
+        assert [p.shape for p in network.parameters()] == [
+            (d, 1, 3, 3), (d,), (10, 169 * d), (10,)
+        ]  # fmt: skip
+        assert sum(p.size for p in network.parameters()) == 10 * d + 1690 * d + 10
+
+
+def test_logits_by_naive_loops():
+    network = numba_cnn.model(2, (1, 8, 8), classes=3)
+    cw, cb, lw, lb = (p.value.astype(np.float64) for p in network.parameters())
+    x = np.random.default_rng(0).standard_normal((4, 1, 8, 8))
+    y = np.zeros((4, 2, 6, 6))
+    for n, d, i, j in np.ndindex(y.shape):
+        y[n, d, i, j] = max(0, (x[n, 0, i : i + 3, j : j + 3] * cw[d, 0]).sum() + cb[d])
+    pooled = np.zeros((4, 2, 3, 3))
+    for n, d, i, j in np.ndindex(pooled.shape):
+        pooled[n, d, i, j] = y[n, d, 2 * i : 2 * i + 2, 2 * j : 2 * j + 2].max()
+    expected = pooled.reshape(4, -1) @ lw.T + lb
+    np.testing.assert_allclose(network(x.astype(np.float32)).value, expected, atol=1e-5)
+
+
+def test_images_that_are_too_small():
+    with pytest.raises(ShapeError, match="at least 4 by 4 pixels, got 3 by 28"):
+        numba_cnn.model(2, (1, 3, 28))
+
+
+def test_a_run_leaves_all_that_repeats_it(trained):
+    run, result = trained
+    assert {path.name for path in run.path.iterdir()} >= {
+        "config.json", "environment.json", "log.jsonl", "parameters.safetensors", "result.json"
+    }  # fmt: skip
+    config = json.loads((run.path / "config.json").read_text())
+    assert config["settings"] == {
+        "data": "digits", "filters": 3, "batch_size": 16, "epochs": 2, "lr": 0.1, "seed": 0
+    }  # fmt: skip
+    assert json.loads((run.path / "result.json").read_text()) == {"test": result}
+    environment = json.loads((run.path / "environment.json").read_text())
+    assert environment["tinygraph"] == tg.__version__
+
+
+def test_evaluating_a_run_gives_its_result(trained):
+    run, result = trained
+    again = recipes.get("numba_cnn").evaluate(RunFolder.open(run.path), None)
+    assert again == result
+
+
+def test_the_same_seed_gives_the_same_parameters(trained, tmp_path):
+    run, result = trained
+    again, same = run_of(tmp_path / "again", filters=3, epochs=2)
+    assert same == result
+    name = "parameters.safetensors"
+    assert (again.path / name).read_bytes() == (run.path / name).read_bytes()
+    other, _ = run_of(tmp_path / "other", filters=3, epochs=2, seed=1)
+    assert (other.path / name).read_bytes() != (run.path / name).read_bytes()
+
+
+def test_the_test_data_are_looked_at_once(tmp_path, monkeypatch):
+    """Three epochs look at 144 held-out samples each; the 359 of the test come once, at the end."""
+    pytest.importorskip("sklearn", reason="needs scikit-learn")
+    sizes = []
+    evaluate = tg.training.trainer.evaluate
+
+    def spy(model, loader, loss):
+        sizes.append(len(loader.dataset))
+        return evaluate(model, loader, loss)
+
+    monkeypatch.setattr("tinygraph.training.trainer.evaluate", spy)
+    monkeypatch.setattr(numba_cnn, "evaluate", spy)
+    run_of(tmp_path / "run", filters=1, epochs=3)
+    assert sizes == [144, 144, 144, 359]
+
+
+def test_settings():
+    recipe = recipes.get("numba_cnn")
+    assert (recipe.config().batch_size, recipe.config().epochs) == (16, 30)
+    mnist = recipe.settings({"data": "mnist", "epochs": 7})
+    assert (mnist.batch_size, mnist.epochs) == (100, 7)
+    with pytest.raises(ArgumentError, match="did you mean 'filters'"):
+        recipe.settings({"filter": 3})
+
+
+def test_registry_proposes_the_nearest_name():
+    with pytest.raises(ArgumentError, match="did you mean 'numba_cnn'"):
+        recipes.get("numba-cnn")
+    for name, recipe in recipes.recipes.items():
+        assert recipe.name == name and recipe.summary and "\n" not in recipe.summary
+
+
+@pytest.mark.parametrize("change", [
+    {"settings": {"nonsense": 1}}, {"settings": [1]}, {"image_shape": None}, {"mean": "x"},
+    {"std": None}, {"settings": {"filters": 4}},
+])  # fmt: skip
+def test_a_config_that_was_changed(trained, tmp_path, change):
+    run, _ = trained
+    for path in run.path.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | change))
+    with pytest.raises(CheckpointError):
+        recipes.get("numba_cnn").evaluate(RunFolder.open(tmp_path), None)
+
+
+def test_digits_reach_what_they_should(tmp_path):
+    """Accuracy on the test data, median of five seeds: at least 0.975 with the defaults."""
+    pytest.importorskip("sklearn", reason="needs scikit-learn")
+    found = [run_of(tmp_path / str(seed), seed=seed)[1]["accuracy"] for seed in range(5)]
+    assert np.median(found) >= 0.975, found
+
+
+def test_mnist_learns(tmp_path):
+    """One epoch on real MNIST with few filters; how far it comes was measured, 0.93 to 0.95."""
+    folder = mnist_folder()
+    recipe = recipes.get("numba_cnn")
+    config = recipe.settings({"data": "mnist", "filters": 2, "epochs": 1})
+    result = recipe.train(config, RunFolder(tmp_path / "run"), folder, False, QUIET)
+    assert result["accuracy"] > 0.9
