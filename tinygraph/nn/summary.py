@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -20,8 +20,7 @@ from tinygraph.errors import ArgumentError, TinygraphError, explain
 from tinygraph.shapes import Shape
 from tinygraph.tensor import Parameter, Tensor, no_grad
 
-if TYPE_CHECKING:
-    from tinygraph.nn.module import Module
+Module: TypeAlias = Any  # nn.Module: module.py stands above this file and calls it
 
 _ABSENT: Any = object()
 
@@ -156,7 +155,7 @@ def _wrapped(model: Module, watcher: _Watcher) -> Iterator[None]:
             _restore(module, "forward", forward)
 
 
-def _restore(module: Module, attribute: str, value: Any) -> None:
+def _restore(module: object, attribute: str, value: Any) -> None:
     if value is _ABSENT:
         vars(module).pop(attribute, None)
     else:

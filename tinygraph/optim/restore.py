@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -12,8 +12,20 @@ from tinygraph.errors import ArgumentError, nearest
 from tinygraph.optim.members import Group, plain
 from tinygraph.tensor import Parameter
 
-if TYPE_CHECKING:
-    from tinygraph.optim.optimizer import Optimizer
+
+class Optimizer(Protocol):
+    """What is looked at of an optimiser (optimizer.py stands above this file and calls it)."""
+
+    op: str
+    numbers: ClassVar[tuple[str, ...]]
+    arrays: ClassVar[tuple[str, ...]]
+
+    @property
+    def parameters(self) -> Mapping[str, Parameter]: ...
+
+    def named_groups(self) -> list[Group]: ...
+
+    def check(self, group: Group) -> None: ...
 
 
 def list_faults(optimizer: Optimizer, saved: Any) -> list[str]:
