@@ -1,11 +1,20 @@
-"""Pictures: a graph, the curves of a training, the filters of a convolution.
+"""Pictures: a graph, and what a training did; and a page with all of them.
 
-Each function writes a file and returns its path.  `graph` needs no library; `curves` and `filters`
-draw with matplotlib: pip install 'tinygraph-nn[plot]'.
+Each function but `activations` writes a file and returns its path.  `graph` and `report` need no
+library; the others draw with matplotlib: pip install 'tinygraph-nn[plot]'.
 """
 
+from tinygraph.show.activations import activations
+from tinygraph.show.confusion import confusion_matrix
 from tinygraph.show.curves import curves
 from tinygraph.show.drawing import graph
+from tinygraph.show.feature_maps import feature_maps
 from tinygraph.show.filters import filters
+from tinygraph.show.histograms import histograms
+from tinygraph.show.report import ReportContents, report
+from tinygraph.show.samples import samples
 
-__all__ = ["curves", "filters", "graph"]
+__all__ = [
+    "ReportContents", "activations", "confusion_matrix", "curves", "feature_maps", "filters",
+    "graph", "histograms", "report", "samples",
+]  # fmt: skip

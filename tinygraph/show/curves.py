@@ -52,7 +52,7 @@ def curves(rows: Sequence[Mapping[str, Any]], path: str | Path = "curves.svg") -
     'curves.svg'
     """
     target = writable("show.curves", path, (".svg", ".png", ".pdf"))
-    panels = _panels(rows)
+    panels = metric_panels(rows)
     if not panels:
         got = f"columns {sorted({str(k) for row in rows for k in row})}" if rows else "no rows"
         raise ArgumentError(explain("show.curves", "rows", "at least one column of numbers", got))
@@ -61,23 +61,23 @@ def curves(rows: Sequence[Mapping[str, Any]], path: str | Path = "curves.svg") -
                                        panels.items(), strict=True):  # fmt: skip
         for (colour, dashes, marker), column in zip(LOOKS, columns, strict=False):
             points = [(row.get("epoch", k), row[column]) for k, row in enumerate(rows, start=1)
-                      if _is_number(row.get(column))]  # fmt: skip
+                      if is_number(row.get(column))]  # fmt: skip
             axes.plot(*zip(*points, strict=True), color=colour, linestyle=dashes, markersize=4,
                       marker=marker if len(points) <= 30 else None,
-                      label=_words(column))  # fmt: skip
-        axes.set(title=_words(metric), xlabel="epoch", ylabel=_words(metric))
+                      label=words(column))  # fmt: skip
+        axes.set(title=words(metric), xlabel="epoch", ylabel=words(metric))
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.grid(alpha=0.3)
         axes.legend()
     return save(figure, target)
 
 
-def _panels(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+def metric_panels(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
     """The columns of numbers, grouped by the metric that they measure."""
     panels: dict[str, list[str]] = {}
     for column in dict.fromkeys(name for row in rows for name in row):
         is_time = "seconds" in column or "time" in column
-        if column == "epoch" or is_time or not any(_is_number(row.get(column)) for row in rows):
+        if column == "epoch" or is_time or not any(is_number(row.get(column)) for row in rows):
             continue
         metric = column
         for prefix in ("validation_", "training_", "test_"):
@@ -86,9 +86,9 @@ def _panels(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
     return panels
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def _words(column: str) -> str:
+def words(column: str) -> str:
     return column.replace("_", " ")

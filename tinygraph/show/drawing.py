@@ -73,7 +73,7 @@ def graph(
     target = writable("show.graph", path, (".svg", ".dot", ".png", ".pdf"))
     if engine not in ("auto", "dot", "builtin"):
         raise ArgumentError(explain("show.graph", "engine", "'auto', 'dot' or 'builtin'", engine))
-    boxes = collect(_tensors(outputs), depth)
+    boxes = collect(as_outputs("show.graph", outputs), depth)
     suffix = target.suffix.lower()
     if suffix == ".dot":
         target.write_text(to_dot(boxes), encoding="utf-8")
@@ -84,17 +84,18 @@ def graph(
     return target
 
 
-def _tensors(outputs: Tensor | Graph | Sequence[Tensor]) -> tuple[Tensor, ...]:
+def as_outputs(op: str, outputs: Tensor | Graph | Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """The tensors below which a graph is drawn."""
     if isinstance(outputs, Graph):
         return outputs.outputs
     tensors = (outputs,) if isinstance(outputs, Tensor) else outputs
     if not isinstance(tensors, (tuple, list)) or not all(isinstance(t, Tensor) for t in tensors):
         raise GraphError(
-            explain("show.graph", "outputs", "a Tensor, a Graph or a list of Tensors",
-                    type(outputs).__name__, "call the model first: show.graph(model(x))")
+            explain(op, "outputs", "a Tensor, a Graph or a list of Tensors",
+                    type(outputs).__name__, "call the model first: model(x)")
         )  # fmt: skip
     if not tensors:
-        raise GraphError(explain("show.graph", "outputs", "at least one Tensor", "none"))
+        raise GraphError(explain(op, "outputs", "at least one Tensor", "none"))
     return tuple(tensors)
 
 

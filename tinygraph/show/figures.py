@@ -18,7 +18,7 @@ def new_figure(width: float, height: float) -> Any:
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingLibraryError(
-            "show: curves and filters need matplotlib. Way out: pip install 'tinygraph-nn[plot]'"
+            "show: these pictures need matplotlib. Way out: pip install 'tinygraph-nn[plot]'"
         ) from None
     return Figure(figsize=(width, height), layout="constrained", facecolor="white")
 

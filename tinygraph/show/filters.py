@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError, explain
+from tinygraph.errors import DtypeError, ShapeError, explain
 from tinygraph.shapes import Array
 from tinygraph.show.figures import new_figure, save
+from tinygraph.show.labels import as_array
 from tinygraph.show.paths import writable
-from tinygraph.tensor import Tensor
+from tinygraph.show.tiles import check_size, sheet
 
-MAX_TILES = 4096
+BLACK, GREY = (0.0, 0.0, 0.0, 1.0), (0.75, 0.75, 0.75, 1.0)
 
 
 def filters(weights: Any, path: str | Path = "filters.png") -> Path:
@@ -43,7 +44,7 @@ def filters(weights: Any, path: str | Path = "filters.png") -> Path:
     DtypeError
         `weights` does not hold floats.
     ArgumentError
-        More than 4096 tiles, or no such format or folder.
+        More than 4096 tiles or 16 million weights, or no such format or folder.
 
     Examples
     --------
@@ -67,7 +68,9 @@ def filters(weights: Any, path: str | Path = "filters.png") -> Path:
     figure = new_figure(max(0.4 * columns, 2.0) + 1.2, max(0.4 * rows, 1.4) + 0.5)
     axes = figure.subplots()
     rgba = colours.to_rgba(np.where(np.isfinite(w), w, 0).ravel()).reshape(*w.shape, 4)
-    axes.imshow(_sheet(rgba, ~np.isfinite(w), rows, columns), interpolation="nearest")
+    rgba[~np.isfinite(w)] = BLACK
+    tiles = rgba.reshape(-1, *w.shape[2:], 4)  # (O*C, KH, KW, 4)
+    axes.imshow(sheet(tiles, columns, np.array(GREY)), interpolation="nearest")
     axes.set_axis_off()
     axes.set_title(f"{number} filters, {channels} input channel{'s' * (channels != 1)}", fontsize=9)
     figure.colorbar(colours, ax=axes, label="weight")
@@ -76,7 +79,7 @@ def filters(weights: Any, path: str | Path = "filters.png") -> Path:
 
 def _checked(weights: Any) -> Array:
     """The weights as float64, or an error."""
-    w = weights.numpy() if isinstance(weights, Tensor) else np.asarray(weights)
+    w = as_array(weights)
     if w.dtype.kind != "f":
         raise DtypeError(
             explain("show.filters", "weights", "floats", w.dtype, "convert with .astype('float32')")
@@ -86,21 +89,5 @@ def _checked(weights: Any) -> Array:
             explain("show.filters", "weights", "axes (O, C, KH, KW), none of them empty",
                     f"shape {w.shape}", "a linear layer's rows: w.reshape(O, 1, H, W)")
         )  # fmt: skip
-    if w.shape[0] * w.shape[1] > MAX_TILES:
-        raise ArgumentError(
-            explain("show.filters", "weights", f"at most {MAX_TILES} filters x channels",
-                    f"shape {w.shape}", "draw a part: weights[:64, :16]")
-        )  # fmt: skip
+    check_size("show.filters", "weights", (w.shape[0] * w.shape[1], *w.shape[2:]), w.shape)
     return w.astype(np.float64)
-
-
-def _sheet(tiles: Array, broken: Array, rows: int, columns: int) -> Array:
-    """Coloured tiles (O, C, KH, KW, 4) in a grid, a pixel of light grey apart."""
-    tiles = np.where(broken[..., None], (0.0, 0.0, 0.0, 1.0), tiles)
-    kh, kw = tiles.shape[2:4]
-    tiles = tiles.reshape(-1, kh, kw, 4)  # (O*C, KH, KW, 4)
-    sheet = np.full((rows * (kh + 1) + 1, columns * (kw + 1) + 1, 4), (0.75, 0.75, 0.75, 1.0))
-    for k, tile in enumerate(tiles):
-        top, left = k // columns * (kh + 1) + 1, k % columns * (kw + 1) + 1
-        sheet[top : top + kh, left : left + kw] = tile
-    return sheet

@@ -9,6 +9,7 @@ from xml.sax.saxutils import escape
 from tinygraph.show.boxes import Box
 from tinygraph.show.layout import Layout, Slot, arrange, start_of_edge
 from tinygraph.show.palette import FONT, INK, LINE, STYLES
+from tinygraph.show.text import clip, printable
 
 MARGIN = 16.0
 HEIGHT = 38.0  # of a box
@@ -18,7 +19,9 @@ LONGEST = 44  # characters of a title; the tooltip holds the rest
 
 def to_svg(boxes: Sequence[Box]) -> str:
     """The whole document."""
-    titles = [_clip(("… " if box.cut else "") + f"{box.number}  {box.title}") for box in boxes]
+    titles = [
+        clip(("… " if box.cut else "") + f"{box.number}  {box.title}", LONGEST) for box in boxes
+    ]
     widths = [
         ADVANCE * max(_columns(title), 0.92 * _columns(box.detail)) + 22
         for title, box in zip(titles, boxes, strict=True)
@@ -149,10 +152,6 @@ def _columns(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
-def _clip(text: str) -> str:
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
-
-
 def _text(text: str) -> str:
-    """Text for XML: escaped, and without the control characters that XML does not allow."""
-    return escape("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text))
+    """Text for XML."""
+    return escape(printable(text))

@@ -1,0 +1,108 @@
+"""The outputs of all layers of a model, for one input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tinygraph.device import CPU
+from tinygraph.errors import ArgumentError, explain
+from tinygraph.tensor import Tensor, as_tensor, no_grad
+
+_ABSENT: Any = object()
+
+
+def activations(model: Any, *inputs: Any) -> dict[str, Tensor]:
+    """Run a model once and collect what every layer returns.
+
+    It runs in evaluation mode and without gradients, so no running statistics move and no random
+    numbers are drawn.  The model is left as it was.
+
+    Parameters
+    ----------
+    model : Module
+        A layer or a network.
+    *inputs : Tensor or array
+        What the model takes: a batch, which may have one sample.
+
+    Returns
+    -------
+    dict from str to Tensor
+        By the modules' dotted names, in the order in which they finish; "" is the model itself.
+        What a module returns when it is called again stands under "name (2)", and several tensors
+        that it returns together under "name[0]", "name[1]", ...
+
+    Raises
+    ------
+    ArgumentError
+        `model` is not a Module.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> from tinygraph import nn
+    >>> model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten())
+    >>> outputs = tg.show.activations(model, tg.zeros(1, 1, 6, 6))
+    >>> [(name, x.shape) for name, x in outputs.items()]
+    [('0', (1, 4, 4, 4)), ('1', (1, 4, 4, 4)), ('2', (1, 64)), ('', (1, 64))]
+    """
+    if isinstance(model, type) or not callable(getattr(model, "named_modules", None)):
+        raise ArgumentError(
+            explain("show.activations", "model", "a Module", f"{model!r:.60}",
+                    "wrap functions in a class with forward(self, x), derived from nn.Module")
+        )  # fmt: skip
+    outputs: dict[str, Tensor] = {}
+    device = next((p.device for p in model.parameters()), CPU)
+    given = [x if isinstance(x, Tensor) else as_tensor(x, device=device) for x in inputs]
+    with no_grad(), _watched(model, outputs):
+        model(*given)
+    return outputs
+
+
+@contextmanager
+def _watched(model: Any, outputs: dict[str, Tensor]) -> Iterator[None]:
+    """Evaluation mode and wrapped forwards, on the objects; then both as they were before."""
+    named = list(model.named_modules())
+    before = [
+        (module, key, vars(module).get(key, _ABSENT))
+        for _, module in named
+        for key in ("training", "forward")
+    ]
+    try:
+        model.eval()
+        for name, module in named:
+            vars(module)["forward"] = _recording(name, module.forward, outputs)
+        yield
+    finally:
+        for module, key, value in before:
+            if value is _ABSENT:
+                vars(module).pop(key, None)
+            else:
+                vars(module)[key] = value
+
+
+def _recording(
+    name: str, forward: Callable[..., Any], outputs: dict[str, Tensor]
+) -> Callable[..., Any]:
+    """`forward`, which also writes down what it returns."""
+    calls = 0
+
+    def recorded(*inputs: Any, **options: Any) -> Any:
+        nonlocal calls
+        output = forward(*inputs, **options)
+        calls += 1
+        outputs.update(_tensors(name if calls == 1 else f"{name} ({calls})", output))
+        return output
+
+    return recorded
+
+
+def _tensors(name: str, output: Any) -> Iterator[tuple[str, Tensor]]:
+    """The tensors of an output by name: itself, or those in a tuple, list or dict."""
+    if isinstance(output, Tensor):
+        yield name, output
+    elif isinstance(output, (tuple, list, dict)):
+        items = output.items() if isinstance(output, dict) else enumerate(output)
+        for key, part in items:
+            yield from _tensors(f"{name}[{key}]", part)

@@ -1,0 +1,150 @@
+"""Charts as SVG for a page: lines over the epochs, and bars.
+
+Colours and fonts come from the page's style sheet (report.css), so that charts follow the page into
+the dark.  Every mark that a reader may want to read off has a tooltip.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from tinygraph.show.histograms import Weights
+from tinygraph.show.page import escape
+
+WIDTH, HEIGHT = 400.0, 230.0
+LEFT, RIGHT, TOP, BOTTOM = 58.0, 20.0, 10.0, 34.0  # margins of the plot
+DOTS = 30  # with more points than this a line has no dots
+TINY_DOTS = 400  # with more than this, no tooltips
+
+Points = Sequence[tuple[float, float | None]]  # None breaks the line
+
+
+def ticks(low: float, high: float, most: int = 6, least_step: float = 0.0) -> list[float]:
+    """At most so many round numbers in [low, high]: multiples of 1, 2 or 5 times a power of ten.
+
+    >>> ticks(0.0, 1.0), ticks(1.0, 30.0)
+    ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [10.0, 20.0, 30.0])
+    """
+    span = high - low
+    if not 0 < span < math.inf:
+        return [low]
+    power = 10.0 ** math.floor(math.log10(span / most))
+    step = next(f * power for f in (1, 2, 5, 10, 20) if span / (f * power) <= most - 0.5)
+    step = max(step, least_step)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [round(k * step, 12 - math.floor(math.log10(step))) for k in range(first, last + 1)]
+
+
+def number(value: float) -> str:
+    """As few digits as tell ticks apart.
+
+    >>> number(0.25), number(30.0), number(-0.0), number(1e-07)
+    ('0.25', '30', '0', '1e-07')
+    """
+    return f"{value + 0.0:.6g}"
+
+
+def lines(name: str, columns: Sequence[tuple[str, Points]]) -> str:
+    """One line for each column, over the epochs."""
+    xs = [x for _, points in columns for x, y in points if y is not None]
+    ys = [y for _, points in columns for _, y in points if y is not None]
+    x0, x1 = min(xs), max(xs)
+    low, high = min(ys), max(ys)
+    room = 0.05 * (high - low) or abs(low) / 2 or 0.5
+    low, high = low - room, high + room
+    if x0 == x1:
+        x0, x1 = x0 - 1, x1 + 1
+    across, down = (x0, x1), (low, high)
+    marks = ticks(x0, x1, 8, least_step=1), ticks(low, high)
+    drawn = [_frame(across, down, marks, "epoch")]
+    for k, (column, points) in enumerate(columns):
+        drawn.append(f'<g class="series s{k % 4}">')
+        drawn += [f'<path d="{path}"/>' for path in _paths(points, across, down)]
+        known = [(x, y) for x, y in points if y is not None]
+        for x, y in known if len(known) <= TINY_DOTS else []:
+            radius = 2.6 if len(known) <= DOTS else 0.8
+            tip = escape(f"epoch {number(x)}: {column} {number(y)}")
+            drawn.append(
+                f'<circle cx="{_x(x, across):.1f}" cy="{_y(y, down):.1f}" r="{radius}">'
+                f"<title>{tip}</title></circle>"
+            )
+        drawn.append("</g>")
+    return _svg(name, drawn)
+
+
+def bars(weights: Weights) -> str:
+    """The histogram of an array's numbers."""
+    edges = [float(e) for e in weights.edges]
+    most = float(max(weights.counts.max(), 1))
+    across, down = (edges[0], edges[-1]), (0.0, most * 1.04)
+    marks = ticks(*across), ticks(*down, 5, least_step=1)
+    drawn = [_frame(across, down, marks, "value")]
+    drawn.append('<g class="bars">')
+    for left, right, count in zip(edges, edges[1:], weights.counts, strict=False):
+        if count:
+            x, y = _x(left, across), _y(float(count), down)
+            tip = f"{int(count)} from {left:.4g} to {right:.4g}"
+            drawn.append(
+                f'<rect x="{x:.2f}" y="{y:.1f}" width="{_x(right, across) - x:.2f}" '
+                f'height="{HEIGHT - BOTTOM - y:.1f}"><title>{tip}</title></rect>'
+            )
+    return _svg(f"Histogram of {weights.name}", [*drawn, "</g>"])
+
+
+def swatch(k: int) -> str:
+    """The line of column k, for a legend."""
+    return (
+        f'<svg class="swatch" viewBox="0 0 30 10" width="30" height="10" aria-hidden="true">'
+        f'<g class="series s{k % 4}"><path d="M1 5 H29"/></g></svg>'
+    )
+
+
+def _svg(name: str, drawn: Sequence[str]) -> str:
+    return "\n".join([
+        f'<svg class="chart" viewBox="0 0 {WIDTH:.0f} {HEIGHT:.0f}" role="img" '
+        f'aria-label="{escape(name)}">', *drawn, "</svg>",
+    ])  # fmt: skip
+
+
+def _x(x: float, across: tuple[float, float]) -> float:
+    return LEFT + (x - across[0]) / (across[1] - across[0]) * (WIDTH - LEFT - RIGHT)
+
+
+def _y(y: float, down: tuple[float, float]) -> float:
+    return HEIGHT - BOTTOM - (y - down[0]) / (down[1] - down[0]) * (HEIGHT - TOP - BOTTOM)
+
+
+def _frame(
+    across: tuple[float, float], down: tuple[float, float],
+    marks: tuple[Sequence[float], Sequence[float]], x_name: str,
+) -> str:  # fmt: skip
+    """Grid lines at the marks of both axes, with their numbers; what the horizontal axis is."""
+    bottom = HEIGHT - BOTTOM
+    drawn = ['<g class="frame">']
+    for y in marks[1]:
+        at = _y(y, down)
+        drawn.append(f'<path d="M{LEFT} {at:.1f} H{WIDTH - RIGHT}"/>')
+        drawn.append(
+            f'<text x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{number(y)}</text>'
+        )
+    for x in marks[0]:
+        at = _x(x, across)
+        drawn.append(f'<path d="M{at:.1f} {TOP} V{bottom + 4}"/>')
+        drawn.append(
+            f'<text x="{at:.1f}" y="{bottom + 16}" text-anchor="middle">{number(x)}</text>'
+        )
+    middle = (LEFT + WIDTH - RIGHT) / 2
+    drawn.append(f'<text x="{middle}" y="{HEIGHT - 5}" text-anchor="middle">{x_name}</text>')
+    return "\n".join([*drawn, "</g>"])
+
+
+def _paths(points: Points, across: tuple[float, float], down: tuple[float, float]) -> list[str]:
+    """The pieces of a line between its gaps."""
+    pieces: list[list[str]] = [[]]
+    for x, y in points:
+        if y is None:
+            pieces.append([])
+        else:
+            pieces[-1].append(f"{_x(x, across):.1f} {_y(y, down):.1f}")
+    return ["M" + " L".join(piece) for piece in pieces if len(piece) > 1]

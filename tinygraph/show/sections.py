@@ -1,0 +1,219 @@
+"""The sections of a report: each takes plain data and returns HTML."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tinygraph.errors import GraphError
+from tinygraph.shapes import Array
+from tinygraph.show.boxes import collect
+from tinygraph.show.charts import bars, lines, swatch
+from tinygraph.show.curves import is_number, metric_panels, words
+from tinygraph.show.drawing import as_outputs
+from tinygraph.show.histograms import distributions
+from tinygraph.show.labels import as_array, class_accuracies, confusions, shares
+from tinygraph.show.page import escape, folded
+from tinygraph.show.png import diverging, png_uri
+from tinygraph.show.samples import as_bytes
+from tinygraph.show.svg import to_svg
+from tinygraph.show.text import clip
+from tinygraph.show.tiles import sheet
+
+MAX_IMAGES, MAX_WRONG = 48, 36  # shown; so that some right ones can be seen beside the wrong ones
+LARGEST_IMAGE = 128  # pixels on a side; of larger ones every k-th pixel is kept
+MAX_NUMBERS = 30  # classes, up to which the confusion matrix is a table
+MAX_CONFUSIONS = 20  # most frequent ones, listed where it is a picture
+MAX_LAYERS, MAX_FILTERS, MAX_CHANNELS = 6, 16, 16
+UNFOLDED = 12  # histograms
+
+
+def curves_html(rows: Sequence[Mapping[str, Any]]) -> str | None:
+    """A chart for each metric, or nothing where no column holds numbers."""
+    figures = []
+    for metric, columns in metric_panels(rows).items():
+        series = []
+        for column in columns:
+            points = [
+                (_finite(row.get("epoch"), float(k)), _finite(row.get(column)))
+                for k, row in enumerate(rows, start=1)
+            ]
+            if any(y is not None for _, y in points):
+                series.append((words(column), points))
+        if series:
+            legend = "".join(
+                f"<span>{swatch(k)}{escape(name)}</span>" for k, (name, _) in enumerate(series)
+            )
+            figures.append(
+                f"<figure>{lines(words(metric), series)}\n"
+                f'<figcaption class="legend">{legend}</figcaption></figure>'
+            )
+    return f'<div class="charts">\n{chr(10).join(figures)}</div>' if figures else None
+
+
+def samples_html(images: Array, truth: Array, predicted: Array, names: Sequence[str]) -> str:
+    """Images (N, H, W, 1 or 3) with their classes, the wrong ones first."""
+    wrong = truth != predicted
+    first = np.flatnonzero(wrong)[:MAX_WRONG]
+    others = np.flatnonzero(~wrong)[: MAX_IMAGES - len(first)]
+    chosen = np.concatenate([first, others])
+    step = -(-max(images.shape[1:3]) // LARGEST_IMAGE)
+    drawn = as_bytes(images, chosen)[:, ::step, ::step]
+    smooth = ' class="smooth"' if max(drawn.shape[1:3]) > 64 else ""
+    parts = []
+    for k, image in zip(chosen, drawn, strict=True):
+        was, taken = escape(names[truth[k]]), escape(names[predicted[k]])
+        caption = f"✗ predicted <b>{taken}</b>, is <b>{was}</b>" if wrong[k] else was
+        parts.append(
+            f'<figure{" class=wrong" if wrong[k] else ""}><img src="{png_uri(image)}"{smooth} '
+            f'alt="sample {k}, class {was}"><figcaption>{caption}</figcaption></figure>'
+        )
+    total = int(wrong.sum())
+    text = f"{total} of {truth.size} samples were taken for another class."
+    if len(chosen) < truth.size:
+        text += f" Shown: {len(first)} of these, and {len(others)} that were recognized."
+    return f'<p>{text}</p>\n<div class="images">\n{chr(10).join(parts)}\n</div>'
+
+
+def confusion_html(truth: Array, predicted: Array, names: Sequence[str]) -> str:
+    """The confusion matrix: as a table, or with many classes as a picture and a list."""
+    counts = confusions(truth, predicted, len(names))
+    right = int(np.trace(counts))
+    text = f"{right} of {truth.size} samples were recognized: accuracy {right / truth.size:.4f}."
+    body = _matrix_table(counts, names) if len(names) <= MAX_NUMBERS else _heat(counts, names)
+    return f"<p>{text}</p>\n{body}"
+
+
+def _matrix_table(counts: Array, names: Sequence[str]) -> str:
+    share = shares(counts)
+    accuracies = class_accuracies(counts)
+    upright = ' class="upright"' if max(map(len, names)) > 4 else ""
+    heads = "".join(
+        f'<th scope="col" title="{escape(n)}"><span{upright}>{escape(clip(n, 20))}</span></th>'
+        for n in names
+    )
+    rows = []
+    for t, name in enumerate(names):
+        cells = []
+        for p, count in enumerate(counts[t]):
+            kind = "zero" if not count else "hit" if t == p else "miss"
+            strength = share[t, p] if t == p else math.sqrt(share[t, p])  # few mistakes show too
+            style = f' style="--a:{strength:.2f}"' if count else ""
+            cells.append(f'<td class="{kind}"{style}>{count}</td>')
+        known = accuracies[t]
+        cells.append(f'<td class="share">{"–" if known is None else f"{known:.1%}"}</td>')
+        label = f'<th scope="row" title="{escape(name)}">{escape(clip(name, 16))}</th>'
+        rows.append(f"<tr>{label}{''.join(cells)}</tr>")
+    last = '<th scope="col"><span class="upright">accuracy</span></th>'
+    caption = "A row is a true class, a column a predicted one; rows end in their accuracy."
+    return (
+        '<div class="scroll" tabindex="0"><table class="matrix">\n'
+        f'<thead><tr><td class="share"></td>{heads}{last}</tr></thead>\n'
+        f'<tbody>\n{chr(10).join(rows)}\n</tbody></table></div>\n<p class="soft">{caption}</p>'
+    )
+
+
+def _heat(counts: Array, names: Sequence[str]) -> str:
+    """A pixel for each cell, the most frequent confusions, and the accuracy of each class."""
+    share = shares(counts)
+    signed = np.where(np.eye(len(names), dtype=bool), -share, np.sqrt(share))
+    picture = (
+        f'<figure><img class="heat" src="{png_uri(diverging(signed, 1.0))}" '
+        f'alt="Confusion matrix of {len(names)} classes"><figcaption>From top to bottom the true '
+        "classes, from left to right the predicted ones; blue is right, red is wrong."
+        "</figcaption></figure>"
+    )
+    mistakes = counts * ~np.eye(len(names), dtype=bool)
+    order = np.argsort(-mistakes, axis=None, kind="stable")[:MAX_CONFUSIONS]
+    rows = "".join(
+        f"<tr><th>{escape(names[t])}</th><th>{escape(names[p])}</th><td>{counts[t, p]}</td></tr>\n"
+        for t, p in (divmod(int(k), len(names)) for k in order)
+        if mistakes[t, p]
+    )
+    heads = "".join(f'<th scope="col">{h}</th>' for h in ("true class", "predicted", "count"))
+    confused = f"<table><thead><tr>{heads}</tr></thead><tbody>\n{rows}</tbody></table>"
+    accuracies = "".join(
+        f"<tr><th>{escape(n)}</th><td>{'–' if a is None else f'{a:.1%}'}</td></tr>\n"
+        for n, a in zip(names, class_accuracies(counts), strict=True)
+    )
+    return "\n".join([
+        picture,
+        folded("The most frequent confusions", f'<div class="scroll">{confused}</div>', bool(rows)),
+        folded("The accuracy of each class", f"<table><tbody>\n{accuracies}</tbody></table>"),
+    ])  # fmt: skip
+
+
+def filters_html(state: Mapping[str, Any]) -> str | None:
+    """The filters of the first convolutions, or nothing where there are none."""
+    arrays = {name: as_array(values) for name, values in state.items()}
+    found = {n: a for n, a in arrays.items()
+             if a.ndim == 4 and a.dtype.kind == "f" and a.size and a.shape[2] * a.shape[3] > 1
+             and max(a.shape[2:]) <= LARGEST_IMAGE}  # fmt: skip
+    figures = [_layer_filters(str(name), a) for name, a in list(found.items())[:MAX_LAYERS]]
+    if not figures:
+        return None
+    left = len(found) - len(figures)
+    note = f'<p class="soft">{left} later layers are not shown.</p>' if left else ""
+    return f'<div class="filters">\n{chr(10).join(figures)}</div>{note}'
+
+
+def _layer_filters(name: str, w: Array) -> str:
+    number, channels, height, width = w.shape
+    finite = np.abs(w[np.isfinite(w)].astype(np.float64))
+    largest = float(finite.max(initial=0.0)) or 1.0
+    if channels <= 3:
+        part, columns = w[:64], (8, 8, 9)[channels - 1]
+    else:  # a row for each filter
+        part = w[:MAX_FILTERS, :MAX_CHANNELS]
+        columns = part.shape[1]
+    colours = diverging(part.astype(np.float64), largest).reshape(-1, height, width, 3)
+    pixels = sheet(colours, min(columns, len(colours)), np.array([150, 150, 150], np.uint8))
+    zoom = max(1, round((32 if channels <= 3 else 20) / (width + 1)))
+    shown = "" if part.shape == w.shape else f"; shown are {part.shape[0]} and {part.shape[1]}"
+    return (
+        f'<figure><img width="{pixels.shape[1] * zoom}" height="{pixels.shape[0] * zoom}" '
+        f'src="{png_uri(pixels)}" alt="filters of {escape(name)}">'
+        f'<div class="scale">{-largest:.3g}<i></i>{largest:.3g}</div>'
+        f"<figcaption><b>{escape(name)}</b> {number} filters of {height} × {width}, "
+        f"{channels} input channel{'s' * (channels != 1)}{shown}</figcaption></figure>"
+    )
+
+
+def weights_html(state: Mapping[str, Any]) -> str | None:
+    """A histogram for each array of floats."""
+    if not any(as_array(values).dtype.kind == "f" for values in state.values()):
+        return None
+    figures = [
+        f"<figure>{bars(weights)}\n<figcaption><b>{escape(weights.name)}</b> "
+        f"{escape(weights.caption)}</figcaption></figure>"
+        for weights in distributions("show.report", state)
+    ]
+    shown, more = figures[:UNFOLDED], figures[UNFOLDED:]
+    body = f'<div class="charts small">\n{chr(10).join(shown)}</div>'
+    if more:
+        body += folded(f"{len(more)} more", f'<div class="charts small">{chr(10).join(more)}</div>')
+    return body
+
+
+def graph_html(outputs: Any) -> str:
+    """The picture of the graph; in place of one that is too large, a sentence that says so."""
+    tensors = as_outputs("show.report", outputs)
+    try:
+        boxes = collect(tensors)
+        picture = to_svg(boxes)
+    except GraphError as error:
+        return f"<p>{escape(error)}</p>"
+    width = float(picture.split('width="', 1)[1].split('"', 1)[0])
+    # as wide as drawn where there is room, down to a size that can still be read, then it scrolls
+    least = min(width, max(320.0, 0.55 * width))
+    style = f"width:100%;max-width:{width:.0f}px;min-width:{least:.0f}px"
+    picture = picture.replace("<svg ", f'<svg style="{style}" ', 1)
+    return f'<div class="graph" tabindex="0">{picture}</div>'
+
+
+def _finite(value: Any, otherwise: Any = None) -> Any:
+    """A number of a log as float, and something else in place of what is none."""
+    return float(value) if is_number(value) and math.isfinite(value) else otherwise
