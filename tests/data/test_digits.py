@@ -41,6 +41,6 @@ def test_unknown_split():
 
 
 def test_registry_proposes_the_nearest_name():
-    assert set(datasets) == {"digits", "mnist"}
+    assert set(datasets) == {"digits", "mnist", "cifar10"}
     with pytest.raises(ArgumentError, match="did you mean 'digits'"):
         load("digit")

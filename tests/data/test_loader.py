@@ -79,12 +79,46 @@ def test_first_positions_of_shuffles_are_uniform():
     assert ((counts - 200) ** 2 / 200).sum() < 27.9
 
 
-def test_epoch_counts_up_when_an_iteration_starts():
+def test_epoch_counts_up_when_an_epoch_ends():
     loader = DataLoader(numbered(4), 2, True)
-    iterator = iter(loader)
-    assert loader.epoch == 1
-    next(iterator)
-    assert loader.epoch == 1
+    places = [(loader.epoch, loader.position) for _ in loader]
+    assert places == [(0, 1), (0, 2)]
+    assert (loader.epoch, loader.position) == (1, 0)
+
+
+def test_a_for_after_one_left_early_starts_the_next_epoch():
+    loader = DataLoader(numbered(9), 2, True, seed=1)
+    for _ in loader:
+        break
+    assert (loader.epoch, loader.position) == (0, 1)
+    expected = DataLoader(numbered(9), 2, True, seed=1)
+    expected.epoch = 1
+    assert epoch(loader) == epoch(expected)
+    assert loader.epoch == 2
+
+
+def test_two_iterators_go_through_two_epochs_and_the_newer_one_is_the_state():
+    loader, other = (DataLoader(numbered(6), 2, True, seed=1) for _ in range(2))
+    pairs = list(zip(loader, loader, strict=True))
+    first, second = ([labels.tolist() for _, labels in batches] for batches in zip(*pairs))
+    assert [first, second] == [epoch(other), epoch(other)]
+    assert loader.epoch == 2
+    older, newer = iter(loader), iter(loader)
+    next(newer)
+    place = loader.epoch, loader.position
+    list(older)
+    assert (loader.epoch, loader.position) == place
+
+
+def test_assigning_the_epoch_starts_it_anew():
+    loader, other = (DataLoader(numbered(9), 2, True, seed=1) for _ in range(2))
+    for _ in loader:
+        break
+    loader.epoch = 0
+    assert loader.position == 0
+    assert epoch(loader) == epoch(other)
+    with pytest.raises(ArgumentError, match="epoch: expected an int of at least 0, got -1"):
+        loader.epoch = -1
 
 
 def test_batches_are_copies():

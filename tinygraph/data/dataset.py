@@ -14,9 +14,10 @@ from tinygraph.errors import ArgumentError, ShapeError, explain
 from tinygraph.random import philox
 from tinygraph.shapes import Array
 
-# Streams that no Generator reaches (it counts up from 0), one for each use of a permutation.
+# Streams that no Generator reaches (it counts up from 0), one for each use.
 SPLIT_STREAM = 1 << 63
 SHUFFLE_STREAM = SPLIT_STREAM + 1
+TRANSFORM_STREAM = SPLIT_STREAM + 2
 
 
 def permutation(size: int, seed: int, stream: int, step: int = 0) -> Array:
@@ -51,6 +52,8 @@ class ArrayDataset:
         Shown in messages.
     classes : sequence of str, optional
         The name of each class number.
+    notes : str
+        Where the samples come from, where that may differ from one folder of files to another.
 
     Raises
     ------
@@ -69,12 +72,14 @@ class ArrayDataset:
     """
 
     def __init__(
-        self, inputs: Any, labels: Any, name: str = "", classes: Sequence[str] | None = None
-    ) -> None:
+        self, inputs: Any, labels: Any, name: str = "", classes: Sequence[str] | None = None,
+        notes: str = "",
+    ) -> None:  # fmt: skip
         self.inputs = np.asarray(inputs)
         self.labels = np.asarray(labels)
         self.name = name
         self.classes = None if classes is None else tuple(classes)
+        self.notes = notes
         for argument, array in (("inputs", self.inputs), ("labels", self.labels)):
             if not array.ndim:
                 raise ShapeError(explain("ArrayDataset", argument, "at least one axis", "none"))
@@ -118,7 +123,8 @@ class ArrayDataset:
         return self._take(order[:first]), self._take(order[first:])
 
     def _take(self, index: Array) -> ArrayDataset:
-        return ArrayDataset(self.inputs[index], self.labels[index], self.name, self.classes)
+        inputs, labels = self.inputs[index], self.labels[index]
+        return ArrayDataset(inputs, labels, self.name, self.classes, self.notes)
 
     def __repr__(self) -> str:
         shape, dtype = self.inputs.shape[1:], self.inputs.dtype

@@ -9,28 +9,19 @@ Proceedings of the IEEE 86(11), 1998.
 
 from __future__ import annotations
 
-import hashlib
-import os
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
+from tinygraph.data import files
 from tinygraph.data.dataset import ArrayDataset
 from tinygraph.data.digits import require_split
+from tinygraph.data.files import Published
 from tinygraph.data.idx import read_idx
 from tinygraph.errors import DatasetError, explain
 from tinygraph.shapes import Array
 
 URL = "https://ossci-datasets.s3.amazonaws.com/mnist/"
-
-
-class Published(NamedTuple):
-    """A file as it was published: its length and its SHA-256."""
-
-    size: int
-    sha256: str
-
 
 # Compressed as published, and the same files unpacked.
 FILES = {
@@ -53,7 +44,6 @@ FILES = {
 }  # fmt: skip
 
 _MAX_BYTES = 1 << 26  # the largest of the files declares 47 MB
-_WAYS_OUT = "name the folder with --data-dir or $TINYGRAPH_DATA, or fetch the files with --download"
 
 
 def mnist(
@@ -98,7 +88,7 @@ def mnist(
     >>> train = tg.data.mnist("train", data_dir="data")      # doctest: +SKIP
     """
     prefix = "train" if require_split("mnist", split) == "train" else "t10k"
-    folders = _folders(data_dir)
+    folders = files.folders(data_dir, "mnist")
     pixels = _read(f"{prefix}-images-idx3-ubyte", 3, folders, download, verify)
     labels = _read(f"{prefix}-labels-idx1-ubyte", 1, folders, download, verify)
     if len(pixels) != len(labels):
@@ -110,25 +100,17 @@ def mnist(
     return ArrayDataset(images, labels.astype(np.int64), "mnist", [str(d) for d in range(10)])
 
 
-def _folders(data_dir: str | Path | None) -> list[Path]:
-    """Where to look, the first choice first; none at all where no folder was named."""
-    named = data_dir or os.environ.get("TINYGRAPH_DATA")
-    if not named:
-        return []
-    folder = Path(named).expanduser()
-    return [folder, folder / "mnist"]
-
-
 def _read(stem: str, ndim: int, folders: list[Path], download: bool, verify: bool) -> Array:
     """Find one file, compressed or not, hold it to its published form, and read it."""
     candidates = [folder / (stem + suffix) for folder in folders for suffix in (".gz", "")]
     path = next((c for c in candidates if c.is_file()), None)
     if path is None:
         if not download:
-            raise _missing(f"{stem}.gz", folders)
-        path = _download(f"{stem}.gz", folders)
+            raise files.missing("mnist", f"{stem}.gz", folders)
+        sha256 = FILES[f"{stem}.gz"].sha256
+        path = files.download("mnist", URL, f"{stem}.gz", sha256, folders)
     if verify:
-        _verify(path)
+        files.verify("mnist", path, FILES[path.name])
     array = read_idx(path, _MAX_BYTES)
     if array.dtype != np.uint8 or array.ndim != ndim:
         raise DatasetError(
@@ -136,54 +118,3 @@ def _read(stem: str, ndim: int, folders: list[Path], download: bool, verify: boo
                     f"{array.dtype} in {array.ndim}", "download the file again")
         )  # fmt: skip
     return array
-
-
-def _missing(name: str, folders: list[Path]) -> DatasetError:
-    if not folders:
-        return DatasetError(explain("mnist", name, "a folder that holds it", "none", _WAYS_OUT))
-    where = f"nothing of that name in {folders[0]} or {folders[1]}"
-    if not folders[0].is_dir():
-        where = f"{folders[0]}, which is no folder"
-    return DatasetError(explain("mnist", name, "the file", where, _WAYS_OUT))
-
-
-def _verify(path: Path) -> None:
-    """Raise unless the file is, byte for byte, the published one."""
-    size, sha256 = FILES[path.name]
-    again = "delete it and fetch it again (--download)"
-    try:
-        with path.open("rb") as file:
-            found = os.fstat(file.fileno()).st_size
-            if found != size:
-                what = "truncated" if found < size else "too long"
-                raise DatasetError(
-                    explain("mnist", str(path), f"{size} bytes", f"{found}: it is {what}", again)
-                )
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise DatasetError(explain("mnist", str(path), "a file that can be read", error)) from None
-    if digest != sha256:
-        raise DatasetError(
-            explain("mnist", str(path), f"SHA-256 {sha256}", f"{digest}: it is corrupt", again)
-        )
-
-
-def _download(name: str, folders: list[Path]) -> Path:
-    """Fetch a file; pooch compares its hash before it takes the file's name."""
-    try:
-        import pooch
-    except ImportError:
-        raise DatasetError(
-            explain("mnist", "pooch", "to be installed, for it downloads", "no such library",
-                    "pip install 'tinygraph-nn[data]'")
-        ) from None  # fmt: skip
-    folder = folders[0] if folders else Path(pooch.os_cache("tinygraph")) / "mnist"
-    pooch.get_logger().setLevel("WARNING")
-    try:
-        return Path(pooch.retrieve(URL + name, f"sha256:{FILES[name].sha256}", name, folder))
-    except (OSError, ValueError) as error:  # requests' errors are OSErrors
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DatasetError(
-            explain("mnist", name, f"a download from {URL}", reason, "try again later, or fetch "
-                    "the four files elsewhere and name their folder with --data-dir")
-        ) from None  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from tinygraph.data.cifar10 import cifar10
 from tinygraph.data.dataset import ArrayDataset
 from tinygraph.data.digits import digits
 from tinygraph.data.mnist import mnist
@@ -14,6 +15,7 @@ from tinygraph.errors import ArgumentError, explain, nearest
 datasets: dict[str, Callable[[str, str | Path | None, bool], ArrayDataset]] = {
     "digits": lambda split, data_dir, download: digits(split),
     "mnist": mnist,
+    "cifar10": cifar10,
 }
 
 
@@ -25,7 +27,7 @@ def load(
     Parameters
     ----------
     name : str
-        "digits" or "mnist".
+        "digits", "mnist" or "cifar10".
     split : {"train", "test"}
         Which part.
     data_dir, download

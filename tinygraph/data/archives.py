@@ -1,0 +1,115 @@
+"""Members of .zip and .tar.gz files, read into memory one by one.
+
+Nothing is ever written to disk, so that no name in an archive can reach another folder; a zip file
+with such a name is refused all the same, for it was not made in good faith.  Sizes are capped
+before anything is decompressed, or while it is.
+"""
+
+from __future__ import annotations
+
+import gzip
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO
+
+from tinygraph.errors import DatasetError, explain
+
+_AGAIN = "fetch the archive again"
+
+
+def zip_members(
+    op: str, path: Path, wanted: Callable[[str], bool], max_member: int, max_total: int
+) -> Iterator[tuple[str, bytes]]:
+    """(name, content) of the wanted members of a zip file, sorted by name."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            chosen = _check_directory(op, path, archive, wanted, max_member, max_total)
+            for name in sorted(chosen):
+                yield name, archive.read(chosen[name])  # never more than the declared size
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError,
+            ValueError) as error:  # fmt: skip
+        if isinstance(error, DatasetError):
+            raise
+        raise _fault(op, path, "an intact zip file", str(error) or type(error).__name__) from None
+    except OSError as error:
+        raise _fault(op, path, "a file that can be read", str(error), "check the path") from None
+
+
+def _check_directory(
+    op: str, path: Path, archive: zipfile.ZipFile, wanted: Callable[[str], bool],
+    max_member: int, max_total: int,
+) -> dict[str, zipfile.ZipInfo]:  # fmt: skip
+    """The wanted entries of a zip file's directory, by name."""
+    chosen: dict[str, zipfile.ZipInfo] = {}
+    total = 0
+    for entry in archive.infolist():
+        name = entry.filename
+        parts = PurePosixPath(name.replace("\\", "/")).parts
+        if ".." in parts or parts[:1] == ("/",) or ":" in name:
+            raise _fault(op, path, "names inside the archive", repr(name), "do not trust this file")
+        if not wanted(name):
+            continue
+        if name in chosen:
+            raise _fault(op, path, "each name once", f"{name} twice")
+        total += entry.file_size
+        if entry.file_size > max_member or total > max_total:
+            raise _fault(op, path, f"at most {max_member} bytes for each file and {max_total} in "
+                         "all", f"{name} of {entry.file_size} bytes, {total} so far")  # fmt: skip
+        chosen[name] = entry
+    return chosen
+
+
+def tar_members(op: str, path: Path, names: Collection[str], max_bytes: int) -> dict[str, bytes]:
+    """The plain files of these names (without their folders) in a .tar.gz file.
+
+    No more than `max_bytes` are decompressed, whatever lies between the members.
+    """
+    found: dict[str, bytes] = {}
+    try:
+        with gzip.open(path) as file, _tar_stream(_Limited(op, path, file, max_bytes)) as archive:
+            for member in archive:
+                name = PurePosixPath(member.name).name
+                if name not in names or not member.isreg():
+                    continue
+                if name in found:
+                    raise _fault(op, path, "each name once", f"{name} twice")
+                content = archive.extractfile(member)
+                found[name] = content.read() if content else b""
+                if len(found) == len(names):
+                    break
+    except (tarfile.TarError, zlib.error, EOFError, ValueError, OverflowError) as error:
+        raise _fault(op, path, "an intact .tar.gz file", str(error) or "a truncated one") from None
+    except gzip.BadGzipFile as error:
+        raise _fault(op, path, "an intact .tar.gz file", str(error)) from None
+    except OSError as error:
+        raise _fault(op, path, "a file that can be read", str(error), "check the path") from None
+    return found
+
+
+def _tar_stream(stream: Any) -> tarfile.TarFile:
+    """A tar file that is read once, front to back, and needs nothing of its stream but read()."""
+    return tarfile.open(fileobj=stream, mode="r|")
+
+
+class _Limited:
+    """A stream that ends in DatasetError rather than give more than `limit` bytes."""
+
+    def __init__(self, op: str, path: Path, stream: gzip.GzipFile | BinaryIO, limit: int) -> None:
+        self.op, self.path, self.stream, self.limit = op, path, stream, limit
+        self.count = 0
+
+    def read(self, size: int) -> bytes:
+        """The next bytes, at most `size`."""
+        data = self.stream.read(min(size, self.limit + 1 - self.count))
+        self.count += len(data)
+        if self.count > self.limit:
+            raise _fault(self.op, self.path, f"at most {self.limit} bytes inside", "more than that",
+                         "do not trust this file")  # fmt: skip
+        return data
+
+
+def _fault(op: str, path: Path, expected: str, got: str, way_out: str = _AGAIN) -> DatasetError:
+    return DatasetError(explain(op, str(path), expected, got, way_out))

@@ -1,0 +1,89 @@
+"""Image files, decoded by Pillow.  A file is not trusted: its size is known before its pixels are.
+
+    image   uint8 (C, H, W), C = 3 for the mode "RGB" and 1 for "L" (grey levels)
+"""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tinygraph.errors import ArgumentError, DatasetError, explain
+from tinygraph.shapes import Array
+
+MODES = ("RGB", "L")
+SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp"}
+MAX_PIXELS = 1 << 26  # 8,192 by 8,192: 200 MB decoded
+
+_FORMATS = ("PNG", "JPEG", "BMP")  # no other decoder is offered the bytes, whatever the name says
+
+
+def pillow(op: str) -> Any:
+    """Pillow's module Image, or DatasetError where Pillow is not installed."""
+    try:
+        from PIL import Image
+    except ImportError:
+        raise DatasetError(
+            explain(op, "Pillow", "to be installed, for it reads and resizes images",
+                    "no such library", "pip install 'tinygraph-nn[data]'")
+        ) from None  # fmt: skip
+    return Image
+
+
+def require_mode(op: str, mode: str) -> str:
+    """A mode of images, or ArgumentError."""
+    if mode not in MODES:
+        raise ArgumentError(explain(op, "mode", "'RGB' or 'L'", repr(mode)))
+    return mode
+
+
+def decode(
+    op: str, name: str, source: Path | bytes, mode: str = "RGB", max_pixels: int = MAX_PIXELS
+) -> Any:
+    """One image as a Pillow image of that mode; DatasetError with its name where that fails.
+
+    Transparency is dropped, and 16-bit grey levels are cut to their high 8 bits.
+    """
+    library = pillow(op)
+    stream = io.BytesIO(source) if isinstance(source, bytes) else source
+    try:
+        with library.open(stream, formats=_FORMATS) as image:
+            width, height = image.size  # from the header: nothing is decoded yet
+            if width * height <= max_pixels:
+                return _converted(library, image, mode)
+    except (MemoryError, KeyboardInterrupt):
+        raise
+    except FileNotFoundError:
+        raise DatasetError(
+            explain(op, name, "a file", "nothing at that path", "do not remove images in use")
+        ) from None
+    except Exception as error:  # a decoder may raise anything on damaged bytes
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise DatasetError(
+            explain(op, name, "an intact image (PNG, JPEG, BMP)", reason,
+                    "restore the file, or take it out of the folder")
+        ) from None  # fmt: skip
+    raise DatasetError(
+        explain(op, name, f"at most {max_pixels} pixels",
+                f"{width} by {height}, as its header says", "shrink the image")
+    )  # fmt: skip
+
+
+def pixels(image: Any) -> Array:
+    """The pixels of a Pillow image of mode RGB or L: uint8 (C, H, W)."""
+    array = np.asarray(image)
+    return array[None] if array.ndim == 2 else np.moveaxis(array, -1, 0)
+
+
+def unit_interval(array: Array) -> Array:
+    """Bytes as float32 from 0 to 1."""
+    return np.divide(array, 255, dtype=np.float32)
+
+
+def _converted(library: Any, image: Any, mode: str) -> Any:
+    if image.mode.startswith("I"):  # Pillow would clip at 255
+        image = library.fromarray((np.asarray(image) >> 8).astype(np.uint8))
+    return image.convert(mode)  # decodes; a copy that outlives the file

@@ -1,0 +1,370 @@
+"""Transforms of samples, whose random numbers are a pure function of (seed, epoch, sample).
+
+    inputs   one sample, (..., H, W): an image, or the channels of one
+    target   its label; or an image of the same height and width, which is cut and flipped likewise
+
+A sample looks the same whichever batch it is in, whichever thread makes it, and whether or not the
+run was stopped before.  Epochs differ from one another.
+
+A transform is a function of (inputs, target, draws) that returns (inputs, target).
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tinygraph.data.dataset import TRANSFORM_STREAM, require_seed
+from tinygraph.data.image_folder import height_and_width
+from tinygraph.data.images import pillow
+from tinygraph.errors import ArgumentError, ShapeError, explain
+from tinygraph.random import philox
+from tinygraph.shapes import Array
+
+_WORD_BITS = 64
+
+
+class Draws:
+    """The random numbers of one sample in one epoch, drawn one after the other.
+
+    The Philox key is (seed, stream of transforms); the counter's high words hold the epoch and the
+    sample, so that no two samples share a number.
+    """
+
+    def __init__(self, seed: int, epoch: int, sample: int) -> None:
+        self._place = (seed, TRANSFORM_STREAM, epoch, sample << _WORD_BITS)
+        self._generator: np.random.Philox | None = None
+
+    def word(self) -> int:
+        """The next 64 random bits."""
+        if self._generator is None:  # many transforms draw nothing
+            self._generator = philox(*self._place)
+        return int(self._generator.random_raw())
+
+    def integer(self, count: int) -> int:
+        """One of 0 ... count - 1, each as likely as the others to within count / 2**64."""
+        return (self.word() * count) >> _WORD_BITS
+
+    def uniform(self) -> float:
+        """A float64 number in [0, 1)."""
+        return (self.word() >> 11) * 2.0**-53
+
+
+@dataclass(frozen=True)
+class Transform:
+    """A function of (inputs, target, draws) that can be printed."""
+
+    text: str
+    function: Callable[[Any, Any, Draws], tuple[Any, Any]]
+
+    def __call__(self, inputs: Any, target: Any, draws: Draws) -> tuple[Any, Any]:
+        return self.function(inputs, target, draws)
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def random_crop(size: int | tuple[int, int], padding: int = 0) -> Transform:
+    """Cut a window out of each image, at a random place.
+
+    Parameters
+    ----------
+    size : int or (int, int)
+        Height and width of the window.
+    padding : int
+        Rows and columns of zeros that are put around the image first.
+
+    Returns
+    -------
+    Transform
+        For `TransformedDataset` and `compose`.  A target that is an image is cut at the same place.
+
+    Raises
+    ------
+    ArgumentError
+        A bad size or padding.
+    ShapeError
+        When it is applied: the image is smaller than the window.
+
+    References
+    ----------
+    Krizhevsky, Sutskever, Hinton, "ImageNet classification with deep convolutional neural
+    networks", 2012, section 4.1.
+
+    Examples
+    --------
+    >>> import numpy as np, tinygraph as tg
+    >>> data = tg.data.ArrayDataset(np.zeros((2, 3, 9, 9)), [0, 1])
+    >>> cropped = tg.data.TransformedDataset(data, tg.data.random_crop(4), seed=0)
+    >>> cropped[:][0].shape
+    (2, 3, 4, 4)
+    """
+    height, width = height_and_width("random_crop", "size", size)
+    if isinstance(padding, bool) or not isinstance(padding, int) or padding < 0:
+        raise ArgumentError(
+            explain("random_crop", "padding", "an int of at least 0", repr(padding))
+        )
+
+    def crop(inputs: Any, target: Any, draws: Draws) -> tuple[Any, Any]:
+        rows, columns = (n + 2 * padding for n in _plane("random_crop", inputs))
+        if rows < height or columns < width:
+            raise ShapeError(
+                explain("random_crop", "inputs", f"at least {height} by {width} pixels",
+                        f"{rows} by {columns}", "use a smaller window, or padding")
+            )  # fmt: skip
+        top, left = draws.integer(rows - height + 1), draws.integer(columns - width + 1)
+
+        def window(image: Array) -> Array:
+            if padding:
+                edges = [(0, 0)] * (image.ndim - 2) + [(padding, padding)] * 2
+                image = np.pad(image, edges)
+            return image[..., top : top + height, left : left + width]
+
+        return _both("random_crop", window, inputs, target)
+
+    return Transform(f"random_crop({(height, width)}, padding={padding})", crop)
+
+
+def horizontal_flip(probability: float = 0.5) -> Transform:
+    """Mirror each image, left to right, with a probability.
+
+    Parameters
+    ----------
+    probability : float
+        From 0 to 1.
+
+    Returns
+    -------
+    Transform
+        A target that is an image is mirrored with its input.
+
+    Raises
+    ------
+    ArgumentError
+        A probability outside 0 to 1.
+
+    Examples
+    --------
+    >>> import numpy as np, tinygraph as tg
+    >>> data = tg.data.ArrayDataset([[[[1, 2, 3]]]], [0])
+    >>> tg.data.TransformedDataset(data, tg.data.horizontal_flip(1.0), seed=0)[0]
+    (array([[[3, 2, 1]]]), np.int64(0))
+    """
+    if not 0 <= probability <= 1:
+        raise ArgumentError(
+            explain("horizontal_flip", "probability", "a number from 0 to 1", probability)
+        )
+
+    def flip(inputs: Any, target: Any, draws: Draws) -> tuple[Any, Any]:
+        _plane("horizontal_flip", inputs)
+        if draws.uniform() >= probability:
+            return inputs, target
+        return _both("horizontal_flip", lambda image: image[..., ::-1], inputs, target)
+
+    return Transform(f"horizontal_flip({probability})", flip)
+
+
+def degrade(scale: int) -> Transform:
+    """Make pairs for super-resolution: the image without its details, and the image.
+
+    The input becomes the image shrunk by `scale` and enlarged again, bicubic, in float32; the
+    target, whatever it was, becomes the image.  Rows and columns beyond a multiple of the scale are
+    cut off both.  Nothing is rounded or clipped.
+
+    Before `random_crop`, whole images are degraded and then pairs cut out; after it, windows are
+    degraded, which costs less and differs near their edges.
+
+    Parameters
+    ----------
+    scale : int
+        At least 2.
+
+    Returns
+    -------
+    Transform
+        Needs Pillow.
+
+    Raises
+    ------
+    ArgumentError
+        A bad scale.
+    ShapeError
+        When it is applied: an image smaller than the scale.
+    DatasetError
+        Pillow is not installed.
+
+    References
+    ----------
+    Dong, Loy, He, Tang, "Image super-resolution using deep convolutional networks", 2014; the
+    kernel is that of Keys, "Cubic convolution interpolation for digital image processing", 1981,
+    with a = -1/2, widened when it shrinks.
+
+    Examples
+    --------
+    >>> import numpy as np, tinygraph as tg
+    >>> data = tg.data.ArrayDataset(np.ones((1, 1, 7, 9), np.float32), [0])
+    >>> low, high = tg.data.TransformedDataset(data, tg.data.degrade(3), seed=0)[0]
+    >>> low.shape, high.shape
+    ((1, 6, 9), (1, 6, 9))
+    """
+    if isinstance(scale, bool) or not isinstance(scale, int) or scale < 2:
+        raise ArgumentError(explain("degrade", "scale", "an int of at least 2", repr(scale)))
+    library = pillow("degrade")
+
+    def resize(plane: Array, height: int, width: int) -> Array:
+        image = library.fromarray(plane)
+        return np.asarray(image.resize((width, height), library.Resampling.BICUBIC))
+
+    def pair(inputs: Any, target: Any, draws: Draws) -> tuple[Any, Any]:
+        rows, columns = (n // scale for n in _plane("degrade", inputs))
+        if not rows or not columns:
+            raise ShapeError(
+                explain("degrade", "inputs", f"at least {scale} by {scale} pixels",
+                        " by ".join(map(str, inputs.shape[-2:])))
+            )  # fmt: skip
+        high = np.ascontiguousarray(inputs[..., : rows * scale, : columns * scale], np.float32)
+        low = np.empty_like(high)
+        planes = zip(high.reshape(-1, *high.shape[-2:]), low.reshape(-1, *low.shape[-2:]),
+                     strict=True)  # fmt: skip
+        for before, after in planes:
+            after[...] = resize(resize(before, rows, columns), *after.shape)
+        return low, high
+
+    return Transform(f"degrade({scale})", pair)
+
+
+def compose(*transforms: Callable[[Any, Any, Draws], tuple[Any, Any]]) -> Transform:
+    """One transform after the other, on the numbers of one sample.
+
+    Parameters
+    ----------
+    *transforms : Transform
+        Or functions of (inputs, target, draws) that return (inputs, target).
+
+    Returns
+    -------
+    Transform
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.data.compose(tg.data.degrade(3), tg.data.random_crop(33))
+    compose(degrade(3), random_crop((33, 33), padding=0))
+    """
+
+    def chain(inputs: Any, target: Any, draws: Draws) -> tuple[Any, Any]:
+        for transform in transforms:
+            inputs, target = transform(inputs, target, draws)
+        return inputs, target
+
+    return Transform(f"compose({', '.join(map(repr, transforms))})", chain)
+
+
+class TransformedDataset:
+    """A dataset whose samples go through a transform when they are asked for.
+
+    Parameters
+    ----------
+    dataset : ArrayDataset, ImageFolder
+        Or anything with a length that gives (inputs, target) at an int.
+    transform : Transform
+        What is done to each sample.
+    seed : int
+        Of the random numbers.  To apply several transforms, compose them: two wrappers with one
+        seed would draw the same numbers.
+    epoch : int
+        The epoch that the samples are for.  A DataLoader asks for each epoch itself.
+
+    Raises
+    ------
+    ArgumentError
+        A bad seed or epoch.
+    ShapeError
+        When a batch is asked for: samples of several shapes.
+
+    Examples
+    --------
+    >>> import numpy as np, tinygraph as tg
+    >>> data = tg.data.ArrayDataset(np.arange(400).reshape(4, 1, 10, 10), [0, 1, 2, 3])
+    >>> cropped = tg.data.TransformedDataset(data, tg.data.random_crop(1), seed=0)
+    >>> cropped[:][0].ravel(), cropped.for_epoch(1)[:][0].ravel()
+    (array([ 72, 103, 219, 330]), array([ 50, 137, 239, 350]))
+    """
+
+    def __init__(
+        self, dataset: Any, transform: Callable[[Any, Any, Draws], tuple[Any, Any]], seed: int = 0,
+        epoch: int = 0,
+    ) -> None:  # fmt: skip
+        self.dataset = dataset
+        self.transform = transform
+        self.seed = require_seed("TransformedDataset", seed)
+        self.epoch = operator.index(epoch)
+        if not 0 <= self.epoch < 1 << _WORD_BITS:
+            raise ArgumentError(
+                explain("TransformedDataset", "epoch", "an int from 0 to 2**64 - 1", epoch)
+            )
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, index: Any) -> tuple[Any, Any]:
+        """(inputs, target) at an int; both stacked, at a slice or an array of ints."""
+        chosen = np.arange(len(self))[index]
+        if not chosen.ndim:
+            return self._sample(int(chosen))
+        samples = [self._sample(int(i)) for i in chosen]
+        if not samples:
+            return self.dataset[chosen]
+        inputs, targets = zip(*samples, strict=True)
+        return _stack("inputs", inputs), _stack("target", targets)
+
+    def _sample(self, i: int) -> tuple[Any, Any]:
+        inputs, target = self.dataset[i]
+        return self.transform(inputs, target, Draws(self.seed, self.epoch, i))
+
+    def for_epoch(self, epoch: int) -> TransformedDataset:
+        """The same samples as they are in another epoch; this dataset stays as it is."""
+        inner = getattr(self.dataset, "for_epoch", None)
+        dataset = self.dataset if inner is None else inner(epoch)
+        return TransformedDataset(dataset, self.transform, self.seed, epoch)
+
+    def __repr__(self) -> str:
+        return f"TransformedDataset({self.dataset!r}, {self.transform!r}, seed={self.seed})"
+
+
+def _plane(op: str, inputs: Any) -> tuple[int, int]:
+    """Height and width of a sample."""
+    if np.ndim(inputs) < 2:
+        raise ShapeError(
+            explain(op, "inputs", "images (..., H, W)", f"samples of shape {np.shape(inputs)}")
+        )
+    height, width = inputs.shape[-2:]
+    return height, width
+
+
+def _both(
+    op: str, change: Callable[[Array], Array], inputs: Array, target: Any
+) -> tuple[Array, Any]:
+    """Change the input, and the target too if it is an image."""
+    if np.ndim(target) < 2:
+        return change(inputs), target
+    if target.shape[-2:] != inputs.shape[-2:]:
+        raise ShapeError(
+            explain(op, "target", f"{inputs.shape[-2]} by {inputs.shape[-1]} pixels, as the input "
+                    "has", f"shape {target.shape}", "change the input before it is paired")
+        )  # fmt: skip
+    return change(inputs), change(target)
+
+
+def _stack(what: str, arrays: Any) -> Array:
+    shapes = sorted({np.shape(array) for array in arrays})
+    if len(shapes) > 1:
+        raise ShapeError(
+            explain("TransformedDataset", what, "one shape in a batch",
+                    " and ".join(map(str, shapes[:2])), "add random_crop, or use batches of 1")
+        )  # fmt: skip
+    return np.stack(arrays)
