@@ -11,6 +11,9 @@ On images of 28 x 28 pixels the linear layer sees 13 * 13 * D = 169 D features. 
 standardised, which the report does not say: on MNIST, three epochs on grey levels from 0 to 1 reach
 little more (0.969 on validation data) than one epoch on standardised ones (0.966).
 
+Test accuracy with the defaults, seeds 0 to 4: digits 0.9833 0.9889 0.9805 0.9833 0.9833;
+mnist 0.9758 0.9815 0.9776 0.9800 0.9818.
+
 Source: the report "Training a CNN on the GPU using Numba", 2021.
 """
 
