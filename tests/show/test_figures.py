@@ -10,28 +10,12 @@ import pytest
 
 import tinygraph as tg
 from tinygraph.show import curves as curves_function
-from tinygraph.show import figures
 
 ROWS = [
     {"epoch": 1, "loss": 2.0, "validation_loss": 2.5, "accuracy": 0.25, "seconds": 1.5, "run": "a"},
     {"epoch": 2, "loss": 1.0, "validation_loss": None, "accuracy": 0.5, "seconds": 1.5, "run": "a"},
     {"epoch": 3, "loss": 0.5, "validation_loss": 1.5, "accuracy": 0.75, "seconds": 1.5, "run": "a"},
 ]
-
-
-@pytest.fixture
-def drawn(monkeypatch):
-    """The matplotlib figures that were saved."""
-    saved = []
-    original = figures.save
-
-    def keep(figure, target):
-        saved.append(figure)
-        return original(figure, target)
-
-    for module in ("tinygraph.show.curves", "tinygraph.show.filters"):
-        monkeypatch.setattr(sys.modules[module], "save", keep)
-    return saved
 
 
 def test_curves_has_a_panel_for_each_metric_and_a_line_for_each_column(drawn, tmp_path):
