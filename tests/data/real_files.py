@@ -8,9 +8,23 @@ import pytest
 
 def mnist_folder():
     """The folder with the MNIST files, or a skip that says how to give one."""
+    return _folder("mnist", ("mnist", "."), "train-images-idx3-ubyte*")
+
+
+def cifar10_folder():
+    """The folder with subsets of CIFAR-10, lossless and JPEG, or a skip."""
+    return _folder("CIFAR-10 subset", ("cifar10", "."), "lossless_labels.u8")
+
+
+def set5_folder():
+    """The folder with the pairs of images of Set5, or a skip."""
+    inner = "super_resolution/Set5_pairs"
+    return _folder("Set5", (inner,), "x3/*_LR.png") / inner
+
+
+def _folder(what, inner, pattern):
     beside = Path(__file__).parents[3] / "shared" / "data"
-    if "TINYGRAPH_DATA" in os.environ:
-        return os.environ["TINYGRAPH_DATA"]
-    if not (beside / "mnist").is_dir():
-        pytest.skip("no MNIST files: name their folder in $TINYGRAPH_DATA")
-    return str(beside)
+    folder = Path(os.environ.get("TINYGRAPH_DATA", beside))
+    if not any(any((folder / name).glob(pattern)) for name in inner):
+        pytest.skip(f"no {what} files: name their folder in $TINYGRAPH_DATA")
+    return folder

@@ -100,7 +100,7 @@ def test_a_for_after_one_left_early_starts_the_next_epoch():
 def test_two_iterators_go_through_two_epochs_and_the_newer_one_is_the_state():
     loader, other = (DataLoader(numbered(6), 2, True, seed=1) for _ in range(2))
     pairs = list(zip(loader, loader, strict=True))
-    first, second = ([labels.tolist() for _, labels in batches] for batches in zip(*pairs))
+    first, second = ([pair[i][1].tolist() for pair in pairs] for i in range(2))
     assert [first, second] == [epoch(other), epoch(other)]
     assert loader.epoch == 2
     older, newer = iter(loader), iter(loader)
