@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
+
+import ops_table  # noqa: E402  # docs/ops_table.py
 
 import tinygraph  # noqa: E402
 import tinygraph.ops  # noqa: E402
@@ -33,6 +35,8 @@ myst_heading_anchors = 3
 suppress_warnings = ["myst.xref_missing"]  # CONTRIBUTING.md links to files of the repository
 
 html_theme = "pydata_sphinx_theme"
+html_static_path = ["_static"]
+html_css_files = ["ops_table.css"]
 html_title = "tinygraph"
 html_theme_options = {"show_prev_next": False, "footer_start": ["copyright"], "footer_end": []}
 html_show_sourcelink = False
@@ -70,6 +74,7 @@ def as_plain_text(app: Any, what: str, name: str, obj: Any, options: Any, lines:
 
 
 write_ops_page()
+ops_table.write()
 
 
 def setup(app: Any) -> None:

@@ -13,6 +13,9 @@ from typing import Any
 
 import pytest
 
+from tinygraph import ops
+from tinygraph.op import registry
+
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(r"^```(python|pycon)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PAGES = ["README.md", "docs/tutorial.md", "docs/graph.md"]
@@ -41,6 +44,14 @@ def run_page(page: str) -> dict[str, Any]:
         else:
             exec(compile(source, f"{page}, block {number}", "exec"), names)
     return names
+
+
+def script(name: str) -> Any:
+    """A module of the folder docs, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"docs/{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -82,10 +93,7 @@ def test_the_op_of_the_guide_holds_the_contract(tmp_path):
 
 def test_the_pictures_are_up_to_date(tmp_path):
     """Where this fails: python docs/draw_pictures.py, look at the pictures, and commit them."""
-    spec = importlib.util.spec_from_file_location("draw_pictures", ROOT / "docs/draw_pictures.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    for drawn in module.draw_all(tmp_path):
+    for drawn in script("draw_pictures").draw_all(tmp_path):
         assert drawn.read_bytes() == (ROOT / "docs/images" / drawn.name).read_bytes(), drawn.name
 
 
@@ -96,3 +104,47 @@ def test_links_between_files_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
         if not target.startswith(("http://", "https://")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def rows_of_the_ops_table() -> list[str]:
+    return re.split(r"^   \* - ", script("ops_table").table(), flags=re.MULTILINE)[2:]
+
+
+def test_the_table_of_ops_has_every_op_and_every_public_function():
+    rows = rows_of_the_ops_table()
+    files = {cls.__module__ for cls in registry.values() if cls.__module__.startswith(ops.__name__)}
+    assert len(rows) == len(files)
+    for name, cls in registry.items():
+        if cls.__module__ in files:
+            marks = f":func:`~tinygraph.{cls.name}`", f"``{cls.name}``"
+            assert [r for r in rows if marks[0] in r or marks[1] in r.split("\n     - ")[0]], name
+    for name in ops.__all__:
+        assert len([r for r in rows if f":func:`~tinygraph.{name}`\n" in r]) == 1, name
+
+
+def test_the_table_of_ops_has_the_mathematics_of_every_file():
+    """Every line of a file's docstring but its title and its sources is in the row of that file."""
+    rows = rows_of_the_ops_table()
+    for cls in registry.values():
+        if not cls.__module__.startswith(ops.__name__):
+            continue
+        text = sys.modules[cls.__module__].__doc__
+        formulas = re.findall(r"^    +(\S.*)$", text.split("\nSource")[0], re.MULTILINE)
+        assert formulas
+        (row,) = [r for r in rows if all(line in r for line in formulas)]
+        assert ".. code-block:: text" in row
+
+
+def test_the_table_of_ops_knows_kernels_and_claims():
+    cells = {}
+    for row in rows_of_the_ops_table():
+        names, kernel, batch, _ = row.split("\n     - ")
+        for name in re.findall(r"tinygraph\.(\w+)`", names):
+            cells[name] = kernel, re.sub(r"\s+", " ", batch).strip()
+    for name, (kernel, _) in cells.items():
+        stem = getattr(ops, name).__module__.rpartition(".")[2]
+        assert (kernel == "yes") == (ROOT / f"tinygraph/cuda/{stem}.cu").exists()
+    assert cells["relu"][1] == "map"
+    assert cells["conv2d"][1] == "map, none"  # not where the weight carries samples
+    assert cells["mse_loss"][1] == "map, sum, none"
+    assert cells["transpose"][1] != ""
