@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import tinygraph as tg
 from tinygraph import ops
 from tinygraph.op import registry
 
@@ -104,6 +105,12 @@ def test_links_between_files_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
         if not target.startswith(("http://", "https://")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_reference_names_every_picture():
+    text = (ROOT / "docs/reference/show.rst").read_text(encoding="utf-8")
+    named = re.findall(r"^\.\. auto(?:function|class):: (\w+)$", text, re.MULTILINE)
+    assert sorted(named) == sorted(tg.show.__all__)
 
 
 def rows_of_the_ops_table() -> list[str]:

@@ -206,7 +206,9 @@ def test_a_panel_for_each_array_of_floats(drawn, tmp_path):
     assert second.patches[0].get_data().values.sum() == 2
 
 
-@pytest.mark.parametrize("values", [[np.nan], [], [0.0, 0.0], [1e30], [1e-30, 2e-30]])
+@pytest.mark.parametrize(
+    "values", [[np.nan], [], [0.0, 0.0], [1e30], [1e-30, 2e-30], [0.0, 5e-324]]
+)
 def test_odd_distributions_are_drawn(values, drawn, tmp_path):
     tg.show.histograms({"w": np.array(values)}, tmp_path / "h.png")
     counts = drawn[0].axes[0].patches[0].get_data().values

@@ -125,9 +125,7 @@ def _frame(
     for y in marks[1]:
         at = _y(y, down)
         drawn.append(f'<path d="M{LEFT} {at:.1f} H{WIDTH - RIGHT}"/>')
-        drawn.append(
-            f'<text x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{number(y)}</text>'
-        )
+        drawn.append(f'<text x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{number(y)}</text>')
     for x in marks[0]:
         at = _x(x, across)
         drawn.append(f'<path d="M{at:.1f} {TOP} V{bottom + 4}"/>')

@@ -114,7 +114,8 @@ def _distribution(name: str, array: Array) -> Weights:
         return Weights(name, array.shape, math.nan, math.nan, array.size, np.zeros(1),
                        np.array([-1.0, 1.0]))  # fmt: skip
     low, high = float(numbers.min()), float(numbers.max())
-    if high - low <= 1e-9 * max(abs(low), abs(high)):  # a constant: one bar, and room around it
+    if high - low <= max(1e-9 * max(abs(low), abs(high)), 1e-300):
+        # too narrow to be cut into bins, as a constant is: one bar, with room around it
         room = abs(low) / 2 or 1.0
         low, high = low - room, low + room
     counts, edges = np.histogram(numbers, BINS, (low, high))

@@ -107,9 +107,7 @@ def _curve(x0: float, y0: float, x1: float, y1: float) -> str:
     if abs(x1 - x0) < 0.5:
         return f"M{x0:.1f} {y0:.1f} L{x1:.1f} {y1:.1f}"
     middle = (y0 + y1) / 2
-    return (
-        f"M{x0:.1f} {y0:.1f} C{x0:.1f} {middle:.1f} {x1:.1f} {middle:.1f} {x1:.1f} {y1:.1f}"
-    )
+    return f"M{x0:.1f} {y0:.1f} C{x0:.1f} {middle:.1f} {x1:.1f} {middle:.1f} {x1:.1f} {y1:.1f}"
 
 
 def _box(box: Box, title: str, slot: Slot, top: float) -> str:
