@@ -40,6 +40,7 @@ html_css_files = ["ops_table.css"]
 html_title = "tinygraph"
 html_theme_options = {"show_prev_next": False, "footer_start": ["copyright"], "footer_end": []}
 html_show_sourcelink = False
+html_sidebars = {"*": []}  # pages at the top have no pages below them to list
 
 
 def write_ops_page() -> None:
