@@ -148,7 +148,10 @@ def test_no_pickle_is_loaded(folder, tmp_path):
     """A file of objects with the right hash in its record, as an attacker would make it."""
     path = folder / "five.json"
     record = json.loads(path.read_text())
-    np.savez(folder / "evil.npz", inputs=np.array([print], object), labels=np.zeros(1))
+    about = np.frombuffer(b"{}", np.uint8)
+    np.savez(
+        folder / "evil.npz", inputs=np.array([print], object), labels=np.zeros(1), about=about
+    )
     data = (folder / "evil.npz").read_bytes()
     record["sha256"] = hashlib.sha256(data).hexdigest()
     (folder / "evil.npz").rename(folder / f"five.{record['sha256'][:16]}.npz")

@@ -2,6 +2,7 @@
 
 import io
 import sys
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -91,8 +92,11 @@ def test_binary_files_of_a_wrong_length(tmp_path, length):
 def test_a_binary_file_that_is_too_long_is_not_read_whole(tmp_path):
     write_binary(tmp_path)
     with (tmp_path / "test_batch.bin").open("wb") as file:
-        file.truncate(3073 << 20)
+        file.truncate(3073 << 16)  # 200 MB
+    tracemalloc.start()
     assert "got more than 30730000 bytes" in refused("test", tmp_path, verify=False)
+    assert tracemalloc.get_traced_memory()[1] < 64 << 20
+    tracemalloc.stop()
 
 
 def test_a_bad_label(tmp_path):
