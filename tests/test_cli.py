@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 import tinygraph
 from tests.data.idx_bytes import idx
 from tinygraph import cli
-from tinygraph.cli import main
+from tinygraph.cli import machine, main
 from tinygraph.training import RunFolder
 
 mnist_module = sys.modules["tinygraph.data.mnist"]
@@ -173,11 +174,7 @@ def finished(tmp_path_factory):
 
 @pytest.fixture
 def copied(finished, tmp_path):
-    target = tmp_path / "copy"
-    target.mkdir()
-    for path in finished.iterdir():
-        (target / path.name).write_bytes(path.read_bytes())
-    return target
+    return shutil.copytree(finished, tmp_path / "copy")
 
 
 def test_a_run_folder_that_cannot_be_made(tmp_path, capsys):
@@ -236,11 +233,13 @@ def test_what_is_no_run(tmp_path, capsys, command):
 
 def test_show_draws_again(copied, capsys):
     pytest.importorskip("matplotlib", reason="needs matplotlib")
-    for name in ("graph.svg", "curves.svg", "filters.png"):
+    for name in ("graph.svg", "report.html", "curves.svg", "filters.png"):
         (copied / name).unlink(missing_ok=True)
     assert main(["show", str(copied)]) == 0
     written = [line.removeprefix("wrote ") for line in capsys.readouterr().out.splitlines()]
-    assert [Path(path).name for path in written] == ["graph.svg", "curves.svg", "filters.png"]
+    assert [Path(path).name for path in written] == [
+        "graph.svg", "report.html", "curves.svg", "filters.png"
+    ]  # fmt: skip
     assert all(Path(path).stat().st_size for path in written)
 
 
@@ -271,7 +270,7 @@ def test_failures_of_the_machine(monkeypatch, capsys, error, code, words):
     def fail(*_):
         raise error
 
-    monkeypatch.setattr(cli, "environment", fail)
+    monkeypatch.setattr(machine, "environment", fail)
     assert words in fails(capsys, ["doctor"], code)
 
 
@@ -279,7 +278,7 @@ def test_interrupt(monkeypatch, capsys):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "environment", interrupt)
+    monkeypatch.setattr(machine, "environment", interrupt)
     assert main(["doctor"]) == 130
     assert capsys.readouterr() == ("", "interrupted\n")
 
@@ -313,7 +312,9 @@ def test_a_whole_training_in_a_process_of_its_own(tmp_path):
     assert any(line.startswith("epoch 1/1  loss ") for line in lines)
     named = {line.removeprefix("wrote ") for line in lines if line.startswith("wrote ")}
     (run,) = (tmp_path / "runs").iterdir()
-    assert named == {str(path.relative_to(tmp_path)) for path in run.iterdir()}
+    files = {path for path in run.rglob("*") if path.is_file()}
+    kept = {path for path in files if "checkpoints" not in path.parts}
+    assert named == {str(path.relative_to(tmp_path)) for path in kept}
     assert {"config.json", "log.jsonl", "graph.svg"} <= {path.name for path in run.iterdir()}
     assert re.fullmatch(r"numba_cnn-\d{8}-\d{6}", run.name)
     assert "\x1b" not in done.stdout
@@ -328,7 +329,8 @@ def test_train_json_is_one_object(capsys):
     answer = json.loads(out)
     assert err == "" and answer["run"] == "run" and 0 < answer["test"]["accuracy"] <= 1
     assert answer["epochs"] == RunFolder.open("run").rows()
-    assert {Path(path).name for path in answer["files"]} == set(os.listdir("run"))
+    assert answer["files"] == [str(path) for path in RunFolder.open("run").files()]
+    assert {"run/report.html", "run/best/parameters.safetensors"} <= set(answer["files"])
 
 
 def test_json_of_the_other_commands(finished, capsys):
@@ -362,8 +364,8 @@ def test_doctor(monkeypatch, capsys):
 
 
 def test_doctor_names_the_pip_line_of_what_is_absent(monkeypatch, capsys):
-    monkeypatch.setattr(cli, "find_spec", lambda name: None)
-    monkeypatch.setattr(cli.shutil, "which", lambda name: None)
+    monkeypatch.setattr(machine, "find_spec", lambda name: None)
+    monkeypatch.setattr(machine.shutil, "which", lambda name: None)
     assert main(["doctor"]) == 0
     out = capsys.readouterr().out
     assert "sklearn absent" in out and "pip install 'tinygraph-nn[data]'" in out

@@ -51,6 +51,10 @@ class CheckpointError(TinygraphError, RuntimeError):
     """A file of parameters or training state that is broken or belongs to another model."""
 
 
+class DivergenceError(TinygraphError, ArithmeticError):
+    """A loss that is no longer a finite number."""
+
+
 class DatasetError(TinygraphError, RuntimeError):
     """A data file that is missing, corrupt, truncated or does not belong to its companion."""
 

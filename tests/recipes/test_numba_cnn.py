@@ -1,6 +1,7 @@
 """The recipe numba_cnn: its network against the report's, its run, and what it must reach."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -63,7 +64,8 @@ def test_a_run_leaves_all_that_repeats_it(trained):
     }  # fmt: skip
     config = json.loads((run.path / "config.json").read_text())
     assert config["settings"] == {
-        "data": "digits", "filters": 3, "batch_size": 16, "epochs": 2, "lr": 0.1, "seed": 0
+        "data": "digits", "filters": 3, "batch_size": 16, "epochs": 2, "lr": 0.1, "seed": 0,
+        "duration": None, "backup_every": None,
     }  # fmt: skip
     assert json.loads((run.path / "result.json").read_text()) == {"test": result}
     environment = json.loads((run.path / "environment.json").read_text())
@@ -124,8 +126,7 @@ def test_registry_proposes_the_nearest_name():
 ])  # fmt: skip
 def test_a_config_that_was_changed(trained, tmp_path, change):
     run, _ = trained
-    for path in run.path.iterdir():
-        (tmp_path / path.name).write_bytes(path.read_bytes())
+    shutil.copytree(run.path, tmp_path, dirs_exist_ok=True)
     config = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(config | change))
     with pytest.raises(CheckpointError):

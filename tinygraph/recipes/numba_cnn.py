@@ -21,13 +21,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
 
 import tinygraph as tg
 from tinygraph import nn, show
 from tinygraph.data import ArrayDataset, DataLoader
-from tinygraph.errors import CheckpointError, ShapeError, explain
+from tinygraph.errors import CheckpointError, DatasetError, ShapeError, explain
 from tinygraph.optim import SGD
 from tinygraph.recipes.recipe import Recipe
 from tinygraph.training import Progress, RunFolder, Trainer, evaluate
@@ -49,11 +53,14 @@ class Config:
     epochs: int | None = None
     lr: float = 0.1
     seed: int = 0
+    duration: float | None = None  # seconds, in the place of epochs
+    backup_every: float | None = None  # seconds
 
     def __post_init__(self) -> None:
         batch_size, epochs = USUAL.get(self.data, USUAL["digits"])
         self.batch_size = batch_size if self.batch_size is None else self.batch_size
-        self.epochs = epochs if self.epochs is None else self.epochs
+        if self.epochs is None and self.duration is None:
+            self.epochs = epochs
 
 
 def model(filters: int, image_shape: tuple[int, int, int], classes: int = CLASSES) -> nn.Sequential:
@@ -78,17 +85,26 @@ def model(filters: int, image_shape: tuple[int, int, int], classes: int = CLASSE
     )
 
 
-def train(
-    config: Config, run: RunFolder, data_dir: str | Path | None = None, download: bool = False,
-    progress: Progress | None = None,
-) -> dict[str, float]:  # fmt: skip
-    """Train, look at the test data once, and leave everything in the run folder.
+class Setting(NamedTuple):
+    """Everything that a training works on, before the first batch."""
 
-    Returns
-    -------
-    dict
-        `loss` and `accuracy` on the test data.
-    """
+    network: nn.Sequential
+    training: ArrayDataset
+    held_out: ArrayDataset
+    test: ArrayDataset
+    mean: float
+    std: float
+
+    def trainer(self, config: Config, **options: Any) -> Trainer:
+        optimizer = SGD(self.network.named_parameters(), lr=config.lr)
+        return Trainer(self.network, optimizer, tg.softmax_cross_entropy, **options)
+
+    def loader(self, config: Config) -> DataLoader:
+        return DataLoader(self.training, config.batch_size or 1, shuffle=True, seed=config.seed)
+
+
+def set_up(config: Config, data_dir: str | Path | None = None, download: bool = False) -> Setting:
+    """Load, split and standardise the data, and make the network."""
     whole = tg.data.load(config.data, "train", data_dir, download)
     test = tg.data.load(config.data, "test", data_dir, download)  # a missing file shows now
     training, held_out = whole.split(TRAIN_SHARE, config.seed)
@@ -97,49 +113,71 @@ def train(
         _standardise(part, mean, std)
     tg.manual_seed(config.seed)
     network = model(config.filters, whole.inputs.shape[1:])
-    run.write_config(
-        {
-            "recipe": "numba_cnn",
-            "settings": asdict(config),
-            "image_shape": whole.inputs.shape[1:],
-            "train_share": TRAIN_SHARE,
-            "mean": mean,
-            "std": std,
-            "data_dir": None if data_dir is None else str(Path(data_dir).resolve()),
-        }
-    )
+    return Setting(network, training, held_out, test, mean, std)
+
+
+def train(
+    config: Config, run: RunFolder, data_dir: str | Path | None = None, download: bool = False,
+    progress: Progress | None = None,
+) -> dict[str, float]:  # fmt: skip
+    """Train, look at the test data once, and leave everything in the run folder.
+
+    A run that was opened goes on where it stopped.
+
+    Returns
+    -------
+    dict
+        `loss` and `accuracy` on the test data.
+    """
+    setting = set_up(config, data_dir, download)
+    if not run.opened:
+        run.write_config(
+            {
+                "recipe": "numba_cnn",
+                "settings": asdict(config),
+                "image_shape": setting.training.inputs.shape[1:],
+                "train_share": TRAIN_SHARE,
+                "mean": setting.mean,
+                "std": setting.std,
+                "data_dir": None if data_dir is None else str(Path(data_dir).resolve()),
+            }
+        )
     run.write_environment(
         tinygraph=tg.__version__, seeds={"all": config.seed}, command=sys.argv
     )
-    del whole
-    trainer = Trainer(
-        network,
-        SGD(network.named_parameters(), lr=config.lr),
-        tg.softmax_cross_entropy,
-        run=run,
-        progress=progress,
+    trainer = setting.trainer(
+        config, run=run, progress=progress, backup_every=config.backup_every
     )
-    trainer.fit(
-        DataLoader(training, config.batch_size or 1, shuffle=True, seed=config.seed),
-        DataLoader(held_out, EVALUATION_BATCH),
-        config.epochs or 1,
-    )
-    result = _test(network, test)
+    if run.opened:
+        trainer.resume()
+    left = None if config.epochs is None else config.epochs - trainer.epoch
+    if left is None or left > 0:
+        held_out = DataLoader(setting.held_out, EVALUATION_BATCH)
+        trainer.fit(setting.loader(config), held_out, left, config.duration)
+    result = _test(setting.network, setting.test)
     run.write_result({"test": result})
     return result
 
 
-def evaluate_run(run: RunFolder, data_dir: str | Path | None = None) -> dict[str, float]:
-    """`loss` and `accuracy` of a run's parameters on the test data."""
-    network = _load(run)
-    name = recipe.settings_of(run).data
-    test = tg.data.load(name, "test", data_dir or run.config.get("data_dir"))
-    _standardise(test, *_numbers(run, "mean", "std"))
-    return _test(network, test)
+def rehearse(
+    config: Config, data_dir: str | Path | None = None, download: bool = False
+) -> dict[str, Any]:
+    """One batch forward and backward, timed; nothing is learnt and nothing written."""
+    setting = set_up(config, data_dir, download)
+    summary = setting.network.summary(setting.training.inputs.shape[1:])
+    found = setting.trainer(config, progress=False).rehearse(setting.loader(config))
+    return {"summary": summary, **found}
+
+
+def evaluate_run(
+    run: RunFolder, data_dir: str | Path | None = None, best: bool = False
+) -> dict[str, float]:
+    """`loss` and `accuracy` of a run's last or best parameters on the test data."""
+    return _test(_load(run, best), _test_data(run, data_dir))
 
 
 def draw(run: RunFolder) -> Iterator[Path]:
-    """The graph of a training step, then the curves and the filters, which need matplotlib."""
+    """The graph of a step and the report, then curves and filters, which need matplotlib."""
     network = _load(run)
     images = tg.Tensor(tg.zeros((1, *_image_shape(run))), name="images")
     labels = tg.Tensor([0], name="labels")
@@ -147,6 +185,7 @@ def draw(run: RunFolder) -> Iterator[Path]:
     weight = dict(network.named_parameters())["0.weight"]
     try:
         yield show.graph(loss, run.path / "graph.svg")
+        yield show.report(_report(run, network, loss), run.path / "report.html")
         yield show.curves(run.rows(), run.path / "curves.svg")
         yield show.filters(weight, run.path / "filters.png")
     except OSError as error:
@@ -155,14 +194,38 @@ def draw(run: RunFolder) -> Iterator[Path]:
         ) from None
 
 
+def _report(run: RunFolder, network: nn.Sequential, loss: tg.Tensor) -> show.ReportContents:
+    """What report.html shows; without samples where the test data is not at hand."""
+    samples: dict[str, Any] = {}
+    with suppress(DatasetError):
+        test = _test_data(run)
+        samples = {"images": test.inputs, "labels": test.labels, "classes": test.classes}
+        with tg.no_grad():
+            parts = [network(images).numpy() for images, _ in DataLoader(test, EVALUATION_BATCH)]
+        samples["predictions"] = np.concatenate(parts).argmax(axis=1)
+    return show.ReportContents(
+        title=f"numba_cnn on {recipe.settings_of(run).data}", result=run.result(),
+        rows=run.rows(), config=run.config, environment=run.environment(),
+        state=network.state_dict(), graph=loss, **samples,
+    )  # fmt: skip
+
+
+def _test_data(run: RunFolder, data_dir: str | Path | None = None) -> ArrayDataset:
+    """The test data of a run, standardised as its training data was."""
+    name = recipe.settings_of(run).data
+    test = tg.data.load(name, "test", data_dir or run.config.get("data_dir"))
+    _standardise(test, *_numbers(run, "mean", "std"))
+    return test
+
+
 def _test(network: nn.Module, test: ArrayDataset) -> dict[str, float]:
     return evaluate(network, DataLoader(test, EVALUATION_BATCH), tg.softmax_cross_entropy)
 
 
-def _load(run: RunFolder) -> nn.Sequential:
-    """The network of a run with its parameters."""
+def _load(run: RunFolder, best: bool = False) -> nn.Sequential:
+    """The network of a run with its last or its best parameters."""
     network = model(recipe.settings_of(run).filters, _image_shape(run))
-    network.load_state_dict(run.load_parameters())
+    network.load_state_dict(run.load_parameters(best))
     return network
 
 
@@ -198,6 +261,7 @@ recipe = Recipe(
     summary="conv 3x3, ReLU, max-pool 2x2, linear: handwritten digits (digits, mnist)",
     config=Config,
     train=train,
+    rehearse=rehearse,
     evaluate=evaluate_run,
     metric="accuracy",
     draw=draw,

@@ -22,9 +22,12 @@ class Recipe:
     config : type
         A dataclass of settings with their defaults; each can be made from plain JSON values.
     train : function of (config, run, data_dir, download, progress)
-        Train, leave everything in the run folder, and return the metrics on the test data.
-    evaluate : function of (run, data_dir)
-        Load the parameters of a run and return the metrics on the test data.
+        Train, or go on where a run that was opened stopped; leave everything in the run folder, and
+        return the metrics on the test data.
+    rehearse : function of (config, data_dir, download)
+        Try one batch, write nothing, and return what `Trainer.rehearse` found, with a `summary`.
+    evaluate : function of (run, data_dir, best)
+        Load the last or the best parameters of a run; return the metrics on the test data.
     metric : str
         Which of the metrics is named on the last line of a training.
     draw : function of (run,)
@@ -35,7 +38,8 @@ class Recipe:
     summary: str
     config: type[Any]
     train: Callable[[Any, RunFolder, str | Path | None, bool, Progress | None], dict[str, float]]
-    evaluate: Callable[[RunFolder, str | Path | None], dict[str, float]]
+    rehearse: Callable[[Any, str | Path | None, bool], dict[str, Any]]
+    evaluate: Callable[[RunFolder, str | Path | None, bool], dict[str, float]]
     metric: str
     draw: Callable[[RunFolder], Iterator[Path]]
 

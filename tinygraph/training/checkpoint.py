@@ -132,6 +132,7 @@ def _find_seal(path: Path, data: bytes) -> slice:
 def write_atomically(path: Path, data: bytes) -> Path:
     """Replace a file in one step; a reader, or a crash, finds the old bytes or the new ones."""
     with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
         try:
             with temporary.open("wb") as file:
@@ -143,7 +144,7 @@ def write_atomically(path: Path, data: bytes) -> Path:
             with suppress(OSError):
                 temporary.unlink()
             raise
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     return path
 
 
@@ -172,7 +173,7 @@ def reason(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make a rename last; Windows has no such call, and does not need it."""
     if os.name == "nt":
         return

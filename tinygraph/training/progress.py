@@ -31,8 +31,8 @@ class Progress:
         self.wants_bar = bar
         self._bar: Any = None
 
-    def start(self, batches: int) -> None:
-        """A training of so many batches, over all epochs, begins."""
+    def start(self, batches: int | None) -> None:
+        """A training of so many batches, over all epochs, begins; None where time ends it."""
         if not self.wants_bar:
             return
         try:
@@ -46,8 +46,8 @@ class Progress:
         if self._bar is not None:
             self._bar.update()
 
-    def epoch(self, row: Mapping[str, Any], epochs: int) -> None:
-        """An epoch is done; `epochs` is the number of the last one."""
+    def epoch(self, row: Mapping[str, Any], epochs: int | None) -> None:
+        """An epoch is done; `epochs` is the number of the last one, if that is known."""
         if not self.lines:
             return
         line = describe(row, epochs)
@@ -63,13 +63,14 @@ class Progress:
             self._bar = None
 
 
-def describe(row: Mapping[str, Any], epochs: int) -> str:
+def describe(row: Mapping[str, Any], epochs: int | None) -> str:
     """One epoch as a line.
 
     >>> describe({"epoch": 2, "loss": 0.25, "accuracy": 0.9, "seconds": 1.25}, 10)
     'epoch  2/10  loss 0.2500  accuracy 0.9000  1.25 s'
     """
-    words = [f"epoch {row['epoch']:{len(str(epochs))}}/{epochs}"]
+    words = [f"epoch {row['epoch']:{len(str(epochs))}}/{epochs}" if epochs
+             else f"epoch {row['epoch']}"]  # fmt: skip
     for name, value in row.items():
         if name not in ("epoch", "seconds"):
             words.append(f"{name.replace('_', ' ')} {value:.4f}")

@@ -3,7 +3,10 @@
     config.json             the recipe and its settings
     environment.json        versions, machine, threads, seeds, command line, date
     log.jsonl               one line of JSON for each epoch
-    parameters.safetensors  the model's parameters, sealed (checkpoint.py)
+    parameters.safetensors  the parameters after the last whole epoch, sealed (checkpoint.py)
+    best/                   the same after the epoch that was best on the validation data
+    checkpoints/            what a stopped training goes on from (checkpoints.py)
+    backups/                dated copies of the parameters
     result.json             the metrics on the test data, once there are any
 """
 
@@ -12,6 +15,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import warnings
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -23,6 +27,7 @@ from tinygraph.training.checkpoint import (
     load_arrays,
     reason,
     save_arrays,
+    write_atomically,
     write_json,
     writing,
 )
@@ -57,6 +62,7 @@ class RunFolder:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path).expanduser()
         self.config: dict[str, Any] = {}
+        self.opened = False
         with writing(self.path):
             taken = self.path.exists() and not self.path.is_dir()
             if taken or (self.path.is_dir() and any(self.path.iterdir())):
@@ -95,6 +101,7 @@ class RunFolder:
             There is no such folder, or it holds no readable config.json.
         """
         run = cls.__new__(cls)
+        run.opened = True
         run.path = Path(path).expanduser()
         if not run.path.is_dir():
             raise CheckpointError(
@@ -104,6 +111,21 @@ class RunFolder:
         run.config = run._read_json("config.json")
         return run
 
+    @property
+    def best(self) -> Path:
+        """The file of the best parameters."""
+        return self.path / "best" / "parameters.safetensors"
+
+    @property
+    def checkpoints(self) -> Path:
+        """The folder of the checkpoints."""
+        return self.path / "checkpoints"
+
+    def files(self) -> list[Path]:
+        """What a user may want to look at: every file but the checkpoints."""
+        whole = (path for path in self.path.rglob("*") if path.is_file())
+        return sorted(path for path in whole if self.checkpoints not in path.parents)
+
     # ---- writing ----------------------------------------------------------------------------
 
     def write_config(self, config: Mapping[str, Any]) -> Path:
@@ -112,8 +134,23 @@ class RunFolder:
         return write_json(self.path / "config.json", self.config)
 
     def write_environment(self, **facts: Any) -> Path:
-        """Write environment.json: what `environment()` finds, and further facts such as seeds."""
-        return write_json(self.path / "environment.json", {**environment(), **facts})
+        """Write environment.json: what `environment()` finds, and further facts such as seeds.
+
+        A resumed run adds an entry to "resumed", and warns where something differs on which the
+        bits of a result may depend.
+        """
+        now = {**environment(), **facts}
+        path = self.path / "environment.json"
+        if self.opened and path.exists():
+            first = self.environment()
+            now, new = first, now
+            now.setdefault("resumed", []).append(new)
+            names = ("python", "numpy", "tinygraph", "machine", "blas", "threads")
+            changed = [name for name in names if new.get(name) != first.get(name)]
+            if changed:
+                text = f"{', '.join(changed)} changed since the run began: its bits may change too"
+                warnings.warn(text, stacklevel=2)
+        return write_json(path, now)
 
     def write_result(self, result: Mapping[str, Any]) -> Path:
         """Write result.json."""
@@ -137,9 +174,24 @@ class RunFolder:
 
     # ---- reading ----------------------------------------------------------------------------
 
-    def load_parameters(self) -> dict[str, Array]:
+    def keep_rows(self, count: int) -> None:
+        """Leave only the first rows of the log, in one step: those before a resume."""
+        path = self.path / "log.jsonl"
+        if path.exists():
+            lines = self._read(path).split("\n")[:-1]  # a whole line ends in a newline
+            write_atomically(path, "".join(f"{line}\n" for line in lines[:count]).encode())
+
+    def load_parameters(self, best: bool = False) -> dict[str, Array]:
         """The saved parameters by name; CheckpointError where the file is absent or damaged."""
-        return load_arrays(self.path / "parameters.safetensors")
+        return load_arrays(self.best if best else self.path / "parameters.safetensors")
+
+    def environment(self) -> dict[str, Any]:
+        """What environment.json says."""
+        return self._read_json("environment.json")
+
+    def result(self) -> dict[str, Any]:
+        """What result.json says; nothing before there is one."""
+        return self._read_json("result.json") if (self.path / "result.json").exists() else {}
 
     def rows(self) -> list[dict[str, Any]]:
         """The log, one dict for each epoch.  A last line that a crash cut off is left out."""

@@ -1,33 +1,36 @@
-"""Trainer: epochs of forward, backward and update; and how good a model is on held-out data.
+"""Trainer: epochs of forward, backward and update, which can be stopped and resumed at any batch.
 
     for each epoch:  for each batch:  loss = L(model(x), t);  gradients;  one step of the optimiser
                      mean loss and accuracy over the samples; the same on the validation data
+
+With a run folder, the log, the parameters and checkpoints are kept.  A checkpoint holds everything
+that the next batch depends on, so that a training that was stopped ends with the same bits as one
+that was not.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tinygraph.data import DataLoader
-from tinygraph.device import CPU
-from tinygraph.errors import ArgumentError, TinygraphError, explain
+from tinygraph.errors import ArgumentError, CheckpointError, DivergenceError, explain
 from tinygraph.nn import Module
-from tinygraph.optim import Optimizer
+from tinygraph.optim import Optimizer, ReduceLROnPlateau, Schedule
+from tinygraph.random import default_generator
 from tinygraph.shapes import Array
-from tinygraph.tensor import Tensor, as_tensor, no_grad
-from tinygraph.training.metrics import correct
+from tinygraph.training.checkpoint import save_arrays
+from tinygraph.training.checkpoints import Checkpoints
+from tinygraph.training.evaluation import Loss, Means, evaluate, forward, hits, mode
 from tinygraph.training.progress import Progress
 from tinygraph.training.run import RunFolder
-
-Loss = Callable[[Tensor, Tensor], Tensor]
-
-
-class DivergenceError(TinygraphError, ArithmeticError):
-    """A loss that is no longer a finite number."""
+from tinygraph.training.state import pack, unpack
+from tinygraph.training.stopping import Stopped, StopSignal
 
 
 class Trainer:
@@ -41,9 +44,24 @@ class Trainer:
     loss : function of (output, labels)
         The mean over the batch as a Tensor of one element, such as `tg.softmax_cross_entropy`.
     run : RunFolder, optional
-        Where each epoch is logged and the parameters are saved after it.
+        Where the log, the parameters and the checkpoints go.
     progress : Progress or bool, optional
         What is shown on the way; by default lines, and a bar on a terminal.  False: nothing.
+    schedule : Schedule, optional
+        Of the learning rate; takes a step after each epoch, and sees the validation loss.
+    checkpoint_every : float
+        Seconds between checkpoints inside an epoch.  There is one after each epoch in any case.
+    backup_every : float, optional
+        Seconds between copies of the parameters with a date for a name.
+
+    Attributes
+    ----------
+    epoch, steps : int
+        Epochs and batches done so far.
+    seconds : float
+        Time spent in `fit`, that of a resumed run's earlier parts included.
+    best : dict or None
+        The epoch with the best validation accuracy (or loss, where there is no accuracy).
 
     Examples
     --------
@@ -61,20 +79,33 @@ class Trainer:
     def __init__(
         self, model: Module, optimizer: Optimizer, loss: Loss, *, run: RunFolder | None = None,
         progress: Progress | bool | None = None,
+        schedule: Schedule | ReduceLROnPlateau | None = None, checkpoint_every: float = 60.0,
+        backup_every: float | None = None,
     ) -> None:  # fmt: skip
         self.model = model
         self.optimizer = optimizer
         self.loss = loss
         self.run = run
+        self.schedule = schedule
+        self.checkpoint_every = checkpoint_every
+        self.backup_every = backup_every
         if isinstance(progress, Progress):
             self.progress = progress
         else:
             self.progress = Progress(lines=False, bar=False) if progress is False else Progress()
-        self.epoch = 0  # epochs done so far
+        self.epoch = self.steps = 0
+        self.seconds = self._epoch_seconds = 0.0
+        self.best: dict[str, Any] | None = None
+        self._means = Means()  # of the epoch under way
+        self._resumed: tuple[dict[str, Any], Array] | None = None  # loader state, order of samples
+        self._saved_at = self._backed_up_at = 0.0  # on the clock of `seconds`
+
+    # ---- training ---------------------------------------------------------------------------
 
     def fit(
-        self, train_loader: DataLoader, validation_loader: DataLoader | None = None, epochs: int = 1
-    ) -> list[dict[str, Any]]:
+        self, train_loader: DataLoader, validation_loader: DataLoader | None = None,
+        epochs: int | None = 1, duration: float | None = None,
+    ) -> list[dict[str, Any]]:  # fmt: skip
         """Train for some epochs, more if called again.
 
         Parameters
@@ -82,8 +113,11 @@ class Trainer:
         train_loader : DataLoader
         validation_loader : DataLoader, optional
             Looked at after each epoch, never learnt from.
-        epochs : int
-            At least 1.
+        epochs : int or None
+            At least 1, the one under way after `resume` included; None where a duration ends it.
+        duration : float, optional
+            Seconds after which the training ends with the batch under way, counted from the first
+            `fit` of the run; the epoch that it cuts off is logged like any other.
 
         Returns
         -------
@@ -96,55 +130,33 @@ class Trainer:
         ------
         DivergenceError
             The loss is not finite.  In the run folder are the parameters of the epoch before.
+        Stopped
+            SIGINT or SIGTERM came, and there is a run folder: a checkpoint was saved.
         ArgumentError
             No batch to train on, or a bad number of epochs.
         CheckpointError
-            The run folder cannot be written.
+            The run folder cannot be written, or the loader is not that of the resumed run.
         """
-        if not isinstance(epochs, int) or isinstance(epochs, bool) or epochs < 1:
-            raise ArgumentError(explain("fit", "epochs", "an int of at least 1", repr(epochs)))
+        _check_end(epochs, duration)
         if not len(train_loader):
             raise ArgumentError(
                 explain("fit", "train_loader", "at least one batch", "none",
                         "give more samples, or a smaller batch size where drop_last is set")
             )  # fmt: skip
-        last = self.epoch + epochs
+        self._take_up(train_loader)
+        last = math.inf if epochs is None else self.epoch + epochs
         rows = []
-        self.progress.start(epochs * len(train_loader))
+        self.progress.start(None if epochs is None else epochs * len(train_loader))
+        clock = _Clock(self.seconds, duration)
         try:
-            for _ in range(epochs):
-                rows.append(self._epoch(train_loader, validation_loader))
-                self.progress.epoch(rows[-1], last)
+            with StopSignal() as signal:
+                while self.epoch < last and not clock.over():
+                    rows.append(self._one_epoch(train_loader, validation_loader, clock, signal))
+                    self.progress.epoch(rows[-1], epochs and int(last))
         finally:
+            self.seconds = clock.now()
             self.progress.close()
         return rows
-
-    def _epoch(self, train_loader: DataLoader, held_out: DataLoader | None) -> dict[str, Any]:
-        """One epoch: its row of the log."""
-        started = time.perf_counter()
-        means = Means()
-        with _mode(self.model, training=True):
-            for batch, (inputs, labels) in enumerate(train_loader):
-                loss, hits = self.step(inputs, labels)
-                if not math.isfinite(loss):
-                    raise DivergenceError(
-                        explain("Trainer", "loss", "a finite number", f"{loss} in epoch "
-                                f"{self.epoch + 1}, batch {batch + 1}", "use a smaller learning "
-                                "rate, and look for NaN in the data")
-                    )  # fmt: skip
-                means.add(loss, hits, len(inputs))
-                self.progress.advance()
-        self.epoch += 1
-        seconds = time.perf_counter() - started
-        row: dict[str, Any] = {"epoch": self.epoch, **means.result()}
-        if held_out is not None:
-            validation = evaluate(self.model, held_out, self.loss)
-            row |= {f"validation_{name}": value for name, value in validation.items()}
-        row["seconds"] = seconds
-        if self.run is not None:
-            self.run.append(row)
-            self.run.save_parameters(self.model.state_dict())
-        return row
 
     def step(self, inputs: Array, labels: Array) -> tuple[float, int | None]:
         """Learn from one batch: its mean loss and its number of right answers, None for no classes.
@@ -152,95 +164,216 @@ class Trainer:
         A method of its own, so that the batch's graph is gone when it returns.  Nothing is learnt
         from a loss that is not finite.
         """
-        output, target = _forward(self.model, inputs, labels)
+        output, target = forward(self.model, inputs, labels)
         loss = self.loss(output, target)
         number = float(loss.item())
         if math.isfinite(number):
             self.optimizer.zero_grad()
             loss.backward()
             self.optimizer.step()
-        return number, _hits(output, target)
+        return number, hits(output, target)
+
+    def rehearse(self, loader: DataLoader) -> dict[str, Any]:
+        """Try one batch forward and backward, learn nothing from it, and say how long it took.
+
+        Returns
+        -------
+        dict
+            `batch` (shapes and dtypes), `loss`, `step_seconds` (the median of three), `batches` in
+            an epoch.
+        """
+        order = loader.order(loader.epoch)[: loader.batch_size]
+        inputs, labels = (np.asarray(part) for part in loader.dataset[order])
+        before, draws = self.model.state_dict(), default_generator.state_dict()
+        seconds = []
+        with mode(self.model, training=True):
+            for _ in range(3):
+                started = time.perf_counter()
+                loss = self.loss(*forward(self.model, inputs, labels))
+                loss.backward()
+                seconds.append(time.perf_counter() - started)
+                self.optimizer.zero_grad()
+        self.model.load_state_dict(before)  # running statistics have moved
+        default_generator.load_state_dict(draws)
+        batch = " and ".join(f"{part.dtype} {part.shape}" for part in (inputs, labels))
+        return {"batch": batch, "loss": float(loss.item()), "step_seconds": sorted(seconds)[1],
+                "batches": len(loader)}  # fmt: skip
+
+    def _one_epoch(
+        self, loader: DataLoader, held_out: DataLoader | None, clock: _Clock, signal: StopSignal
+    ) -> dict[str, Any]:
+        """What is left of the epoch under way; its row of the log."""
+        started = clock.now() - self._epoch_seconds
+        with mode(self.model, training=True):
+            for inputs, labels in loader:
+                loss, right = self.step(inputs, labels)
+                if not math.isfinite(loss):
+                    raise DivergenceError(
+                        explain("Trainer", "loss", "a finite number", f"{loss} in epoch "
+                                f"{self.epoch + 1}, batch {loader.position}", "use a smaller "
+                                "learning rate, look for NaN in the data, and train under "
+                                "tg.detect_anomaly() to see which op made it")
+                    )  # fmt: skip
+                self._means.add(loss, right, len(inputs))
+                self.steps += 1
+                self.progress.advance()
+                self.seconds, self._epoch_seconds = clock.now(), clock.now() - started
+                self._between_batches(loader, signal)
+                if clock.over():
+                    break
+        return self._close_epoch(loader, held_out)
+
+    def _close_epoch(self, loader: DataLoader, held_out: DataLoader | None) -> dict[str, Any]:
+        """Validate, log and save; then the next epoch may begin."""
+        self.epoch += 1
+        row: dict[str, Any] = {"epoch": self.epoch}
+        row |= self._means.result() if self._means.samples else {}
+        if held_out is not None:
+            validation = evaluate(self.model, held_out, self.loss)
+            row |= {f"validation_{name}": value for name, value in validation.items()}
+        row["seconds"] = self._epoch_seconds
+        self._means, self._epoch_seconds = Means(), 0.0
+        if self.schedule is not None:
+            self.schedule.step(row.get("validation_loss", row.get("loss")))
+        better = self._is_best(row)
+        if self.run is not None:
+            self.run.append(row)
+            self.run.save_parameters(self.model.state_dict())
+            if better:
+                save_arrays(self.run.best, self.model.state_dict())
+            self._save(loader)
+        return row
+
+    def _is_best(self, row: dict[str, Any]) -> bool:
+        """Whether no epoch was as good before; then it is remembered."""
+        name = "validation_accuracy" if "validation_accuracy" in row else "validation_loss"
+        if name not in row:
+            return False
+        sign = 1 if name == "validation_accuracy" else -1
+        better = self.best is None or sign * row[name] > sign * self.best[name]
+        if better:
+            self.best = {"epoch": row["epoch"], name: row[name]}
+        return better
+
+    # ---- stop and resume --------------------------------------------------------------------
+
+    def resume(self) -> int:
+        """Take up the newest whole checkpoint of the run folder, for the next `fit`.
+
+        Returns
+        -------
+        int
+            The steps done until then: 0 where the run was stopped before its first checkpoint.
+
+        Raises
+        ------
+        CheckpointError
+            All checkpoints are damaged, or they belong to another model or optimiser.
+        """
+        if self.run is None:
+            raise ArgumentError(explain("resume", "run", "a run folder", "none", "run=..."))
+        found = Checkpoints(self.run.checkpoints).newest()
+        if found is None:
+            self.run.keep_rows(0)
+            return 0
+        document, optimizer, order = unpack(found.state)
+        self.model.load_state_dict(found.parameters)
+        self.optimizer.load_state_dict(optimizer)
+        if (self.schedule is None) != (document["schedule"] is None):
+            raise CheckpointError(
+                explain("resume", "schedule", "the one of the run", "none" if self.schedule is None
+                        else "a schedule, where the run had none", "make the Trainer as it was")
+            )  # fmt: skip
+        if self.schedule is not None:
+            self.schedule.load_state_dict(document["schedule"])
+        default_generator.load_state_dict(document["generator"])
+        self.epoch, self.steps = document["epoch"], document["steps"]
+        self.seconds, self._epoch_seconds = document["seconds"], document["epoch_seconds"]
+        self.best, self._means = document["best"], Means(**document["means"])
+        self._saved_at = self._backed_up_at = self.seconds
+        self._resumed = document["loader"], order
+        self.run.keep_rows(self.epoch)
+        self.back_up()
+        return self.steps
+
+    def back_up(self) -> Path:
+        """Copy the parameters into the run folder's `backups`, with date and time for a name."""
+        if self.run is None:
+            raise ArgumentError(explain("back_up", "run", "a run folder", "none", "run=..."))
+        name = f"parameters-{datetime.now():%Y%m%d-%H%M%S}.safetensors"
+        return save_arrays(self.run.path / "backups" / name, self.model.state_dict())
+
+    def _take_up(self, loader: DataLoader) -> None:
+        """Put the loader where the resumed run stood."""
+        if self._resumed is None:
+            return
+        state, order = self._resumed
+        loader.load_state_dict(state)
+        if not np.array_equal(order, loader.order(loader.epoch)):
+            raise CheckpointError(
+                explain("resume", "train_loader", "the order of samples of the run", "another one",
+                        "give the loader the dataset and the seed of the run")
+            )  # fmt: skip
+        self._resumed = None
+
+    def _between_batches(self, loader: DataLoader, signal: StopSignal) -> None:
+        """Save where it is time to, and stop where a signal came."""
+        if self.run is None:
+            if signal.received is not None:
+                raise KeyboardInterrupt
+            return
+        if self.backup_every and self.seconds - self._backed_up_at >= self.backup_every:
+            self.back_up()
+            self._backed_up_at = self.seconds
+        if signal.received is not None:
+            self._save(loader)
+            raise Stopped(
+                f"stopped in epoch {self.epoch + 1} after batch {loader.position}; resume with "
+                f"`tinygraph train --resume {self.run.path}`", signal.received,
+            )  # fmt: skip
+        if self.seconds - self._saved_at >= self.checkpoint_every:
+            self._save(loader)
+
+    def _save(self, loader: DataLoader) -> None:
+        """A checkpoint of this moment."""
+        if self.run is None:
+            return
+        document = {
+            "epoch": self.epoch,
+            "steps": self.steps,
+            "seconds": self.seconds,
+            "epoch_seconds": self._epoch_seconds,
+            "best": self.best,
+            "means": vars(self._means),
+            "loader": loader.state_dict(),
+            "schedule": None if self.schedule is None else self.schedule.state_dict(),
+            "generator": default_generator.state_dict(),
+        }
+        state = pack(document, self.optimizer.state_dict(), loader.order(loader.epoch))
+        Checkpoints(self.run.checkpoints).save(self.steps, self.model.state_dict(), state)
+        self._saved_at = self.seconds
 
 
-def evaluate(model: Module, loader: DataLoader, loss: Loss) -> dict[str, float]:
-    """Mean loss and accuracy over all samples, in evaluation mode and without making a graph.
+class _Clock:
+    """Seconds of training, from those of earlier parts on, and whether a duration is over."""
 
-    Parameters
-    ----------
-    model : Module
-        Left in the mode that it was in.
-    loader : DataLoader
-        Each sample counts the same, also those of a smaller last batch.
-    loss : function of (output, labels)
-        The mean over a batch.
+    def __init__(self, before: float, duration: float | None) -> None:
+        self._start = time.monotonic() - before
+        self._duration = duration
 
-    Returns
-    -------
-    dict
-        `loss`, and `accuracy` where labels are integers.
+    def now(self) -> float:
+        return time.monotonic() - self._start
 
-    Raises
-    ------
-    ArgumentError
-        The loader has no sample.
-
-    Examples
-    --------
-    >>> import tinygraph as tg
-    >>> data = tg.data.ArrayDataset([[1.0], [2.0], [3.0]], [[1.0], [2.0], [6.0]])
-    >>> tg.training.evaluate(tg.nn.Sequential(), tg.data.DataLoader(data, 2), tg.mse_loss)
-    {'loss': 3.0}
-    """
-    means = Means()
-    with _mode(model, training=False), no_grad():
-        for inputs, labels in loader:
-            output, target = _forward(model, inputs, labels)
-            means.add(float(loss(output, target).item()), _hits(output, target), len(inputs))
-    if not means.samples:
-        raise ArgumentError(explain("evaluate", "loader", "at least one sample", "none"))
-    return means.result()
+    def over(self) -> bool:
+        return self._duration is not None and self.now() >= self._duration
 
 
-class Means:
-    """Means over samples from means over batches of different sizes."""
-
-    def __init__(self) -> None:
-        self.samples = self.labels = self.hits = 0
-        self.loss = 0.0
-
-    def add(self, loss: float, hits: int | None, samples: int) -> None:
-        """A batch of `samples` with this mean loss and so many right answers."""
-        self.samples += samples
-        self.loss += loss * samples
-        if hits is not None:
-            self.hits += hits
-            self.labels += samples
-
-    def result(self) -> dict[str, float]:
-        """The means over everything added."""
-        means = {"loss": self.loss / self.samples}
-        return means | {"accuracy": self.hits / self.labels} if self.labels else means
-
-
-def _forward(model: Module, inputs: Array, labels: Array) -> tuple[Tensor, Tensor]:
-    """The model's output and the labels, both on the device of the model."""
-    parameter = next(model.parameters(), None)
-    device = CPU if parameter is None else parameter.device
-    return model(as_tensor(inputs, device=device)), as_tensor(labels, device=device)
-
-
-def _hits(output: Tensor, target: Tensor) -> int | None:
-    """The right answers of a classification: one integer for each sample."""
-    classes = output.ndim == 2 and target.ndim == 1 and target.dtype.kind in "iu"
-    return correct(output.numpy(), target.numpy()) if classes else None
-
-
-@contextmanager
-def _mode(model: Module, training: bool) -> Iterator[None]:
-    """The model in a mode for a while."""
-    before = model.training
-    model.train(training)
-    try:
-        yield
-    finally:
-        model.train(before)
+def _check_end(epochs: int | None, duration: float | None) -> None:
+    """A training must have an end."""
+    if epochs is None and duration is None:
+        raise ArgumentError(explain("fit", "epochs", "a number, or a duration", "neither"))
+    whole = isinstance(epochs, int) and not isinstance(epochs, bool)
+    if epochs is not None and (not whole or epochs < 1):
+        raise ArgumentError(explain("fit", "epochs", "an int of at least 1", repr(epochs)))
+    if duration is not None and not 0 < duration < math.inf:
+        raise ArgumentError(explain("fit", "duration", "seconds above 0", repr(duration)))

@@ -1,0 +1,92 @@
+"""The `tinygraph` command.
+
+Each command is one function (commands.py, machine.py), which returns what `--json` prints and shows
+the rest with `print`; `PARSERS` (arguments.py) lists them.
+
+Exit codes: 0 ok, 1 failed while running, 2 bad usage or bad input, 130 or 143 stopped by a signal.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from io import StringIO
+
+from tinygraph.cli.arguments import PARSERS, UsageError, parse
+from tinygraph.errors import (
+    ArgumentError,
+    CheckpointError,
+    DatasetError,
+    DtypeError,
+    ShapeError,
+    TinygraphError,
+)
+from tinygraph.training import Stopped
+
+__all__ = ["PARSERS", "main", "parse"]
+
+BAD_INPUT = (ArgumentError, DatasetError, DtypeError, ShapeError)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The arguments; by default those of the process.
+
+    Returns
+    -------
+    int
+        0, 1, 2, 130 (SIGINT) or 143 (SIGTERM).
+
+    Examples
+    --------
+    >>> from tinygraph.cli import main
+    >>> main(["recipes"])
+    numba_cnn  conv 3x3, ReLU, max-pool 2x2, linear: handwritten digits (digits, mnist)
+    0
+    """
+    command = ""
+    try:
+        args = parse(sys.argv[1:] if argv is None else argv)
+        command = args.command
+        if args.json:
+            with redirect_stdout(StringIO()):
+                answer = args.run_command(args)
+            print(json.dumps(answer, indent=2, default=str))
+        else:
+            args.run_command(args)
+        sys.stdout.flush()
+        return 0
+    except UsageError as error:
+        return _fail(str(error), 2)
+    except BAD_INPUT as error:
+        return _fail(str(error), 2)
+    except CheckpointError as error:  # while training it is the disk, otherwise what was named
+        return _fail(str(error), 1 if command == "train" else 2)
+    except TinygraphError as error:
+        return _fail(str(error), 1)
+    except MemoryError as error:
+        way_out = "a smaller --batch-size or fewer --filters need less"
+        return _fail(f"not enough memory. {error}. Way out: {way_out}", 1)
+    except BrokenPipeError:  # the reader of stdout has gone, as in `tinygraph ... | head -1`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        return _fail(f"{error.filename or 'the system'}: {error.strerror or error}", 1)
+    except Stopped as stop:
+        print(stop, file=sys.stderr)
+        return 128 + stop.signal
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"error: {message}", file=sys.stderr)
+    return code

@@ -1,0 +1,173 @@
+"""The options of each command, and errors of one line that propose the nearest word."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import platform
+import re
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NoReturn
+
+import tinygraph
+from tinygraph.cli.commands import evaluate, list_recipes, show, train
+from tinygraph.cli.machine import doctor
+from tinygraph.data import datasets
+from tinygraph.errors import ArgumentError, nearest
+from tinygraph.training import parse_duration
+
+
+class UsageError(Exception):
+    """Arguments that make no sense; the message says why."""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse with one-line errors that propose the nearest word."""
+
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(allow_abbrev=False, **options)
+
+    def error(self, message: str) -> NoReturn:
+        match = re.search(r"invalid choice: '([^']*)'", message)
+        if match:
+            message = _unknown("command", match.group(1), PARSERS)
+        raise UsageError(f"{message} (see {self.prog} --help)")
+
+
+def parse(argv: Sequence[str]) -> Namespace:
+    """The arguments as a Namespace, or UsageError."""
+    parser = Parser(
+        prog="tinygraph",
+        description="Train and inspect neural networks as computational graphs.",
+        epilog="example: tinygraph train numba_cnn --epochs 5",
+    )
+    version = f"tinygraph {tinygraph.__version__} (Python {platform.python_version()})"
+    parser.add_argument("--version", action="version", version=version)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    parsers = {}
+    for name, (function, text, example, add_arguments) in PARSERS.items():
+        parsers[name] = commands.add_parser(
+            name, help=text, description=f"{text[0].upper()}{text[1:]}.",
+            epilog=f"example: tinygraph {name} {example}".rstrip(),
+        )  # fmt: skip
+        add_arguments(parsers[name])
+        parsers[name].set_defaults(run_command=function, json=False)
+    args, rest = parser.parse_known_args(argv)
+    chosen = parsers[args.command] if args.command else parser
+    if rest:
+        option = rest[0].split("=")[0]
+        what = "option" if option.startswith("-") else "argument"
+        chosen.error(_unknown(what, option, chosen._option_string_actions))
+    if not args.command:
+        parser.error(f"expected a command: {', '.join(PARSERS)}")
+    if args.command == "train" and not args.recipe and not args.resume:
+        chosen.error("the following arguments are required: RECIPE")
+    return args
+
+
+def _unknown(what: str, word: str, known: Iterable[str]) -> str:
+    hint = nearest(word, known)
+    return f"unknown {what} {word!r}" + (f"; {hint}" if hint else "")
+
+
+def whole_number(low: int, high: int) -> Callable[[str], int]:
+    """An argument type: an int within limits."""
+
+    def convert(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            number = low - 1
+        if not low <= number <= high:
+            raise argparse.ArgumentTypeError(
+                f"expected a whole number from {low} to {high}, got {text!r}"
+            )
+        return number
+
+    return convert
+
+
+def learning_rate(text: str) -> float:
+    """An argument type: a finite number above 0."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not (number > 0 and math.isfinite(number)):
+        raise argparse.ArgumentTypeError(f"expected a number above 0, got {text!r}")
+    return number
+
+
+def duration(text: str) -> float:
+    """An argument type: a duration in seconds."""
+    try:
+        return parse_duration(text)
+    except ArgumentError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def dataset_name(text: str) -> str:
+    """An argument type: the name of a dataset."""
+    if text not in datasets:
+        hint = nearest(text, datasets) or f"known: {', '.join(datasets)}"
+        raise argparse.ArgumentTypeError(f"no dataset {text!r}; {hint}")
+    return text
+
+
+def _train_arguments(parser: argparse.ArgumentParser) -> None:
+    size = whole_number(1, 2**31 - 1)
+    add = parser.add_argument
+    add("recipe", nargs="?", metavar="RECIPE", help="which one; `tinygraph recipes` lists them")
+    add("--data", type=dataset_name, metavar="NAME", help=f"the dataset: {', '.join(datasets)}")
+    _data_dir_argument(parser)
+    add("--download", action="store_true", help="fetch data files that are missing")
+    add("--filters", type=size, metavar="N", help="filters of the convolution")
+    add("--batch-size", type=size, metavar="N", help="samples in a batch")
+    end = parser.add_mutually_exclusive_group()
+    text = "how often to go through the training data"
+    end.add_argument("--epochs", type=size, metavar="N", help=text)
+    text = "how long to train instead, measured: 90s, 10m, 1.5h"
+    end.add_argument("--duration", type=duration, metavar="TIME", help=text)
+    add("--seed", type=whole_number(0, 2**64 - 1), metavar="N", help="of all random numbers")
+    add("--lr", type=learning_rate, metavar="X", help="learning rate")
+    add("--run", metavar="DIR", help="a new folder for the results (default runs/RECIPE-DATE-TIME)")
+    add("--resume", metavar="RUN", help="go on with a run that was stopped, with the same bits")
+    add("--backup-every", type=duration, metavar="TIME", help="keep dated copies of the parameters")
+    add("--dry-run", action="store_true", help="try one batch, measure it, and write nothing")
+    _json_argument(parser)
+
+
+def _run_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN", help="the folder that a training wrote")
+    _json_argument(parser)
+
+
+def _evaluate_arguments(parser: argparse.ArgumentParser) -> None:
+    _run_arguments(parser)
+    text = "take the parameters of the epoch that was best on the validation data"
+    parser.add_argument("--best", action="store_true", help=text)
+    _data_dir_argument(parser)
+
+
+def _data_dir_argument(parser: argparse.ArgumentParser) -> None:
+    text = "the folder of the data files (default $TINYGRAPH_DATA)"
+    parser.add_argument("--data-dir", metavar="DIR", help=text)
+
+
+def _json_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print one JSON object, and only that")
+
+
+Command = tuple[
+    Callable[[Namespace], dict[str, Any]], str, str, Callable[[argparse.ArgumentParser], None]
+]
+PARSERS: dict[str, Command] = {  # name -> function, help, example, arguments
+    "train": (train, "train a recipe", "numba_cnn --epochs 5 --run runs/first", _train_arguments),
+    "evaluate": (evaluate, "measure a trained run on its test data", "runs/first",
+                 _evaluate_arguments),
+    "recipes": (list_recipes, "list what can be trained", "", _json_argument),
+    "show": (show, "draw the pictures of a run again", "runs/first", _run_arguments),
+    "doctor": (doctor, "say what tinygraph finds on this machine", "--json", _json_argument),
+}  # fmt: skip

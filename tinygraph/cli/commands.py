@@ -1,0 +1,153 @@
+"""The commands that train and look at runs."""
+
+from __future__ import annotations
+
+import warnings
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from typing import Any
+
+from tinygraph import recipes
+from tinygraph.errors import ArgumentError, CheckpointError, explain
+from tinygraph.training import Progress, RunFolder
+
+SETTINGS = (  # options for recipes
+    "data", "filters", "batch_size", "epochs", "seed", "lr", "duration", "backup_every",
+)  # fmt: skip
+
+
+def train(args: Namespace) -> dict[str, Any]:
+    """Train a recipe or go on with a run, draw the pictures, and name all files."""
+    given = {name: getattr(args, name) for name in SETTINGS if getattr(args, name) is not None}
+    if args.resume:
+        recipe, config, run = _taken_up(args, given)
+    else:
+        recipe = recipes.get(args.recipe)
+        config = recipe.settings(given)
+        if args.dry_run:
+            return _rehearsed(recipe, config, args)
+        run = RunFolder(args.run) if args.run else RunFolder.new(recipe.name)
+    print(f"{recipe.name}: {_listed(asdict(config))}", flush=True)
+    data_dir = args.data_dir or run.config.get("data_dir")
+    try:
+        with _plain_warnings():
+            result = recipe.train(config, run, data_dir, args.download,
+                                  Progress(lines=not args.json))  # fmt: skip
+    except BaseException:
+        with suppress(OSError):
+            run.path.rmdir()  # goes only while it is empty: nothing was trained
+        raise
+    _, notes = _draw(recipe, run)
+    files = [str(path) for path in run.files()]
+    for file in files:
+        print(f"wrote {file}")
+    print(f"test {recipe.metric} {result[recipe.metric]:.4f}")
+    return {
+        "recipe": recipe.name, "settings": asdict(config), "run": str(run.path), "files": files,
+        "notes": notes, "epochs": run.rows(), "test": result,
+    }  # fmt: skip
+
+
+def _taken_up(args: Namespace, given: dict[str, Any]) -> tuple[recipes.Recipe, Any, RunFolder]:
+    """Recipe, settings and folder of a run that goes on; refused with other settings."""
+    if args.run or args.dry_run:
+        raise ArgumentError("train: --resume goes on in the folder of its run: leave out --run and "
+                            "--dry-run")  # fmt: skip
+    run = RunFolder.open(args.resume)
+    recipe = _recipe_of(run)
+    config = recipe.settings_of(run)
+    saved = {**asdict(config), "recipe": recipe.name}
+    asked = {**given, "recipe": args.recipe or recipe.name}
+    differing = [
+        f"{name} is {saved[name]!r} there and {value!r} here"
+        for name, value in asked.items()
+        if saved.get(name) != value
+    ]
+    if differing:
+        raise ArgumentError(
+            f"train: --resume {args.resume}: the run has other settings: {'; '.join(differing)}. "
+            "Way out: leave these options out, or start a new run"
+        )
+    return recipe, config, run
+
+
+def _rehearsed(recipe: recipes.Recipe, config: Any, args: Namespace) -> dict[str, Any]:
+    """Build everything, try one batch, and write nothing."""
+    found = recipe.rehearse(config, args.data_dir, args.download)
+    print(f"{recipe.name}: {_listed(asdict(config))}")
+    print(found["summary"])
+    print(f"a batch: {found['batch']}, loss {found['loss']:.4f}")
+    step, batches = found["step_seconds"], found["batches"]
+    print(f"a step takes {step * 1e3:.1f} ms, an epoch of {batches} batches about "
+          f"{step * batches:.1f} s")  # fmt: skip
+    print("dry run: nothing was trained, nothing was written")
+    return {"recipe": recipe.name, "settings": asdict(config), **found}
+
+
+def _listed(settings: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None)
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Warnings as one line each, without the place in the code."""
+    before = warnings.formatwarning
+    warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
+    try:
+        yield
+    finally:
+        warnings.formatwarning = before
+
+
+def evaluate(args: Namespace) -> dict[str, Any]:
+    """Look at the test data with the parameters of a run."""
+    run = RunFolder.open(args.run)
+    recipe = _recipe_of(run)
+    result = recipe.evaluate(run, args.data_dir, args.best)
+    for name in sorted(result, key=lambda name: name == recipe.metric):
+        print(f"test {name} {result[name]:.4f}")
+    return {"recipe": recipe.name, "run": str(run.path), "test": result}
+
+
+def list_recipes(args: Namespace) -> dict[str, Any]:
+    """Name the recipes."""
+    known = recipes.recipes.values()
+    width = max(len(recipe.name) for recipe in known)
+    for recipe in known:
+        print(f"{recipe.name:{width}}  {recipe.summary}")
+    rows = [
+        {"name": r.name, "summary": r.summary, "settings": asdict(r.config())} for r in known
+    ]
+    return {"recipes": rows}
+
+
+def show(args: Namespace) -> dict[str, Any]:
+    """Draw the pictures of a run again."""
+    run = RunFolder.open(args.run)
+    files, notes = _draw(_recipe_of(run), run)
+    for file in files:
+        print(f"wrote {file}")
+    return {"run": str(run.path), "files": files, "notes": notes}
+
+
+def _recipe_of(run: RunFolder) -> recipes.Recipe:
+    name = run.config.get("recipe")
+    if not isinstance(name, str):
+        raise CheckpointError(
+            explain("run folder", str(run.path / "config.json"), "the name of a recipe", name)
+        )
+    return recipes.get(name)
+
+
+def _draw(recipe: recipes.Recipe, run: RunFolder) -> tuple[list[str], list[str]]:
+    """The pictures that could be drawn, and a note where a library is absent."""
+    files: list[str] = []
+    try:
+        files.extend(str(path) for path in recipe.draw(run))
+    except ImportError:
+        note = "no further pictures without matplotlib: pip install 'tinygraph-nn[plot]'"
+        print(note)
+        return files, [note]
+    return files, []

@@ -1,0 +1,81 @@
+"""`tinygraph doctor`: what there is on this machine, and what is missing."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import shutil
+import sys
+from argparse import Namespace
+from importlib.util import find_spec
+from typing import Any
+
+import tinygraph
+from tinygraph.device import get_device
+from tinygraph.errors import TinygraphError
+from tinygraph.training import environment
+
+EXTRAS = {  # extra -> libraries as they are imported
+    "data": ("sklearn", "pooch", "PIL"),
+    "plot": ("matplotlib", "graphviz"),
+    "fast": ("numba", "threadpoolctl"),
+    "cuda12": ("cupy",),
+}
+
+
+def doctor(args: Namespace) -> dict[str, Any]:
+    """Say what tinygraph finds on this machine."""
+    found = environment()
+    blas = found["blas"]
+    devices = {name: _device(name) for name in ("cpu", "emulator", "cuda")}
+    libraries = {name: _version(name) for names in EXTRAS.values() for name in names}
+    compiler = _compiler()
+    warnings = []
+    if "OPENBLAS_CORETYPE" in os.environ:
+        core = os.environ["OPENBLAS_CORETYPE"]
+        warnings.append(f"OPENBLAS_CORETYPE={core} forces BLAS kernels: this can halve the speed")
+    print(f"python     {found['python']} ({sys.executable})")
+    print(f"numpy      {found['numpy']}")
+    print(f"tinygraph  {tinygraph.__version__}")
+    print(f"system     {found['platform']}, {found['cpus']} CPUs")
+    threads = blas["threads"] or "unknown (pip install 'tinygraph-nn[fast]' to know)"
+    core = f", {blas['core']} kernels" if blas["core"] else ""
+    print(f"blas       {blas['name']} {blas['version']}{core}, threads: {threads}")
+    for name, state in devices.items():
+        print(f"{name:9}  {state}")
+    print(f"compiler   {compiler or 'no C++ compiler found'}")
+    for extra, names in EXTRAS.items():
+        print(f"[{extra}]".ljust(9), end="  ")
+        print(", ".join(f"{name} {libraries[name] or 'absent'}" for name in names), end="")
+        missing = not all(libraries[name] for name in names)
+        print(f": pip install 'tinygraph-nn[{extra}]'" if missing else "")
+    for warning in warnings:
+        print(f"warning: {warning}")
+    return {
+        **found, "tinygraph": tinygraph.__version__, "devices": devices, "compiler": compiler,
+        "libraries": libraries, "warnings": warnings,
+    }  # fmt: skip
+
+
+def _device(name: str) -> str:
+    try:
+        get_device(name)
+    except TinygraphError as error:
+        return f"not available: {error}"
+    return "available"
+
+
+def _version(module: str) -> str | None:
+    """The version of a library, without importing it; None if it is absent."""
+    if find_spec(module) is None:
+        return None
+    names = importlib.metadata.packages_distributions().get(module, [module])
+    try:
+        return importlib.metadata.version(names[0])
+    except importlib.metadata.PackageNotFoundError:
+        return "of unknown version"
+
+
+def _compiler() -> str | None:
+    candidates = [os.environ.get("CXX", ""), "c++", "g++", "clang++", "cl"]
+    return next((path for name in candidates if name and (path := shutil.which(name))), None)

@@ -1,0 +1,125 @@
+"""Checkpoints: everything that a training needs to go on with the same bits, the last two kept.
+
+    checkpoints/000000120/parameters.safetensors    parameters and buffers of the model
+                          state.safetensors         the rest of the training's state (state.py)
+
+The two files belong together, so they come together: both are written into a temporary folder and
+flushed to the disk, then the folder is renamed.  Whenever the process dies, a folder with a
+number for a name is whole.  Both files are sealed (checkpoint.py); where the newest checkpoint
+turns out to be damaged nonetheless, the one before it is taken.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from tinygraph.errors import CheckpointError, explain
+from tinygraph.shapes import Array
+from tinygraph.training.checkpoint import load_arrays, save_arrays, sync_folder, writing
+
+KEPT = 2
+
+
+class CheckpointWarning(UserWarning):
+    """A damaged checkpoint was passed over."""
+
+
+class Checkpoint(NamedTuple):
+    """One point of a training, numbered by the steps of the optimiser until then."""
+
+    step: int
+    parameters: dict[str, Array]
+    state: dict[str, Array]
+
+
+class Checkpoints:
+    """The checkpoints of one run.
+
+    Parameters
+    ----------
+    folder : Path
+        Made with the first checkpoint.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def steps(self) -> list[int]:
+        """The numbers of the checkpoints, oldest first."""
+        if not self.folder.is_dir():
+            return []
+        return sorted(int(p.name) for p in self.folder.iterdir() if p.name.isdigit())
+
+    def save(self, step: int, parameters: Mapping[str, Array], state: Mapping[str, Array]) -> Path:
+        """Write a checkpoint, and remove all but the last two.
+
+        Raises
+        ------
+        CheckpointError
+            It could not be written; the checkpoints before it are untouched.
+        """
+        place = self._place(step)
+        if place.exists():  # a step of a training has one state, and what has a number is whole
+            return place
+        temporary = self.folder / f".{step}-{os.getpid()}.tmp"
+        with writing(place):
+            try:
+                temporary.mkdir(parents=True)
+                save_arrays(temporary / "parameters.safetensors", parameters)
+                save_arrays(temporary / "state.safetensors", state)
+                os.replace(temporary, place)
+            except BaseException:
+                shutil.rmtree(temporary, ignore_errors=True)
+                raise
+            sync_folder(self.folder)
+            self._tidy()
+        return place
+
+    def newest(self) -> Checkpoint | None:
+        """The newest checkpoint that is whole; None where there was none yet.
+
+        Damaged ones are renamed, with a CheckpointWarning that names the reason.
+
+        Raises
+        ------
+        CheckpointError
+            There are checkpoints, and all are damaged.
+        """
+        reasons = []
+        for step in reversed(self.steps()):
+            place = self._place(step)
+            try:
+                parameters = load_arrays(place / "parameters.safetensors")
+                found = Checkpoint(step, parameters, load_arrays(place / "state.safetensors"))
+            except CheckpointError as error:
+                reasons.append(str(error))
+                continue
+            for why in reasons:
+                text = f"a damaged checkpoint is passed over, step {step} is taken: {why}"
+                warnings.warn(text, CheckpointWarning, stacklevel=2)
+            for later in self.steps():
+                if later > step:
+                    self._place(later).rename(self.folder / f"{later:09d}.damaged")
+            return found
+        if reasons:
+            raise CheckpointError(
+                explain("resume", str(self.folder), "a whole checkpoint", f"{len(reasons)}, all "
+                        f"damaged; the newest: {reasons[0]}", "train again, or take a backup of "
+                        "the parameters")
+            )  # fmt: skip
+        return None
+
+    def _place(self, step: int) -> Path:
+        return self.folder / f"{step:09d}"
+
+    def _tidy(self) -> None:
+        """Remove old checkpoints, and what a process that was killed left half done."""
+        for step in self.steps()[:-KEPT]:
+            shutil.rmtree(self._place(step), ignore_errors=True)
+        for left in self.folder.glob(".*.tmp"):
+            shutil.rmtree(left, ignore_errors=True)

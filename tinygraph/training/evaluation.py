@@ -1,0 +1,99 @@
+"""How good a model is on some data: the mean loss and the share of right answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from tinygraph.data import DataLoader
+from tinygraph.device import CPU
+from tinygraph.errors import ArgumentError, explain
+from tinygraph.nn import Module
+from tinygraph.shapes import Array
+from tinygraph.tensor import Tensor, as_tensor, no_grad
+from tinygraph.training.metrics import correct
+
+Loss = Callable[[Tensor, Tensor], Tensor]
+
+
+class Means:
+    """Means over samples from means over batches of different sizes."""
+
+    def __init__(self, samples: int = 0, labels: int = 0, hits: int = 0, loss: float = 0.0) -> None:
+        self.samples, self.labels, self.hits, self.loss = samples, labels, hits, loss
+
+    def add(self, loss: float, hits: int | None, samples: int) -> None:
+        """A batch of `samples` with this mean loss and so many right answers."""
+        self.samples += samples
+        self.loss += loss * samples
+        if hits is not None:
+            self.hits += hits
+            self.labels += samples
+
+    def result(self) -> dict[str, float]:
+        """The means over everything added."""
+        means = {"loss": self.loss / self.samples}
+        return means | {"accuracy": self.hits / self.labels} if self.labels else means
+
+
+def evaluate(model: Module, loader: DataLoader, loss: Loss) -> dict[str, float]:
+    """Mean loss and accuracy over all samples, in evaluation mode and without making a graph.
+
+    Parameters
+    ----------
+    model : Module
+        Left in the mode that it was in.
+    loader : DataLoader
+        Each sample counts the same, also those of a smaller last batch.
+    loss : function of (output, labels)
+        The mean over a batch.
+
+    Returns
+    -------
+    dict
+        `loss`, and `accuracy` where labels are integers.
+
+    Raises
+    ------
+    ArgumentError
+        The loader has no sample.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> data = tg.data.ArrayDataset([[1.0], [2.0], [3.0]], [[1.0], [2.0], [6.0]])
+    >>> tg.training.evaluate(tg.nn.Sequential(), tg.data.DataLoader(data, 2), tg.mse_loss)
+    {'loss': 3.0}
+    """
+    means = Means()
+    with mode(model, training=False), no_grad():
+        for inputs, labels in loader:
+            output, target = forward(model, inputs, labels)
+            means.add(float(loss(output, target).item()), hits(output, target), len(inputs))
+    if not means.samples:
+        raise ArgumentError(explain("evaluate", "loader", "at least one sample", "none"))
+    return means.result()
+
+
+def forward(model: Module, inputs: Array, labels: Array) -> tuple[Tensor, Tensor]:
+    """The model's output and the labels, both on the device of the model."""
+    parameter = next(model.parameters(), None)
+    device = CPU if parameter is None else parameter.device
+    return model(as_tensor(inputs, device=device)), as_tensor(labels, device=device)
+
+
+def hits(output: Tensor, target: Tensor) -> int | None:
+    """The right answers of a classification: one integer for each sample."""
+    classes = output.ndim == 2 and target.ndim == 1 and target.dtype.kind in "iu"
+    return correct(output.numpy(), target.numpy()) if classes else None
+
+
+@contextmanager
+def mode(model: Module, training: bool) -> Iterator[None]:
+    """The model in a mode for a while."""
+    before = model.training
+    model.train(training)
+    try:
+        yield
+    finally:
+        model.train(before)
