@@ -1,17 +1,19 @@
 """Checkpoints: everything that a training needs to go on with the same bits, the last two kept.
 
-    checkpoints/000000120/parameters.safetensors    parameters and buffers of the model
-                          state.safetensors         the rest of the training's state (state.py)
+    checkpoints/000002-000000170/              after 2 whole epochs and 170 steps
+        parameters.safetensors                 parameters and buffers of the model
+        state.safetensors                      the rest of the training's state (state.py)
 
 The two files belong together, so they come together: both are written into a temporary folder and
-flushed to the disk, then the folder is renamed.  Whenever the process dies, a folder with a
-number for a name is whole.  Both files are sealed (checkpoint.py); where the newest checkpoint
+flushed to the disk, then the folder is renamed.  Whenever the process dies, a folder with
+numbers for a name is whole.  Both files are sealed (checkpoint.py); where the newest checkpoint
 turns out to be damaged nonetheless, the one before it is taken.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import warnings
 from collections.abc import Mapping
@@ -23,6 +25,7 @@ from tinygraph.shapes import Array
 from tinygraph.training.checkpoint import load_arrays, save_arrays, sync_folder, writing
 
 KEPT = 2
+_NAME = re.compile(r"\d{6,}-\d{9,}")
 
 
 class CheckpointWarning(UserWarning):
@@ -30,9 +33,9 @@ class CheckpointWarning(UserWarning):
 
 
 class Checkpoint(NamedTuple):
-    """One point of a training, numbered by the steps of the optimiser until then."""
+    """One point of a training."""
 
-    step: int
+    name: str
     parameters: dict[str, Array]
     state: dict[str, Array]
 
@@ -49,24 +52,28 @@ class Checkpoints:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def steps(self) -> list[int]:
-        """The numbers of the checkpoints, oldest first."""
+    def names(self) -> list[str]:
+        """The names of the checkpoints, oldest first."""
         if not self.folder.is_dir():
             return []
-        return sorted(int(p.name) for p in self.folder.iterdir() if p.name.isdigit())
+        return sorted(p.name for p in self.folder.iterdir() if _NAME.fullmatch(p.name))
 
-    def save(self, step: int, parameters: Mapping[str, Array], state: Mapping[str, Array]) -> Path:
+    def save(
+        self, epoch: int, step: int, parameters: Mapping[str, Array], state: Mapping[str, Array]
+    ) -> Path:
         """Write a checkpoint, and remove all but the last two.
+
+        `epoch` and `step` count what is done; a training is only once at each pair of them.
 
         Raises
         ------
         CheckpointError
             It could not be written; the checkpoints before it are untouched.
         """
-        place = self._place(step)
-        if place.exists():  # a step of a training has one state, and what has a number is whole
+        place = self.folder / f"{epoch:06d}-{step:09d}"
+        if place.exists():  # what has such a name is whole
             return place
-        temporary = self.folder / f".{step}-{os.getpid()}.tmp"
+        temporary = self.folder / f".{place.name}-{os.getpid()}.tmp"
         with writing(place):
             try:
                 temporary.mkdir(parents=True)
@@ -91,20 +98,20 @@ class Checkpoints:
             There are checkpoints, and all are damaged.
         """
         reasons = []
-        for step in reversed(self.steps()):
-            place = self._place(step)
+        for name in reversed(self.names()):
+            place = self.folder / name
             try:
                 parameters = load_arrays(place / "parameters.safetensors")
-                found = Checkpoint(step, parameters, load_arrays(place / "state.safetensors"))
+                found = Checkpoint(name, parameters, load_arrays(place / "state.safetensors"))
             except CheckpointError as error:
                 reasons.append(str(error))
                 continue
             for why in reasons:
-                text = f"a damaged checkpoint is passed over, step {step} is taken: {why}"
+                text = f"a damaged checkpoint is passed over, {name} is taken: {why}"
                 warnings.warn(text, CheckpointWarning, stacklevel=2)
-            for later in self.steps():
-                if later > step:
-                    self._place(later).rename(self.folder / f"{later:09d}.damaged")
+            for later in self.names():
+                if later > name:
+                    (self.folder / later).rename(self.folder / f"{later}.damaged")
             return found
         if reasons:
             raise CheckpointError(
@@ -114,12 +121,9 @@ class Checkpoints:
             )  # fmt: skip
         return None
 
-    def _place(self, step: int) -> Path:
-        return self.folder / f"{step:09d}"
-
     def _tidy(self) -> None:
         """Remove old checkpoints, and what a process that was killed left half done."""
-        for step in self.steps()[:-KEPT]:
-            shutil.rmtree(self._place(step), ignore_errors=True)
+        for name in self.names()[:-KEPT]:
+            shutil.rmtree(self.folder / name, ignore_errors=True)
         for left in self.folder.glob(".*.tmp"):
             shutil.rmtree(left, ignore_errors=True)

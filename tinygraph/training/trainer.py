@@ -350,7 +350,8 @@ class Trainer:
             "generator": default_generator.state_dict(),
         }
         state = pack(document, self.optimizer.state_dict(), loader.order(loader.epoch))
-        Checkpoints(self.run.checkpoints).save(self.steps, self.model.state_dict(), state)
+        parameters = self.model.state_dict()
+        Checkpoints(self.run.checkpoints).save(self.epoch, self.steps, parameters, state)
         self._saved_at = self.seconds
 
 
