@@ -30,7 +30,7 @@ def live(path, slow_fsync):
 
 
 def torment(folder):
-    """Kill trainings until there were KILLS kills; compare each that ends with an undisturbed one."""
+    """Kill trainings until there were KILLS kills; compare each that ends with a calm one."""
     from tests.training.networks import fingerprint, run_or_resume, trainer
     from tinygraph.training import RunFolder
 
