@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from tinygraph.ops import arithmetic, comparison, elementwise
+from tinygraph.ops.arithmetic import add, div, mul, pow, sub
 from tinygraph.ops.cast import astype
 from tinygraph.ops.clip import clip
+from tinygraph.ops.comparison import (
+    equal,
+    greater,
+    greater_equal,
+    less,
+    less_equal,
+    not_equal,
+)
 from tinygraph.ops.concatenate import split
 from tinygraph.ops.cumsum import cumsum
+from tinygraph.ops.elementwise import abs, exp, log, neg, sqrt
 from tinygraph.ops.expand import expand
 from tinygraph.ops.getitem import getitem
 from tinygraph.ops.matmul import matmul
@@ -22,13 +31,11 @@ from tinygraph.tensor import above
 
 def fill_methods() -> None:
     """Give `above`, through which Tensor's methods reach their ops, the functions it needs."""
-    above.neg, above.abs = elementwise.neg, elementwise.abs
-    above.exp, above.log, above.sqrt = elementwise.exp, elementwise.log, elementwise.sqrt
-    above.add, above.sub, above.mul = arithmetic.add, arithmetic.sub, arithmetic.mul
-    above.div, above.pow, above.matmul = arithmetic.div, arithmetic.pow, matmul
-    above.less, above.less_equal = comparison.less, comparison.less_equal
-    above.greater, above.greater_equal = comparison.greater, comparison.greater_equal
-    above.equal, above.not_equal = comparison.equal, comparison.not_equal
+    above.neg, above.abs, above.exp, above.log, above.sqrt = neg, abs, exp, log, sqrt
+    above.add, above.sub, above.mul, above.div = add, sub, mul, div
+    above.pow, above.matmul = pow, matmul
+    above.less, above.less_equal, above.equal = less, less_equal, equal
+    above.greater, above.greater_equal, above.not_equal = greater, greater_equal, not_equal
     above.astype, above.to = astype, to
     above.sum, above.mean, above.var, above.cumsum = sum, mean, var, cumsum
     above.max, above.min, above.clip = max, min, clip

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import operator
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -64,8 +65,9 @@ class _Regrouping:
 
     name: ClassVar[str]
 
+    @abstractmethod
     def _shape(self, shape: Shape) -> Shape:
-        raise NotImplementedError
+        """The shape of the output for an input of `shape`."""
 
     def infer(self, x: Spec) -> Spec:
         return Spec(self._shape(x.shape), x.dtype)
