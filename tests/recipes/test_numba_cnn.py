@@ -9,7 +9,7 @@ import pytest
 import tinygraph as tg
 from tests.data.real_files import mnist_folder
 from tinygraph import recipes
-from tinygraph.errors import ArgumentError, CheckpointError, ShapeError
+from tinygraph.errors import ArgumentError, CheckpointError, DatasetError, ShapeError
 from tinygraph.recipes import numba_cnn
 from tinygraph.training import Progress, RunFolder
 
@@ -131,6 +131,16 @@ def test_a_config_that_was_changed(trained, tmp_path, change):
     (tmp_path / "config.json").write_text(json.dumps(config | change))
     with pytest.raises(CheckpointError):
         recipes.get("numba_cnn").evaluate(RunFolder.open(tmp_path), None)
+
+
+def test_resumed_with_other_data(trained, tmp_path):
+    run, _ = trained
+    shutil.copytree(run.path, tmp_path, dirs_exist_ok=True)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"mean": 0.25}))
+    recipe, again = recipes.get("numba_cnn"), RunFolder.open(tmp_path)
+    with pytest.raises(DatasetError, match="resume with the files that the run began with"):
+        recipe.train(recipe.settings_of(again), again, None, False, QUIET)
 
 
 def test_digits_reach_what_they_should(tmp_path):

@@ -87,10 +87,33 @@ def test_a_second_ctrl_c_stops_at_once(tmp_path):
         return step(*batch)
 
     worker.step = twice
+    before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt) as stopped:
         worker.fit(*loaders(), EPOCHS)
     assert not isinstance(stopped.value, Stopped)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_signal_while_validating(rule, uninterrupted, tmp_path, monkeypatch):
+    run = RunFolder(tmp_path / "run")
+    run.write_config({})
+    worker = trainer(run, rule)
+    save = RunFolder.append
+    monkeypatch.setattr(RunFolder, "append", lambda self, row: (
+        save(self, row), row["epoch"] == EPOCHS and os.kill(os.getpid(), signal.SIGTERM)
+    ))  # fmt: skip
+    with pytest.raises(Stopped) as stopped:
+        worker.fit(*loaders(), EPOCHS)
+    assert stopped.value.signal == signal.SIGTERM
+    assert fingerprint(run_or_resume(run.path, rule)) == uninterrupted
+
+
+def test_an_epoch_of_nan_is_never_the_best():
+    worker = trainer(None)
+    assert not worker._is_best({"epoch": 1, "validation_loss": float("nan")})
+    assert worker._is_best({"epoch": 2, "validation_loss": 2.0})
+    assert not worker._is_best({"epoch": 3, "validation_loss": 2.0})
+    assert worker.best == {"epoch": 2, "validation_loss": 2.0}
 
 
 def stopped_run(path, steps=5):
@@ -141,8 +164,12 @@ def test_all_damaged(stopped, tmp_path):
 
 def test_of_another_model_or_optimiser(stopped, tmp_path):
     run = RunFolder.open(shutil.copytree(stopped, tmp_path / "run"))
+    worker = trainer(run, "adam")
+    before = worker.model.state_dict()
     with pytest.raises(CheckpointError, match="it was saved by SGD"):
-        trainer(run, "adam").resume()
+        worker.resume()
+    after = worker.model.state_dict()
+    assert all(before[name].tobytes() == after[name].tobytes() for name in before)
     worker = trainer(run)
     worker.model = tg.nn.Linear(6, 2)
     with pytest.raises(CheckpointError, match="does not fit this Linear"):

@@ -55,9 +55,12 @@ def _taken_up(args: Namespace, given: dict[str, Any]) -> tuple[recipes.Recipe, A
     if args.run or args.dry_run:
         raise ArgumentError("train: --resume goes on in the folder of its run: leave out --run and "
                             "--dry-run")  # fmt: skip
-    run = RunFolder.open(args.resume)
-    recipe = _recipe_of(run)
-    config = recipe.settings_of(run)
+    try:
+        run = RunFolder.open(args.resume)
+        recipe = _recipe_of(run)
+        config = recipe.settings_of(run)
+    except CheckpointError as error:  # bad input, not a failure of the training
+        raise ArgumentError(str(error)) from None
     saved = {**asdict(config), "recipe": recipe.name}
     asked = {**given, "recipe": args.recipe or recipe.name}
     differing = [

@@ -142,14 +142,20 @@ def train(
                 "data_dir": None if data_dir is None else str(Path(data_dir).resolve()),
             }
         )
-    run.write_environment(
-        tinygraph=tg.__version__, seeds={"all": config.seed}, command=sys.argv
-    )
+    elif [setting.mean, setting.std] != _numbers(run, "mean", "std"):
+        raise DatasetError(
+            explain("numba_cnn", config.data, "the training data of the run, whose mean and "
+                    f"deviation are {_numbers(run, 'mean', 'std')}", [setting.mean, setting.std],
+                    "resume with the files that the run began with")
+        )  # fmt: skip
     trainer = setting.trainer(
         config, run=run, progress=progress, backup_every=config.backup_every
     )
     if run.opened:
         trainer.resume()
+    run.write_environment(
+        tinygraph=tg.__version__, seeds={"all": config.seed}, command=sys.argv
+    )
     left = None if config.epochs is None else config.epochs - trainer.epoch
     if left is None or left > 0:
         held_out = DataLoader(setting.held_out, EVALUATION_BATCH)

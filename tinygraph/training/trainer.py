@@ -153,6 +153,7 @@ class Trainer:
                 while self.epoch < last and not clock.over():
                     rows.append(self._one_epoch(train_loader, validation_loader, clock, signal))
                     self.progress.epoch(rows[-1], epochs and int(last))
+                    self._stop_if_asked(train_loader, signal)  # it came while validating
         finally:
             self.seconds = clock.now()
             self.progress.close()
@@ -247,7 +248,7 @@ class Trainer:
     def _is_best(self, row: dict[str, Any]) -> bool:
         """Whether no epoch was as good before; then it is remembered."""
         name = "validation_accuracy" if "validation_accuracy" in row else "validation_loss"
-        if name not in row:
+        if not math.isfinite(row.get(name, math.nan)):
             return False
         sign = 1 if name == "validation_accuracy" else -1
         better = self.best is None or sign * row[name] > sign * self.best[name]
@@ -277,15 +278,21 @@ class Trainer:
             self.run.keep_rows(0)
             return 0
         document, optimizer, order = unpack(found.state)
-        self.model.load_state_dict(found.parameters)
-        self.optimizer.load_state_dict(optimizer)
         if (self.schedule is None) != (document["schedule"] is None):
             raise CheckpointError(
                 explain("resume", "schedule", "the one of the run", "none" if self.schedule is None
                         else "a schedule, where the run had none", "make the Trainer as it was")
             )  # fmt: skip
-        if self.schedule is not None:
-            self.schedule.load_state_dict(document["schedule"])
+        before = self.model.state_dict(), self.optimizer.state_dict()
+        try:
+            self.model.load_state_dict(found.parameters)
+            self.optimizer.load_state_dict(optimizer)
+            if self.schedule is not None:
+                self.schedule.load_state_dict(document["schedule"])
+        except CheckpointError:  # of another model, optimiser or schedule: nothing has changed
+            self.model.load_state_dict(before[0])
+            self.optimizer.load_state_dict(before[1])
+            raise
         default_generator.load_state_dict(document["generator"])
         self.epoch, self.steps = document["epoch"], document["steps"]
         self.seconds, self._epoch_seconds = document["seconds"], document["epoch_seconds"]
@@ -318,21 +325,26 @@ class Trainer:
 
     def _between_batches(self, loader: DataLoader, signal: StopSignal) -> None:
         """Save where it is time to, and stop where a signal came."""
+        self._stop_if_asked(loader, signal)
         if self.run is None:
-            if signal.received is not None:
-                raise KeyboardInterrupt
             return
         if self.backup_every and self.seconds - self._backed_up_at >= self.backup_every:
             self.back_up()
             self._backed_up_at = self.seconds
-        if signal.received is not None:
-            self._save(loader)
-            raise Stopped(
-                f"stopped in epoch {self.epoch + 1} after batch {loader.position}; resume with "
-                f"`tinygraph train --resume {self.run.path}`", signal.received,
-            )  # fmt: skip
         if self.seconds - self._saved_at >= self.checkpoint_every:
             self._save(loader)
+
+    def _stop_if_asked(self, loader: DataLoader, signal: StopSignal) -> None:
+        """Save and stop where a signal came."""
+        if signal.received is None:
+            return
+        if self.run is None:
+            raise KeyboardInterrupt
+        self._save(loader)
+        raise Stopped(
+            f"stopped in epoch {self.epoch + 1} after batch {loader.position}; resume with "
+            f"`tinygraph train --resume {self.run.path}`", signal.received,
+        )  # fmt: skip
 
     def _save(self, loader: DataLoader) -> None:
         """A checkpoint of this moment."""
