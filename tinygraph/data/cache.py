@@ -14,17 +14,17 @@ import hashlib
 import json
 import os
 import re
-import threading
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
 from tinygraph.data.dataset import ArrayDataset
+from tinygraph.disk import new_file, sync_folder, temporary_beside
 from tinygraph.errors import ArgumentError, DatasetError, explain
 
 FORMAT = 1  # of the files; a cache of another number is made again
@@ -184,8 +184,8 @@ def _write(folder: Path, key: str, settings: str, dataset: ArrayDataset) -> None
     """Arrays first, then the record, then older arrays are removed."""
     folder.mkdir(parents=True, exist_ok=True)
     about = {"name": dataset.name, "classes": dataset.classes, "notes": dataset.notes}
-    temporary = _temporary(folder / f"{key}.npz")
-    with _new_file(temporary) as file:
+    temporary = temporary_beside(folder / f"{key}.npz")
+    with new_file(temporary) as file:
         np.savez(
             file, inputs=dataset.inputs, labels=dataset.labels,
             about=np.frombuffer(json.dumps(about).encode(), np.uint8),
@@ -200,12 +200,12 @@ def _write(folder: Path, key: str, settings: str, dataset: ArrayDataset) -> None
         "settings": json.loads(settings),
         "settings_sha256": _sha256(settings),
     }
-    temporary = _temporary(folder / f"{key}.json")
-    with _new_file(temporary) as file:
+    temporary = temporary_beside(folder / f"{key}.json")
+    with new_file(temporary) as file:
         file.write(f"{json.dumps(record, indent=2)}\n".encode())
-    _sync_folder(folder)
+    sync_folder(folder)
     os.replace(temporary, folder / f"{key}.json")
-    _sync_folder(folder)
+    sync_folder(folder)
     for old in folder.glob(f"{key}.*.npz"):  # a key has no dot: no other cache has such a name
         if old != arrays:
             with suppress(OSError):
@@ -214,36 +214,6 @@ def _write(folder: Path, key: str, settings: str, dataset: ArrayDataset) -> None
 
 def _arrays(folder: Path, key: str, sha256: str) -> Path:
     return folder / f"{key}.{sha256[:16]}.npz"
-
-
-def _temporary(path: Path) -> Path:
-    """A name beside a file that no other process or thread uses, and that no reader looks for."""
-    return path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
-
-
-@contextmanager
-def _new_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write; on disk in full when the block ends, and gone if the block fails."""
-    try:
-        with path.open("wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-    except BaseException:
-        with suppress(OSError):
-            path.unlink()
-        raise
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make renames last; Windows has no such call, and does not need it."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _sha256(text: str) -> str:

@@ -4,9 +4,7 @@ The format is safetensors, which other programs read too.  It has no checksum: a
 load as a wrong number.  The metadata of our files therefore hold a seal: the SHA-256 of the whole
 file, taken with 64 zeros in the place of the seal.
 
-    temporary file beside the target -> flush, fsync -> rename over the target -> fsync of folder
-
-After a crash at any of these points the target holds the old bytes or the new, never a mixture.
+Files are written as disk.py does it: after a crash there is the old file or the new one, whole.
 """
 
 from __future__ import annotations
@@ -14,16 +12,15 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
-import os
 import re
-import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tinygraph.disk import replace_file
 from tinygraph.errors import CheckpointError, explain
 from tinygraph.shapes import Array
 
@@ -130,22 +127,10 @@ def _find_seal(path: Path, data: bytes) -> slice:
 
 
 def write_atomically(path: Path, data: bytes) -> Path:
-    """Replace a file in one step; a reader, or a crash, finds the old bytes or the new ones."""
+    """Replace a file in one step, its folder made where there is none."""
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
-        try:
-            with temporary.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            with suppress(OSError):
-                temporary.unlink()
-            raise
-        sync_folder(path.parent)
-    return path
+        return replace_file(path, data)
 
 
 def write_json(path: Path, content: Any) -> Path:
@@ -171,17 +156,6 @@ def writing(path: Path) -> Iterator[None]:
 def reason(error: OSError) -> str:
     """What the operating system says, without the number and the path."""
     return error.strerror or str(error)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make a rename last; Windows has no such call, and does not need it."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _safetensors(path: Path) -> Any:

@@ -20,9 +20,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from tinygraph.disk import sync_folder
 from tinygraph.errors import CheckpointError, explain
 from tinygraph.shapes import Array
-from tinygraph.training.checkpoint import load_arrays, save_arrays, sync_folder, writing
+from tinygraph.training.checkpoint import load_arrays, save_arrays, writing
 
 KEPT = 2
 _NAME = re.compile(r"\d{6,}-\d{9,}")
