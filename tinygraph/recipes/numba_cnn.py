@@ -35,7 +35,7 @@ from tinygraph.errors import CheckpointError, DatasetError, ShapeError, explain
 from tinygraph.optim import SGD
 from tinygraph.recipes.recipe import Recipe
 from tinygraph.training import Progress, RunFolder, Trainer, evaluate
-from tinygraph.training.checkpoint import reason
+from tinygraph.training.sealed import reason
 
 CLASSES = 10
 TRAIN_SHARE = 0.9  # of the training data; the rest is for validation

@@ -1,13 +1,13 @@
 """Training: epochs, metrics, and the folder that a run leaves behind.  Read trainer.py first."""
 
 from tinygraph.errors import DivergenceError
-from tinygraph.training.checkpoint import load_arrays, save_arrays
 from tinygraph.training.checkpoints import CheckpointWarning
 from tinygraph.training.environment import environment
 from tinygraph.training.evaluation import evaluate
 from tinygraph.training.metrics import accuracy
 from tinygraph.training.progress import Progress
 from tinygraph.training.run import RunFolder
+from tinygraph.training.sealed import load_arrays, save_arrays
 from tinygraph.training.stopping import Stopped, parse_duration
 from tinygraph.training.trainer import Trainer
 

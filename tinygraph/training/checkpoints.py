@@ -6,7 +6,7 @@
 
 The two files belong together, so they come together: both are written into a temporary folder and
 flushed to the disk, then the folder is renamed.  Whenever the process dies, a folder with
-numbers for a name is whole.  Both files are sealed (checkpoint.py); where the newest checkpoint
+numbers for a name is whole.  Both files are sealed (sealed.py); where the newest checkpoint
 turns out to be damaged nonetheless, the one before it is taken.
 """
 
@@ -23,7 +23,7 @@ from typing import NamedTuple
 from tinygraph.disk import sync_folder
 from tinygraph.errors import CheckpointError, explain
 from tinygraph.shapes import Array
-from tinygraph.training.checkpoint import load_arrays, save_arrays, writing
+from tinygraph.training.sealed import load_arrays, save_arrays, writing
 
 KEPT = 2
 _NAME = re.compile(r"\d{6,}-\d{9,}")

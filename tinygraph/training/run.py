@@ -3,7 +3,7 @@
     config.json             the recipe and its settings
     environment.json        versions, machine, threads, seeds, command line, date
     log.jsonl               one line of JSON for each epoch
-    parameters.safetensors  the parameters after the last whole epoch, sealed (checkpoint.py)
+    parameters.safetensors  the parameters after the last whole epoch, sealed (sealed.py)
     best/                   the same after the epoch that was best on the validation data
     checkpoints/            what a stopped training goes on from (checkpoints.py)
     backups/                dated copies of the parameters
@@ -23,7 +23,8 @@ from typing import Any
 
 from tinygraph.errors import ArgumentError, CheckpointError, explain
 from tinygraph.shapes import Array
-from tinygraph.training.checkpoint import (
+from tinygraph.training.environment import environment
+from tinygraph.training.sealed import (
     load_arrays,
     reason,
     save_arrays,
@@ -31,7 +32,6 @@ from tinygraph.training.checkpoint import (
     write_json,
     writing,
 )
-from tinygraph.training.environment import environment
 
 
 class RunFolder:

@@ -24,11 +24,11 @@ from tinygraph.nn import Module
 from tinygraph.optim import Optimizer, ReduceLROnPlateau, Schedule
 from tinygraph.random import default_generator
 from tinygraph.shapes import Array
-from tinygraph.training.checkpoint import save_arrays
 from tinygraph.training.checkpoints import Checkpoints
 from tinygraph.training.evaluation import Loss, Means, evaluate, forward, hits, mode
 from tinygraph.training.progress import Progress
 from tinygraph.training.run import RunFolder
+from tinygraph.training.sealed import save_arrays
 from tinygraph.training.state import pack, unpack
 from tinygraph.training.stopping import Stopped, StopSignal
 
