@@ -7,6 +7,7 @@ device is asked for.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,10 @@ class Device:
         """The array on the host; the same object where it is there already."""
         return array
 
+    def contiguous(self, array: Array) -> Array:
+        """The array in row-major order, as kernels read it; the same object where it is so."""
+        return np.asarray(array, order="C")
+
     def __repr__(self) -> str:
         return f"device({self.name!r})"
 
@@ -56,27 +61,54 @@ class Device:
         return self  # the engine compares devices by identity: a copied model stays where it is
 
 
-CPU = Device()
+class EmulatorDevice(Device):
+    """Numpy arrays, and the `.cu` kernels, which the emulator runs on the CPU.
 
-_MISSING = {
-    "emulator": "the kernel emulator is not part of this version",
-    "cuda": "the CUDA backend is not part of this version",
-}
+    `on_empty` is called with every uninitialised array.  `tg.cuda.checking()` sets it for a while:
+    what no kernel has written yet is then known, and reading it is found.
+    """
+
+    name = "emulator"
+    runs_kernels = True
+    on_empty: Callable[[Array], None] | None = None
+
+    def empty(self, shape: Shape, dtype: Any) -> Array:
+        array = np.empty(shape, dtype)
+        if self.on_empty is not None:
+            self.on_empty(array)
+        return array
+
+    def from_numpy(self, array: Array) -> Array:
+        """The array in row-major order; the same object where it is so."""
+        return self.contiguous(array)
+
+
+CPU = Device()
+EMULATOR = EmulatorDevice()
+
+_DEVICES = {device.name: device for device in (CPU, EMULATOR)}
+_MISSING = {"cuda": "the CUDA backend is not part of this version"}
 
 
 def get_device(name: str | Device | None) -> Device:
     """The device of that name; None stands for the cpu.
 
-    >>> get_device("cpu")
-    device('cpu')
+    >>> get_device("cpu"), get_device("emulator")
+    (device('cpu'), device('emulator'))
     """
-    if name is None or name == "cpu":
+    if name is None:
         return CPU
     if isinstance(name, Device):
         return name
-    if name in _MISSING:
-        raise DeviceError(f"device: {name!r} cannot be used: {_MISSING[name]}. Way out: 'cpu'")
+    asked = str(name)
+    if asked in _DEVICES:
+        return _DEVICES[asked]
+    if asked in _MISSING:
+        raise DeviceError(
+            f"device: {asked!r} cannot be used: {_MISSING[asked]}. Way out: 'emulator', which runs "
+            "the same kernels on the CPU, or 'cpu'"
+        )
     raise ArgumentError(
         explain("device", "name", "'cpu', 'emulator' or 'cuda'", repr(name),
-                nearest(str(name), ["cpu", *_MISSING]))
+                nearest(asked, [*_DEVICES, *_MISSING]))
     )  # fmt: skip
