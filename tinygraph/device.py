@@ -112,3 +112,28 @@ def get_device(name: str | Device | None) -> Device:
         explain("device", "name", "'cpu', 'emulator' or 'cuda'", repr(name),
                 nearest(asked, [*_DEVICES, *_MISSING]))
     )  # fmt: skip
+
+
+def cupy() -> Any:
+    """The module cupy, imported at the first call; nothing else in tinygraph imports it.
+
+    Raises
+    ------
+    DeviceError
+        If CuPy is not installed or cannot be loaded, or if it finds no GPU.
+    """
+    way_out = "the emulator runs the same kernels on the CPU: use device 'emulator' or numpy arrays"
+    try:
+        import cupy as module
+    except ImportError as error:
+        raise DeviceError(
+            explain("device", "cuda", "CuPy", f"{type(error).__name__}: {error}",
+                    "pip install 'tinygraph-nn[cuda12]' or 'tinygraph-nn[cuda13]', by the version "
+                    f"of your CUDA driver; or {way_out}")
+        ) from error  # fmt: skip
+    if not module.cuda.is_available():
+        raise DeviceError(
+            explain("device", "cuda", "an NVIDIA GPU and its driver", "none that CuPy can see",
+                    f"check what `nvidia-smi` says; or {way_out}")
+        )  # fmt: skip
+    return module
