@@ -13,7 +13,7 @@ Tensors are the nodes of a graph, ops its arithmetic.  Start reading in tensor.p
 from importlib import import_module
 from typing import Any
 
-from tinygraph import data, errors, nn, optim, training
+from tinygraph import cuda, data, errors, nn, optim, training
 from tinygraph.anomaly import detect_anomaly
 from tinygraph.creation import arange, full, ones, randn, zeros
 from tinygraph.graph import Graph
@@ -29,8 +29,8 @@ __version__ = "0.1.0"
 _LAZY = ("show", "testing")  # rooms that need libraries beyond numpy: loaded when first used
 
 __all__ = [
-    "Graph", "Op", "Parameter", "Spec", "Tensor", "arange", "data", "detect_anomaly", "errors",
-    "full", "manual_seed", "nn", "no_grad", "ones", "optim", "randn", "training", "zeros",
+    "Graph", "Op", "Parameter", "Spec", "Tensor", "arange", "cuda", "data", "detect_anomaly",
+    "errors", "full", "manual_seed", "nn", "no_grad", "ones", "optim", "randn", "training", "zeros",
     *_op_names, *_LAZY,
 ]  # fmt: skip
 

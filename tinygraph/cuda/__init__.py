@@ -1,0 +1,16 @@
+"""CUDA kernels, typed and checked: on a GPU through CuPy, on any CPU through the emulator.
+
+    from tinygraph import cuda
+
+    scale = cuda.Kernel("scale.cu", "scale<float>")
+    scale(cuda.blocks(x.size, 256), 256, x, y, 2.0, x.size)          # numpy arrays: the emulator
+    report = scale.check(4, 256, x, cuda.Out(y), 2.0, x.size)        # races, bounds, barriers, ...
+"""
+
+from tinygraph.cuda.arguments import InOut, Out
+from tinygraph.cuda.checked_launches import checking
+from tinygraph.cuda.emulator.report import Finding, Report
+from tinygraph.cuda.kernel import Kernel, op_kernel
+from tinygraph.cuda.launch import blocks
+
+__all__ = ["Finding", "InOut", "Kernel", "Out", "Report", "blocks", "checking", "op_kernel"]

@@ -1,0 +1,276 @@
+"""The arguments of a launch: checked against the kernel's signature, then packed.
+
+A CUDA launch checks nothing: an int that arrives as int64, a float as double or a transposed view
+read as base memory give silent wrong answers.  Here each is an error that names the argument.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import struct
+import sys
+from collections.abc import Sequence
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from tinygraph.cuda.signature import Parameter, Signature
+from tinygraph.errors import KernelLaunchError, explain
+
+Value = Any  # an array of numpy or cupy, or a Python number
+
+FLOAT32_MAX = float(np.finfo(np.float32).max)
+
+
+class _Marked:
+    """An array with a word on how the kernel uses it."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.array!r})"
+
+
+class Out(_Marked):
+    """An output: its contents are uninitialised, and the kernel writes every element.
+
+    The checker reports elements that are read before they are written, or never written.  A plain
+    launch takes it as the array itself.
+
+    >>> Out(np.zeros(2)).array
+    array([0., 0.])
+    """
+
+    __slots__ = ()
+
+
+class InOut(_Marked):
+    """An array that is initialised and that the kernel may write in part."""
+
+    __slots__ = ()
+
+
+class Argument(NamedTuple):
+    """One argument as the checker takes it.
+
+    Attributes
+    ----------
+    parameter : Parameter
+    value : ndarray (C-contiguous, of the parameter's dtype) or numpy scalar
+    role : "in", "out", "inout" or "auto"
+        "auto" is a plain array for a pointer that is not const: initialised, and if the kernel only
+        writes it, every element must be written.
+    """
+
+    parameter: Parameter
+    value: Any
+    role: str
+
+
+class ArgumentList:
+    """The parameters of one kernel, made ready to check and pack arguments fast.
+
+    >>> from tinygraph.cuda.signature import parse
+    >>> from tinygraph.cuda.source import Source
+    >>> text = "__global__ void scale(const float* x, float alpha, int n) {}"
+    >>> arguments = ArgumentList(parse(Source.read(text), "scale"))
+    >>> values, on_gpu = arguments.values((np.ones(3, np.float32), 2, 3))
+    >>> values, on_gpu, len(arguments.pack(values))
+    ([array([1., 1., 1.], dtype=float32), 2.0, 3], False, 24)
+    """
+
+    def __init__(self, signature: Signature) -> None:
+        self.kernel = signature.name
+        self.parameters = signature.parameters
+        # Each argument takes 8 bytes, whatever its size.
+        slots = "".join("Q" if p.pointer else _slot(p.dtype) for p in self.parameters)
+        self._packer = struct.Struct("<" + slots)
+        self._ranges = {
+            p.name: (int(np.iinfo(p.dtype).min), int(np.iinfo(p.dtype).max))
+            for p in self.parameters if not p.pointer and p.dtype.kind in "iu"
+        }  # fmt: skip
+
+    def values(self, arguments: Sequence[Any]) -> tuple[list[Value], bool]:
+        """The arguments without marks, scalars as Python numbers; and whether arrays are cupy's.
+
+        Raises
+        ------
+        KernelLaunchError
+            For a wrong number of arguments, and for one that does not fit its parameter.
+        """
+        if len(arguments) != len(self.parameters):
+            self._wrong_count(len(arguments))
+        values = []
+        first_on: list[str | None] = [None, None]  # the first array on the host, and on the GPU
+        for parameter, value in zip(self.parameters, arguments, strict=True):
+            if not parameter.pointer:
+                values.append(self._scalar(parameter, value))
+                continue
+            if isinstance(value, _Marked):
+                if parameter.const:
+                    self._refuse(parameter, "an input, as the pointer is const",
+                                 type(value).__name__, "pass the array without a mark")  # fmt: skip
+                value = value.array
+            on_gpu = self._check_array(parameter, value)
+            first_on[on_gpu] = first_on[on_gpu] or parameter.name
+            values.append(value)
+        if all(first_on):
+            self._refuse(None, "arrays of one device",
+                         f"numpy for {first_on[0]} and cupy for {first_on[1]}",
+                         "cupy.asarray(x) copies to the GPU, x.get() to the host")  # fmt: skip
+        return values, first_on[1] is not None
+
+    def pack(self, values: Sequence[Value]) -> bytes:
+        """Values on the host in slots of 8 bytes; an empty array is a null pointer."""
+        return self._packer.pack(*(
+            (v.ctypes.data if v.size else 0) if isinstance(v, np.ndarray) else v for v in values
+        ))  # fmt: skip
+
+    def typed(self, values: Sequence[Value]) -> list[Any]:
+        """Values with each scalar as a numpy scalar of its parameter's dtype."""
+        return [
+            value if p.pointer else p.dtype.type(value)
+            for p, value in zip(self.parameters, values, strict=True)
+        ]
+
+    def _check_array(self, parameter: Parameter, array: Any) -> bool:
+        """Raise unless the array fits the pointer; tells whether it lives on a GPU."""
+        on_gpu = False
+        if not isinstance(array, np.ndarray):
+            on_gpu = is_cupy(array)
+            if not on_gpu:
+                self._not_an_array(parameter, array)
+        if array.dtype != parameter.dtype:
+            self._wrong_dtype(parameter, array)
+        flags = array.flags
+        if not flags.c_contiguous:
+            self._not_contiguous(parameter, array)
+        if not on_gpu and not parameter.const and not flags.writeable:
+            self._refuse(parameter, f"an array to write to ({parameter.ctype})",
+                         "a read-only array", "pass a copy, or make the pointer const")  # fmt: skip
+        if parameter.lanes > 1 and array.size % parameter.lanes:
+            self._refuse(parameter, f"a size that {parameter.lanes} divides ({parameter.ctype})",
+                         f"{array.size} elements", "pad the array")  # fmt: skip
+        if parameter.lanes > 1 or (not on_gpu and not flags.aligned):
+            self._check_alignment(parameter, array, on_gpu)
+        return on_gpu
+
+    def _scalar(self, parameter: Parameter, value: Any) -> int | float | bool:
+        """The value as a Python number that the parameter's C type holds."""
+        kind = parameter.dtype.kind
+        if kind == "f":
+            if type(value) is not float:
+                value = self._as_float(parameter, value)
+            if parameter.dtype.itemsize == 4 and abs(value) > FLOAT32_MAX and math.isfinite(value):
+                self._refuse(parameter, f"a number within {FLOAT32_MAX:.8g} (float)", repr(value))
+            return value
+        if kind == "b":
+            if not isinstance(value, (bool, np.bool_)) and value not in (0, 1):
+                self._refuse(parameter, "a bool", _describe(value))
+            return bool(value)
+        if type(value) is not int:
+            value = self._as_int(parameter, value)
+        low, high = self._ranges[parameter.name]
+        if not low <= value <= high:
+            self._refuse(parameter, f"a number from {low} to {high} ({parameter.ctype})", value,
+                         "declare a wider type in the kernel" if value > 0 else "")  # fmt: skip
+        return value
+
+    def _as_float(self, parameter: Parameter, value: Any) -> float:
+        if isinstance(value, (int, float, np.number, np.bool_)) and not np.iscomplexobj(value):
+            try:
+                return float(value)
+            except OverflowError:
+                self._refuse(parameter, f"a number that a {parameter.ctype} holds", value)
+        self._not_a_number(parameter, value)
+
+    def _as_int(self, parameter: Parameter, value: Any) -> int:
+        if isinstance(value, (bool, np.bool_)):
+            return int(value)
+        if isinstance(value, (float, np.floating)):
+            self._refuse(parameter, f"an int ({parameter.ctype})", f"the float {value}",
+                         "convert it with int(...), or declare a float in the kernel")  # fmt: skip
+        if isinstance(value, (int, np.integer)):
+            return operator.index(value)
+        self._not_a_number(parameter, value)
+
+    # ---- messages
+
+    def _refuse(
+        self, parameter: Parameter | None, expected: str, got: object, way_out: str = ""
+    ) -> NoReturn:
+        name = parameter.name if parameter else "arguments"
+        raise KernelLaunchError(explain(self.kernel, name, expected, got, way_out))
+
+    def _wrong_count(self, count: int) -> NoReturn:
+        listing = ", ".join(map(str, self.parameters))
+        expected = f"{len(self.parameters)} arguments" if self.parameters else "no arguments"
+        self._refuse(None, f"{expected} ({listing})" if listing else expected, count)
+
+    def _not_a_number(self, parameter: Parameter, value: Any) -> NoReturn:
+        way_out = ".item() gives the number of an array of one element"
+        self._refuse(parameter, f"a number ({parameter.ctype})", _describe(value),
+                     way_out if isinstance(getattr(value, "size", None), int) else "")  # fmt: skip
+
+    def _not_an_array(self, parameter: Parameter, value: Any) -> NoReturn:
+        expected = f"an array of {parameter.dtype} ({parameter.ctype})"
+        if type(value).__module__ == "tinygraph.tensor":
+            self._refuse(parameter, expected, "a Tensor",
+                         f"pass its array: {parameter.name}.value")  # fmt: skip
+        way_out = f"numpy.array(..., dtype=numpy.{parameter.dtype})"
+        if value is None:
+            way_out = f"for a null pointer pass numpy.empty(0, numpy.{parameter.dtype})"
+        self._refuse(parameter, expected, _describe(value), way_out)
+
+    def _wrong_dtype(self, parameter: Parameter, array: Any) -> NoReturn:
+        dtype = parameter.dtype
+        expected = f"an array of {dtype} ({parameter.ctype})"
+        way_out = f"convert it with .astype(numpy.{dtype}), or use the kernel of that type"
+        if array.dtype.newbyteorder("=") == dtype:
+            expected, way_out = f"{expected} in native byte order", f".astype(numpy.{dtype})"
+        self._refuse(parameter, expected, f"{array.dtype!s}", way_out)
+
+    def _not_contiguous(self, parameter: Parameter, array: Any) -> NoReturn:
+        way_out = "pass numpy.ascontiguousarray(...)"
+        if not parameter.const:
+            way_out = "pass a contiguous array, then copy it into this one"
+        self._refuse(parameter, "a C-contiguous array",
+                     f"shape {array.shape} with strides {array.strides}", way_out)  # fmt: skip
+
+    def _check_alignment(self, parameter: Parameter, array: Any, on_gpu: bool) -> None:
+        address = array.data.ptr if on_gpu else array.ctypes.data
+        if array.size and address % parameter.alignment:
+            self._refuse(
+                parameter, f"an address that is a multiple of {parameter.alignment} bytes "
+                f"({parameter.ctype})", f"one that is {address % parameter.alignment} bytes past "
+                "such a multiple", "pass a copy: a view may begin anywhere",
+            )  # fmt: skip
+
+
+def is_cupy(value: Any) -> bool:
+    """Whether this is an array of cupy; without cupy in memory, nothing is."""
+    module = sys.modules.get("cupy")
+    return module is not None and isinstance(value, module.ndarray)
+
+
+def _slot(dtype: np.dtype[Any]) -> str:
+    """The struct format of a scalar, filled up to 8 bytes."""
+    code = "?" if dtype.kind == "b" else {"f4": "f", "f8": "d"}.get(dtype.str[1:])
+    if code is None:
+        code = {1: "b", 2: "h", 4: "i", 8: "q"}[dtype.itemsize]
+        code = code.upper() if dtype.kind == "u" else code
+    pad = 8 - dtype.itemsize
+    return f"{code}{pad}x" if pad else code
+
+
+def _describe(value: Any) -> str:
+    """A value in a few words."""
+    if value is None or isinstance(value, (str, complex)):
+        return repr(value)
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return f"an array of shape {value.shape} and {value.dtype}"
+    return f"{type(value).__name__}"

@@ -1,0 +1,280 @@
+"""Kernel: a typed launch of one `__global__` function, on a GPU or on the emulator.
+
+    numpy arrays -> tinygraph.cuda.emulator        cupy arrays -> CuPy's RawModule
+
+The arguments say where it runs.  Count, dtype, layout, device, grid and block are checked before
+every launch against the signature that stands in the source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache, cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tinygraph import device
+from tinygraph.cuda.arguments import Argument, ArgumentList, InOut, Out, Value
+from tinygraph.cuda.checked_launches import FreshArrays, fresh_arrays
+from tinygraph.cuda.emulator.report import Report
+from tinygraph.cuda.launch import check_block, check_grid, check_shared
+from tinygraph.cuda.signature import Parameter, Signature, parse
+from tinygraph.cuda.source import HERE, Source, compile_error
+from tinygraph.errors import DtypeError, KernelLaunchError, explain
+
+Extents = int | Sequence[int]
+
+# Above this a GPU gives dynamic shared memory only to kernels that ask for it.
+SHARED_WITHOUT_ASKING = 48 * 1024
+
+_C_TYPES = {"float32": "float", "float64": "double", "int32": "int", "int64": "long long"}
+
+
+class Kernel:
+    """One `__global__` function.
+
+    Nothing is compiled before the first launch; a file that is missing is an error at once.
+
+    Parameters
+    ----------
+    path_or_source : str or Path
+        A `.cu` file; or CUDA C++ itself: a str with a line break or the word `__global__`.
+    name : str
+        The function, with its template arguments: "relu_forward<float>".
+    defines : mapping of str to value, optional
+        Macros: {"TILE": 16}.
+    parameters : mapping of name to C type, optional
+        Declares the parameters, in their order, where the source cannot be read:
+        {"x": "const float*", "n": "int"}.
+
+    Raises
+    ------
+    KernelCompileError
+        For a file that cannot be read.
+
+    Examples
+    --------
+    >>> scale = Kernel('''
+    ... __global__ void scale(float* x, float alpha, int n) {
+    ...     int i = blockIdx.x * blockDim.x + threadIdx.x;
+    ...     if (i < n) x[i] *= alpha;
+    ... }''', "scale")
+    >>> print(scale.signature)
+    scale(float* x, float alpha, int n)
+    """
+
+    def __init__(
+        self,
+        path_or_source: str | Path,
+        name: str,
+        defines: Mapping[str, object] | None = None,
+        parameters: Mapping[str, str] | None = None,
+    ) -> None:
+        self.source = Source.read(path_or_source, defines)
+        self.name = name
+        self._declared = dict(parameters) if parameters is not None else None
+        self._modules: dict[bool, Any] = {}  # of the emulator: fast, and checked
+        self._functions: dict[int, Any] = {}  # of CuPy, by the number of the GPU
+
+    @cached_property
+    def signature(self) -> Signature:
+        """Name and parameters; KernelCompileError if the source has no such kernel."""
+        return parse(self.source, self.name, self._declared)
+
+    @cached_property
+    def _arguments(self) -> ArgumentList:
+        return ArgumentList(self.signature)
+
+    def __repr__(self) -> str:
+        return f"Kernel({self.source.name!r}, {self.name!r})"
+
+    def __call__(self, grid: Extents, block: Extents, *args: Any, shared: int = 0) -> None:
+        """Launch the kernel.
+
+        Parameters
+        ----------
+        grid, block : int or tuple of 1 to 3 ints
+            Blocks of the grid and threads of a block.
+        *args : arrays and numbers
+            One for each parameter of the kernel, in order.  Arrays are C-contiguous and of the
+            pointer's dtype, all of numpy or all of cupy; numbers are cast to the declared type.
+            `Out(array)` and `InOut(array)` stand for the array; they tell `check` what is meant.
+        shared : int
+            Bytes of dynamic shared memory.
+
+        Raises
+        ------
+        KernelLaunchError
+            For arguments, a grid, a block or shared memory that do not fit.
+        KernelCompileError
+            At the first launch, if the kernel does not compile.
+        DeviceError
+            If the device is missing.
+        """
+        values, on_gpu = self._arguments.values(args)
+        grid = check_grid(self.name, grid)
+        block = check_block(self.name, block, self.signature.launch_bounds)
+        shared = check_shared(self.name, shared)
+        if on_gpu:
+            self._launch_on_gpu(grid, block, values, shared)
+            return
+        fresh = fresh_arrays()
+        if fresh is None:
+            self._module(checked=False).launch(self._arguments.pack(values), grid, block, shared)
+            return
+        report = self._check(grid, block, args, values, shared, profile=False, fresh=fresh)
+        if not report.ok:
+            raise KernelLaunchError(report.text())
+
+    def check(
+        self, grid: Extents, block: Extents, *args: Any, shared: int = 0, profile: bool = False
+    ) -> Report:
+        """Launch the kernel on the emulator under the checker; the arrays are written as usual.
+
+        Parameters
+        ----------
+        grid, block, *args, shared
+            As in a launch; arrays of numpy.
+        profile : bool
+            Also count memory requests and operations for each source line.
+
+        Returns
+        -------
+        Report
+            Mistakes are in `findings`; none of them is raised.
+
+        Raises
+        ------
+        KernelLaunchError, KernelCompileError
+            As in a launch.
+        """
+        values, on_gpu = self._arguments.values(args)
+        if on_gpu:
+            raise KernelLaunchError(
+                explain(self.name, "arguments", "numpy arrays: the checker runs on the CPU",
+                        "cupy arrays", "copy them to the host with x.get()")
+            )  # fmt: skip
+        extents = (
+            check_grid(self.name, grid),
+            check_block(self.name, block, self.signature.launch_bounds),
+        )
+        shared = check_shared(self.name, shared)
+        return self._check(*extents, args, values, shared, profile, fresh_arrays())
+
+    def resources(self, arch: str) -> Any:
+        """Registers, spills, shared memory and occupancy, as NVIDIA's compiler tells; no GPU.
+
+        Parameters
+        ----------
+        arch : str
+            The architecture: "sm_90".
+        """
+        # Here, not above: loads NVIDIA's compiler, which few programs need.
+        nvrtc = import_module("tinygraph.cuda.nvrtc")
+        return nvrtc.resources(self.source, self.name, arch)
+
+    # ---- the emulator
+
+    def _module(self, checked: bool) -> Any:
+        if checked not in self._modules:
+            # Here, not above: an emulator that is not used costs no time at import.
+            module = import_module("tinygraph.cuda.emulator.module")
+            self._modules[checked] = module.load(self.source, self.signature, checked)
+        return self._modules[checked]
+
+    def _check(
+        self, grid: Extents, block: Extents, args: Sequence[Any], values: Sequence[Value],
+        shared: int, profile: bool, fresh: FreshArrays | None,
+    ) -> Report:  # fmt: skip
+        parameters = self.signature.parameters
+        arguments = [
+            Argument(parameter, value, _role(parameter, given, value, fresh))
+            for parameter, given, value in zip(
+                parameters, args, self._arguments.typed(values), strict=True
+            )
+        ]
+        return self._module(checked=True).check(arguments, grid, block, shared, profile)
+
+    # ---- a GPU
+
+    def _launch_on_gpu(
+        self, grid: Extents, block: Extents, values: Sequence[Value], shared: int
+    ) -> None:
+        """Launch on the arrays' GPU, in its current stream."""
+        cupy = device.cupy()
+        arrays = [v for v, p in zip(values, self.signature.parameters, strict=True) if p.pointer]
+        gpus = {array.device.id for array in arrays}
+        if len(gpus) > 1:
+            raise KernelLaunchError(
+                explain(self.name, "arguments", "arrays of one GPU", f"GPUs {sorted(gpus)}",
+                        "copy them to one GPU")
+            )  # fmt: skip
+        with arrays[0].device:
+            function = self._function(cupy, arrays[0].device.id)
+            if shared > max(SHARED_WITHOUT_ASKING, function.max_dynamic_shared_size_bytes):
+                function.max_dynamic_shared_size_bytes = shared
+            function(grid, block, tuple(self._arguments.typed(values)), shared_mem=shared)
+
+    def _function(self, cupy: Any, gpu: int) -> Any:
+        """CuPy's function on one GPU, compiled at the first call."""
+        if gpu not in self._functions:
+            options = (
+                "-std=c++17", f"-I{self.source.folder}", f"-I{HERE}",
+                *(f"-D{name}={value}" for name, value in self.source.defines),
+            )  # fmt: skip
+            module = cupy.RawModule(
+                code=self.source.text, options=options, name_expressions=[self.name]
+            )
+            try:
+                self._functions[gpu] = module.get_function(self.name)
+            except cupy.cuda.compiler.CompileException as error:
+                raise compile_error(self.source, str(error), "nvrtc") from error
+        return self._functions[gpu]
+
+
+def _role(parameter: Parameter, given: Any, value: Any, fresh: FreshArrays | None) -> str:
+    """How the checker is to take an argument: "in", "out", "inout" or "auto"."""
+    if not parameter.pointer or parameter.const:
+        return "in"
+    taken = fresh is not None and fresh.take(value)
+    if isinstance(given, InOut):
+        return "inout"
+    return "out" if taken or isinstance(given, Out) else "auto"
+
+
+def op_kernel(stem: str, function: str, dtype: Any, **macros: object) -> Kernel:
+    """The kernel of an op: a function templated on its element type in tinygraph/cuda/<stem>.cu.
+
+    The same Kernel comes back for the same arguments.
+
+    Parameters
+    ----------
+    stem : str
+        The op's file without `.cu`.
+    function : str
+    dtype : dtype
+        float32, float64, int32 or int64: the template argument.
+    **macros
+        Macro definitions: TILE=16.
+
+    Raises
+    ------
+    DtypeError
+        For another dtype.
+    """
+    return _op_kernel(stem, function, np.dtype(dtype), tuple(sorted(macros.items())))
+
+
+@cache
+def _op_kernel(
+    stem: str, function: str, dtype: np.dtype[Any], macros: tuple[tuple[str, object], ...]
+) -> Kernel:
+    if dtype.name not in _C_TYPES:
+        raise DtypeError(
+            explain(stem, "dtype", f"one of {', '.join(_C_TYPES)}", dtype.name,
+                    "convert with x.astype('float32')")
+        )  # fmt: skip
+    return Kernel(HERE / f"{stem}.cu", f"{function}<{_C_TYPES[dtype.name]}>", dict(macros))

@@ -1,0 +1,206 @@
+"""The signature of a `__global__` function, read from the source: what a launch is checked against.
+
+    parse(source, "scale<float>").parameters
+    (Parameter(x: const float*), Parameter(y: float*), Parameter(alpha: float), Parameter(n: int))
+
+Read are declarations as they stand in real kernels: templates, typedefs, macros, attributes, in the
+file or in its local include files.  What cannot be read is declared with `parameters=`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tinygraph.cuda.declarations import Declaration, declarations, split
+from tinygraph.cuda.preprocessor import evaluate, tokenize
+from tinygraph.cuda.source import Source
+from tinygraph.cuda.types import Parameter, TypeReader, UnreadableType
+from tinygraph.errors import KernelCompileError, explain, nearest
+
+__all__ = ["KernelName", "Parameter", "Signature", "kernels", "parse"]
+
+_DECLARE = 'declare them: Kernel(..., parameters={"x": "const float*", "n": "int"})'
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What a launch needs to know of a kernel.
+
+    Attributes
+    ----------
+    name : str
+        The kernel with its template arguments, as asked for: "relu_forward<float>".
+    function : str
+        Without template arguments.
+    template_args : tuple of str
+        As given in the name.
+    parameters : tuple of Parameter
+    launch_bounds : int or None
+        The most threads of a block that `__launch_bounds__` allows.
+    """
+
+    name: str
+    function: str
+    template_args: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
+    launch_bounds: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(map(str, self.parameters))})"
+
+
+@dataclass(frozen=True)
+class KernelName:
+    """A `__global__` function of a file, and the names of its template parameters."""
+
+    name: str
+    template: tuple[str, ...] = ()
+
+
+def kernels(source: Source) -> list[KernelName]:
+    """The kernels of a source and its local include files, in the order of the text.
+
+    >>> text = "template <typename T> __global__ void twice(T* x) { x[threadIdx.x] *= 2; }"
+    >>> kernels(Source.read(text))
+    [KernelName(name='twice', template=('T',))]
+    """
+    found = {KernelName(d.name, d.template_names): None for d in declarations(source).kernels}
+    return list(found)
+
+
+def parse(
+    source: Source, name: str, parameters: Mapping[str, str] | None = None
+) -> Signature:
+    """The signature of one kernel.
+
+    Parameters
+    ----------
+    source : Source
+    name : str
+        With template arguments where the kernel is a template: "scale<float>".
+    parameters : mapping of name to C type, optional
+        Declares the parameters, in their order, where the source cannot be read.
+
+    Raises
+    ------
+    KernelCompileError
+        If there is no such kernel, or several of that name, or if a type is not known; if template
+        arguments are missing or too many.
+
+    >>> text = "template <typename T> __global__ void twice(T* x, int n) {}"
+    >>> print(parse(Source.read(text), "twice<double>"))
+    twice<double>(double* x, int n)
+    """
+    function, template_args = _split_name(name)
+    if parameters is not None:
+        types = TypeReader({}, {})
+        read = tuple(_parameter(source, name, types, f"{c} {p}") for p, c in parameters.items())
+        bounds = _declared_bounds(source, function, template_args)
+        return Signature(name, function, template_args, read, bounds)
+    declaration = _find(source, name, function)
+    bound = _bind(source, name, declaration, template_args)
+    types = TypeReader(declarations(source).aliases, bound)
+    texts = [" ".join(tokens) for tokens in split(declaration.parameters)]
+    read = tuple(
+        _parameter(source, name, types, text, position) for position, text in enumerate(texts)
+        if text != "void"
+    )  # fmt: skip
+    bounds = _bounds(source, declaration, bound)
+    return Signature(name, function, template_args, read, bounds)
+
+
+def _split_name(name: str) -> tuple[str, tuple[str, ...]]:
+    """The function and its template arguments: "ns::k<float, 16>" is ("k", ("float", "16"))."""
+    head, bracket, rest = name.strip().partition("<")
+    args = split(tokenize(rest.rpartition(">")[0])) if bracket else []
+    return head.strip().rpartition("::")[2], tuple(_written(tokens) for tokens in args)
+
+
+def _written(tokens: list[str]) -> str:
+    """Tokens as one writes them: "unsigned char", "2*N", "-1"."""
+    text = ""
+    for token in tokens:
+        text += f" {token}" if text and text[-1].isalnum() and token[0].isalnum() else token
+    return text
+
+
+def _find(source: Source, name: str, function: str) -> Declaration:
+    """The one declaration of that name, or an error that lists the kernels of the file."""
+    found = [d for d in declarations(source).kernels if d.name == function]
+    found = [d for d in found if d.defined] or found  # a declaration before its definition
+    distinct = {(d.parameters, d.template): d for d in found}
+    if len(distinct) == 1:
+        return found[0]
+    if found:
+        raise KernelCompileError(
+            explain(source.name, "name", "a kernel that is declared once",
+                    f"{name!r}: {len(distinct)} overloads", f"rename them, or {_DECLARE}")
+        )  # fmt: skip
+    known = [k.name for k in kernels(source)]
+    hint = nearest(function, known)
+    listing = f"it has {', '.join(known)}" if known else "it has none"
+    raise KernelCompileError(
+        explain(source.name, "name", f"a __global__ function of the file: {listing}", repr(name),
+                hint or f"correct the name; where a macro writes the kernel, {_DECLARE}")
+    )  # fmt: skip
+
+
+def _bind(
+    source: Source, name: str, declaration: Declaration, args: tuple[str, ...]
+) -> dict[str, list[str]]:
+    """Each template parameter with its argument, or its default."""
+    parameters = declaration.template_parameters
+    bound: dict[str, list[str]] = {}
+    for position, (parameter, default) in enumerate(parameters):
+        if position < len(args):
+            bound[parameter] = tokenize(args[position])
+        elif default:  # a default may name a parameter before it
+            bound[parameter] = [t for d in default for t in bound.get(d, [d])]
+        elif not declaration.variadic:
+            example = ", ".join(["float", *("16" for _ in parameters[1:])])
+            raise KernelCompileError(
+                explain(source.name, "name", "template arguments for "
+                        + ", ".join(p for p, _ in parameters), repr(name),
+                        f'name="{declaration.name}<{example}>"')
+            )  # fmt: skip
+    if len(args) > len(parameters) and not declaration.variadic:
+        raise KernelCompileError(
+            explain(source.name, "name", f"at most {len(parameters)} template arguments",
+                    repr(name), f'name="{declaration.name}"' if not parameters else "")
+        )  # fmt: skip
+    return bound
+
+
+def _parameter(
+    source: Source, kernel: str, types: TypeReader, text: str, position: int = 0
+) -> Parameter:
+    try:
+        return types.parameter(tokenize(text), f"argument_{position}")
+    except UnreadableType as error:
+        raise KernelCompileError(
+            explain(f"{source.name}: {kernel}", text.strip(), error.expected, error.got,
+                    error.way_out or _DECLARE)
+        ) from None  # fmt: skip
+
+
+def _bounds(
+    source: Source, declaration: Declaration, bound: Mapping[str, list[str]]
+) -> int | None:
+    """The first argument of `__launch_bounds__`, if its value can be told."""
+    known = dict(declarations(source).constants)
+    for name, tokens in bound.items():
+        value = evaluate(tokens, known)
+        if value is not None:
+            known[name] = value
+    arguments = split(declaration.launch_bounds)
+    return evaluate(list(arguments[0]), known) if arguments else None
+
+
+def _declared_bounds(source: Source, function: str, args: tuple[str, ...]) -> int | None:
+    """Launch bounds of a kernel whose parameters are declared by hand, if it can be found."""
+    found = [d for d in declarations(source).kernels if d.name == function and d.launch_bounds]
+    if len(found) != 1:
+        return None
+    names = [parameter for parameter, _ in found[0].template_parameters]
+    return _bounds(source, found[0], {n: tokenize(a) for n, a in zip(names, args, strict=False)})

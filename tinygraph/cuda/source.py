@@ -1,0 +1,254 @@
+"""A CUDA source and all that its compilation depends on: text, defines, local include files.
+
+`compile_error` turns the output of any compiler into one KernelCompileError with the source line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from tinygraph.errors import KernelCompileError, explain
+
+HERE = Path(__file__).resolve().parent  # tinygraph/cuda: its kernels, and the .cuh they share
+
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Source:
+    """The text of a `.cu` file with its macro definitions; made by `Source.read`.
+
+    Attributes
+    ----------
+    text : str
+    path : Path or None
+        The absolute path; None for a source given as text.
+    defines : tuple of (name, value)
+        Sorted by name.
+
+    >>> Source.read("__global__ void nothing() {}", {"TILE": 16}).defines
+    (('TILE', '16'),)
+    """
+
+    text: str
+    path: Path | None = None
+    defines: tuple[tuple[str, str], ...] = ()
+
+    @staticmethod
+    def read(
+        path_or_source: str | Path, defines: Mapping[str, object] | None = None
+    ) -> Source:
+        """The source of a file, or a source given as text.
+
+        A str that contains a line break or the word `__global__` is text, anything else a path.
+
+        Raises
+        ------
+        KernelCompileError
+            If there is no such file or it is not UTF-8, or if a macro has no proper name or value.
+        """
+        pairs = tuple(sorted(_macro(name, value) for name, value in (defines or {}).items()))
+        if isinstance(path_or_source, str) and (
+            "\n" in path_or_source or "__global__" in path_or_source
+        ):
+            return Source(path_or_source, None, pairs)
+        path = Path(path_or_source).expanduser()
+        try:
+            return Source(path.read_text(encoding="utf-8"), path.resolve(), pairs)
+        except (OSError, ValueError) as error:  # a UnicodeDecodeError is a ValueError
+            raise KernelCompileError(
+                explain("Kernel", "path_or_source", "a readable .cu file or a CUDA source text",
+                        f"{str(path_or_source)!r}: {_reason(error)}", _beside(path))
+            ) from error  # fmt: skip
+
+    @property
+    def name(self) -> str:
+        """The file's name, or `<source>`: how messages call it."""
+        return self.path.name if self.path else "<source>"
+
+    @property
+    def folder(self) -> Path:
+        """Where its include files are looked for first."""
+        return self.path.parent if self.path else HERE
+
+    @cached_property
+    def includes(self) -> tuple[Path, ...]:
+        """The local include files, also those of include files, each once, in order of appearance.
+
+        A file that is not found is left to the compiler: an `#if` may exclude it.
+        """
+        found: dict[Path, None] = {}
+        waiting = [(self.text, self.folder)]
+        while waiting:
+            text, folder = waiting.pop()
+            for spelled in _INCLUDE.findall(text):
+                path = find_include(spelled, folder, self.folder)
+                if path and path not in found:
+                    found[path] = None
+                    waiting.append((_include_text(path), path.parent))
+        return tuple(found)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256, in hexadecimal, of everything above: equal digests compile to equal programs."""
+        parts = [self.text, *(f"{name}={value}" for name, value in self.defines)]
+        for path in self.includes:
+            parts += [path.name, _include_text(path)]
+        whole = hashlib.sha256()
+        for part in parts:
+            data = part.encode("utf-8", "surrogatepass")
+            whole.update(len(data).to_bytes(8, "little") + data)
+        return whole.hexdigest()
+
+
+def find_include(spelled: str, *folders: Path) -> Path | None:
+    """The file that `#include "spelled"` means: in one of the folders, or in tinygraph/cuda."""
+    for folder in (*folders, HERE):
+        path = folder / spelled
+        if path.is_file():
+            return path.resolve()
+    return None
+
+
+def _include_text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def _macro(name: str, value: object) -> tuple[str, str]:
+    """One macro definition as (name, text): None and True stand for 1, False for 0."""
+    if not isinstance(name, str) or not _IDENTIFIER.fullmatch(name):
+        raise KernelCompileError(
+            explain("Kernel", "defines", "names of macros, as in {'TILE': 16}", repr(name))
+        )
+    text = str(int(value)) if isinstance(value, bool) else "1" if value is None else str(value)
+    if "\n" in text:
+        raise KernelCompileError(
+            explain("Kernel", f"defines[{name!r}]", "a value of one line", repr(text))
+        )
+    return name, text
+
+
+def _reason(error: Exception) -> str:
+    return "not UTF-8" if isinstance(error, ValueError) else getattr(error, "strerror", str(error))
+
+
+def _beside(path: Path) -> str:
+    """The way out for a path that cannot be read: the kernels that stand in its folder."""
+    try:
+        names = sorted(p.name for p in path.parent.glob("*.cu"))
+    except OSError:
+        names = []
+    listing = f"; {path.parent} has {', '.join(names[:12])}" if names else ""
+    return f"correct the path{listing}"
+
+
+class Message(NamedTuple):
+    """One error of a compiler; column 0 where none is known."""
+
+    file: str
+    line: int
+    column: int
+    text: str
+
+
+_GCC = re.compile(r"(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:(?P<column>\d+):)? "
+                  r"(?:fatal )?error: (?P<text>.*)")  # fmt: skip
+_NVRTC = re.compile(r"(?P<file>[^\s(][^(\n]*)\((?P<line>\d+)\): "
+                    r"(?:catastrophic )?error(?: #[\w-]+)?: (?P<text>.*)")  # fmt: skip
+_MOST_MESSAGES = 5
+
+
+def compile_error(source: Source, compiler_output: str, kind: str) -> KernelCompileError:
+    """The error to raise when a compiler refuses a source; every compiler's message comes here.
+
+    Parameters
+    ----------
+    source : Source
+    compiler_output : str
+        What the compiler printed: the form of gcc and clang (`file:12:5: error: ...`) and that of
+        NVRTC (`file(12): error: ...`) are read; any other is shown as it came.
+    kind : str
+        The compiler, for the first line: "nvrtc", "g++", ...
+
+    >>> print(compile_error(Source("int x = y;"), "k.cu:1:9: error: 'y' was not declared", "g++"))
+    <source>: g++ does not compile it
+    <source>:1:9: error: 'y' was not declared
+       1 | int x = y;
+         |         ^
+    """
+    where = str(source.path) if source.path else source.name
+    messages = list(_messages(source, compiler_output))
+    shown = [_shown(source, message) for message in messages[:_MOST_MESSAGES]]
+    if len(messages) > _MOST_MESSAGES:
+        shown.append(f"... and {len(messages) - _MOST_MESSAGES} more errors")
+    if not shown:
+        shown = compiler_output.strip().splitlines()[-20:] or ["the compiler printed nothing"]
+    return KernelCompileError("\n".join([f"{where}: {kind} does not compile it", *shown]))
+
+
+def _messages(source: Source, output: str) -> Iterator[Message]:
+    lines = output.splitlines()
+    for at, line in enumerate(lines):
+        match = _GCC.match(line) or _NVRTC.match(line)
+        if not match:
+            continue
+        found = match.groupdict()
+        file, number = found["file"], int(found["line"])
+        column = int(found.get("column") or 0)
+        if not column and at + 2 < len(lines):
+            column = _caret(_line(source, file, number), lines[at + 1], lines[at + 2])
+        yield Message(file, number, column, found["text"])
+
+
+def _caret(line: str, echo: str, caret: str) -> int:
+    """The column that NVRTC's caret shows; it indents the source line in its own way."""
+    if caret.strip() != "^" or not echo.strip() or echo.strip() != line.strip():
+        return 0
+    into = caret.index("^") - (len(echo) - len(echo.lstrip()))
+    return len(line) - len(line.lstrip()) + into + 1 if into >= 0 else 0
+
+
+def _is_source(source: Source, file: str) -> bool:
+    """Whether a compiler means the source, which may have the name of a temporary copy."""
+    path = Path(file)
+    if any(include.name == path.name for include in source.includes):
+        return path.name == source.name
+    return path.name in (source.name, "default_program") or path.suffix == ".cu"
+
+
+def _line(source: Source, file: str, number: int) -> str:
+    """The line of the source or of a header; empty where that cannot be told."""
+    path = Path(file)
+    text = ""
+    if _is_source(source, file):
+        text = source.text
+    else:
+        headers = [include for include in source.includes if include.name == path.name]
+        found = next((p for p in [*headers, path] if p.is_file()), None)
+        text = _include_text(found) if found else ""
+    lines = text.splitlines()
+    return lines[number - 1] if 1 <= number <= len(lines) else ""
+
+
+def _shown(source: Source, message: Message) -> str:
+    """A message with its source line and, where the column is known, a caret under it."""
+    column = f":{message.column}" if message.column else ""
+    name = source.name if _is_source(source, message.file) else Path(message.file).name
+    text = f"{name}:{message.line}{column}: error: {message.text}"
+    line = _line(source, message.file, message.line)
+    if not line:
+        return text
+    gutter = f"{message.line:4d} | "
+    text += f"\n{gutter}{line.rstrip()}"
+    if message.column:
+        # Tabs stay tabs, so that the caret stands under its column whatever a tab's width is.
+        space = re.sub(r"[^\t]", " ", line[: message.column - 1])
+        text += f"\n{' ' * (len(gutter) - 2)}| {space}^"
+    return text
