@@ -1,0 +1,82 @@
+"""Which kernels a .cu file holds: the `instances` lines, and that ours name every kernel."""
+
+import re
+
+import pytest
+
+from tinygraph.cuda.instances import instances, inventory
+from tinygraph.cuda.signature import kernels
+from tinygraph.cuda.source import HERE, Source
+from tinygraph.errors import ArgumentError, KernelCompileError
+
+TEMPLATE = "template <typename T> __global__ void scale(T* x) { x[0] *= 2; }\n"
+
+
+def listed(tmp_path, text):
+    """(name, defines) of each instance of a file with that text."""
+    path = tmp_path / "scale.cu"
+    path.write_text(text)
+    return [(instance.name, instance.defines) for instance in instances(path)]
+
+
+@pytest.mark.parametrize("text, expected", [
+    ("// instances: scale<float>, scale<double>\n",
+     [("scale<float>", {}), ("scale<double>", {})]),
+    ("/*\n * instances: scale<float>\n */\n", [("scale<float>", {})]),
+    ("/* instances: scale<float> */\n", [("scale<float>", {})]),
+    ("/*\ninstances: scale<float>*/\n", [("scale<float>", {})]),
+    ("//   instances:  scale<float>,\n//  scale<double>,\n//  scale<int>\n",
+     [("scale<float>", {}), ("scale<double>", {}), ("scale<int>", {})]),
+    ("// instances: a<T, 1>, b<T> for T in float, double\n",
+     [("a<float, 1>", {}), ("a<double, 1>", {}), ("b<float>", {}), ("b<double>", {})]),
+    ("// instances: a<T>,\n// b<Tx, T> for T in float\n",
+     [("a<float>", {}), ("b<Tx, float>", {})]),
+    ("// instances (TILE=16, DEBUG): a<float>\n// instances (TILE = 32): a<float>\n",
+     [("a<float>", {"TILE": "16", "DEBUG": "1"}), ("a<float>", {"TILE": "32"})]),
+    ("// the instances: of this sort\n// instances: a\n", [("a", {})]),
+])  # fmt: skip
+def test_statements(tmp_path, text, expected):
+    assert listed(tmp_path, text + TEMPLATE) == expected
+
+
+def test_without_a_statement_the_kernels_that_are_no_templates(tmp_path):
+    text = TEMPLATE + "__global__ void one(int* x) { *x = 1; }\n__device__ int two() { return 2; }"
+    assert listed(tmp_path, text) == [("one", {})]
+
+
+@pytest.mark.parametrize("text, words", [
+    ("// instances:\n", "kernel names"),
+    ("// instances: scale<float>,\n\n", "a name after the last comma"),
+    ("// instances: scale<float>,", "a name after the last comma"),
+    ("// instances: 3scale\n", "'3scale'"),
+    ("// instances (1TILE=3): scale<float>\n", "NAME=VALUE"),
+    ("// instances: scale<T>, other<float> for T in float\n", "the word T in every name"),
+    ("", "no template"),
+])  # fmt: skip
+def test_bad_statements(tmp_path, text, words):
+    with pytest.raises(ArgumentError, match=re.escape(words)) as error:
+        listed(tmp_path, text + "\n" + TEMPLATE if text.endswith("\n") or not text else text)
+    assert "scale.cu" in str(error.value) and "instances: NAME<" in str(error.value) + "instances"
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(KernelCompileError, match=r"absent\.cu"):
+        inventory([tmp_path / "absent.cu"])
+
+
+@pytest.mark.parametrize("path", sorted(HERE.glob("*.cu")), ids=lambda path: path.stem)
+def test_every_kernel_of_ours_is_listed_in_float_and_double(path):
+    names = [instance.name for instance in instances(path)]
+    for kernel in kernels(Source.read(path)):
+        if kernel.template:
+            for dtype in ("float", "double"):
+                form = re.compile(rf"{kernel.name}\s*<\s*{dtype}\b.*>")
+                assert any(form.fullmatch(name) for name in names), f"{kernel.name}<{dtype}>"
+        else:
+            assert kernel.name in names
+    known = {kernel.name for kernel in kernels(Source.read(path))}
+    assert {name.partition("<")[0].strip() for name in names} <= known
+
+
+def test_our_files_are_all_in_the_inventory():
+    assert {instance.path for instance in inventory()} == set(HERE.glob("*.cu"))

@@ -1,0 +1,164 @@
+"""Which kernels a .cu file holds: the functions, types and macros that are compiled and checked.
+
+A kernel that is a template becomes code only once its types are named.  A .cu file names them in
+its header comment, so that the compile check, the tests and a reader know what is used:
+
+    // instances: relu_forward<float>, relu_forward<double>
+
+Macros stand in parentheses, one statement for one set of macros.  A statement that ends with a
+comma goes on in the next line, and `for T in ...` repeats the names that hold the word T:
+
+    // instances (TILE=16): gemm<T, false, true>, gemm<T, true, false>,
+    //                      gemm<T, false, false> for T in float, double
+
+Both comment forms will do.  Without a statement, the instances are the file's `__global__`
+functions that are no templates.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from tinygraph.cuda.signature import kernels
+from tinygraph.cuda.source import HERE, Source
+from tinygraph.errors import ArgumentError, explain
+
+_MARKER = r"\s*(?:///?|/\*+|\*(?!/))?\s*"  # what a line of a comment opens with
+_STATEMENT = re.compile(_MARKER + r"instances\s*(?:\((?P<macros>[^)]*)\))?\s*:(?P<names>.*)")
+_REPEAT = re.compile(r"(?P<names>.*\S)\s+for\s+(?P<word>\w+)\s+in\s+(?P<types>.+)")
+_NAME = re.compile(r"[A-Za-z_][\w:]*\s*(<.*>)?")
+_MACRO = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s*(?:=\s*(?P<value>.*\S))?\s*")
+
+
+class Instance(NamedTuple):
+    """One kernel as it is compiled: the file, the name with its types, and the macros."""
+
+    path: Path
+    name: str
+    defines: dict[str, str]
+
+    @property
+    def label(self) -> str:
+        """The name, and the macros behind it."""
+        macros = "".join(f" {name}={value}" for name, value in self.defines.items())
+        return self.name + macros
+
+    def __str__(self) -> str:
+        return f"{self.path.name}: {self.label}"
+
+
+def inventory(paths: Iterable[Path | str] | None = None) -> list[Instance]:
+    """The instances of .cu files, by default of all that tinygraph ships.
+
+    Parameters
+    ----------
+    paths : iterable of path, optional
+        The files; by default those of tinygraph/cuda, in the order of their names.
+
+    Returns
+    -------
+    list of Instance
+        Tuples (path, name, defines), as `Kernel(path, name, defines)` takes them.
+
+    Raises
+    ------
+    ArgumentError
+        An `instances` statement that cannot be read, or a file of templates without one.
+    KernelCompileError
+        A file that is not there.
+
+    Examples
+    --------
+    >>> all(instance.path.suffix == ".cu" for instance in inventory())
+    True
+    """
+    if paths is None:
+        paths = sorted(HERE.glob("*.cu"))
+    return [instance for path in paths for instance in instances(Path(path))]
+
+
+def instances(path: Path) -> list[Instance]:
+    """The instances of one .cu file."""
+    source = Source.read(path)
+    listed = [
+        Instance(path, name, macros)
+        for line, macros, text in _statements(source)
+        for name in _names(text, f"{source.name}:{line}")
+    ]
+    if not listed:
+        plain = [kernel.name for kernel in kernels(source) if not kernel.template]
+        listed = [Instance(path, name, {}) for name in plain]
+    if not listed:
+        raise ArgumentError(
+            explain(source.name, "instances", "a kernel that is no template, or a comment with "
+                    "the types", "neither", "add // instances: NAME<float>, NAME<double>")
+        )  # fmt: skip
+    return listed
+
+
+def _statements(source: Source) -> Iterator[tuple[int, dict[str, str], str]]:
+    """Line number, macros and joined names of each `instances` statement."""
+    lines = iter(enumerate(source.text.splitlines(), start=1))
+    for number, line in lines:
+        match = _STATEMENT.fullmatch(line)
+        if not match:
+            continue
+        text = match["names"].removesuffix("*/").strip()
+        while text.endswith(","):
+            _, line = next(lines, (0, ""))
+            text += " " + re.sub(f"^{_MARKER}", "", line).removesuffix("*/").strip()
+            if not line.strip():
+                raise _unreadable(f"{source.name}:{number}", "a name after the last comma", "none")
+        yield number, _macros(match["macros"] or "", f"{source.name}:{number}"), text
+
+
+def _macros(text: str, place: str) -> dict[str, str]:
+    """TILE=16, DEBUG as {"TILE": "16", "DEBUG": "1"}."""
+    macros = {}
+    for part in split(text):
+        match = _MACRO.fullmatch(part)
+        if not match:
+            raise _unreadable(place, "macros as NAME=VALUE", repr(part))
+        macros[match["name"]] = match["value"] or "1"
+    return macros
+
+
+def _names(text: str, place: str) -> list[str]:
+    repeat = _REPEAT.fullmatch(text)
+    names = split(repeat["names"] if repeat else text)
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise _unreadable(place, "kernel names as NAME or NAME<TYPE, ...>", repr(name))
+    if not names:
+        raise _unreadable(place, "kernel names", "none")
+    if not repeat:
+        return names
+    word = re.compile(rf"\b{repeat['word']}\b")
+    kinds = split(repeat["types"])
+    if not all(word.search(name) for name in names):
+        raise _unreadable(place, f"the word {repeat['word']} in every name", repr(text))
+    return [word.sub(kind, name) for name in names for kind in kinds]
+
+
+def split(text: str) -> list[str]:
+    """Parts between the commas that stand outside of brackets.
+
+    >>> split("gemm<float, true>, im2col<float>")
+    ['gemm<float, true>', 'im2col<float>']
+    """
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "<([") - (character in ">)]")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _unreadable(place: str, expected: str, got: str) -> ArgumentError:
+    way_out = "instances: NAME<float>, NAME<double>   or   instances (TILE=16): NAME"
+    return ArgumentError(explain(place, "instances", expected, got, way_out))

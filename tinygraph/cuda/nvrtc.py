@@ -1,0 +1,347 @@
+"""Compiling kernels without a GPU: NVIDIA's run-time compiler NVRTC alone, through ctypes.
+
+It needs the wheel `nvidia-cuda-nvrtc` or an installed CUDA toolkit, but no driver and no CuPy.
+With the option `--ptxas-options=-v` the assembler writes what a kernel takes into the log:
+
+    registers   32-bit registers of one thread
+    spills      bytes that did not fit into registers and go to local memory and back
+    stack       bytes of local memory of one thread (also arrays with an index only known at run
+                time, which is no spill)
+    shared      bytes of static shared memory of one block
+
+The machine code itself tells the rest:
+
+    constant    bytes of constant memory: `__constant__` variables and the compiler's own numbers;
+                the arguments of the launch are not counted
+
+Occupancy is arithmetic from there (occupancy.py).  Which kernels a file holds, and the `instances`
+lines that say so, is instances.py.
+
+Source: NVIDIA, "NVRTC", CUDA Toolkit documentation.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import importlib.util
+import io
+import os
+import re
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from elftools.elf.elffile import ELFFile
+
+from tinygraph.cuda.cache import compiled
+from tinygraph.cuda.instances import Instance, inventory
+from tinygraph.cuda.occupancy import (
+    MAX_BLOCK,
+    MULTIPROCESSORS,
+    Occupancy,
+    largest_block,
+    multiprocessor,
+    occupancy,
+)
+from tinygraph.cuda.source import HERE, Source, compile_error
+from tinygraph.errors import KernelCompileError, explain
+
+__all__ = [
+    "ARCHITECTURES", "Compiled", "Instance", "Resources", "compile", "inventory", "resources",
+    "version",
+]  # fmt: skip
+
+ARCHITECTURES = tuple(MULTIPROCESSORS)
+OPTIONS = ("-std=c++17",)
+VERBOSE = "--ptxas-options=-v"
+USUAL_BLOCK = 256  # threads, for the occupancy of a kernel without __launch_bounds__
+PACKAGES = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12")
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Machine code of one kernel for one architecture.
+
+    Attributes
+    ----------
+    arch : str
+        As in "sm_90".
+    symbol : str
+        The kernel's name in the machine code.
+    cubin : bytes
+        What a driver loads.
+    log : str
+        What compiler and assembler said.
+    launch_bound : int or None
+        Threads of a block that `__launch_bounds__` allows.
+    """
+
+    arch: str
+    symbol: str
+    cubin: bytes
+    log: str
+    launch_bound: int | None
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a kernel takes of a multiprocessor.
+
+    Attributes
+    ----------
+    arch : str
+        As in "sm_90".
+    registers, spill_stores, spill_loads, stack, shared, constant : int
+        As in the module's docstring; spills in bytes.
+    threads : int
+        The block that `occupancy` is for: `__launch_bounds__`, else 256 or what fits.
+    max_threads : int
+        The largest block that can be launched.
+    occupancy : Occupancy
+        With static shared memory only.
+    """
+
+    arch: str
+    registers: int
+    spill_stores: int
+    spill_loads: int
+    stack: int
+    shared: int
+    constant: int
+    threads: int
+    max_threads: int
+    occupancy: Occupancy
+
+    @property
+    def spills(self) -> int:
+        """Bytes spilled, stores and loads together."""
+        return self.spill_stores + self.spill_loads
+
+
+def resources(source: Source, name: str, arch: str) -> Resources:
+    """What a kernel takes on an architecture.
+
+    Parameters
+    ----------
+    source : Source
+        The kernel's file with its macros.
+    name : str
+        The function with its template arguments, as in "relu_forward<float>".
+    arch : str
+        One of `ARCHITECTURES`.
+
+    Returns
+    -------
+    Resources
+
+    Raises
+    ------
+    KernelCompileError
+        NVRTC is missing, or the kernel does not compile.
+    ArgumentError
+        An unknown architecture.
+
+    Examples
+    --------
+    >>> from tinygraph.cuda.source import Source
+    >>> source = Source.read("__global__ void one(float* y) { y[threadIdx.x] = 1.0f; }")
+    >>> found = resources(source, "one", "sm_90")
+    >>> found.spills, found.shared, found.max_threads, found.occupancy.share
+    (0, 0, 1024, 1.0)
+    """
+    machine_code = compile(source, name, arch)
+    numbers = _numbers(machine_code)
+    registers, shared = numbers["registers"], numbers["shared"]
+    max_threads = min(machine_code.launch_bound or MAX_BLOCK, largest_block(registers))
+    threads = machine_code.launch_bound or min(USUAL_BLOCK, max_threads)
+    resident = occupancy(arch, threads, registers, shared)
+    return Resources(arch=arch, **numbers, threads=threads, max_threads=max_threads,
+                     occupancy=resident)  # fmt: skip
+
+
+_FIELDS = {
+    "registers": r"Used (\d+) registers",
+    "spill_stores": r"(\d+) bytes spill stores",
+    "spill_loads": r"(\d+) bytes spill loads",
+    "stack": r"(\d+) bytes stack frame",
+    "shared": r"(\d+) bytes smem",
+}
+
+
+def _numbers(machine_code: Compiled) -> dict[str, int]:
+    """The numbers that the assembler's log gives for one kernel."""
+    # a section for each function: "Compiling entry function 'NAME' for 'sm_90'" and on
+    sections = re.split(r"^ptxas info\s*: Compiling entry function ", machine_code.log, flags=re.M)
+    about = [text for text in sections[1:] if text.startswith(f"'{machine_code.symbol}'")]
+    if not about:
+        raise KernelCompileError(
+            explain("nvrtc", machine_code.symbol, "an assembler log that names the kernel",
+                    repr(machine_code.log), "report this NVRTC version: " + version())
+        )  # fmt: skip
+    found = {name: re.search(pattern, about[0]) for name, pattern in _FIELDS.items()}
+    numbers = {name: int(match[1]) if match else 0 for name, match in found.items()}
+    return {**numbers, "constant": _constant_bytes(machine_code)}
+
+
+def _constant_bytes(machine_code: Compiled) -> int:
+    """Constant memory that a kernel can read: sections .nv.constantBANK and .nv.constantBANK.NAME.
+
+    Bank 0 holds the arguments of the launch, behind room that differs between architectures.
+    """
+    total = 0
+    for section in ELFFile(io.BytesIO(machine_code.cubin)).iter_sections():
+        bank = re.fullmatch(r"\.nv\.constant([1-9]\d*)(?:\.(.*))?", section.name)
+        if bank and bank[2] in (None, machine_code.symbol):
+            total += section["sh_size"]
+    return total
+
+
+def compile(source: Source, name: str, arch: str) -> Compiled:
+    """Machine code of a kernel, from the cache if it was compiled before.
+
+    Parameters and errors are those of `resources`.
+
+    Examples
+    --------
+    >>> from tinygraph.cuda.source import Source
+    >>> text = "template <typename T> __global__ void one(T* y) { y[threadIdx.x] = 1; }"
+    >>> compile(Source.read(text), "one<double>", "sm_75").cubin[:4]
+    b'\\x7fELF'
+    """
+    multiprocessor(arch)  # raises for an unknown architecture
+
+    def build(path: Path) -> None:
+        result = _compile(source, name, arch)
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("cubin", result.cubin)
+            archive.writestr("log", result.log)
+            archive.writestr("symbol", result.symbol)
+            archive.writestr("launch_bound", str(result.launch_bound or ""))
+
+    parts = ["nvrtc", version(), *OPTIONS, VERBOSE, arch, source.digest, name]
+    with zipfile.ZipFile(compiled(parts, ".nvrtc.zip", build)) as archive:
+        texts = {n: archive.read(n).decode() for n in ("symbol", "log", "launch_bound")}
+        bound = int(texts["launch_bound"]) if texts["launch_bound"] else None
+        return Compiled(arch, texts["symbol"], archive.read("cubin"), texts["log"], bound)
+
+
+def _options(source: Source, arch: str) -> list[str]:
+    """The compiler's options for one source: the common ones, where to look, and the macros."""
+    return [
+        f"-arch={arch}", *OPTIONS, f"-I{source.folder}", f"-I{HERE}",
+        *(f"-D{macro}={value}" for macro, value in source.defines),
+    ]  # fmt: skip
+
+
+def _compile(source: Source, name: str, arch: str, verbose: bool = True) -> Compiled:
+    """One run of NVRTC, and a second one where the assembler refuses the code."""
+    library = _library()
+    program = ctypes.c_void_p()
+    _must(library.nvrtcCreateProgram(ctypes.byref(program), source.text.encode(),
+                                     source.name.encode(), 0, None, None))  # fmt: skip
+    try:
+        expression = name.encode()
+        _must(library.nvrtcAddNameExpression(program, expression))
+        options = [*_options(source, arch), *([VERBOSE] if verbose else [])]
+        encoded = [option.encode() for option in options]
+        status = library.nvrtcCompileProgram(
+            program, len(encoded), (ctypes.c_char_p * len(encoded))(*encoded)
+        )
+        log = _output(program, "ProgramLog").decode(errors="replace")
+        if status != 0 and verbose and "error" not in log:
+            return _compile(source, name, arch, verbose=False)  # -v hides its errors
+        if status != 0:
+            raise _refused(source, log or _status(status), arch)
+        symbol = ctypes.c_char_p()
+        _must(library.nvrtcGetLoweredName(program, expression, ctypes.byref(symbol)))
+        lowered = (symbol.value or b"").decode()
+        ptx = _output(program, "PTX").decode()
+        return Compiled(arch, lowered, _output(program, "CUBIN"), log, _launch_bound(ptx, lowered))
+    finally:
+        library.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+def _refused(source: Source, log: str, arch: str) -> KernelCompileError:
+    if "--gpu-architecture" in log:  # the one option that a version of NVRTC may not know
+        return KernelCompileError(
+            explain("nvrtc", "arch", f"one that NVRTC {version()} compiles for", arch,
+                    f"another version: pip install --upgrade {PACKAGES[0]}")
+        )  # fmt: skip
+    return compile_error(source, log, "nvrtc")
+
+
+def _launch_bound(ptx: str, symbol: str) -> int | None:
+    """The threads of `.maxntid x, y, z` in the kernel's head; None without one."""
+    head = re.search(rf"\.entry\s+{re.escape(symbol)}\(.*?^\{{", ptx, re.S | re.M)
+    bound = re.search(r"\.maxntid\s+([\d, ]+)", head[0]) if head else None
+    if not bound:
+        return None
+    threads = 1
+    for extent in bound[1].split(","):
+        threads *= int(extent)
+    return threads
+
+
+def _output(program: ctypes.c_void_p, what: str) -> bytes:
+    """Log, PTX or cubin of a program: NVRTC tells the size, then fills a buffer."""
+    library, size = _library(), ctypes.c_size_t()
+    _must(getattr(library, f"nvrtcGet{what}Size")(program, ctypes.byref(size)))
+    buffer = ctypes.create_string_buffer(size.value)
+    _must(getattr(library, f"nvrtcGet{what}")(program, buffer))
+    return buffer.raw if what == "CUBIN" else buffer.value  # the texts end with a zero
+
+
+def _must(status: int) -> None:
+    if status != 0:
+        raise KernelCompileError(f"nvrtc: {_status(status)}")
+
+
+def _status(status: int) -> str:
+    text: bytes = _library().nvrtcGetErrorString(status)
+    return text.decode()
+
+
+def version() -> str:
+    """The version of NVRTC, as in "13.0".
+
+    >>> int(version().split(".")[0]) >= 12
+    True
+    """
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    _must(_library().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)))
+    return f"{major.value}.{minor.value}"
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    """NVRTC, from the first place where it can be loaded."""
+    reasons = []
+    for path in _candidates():
+        try:
+            library = ctypes.CDLL(str(path))
+        except OSError as error:
+            reasons.append(str(error))
+            continue
+        library.nvrtcGetErrorString.restype = ctypes.c_char_p
+        return library
+    raise KernelCompileError(
+        explain("nvrtc", "library", f"libnvrtc of the package {PACKAGES[0]} or of a CUDA toolkit",
+                "; ".join(reasons) or "none", f"pip install {PACKAGES[0]}")
+    )  # fmt: skip
+
+
+def _candidates() -> Iterator[Path | str]:
+    """Where libnvrtc may be: the wheels for CUDA 13 and 12, a toolkit, the linker's places."""
+    wheels = importlib.util.find_spec("nvidia")
+    for folder in (wheels.submodule_search_locations or []) if wheels else []:
+        yield from sorted(Path(folder).glob("cu*/lib/libnvrtc.so.*"), reverse=True)
+        yield from sorted(Path(folder).glob("cuda_nvrtc/lib/libnvrtc.so.*"), reverse=True)
+    for root in (os.environ.get("CUDA_PATH"), os.environ.get("CUDA_HOME"), "/usr/local/cuda"):
+        if root:
+            yield from sorted(Path(root).glob("lib64/libnvrtc.so.*"), reverse=True)
+    found = ctypes.util.find_library("nvrtc")
+    if found:
+        yield found
