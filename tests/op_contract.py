@@ -8,18 +8,22 @@
 
 and add the tests of the conventions that are the op's own.  The tests here are written against the
 mathematics of the reference and finite differences, never against the op's own numbers.
+
+As soon as all ops of a file have a kernel, the tests named test_kernel_... run it too, on every
+device that runs kernels here, and under the emulator's checker; conftest.py leaves them out before.
 """
 
 from __future__ import annotations
 
 import math
 import re
+import sys
 from typing import Any, NamedTuple
 from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tinygraph as tg
@@ -27,6 +31,12 @@ from tinygraph.memory import Memory
 from tinygraph.random import uniform
 
 LAYOUTS = ["contiguous", "sliced", "transposed", "reversed"]
+DTYPES = [np.float32, np.float64]
+
+# A launch costs more than a call of numpy, the checker more again: fewer examples than on the cpu,
+# 10 and 5 in the profiles dev and ci.
+KERNEL_EXAMPLES = settings(max_examples=max(10, settings.default.max_examples // 10))
+CHECKED_EXAMPLES = settings(max_examples=max(5, settings.default.max_examples // 50))
 
 
 class Problem(NamedTuple):
@@ -102,16 +112,19 @@ class OpContract:
     tolerance = 1.0  # widens the float bounds of an op that sums more than usual
     differentiable = True
     constants: tuple[int, ...] = ()  # positions of float arguments that never require a gradient
+    large_problems: tuple[Problem, ...] = ()  # for kernels: several blocks, the last one in part
 
     # ---- how the op is called ---------------------------------------------------------------
 
-    def leaves(self, problem, dtype=np.float64, layout="contiguous", requires_grad=True):
+    def leaves(
+        self, problem, dtype=np.float64, layout="contiguous", requires_grad=True, device="cpu"
+    ):
         """One leaf for each array; the arrays keep the layout, as leaves made by ops do."""
         nodes = []
         for position, a in enumerate(problem.args):
             if a is None:
                 continue
-            node = tg.Tensor(0.0)
+            node = tg.Tensor(0.0, device=device)
             node.value = laid_out(cast(a, dtype), layout)
             variable = a.dtype.kind == "f" and position not in self.constants
             node.requires_grad = requires_grad and variable
@@ -135,13 +148,18 @@ class OpContract:
     # ---- the contract -----------------------------------------------------------------------
 
     @pytest.mark.parametrize("layout", LAYOUTS)
-    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    @pytest.mark.parametrize("dtype", DTYPES)
     @given(data=st.data())
     def test_value_equals_reference(self, data, dtype, layout):
         problem = data.draw(self.problems)
+        self.compare_with_reference(
+            self.apply(problem, self.leaves(problem, dtype, layout)), problem, dtype
+        )
+
+    def compare_with_reference(self, y, problem, dtype):
+        """The value of a node with what naive loops give for the arguments in that dtype."""
         rounded = [None if a is None else cast(cast(a, dtype), np.float64) for a in problem.args]
         expected = np.asarray(self.reference(*rounded, **problem.kwargs))
-        y = self.apply(problem, self.leaves(problem, dtype, layout))
         assert y.shape == expected.shape
         if expected.dtype.kind == "f":
             assert y.dtype == dtype
@@ -162,21 +180,26 @@ class OpContract:
         assert report.verdict == "pass", report.diagnosis
 
     @pytest.mark.parametrize("layout", LAYOUTS)
-    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    @pytest.mark.parametrize("dtype", DTYPES)
     @given(data=st.data())
     def test_gradient_in_any_dtype_and_layout(self, data, dtype, layout):
         """Against the contiguous float64 gradient, which the test above holds to mathematics."""
         if not self.differentiable:
             return
         problem = data.draw(self.problems)
+        nodes = self.leaves(problem, dtype, layout)
+        self.compare_with_exact_gradient(self.apply(problem, nodes), nodes, problem, dtype, layout)
+
+    def compare_with_exact_gradient(self, y, nodes, problem, dtype, layout):
+        """The gradients below y with those that numpy gives for contiguous float64 arrays."""
         rounded = problem._replace(args=tuple(cast(a, dtype) for a in map(_own, problem.args)))
-        exact, nodes = self.leaves(rounded), self.leaves(rounded, dtype, layout)
-        y = self.apply(problem, exact)
-        g = self.upstream(y).astype(dtype)
-        y.backward(g)
-        self.apply(problem, nodes).backward(laid_out(g, layout))
+        exact = self.leaves(rounded)
+        z = self.apply(problem, exact)
+        g = self.upstream(z).astype(dtype)
+        z.backward(g)
+        y.backward(laid_out(g, layout))
         for a, b in zip(exact, nodes, strict=True):
-            if a.requires_grad:
+            if b.requires_grad:
                 assert b.grad.dtype == dtype and b.grad.shape == b.shape
                 np.testing.assert_allclose(
                     b.grad, a.grad, rtol=1e-4, atol=10 * self.bound(dtype, a.grad)
@@ -254,12 +277,14 @@ class OpContract:
     @given(data=st.data())
     def test_empty_batch(self, data):
         """No sample: an empty output or an empty sum; gradients of shared inputs are zeros."""
-        problem = data.draw(self.problems)
+        self.try_empty_batch(data.draw(self.problems), "cpu")
+
+    def try_empty_batch(self, problem, device):
         y, inputs, carries = self.last_op(problem)
         claim = carries and y.op.batch(tuple(x.spec for x in inputs), carries)
         if not claim:
             return
-        nodes = [tg.Tensor(x.value[:0] if c else x.value, requires_grad=x.dtype.kind == "f")
+        nodes = [tg.Tensor(x.value[:0] if c else x.value, x.dtype.kind == "f", device=device)
                  for x, c in zip(inputs, carries, strict=True)]  # fmt: skip
         empty = y.op(*nodes)
         assert empty.shape == ((0, *y.shape[1:]) if claim == "map" else y.shape)
@@ -276,6 +301,75 @@ class OpContract:
         y = self.apply(problem, nodes)
         carried = dict(zip(nodes, problem.carries or (), strict=False))
         return y, y.inputs, tuple(carried.get(x, False) for x in y.inputs) if carried else ()
+
+    # ---- the same for kernels ---------------------------------------------------------------
+
+    @classmethod
+    def has_kernel(cls):
+        """Whether every op of the function's file has a kernel."""
+        module = sys.modules[cls.function.__module__]
+        classes = [v for v in vars(module).values() if isinstance(v, type)]
+        ops = [v for v in classes if issubclass(v, tg.Op) and v.__module__ == module.__name__]
+        return bool(ops) and all(op.forward_kernel is not tg.Op.forward_kernel for op in ops)
+
+    def draw_call(self, data, dtype, device):
+        """A problem, its leaves in some layout, some of which require a gradient."""
+        problem, layout = data.draw(self.problems), data.draw(st.sampled_from(LAYOUTS))
+        nodes = self.leaves(problem, dtype, layout, device=device)
+        for node in nodes:
+            if node.requires_grad:
+                node.requires_grad = data.draw(st.integers(0, 3)) > 0
+        return problem, nodes, layout
+
+    @pytest.mark.parametrize("dtype", DTYPES)
+    @KERNEL_EXAMPLES
+    @given(data=st.data())
+    def test_kernel_equals_reference(self, data, kernel_device, dtype):
+        problem, nodes, layout = self.draw_call(data, dtype, kernel_device)
+        y = self.apply(problem, nodes)
+        assert y.device == kernel_device
+        self.compare_with_reference(y, problem, dtype)
+        if self.differentiable and y.requires_grad:
+            self.compare_with_exact_gradient(y, nodes, problem, dtype, layout)
+
+    @pytest.mark.parametrize("dtype", DTYPES)
+    def test_kernel_of_more_than_one_block(self, kernel_device, dtype):
+        for problem in self.large_problems:
+            nodes = self.leaves(problem, dtype, device=kernel_device)
+            y = self.apply(problem, nodes)
+            self.compare_with_reference(y, problem, dtype)
+            if self.differentiable:
+                self.compare_with_exact_gradient(y, nodes, problem, dtype, "contiguous")
+
+    @KERNEL_EXAMPLES
+    @given(data=st.data())
+    def test_kernel_gives_the_same_bits_twice(self, data, kernel_device):
+        problem = data.draw(self.problems)
+        bits = set()
+        for _ in range(2):
+            nodes = self.leaves(problem, np.float32, device=kernel_device)
+            y = self.apply(problem, nodes)
+            if self.differentiable:
+                y.backward(self.upstream(y))
+            arrays = [y.numpy(), *[x.device.to_numpy(x.grad) for x in nodes if x.grad is not None]]
+            bits.add(b"".join(a.tobytes() for a in arrays))
+        assert len(bits) == 1
+
+    @KERNEL_EXAMPLES
+    @given(data=st.data())
+    def test_kernel_of_an_empty_batch(self, data, kernel_device):
+        self.try_empty_batch(data.draw(self.problems), kernel_device)
+
+    @pytest.mark.parametrize("dtype", DTYPES)
+    @CHECKED_EXAMPLES
+    @given(data=st.data())
+    def test_kernel_under_the_checker(self, data, dtype):
+        """No race, nothing out of bounds, nothing read before it was written, nothing left out."""
+        problem, nodes, _ = self.draw_call(data, dtype, "emulator")
+        with tg.cuda.checking():
+            y = self.apply(problem, nodes)
+            if self.differentiable and y.requires_grad:
+                y.backward(self.upstream(y))
 
     def test_bad_input(self, bad):
         with pytest.raises(bad.error, match=re.escape(bad.words)) as caught:

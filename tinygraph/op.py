@@ -29,6 +29,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from tinygraph import anomaly
+from tinygraph.device import CPU, Device
 from tinygraph.errors import DeviceError, GraphError, explain
 from tinygraph.memory import Memory, eager_memory
 from tinygraph.shapes import Array, Spec
@@ -102,6 +103,10 @@ class Op:
         """`backward` as a CUDA kernel; the arrays are contiguous."""
         raise DeviceError(f"{self.name}: no kernel yet. Way out: x.to('cpu')")
 
+    def output_device(self, device: Device) -> Device:
+        """Where the output of inputs on `device` lies: there too, except for `x.to(device)`."""
+        return device
+
     def batch(
         self, specs: tuple[Spec, ...], carries: tuple[bool, ...]
     ) -> Literal["map", "sum"] | None:
@@ -123,10 +128,10 @@ class Op:
         """Apply the op: make the node, evaluate it, and return it."""
         if not inputs:
             raise GraphError(explain(self.name, "inputs", "at least one", "none"))
-        tensors = tuple([x if isinstance(x, Tensor) else as_tensor(x) for x in inputs])
+        tensors = as_tensors(inputs)
         made_at = anomaly.user_line() if anomaly.mode.enabled else None
         value, saved, needs = evaluate(self, tensors, made_at)
-        node = leaf(value, tensors[0].device)
+        node = leaf(value, self.output_device(tensors[0].device))
         node.made_at = made_at
         if grad_mode.enabled:  # else it forgets where it came from
             node.op, node.inputs = self, tensors
@@ -136,6 +141,12 @@ class Op:
     def __repr__(self) -> str:
         settings = ", ".join(f"{k}={v}" for k, v in vars(self).items())
         return f"{type(self).__name__}({settings})"
+
+
+def as_tensors(inputs: tuple[Operand, ...]) -> tuple[Tensor, ...]:
+    """All inputs as nodes; arrays and numbers go to the device of the first tensor, or the cpu."""
+    device = next((x.device for x in inputs if isinstance(x, Tensor)), CPU)
+    return tuple([x if isinstance(x, Tensor) else as_tensor(x, device=device) for x in inputs])
 
 
 def evaluate(
@@ -159,7 +170,7 @@ def evaluate(
     mem = eager_memory(needs, device)
     with np.errstate(all="ignore"):  # inf and nan are results, not accidents
         if device.runs_kernels:
-            value, saved = op.forward_kernel(mem, *map(np.ascontiguousarray, arrays))
+            value, saved = op.forward_kernel(mem, *map(device.contiguous, arrays))
         else:
             value, saved = op.forward(mem, *arrays)
     value = np.asarray(value)
@@ -175,10 +186,12 @@ def evaluate(
 
 def differentiate(node: Tensor, grad: Array) -> Gradients:
     """Run the backward of a node's op and hold its gradients to the contract."""
-    op, needs = node.op, node.needs
-    mem = eager_memory(needs, node.device)
-    run = op.backward_kernel if node.device.runs_kernels else op.backward
-    gradients = run(mem, grad, node.saved, needs)
+    op, needs, device = node.op, node.needs, node.device
+    mem = eager_memory(needs, device)
+    if device.runs_kernels:
+        gradients = op.backward_kernel(mem, device.contiguous(grad), node.saved, needs)
+    else:
+        gradients = op.backward(mem, grad, node.saved, needs)
     if len(gradients) != len(needs):
         raise GraphError(
             explain(op.name, "backward", f"{len(needs)} gradients, one for each input",

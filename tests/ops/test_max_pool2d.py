@@ -6,11 +6,13 @@ from hypothesis import given
 
 import tinygraph as tg
 from tests import reference
-from tests.op_contract import Bad, OpContract
+from tests.conftest import DEVICES
+from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import pool_problems, seeds
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 
 X = np.ones((1, 1, 4, 4))
+IMAGES = np.random.default_rng(0).standard_normal((2, 3, 21, 26))
 
 
 def first_argmax(x, problem):
@@ -35,6 +37,11 @@ class TestMaxPool2d(OpContract):
     function = staticmethod(tg.max_pool2d)
     reference = staticmethod(reference.max_pool2d)
     problems = pool_problems()
+    large_problems = (
+        Problem((IMAGES,), {"kernel_size": 2}),
+        Problem((IMAGES,), {"kernel_size": 3, "stride": 2, "padding": 1}),
+        Problem((IMAGES,), {"kernel_size": (2, 5), "stride": 1, "padding": "same"}),
+    )
     bad_input = [
         Bad("three axes", (X[0], 2), {}, ShapeError, "4 axes (N, C, H, W)"),
         Bad("large kernel", (X, 5), {}, ShapeError, "an image of at least 5 pixels"),
@@ -44,12 +51,13 @@ class TestMaxPool2d(OpContract):
         Bad("integers", (X.astype(int), 2), {}, DtypeError, "float32 or float64"),
     ]
 
+    @pytest.mark.parametrize("place", DEVICES)
     @given(problem=pool_problems(), seed=seeds)
-    def test_argmax_with_ties_nan_and_infinities(self, problem, seed):
+    def test_argmax_with_ties_nan_and_infinities(self, problem, seed, place):
         rng = np.random.default_rng(seed)
         shape = problem.args[0].shape
         x = rng.choice([0.0, 1.0, -np.inf, np.inf, np.nan], shape, p=[0.3, 0.3, 0.2, 0.1, 0.1])
-        node = tg.Tensor(x, requires_grad=True)
+        node = tg.Tensor(x, requires_grad=True, device=place)
         y = tg.max_pool2d(node, **problem.kwargs)
         argmax = y.saved[0]
         assert argmax.dtype == np.int32
@@ -63,13 +71,18 @@ class TestMaxPool2d(OpContract):
         np.testing.assert_allclose(node.grad, expected, atol=1e-12)
 
     @pytest.mark.parametrize("value", [-np.inf, np.nan])
-    def test_padding_never_wins(self, value):
-        x = tg.Tensor(np.full((1, 1, 3, 3), value), requires_grad=True)
+    def test_padding_never_wins(self, value, device):
+        x = tg.Tensor(np.full((1, 1, 3, 3), value), requires_grad=True, device=device)
         y = tg.max_pool2d(x, 3, 2, 1)
         np.testing.assert_array_equal(y.value, np.full((1, 1, 2, 2), value))
         np.testing.assert_array_equal(y.saved[0], [[[[0, 1], [3, 4]]]])
 
-    def test_a_kernel_of_more_than_256_offsets(self):
+    def test_a_kernel_of_more_than_256_offsets(self, device):
         x = np.random.default_rng(0).standard_normal((1, 1, 17, 17))
-        node = tg.Tensor(x, requires_grad=True)
+        node = tg.Tensor(x, requires_grad=True, device=device)
         assert tg.max_pool2d(node, 17).saved[0].item() == int(np.argmax(x))
+
+    def test_no_argmax_is_kept_where_no_gradient_is_wanted(self, device):
+        y = tg.max_pool2d(tg.Tensor(X, device=device), 2)
+        np.testing.assert_array_equal(y.value, np.ones((1, 1, 2, 2)))
+        assert y.saved is None

@@ -4,15 +4,24 @@ import numpy as np
 
 import tinygraph as tg
 from tests import reference
-from tests.op_contract import Bad, OpContract
+from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import same_shape_problems
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+
+
+def two_arrays(n, reduction):
+    x, y = np.random.default_rng(n).standard_normal((2, n))
+    return Problem((x, y), {"reduction": reduction})
 
 
 class TestMseLoss(OpContract):
     function = staticmethod(tg.mse_loss)
     reference = staticmethod(reference.mse_loss)
     problems = same_shape_problems()
+    large_problems = (
+        two_arrays(256, "mean"), two_arrays(257, "mean"), two_arrays(2**18 + 1, "mean"),
+        two_arrays(70_000, "sum"), two_arrays(1000, "none"),
+    )  # fmt: skip
     bad_input = [
         Bad("column and row", (np.ones((3, 1)), np.ones(3)), {}, ShapeError, "would give (N, N)"),
         Bad("dtypes", (np.ones(3), np.ones(3, "f4")), {}, DtypeError, "the dtype of x"),
@@ -20,5 +29,7 @@ class TestMseLoss(OpContract):
         Bad("reduction", ([1.0], [2.0], "avg"), {}, ArgumentError, "'mean', 'sum' or 'none'"),
     ]
 
-    def test_the_mean_of_nothing_is_nan(self):
-        assert np.isnan(tg.mse_loss(np.ones(0), np.ones(0)).item())
+    def test_the_mean_of_nothing_is_nan(self, device):
+        nothing = tg.Tensor(np.ones(0), device=device)
+        assert np.isnan(tg.mse_loss(nothing, nothing).item())
+        assert tg.mse_loss(nothing, nothing, "sum").item() == 0

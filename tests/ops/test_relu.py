@@ -4,7 +4,7 @@ import numpy as np
 
 import tinygraph as tg
 from tests import reference
-from tests.op_contract import Bad, OpContract
+from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import elementwise_problems
 from tinygraph.errors import DtypeError
 
@@ -13,13 +13,16 @@ class TestRelu(OpContract):
     function = staticmethod(tg.relu)
     reference = staticmethod(reference.relu)
     problems = elementwise_problems()
+    large_problems = tuple(
+        Problem((np.random.default_rng(n).standard_normal(n),)) for n in (1000, 2**18 + 1)
+    )
     bad_input = [
         Bad("integers", ([1, 2],), {}, DtypeError, "relu: x: expected float32 or float64"),
         Bad("bools", (np.array([True]),), {}, DtypeError, "float32 or float64"),
     ]
 
-    def test_conventions(self):
-        x = tg.Tensor([-np.inf, -0.0, 0.0, np.nan, np.inf], requires_grad=True)
+    def test_conventions(self, device):
+        x = tg.Tensor([-np.inf, -0.0, 0.0, np.nan, np.inf], requires_grad=True, device=device)
         y = tg.relu(x)
         np.testing.assert_array_equal(y.value, [0, 0, 0, np.nan, np.inf])
         assert not np.signbit(y.value[:3]).any()

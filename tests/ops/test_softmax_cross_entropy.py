@@ -5,17 +5,39 @@ import pytest
 
 import tinygraph as tg
 from tests import reference
-from tests.op_contract import Bad, OpContract
+from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import class_label_problems
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 
 X = np.ones((2, 3))
 
 
+def large_problem(shape, reduction, ignore_index=None, probabilities=False):
+    """Logits with labels, a third of which is ignored."""
+    rng = np.random.default_rng(sum(shape))
+    logits, kwargs = 3 * rng.standard_normal(shape), {"reduction": reduction}
+    if probabilities:
+        return Problem((logits, rng.uniform(0, 1, shape)), kwargs)
+    labels = rng.integers(0, shape[1], (shape[0], *shape[2:]))
+    if ignore_index is not None:
+        labels[rng.random(labels.shape) < 1 / 3] = ignore_index
+        kwargs["ignore_index"] = ignore_index
+    return Problem((logits, labels), kwargs)
+
+
 class TestSoftmaxCrossEntropy(OpContract):
     function = staticmethod(tg.softmax_cross_entropy)
     reference = staticmethod(reference.softmax_cross_entropy)
     problems = class_label_problems()
+    large_problems = (
+        large_problem((600, 10), "mean", ignore_index=-1),  # a warp for a row, a sum of two stages
+        large_problem((600, 10), "sum", probabilities=True),
+        large_problem((9, 77), "none", ignore_index=255),
+        large_problem((3, 1500), "mean"),  # a block for a row
+        large_problem((3, 1500), "mean", probabilities=True),
+        large_problem((2, 5, 19, 17), "mean", ignore_index=-1),  # a thread for a row
+        large_problem((2, 5, 19, 17), "none", probabilities=True),
+    )
     bad_input = [
         Bad("label 3", (X, [0, 3]), {}, ArgumentError, "from 0 to 2, got 3 at index (1,)"),
         Bad("label -1", (X, [-1, 0]), {}, ArgumentError, "got -1 at index (0,)"),
@@ -31,28 +53,61 @@ class TestSoftmaxCrossEntropy(OpContract):
         Bad("integers", (X.astype(int), [0, 1]), {}, DtypeError, "logits: expected float32"),
     ]
 
-    def test_translated_by_the_maximum(self):
-        x = tg.Tensor([[1e4, 0.0], [0.0, -1e4]], requires_grad=True)
+    def test_translated_by_the_maximum(self, device):
+        x = tg.Tensor([[1e4, 0.0], [0.0, -1e4]], requires_grad=True, device=device)
         loss = tg.softmax_cross_entropy(x, [1, 0], reduction="none")
         np.testing.assert_array_equal(loss.value, [1e4, 0])
         loss.backward([1.0, 1.0])
         np.testing.assert_array_equal(x.grad, [[1, -1], [0, 0]])
 
     @pytest.mark.parametrize(("rows", "labels"), [(0, []), (2, [-1, -1])])
-    def test_the_mean_of_no_label_is_nan(self, rows, labels):
+    def test_the_mean_of_no_label_is_nan(self, rows, labels, device):
         labels = np.array(labels, np.int64)
-        loss = tg.softmax_cross_entropy(X[:rows], labels, ignore_index=-1)
+        x = tg.Tensor(X[:rows], requires_grad=True, device=device)
+        loss = tg.softmax_cross_entropy(x, labels, ignore_index=-1)
         assert np.isnan(loss.item())
-        assert tg.softmax_cross_entropy(X[:rows], labels, "sum", -1).item() == 0
+        loss.backward()
+        np.testing.assert_array_equal(x.grad, np.zeros((rows, 3)))
+        assert tg.softmax_cross_entropy(x, labels, "sum", -1).item() == 0
 
-    def test_ignored_labels_have_no_gradient(self):
-        x = tg.Tensor(X, requires_grad=True)
+    def test_ignored_labels_have_no_gradient(self, device):
+        x = tg.Tensor(X, requires_grad=True, device=device)
         tg.softmax_cross_entropy(x, [-1, 2], ignore_index=-1).backward()
         np.testing.assert_allclose(x.grad, [[0, 0, 0], [1 / 3, 1 / 3, -2 / 3]])
 
-    def test_an_ignored_row_may_hold_any_logits(self):
-        x = tg.Tensor([[-np.inf, 0.0, 0.0], [0.0, 0.0, 0.0]], requires_grad=True)
+    @pytest.mark.parametrize("logit", [-np.inf, np.nan, np.inf])
+    def test_an_ignored_row_may_hold_any_logits(self, logit, device):
+        x = tg.Tensor([[logit, 0.0, 0.0], [0.0, 0.0, 0.0]], requires_grad=True, device=device)
         loss = tg.softmax_cross_entropy(x, [-1, 2], ignore_index=-1)
         assert loss.item() == np.float32(np.log(3))
         loss.backward()
         np.testing.assert_array_equal(x.grad[0], [0, 0, 0])
+
+    @pytest.mark.parametrize("logit", [np.nan, np.inf])
+    def test_what_is_no_number_shows(self, logit, device):
+        x = tg.Tensor([[0.0, logit, 0.0], [0.0, 0.0, 0.0]], requires_grad=True, device=device)
+        loss = tg.softmax_cross_entropy(x, [0, 2], reduction="none")
+        assert np.isnan(loss.value[0]) and loss.value[1] == np.float32(np.log(3))
+        loss.backward([1.0, 1.0])
+        assert np.isnan(x.grad[0]).all() and np.isfinite(x.grad[1]).all()
+
+    @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.int32, np.uint64])
+    def test_labels_of_any_integer_dtype(self, dtype, device):
+        x = tg.Tensor([[0.0, 1.0, 2.0], [3.0, 1.0, 0.0]], device=device)
+        expected = reference.softmax_cross_entropy(x.value.astype(float), np.array([2, 1]))
+        loss = tg.softmax_cross_entropy(x, np.array([2, 1], dtype))
+        np.testing.assert_allclose(loss.value, expected, rtol=1e-6)
+
+    def test_the_kernel_gives_nan_for_a_label_out_of_range(self):
+        """On a GPU nobody looks at the labels before the launch."""
+        x, labels = np.zeros((3, 2), np.float32), np.array([-1, 2, 1])
+        loss, maxima, totals = np.empty((3, 3), np.float32)
+        kernel = tg.cuda.op_kernel(
+            "softmax_cross_entropy", "labels_forward", "float32", ROW_THREADS=32
+        )
+        report = kernel.check(
+            1, 256, x, labels, tg.cuda.Out(loss), tg.cuda.Out(maxima), tg.cuda.Out(totals),
+            3, 2, 1, 0, 0,
+        )  # fmt: skip
+        assert report.ok, report.text()
+        np.testing.assert_array_equal(loss, [np.nan, np.nan, np.float32(np.log(2))])

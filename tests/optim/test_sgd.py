@@ -41,10 +41,10 @@ SETTINGS = [
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_several_steps_equal_the_formula(settings, dtype):
+def test_several_steps_equal_the_formula(settings, dtype, device):
     rng = np.random.default_rng(3)
     start, grads = rng.standard_normal((2, 3)), rng.standard_normal((5, 2, 3))
-    w = tg.Parameter(start, dtype=dtype)
+    w = tg.Parameter(start, dtype=dtype, device=device)
     array = w.value
     sgd = tg.optim.SGD([w], **settings)
     for step in range(5):
@@ -60,6 +60,59 @@ def test_several_steps_equal_the_formula(settings, dtype):
         np.testing.assert_array_equal(w.grad, before)
     assert w.value is array, "the step is in place"
     assert w.dtype == dtype
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_the_kernel_equals_numpy_beyond_one_block(settings):
+    """1000 elements: four blocks, the last one in part; the gradient in another memory layout."""
+    rng = np.random.default_rng(4)
+    start, grads = rng.standard_normal((20, 50)), rng.standard_normal((4, 20, 50))
+    weights = {}
+    for device in ("cpu", "emulator"):
+        w = weights[device] = tg.Parameter(start, dtype=np.float64, device=device)
+        sgd = tg.optim.SGD([w], **settings)
+        for grad in grads:
+            w.grad = np.asfortranarray(grad)
+            sgd.step()
+    np.testing.assert_allclose(
+        weights["emulator"].value, weights["cpu"].value, rtol=1e-13, atol=1e-15
+    )
+
+
+def test_the_kernel_under_the_checker():
+    """The momentum buffer of the first step is uninitialised memory: written, and never read."""
+    for settings in SETTINGS:
+        w = tg.Parameter(np.ones(300), device="emulator")
+        sgd = tg.optim.SGD([w], **settings)
+        with tg.cuda.checking():
+            for _ in range(2):
+                w.grad = np.ones(300)
+                sgd.step()
+
+
+def test_infinite_weights_without_decay(device):
+    """A term with the factor 0 is left out: 0 * inf would be NaN."""
+    w = tg.Parameter([np.inf, 1.0], device=device)
+    w.grad = np.array([1.0, 1.0], np.float32)
+    tg.optim.SGD([w], lr=0.5).step()
+    np.testing.assert_array_equal(w.value, [np.inf, 0.5])
+
+
+def test_a_parameter_that_was_moved_after_the_optimiser_was_made():
+    w = tg.Parameter([1.0], name="w")
+    sgd = tg.optim.SGD([w], lr=0.5)
+    w.device = tg.Tensor(0.0, device="emulator").device
+    w.grad = np.ones(1, np.float32)
+    with pytest.raises(tg.errors.DeviceError, match="after model.to"):
+        sgd.step()
+
+
+def test_other_optimisers_wait_for_their_kernel():
+    w = tg.Parameter([1.0], device="emulator")
+    w.grad = np.ones(1, np.float32)
+    with pytest.raises(tg.errors.DeviceError, match="Adam: no kernel yet.*Way out: model.to"):
+        tg.optim.Adam([w], lr=0.1).step()
+    np.testing.assert_array_equal(w.value, [1.0])
 
 
 def test_by_hand():
@@ -127,10 +180,11 @@ def test_the_steady_state_makes_no_arrays():
     assert peak < 10_000, "an array of a parameter's size would be 40 kB"
 
 
-def test_scratch_memory_is_not_shared_between_values():
+def test_scratch_memory_is_not_shared_between_values(device):
     """Parameters of several sizes and dtypes share scratch memory; their updates must not."""
     shapes = [(3,), (2, 4), (), (1,), (0, 3)]
-    params = [tg.Parameter(np.ones(s), dtype=t) for s in shapes for t in ("float32", "float64")]
+    dtypes = ("float32", "float64")
+    params = [tg.Parameter(np.ones(s), dtype=t, device=device) for s in shapes for t in dtypes]
     sgd = tg.optim.SGD(params, lr=0.5, weight_decay=1.0)
     for i, p in enumerate(params):
         p.grad = np.full(p.shape, i, p.dtype)

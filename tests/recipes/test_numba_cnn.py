@@ -9,7 +9,13 @@ import pytest
 import tinygraph as tg
 from tests.data.real_files import mnist_folder
 from tinygraph import recipes
-from tinygraph.errors import ArgumentError, CheckpointError, DatasetError, ShapeError
+from tinygraph.errors import (
+    ArgumentError,
+    CheckpointError,
+    DatasetError,
+    DeviceError,
+    ShapeError,
+)
 from tinygraph.recipes import numba_cnn
 from tinygraph.training import Progress, RunFolder
 
@@ -65,7 +71,7 @@ def test_a_run_leaves_all_that_repeats_it(trained):
     config = json.loads((run.path / "config.json").read_text())
     assert config["settings"] == {
         "data": "digits", "filters": 3, "batch_size": 16, "epochs": 2, "lr": 0.1, "seed": 0,
-        "duration": None, "backup_every": None,
+        "duration": None, "backup_every": None, "device": "cpu",
     }  # fmt: skip
     assert json.loads((run.path / "result.json").read_text()) == {"test": result}
     environment = json.loads((run.path / "environment.json").read_text())
@@ -102,6 +108,26 @@ def test_the_test_data_are_looked_at_once(tmp_path, monkeypatch):
     monkeypatch.setattr(numba_cnn, "evaluate", spy)
     run_of(tmp_path / "run", filters=1, epochs=3)
     assert sizes == [144, 144, 144, 359]
+
+
+def test_training_through_the_kernels_ends_where_numpy_does(trained, tmp_path):
+    """Two epochs on the emulator: the same log and parameters, to rounding."""
+    run, result = trained
+    through, same = run_of(tmp_path / "run", filters=3, epochs=2, device="emulator")
+    assert same["accuracy"] == pytest.approx(result["accuracy"], abs=0.003)  # one of 359 samples
+    assert same["loss"] == pytest.approx(result["loss"], rel=1e-3)
+    parameters = through.load_parameters(False)
+    for name, array in run.load_parameters(False).items():
+        np.testing.assert_allclose(parameters[name], array, rtol=1e-3, atol=1e-4)
+    again = recipes.get("numba_cnn").evaluate(RunFolder.open(through.path), None)
+    assert again["loss"] == pytest.approx(same["loss"], rel=1e-3)  # on the cpu
+
+
+def test_an_absent_device_shows_before_anything_is_made(tmp_path):
+    with pytest.raises(DeviceError, match="'cuda' cannot be used"):
+        run_of(tmp_path / "run", device="cuda")
+    with pytest.raises(ArgumentError, match="did you mean 'emulator'"):
+        run_of(tmp_path / "other", device="emulater")
 
 
 def test_settings():

@@ -21,10 +21,12 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda import op_kernel
 from tinygraph.errors import ArgumentError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.im2col import Windows2d, windows_2d
+from tinygraph.ops.launch import for_each
 from tinygraph.shapes import Array, Pair, Shape, Spec, padding_2d, pair, require_float, require_ndim
 from tinygraph.tensor import Operand, Tensor
 
@@ -96,8 +98,35 @@ class MaxPool2d(Op):
                 np.multiply(gy[to], wins[to], out=gx[source])
         return (gx,)
 
+    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        at = self._windows(x.shape)
+        y = mem.empty((*x.shape[:2], at[0].out, at[1].out), x.dtype)
+        argmax = mem.empty(y.shape if mem.needs[0] else (0,), np.int32)
+        kernel = op_kernel("max_pool2d", "max_pool2d_forward", x.dtype)
+        for_each(kernel, y.size, x, y, argmax, y.size, *_geometry(at, x.shape))
+        return y, (argmax, x.shape) if mem.needs[0] else None
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
+    ) -> Gradients:
+        argmax, x_shape = saved
+        gx = mem.empty(x_shape, gy.dtype)
+        kernel = op_kernel("max_pool2d", "max_pool2d_backward", gy.dtype)
+        geometry = _geometry(self._windows(x_shape), x_shape)
+        for_each(kernel, gx.size, gy, argmax, gx, gx.size, *geometry)
+        return (gx,)
+
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         return "map"
+
+
+def _geometry(at: Windows2d, x: Shape) -> tuple[int, ...]:
+    """H W OH OW KH KW, strides and padding before, in the order in which the kernels take them."""
+    rows, columns = at
+    return (
+        x[2], x[3], rows.out, columns.out, rows.kernel, columns.kernel, rows.stride, columns.stride,
+        rows.before, columns.before,
+    )  # fmt: skip
 
 
 def _offsets(at: Windows2d, x: Shape) -> Any:

@@ -51,8 +51,10 @@ class Reshape(Op):
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         return x.reshape(self.shape), x.shape
 
-    def backward(self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]) -> Gradients:
-        return (gy.reshape(shape),)
+    def backward(self, mem: Memory, grad: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+        return (grad.reshape(saved),)
+
+    forward_kernel, backward_kernel = forward, backward  # nothing moves, so there is no kernel
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         # A sample stays whole where -1 stands for the batch and the rest holds one sample.
@@ -77,6 +79,8 @@ class _Regrouping:
 
     def backward(self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]) -> Gradients:
         return (gy.reshape(shape),)
+
+    forward_kernel, backward_kernel = forward, backward  # nothing moves, so there is no kernel
 
 
 @dataclass(frozen=True)

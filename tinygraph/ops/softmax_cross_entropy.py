@@ -16,14 +16,17 @@ Goodfellow, Bengio, Courville, "Deep Learning", MIT Press 2016, section 6.2.2.3.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from tinygraph.cuda import blocks, op_kernel
 from tinygraph.errors import ArgumentError, DtypeError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
+from tinygraph.ops.launch import THREADS, grid_of
 from tinygraph.ops.losses import (
     LabelLoss,
     check_labels,
@@ -98,8 +101,6 @@ class SoftmaxCrossEntropy(LabelLoss, Op):
         g = gy.reshape(-1, 1)  # (M, 1), or (1, 1) for a reduced loss
         if self.reduction == "mean":
             g = np.divide(g, p.dtype.type(count), out=mem.empty(g.shape, p.dtype))
-        if counts is not None:
-            g = np.multiply(g, counts[:, None], out=mem.empty((len(p), 1), p.dtype))
         gx = gt = None
         if needs[0]:
             gx = mem.empty(p.shape, p.dtype)
@@ -110,10 +111,100 @@ class SoftmaxCrossEntropy(LabelLoss, Op):
                 gx[...] = p
                 gx[np.arange(len(t)), t] -= 1
             gx *= g
+            if counts is not None:
+                gx[~counts] = 0  # whatever their logits are
             gx = _unrows(gx, shape)
         if needs[1]:
             gt = _unrows(np.multiply(log_p, -g, out=mem.empty(p.shape, p.dtype)), shape)
         return gx, gt
+
+    def forward_kernel(self, mem: Memory, x: Array, labels: Array) -> tuple[Array, Any]:
+        rows = _Rows.of(x)
+        loss = mem.empty((x.shape[0], *x.shape[2:]), x.dtype)
+        maxima, totals = mem.empty((rows.number,), x.dtype), mem.empty((rows.number,), x.dtype)
+        if labels.dtype.kind == "f":
+            weights = mem.empty((rows.number,), x.dtype)
+            rows.launch("probabilities_forward", x, labels, loss, maxima, totals, weights,
+                        rows.number, rows.classes, rows.positions)  # fmt: skip
+            saved: tuple[Any, ...] = (x, labels, maxima, totals, weights)
+        else:
+            t = labels
+            if t.dtype != np.int64:
+                t = mem.empty(labels.shape, np.int64)
+                t[...] = labels
+            rows.launch("labels_forward", x, t, loss, maxima, totals, rows.number, rows.classes,
+                        rows.positions, *self._ignored())  # fmt: skip
+            saved = (x, t, maxima, totals, None)
+        if self.reduction == "none":
+            return loss, (*saved, mem.empty((0,), np.int64))
+        total, count = self._total(mem, loss, saved[1])
+        return total, (*saved, count if self.reduction == "mean" else mem.empty((0,), np.int64))
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
+    ) -> Gradients:
+        x, t, maxima, totals, weights, count = saved
+        rows, each = _Rows.of(x), int(self.reduction == "none")
+        gx, gt = (mem.empty(x.shape if needed else (0,), x.dtype) for needed in needs)
+        if weights is None:
+            rows.launch("labels_backward", gy, count, x, t, maxima, totals, gx, rows.number,
+                        rows.classes, rows.positions, each, *self._ignored())  # fmt: skip
+        else:
+            rows.launch("probabilities_backward", gy, count, x, t, maxima, totals, weights, gx, gt,
+                        rows.number, rows.classes, rows.positions, each)  # fmt: skip
+        return gx if needs[0] else None, gt if needs[1] else None
+
+    def _ignored(self) -> tuple[int, int]:
+        """Whether labels of some value are ignored, and which, as the kernels take it."""
+        return (0, 0) if self.ignore_index is None else (1, self.ignore_index)
+
+    def _total(self, mem: Memory, loss: Array, labels: Array) -> tuple[Array, Array]:
+        """The sum or the mean of the losses, and how many labels count: both on the device."""
+        total, count = mem.empty((), loss.dtype), mem.empty((1,), np.int64)
+        ignores, ignore_index = self._ignored()
+        if not ignores:
+            labels = mem.empty((0,), np.int64)  # all count
+        grid, mean = max(grid_of(loss.size), 1), int(self.reduction == "mean")
+        one = grid == 1  # then what that block sums up is the total
+        sums = total if one else mem.empty((grid,), loss.dtype)
+        counts = count if one else mem.empty((grid,), np.int64)
+        op_kernel("softmax_cross_entropy", "sum_of_rows", loss.dtype)(
+            grid, THREADS, loss, labels, sums, counts, loss.size, ignore_index, mean if one else 0
+        )
+        if not one:
+            op_kernel("softmax_cross_entropy", "sum_of_partials", loss.dtype)(
+                1, THREADS, sums, counts, total, count, grid, mean
+            )
+        return total, count
+
+
+class _Rows(NamedTuple):
+    """The rows of logits (N, C, D...), one for each label, and the kernels that walk over them."""
+
+    number: int
+    classes: int
+    positions: int  # the product of the further axes; a row's classes lie so far apart
+    dtype: np.dtype[Any]
+
+    @staticmethod
+    def of(x: Array) -> _Rows:
+        positions = math.prod(x.shape[2:])
+        return _Rows(x.shape[0] * positions, x.shape[1], positions, x.dtype)
+
+    @property
+    def threads(self) -> int:
+        """How many threads own a row: neighbours in memory shall be neighbouring threads."""
+        if self.positions > 1:
+            return 1
+        return 32 if self.classes <= 1024 else THREADS
+
+    def launch(self, function: str, *arguments: Any) -> None:
+        """One group of threads for each row; nothing for none."""
+        if self.number:
+            kernel = op_kernel(
+                "softmax_cross_entropy", function, self.dtype, ROW_THREADS=self.threads
+            )
+            kernel(blocks(self.number, THREADS // self.threads), THREADS, *arguments)
 
 
 def softmax_cross_entropy(

@@ -4,7 +4,8 @@
     state    {name: {"momentum_buffer": array, ...}, ...}     what is saved, by parameter name
 
 A new optimiser is one class: its hyper-parameters, the names of its state, and `update`, which
-changes one parameter in place (and `prepare`, where casting a number every time takes too long):
+changes one parameter in place (and `prepare`, where casting a number every time takes too long;
+`update_kernel`, to do the same on a device that runs kernels):
 
 >>> import numpy as np, tinygraph as tg
 >>> class SignDescent(tg.optim.Optimizer):
@@ -30,7 +31,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, CheckpointError, ShapeError, explain
+from tinygraph.device import Device
+from tinygraph.errors import ArgumentError, CheckpointError, DeviceError, ShapeError, explain
 from tinygraph.optim.members import Group, plain, read_groups
 from tinygraph.optim.restore import list_faults
 from tinygraph.shapes import Array
@@ -42,6 +44,7 @@ class _Work(NamedTuple):
 
     name: str
     parameter: Parameter
+    device: Device  # where the parameter was when the optimiser was made
     state: dict[str, Any]
     scratch: list[Array]
     hyper: Any
@@ -89,6 +92,7 @@ class Optimizer:
         members = [p for group in self.groups for p in group["params"]]
         self.parameters: dict[str, Parameter] = dict(zip(names, members, strict=True))
         self.state: dict[str, dict[str, Any]] = {name: {} for name in names}
+        self._devices = {name: p.device for name, p in self.parameters.items()}
         self._scratch = _Scratch(members, self.scratch_arrays)
         self._work: list[_Work] = []
         self._seen: list[tuple[Any, ...]] = []  # the hyper-parameters that `_work` was made from
@@ -105,6 +109,19 @@ class Optimizer:
         shape and dtype of `value`, whose contents mean nothing.  `hyper` is what `prepare` made.
         """
         raise ArgumentError(f"{self.op}: no update. Way out: define update(...) in the class")
+
+    def update_kernel(
+        self, device: Device, value: Array, grad: Array, state: dict[str, Any], group: Group
+    ) -> None:
+        """`update` as a CUDA kernel, for parameters on a device that runs kernels.
+
+        `value` and `grad` are contiguous.  State is made with `device.empty(...)`; a kernel needs
+        no scratch memory.  `group` holds the hyper-parameters as Python numbers.
+        """
+        raise DeviceError(
+            f"{self.op}: no kernel yet for parameters on {device}. Way out: model.to('cpu') before "
+            "the optimiser is made, or tg.optim.SGD"
+        )
 
     def prepare(self, group: Group, parameter: Parameter) -> Any:
         """What `update` gets as `hyper`, made when a hyper-parameter has changed.
@@ -156,14 +173,21 @@ class Optimizer:
         """Update every parameter that has a gradient."""
         if [tuple(group.values()) for group in self.groups] != self._seen:
             self._prepare()
-        update = self.update
-        for name, parameter, state, scratch, hyper in self._work:
+        for name, parameter, device, state, scratch, hyper in self._work:
             value, grad = parameter.value, parameter.grad
             if grad is None:
                 continue
             if grad.shape != value.shape:  # only a gradient that was set by hand
                 raise ShapeError(explain(self.op, f"grad of {name}", f"{value.shape}", grad.shape))
-            update(value, grad, state, scratch, hyper)
+            if parameter.device is not device:
+                raise DeviceError(
+                    explain(self.op, name, f"a parameter on {device}, where its state was made",
+                            f"one on {parameter.device}", "make the optimiser after model.to(...)")
+                )  # fmt: skip
+            if device.runs_kernels:
+                self.update_kernel(device, value, device.contiguous(grad), state, hyper)
+            else:
+                self.update(value, grad, state, scratch, hyper)
 
     def zero_grad(self) -> None:
         """Forget all gradients."""
@@ -221,8 +245,11 @@ class Optimizer:
             settings = _settings(group)
             self.check(settings)
             for p in group["params"]:
-                name, hyper = next(names), self.prepare(settings, p)
-                work.append(_Work(name, p, self.state[name], self._scratch.like(p), hyper))
+                name = next(names)
+                kernels = self._devices[name].runs_kernels
+                hyper = settings if kernels else self.prepare(settings, p)
+                device, scratch = self._devices[name], self._scratch.like(p)
+                work.append(_Work(name, p, device, self.state[name], scratch, hyper))
         self._work = work
         self._seen = [tuple(group.values()) for group in self.groups]
 
@@ -237,13 +264,16 @@ class _Scratch:
         self.flat: dict[Any, list[Array]] = {}
         sizes: dict[Any, int] = {}
         for p in parameters:
+            if p.device.runs_kernels:  # they keep what they need in registers
+                continue
             key = (p.device, p.dtype)
             sizes[key] = max(sizes.get(key, 0), p.size)
         for (device, dtype), size in sizes.items():
             self.flat[device, dtype] = [device.empty((size,), dtype) for _ in range(count)]
 
     def like(self, p: Parameter) -> list[Array]:
-        return [flat[: p.size].reshape(p.shape) for flat in self.flat[p.device, p.dtype]]
+        flats = self.flat.get((p.device, p.dtype), [])
+        return [flat[: p.size].reshape(p.shape) for flat in flats]
 
 
 def _settings(group: Mapping[str, Any]) -> dict[str, Any]:

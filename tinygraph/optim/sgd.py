@@ -18,7 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda import op_kernel
+from tinygraph.device import Device
 from tinygraph.errors import ArgumentError, explain
+from tinygraph.ops.launch import for_each
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
 from tinygraph.shapes import Array
@@ -118,3 +121,19 @@ class SGD(Optimizer):
                 g = b
         np.multiply(g, lr, out=d)
         np.subtract(value, d, out=value)
+
+    def update_kernel(
+        self, device: Device, value: Array, grad: Array, state: dict[str, Any], group: Group
+    ) -> None:
+        n, lr, decay = value.size, group["lr"], group["weight_decay"]
+        if group["momentum"] == 0:
+            for_each(op_kernel("sgd", "sgd_update", value.dtype), n, value, grad, n, lr, decay)
+            return
+        first = "momentum_buffer" not in state
+        if first:
+            state["momentum_buffer"] = device.empty(value.shape, value.dtype)
+        for_each(
+            op_kernel("sgd", "sgd_momentum_update", value.dtype), n, value, grad,
+            state["momentum_buffer"], n, lr, group["momentum"], decay, 1 - group["dampening"],
+            int(group["nesterov"]), int(first),
+        )  # fmt: skip

@@ -31,6 +31,7 @@ import numpy as np
 import tinygraph as tg
 from tinygraph import nn, show
 from tinygraph.data import ArrayDataset, DataLoader
+from tinygraph.device import get_device
 from tinygraph.errors import CheckpointError, DatasetError, ShapeError, explain
 from tinygraph.optim import SGD
 from tinygraph.recipes.recipe import Recipe
@@ -55,6 +56,7 @@ class Config:
     seed: int = 0
     duration: float | None = None  # seconds, in the place of epochs
     backup_every: float | None = None  # seconds
+    device: str = "cpu"  # or "emulator": the .cu kernels on the CPU
 
     def __post_init__(self) -> None:
         batch_size, epochs = USUAL.get(self.data, USUAL["digits"])
@@ -105,6 +107,7 @@ class Setting(NamedTuple):
 
 def set_up(config: Config, data_dir: str | Path | None = None, download: bool = False) -> Setting:
     """Load, split and standardise the data, and make the network."""
+    device = get_device(config.device)  # an absent one shows before anything is loaded
     whole = tg.data.load(config.data, "train", data_dir, download)
     test = tg.data.load(config.data, "test", data_dir, download)  # a missing file shows now
     training, held_out = whole.split(TRAIN_SHARE, config.seed)
@@ -112,7 +115,7 @@ def set_up(config: Config, data_dir: str | Path | None = None, download: bool = 
     for part in (training, held_out, test):
         _standardise(part, mean, std)
     tg.manual_seed(config.seed)
-    network = model(config.filters, whole.inputs.shape[1:])
+    network = model(config.filters, whole.inputs.shape[1:]).to(device)
     return Setting(network, training, held_out, test, mean, std)
 
 

@@ -1,0 +1,38 @@
+// What every kernel file begins with: the numbers that NVRTC lacks, the size of a block, and which
+// elements a thread owns.
+
+#pragma once
+
+#ifndef INFINITY
+#define INFINITY __int_as_float(0x7f800000)
+#endif
+#ifndef NAN
+#define NAN __int_as_float(0x7fffffff)
+#endif
+
+// Threads in a block of the kernels that own one element after the other, and of the reductions;
+// the same number stands in ops/launch.py.  256 fills every NVIDIA GPU, and leaves each thread
+// enough registers.
+constexpr int THREADS = 256;
+
+// The grid-stride loop: a grid of any size covers n elements,
+//
+//     for (long long i = first_element(); i < n; i += element_stride())
+//
+// and the 32 threads of a warp touch 32 neighbours at every turn: whole sectors of memory.
+// Elements are counted in 64 bits, for an array may hold more than 2^31 of them.
+__device__ __forceinline__ long long first_element()
+{
+    return static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+
+__device__ __forceinline__ long long element_stride()
+{
+    return static_cast<long long>(gridDim.x) * blockDim.x;
+}
+
+template <typename T>
+__device__ __forceinline__ bool is_nan(T value)
+{
+    return value != value;
+}

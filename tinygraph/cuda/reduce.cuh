@@ -1,0 +1,67 @@
+// Reductions in a fixed order: no atomics, so that two runs give the same bits.
+//
+// A group of GROUP threads (one thread, one warp, or the block of THREADS threads) reduces one
+// value of each to a single one, which every thread of the group returns.
+//
+//     within a warp        five exchanges with the lane at distance 16, 8, 4, 2, 1.  Both partners
+//                          compute a + b or b + a, which is the same number: all lanes agree.
+//     between the warps    lane 0 of each warp leaves its value in shared memory, and every thread
+//                          combines these few in the order of the warps.  All read one address at
+//                          a time, which is a broadcast and costs no bank conflict.
+//
+// A sum over a whole array takes two launches where it is large: each block sums what its threads
+// own and writes one partial sum, then one block sums the partial sums.  Which elements a block
+// owns depends on the size of the array alone, never on the GPU.
+
+#pragma once
+
+#include "prelude.cuh"
+
+constexpr unsigned WHOLE_WARP = 0xffffffffu;
+constexpr int WARPS = THREADS / 32;  // the size of `scratch` below
+
+struct Sum {
+    template <typename T>
+    static __device__ __forceinline__ T combine(T a, T b)
+    {
+        return a + b;
+    }
+};
+
+struct Max {
+    template <typename T>
+    static __device__ __forceinline__ T combine(T a, T b)
+    {
+        return b > a ? b : a;  // a NaN in b is passed over
+    }
+};
+
+template <typename Operation, typename T>
+__device__ __forceinline__ T reduce_warp(T value)
+{
+#pragma unroll
+    for (int distance = 16; distance > 0; distance /= 2)
+        value = Operation::combine(value, __shfl_xor_sync(WHOLE_WARP, value, distance));
+    return value;
+}
+
+// `scratch` is an array of WARPS elements in shared memory, used where a group is a block.  All
+// threads of a group must call this together.
+template <typename Operation, int GROUP, typename T>
+__device__ __forceinline__ T reduce_group(T value, T* scratch)
+{
+    static_assert(GROUP == 1 || GROUP == 32 || GROUP == THREADS, "a thread, a warp or the block");
+    if constexpr (GROUP > 1)
+        value = reduce_warp<Operation>(value);
+    if constexpr (GROUP > 32) {
+        __syncthreads();  // whoever still reads scratch from the last reduction comes first
+        if (threadIdx.x % 32 == 0)
+            scratch[threadIdx.x / 32] = value;
+        __syncthreads();
+        value = scratch[0];
+#pragma unroll
+        for (int warp = 1; warp < WARPS; ++warp)
+            value = Operation::combine(value, scratch[warp]);
+    }
+    return value;
+}
