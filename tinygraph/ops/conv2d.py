@@ -20,10 +20,21 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda import Out, blocks, op_kernel
 from tinygraph.errors import ArgumentError, ShapeError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.im2col import Windows2d, fold, unfold, windows_2d
+from tinygraph.ops.gemm import (
+    MOST_BLOCKS,
+    Axis,
+    column_sums,
+    gemm,
+    gemm_in_chunks,
+    tile_for,
+    tile_grid,
+)
+from tinygraph.ops.im2col import Windows2d, fold, fold_kernel, unfold, unfold_kernel, windows_2d
+from tinygraph.ops.launch import THREADS
 from tinygraph.shapes import (
     Array,
     Pair,
@@ -35,6 +46,8 @@ from tinygraph.shapes import (
     require_ndim,
 )  # fmt: skip
 from tinygraph.tensor import Operand, Tensor
+
+CHUNK = 16384  # elements of one channel that one block sums for the bias's gradient
 
 
 @dataclass(frozen=True)
@@ -108,8 +121,60 @@ class Conv2d(Op):
             np.sum(gy.reshape(n, o, p), axis=(0, 2), out=gb)
         return (gx, gw, gb)[: len(needs)]
 
+    def forward_kernel(
+        self, mem: Memory, x: Array, w: Array, b: Array | None = None
+    ) -> tuple[Array, Any]:
+        (n, c), (o, _, kh, kw), g = x.shape[:2], w.shape, self.groups
+        at = self._windows(x.shape, w.shape)
+        m, k, p = o // g, c // g * kh * kw, at[0].out * at[1].out
+        cols = mem.empty((n, g, k, p), x.dtype)
+        unfold_kernel(x, cols, at)
+        y = mem.empty((n, o, at[0].out, at[1].out), x.dtype)
+        if b is None:
+            gemm("nn", w, cols, y, m, p, k, [Axis(n, 0, g * k * p), Axis(g, m * k, k * p)])
+        elif y.size:
+            tile = tile_for(m, p)
+            kernel = op_kernel("conv2d", "conv2d_forward", x.dtype, GEMM_TILE=tile)
+            kernel(tile_grid(tile, m, p, n * g), THREADS, w, cols, b, Out(y), n, g, m, p, k)
+        return y, (x.shape, w, cols if len(mem.needs) > 1 and mem.needs[1] else None)
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
+    ) -> Gradients:
+        x_shape, w, cols = saved
+        (n, c), (o, _, kh, kw), g = x_shape[:2], w.shape, self.groups
+        m, k, p = o // g, c // g * kh * kw, gy.shape[2] * gy.shape[3]
+        gx = gw = gb = None
+        if needs[0]:  # gcols[n, g] = w[g]^T @ gy[n, g]
+            gcols = mem.empty((n, g, k, p), gy.dtype)
+            gemm("tn", w, gy, gcols, k, p, m, [Axis(n, 0, o * p), Axis(g, m * k, m * p)])
+            gx = mem.empty(x_shape, gy.dtype)
+            fold_kernel(gcols, gx, self._windows(x_shape, w.shape))
+        if needs[1]:  # gw[g] = sum over n of gy[n, g] @ cols[n, g]^T
+            gw = mem.empty(w.shape, gy.dtype)
+            gemm_in_chunks(mem, "nt", gy, cols, gw, m, k, p, [Axis(g, m * p, k * p)],
+                           Axis(n, o * p, g * k * p))  # fmt: skip
+        if len(needs) > 2 and needs[2]:
+            gb = mem.empty((o,), gy.dtype)
+            _bias_gradient(mem, gy, gb)
+        return (gx, gw, gb)[: len(needs)]
+
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         return "map" if carries[0] and not any(carries[1:]) else None
+
+
+def _bias_gradient(mem: Memory, gy: Array, gb: Array) -> None:
+    """Sum gy (N, O, P) over N and P as a CUDA kernel: chunks of images, then the chunks."""
+    n, o, p = gy.shape[0], gy.shape[1], gy.shape[2] * gy.shape[3]
+    if not o:
+        return
+    images_per_chunk = max(1, CHUNK // max(p, 1), blocks(n, MOST_BLOCKS))
+    chunks = max(blocks(n, images_per_chunk), 1)
+    partial = mem.empty((chunks, o), gy.dtype) if chunks > 1 else gb
+    kernel = op_kernel("conv2d", "conv2d_bias_gradient", gy.dtype)
+    kernel((o, chunks), THREADS, gy, Out(partial), n, o, p, images_per_chunk)
+    if chunks > 1:
+        column_sums(mem, partial, gb)
 
 
 def conv2d(

@@ -20,9 +20,11 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda import Out, blocks, op_kernel
 from tinygraph.errors import ShapeError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
+from tinygraph.ops.launch import THREADS
 from tinygraph.shapes import (
     Array,
     Pair,
@@ -84,6 +86,32 @@ def _covers(part: slice, size: int) -> bool:
     return part.start == 0 and part.stop == size
 
 
+def unfold_kernel(x: Array, cols: Array, at: Windows2d) -> None:
+    """`unfold` as a CUDA kernel; both arrays are contiguous."""
+    _launch("im2col", x, cols, cols.size, x.shape, at)
+
+
+def fold_kernel(cols: Array, x: Array, at: Windows2d) -> None:
+    """`fold` as a CUDA kernel; both arrays are contiguous."""
+    _launch("col2im", cols, x, x.size, x.shape, at)
+
+
+def _launch(
+    function: str, source: Array, target: Array, threads: int, image: Shape, at: Windows2d
+) -> None:
+    """One thread for each element of the target; in 64 bits where an index may not fit in 32."""
+    if not threads:
+        return
+    rows, columns = at
+    wide = max(source.size, target.size) + THREADS > 2**31
+    kernel = op_kernel("im2col", function, target.dtype, WIDE=int(wide))
+    kernel(
+        blocks(threads, THREADS), THREADS, source, Out(target), *image,
+        rows.kernel, columns.kernel, rows.out, columns.out, rows.stride, columns.stride,
+        rows.before, columns.before, rows.dilation, columns.dilation,
+    )  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Im2col(Op):
     kernel_size: Pair
@@ -111,6 +139,18 @@ class Im2col(Op):
     def backward(self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]) -> Gradients:
         gx = mem.empty(shape, gy.dtype)
         fold(np.ascontiguousarray(gy), gx, self._windows(shape))
+        return (gx,)
+
+    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        cols = mem.empty(self.infer(Spec(x.shape, x.dtype)).shape, x.dtype)
+        unfold_kernel(x, cols, self._windows(x.shape))
+        return cols, x.shape
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]
+    ) -> Gradients:
+        gx = mem.empty(shape, gy.dtype)
+        fold_kernel(gy, gx, self._windows(shape))
         return (gx,)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
@@ -152,6 +192,18 @@ class Col2im(Op):
     def backward(self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]) -> Gradients:
         gcols = mem.empty(shape, gy.dtype)
         unfold(gy, gcols, self._windows())
+        return (gcols,)
+
+    def forward_kernel(self, mem: Memory, cols: Array) -> tuple[Array, Any]:
+        image = mem.empty(self.infer(Spec(cols.shape, cols.dtype)).shape, cols.dtype)
+        fold_kernel(cols, image, self._windows())
+        return image, cols.shape
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]
+    ) -> Gradients:
+        gcols = mem.empty(shape, gy.dtype)
+        unfold_kernel(gy, gcols, self._windows())
         return (gcols,)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:

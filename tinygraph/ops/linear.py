@@ -8,14 +8,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda import Out, op_kernel
 from tinygraph.errors import ShapeError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
+from tinygraph.ops.gemm import column_sums, gemm, gemm_in_chunks, tile_for, tile_grid
+from tinygraph.ops.launch import THREADS
 from tinygraph.shapes import Array, Spec, require_float, require_ndim
 from tinygraph.tensor import Operand, Tensor
 
@@ -55,6 +59,36 @@ class Linear(Op):
             gw = np.matmul(rows.T, x, out=mem.empty(w.shape, w.dtype))
         if len(needs) > 2 and needs[2]:
             gb = np.sum(rows, axis=0, out=mem.empty((w.shape[0],), w.dtype))
+        return (gx, gw, gb)[: len(needs)]
+
+    def forward_kernel(
+        self, mem: Memory, x: Array, w: Array, b: Array | None = None
+    ) -> tuple[Array, Any]:
+        (o, i), rows = w.shape, math.prod(x.shape[:-1])
+        y = mem.empty((*x.shape[:-1], o), x.dtype)
+        if b is None:
+            gemm("nt", x, w, y, rows, o, i)
+        elif y.size:
+            tile = tile_for(rows, o)
+            kernel = op_kernel("linear", "linear_forward", x.dtype, GEMM_TILE=tile)
+            kernel(tile_grid(tile, rows, o, 1), THREADS, x, w, b, Out(y), rows, o, i)
+        return y, (x, w)
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
+    ) -> Gradients:
+        x, w = saved
+        (o, i), rows = w.shape, math.prod(x.shape[:-1])
+        gx = gw = gb = None
+        if needs[0]:
+            gx = mem.empty(x.shape, x.dtype)
+            gemm("nn", gy, w, gx, rows, i, o)
+        if needs[1]:
+            gw = mem.empty(w.shape, w.dtype)
+            gemm_in_chunks(mem, "tn", gy, x, gw, o, i, rows)
+        if len(needs) > 2 and needs[2]:
+            gb = mem.empty((o,), w.dtype)
+            column_sums(mem, gy.reshape(rows, o), gb)
         return (gx, gw, gb)[: len(needs)]
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:

@@ -19,6 +19,7 @@ import numpy as np
 from tinygraph.errors import ShapeError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
+from tinygraph.ops.gemm import Axis, broadcast_steps, gemm, gemm_in_chunks
 from tinygraph.ops.operands import ALL, broadcast_claim, promote, require_one_dtype, unbroadcast
 from tinygraph.shapes import Array, Shape, Spec
 from tinygraph.tensor import Operand, Tensor
@@ -27,6 +28,15 @@ from tinygraph.tensor import Operand, Tensor
 def _as_matrices(x: Shape, w: Shape) -> tuple[Shape, Shape]:
     """The shapes with a vector x as one row and a vector w as one column."""
     return (1, *x) if len(x) == 1 else x, (*w, 1) if len(w) == 1 else w
+
+
+def _kept_and_summed(axes: list[Axis], steps: list[int]) -> tuple[list[Axis], list[Axis]]:
+    """Batch axes that an operand has, and those along which it was repeated: there it takes step 0.
+
+    An axis of size 1 may stand in either list.
+    """
+    both = list(zip(axes, steps, strict=True))
+    return [axis for axis, step in both if step], [axis for axis, step in both if not step]
 
 
 @dataclass(frozen=True)
@@ -86,6 +96,48 @@ class Matmul(Op):
             x = x.reshape(rows)  # (..., M, K)
             gw = np.matmul(x.swapaxes(-1, -2), gy, out=mem.empty((*batch, k, n), gy.dtype))
             gw = unbroadcast(mem, gw, columns).reshape(w_shape)
+        return gx, gw
+
+    def forward_kernel(self, mem: Memory, x: Array, w: Array) -> tuple[Array, Any]:
+        y = mem.empty(self._shape(x.shape, w.shape), x.dtype)
+        rows, columns = _as_matrices(x.shape, w.shape)
+        (m, k), n = rows[-2:], columns[-1]
+        batch = np.broadcast_shapes(rows[:-2], columns[:-2])
+        steps = zip(batch, broadcast_steps(rows[:-2], batch, m * k),
+                    broadcast_steps(columns[:-2], batch, k * n), strict=True)  # fmt: skip
+        axes = [Axis(*step) for step in steps]
+        if x.dtype.kind == "f" or x.dtype in (np.int32, np.int64):
+            gemm("nn", x, w, y, m, n, k, axes)
+        else:  # 64 bits wrap around to the same low bits; a bool is whether any pair is True
+            wide = mem.empty(y.shape, np.int64)
+            gemm("nn", x.astype(np.int64), w.astype(np.int64), wide, m, n, k, axes)
+            y[...] = wide.astype(y.dtype)
+        x_needs, w_needs = mem.needs
+        return y, (x.shape, w.shape, x if w_needs else None, w if x_needs else None)
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
+    ) -> Gradients:
+        x_shape, w_shape, x, w = saved
+        rows, columns = _as_matrices(x_shape, w_shape)
+        (m, k), n = rows[-2:], columns[-1]
+        batch = np.broadcast_shapes(rows[:-2], columns[:-2])
+        gy_steps = broadcast_steps(batch, batch, m * n)
+        x_steps = broadcast_steps(rows[:-2], batch, m * k)
+        w_steps = broadcast_steps(columns[:-2], batch, k * n)
+        gx = gw = None
+        if needs[0]:  # (..., M, N) @ (..., K, N)^T, added up where x was repeated
+            gx = mem.empty(x_shape, gy.dtype)
+            axes = [Axis(*step) for step in zip(batch, gy_steps, w_steps, strict=True)]
+            gemm("nt", gy, w, gx, m, k, n, *_kept_and_summed(axes, x_steps))
+        if needs[1]:  # (..., M, K)^T @ (..., M, N), added up where w was repeated
+            gw = mem.empty(w_shape, gy.dtype)
+            axes = [Axis(*step) for step in zip(batch, x_steps, gy_steps, strict=True)]
+            kept, summed = _kept_and_summed(axes, w_steps)
+            if not kept and rows[:-2] == batch:  # x and gy are whole: one long sum over all rows
+                gemm_in_chunks(mem, "tn", x, gy, gw, k, n, math.prod(batch) * m)
+            else:
+                gemm("tn", x, gy, gw, k, n, m, kept, summed)
         return gx, gw
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:

@@ -1,0 +1,60 @@
+// linear: y = x @ w^T + b in one launch, and the sum over rows that the bias's gradient needs.
+//
+//   R I O      rows of x, features in, features out
+//
+// linear_forward
+//   One thread owns 4x4 elements of y (GEMM_TILE=64) or one element (GEMM_TILE=16).
+//   Grid (tiles of y); block 256.
+//     x (R, I), w (O, I), b (O,)   T, read          y (R, O)   T, written
+//   Memory: both operands are read along I, where both are contiguous; see gemm.cuh.
+//   numpy:   y = x @ w.T + b
+//
+// column_sums
+//   One block owns 32 columns and one chunk of rows; a thread sums every 8th row of its column.
+//   Grid (columns / 32, chunks); block 256.
+//     x (rows, columns)   T, read                   sums (chunks, columns)   T, written
+//   Memory: a warp reads 32 neighbours of one row.  A long sum takes two launches: chunks of rows
+//   first, for several blocks and for short sums, which round less; then the sums of the chunks.
+//   numpy:   sums[i] = x[i * rows_per_chunk : (i + 1) * rows_per_chunk].sum(axis=0)
+//
+// gx = gy @ w and gw = gy^T @ x are launches of matmul.cu.
+// Deterministic: fixed order, no atomics.
+//
+// instances (GEMM_TILE=16): linear_forward<T> for T in float, double
+// instances (GEMM_TILE=64): linear_forward<T> for T in float, double
+// instances: column_sums<T> for T in float, double
+#include "gemm.cuh"
+
+template <typename T>
+__global__ void __launch_bounds__(THREADS, 2)
+linear_forward(const T* __restrict__ x, const T* __restrict__ w, const T* __restrict__ b,
+               T* __restrict__ y, int R, int O, int I)
+{
+    const GemmProblem<T> p = {x, w, y, R, O, I, 1, 1, 0, 0, 0, 0, 1, 0, 0};
+    gemm<T, false, true>(p, [=](T sum, long long, int, int column) -> T {
+        return sum + b[column];
+    });
+}
+
+template <typename T>
+__global__ void __launch_bounds__(THREADS)
+column_sums(const T* __restrict__ x, T* __restrict__ sums, int rows, int columns,
+            int rows_per_chunk)
+{
+    __shared__ T partial[8][32];
+    const int lane = threadIdx.x % 32, group = threadIdx.x / 32;
+    const int column = blockIdx.x * 32 + lane;
+    const long long first = (long long)blockIdx.y * rows_per_chunk;
+    const long long last = min(first + rows_per_chunk, (long long)rows);
+
+    T sum = 0;
+    if (column < columns)
+        for (long long row = first + group; row < last; row += 8) sum += x[row * columns + column];
+    partial[group][lane] = sum;
+    for (int half = 4; half > 0; half /= 2) {  // a tree: always the same pairs
+        __syncthreads();
+        if (group < half) partial[group][lane] += partial[group + half][lane];
+    }
+    if (group == 0 && column < columns)
+        sums[(long long)blockIdx.y * columns + column] = partial[0][lane];
+}
