@@ -1,0 +1,17 @@
+// why: the two branches have barriers of their own, but a whole block takes one of them
+// launch: --kernel by_block --grid 4 --block 64 --arg x=int32[4,64]:randint(0,99)
+// launch: --arg y=int32[4,64]:empty
+// equals: y = np.where(np.arange(4)[:, None] % 2 == 0, x[:, ::-1], np.roll(x, 1, 1))
+__global__ void by_block(const int* x, int* y) {
+  __shared__ int s[64];
+  int t = threadIdx.x, r = blockIdx.x * 64;
+  if (blockIdx.x % 2 == 0) {
+    s[t] = x[r + t];
+    __syncthreads();
+    y[r + t] = s[63 - t];
+  } else {
+    s[(t + 1) % 64] = x[r + t];
+    __syncthreads();
+    y[r + t] = s[t];
+  }
+}

@@ -1,0 +1,14 @@
+// about: the barrier stands inside the guard of the tail block
+// launch: --kernel halve --grid 2 --block 128 --arg x=float32[200]:rand --arg y=float32[200]:empty
+// launch: --arg n=200
+// expect: barrier-divergence
+__global__ void halve(const float* x, float* y, int n)
+{
+    __shared__ float s[128];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {
+        s[threadIdx.x] = x[i];
+        __syncthreads();  // <- here
+        y[i] = 0.5f * s[threadIdx.x];
+    }
+}

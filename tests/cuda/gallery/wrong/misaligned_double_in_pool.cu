@@ -1,0 +1,15 @@
+// about: dynamic shared memory is cut after an odd number of floats, then used as double
+// launch: --kernel mix --grid 1 --block 32 --shared 512 --arg x=float32[32]:rand
+// launch: --arg y=float64[32]:empty
+// expect: misaligned
+extern "C" __global__ void mix(const float* x, double* y)
+{
+    extern __shared__ __align__(16) char pool[];
+    float* f = (float*)pool;
+    double* d = (double*)(f + 33);
+    int t = threadIdx.x;
+    f[t] = x[t];
+    __syncthreads();
+    d[t] = (double)f[31 - t] * 2.0;  // <- here
+    y[t] = d[t];  // <- here
+}

@@ -1,0 +1,15 @@
+// about: a kernel adjusts a coefficient in constant memory
+// launch: --kernel decay --grid 1 --block 32 --arg x=float32[32]:rand --arg y=float32[32]:empty
+// expect: read-only-write
+__constant__ float rate[2] = {0.9f, 0.1f};
+
+__global__ void decay(const float* x, float* y)
+{
+    int t = threadIdx.x;
+    y[t] = x[t] * rate[t & 1];
+    __syncthreads();
+    if (t == 0) {
+        float* writable = (float*)&rate[0];
+        *writable = 0.5f;  // <- here
+    }
+}

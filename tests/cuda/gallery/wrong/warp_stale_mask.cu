@@ -1,0 +1,13 @@
+// about: the mask is taken once, then lanes leave the loop and the others still name them
+// launch: --kernel row_lengths --grid 1 --block 32 --arg len=int32[32]:arange
+// launch: --arg y=int32[32]:empty
+// expect: warp-sync
+__global__ void row_lengths(const int* len, int* y) {
+    const unsigned lane = threadIdx.x;
+    const unsigned mask = __ballot_sync(0xffffffffu, len[lane] > 0);
+    int seen = 0;
+    for (int k = 0; k < len[lane]; ++k)
+        seen += __popc(__ballot_sync(mask, k & 1));  // <- here
+    __syncwarp();  // <- here
+    y[lane] = seen;
+}
