@@ -3,6 +3,7 @@
 #
 #     make demo                      train a small CNN on scikit-learn's digits
 #     make test | lint | docs        what CI runs
+#     make kernels                   compile all CUDA kernels without a GPU (CI too); none may spill
 #     make bench                     time a training step
 #     make test PYTHON=python3.13    another interpreter
 #     make test ARGS="-k relu -x"    arguments for pytest
@@ -12,7 +13,7 @@ ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint docs bench clean
+.PHONY: help demo test kernels lint docs bench clean
 .DELETE_ON_ERROR:
 # keep stamps that only a pattern rule mentions
 .SECONDARY:
@@ -25,6 +26,9 @@ demo: $(VENV)/.has-data $(VENV)/.has-plot
 
 test: $(VENV)/.has-test
 	$(BIN)/python -m pytest $(ARGS)
+
+kernels: $(VENV)/.has-test
+	$(BIN)/tinygraph kernels
 
 lint: $(VENV)/.has-lint
 	$(BIN)/ruff check $(wildcard benchmarks)

@@ -4,6 +4,7 @@ Each command is one function (commands.py, machine.py), which returns what `--js
 the rest with `print`; `PARSERS` (arguments.py) lists them.
 
 Exit codes: 0 ok, 1 failed while running, 2 bad usage or bad input, 130 or 143 stopped by a signal.
+A command that looks for mistakes says in its answer whether it is `ok`; 1 where it is not.
 """
 
 from __future__ import annotations
@@ -60,9 +61,9 @@ def main(argv: Sequence[str] | None = None) -> int:
                 answer = args.run_command(args)
             print(json.dumps(answer, indent=2, default=str))
         else:
-            args.run_command(args)
+            answer = args.run_command(args)
         sys.stdout.flush()
-        return 0
+        return 0 if answer.get("ok", True) else 1
     except UsageError as error:
         return _fail(str(error), 2)
     except BAD_INPUT as error:

@@ -12,7 +12,10 @@ from typing import Any, NoReturn
 
 import tinygraph
 from tinygraph.cli.commands import evaluate, list_recipes, show, train
+from tinygraph.cli.kernels import check_kernel, list_kernels
 from tinygraph.cli.machine import doctor
+from tinygraph.cuda.check_spec import add_launch_options
+from tinygraph.cuda.nvrtc import ARCHITECTURES
 from tinygraph.data import datasets
 from tinygraph.errors import ArgumentError, nearest
 from tinygraph.training import parse_duration
@@ -116,6 +119,15 @@ def dataset_name(text: str) -> str:
     return text
 
 
+def architecture(text: str) -> str:
+    """An argument type: an architecture that kernels are compiled for, or "all"."""
+    known = (*ARCHITECTURES, "all")
+    if text not in known:
+        hint = nearest(text, known) or f"known: {', '.join(known)}"
+        raise argparse.ArgumentTypeError(f"no architecture {text!r}; {hint}")
+    return text
+
+
 def _train_arguments(parser: argparse.ArgumentParser) -> None:
     size = whole_number(1, 2**31 - 1)
     add = parser.add_argument
@@ -151,6 +163,22 @@ def _evaluate_arguments(parser: argparse.ArgumentParser) -> None:
     _data_dir_argument(parser)
 
 
+def _kernels_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("files", nargs="*", metavar="FILE", help=".cu files (default: all that tinygraph has)")
+    text = "one architecture, as in sm_90, or all with a line for each (default: the worst of all)"
+    add("--arch", type=architecture, metavar="ARCH", help=text)
+    _json_argument(parser)
+
+
+def _check_kernel_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a .cu file")
+    add_launch_options(parser)
+    text = "count memory accesses for each line: coalescing, bank conflicts, bytes"
+    parser.add_argument("--profile", action="store_true", help=text)
+    _json_argument(parser)
+
+
 def _data_dir_argument(parser: argparse.ArgumentParser) -> None:
     text = "the folder of the data files (default $TINYGRAPH_DATA)"
     parser.add_argument("--data-dir", metavar="DIR", help=text)
@@ -169,5 +197,10 @@ PARSERS: dict[str, Command] = {  # name -> function, help, example, arguments
                  _evaluate_arguments),
     "recipes": (list_recipes, "list what can be trained", "", _json_argument),
     "show": (show, "draw the pictures of a run again", "runs/first", _run_arguments),
+    "kernels": (list_kernels, "compile kernels, without a GPU, and show what they take",
+                "--arch sm_90", _kernels_arguments),
+    "check-kernel": (check_kernel, "run one launch of a kernel on the CPU and find its mistakes",
+                     "scale.cu --grid 4 --block 256 --arg x=float32[1000]:rand --arg n=1000",
+                     _check_kernel_arguments),
     "doctor": (doctor, "say what tinygraph finds on this machine", "--json", _json_argument),
 }  # fmt: skip

@@ -11,14 +11,16 @@ from importlib.util import find_spec
 from typing import Any
 
 import tinygraph
+from tinygraph.cuda.nvrtc import version
 from tinygraph.device import get_device
-from tinygraph.errors import TinygraphError
+from tinygraph.errors import KernelCompileError, TinygraphError
 from tinygraph.training import environment
 
 EXTRAS = {  # extra -> libraries as they are imported
     "data": ("sklearn", "pooch", "PIL"),
     "plot": ("matplotlib", "graphviz"),
     "fast": ("numba", "threadpoolctl"),
+    "emulator": ("ziglang",),
     "cuda12": ("cupy",),
 }
 
@@ -29,7 +31,7 @@ def doctor(args: Namespace) -> dict[str, Any]:
     blas = found["blas"]
     devices = {name: _device(name) for name in ("cpu", "emulator", "cuda")}
     libraries = {name: _version(name) for names in EXTRAS.values() for name in names}
-    compiler = _compiler()
+    compiler, nvrtc = _compiler(), _nvrtc()
     warnings = []
     if "OPENBLAS_CORETYPE" in os.environ:
         core = os.environ["OPENBLAS_CORETYPE"]
@@ -44,8 +46,9 @@ def doctor(args: Namespace) -> dict[str, Any]:
     for name, state in devices.items():
         print(f"{name:9}  {state}")
     print(f"compiler   {compiler or 'no C++ compiler found'}")
+    print(f"nvrtc      {nvrtc or 'absent: pip install nvidia-cuda-nvrtc'}")
     for extra, names in EXTRAS.items():
-        print(f"[{extra}]".ljust(9), end="  ")
+        print(f"[{extra}]".ljust(10), end=" ")
         print(", ".join(f"{name} {libraries[name] or 'absent'}" for name in names), end="")
         missing = not all(libraries[name] for name in names)
         print(f": pip install 'tinygraph-nn[{extra}]'" if missing else "")
@@ -53,7 +56,7 @@ def doctor(args: Namespace) -> dict[str, Any]:
         print(f"warning: {warning}")
     return {
         **found, "tinygraph": tinygraph.__version__, "devices": devices, "compiler": compiler,
-        "libraries": libraries, "warnings": warnings,
+        "nvrtc": nvrtc, "libraries": libraries, "warnings": warnings,
     }  # fmt: skip
 
 
@@ -77,5 +80,15 @@ def _version(module: str) -> str | None:
 
 
 def _compiler() -> str | None:
-    candidates = [os.environ.get("CXX", ""), "c++", "g++", "clang++", "cl"]
-    return next((path for name in candidates if name and (path := shutil.which(name))), None)
+    """The compiler that the emulator would take."""
+    candidates = [os.environ.get("CXX", ""), "g++", "clang++"]
+    found = next((path for name in candidates if name and (path := shutil.which(name))), None)
+    return found or ("ziglang, from PyPI" if find_spec("ziglang") else None)
+
+
+def _nvrtc() -> str | None:
+    """The version of NVIDIA's compiler for the check without a GPU."""
+    try:
+        return version()
+    except KernelCompileError:
+        return None

@@ -1,0 +1,133 @@
+"""The commands about kernels: what they take of a GPU, without one; and whether they are right."""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict
+from itertools import groupby, product
+from pathlib import Path
+from typing import Any
+
+from tinygraph.cuda import nvrtc
+from tinygraph.cuda.check_spec import launch_of
+from tinygraph.cuda.nvrtc import ARCHITECTURES, Instance, Resources
+from tinygraph.cuda.source import Source
+from tinygraph.errors import ArgumentError, KernelCompileError, KernelLaunchError, explain
+
+Outcome = Resources | KernelCompileError
+FEW = 16  # compilations that one process has done before others would have started
+
+
+def list_kernels(args: Namespace) -> dict[str, Any]:
+    """Compile kernels for each architecture; print what they take, what spills and what fails."""
+    for file in args.files:
+        if not Path(file).is_file():
+            raise ArgumentError(explain("kernels", "FILE", "a .cu file", f"no file {file!r}"))
+    instances = nvrtc.inventory(args.files or None)
+    archs = ARCHITECTURES if args.arch in (None, "all") else (args.arch,)
+    version = nvrtc.version()  # without NVRTC one error, not one for each kernel
+    outcomes = _compiled(instances, archs)
+    good = [[r for r in row if isinstance(r, Resources)] for row in outcomes]
+    errors = [
+        f"{instance}, {arch}: {outcome}"
+        for instance, row in zip(instances, outcomes, strict=True)
+        for arch, outcome in zip(archs, row, strict=True)
+        if isinstance(outcome, KernelCompileError)
+    ]
+    spills = [
+        f"{instance}, {r.arch}: spills {r.spill_stores} bytes of stores and {r.spill_loads} of "
+        "loads to local memory. Way out: fewer values alive at once, or a smaller block in "
+        "__launch_bounds__"
+        for instance, row in zip(instances, good, strict=True) for r in row if r.spills
+    ]  # fmt: skip
+    _print_table(instances, good, every=args.arch == "all")
+    for text in errors + spills:
+        print(f"error: {text}", file=sys.stderr)
+    print(f"kernels: {len(instances)}, architectures: {', '.join(archs)}, NVRTC {version}; "
+          f"compile errors: {len(errors)}, spills: {len(spills)}")  # fmt: skip
+    return {
+        "nvrtc": version, "architectures": list(archs), "ok": not errors and not spills,
+        "kernels": [
+            {"file": str(instance.path), "kernel": instance.name, "defines": instance.defines,
+             "resources": [asdict(resources) for resources in row]}
+            for instance, row in zip(instances, good, strict=True)
+        ],
+        "errors": errors + spills,
+    }  # fmt: skip
+
+
+def _compiled(instances: Sequence[Instance], archs: Sequence[str]) -> list[list[Outcome]]:
+    """A row for each kernel, with an outcome for each architecture.
+
+    NVRTC compiles one program at a time in a process, so that many go to several processes.
+    """
+    jobs = list(product(instances, archs))
+    if len(jobs) <= FEW:
+        outcomes = [_outcome(job) for job in jobs]
+    else:
+        spawn = multiprocessing.get_context("spawn")  # a fork would copy locks of other threads
+        with ProcessPoolExecutor(os.cpu_count(), mp_context=spawn) as pool:
+            outcomes = list(pool.map(_outcome, jobs, chunksize=4))
+    width = len(archs)
+    return [outcomes[start : start + width] for start in range(0, len(outcomes), width)]
+
+
+def _outcome(job: tuple[Instance, str]) -> Outcome:
+    instance, arch = job
+    try:
+        return nvrtc.resources(Source.read(instance.path, instance.defines), instance.name, arch)
+    except KernelCompileError as error:
+        return error
+
+
+def _print_table(
+    instances: Sequence[Instance], rows: Sequence[Sequence[Resources]], every: bool
+) -> None:
+    """A line for each kernel, with its worst architecture; or for each architecture."""
+    width = max(len(instance.label) for instance in instances) + 2
+    print(f"{'kernel':{width}}  arch    registers  spills  shared  threads  occupancy")
+    pairs = zip(instances, rows, strict=True)
+    for path, of_file in groupby(pairs, key=lambda pair: pair[0].path):
+        print(path.name)
+        for instance, row in of_file:
+            for r in row if every else sorted(row, key=_badness)[-1:]:
+                print(f"  {instance.label:{width - 2}}  {r.arch:7} {r.registers:9} {r.spills:7} "
+                      f"{r.shared:7} {r.threads:8} {r.occupancy.share:9.0%}")  # fmt: skip
+            if not row:
+                print(f"  {instance.label:{width - 2}}  does not compile")
+
+
+def _badness(r: Resources) -> tuple[int, float, int]:
+    return r.spills, -r.occupancy.share, r.registers
+
+
+def check_kernel(args: Namespace) -> dict[str, Any]:
+    """Run one launch under the checker and print what it found."""
+    try:
+        with _prints_on_stderr() if args.json else nullcontext():
+            report = launch_of(args).check(args.file, profile=args.profile)
+    except (KernelCompileError, KernelLaunchError) as error:
+        raise ArgumentError(str(error)) from None  # the file or the launch: bad input
+    print(report.text(colour=sys.stdout.isatty() and not os.environ.get("NO_COLOR")))
+    return report.to_dict()
+
+
+@contextmanager
+def _prints_on_stderr() -> Iterator[None]:
+    """Send what kernels print with printf to stderr: stdout is for the JSON object alone."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        ctypes.CDLL(None).fflush(None)  # what C still holds belongs to the redirected stream
+        os.dup2(kept, 1)
+        os.close(kept)
