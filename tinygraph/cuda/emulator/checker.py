@@ -1,0 +1,373 @@
+"""The checker: one launch in which every access to memory is looked at before it happens.
+
+Arrays are copied to places far from each other, so that an index that goes astray meets nothing
+else; the kernel runs on one thread of the operating system; findings come back with program
+counters, which the debug information turns into lines.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from tinygraph.cuda.arguments import Argument, ArgumentList
+from tinygraph.cuda.emulator.compiler import kernel_library
+from tinygraph.cuda.emulator.lines import Lines, symbols
+from tinygraph.cuda.emulator.module import STOPPED_BY_CHECKER, Failure, Module, Three, runtime
+from tinygraph.cuda.emulator.operations import count as operations_executed
+from tinygraph.cuda.emulator.report import CAUSES, SECTOR, Finding, LineCounts, Report
+
+_KINDS = [
+    "", "barrier-divergence", "warp-sync", "deadlock", "race", "out-of-bounds", "uninitialized",
+    "unwritten-output", "misaligned", "read-only-write", "timeout",
+]  # fmt: skip
+_READ_ONLY, _MUST_BE_WRITTEN, _OUTPUT_IF_ONLY_WRITTEN = 2, 4, 8  # flags of a region, check.c
+_ROLES = {"in": _READ_ONLY, "out": _MUST_BE_WRITTEN, "inout": 0, "auto": _OUTPUT_IF_ONLY_WRITTEN}
+_ALIGNED = 256  # bytes: how an array lies in the memory of a GPU
+_one_at_a_time = Lock()  # the checker's books are there once in a process
+
+
+class _Place(ctypes.Structure):
+    _fields_ = [("file", ctypes.c_char_p), ("line", ctypes.c_int32), ("pc", ctypes.c_size_t)]
+
+
+_THREE = ctypes.c_uint32 * 3
+_PATH = ctypes.c_size_t * 8
+
+
+class _Found(ctypes.Structure):
+    """`Found` in runtime/check.c."""
+
+    _fields_ = [
+        ("kind", ctypes.c_int32), ("has_index", ctypes.c_int32), ("place", _Place),
+        ("other", _Place), ("path", _PATH), ("other_path", _PATH), ("index", ctypes.c_int64),
+        ("block", _THREE), ("thread", _THREE), ("array", ctypes.c_char * 64),
+        ("text", ctypes.c_char * 400),
+    ]  # fmt: skip
+
+
+class _Counter(ctypes.Structure):
+    """`Counter` in runtime/profile.c."""
+
+    _fields_ = [
+        ("site", ctypes.c_uint32), ("shared", ctypes.c_uint32), ("how", ctypes.c_uint32),
+        ("size", ctypes.c_uint32), ("requests", ctypes.c_uint64), ("sectors", ctypes.c_uint64),
+        ("least_sectors", ctypes.c_uint64), ("wavefronts", ctypes.c_uint64),
+        ("least_wavefronts", ctypes.c_uint64),
+    ]  # fmt: skip
+
+
+_ATOMIC = 2
+
+
+@dataclass
+class _Copy:
+    """The bytes of one or several overlapping arrays, at a place of their own."""
+
+    low: int  # where they come from
+    high: int
+    memory: int
+    size: int
+    address: int
+
+    def at(self, array: np.ndarray) -> int:
+        return self.address + array.ctypes.data - self.low
+
+
+class CheckedModule(Module):
+    """A kernel compiled with a hook before every access to memory."""
+
+    def _compile(self) -> Path:
+        return kernel_library(self.source, self.unit, checked=True)
+
+    @cached_property
+    def profiling(self) -> ProfilingModule:
+        """The same kernel with hooks that count floating-point operations as well."""
+        return ProfilingModule(self.source, self.signature, True)
+
+    @cached_property
+    def lines(self) -> Lines:
+        return Lines(self.path)
+
+    @cached_property
+    def variables(self) -> list[tuple[str, int, int]]:
+        """(name, address, bytes) of the __constant__ and __device__ variables of the source."""
+        found = []
+        for symbol, address, size in symbols(self.path):
+            name = _plain_name(symbol)
+            if name in self.translation.words and not name.startswith("tg_"):
+                found.append((name, self.base + address, size))
+        return found
+
+    def check(
+        self, arguments: Sequence[Argument], grid: Three, block: Three, shared: int,
+        profile: bool = False,
+    ) -> Report:  # fmt: skip
+        """Run one launch under the checker.  What the kernel writes arrives in the arrays."""
+        if profile and not isinstance(self, ProfilingModule):
+            return self.profiling.check(arguments, grid, block, shared, True)
+        with _one_at_a_time:
+            copies = _copy_apart(arguments)
+            library = _library()
+            library.tg_check_begin(int(profile), *self.range)
+            try:
+                self._declare(arguments, copies)
+                packed = ArgumentList(self.signature).pack([_value(a, copies) for a in arguments])
+                failure = Failure()
+                kind = self.run(packed, grid, block, shared, failure)
+                if not kind:
+                    library.tg_check_outputs()
+                findings = self._findings(arguments)
+                if kind not in (0, STOPPED_BY_CHECKER) and not findings:
+                    raise self.error(failure)
+                lines = self._counts() if profile else []
+                operations = operations_executed(self._library, library) if profile else 0
+            finally:
+                library.tg_check_end()
+                _copy_back(arguments, copies)
+                for copy in copies:
+                    library.tg_far_free(copy.memory, copy.size)
+        moved = sum(c.sectors * SECTOR for c in lines if c.space == "global")
+        return Report(self.signature.name, findings, lines, moved, operations)
+
+    def _declare(self, arguments: Sequence[Argument], copies: list[_Copy]) -> None:
+        """Tell the run time of all arrays and variables that the kernel may touch."""
+        library, seen = _library(), set()
+        for argument in arguments:
+            array = argument.value
+            if not isinstance(array, np.ndarray) or not array.size:
+                continue
+            copy = _copy_of(array, copies)
+            if id(copy) in seen:  # two arguments in one memory: one array, under the first name
+                continue
+            seen.add(id(copy))
+            sharers = [a for a in arguments if _shares(a, copy)]
+            alone = len(sharers) == 1
+            role = _ROLES[argument.role] if alone else 0
+            library.tg_check_region(
+                copy.address, copy.high - copy.low, argument.parameter.name.encode(),
+                array.itemsize, role, int(not (alone and argument.role == "out")),
+            )  # fmt: skip
+        for name, address, size in self.variables:
+            flags = _READ_ONLY if name in self.translation.constants else 0
+            library.tg_check_region(address, size, name.encode(), _element(size), flags, 1)
+
+    # ---- findings ---------------------------------------------------------------------------
+
+    def _findings(self, arguments: Sequence[Argument]) -> list[Finding]:
+        library = _library()
+        table = ctypes.POINTER(_Found)()
+        count = library.tg_check_findings(ctypes.byref(table))
+        found: list[Finding] = []
+        seen: set[tuple[Any, ...]] = set()
+        for i in range(count):
+            raw = table[i]
+            kind = _KINDS[raw.kind]
+            if kind == "barrier-divergence" and self._same_barrier(raw):
+                continue
+            places = (kind, *sorted([self._place(raw.place), self._place(raw.other)]))
+            if raw.place.pc and places in seen:  # the load and the store of one `x += 1`
+                continue
+            seen.add(places)
+            found.append(self._finding(raw, kind, arguments))
+        return found
+
+    def _same_barrier(self, raw: _Found) -> bool:
+        """Whether the compiler has copied one barrier into several branches: no divergence."""
+        if not raw.other.line:
+            return False
+        mine = [self._line(pc) for pc in raw.path if pc]
+        return mine == [self._line(pc) for pc in raw.other_path if pc]
+
+    def _finding(self, raw: _Found, kind: str, arguments: Sequence[Argument]) -> Finding:
+        file, line = self._place(raw.place)
+        other_file, other_line = self._place(raw.other)
+        text = self.line_text(file, line) if line else ""
+        array = raw.array.decode() if raw.has_index else None
+        index = int(raw.index) if raw.has_index else None
+        words = [raw.text.decode(errors="replace")]
+        element = self._element_text(array, index, arguments)
+        who = f"block {tuple(raw.block)} thread {tuple(raw.thread)}" if line else ""
+        lead = ", ".join(part for part in (self.signature.name, who, element) if part)
+        message = f"{lead}: {words[0]}"
+        if line:
+            message += f"\n  {Path(file).name}:{line}: {text}"
+        if other_line and (other_file, other_line) != (file, line):
+            other_text = self.line_text(other_file, other_line)
+            message += f"\n  and {Path(other_file).name}:{other_line}: {other_text}"
+        elif other_line and kind == "race":
+            message += "\n  (both threads at this line)"
+        caller = self._caller(raw, file, line)
+        if caller:
+            message += f"\n  called from {caller}"
+        message += f"\nUsual cause: {CAUSES[kind]}."
+        return Finding(
+            kind, message, file, line or None, text, array, index,
+            tuple(raw.block) if line else None, tuple(raw.thread) if line else None,
+        )  # fmt: skip
+
+    def _element_text(
+        self, array: str | None, index: int | None, arguments: Sequence[Argument]
+    ) -> str:
+        """`x[17]`, for an array of several axes also the index on each of them."""
+        if array is None or index is None:
+            return ""
+        shape = next((a.value.shape for a in arguments if a.parameter.name == array), ())
+        if len(shape) > 1 and 0 <= index < np.prod(shape):
+            axes = ", ".join(str(int(i)) for i in np.unravel_index(index, shape))
+            return f"{array}[{index}] (element [{axes}])"
+        return f"{array}[{index}]"
+
+    def _caller(self, raw: _Found, file: str, line: int) -> str:
+        """The line that called the helper in which something was found."""
+        for pc in raw.path:
+            place = self._line(pc) if pc else None
+            if not place or "cuda/emulator/include" in place[0] or place == (file, line):
+                continue
+            if place[0] in ("entry", "") or place[1] == 0:
+                continue
+            return f"{Path(place[0]).name}:{place[1]}: {self.line_text(*place)}"
+        return ""
+
+    def _place(self, place: Any) -> tuple[str, int]:
+        if place.line:
+            return (place.file or b"").decode(errors="replace"), place.line
+        return self._line(place.pc) or ("", 0) if place.pc else ("", 0)
+
+    def _line(self, pc: int) -> tuple[str, int] | None:
+        return self.lines.find(pc - self.base)
+
+    # ---- counts -----------------------------------------------------------------------------
+
+    def _counts(self) -> list[LineCounts]:
+        library = _library()
+        sums: dict[tuple[Any, ...], list[int]] = {}
+        counter, number = _Counter(), 0
+        while library.tg_profile_line(number, ctypes.byref(counter)):
+            number += 1
+            file, line = self._place(library.tg_site(counter.site))
+            if not line:
+                continue
+            access = "atomic" if counter.how & _ATOMIC else "store" if counter.how else "load"
+            key = (file, line, "shared" if counter.shared else "global", access, counter.size)
+            row = sums.setdefault(key, [0] * 5)
+            for i, value in enumerate((counter.requests, counter.sectors, counter.least_sectors,
+                                       counter.wavefronts, counter.least_wavefronts)):  # fmt: skip
+                row[i] += value
+        return [
+            LineCounts(file, line, self.line_text(file, line), space, access, size, *numbers)
+            for (file, line, space, access, size), numbers in sorted(sums.items())
+        ]
+
+
+class ProfilingModule(CheckedModule):
+    """Built with a hook at each basic block, and a table of how much arithmetic lies in it."""
+
+    def _compile(self) -> Path:
+        return kernel_library(self.source, self.unit, checked=True, profiled=True)
+
+
+# ---- arrays ---------------------------------------------------------------------------------
+
+
+def _copy_apart(arguments: Sequence[Argument]) -> list[_Copy]:
+    """Copies of all arrays, a terabyte from each other; overlapping ones stay together."""
+    spans: list[tuple[int, int, int]] = []
+    arrays = [a.value for a in arguments if isinstance(a.value, np.ndarray) and a.value.size]
+    for low, high, offset in sorted(map(_span, arrays)):
+        if spans and low < spans[-1][1]:
+            first, last, offset = spans.pop()
+            low, high = first, max(last, high)
+        spans.append((low, high, offset))
+    copies = []
+    for number, (low, high, offset) in enumerate(spans):
+        size = offset + high - low
+        memory = _library().tg_far_memory(number, size)
+        if not memory:
+            raise MemoryError(f"the checker needs {size} bytes for the copy of an array")
+        ctypes.memmove(memory + offset, low, high - low)
+        copies.append(_Copy(low, high, memory, size, memory + offset))
+    return copies
+
+
+def _span(array: np.ndarray) -> tuple[int, int, int]:
+    """First byte, last byte, and how far the first is from an aligned place in its allocation."""
+    owner = array
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    low = array.ctypes.data
+    return low, low + array.nbytes, (low - owner.ctypes.data) % _ALIGNED
+
+
+def _copy_of(array: np.ndarray, copies: list[_Copy]) -> _Copy:
+    return next(c for c in copies if c.low <= array.ctypes.data < c.high)
+
+
+def _shares(argument: Argument, copy: _Copy) -> bool:
+    array = argument.value
+    return (
+        isinstance(array, np.ndarray) and array.size > 0
+        and copy.low <= array.ctypes.data < copy.high
+    )  # fmt: skip
+
+
+def _value(argument: Argument, copies: list[_Copy]) -> Any:
+    """What to pass for an argument: the address of its copy for an array."""
+    value = argument.value
+    if not isinstance(value, np.ndarray):
+        return value
+    return _copy_of(value, copies).at(value) if value.size else 0
+
+
+def _copy_back(arguments: Sequence[Argument], copies: list[_Copy]) -> None:
+    for argument in arguments:
+        array = argument.value
+        if isinstance(array, np.ndarray) and array.size and argument.role != "in":
+            ctypes.memmove(array.ctypes.data, _copy_of(array, copies).at(array), array.nbytes)
+
+
+def _element(size: int) -> int:
+    return 4 if size % 4 == 0 else 1
+
+
+def _plain_name(symbol: str) -> str:
+    """The name of a variable: `_ZL6counter` and `_ZN2ns6counterE` are `counter`."""
+    if not symbol.startswith("_Z"):
+        return symbol
+    rest, name = symbol[2:].lstrip("NL"), symbol
+    while rest[:1].isdigit():
+        digits = len(rest) - len(rest.lstrip("0123456789"))
+        length = int(rest[:digits])
+        name, rest = rest[digits : digits + length], rest[digits + length :]
+        rest = rest.lstrip("L")
+    return name
+
+
+def _library() -> Any:
+    """The run time with the types of the checker's functions."""
+    library = runtime()
+    if not getattr(library, "knows_checker", False):
+        library.tg_check_begin.argtypes = [ctypes.c_int, ctypes.c_size_t, ctypes.c_size_t]
+        library.tg_check_region.argtypes = [
+            ctypes.c_size_t, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_uint32, ctypes.c_uint32,
+            ctypes.c_int,
+        ]  # fmt: skip
+        library.tg_far_memory.restype = ctypes.c_void_p
+        library.tg_far_memory.argtypes = [ctypes.c_uint32, ctypes.c_size_t]
+        library.tg_far_free.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+        library.tg_site.restype = _Place
+        library.tg_site.argtypes = [ctypes.c_uint32]
+        library.tg_check_findings.restype = ctypes.c_uint32
+        library.tg_profile_line.argtypes = [ctypes.c_uint32, ctypes.c_void_p]
+        library.tg_profile_block.argtypes = [ctypes.c_uint32, ctypes.c_void_p, ctypes.c_void_p]
+        if library.tg_finding_size() != ctypes.sizeof(_Found):
+            raise RuntimeError("emulator: run time and checker.py disagree on struct Found")
+        library.knows_checker = True
+    return library

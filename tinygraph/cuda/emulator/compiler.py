@@ -1,0 +1,177 @@
+"""The C++ compiler of this machine, and what it makes: the run time and the kernels.
+
+The order of search: $CXX, g++, clang++, and the compiler of the `ziglang` wheel.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from tinygraph.cuda.cache import compiled, key
+from tinygraph.cuda.emulator.operations import FLAGS, add_table
+from tinygraph.cuda.source import Source, compile_error
+from tinygraph.errors import KernelCompileError
+
+HERE = Path(__file__).resolve().parent
+INCLUDE, RUNTIME = HERE / "include", HERE / "runtime"
+
+_COMMON = ["-std=c++17", "-fPIC", "-w", "-fstack-clash-protection", "-x", "c++", f"-I{INCLUDE}"]
+_FAST = [
+    "-O3", "-g1", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math",
+]  # fmt: skip
+# Calls stay calls (a barrier is told by the calls that led to it) and every access is announced.
+_CHECKED = [
+    "-O1", "-g", "-gdwarf-4", "-fno-inline", "-fno-optimize-sibling-calls", "-ffp-contract=fast",
+    "-fno-math-errno", "-DTINYGRAPH_CHECK=1", "-fsanitize=thread",
+]  # fmt: skip
+_VOLATILE = {  # accesses to volatile variables are announced by hooks of their own
+    "gcc": ["--param", "tsan-distinguish-volatile=1"],
+    "clang": ["-mllvm", "-tsan-distinguish-volatile=1",
+              "-mllvm", "-tsan-instrument-read-before-write=1"],
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A command that compiles C and C++, and its family: "gcc" or "clang".
+
+    `identity` changes when the compiler, or the processor that it compiles for, is another one.
+    """
+
+    command: tuple[str, ...]
+    family: str
+    identity: str
+
+    @property
+    def name(self) -> str:
+        return "ziglang" if "ziglang" in self.command else Path(self.command[0]).name
+
+    def run(self, arguments: list[str], seconds: float = 300.0) -> subprocess.CompletedProcess[str]:
+        """Run the compiler; it never asks and never speaks another language than English."""
+        return subprocess.run(
+            [*self.command, *arguments], capture_output=True, text=True, timeout=seconds,
+            errors="replace", stdin=subprocess.DEVNULL, env={**os.environ, "LC_ALL": "C"},
+        )  # fmt: skip
+
+
+def find_compiler() -> Compiler:
+    """The first compiler that is there.
+
+    Raises
+    ------
+    KernelCompileError
+        There is none, or $CXX names something that does not run.
+    """
+    return _find(os.environ.get("CXX", ""), os.environ.get("PATH", ""))
+
+
+@cache
+def _find(named: str, path: str) -> Compiler:
+    candidates = [shlex.split(named)] if named else [["g++"], ["clang++"]]
+    if not named and find_spec("ziglang"):
+        candidates.append([sys.executable, "-m", "ziglang", "c++"])
+    for command in candidates:
+        if shutil.which(command[0], path=path) is None:
+            continue
+        try:
+            version = subprocess.run(
+                [*command, "--version"], capture_output=True, text=True, timeout=120, check=True
+            ).stdout
+        except (OSError, subprocess.SubprocessError):
+            continue
+        family = "clang" if "clang" in version or "ziglang" in command else "gcc"
+        return Compiler(tuple(command), family, key([*command, version, _processor()]))
+    found = f"$CXX is {named!r}, which does not run" if named else "none was found"
+    raise KernelCompileError(
+        f"emulator: expected a C++ compiler, {found}. Ways out: pip install ziglang (a compiler "
+        "from PyPI); or install g++ or clang++ (Debian, Ubuntu: apt install g++); or name one with "
+        "the environment variable CXX"
+    )
+
+
+def _processor() -> str:
+    """What -march=native depends on: a cache may be shared by different machines."""
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return os.uname().machine
+    wanted = ("flags", "Features", "model name", "CPU part", "CPU implementer")
+    return "\n".join(sorted({line for line in text.splitlines() if line.startswith(wanted)}))
+
+
+@cache
+def runtime_library() -> Path:
+    """The compiled run time (runtime/*.c); built at its first use, a second or two."""
+    compiler = find_compiler()
+    sources = sorted(RUNTIME.glob("*.c"))
+    flags = ["-std=gnu11", "-O2", "-g1", "-fPIC", "-shared", "-pthread",
+             "-ftls-model=initial-exec"]  # fmt: skip
+    texts = [path.read_text() for path in [*sources, RUNTIME / "runtime.h"]]
+
+    def build(target: Path) -> None:
+        # g++ forgets after each file that it was to compile C.
+        files = [argument for path in sources for argument in ("-x", "c", str(path))]
+        result = compiler.run([*flags, *files, "-o", str(target)])
+        if result.returncode:
+            raise KernelCompileError(
+                f"emulator: {compiler.name} cannot build the run time:\n{result.stderr[-3000:]}"
+            )
+
+    return compiled([compiler.identity, *flags, *texts], ".so", build)
+
+
+@cache
+def _headers() -> str:
+    """All headers of the emulator: a kernel depends on them."""
+    return key([path.read_text() for path in sorted(INCLUDE.glob("*.h"))])
+
+
+def kernel_library(source: Source, unit: str, checked: bool, profiled: bool = False) -> Path:
+    """A kernel as a shared library: `unit` is its translated text with an entry function.
+
+    `checked` adds the hooks of the checker, `profiled` those that count operations.
+
+    Raises
+    ------
+    KernelCompileError
+        With file, line, source line and the compiler's words.
+    """
+    compiler = find_compiler()
+    runtime = runtime_library()
+    flags = [*_COMMON, *(_CHECKED if checked else _FAST), *(FLAGS if profiled else ())]
+    if checked:
+        flags += _VOLATILE[compiler.family]
+
+    def run(*arguments: str) -> None:
+        result = compiler.run(list(arguments))
+        if result.returncode:
+            raise compile_error(source, result.stderr, compiler.name)
+
+    def build(target: Path) -> None:
+        text, part = target.with_suffix(".cpp"), target.with_suffix(".o")
+        assembly = target.with_suffix(".s")
+        text.write_text(unit)
+        try:
+            # Compiled and linked apart: with -fsanitize=thread the linker would add the library
+            # whose functions the run time defines itself.
+            if profiled:
+                run(*flags, "-S", str(text), "-o", str(assembly))
+                assembly.write_text(add_table(assembly.read_text()))
+                run("-c", str(assembly), "-o", str(part))
+            else:
+                run(*flags, "-c", str(text), "-o", str(part))
+            run("-shared", "-o", str(target), str(part), str(runtime))
+        finally:
+            for path in (text, part, assembly):
+                path.unlink(missing_ok=True)
+
+    parts = [compiler.identity, runtime.name, _headers(), unit, *flags]
+    return compiled(parts, ".so", build)

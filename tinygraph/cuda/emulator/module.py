@@ -1,0 +1,191 @@
+"""A kernel on the CPU: compiled once, loaded once, launched with packed arguments."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from functools import cache
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from tinygraph.cuda.emulator.compiler import kernel_library, runtime_library
+from tinygraph.cuda.emulator.translate import Translation, translate
+from tinygraph.cuda.signature import Signature
+from tinygraph.cuda.source import Source
+from tinygraph.errors import KernelLaunchError
+
+Three = tuple[int, int, int]
+_THREE = ctypes.c_uint32 * 3
+
+DEFAULT_TIMEOUT = 60.0  # seconds for one block
+
+
+class Failure(ctypes.Structure):
+    """Why a launch ended early; `Failure` in runtime/runtime.h."""
+
+    _fields_ = [
+        ("kind", ctypes.c_int32), ("line", ctypes.c_int32), ("pc", ctypes.c_size_t),
+        ("address", ctypes.c_size_t), ("block", _THREE), ("thread", _THREE),
+        ("file", ctypes.c_char * 256), ("text", ctypes.c_char * 256),
+    ]  # fmt: skip
+
+
+STOPPED_BY_CHECKER = 8
+_WAYS_OUT = {
+    1: "run kernel.check(...) with the same arguments: it stops before the access and names the "
+    "array and the index",
+    2: "use smaller local arrays, shared memory, or a loop instead of recursion",
+    3: "guard the division; a GPU gives an undefined result here",
+    4: "set the flag that the loop waits for, or raise TINYGRAPH_KERNEL_TIMEOUT (seconds)",
+    5: "use smaller tiles",
+    6: "let all lanes of a mask reach the same call; kernel.check(...) shows who waits where",
+    7: "see the condition at that line",
+}
+
+
+def timeout() -> float:
+    """Seconds after which a block counts as endless: $TINYGRAPH_KERNEL_TIMEOUT, or 60."""
+    text = os.environ.get("TINYGRAPH_KERNEL_TIMEOUT")
+    if text is None:
+        return DEFAULT_TIMEOUT
+    try:
+        return max(0.05, float(text))
+    except ValueError:
+        return DEFAULT_TIMEOUT
+
+
+@cache
+def _thread_count(named: str | None) -> int:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return max(1, int(named)) if named and named.isdigit() else max(1, cores or 1)
+
+
+def threads() -> int:
+    """Threads of the operating system that share the blocks: $TINYGRAPH_EMULATOR_THREADS, or all
+    cores."""
+    return _thread_count(os.environ.get("TINYGRAPH_EMULATOR_THREADS"))
+
+
+@cache
+def runtime() -> Any:
+    """The run time, loaded for kernels to find its functions."""
+    library = ctypes.CDLL(str(runtime_library()), mode=ctypes.RTLD_GLOBAL)
+    library.tg_launch.argtypes = [
+        ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32,
+        ctypes.c_int, ctypes.c_double, ctypes.c_void_p, ctypes.c_void_p,
+    ]  # fmt: skip
+    library.tg_module.argtypes = [ctypes.c_size_t, ctypes.c_void_p]
+    if library.tg_failure_size() != ctypes.sizeof(Failure):
+        raise KernelLaunchError("emulator: run time and module.py disagree on struct Failure")
+    return library
+
+
+class Module:
+    """One kernel, compiled for the CPU.
+
+    Attributes
+    ----------
+    path : Path
+        The shared library.
+    base : int
+        Its load address: a program counter minus `base` is an address in the file.
+    """
+
+    def __init__(self, source: Source, signature: Signature, checked: bool) -> None:
+        self.source, self.signature, self.checked = source, signature, checked
+        self.translation: Translation = translate(source)
+        self.unit = _unit(source, self.translation, signature)
+        self._runtime = runtime()
+        self.path = self._compile()
+        self._library = ctypes.CDLL(str(self.path), mode=os.RTLD_LOCAL | os.RTLD_NOW)
+        entry = ctypes.cast(self._library.tg_entry, ctypes.c_void_p).value or 0
+        place = (ctypes.c_size_t * 3)()
+        self._runtime.tg_module(entry, place)
+        self.base: int = place[0]
+        self.range = (ctypes.c_size_t * 2)(place[1], place[2])
+        self._entry = ctypes.c_void_p(entry)
+
+    def _compile(self) -> Path:
+        return kernel_library(self.source, self.unit, self.checked)
+
+    def launch(self, packed: bytes, grid: Three, block: Three, shared: int) -> None:
+        """Run the kernel and wait for it.
+
+        Raises
+        ------
+        KernelLaunchError
+            The kernel touched memory that is not there, never ended, or could not be run.
+        """
+        failure = Failure()
+        if self.run(packed, grid, block, shared, failure):
+            raise self.error(failure)
+
+    def run(self, packed: bytes, grid: Three, block: Three, shared: int, failure: Failure) -> int:
+        """The launch itself; fills `failure` and returns its kind, 0 for none."""
+        return int(
+            self._runtime.tg_launch(
+                self._entry, packed, _THREE(*grid), _THREE(*block), shared, threads(), timeout(),
+                self.range, ctypes.byref(failure),
+            )
+        )  # fmt: skip
+
+    def error(self, failure: Failure) -> KernelLaunchError:
+        """The error that tells of a failure, with the source line."""
+        from_pc = self._stopped_at(failure.pc) if failure.pc and not failure.line else None
+        file, line = from_pc or (failure.file.decode(errors="replace"), failure.line)
+        where = f"block {tuple(failure.block)} thread {tuple(failure.thread)}"
+        place = f" at {Path(file).name}:{line}: {self.line_text(file, line)}" if line else ""
+        text = failure.text.decode(errors="replace")
+        return KernelLaunchError(
+            f"{self.signature.function}: {where}: {text}{place}. "
+            f"Way out: {_WAYS_OUT.get(failure.kind, '')}"
+        )
+
+    def _stopped_at(self, pc: int) -> tuple[str, int] | None:
+        from tinygraph.cuda.emulator.lines import Lines  # parsing debug information takes time
+
+        return Lines(self.path).find(pc - self.base + 1)  # +1: this is no return address
+
+    def line_text(self, file: str, line: int) -> str:
+        """A line of the source or of one of its include files."""
+        own = str(self.source.path or self.source.name)
+        if file == own:
+            lines = self.source.text.splitlines()
+        else:
+            try:
+                lines = Path(file).read_text(errors="replace").splitlines()
+            except OSError:
+                return ""
+        return lines[line - 1].strip() if 0 < line <= len(lines) else ""
+
+
+def _unit(source: Source, translation: Translation, signature: Signature) -> str:
+    """The translated source between the emulator's header and an entry that unpacks the arguments.
+
+    Macros are defined after the header, which knows nothing of them: they may be called T or N.
+    """
+    defines = "".join(f"#define {name} {value}\n" for name, value in source.defines)
+    return (
+        f'#include "cuda_emulator.h"\n{defines}{translation.text}\n#line 1 "entry"\n'
+        f'extern "C" void tg_entry(const char *packed) {{ tg_call(&{signature.name}, packed); }}\n'
+    )
+
+
+_modules: dict[tuple[str, str, tuple[str, ...], bool], Module] = {}
+_lock = Lock()
+
+
+def load(source: Source, signature: Signature, checked: bool) -> Module:
+    """The module of a kernel; one for each process and way of building."""
+    name = str(source.path or source.name)
+    key = (source.digest + name, signature.function, tuple(signature.template_args), checked)
+    with _lock:
+        if key not in _modules:
+            if checked:
+                from tinygraph.cuda.emulator.checker import CheckedModule
+
+                _modules[key] = CheckedModule(source, signature, True)
+            else:
+                _modules[key] = Module(source, signature, False)
+        return _modules[key]

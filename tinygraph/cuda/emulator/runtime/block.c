@@ -1,0 +1,322 @@
+/* How a block executes: which fiber runs next, where fibers wait, and who wakes them.
+ *
+ * A fiber runs until it has to wait, never longer and never shorter.  Then the next one goes on:
+ * another lane of the same warp if there is one, otherwise the next warp.
+ *
+ *     fresh ----> running ----> left the kernel          a kernel without barriers never switches:
+ *                  |    ^                                the next fresh lane takes over the stack
+ *         waits at v    | everyone has come
+ *     at_block (barrier of the block)   at_warp (barrier, shuffle or vote of the warp)
+ */
+#include "runtime.h"
+
+#include <stdio.h>
+#include <string.h>
+
+__thread Thread *tg_current;
+__thread Worker *tg_worker;
+
+Thread *tg_self(void) { return tg_current; }
+
+/* ---- which fiber runs next ------------------------------------------------------------------ */
+
+static void mark_busy(Worker *w, uint32_t warp) {
+    const Warp *p = &w->warps[warp];
+    if (p->fresh | p->ready)
+        w->busy |= 1u << warp;
+    else
+        w->busy &= ~(1u << warp);
+}
+
+/* Take the next fiber that can run off its list; NULL if there is none. */
+static Fiber *take_next(Worker *w) {
+    if (!w->busy) return NULL;
+    if (!(w->busy >> w->warp & 1)) { /* the next warp after this one, in a circle */
+        uint32_t later = w->busy & ~((2u << w->warp) - 1);
+        w->warp = first_lane(later ? later : w->busy);
+    }
+    Warp *warp = &w->warps[w->warp];
+    uint32_t lane = first_lane(warp->ready ? warp->ready : warp->fresh);
+    warp->ready &= ~(1u << lane);
+    warp->fresh &= ~(1u << lane);
+    mark_busy(w, w->warp);
+    return lane_fiber(w->warp, lane);
+}
+
+static void fiber_body(void);
+
+static void go_on(Fiber *from, Fiber *to) {
+    if (from == to) return;
+    if (!to->stack) {
+        to->stack = stack_take(tg_worker);
+        fiber_prepare(to, fiber_body);
+    }
+    tg_current = &to->public;
+    fiber_switch(&from->sp, to->sp);
+}
+
+/* Nobody can run, but some wait: lanes of a warp for others of their mask that wait elsewhere. */
+static void deadlock(Worker *w) {
+    uint32_t i = 0;
+    while (!w->warps[i].at_warp) i++;
+    const Warp *warp = &w->warps[i];
+    const Fiber *fiber = lane_fiber(i, first_lane(warp->at_warp));
+    const Place place = fiber->meeting.place;
+    const uint32_t absent = fiber->meeting.mask & warp->alive & ~warp->at_warp;
+    tg_current = &lane_fiber(i, first_lane(warp->at_warp))->public;
+    if (tg_checking) {
+        const Place elsewhere = absent ? lane_fiber(i, first_lane(absent))->barrier : (Place){0};
+        check_found(WARP_SYNC, place, elsewhere, NULL,
+                    "the mask %08x names lanes %08x, which do not come to this call: they wait at "
+                    "a barrier, or in a call with another mask", fiber->meeting.mask,
+                    absent ? absent : fiber->meeting.mask);
+        check_found(DEADLOCK, place, elsewhere, NULL,
+                    "lanes %08x of warp %u wait here for ever, and no other thread of the block "
+                    "can go on", warp->at_warp, i);
+    }
+    launch_fail(FAIL_DEADLOCK, place,
+                "the lanes of a mask never meet: some wait elsewhere, or with another mask");
+    block_abandon();
+}
+
+/* Let another fiber run.  The caller has already said where it waits. */
+void block_yield(void) {
+    Fiber *next = take_next(tg_worker);
+    if (!next) deadlock(tg_worker);
+    go_on(current_fiber(), next);
+}
+
+/* ---- the life of a fiber -------------------------------------------------------------------- */
+
+/* Threads that left while others wait at a barrier: on a GPU they count as arrived. */
+static void release_block(Worker *w);
+
+static void leave_kernel(Worker *w, Fiber *me) {
+    Warp *warp = current_warp();
+    copies_drop(me);
+    warp->alive &= ~(1u << me->public.lane);
+    w->alive--;
+    if (warp->at_warp) warp_lane_left(me->public.warp);
+    if (w->arrived && w->arrived == w->alive) {
+        if (tg_checking) {
+            uint32_t i = 0;
+            while (!w->warps[i].at_block) i++;
+            Fiber *waiting = lane_fiber(i, first_lane(w->warps[i].at_block));
+            Thread *left = tg_current;
+            tg_current = &waiting->public;
+            check_found(BARRIER_DIVERGENCE, waiting->barrier, (Place){0}, NULL,
+                        "%u of %u threads wait here, thread (%u,%u,%u) and others have left the "
+                        "kernel without this barrier", w->arrived, w->threads,
+                        left->thread_idx.x, left->thread_idx.y, left->thread_idx.z);
+            tg_current = left;
+        }
+        release_block(w);
+    }
+}
+
+/* What runs on every stack: one CUDA thread after the other, as long as fresh ones are next. */
+static void fiber_body(void) {
+    Worker *w = tg_worker;
+    for (;;) {
+        Fiber *me = current_fiber();
+        w->launch->entry(w->launch->packed);
+        me = current_fiber();
+        leave_kernel(w, me);
+        Fiber *next = take_next(w);
+        if (next && !next->stack) { /* it has not started: it takes over this stack */
+            next->stack = me->stack;
+            me->stack = NULL;
+            tg_current = &next->public;
+            continue;
+        }
+        if (!next && w->alive) deadlock(w);
+        /* This stack is free, but we stand on it until the switch: nobody else takes one before. */
+        stack_give(w, me->stack);
+        me->stack = NULL;
+        if (!next) {
+            w->in_kernel = false;
+            fiber_switch(&me->sp, w->home);
+        }
+        tg_current = &next->public;
+        fiber_switch(&me->sp, next->sp);
+    }
+}
+
+/* Leave the kernel from wherever we are; all other fibers stay where they are, for ever. */
+_Noreturn void block_abandon(void) {
+    Worker *w = tg_worker;
+    void *nowhere;
+    w->abandoned = true;
+    w->in_kernel = false;
+    atomic_store(&w->launch->stop, true);
+    fiber_switch(&nowhere, w->home);
+    __builtin_unreachable();
+}
+
+/* ---- barriers of a block -------------------------------------------------------------------- */
+
+static bool same_barrier(const Fiber *a, const Fiber *b) {
+    return a->barrier.line == b->barrier.line && a->barrier_path == b->barrier_path;
+}
+
+/* While checking: do all that wait stand at the same barrier, reached on the same way? */
+static void compare_barriers(Worker *w) {
+    Fiber *first = NULL;
+    for (uint32_t i = 0; i < w->warp_count; i++)
+        for (uint32_t lanes = w->warps[i].at_block; lanes; lanes &= lanes - 1) {
+            Fiber *fiber = lane_fiber(i, first_lane(lanes));
+            if (!first) first = fiber;
+            if (same_barrier(first, fiber)) continue;
+            Thread *arrived = tg_current;
+            tg_current = &fiber->public;
+            check_found(BARRIER_DIVERGENCE, fiber->barrier, first->barrier, first,
+                        "this thread waits here, thread (%u,%u,%u) at another barrier",
+                        first->public.thread_idx.x, first->public.thread_idx.y,
+                        first->public.thread_idx.z);
+            tg_current = arrived;
+            return;
+        }
+}
+
+static void release_block(Worker *w) {
+    if (tg_checking) compare_barriers(w);
+    for (uint32_t i = 0; i < w->warp_count; i++) {
+        w->warps[i].ready |= w->warps[i].at_block;
+        w->warps[i].at_block = 0;
+        mark_busy(w, i);
+    }
+    w->arrived = 0;
+    w->vote_result = w->votes;
+    w->votes = 0;
+    w->epoch++;
+    if (tg_checking) race_barrier_passed(w);
+}
+
+void tg_barrier(const char *file, int line) {
+    Worker *w = tg_worker;
+    Fiber *me = current_fiber();
+    Warp *warp = current_warp();
+    const uint32_t lane = 1u << me->public.lane;
+    me->barrier = (Place){file, line, 0};
+    if (tg_checking) me->barrier_path = check_call_path(me);
+    warp->at_block |= lane;
+    if (++w->arrived == w->alive) { /* the last one: everybody may go on, this one at once */
+        release_block(w);
+        warp->ready &= ~lane;
+        mark_busy(w, me->public.warp);
+        w->warp = me->public.warp;
+        return;
+    }
+    block_yield();
+}
+
+int tg_barrier_reduce(int op, int predicate, const char *file, int line) {
+    Worker *w = tg_worker;
+    w->votes += (op == 1) ? !predicate : !!predicate; /* "all" is "none against" */
+    tg_barrier(file, line);
+    if (op == 0) return w->vote_result != 0;
+    return op == 1 ? w->vote_result == 0 : (int)w->vote_result;
+}
+
+void block_release_warp(uint32_t warp, uint32_t lanes) {
+    Warp *p = &tg_worker->warps[warp];
+    p->at_warp &= ~lanes;
+    p->ready |= lanes;
+    mark_busy(tg_worker, warp);
+}
+
+/* A thread that waits for another by reading again and again gives way. */
+void tg_nap(void) {
+    Worker *w = tg_worker;
+    Fiber *me = current_fiber();
+    Fiber *next = take_next(w);
+    if (!next) return;
+    current_warp()->ready |= 1u << me->public.lane;
+    mark_busy(w, me->public.warp);
+    if (next->public.warp == me->public.warp && w->busy & ~(1u << w->warp)) {
+        /* lanes of one warp may all spin: let another warp have a turn as well */
+        w->warps[next->public.warp].ready |= 1u << next->public.lane;
+        mark_busy(w, next->public.warp);
+        uint32_t others = w->busy & ~(1u << w->warp);
+        uint32_t later = others & ~((2u << w->warp) - 1);
+        w->warp = first_lane(later ? later : others);
+        next = take_next(w);
+    }
+    go_on(me, next);
+}
+
+void tg_atomic_pause(void) {
+    enum { EVERY = 256 };
+    if (++tg_worker->pauses % EVERY == 0) tg_nap();
+}
+
+/* ---- shared memory --------------------------------------------------------------------------- */
+
+static uint32_t rounded_up(uint32_t n, uint32_t unit) { return (n + unit - 1) / unit * unit; }
+
+/* The memory of a `__shared__` declaration: the same for all threads of the block. */
+void *tg_shared_memory(const SharedSlot *slot) {
+    Worker *w = tg_worker;
+    for (uint32_t i = 0; i < w->slot_count; i++)
+        if (w->slots[i].slot == slot) return w->arena + w->slots[i].offset;
+    const uint32_t gap = tg_checking ? SHARED_GAP : 0;
+    const uint32_t offset = rounded_up(w->arena_used, 128);
+    w->shared_bytes = rounded_up(w->shared_bytes, slot->align) + slot->size;
+    if (w->slot_count == MAX_SHARED_SLOTS || w->shared_bytes > SHARED_LIMIT) {
+        launch_fail(FAIL_SHARED, (Place){slot->file, slot->line, 0},
+                    "%u bytes of shared memory with `%s`; a block may have %u", w->shared_bytes,
+                    slot->name, (unsigned)SHARED_LIMIT);
+        block_abandon();
+    }
+    w->slots[w->slot_count].slot = slot;
+    w->slots[w->slot_count++].offset = offset;
+    w->arena_used = offset + slot->size + gap;
+    if (tg_checking) check_shared_array(slot, w->arena + offset);
+    return w->arena + offset;
+}
+
+/* The dynamic part, `extern __shared__`: the declaration gives it a name and an element type. */
+void *tg_dynamic_memory(const SharedSlot *slot) {
+    if (tg_checking) check_shared_array(slot, tg_worker->arena);
+    return tg_worker->arena;
+}
+
+/* ---- one block ------------------------------------------------------------------------------- */
+
+static void prepare(Worker *w, uint64_t number) {
+    const Launch *launch = w->launch;
+    const Index3 grid = launch->grid;
+    const Index3 at = {(uint32_t)(number % grid.x), (uint32_t)(number / grid.x % grid.y),
+                       (uint32_t)(number / grid.x / grid.y)};
+    w->block_number = number;
+    w->alive = launch->threads;
+    w->arrived = w->votes = w->epoch = w->warp = w->busy = 0;
+    w->abandoned = false;
+    for (uint32_t i = 0; i < w->warp_count; i++) {
+        const uint32_t lanes = lanes_of_warp(w, i);
+        w->warps[i] = (Warp){.fresh = lanes, .alive = lanes};
+        w->busy |= 1u << i;
+    }
+    for (uint32_t i = 0; i < launch->threads; i++) w->fibers[i].public.block_idx = at;
+}
+
+/* Run all threads of one block to their end. */
+void block_run(Worker *w, uint64_t number) {
+    prepare(w, number);
+    if (tg_checking) check_block_begins(w);
+    Fiber *first = take_next(w);
+    first->stack = stack_take(w);
+    fiber_prepare(first, fiber_body);
+    tg_current = &first->public;
+    w->in_kernel = true;
+    fiber_switch(&w->home, first->sp);
+    tg_current = NULL;
+    if (w->abandoned) {
+        for (uint32_t i = 0; i < w->threads; i++) {
+            if (w->fibers[i].stack) stack_give(w, w->fibers[i].stack);
+            w->fibers[i].stack = NULL;
+            copies_drop(&w->fibers[i]);
+        }
+    }
+    if (tg_checking) check_block_ends(w);
+}

@@ -1,0 +1,167 @@
+/* How well a kernel uses memory: sectors of each request (coalescing), and bank conflicts.
+ *
+ * A GPU serves the accesses of a warp together: 32 lanes that execute the same load make one
+ * request.  Fibers run one after the other, so the n-th execution of a site by one lane is put
+ * together with the n-th of the other lanes of its warp.
+ */
+#include "runtime.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool tg_profiling;
+
+typedef struct {
+    uint32_t site, shared, how, size;
+    uint64_t requests, sectors, least_sectors, wavefronts, least_wavefronts;
+} Counter;
+
+typedef struct {
+    uint32_t lanes;
+    uintptr_t address[WARP];
+} Request;
+
+typedef struct {
+    Counter counter;
+    uint32_t times[MAX_WARPS][WARP]; /* how often each lane of this block was here */
+    struct { Request *list; uint32_t count, room; } requests[MAX_WARPS];
+} Line;
+
+enum { MAX_LINES = 1 << 14 };
+static Line *lines[MAX_LINES]; /* by site */
+static uint32_t used[MAX_LINES], used_count;
+
+void profile_access(uint32_t site, uintptr_t address, uint32_t size, uint32_t how, bool shared) {
+    Line *line = lines[site];
+    if (!line) {
+        line = lines[site] = calloc(1, sizeof *line);
+        if (!line) abort();
+        line->counter = (Counter){.site = site, .shared = shared, .size = size,
+                                  .how = how & (WRITE | ATOMIC)};
+        used[used_count++] = site;
+    }
+    const uint32_t warp = tg_current->warp, lane = tg_current->lane;
+    const uint32_t time = line->times[warp][lane]++;
+    if (time >= line->requests[warp].room) {
+        const uint32_t room = time < 8 ? 8 : 2 * time;
+        line->requests[warp].list = realloc(line->requests[warp].list, room * sizeof(Request));
+        if (!line->requests[warp].list) abort();
+        line->requests[warp].room = room;
+    }
+    if (time >= line->requests[warp].count) {
+        line->requests[warp].count = time + 1;
+        line->requests[warp].list[time].lanes = 0;
+    }
+    Request *request = &line->requests[warp].list[time];
+    request->address[request->lanes++] = address;
+}
+
+static int by_value(const void *a, const void *b) {
+    const uintptr_t x = *(const uintptr_t *)a, y = *(const uintptr_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Global memory is moved in sectors of 32 bytes. */
+static void count_sectors(Counter *c, Request *request) {
+    enum { SECTOR = 32 };
+    qsort(request->address, request->lanes, sizeof *request->address, by_value);
+    uintptr_t next_sector = 0;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < request->lanes; i++) {
+        const uintptr_t first = request->address[i] / SECTOR;
+        const uintptr_t last = (request->address[i] + c->size - 1) / SECTOR;
+        if (i == 0 || request->address[i] != request->address[i - 1]) bytes += c->size;
+        const uintptr_t from = first > next_sector ? first : next_sector;
+        if (last >= from) c->sectors += last - from + 1;
+        if (last >= next_sector) next_sector = last + 1;
+    }
+    c->least_sectors += (bytes + SECTOR - 1) / SECTOR;
+}
+
+/* Shared memory has 32 banks of 4 bytes.  Lanes that want different words of one bank wait for
+ * each other; wide accesses are served for half or a quarter of the lanes at a time. */
+static void count_wavefronts(Counter *c, const Request *request) {
+    enum { BANKS = 32 };
+    const uint32_t together = c->size >= 16 ? 8 : c->size == 8 ? 16 : 32;
+    for (uint32_t begin = 0; begin < request->lanes; begin += together) {
+        uintptr_t words[4 * WARP];
+        uint32_t count = 0, depth[BANKS] = {0}, most = 0;
+        for (uint32_t i = begin; i < request->lanes && i < begin + together; i++)
+            for (uint32_t byte = 0; byte < c->size && count < 4 * WARP; byte += 4)
+                words[count++] = (request->address[i] + byte) / 4;
+        qsort(words, count, sizeof *words, by_value);
+        for (uint32_t i = 0; i < count; i++) {
+            if (i && words[i] == words[i - 1]) continue; /* the same word is sent to all of them */
+            const uint32_t waiting = ++depth[words[i] % BANKS];
+            if (waiting > most) most = waiting;
+        }
+        c->wavefronts += most;
+        c->least_wavefronts++;
+    }
+}
+
+/* The block is done: add up its requests. */
+void profile_block_ends(void) {
+    for (uint32_t i = 0; i < used_count; i++) {
+        Line *line = lines[used[i]];
+        for (uint32_t warp = 0; warp < MAX_WARPS; warp++) {
+            for (uint32_t k = 0; k < line->requests[warp].count; k++) {
+                Request *request = &line->requests[warp].list[k];
+                line->counter.requests++;
+                if (line->counter.shared)
+                    count_wavefronts(&line->counter, request);
+                else
+                    count_sectors(&line->counter, request);
+            }
+            line->requests[warp].count = 0;
+        }
+        memset(line->times, 0, sizeof line->times);
+    }
+}
+
+/* ---- floating-point operations -------------------------------------------------------------------
+ *
+ * A build for profiling calls a hook at the start of each basic block; how many operations lie in
+ * that block is counted in the assembly text (emulator/operations.py).
+ */
+
+enum { MAX_BLOCKS = 1 << 14 };
+static struct { uintptr_t pc; uint64_t times; } blocks[MAX_BLOCKS];
+
+void __sanitizer_cov_trace_pc(void) {
+    if (!tg_profiling) return;
+    const uintptr_t pc = (uintptr_t)__builtin_return_address(0);
+    uint32_t i = (uint32_t)(pc * 0x9e3779b97f4a7c15ull >> 50) % MAX_BLOCKS;
+    for (int tries = 0; tries < 64; tries++, i = (i + 1) % MAX_BLOCKS) {
+        if (!blocks[i].pc) blocks[i].pc = pc;
+        if (blocks[i].pc != pc) continue;
+        blocks[i].times++;
+        return;
+    }
+}
+
+/* ---- what Python reads ---------------------------------------------------------------------------- */
+
+void profile_launch_begins(void) {
+    for (uint32_t i = 0; i < used_count; i++) {
+        for (uint32_t warp = 0; warp < MAX_WARPS; warp++) free(lines[used[i]]->requests[warp].list);
+        free(lines[used[i]]);
+        lines[used[i]] = NULL;
+    }
+    used_count = 0;
+    memset(blocks, 0, sizeof blocks);
+}
+
+/* The counters, one by one; returns 0 after the last. */
+int tg_profile_line(uint32_t i, Counter *out) {
+    if (i >= used_count) return 0;
+    *out = lines[used[i]]->counter;
+    return 1;
+}
+
+int tg_profile_block(uint32_t i, uintptr_t *pc, uint64_t *times) {
+    if (i >= MAX_BLOCKS) return 0;
+    *pc = blocks[i].pc;
+    *times = blocks[i].times;
+    return 1;
+}

@@ -1,0 +1,252 @@
+/* The run time of the emulator: how a block of CUDA threads executes on one thread of the CPU.
+ *
+ *     Launch     one call of a kernel: its entry, grid, block, packed arguments
+ *     Worker     one thread of the operating system; it executes whole blocks, one after the other
+ *     Fiber      one CUDA thread: a stack and a place in the code where it goes on
+ *     Warp       32 fibers that can exchange values; a lane is a bit in its masks
+ *
+ *     fiber.c    stacks, and the switch from one fiber to another
+ *     block.c    which fiber runs next; barriers of a block; shared memory
+ *     warp.c     warp barriers, shuffles, votes
+ *     async.c    cp.async: copies that happen at the wait
+ *     faults.c   wild pointers, stack overflow, kernels that never end
+ *     launch.c   a launch, its workers and their pool
+ *     check.c    the checker: the compiler calls it before every access to memory
+ *     race.c     who touched which byte, and whether the two were ordered
+ *     profile.c  sectors and bank conflicts of each line
+ */
+#pragma once
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { WARP = 32, MAX_THREADS = 1024, MAX_WARPS = MAX_THREADS / WARP, MAX_SHARED_SLOTS = 64 };
+enum {
+    STACK_BYTES = 128 * 1024,
+    SHARED_LIMIT = 227 * 1024, /* bytes a block may have at most, dynamic ones included */
+    SHARED_GAP = 64 * 1024,    /* between shared arrays while checking: an overflow hits no other */
+    ARENA_BYTES = SHARED_LIMIT + (MAX_SHARED_SLOTS + 2) * SHARED_GAP,
+};
+
+typedef struct { uint32_t x, y, z; } Index3;
+
+/* What the kernel sees of its thread; `tg_thread` in include/cuda_emulator.h is the same. */
+typedef struct {
+    Index3 thread_idx, block_idx, block_dim, grid_dim;
+    uint32_t linear, lane, warp;
+    char *dynamic_shared;
+} Thread;
+
+/* A declaration `__shared__`; `tg_shared_slot` in include/cuda_emulator.h is the same. */
+typedef struct {
+    const char *name;
+    uint32_t size, align, element;
+    const char *file;
+    int32_t line;
+} SharedSlot;
+
+/* A place in the source, or a program counter where the compiler gave no place. */
+typedef struct {
+    const char *file;
+    int32_t line;
+    uintptr_t pc;
+} Place;
+
+typedef enum { WARP_BARRIER, WARP_SHUFFLE, WARP_VOTE, WARP_EXCHANGE } WarpCall;
+
+/* What a lane brings to a call of its warp, and what it takes away. */
+typedef struct {
+    WarpCall call;
+    uint32_t mask;
+    Place place;
+    uint64_t value;  /* shuffle: the value; vote: the predicate; afterwards the result */
+    int32_t source;  /* shuffle: the lane to take from */
+    const void *mine; /* exchange: `bytes` bytes of this lane, and room for 32 times as much */
+    uint32_t bytes;
+    void *all;
+} Meeting;
+
+struct Knowledge; /* race.c: which accesses of other blocks and warps come before mine */
+struct CopyQueue; /* async.c */
+
+enum { MAX_FRAMES = 24 };
+
+typedef struct Fiber {
+    Thread public; /* first: `tg_current` points here */
+    void *sp;      /* where it goes on; NULL before it has started */
+    char *stack;   /* lowest address of its stack, NULL while it has none */
+    Place barrier; /* where it waits for the block */
+    uint64_t barrier_path;
+    Meeting meeting;
+    struct CopyQueue *copies;
+    /* while checking */
+    uintptr_t frames[MAX_FRAMES]; /* return addresses of the calls it is in, outermost first */
+    uint32_t depth;
+    uint32_t clock;      /* grows at each synchronisation of this fiber */
+    uint32_t seen[WARP]; /* how far the other lanes' clocks had come when we last met */
+    struct Knowledge *known, *fence; /* what comes before this thread; before its last fence */
+    bool fence_in_block;
+} Fiber;
+
+typedef struct {
+    uint32_t fresh;   /* lanes that have not started */
+    uint32_t ready;   /* lanes that can go on */
+    uint32_t at_block; /* lanes that wait for the block */
+    uint32_t at_warp; /* lanes that wait for their warp */
+    uint32_t alive;   /* lanes that have not left the kernel */
+} Warp;
+
+typedef void (*Entry)(const char *packed);
+
+typedef enum {
+    FAIL_NONE, FAIL_POINTER, FAIL_STACK, FAIL_ARITHMETIC, FAIL_TIMEOUT, FAIL_SHARED, FAIL_DEADLOCK,
+    FAIL_TRAP, FAIL_STOPPED /* by the checker, which has its own words */
+} FailureKind;
+
+/* Why a launch ended early.  Python turns it into an error. */
+typedef struct {
+    int32_t kind;
+    int32_t line;
+    uintptr_t pc, address;
+    Index3 block, thread;
+    char file[256];
+    char text[256];
+} Failure;
+
+typedef struct {
+    Entry entry;
+    const char *packed;
+    Index3 grid, block;
+    uint32_t shared; /* dynamic shared memory, bytes */
+    uint32_t threads;
+    uint64_t blocks;
+    double timeout; /* seconds for one block */
+    uintptr_t module_low, module_high; /* where the code and the data of the kernel's module lie */
+    atomic_uint_fast64_t next;
+    atomic_bool stop;
+    atomic_flag failed;
+    Failure *failure;
+} Launch;
+
+typedef struct Worker {
+    Launch *launch;
+    void *home;    /* the stack pointer to return to when the block is done */
+    Fiber *fibers; /* one for each thread of a block */
+    Warp warps[MAX_WARPS];
+    uint32_t threads, warp_count, warp; /* `warp`: the one that runs */
+    uint32_t busy;    /* warps that have fresh or ready lanes, as bits */
+    uint32_t alive, arrived;
+    uint32_t votes, vote_result;
+    uint64_t block_number;
+    uint32_t epoch;   /* barriers that the block has passed */
+    uint32_t last_warp_stopped;
+    bool in_kernel;   /* kernel code runs: a fault is the kernel's fault */
+    bool abandoned;
+    char *arena;      /* shared memory */
+    uint32_t arena_used, shared_bytes;
+    struct { const SharedSlot *slot; uint32_t offset; } slots[MAX_SHARED_SLOTS];
+    uint32_t slot_count;
+    char **free_stacks;
+    uint32_t free_count, stack_count;
+    struct { char *low, *high; } chunks[64]; /* all memory of stacks */
+    uint32_t chunk_count;
+    uint32_t pauses;  /* atomics that have been executed: some give way to other fibers */
+    /* for the watchdog */
+    pthread_t thread;
+    uint32_t forks;
+    atomic_bool working;
+    atomic_uint_fast64_t blocks_done;
+    uint64_t watched; /* `blocks_done` when the watchdog looked last, and since when it is so */
+    double watched_since;
+    atomic_bool overdue;
+    struct Worker *next; /* all workers that there are */
+} Worker;
+
+extern __thread Thread *tg_current;
+extern __thread Worker *tg_worker;
+
+static inline Fiber *current_fiber(void) { return (Fiber *)tg_current; }
+static inline Warp *current_warp(void) { return &tg_worker->warps[tg_current->warp]; }
+static inline Fiber *lane_fiber(uint32_t warp, uint32_t lane) {
+    return &tg_worker->fibers[warp * WARP + lane];
+}
+static inline uint32_t first_lane(uint32_t mask) { return (uint32_t)__builtin_ctz(mask); }
+
+/* The lanes of a warp that the block has at all: the last warp may be partly filled. */
+static inline uint32_t lanes_of_warp(const Worker *w, uint32_t warp) {
+    uint32_t rest = w->threads - warp * WARP;
+    return rest >= WARP ? ~0u : (1u << rest) - 1;
+}
+
+/* fiber.c */
+void fiber_switch(void **save_sp, void *to_sp);
+void fiber_prepare(Fiber *fiber, void (*start)(void));
+char *stack_take(Worker *w);
+void stack_give(Worker *w, char *stack);
+bool stack_guard_hit(const Worker *w, uintptr_t address);
+
+/* block.c */
+void block_run(Worker *w, uint64_t number);
+void block_yield(void);            /* let another fiber run; returns when it is our turn */
+void block_release_warp(uint32_t warp, uint32_t lanes); /* lanes that have met may go on */
+_Noreturn void block_abandon(void); /* leave the kernel from anywhere, all fibers */
+
+/* warp.c */
+void warp_lane_left(uint32_t warp);
+
+/* async.c */
+void copies_drop(Fiber *fiber);
+
+/* faults.c */
+void faults_watch(Worker *w); /* this thread of the operating system may execute kernels */
+void faults_unwatch(Worker *w);
+void faults_work_begins(Worker *w);
+void faults_work_ends(Worker *w);
+void launch_fail(FailureKind kind, Place place, const char *format, ...);
+
+/* check.c: called only while `tg_checking` is true, which means a build with hooks, one worker */
+extern __thread bool tg_checking;
+typedef enum {
+    BARRIER_DIVERGENCE = 1, WARP_SYNC, DEADLOCK, RACE, OUT_OF_BOUNDS, UNINITIALIZED,
+    UNWRITTEN_OUTPUT, MISALIGNED, READ_ONLY_WRITE, TIMEOUT
+} FindingKind;
+enum { READ = 0, WRITE = 1, ATOMIC = 2, VOLATILE = 4, UNALIGNED = 8, SYNCHRONISING = 16,
+       OF_THE_BLOCK = 32 /* shared memory: other blocks have their own */ };
+void check_block_begins(Worker *w);
+void check_block_ends(Worker *w);
+void check_shared_array(const SharedSlot *slot, char *address);
+void check_access(const void *address, uint32_t size, uint32_t how, Place place);
+uint64_t check_call_path(const Fiber *fiber);
+/* Note a finding about the thread `tg_current`; `other` is a second thread that has to do with it. */
+void check_found(FindingKind kind, Place place, Place other_place, const Fiber *other,
+                 const char *format, ...);
+
+void check_endless(Place place); /* the block does not come to an end */
+
+/* race.c */
+typedef struct {
+    uint32_t block, epoch, clock, site; /* `block` counts from 1; 0: nobody was here */
+    uint16_t thread, how;
+} Access;
+typedef struct {
+    Access write, reads[2];
+    uint32_t unused;
+} Cell; /* who touched a word, or a byte of a word that is used in parts */
+typedef struct {
+    Access earlier;
+    const char *what;
+} Conflict;
+void race_launch_begins(void);
+void race_block_begins(Worker *w);
+void race_barrier_passed(Worker *w);
+void race_warp_met(uint32_t warp, uint32_t lanes);
+void race_synchronise(const void *address, uint32_t how); /* an atomic, or a volatile access */
+bool race_visit(Cell *cell, uint32_t how, uint32_t site, Conflict *conflict);
+
+/* profile.c */
+extern bool tg_profiling;
+void profile_launch_begins(void);
+void profile_access(uint32_t site, uintptr_t address, uint32_t size, uint32_t how, bool shared);
+void profile_block_ends(void);

@@ -1,0 +1,180 @@
+/* Where the lanes of a warp meet: __syncwarp, shuffles, votes, and exchanges (mma, match, reduce).
+ *
+ * A lane says what it brings and whom it waits for (its mask), and waits.  The last one to come
+ * computes everybody's result, and all of them go on.  Groups of lanes with disjoint masks may
+ * wait at the same time.
+ */
+#include "runtime.h"
+
+#include <string.h>
+
+static const char *const CALL_NAMES[] = {"__syncwarp", "a shuffle", "a vote", "a warp-wide call"};
+
+static Meeting *lane_meeting(uint32_t warp, uint32_t lane) {
+    return &lane_fiber(warp, lane)->meeting;
+}
+
+/* The lanes that a mask names and that the block has; those that left can no longer come. */
+static uint32_t awaited(uint32_t warp, uint32_t mask) {
+    return mask & tg_worker->warps[warp].alive;
+}
+
+/* ---- the results, computed by the last lane to come ------------------------------------------ */
+
+static void shuffle(uint32_t warp, uint32_t lanes) {
+    uint64_t given[WARP];
+    for (uint32_t rest = lanes; rest; rest &= rest - 1)
+        given[first_lane(rest)] = lane_meeting(warp, first_lane(rest))->value;
+    for (uint32_t rest = lanes; rest; rest &= rest - 1) {
+        Meeting *meeting = lane_meeting(warp, first_lane(rest));
+        const uint32_t source = (uint32_t)meeting->source & (WARP - 1);
+        if (lanes >> source & 1) {
+            meeting->value = given[source];
+            continue;
+        }
+        meeting->value = 0; /* on a GPU: undefined */
+        if (tg_checking) {
+            Thread *arrived = tg_current;
+            tg_current = &lane_fiber(warp, first_lane(rest))->public;
+            check_found(WARP_SYNC, meeting->place, (Place){0}, NULL,
+                        "lane %u takes the value of lane %u, which is not in the mask %08x or "
+                        "has left: what it gets is undefined", first_lane(rest), source,
+                        meeting->mask);
+            tg_current = arrived;
+        }
+    }
+}
+
+static void vote(uint32_t warp, uint32_t lanes) {
+    uint32_t ballot = 0;
+    for (uint32_t rest = lanes; rest; rest &= rest - 1)
+        if (lane_meeting(warp, first_lane(rest))->value) ballot |= 1u << first_lane(rest);
+    for (uint32_t rest = lanes; rest; rest &= rest - 1)
+        lane_meeting(warp, first_lane(rest))->value = ballot;
+}
+
+static void exchange(uint32_t warp, uint32_t lanes) {
+    for (uint32_t to = lanes; to; to &= to - 1) {
+        const Meeting *taker = lane_meeting(warp, first_lane(to));
+        for (uint32_t from = lanes; from; from &= from - 1)
+            memcpy((char *)taker->all + first_lane(from) * taker->bytes,
+                   lane_meeting(warp, first_lane(from))->mine, taker->bytes);
+    }
+}
+
+/* ---- meeting ---------------------------------------------------------------------------------- */
+
+static void complain(const Meeting *mine, Place other, const char *what) {
+    check_found(WARP_SYNC, mine->place, other, NULL, "lane %u comes to %s with mask %08x, %s",
+                tg_current->lane, CALL_NAMES[mine->call], mine->mask, what);
+}
+
+/* While checking: do all lanes make the same call? */
+static void compare_calls(uint32_t warp, uint32_t lanes, const Meeting *mine) {
+    for (uint32_t rest = lanes; rest; rest &= rest - 1) {
+        const Meeting *other = lane_meeting(warp, first_lane(rest));
+        const bool same_line = other->place.line == mine->place.line;
+        if (other->call == mine->call && (same_line || mine->call == WARP_BARRIER)) continue;
+        complain(mine, other->place, "but other lanes of the mask wait in another call");
+        return;
+    }
+}
+
+/* If all lanes that `mine` waits for are here, give the results and release them. */
+static bool complete(uint32_t warp, const Meeting *mine) {
+    const uint32_t lanes = awaited(warp, mine->mask);
+    const Warp *p = &tg_worker->warps[warp];
+    if (lanes & ~p->at_warp) return false;
+    for (uint32_t rest = lanes; rest; rest &= rest - 1) {
+        const Meeting *other = lane_meeting(warp, first_lane(rest));
+        if (other->mask == mine->mask) continue;
+        if (tg_checking)
+            complain(mine, other->place, "but a lane that it names waits with another mask");
+        return false;
+    }
+    if (tg_checking) compare_calls(warp, lanes, mine);
+    const WarpCall call = mine->call;
+    if (call == WARP_SHUFFLE) shuffle(warp, lanes);
+    if (call == WARP_VOTE) vote(warp, lanes);
+    if (call == WARP_EXCHANGE) exchange(warp, lanes);
+    if (tg_checking && call == WARP_BARRIER) race_warp_met(warp, lanes);
+    block_release_warp(warp, lanes);
+    return true;
+}
+
+/* While checking: a mask must name the caller, and nobody who has left. */
+static void check_mask(const Meeting *mine) {
+    const uint32_t me = 1u << tg_current->lane, warp = tg_current->warp;
+    const uint32_t gone = mine->mask & lanes_of_warp(tg_worker, warp) & ~current_warp()->alive;
+    if (!(mine->mask & me)) complain(mine, (Place){0}, "which does not name the lane itself");
+    if (gone) complain(mine, (Place){0}, "which names lanes that have left the kernel");
+}
+
+static void meet(void) {
+    Fiber *me = current_fiber();
+    const uint32_t warp = me->public.warp, lane = 1u << me->public.lane;
+    if (tg_checking) check_mask(&me->meeting);
+    me->meeting.mask |= lane;
+    current_warp()->at_warp |= lane;
+    if (!complete(warp, &me->meeting)) {
+        block_yield();
+        return;
+    }
+    tg_worker->warps[warp].ready &= ~lane; /* this lane goes on at once */
+    if (!(tg_worker->warps[warp].ready | tg_worker->warps[warp].fresh))
+        tg_worker->busy &= ~(1u << warp);
+}
+
+/* A lane has left the kernel: others may have been waiting for nobody else. */
+void warp_lane_left(uint32_t warp) {
+    Warp *p = &tg_worker->warps[warp];
+    for (uint32_t rest = p->at_warp; rest; rest &= rest - 1) {
+        Fiber *fiber = lane_fiber(warp, first_lane(rest));
+        if (!(fiber->meeting.mask >> tg_current->lane & 1)) continue;
+        Thread *left = tg_current;
+        tg_current = &fiber->public;
+        if (tg_checking)
+            complain(&fiber->meeting, (Place){0}, "which names lanes that leave the kernel");
+        const bool done = complete(warp, &fiber->meeting);
+        tg_current = left;
+        if (done) return;
+    }
+}
+
+/* ---- what warp.h calls -------------------------------------------------------------------------- */
+
+void tg_warp_barrier(unsigned mask, const char *file, int line) {
+    current_fiber()->meeting =
+        (Meeting){.call = WARP_BARRIER, .mask = mask, .place = {file, line, 0}};
+    meet();
+}
+
+unsigned long long tg_shuffle(unsigned mask, unsigned long long value, int source,
+                              const char *file, int line) {
+    Fiber *me = current_fiber();
+    me->meeting = (Meeting){.call = WARP_SHUFFLE, .mask = mask, .place = {file, line, 0},
+                            .value = value, .source = source};
+    meet();
+    return me->meeting.value;
+}
+
+unsigned tg_ballot(unsigned mask, int predicate, const char *file, int line) {
+    Fiber *me = current_fiber();
+    me->meeting = (Meeting){.call = WARP_VOTE, .mask = mask, .place = {file, line, 0},
+                            .value = predicate != 0};
+    meet();
+    return (unsigned)me->meeting.value;
+}
+
+/* All lanes of the mask see what each of them brought: 32 times `bytes` bytes, by lane. */
+void tg_warp_exchange(unsigned mask, const void *mine, unsigned bytes, void *all32,
+                      const char *file, int line) {
+    current_fiber()->meeting =
+        (Meeting){.call = WARP_EXCHANGE, .mask = mask, .place = {file, line, 0}, .mine = mine,
+                  .bytes = bytes, .all = all32};
+    meet();
+}
+
+unsigned tg_active_mask(void) { return current_warp()->alive; }
+
+unsigned tg_lane(void) { return tg_current->lane; }

@@ -1,0 +1,285 @@
+"""CUDA C++ into C++: only declarations of shared memory are rewritten, and includes are put in.
+
+    __shared__ float tile[32][33], other[4];
+
+becomes, on the same line, a type, a slot that names the array, and a reference to its memory:
+
+    typedef float tg_t0[32][33], tg_t1[4];
+    static const tg_shared_slot tg_s0 = {"tile", ...}; tg_t0 &tile = tg_shared<tg_t0>(tg_s0); ...
+
+All other keywords are macros of include/cuda_emulator.h.  Line numbers stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tinygraph.cuda.source import Source, find_include
+from tinygraph.errors import KernelCompileError
+
+_TOKEN = re.compile(
+    r"""(?P<skip>//[^\n]*|/\*.*?\*/|[ \t\r\n]+|\\\n)
+      | (?P<line>^[ \t]*\#(?:\\\n|[^\n])*)
+      | (?P<text>(?:R"\((?:.|\n)*?\)"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'))
+      | (?P<word>[A-Za-z_]\w*)
+      | (?P<number>\.?\d(?:[eEpP][+-]|[\w.'])*)
+      | (?P<mark>.)""",
+    re.VERBOSE | re.MULTILINE | re.DOTALL,
+)
+_INCLUDE = re.compile(r'[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"')
+_PRAGMA_ONCE = re.compile(r"[ \t]*#[ \t]*pragma[ \t]+once\b")
+_QUALIFIERS = {"__shared__", "extern", "static"}
+_ATTRIBUTES = {"__align__", "alignas", "__attribute__"}
+
+
+@dataclass
+class Token:
+    kind: str
+    text: str
+
+
+@dataclass
+class Translation:
+    """What the compiler gets, and what the checker wants to know about the source.
+
+    Attributes
+    ----------
+    text : str
+    constants : set of str
+        Names of `__constant__` variables.
+    words : set of str
+        All identifiers of the source.
+    """
+
+    text: str = ""
+    constants: set[str] = field(default_factory=set)
+    words: set[str] = field(default_factory=set)
+
+
+def translate(source: Source) -> Translation:
+    """Translate a source with its local include files into one text.
+
+    Raises
+    ------
+    KernelCompileError
+        A declaration of shared memory that cannot be read.
+
+    >>> text = translate(Source("__global__ void k() { __shared__ float s[4]; }")).text
+    >>> text.startswith('#line 1 "<source>"\\n__global__ void k() { typedef float tg_t0[4]; static')
+    True
+    """
+    translator = _Translator(source)
+    translator.file(source.text, source.path, str(source.path or source.name))
+    return Translation("".join(translator.out), translator.constants, translator.words)
+
+
+class _Translator:
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.out: list[str] = []
+        self.constants: set[str] = set()
+        self.words: set[str] = set()
+        self.slots = 0
+        self.once: set[Path] = set()
+        self.depth = 0
+
+    def file(self, text: str, path: Path | None, name: str) -> None:
+        """Translate one file; includes come in the place of their line."""
+        self.out.append(f'#line 1 "{name}"\n')
+        line = 1
+        statement: list[Token] = []
+        braces: list[bool] = []  # for each open brace: does it belong to a namespace?
+        for token in _tokens(text):
+            if token.kind == "line":
+                self._end(statement, "", name, line, all(braces))
+                self._directive(token.text, path, name, line)
+            else:
+                statement.append(token)
+                if token.text == ";" and not _inside_struct(statement):
+                    self._end(statement, ";", name, line, all(braces))
+                elif token.text == "{" and not _declares_shared(statement):
+                    braces.append(_opens_namespace(statement))
+                    self._end(statement, "{", name, line, all(braces))
+                elif token.text == "}" and not _declares_shared(statement):
+                    self._end(statement, "}", name, line, all(braces))
+                    if braces:
+                        braces.pop()
+            line += token.text.count("\n")
+        self._end(statement, "", name, line, all(braces))
+        self.out.append("\n")
+
+    def _directive(self, text: str, path: Path | None, name: str, line: int) -> None:
+        include = _INCLUDE.match(text)
+        if _PRAGMA_ONCE.match(text):
+            if path:
+                self.once.add(path)
+            self.out.append("\n" * text.count("\n"))
+            return
+        folder = path.parent if path else self.source.folder
+        found = find_include(include[1], folder, self.source.folder) if include else None
+        if found is None:
+            self.out.append(text)
+            return
+        if found in self.once:
+            return
+        self.depth += 1
+        if self.depth > 50:
+            raise KernelCompileError(f"{name}:{line}: #include: {found.name} includes itself")
+        self.file(found.read_text(encoding="utf-8", errors="replace"), found, str(found))
+        self.depth -= 1
+        self.out.append(f'#line {line} "{name}"\n')
+
+    def _end(
+        self, statement: list[Token], mark: str, name: str, line: int, at_file_level: bool
+    ) -> None:
+        """Write out a statement, rewritten if it declares shared memory."""
+        words = {token.text for token in statement if token.kind == "word"}
+        self.words |= words
+        if "__constant__" in words and mark != "}":
+            declared = _declared(_significant(statement))
+            self.constants |= {name for name, _ in declared}
+        if "__shared__" in words and mark == ";":
+            self.out.append(self._shared(statement, name, line, at_file_level))
+        else:
+            self.out.extend(token.text for token in statement)
+        statement.clear()
+
+    def _shared(self, statement: list[Token], name: str, line: int, at_file_level: bool) -> str:
+        newlines = "\n" * sum(token.text.count("\n") for token in statement)
+        lead = ""  # what stands before on the same line: a label, the blank space
+        if statement and statement[0].kind == "skip":
+            lead = statement[0].text
+            newlines = newlines[lead.count("\n") :]
+        tokens = _significant(statement)[:-1]
+        extern = any(token.text == "extern" for token in tokens)
+        tokens = _without_qualifiers(tokens)
+        declared = _declared([*tokens, Token("mark", ";")])
+        if not declared:
+            shown = " ".join(token.text for token in tokens)
+            raise KernelCompileError(
+                f"{name}:{line}: __shared__ {shown}: expected a declaration like "
+                "`__shared__ float tile[32][33];`"
+            )
+        types, after = [token.text for token in tokens], []
+        for variable, position in declared:
+            number = self.slots
+            self.slots += 1
+            types[position] = f"tg_t{number}"
+            after.append(_memory(variable, number, extern, at_file_level))
+        if extern:
+            types = _with_length(types)
+        return f"{lead}typedef {_joined(types)}; {' '.join(after)}{newlines}"
+
+
+def _memory(variable: str, number: int, extern: bool, at_file_level: bool) -> str:
+    """The slot of one shared variable and the reference to it."""
+    kind, slot = f"tg_t{number}", f"tg_s{number}"
+    size = "0, 1" if extern else f"sizeof({kind}), alignof({kind})"
+    element = f"sizeof(typename tg_element<{kind}>::type)"
+    text = (
+        f'static const tg_shared_slot {slot} = {{"{variable}", {size}, {element}, '
+        "__FILE__, __LINE__};"
+    )
+    row = f"typename tg_row<{kind}>::type"
+    if extern and at_file_level:
+        return f"{text} static const tg_dynamic_array<{row}, &{slot}> {variable};"
+    if extern:
+        return f"{text} {row} *{variable} = ({row} *)tg_dynamic_memory(&{slot});"
+    return f"{text} {kind} &{variable} = tg_shared<{kind}>({slot});"
+
+
+def _tokens(text: str) -> Iterator[Token]:
+    for match in _TOKEN.finditer(text):
+        yield Token(match.lastgroup or "mark", match.group())
+
+
+def _significant(tokens: list[Token]) -> list[Token]:
+    return [token for token in tokens if token.kind != "skip"]
+
+
+def _declares_shared(statement: list[Token]) -> bool:
+    return any(token.text == "__shared__" for token in statement)
+
+
+def _inside_struct(statement: list[Token]) -> bool:
+    """Whether a semicolon ends a member of `__shared__ struct { ... } s;`, not the statement."""
+    if not _declares_shared(statement):
+        return False
+    texts = [token.text for token in statement]
+    return texts.count("{") > texts.count("}")
+
+
+def _opens_namespace(statement: list[Token]) -> bool:
+    """Whether the brace at the end of a statement belongs to a namespace or to extern "C"."""
+    tokens = [token.text for token in _significant(statement)]
+    return "namespace" in tokens or (tokens[:1] == ["extern"] and len(tokens) == 3)
+
+
+def _without_qualifiers(tokens: list[Token]) -> list[Token]:
+    """A declaration without storage classes and alignments; `volatile` belongs to its type."""
+    kept, at = [], 0
+    while at < len(tokens):
+        if tokens[at].text in _ATTRIBUTES:
+            depth = 0
+            at += 1
+            while at < len(tokens):
+                depth += {"(": 1, ")": -1}.get(tokens[at].text, 0)
+                at += 1
+                if depth == 0:
+                    break
+            continue
+        if tokens[at].text not in _QUALIFIERS:
+            kept.append(tokens[at])
+        at += 1
+    return kept
+
+
+def _declared(tokens: list[Token]) -> list[tuple[str, int]]:
+    """The variables of a declaration with their positions: of `float a[2], b` a and b."""
+    found: list[tuple[str, int]] = []
+    last: int | None = None  # the word that a `[`, a comma or the end makes the variable
+    depth = angle = 0
+    named = False
+    for position, token in enumerate(tokens):
+        text = token.text
+        if text in ("[", ",", ";", "=") and depth == 0 and angle == 0:
+            if last is not None and not named:
+                found.append((tokens[last].text, last))
+                named = True
+            if text == "=":
+                break
+            if text == ",":
+                last, named = None, False
+        if text in "([{" and len(text) == 1:
+            depth += 1
+        elif text in ")]}" and len(text) == 1:
+            depth -= 1
+        elif depth == 0 and text == "<":
+            angle += 1
+        elif depth == 0 and text == ">" and angle:
+            angle -= 1
+        elif token.kind == "word" and depth == 0 and angle == 0:
+            last = position
+    first = tokens[0].text if tokens else ""
+    return found if len(found) and not (len(found) == 1 and found[0][0] == first) else []
+
+
+def _with_length(types: list[str]) -> list[str]:
+    """`float rows[]` has no size as a type: the first, empty dimension becomes 1."""
+    for at in range(len(types) - 1):
+        if types[at] == "[" and types[at + 1] == "]":
+            return [*types[: at + 1], "1", *types[at + 1 :]]
+    return types
+
+
+def _joined(texts: list[str]) -> str:
+    """Tokens as text, with blanks only where two words would run together."""
+    out = ""
+    for text in texts:
+        if out and (out[-1].isalnum() or out[-1] == "_") and (text[0].isalnum() or text[0] == "_"):
+            out += " "
+        out += text
+    return out
