@@ -1,0 +1,6 @@
+// Kernels that include <assert.h> get CUDA's functions; C files get the C library's header.
+#ifdef __cplusplus
+#include "cuda_emulator.h"
+#else
+#include_next <assert.h>
+#endif

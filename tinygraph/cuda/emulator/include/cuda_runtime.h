@@ -1,0 +1,4 @@
+// Lets a kernel file that includes <cuda_runtime.h> compile unchanged: the device side of that header
+// is always there on the emulator.
+#pragma once
+#include "cuda_emulator.h"
