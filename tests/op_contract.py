@@ -366,6 +366,16 @@ class OpContract:
     def test_kernel_under_the_checker(self, data, dtype):
         """No race, nothing out of bounds, nothing read before it was written, nothing left out."""
         problem, nodes, _ = self.draw_call(data, dtype, "emulator")
+        self.run_under_the_checker(problem, nodes)
+
+    def test_kernel_of_more_than_one_block_under_the_checker(self):
+        for problem in self.large_problems:
+            if sum(a.size for a in problem.args if a is not None) < 20_000:  # else a minute
+                self.run_under_the_checker(
+                    problem, self.leaves(problem, np.float32, device="emulator")
+                )
+
+    def run_under_the_checker(self, problem, nodes):
         with tg.cuda.checking():
             y = self.apply(problem, nodes)
             if self.differentiable and y.requires_grad:
