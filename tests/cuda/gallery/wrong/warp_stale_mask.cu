@@ -2,6 +2,7 @@
 // launch: --kernel row_lengths --grid 1 --block 32 --arg len=int32[32]:arange
 // launch: --arg y=int32[32]:empty
 // expect: warp-sync
+// also: deadlock
 __global__ void row_lengths(const int* len, int* y) {
     const unsigned lane = threadIdx.x;
     const unsigned mask = __ballot_sync(0xffffffffu, len[lane] > 0);
