@@ -210,14 +210,17 @@ TG_INLINE double tg_sinpi(double x, int quadrants)
 {
     if (!__builtin_isfinite(x)) return __builtin_nan("");
     double turn = x - 2.0 * __builtin_rint(0.5 * x);  // in [-1, 1], exact
-    if (turn == 0) turn = __builtin_copysign(0.0, x);
     int quarter = (int)__builtin_rint(2.0 * turn);
     double angle = M_PI * (turn - 0.5 * quarter);  // in [-pi/4, pi/4]
     quarter += quadrants;
     double magnitude = quarter & 1 ? __builtin_cos(angle) : __builtin_sin(angle);
     return quarter & 2 ? -magnitude : magnitude;
 }
-TG_INLINE double sinpi(double x) { return tg_sinpi(x, 0); }
+TG_INLINE double sinpi(double x)
+{
+    if (x == __builtin_rint(x) && __builtin_isfinite(x)) return __builtin_copysign(0.0, x);
+    return tg_sinpi(x, 0);
+}
 TG_INLINE double cospi(double x) { return tg_sinpi(x, 1); }
 TG_FROM_DOUBLE(sinpi)
 TG_FROM_DOUBLE(cospi)
