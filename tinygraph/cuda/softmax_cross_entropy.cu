@@ -26,9 +26,8 @@
 //
 // Deterministic: every sum is taken in a fixed order (reduce.cuh).
 //
-// __launch_bounds__(256, 2) asks for no more than two blocks on a multiprocessor at a time.  Left
-// to itself the compiler aims at eight, with 32 registers a thread, and spills a few of them around
-// the calls of exp and of the division.
+// __launch_bounds__(256, 2): room for two blocks on a multiprocessor is enough.  Left to itself the
+// compiler aims at eight, with 32 registers a thread, and spills some around calls and divisions.
 
 #include "reduce.cuh"
 
