@@ -5,6 +5,7 @@ import re
 import pytest
 
 from tinygraph.cuda.instances import instances, inventory
+from tinygraph.cuda.nvrtc import resources
 from tinygraph.cuda.signature import kernels
 from tinygraph.cuda.source import HERE, Source
 from tinygraph.errors import ArgumentError, KernelCompileError
@@ -46,17 +47,17 @@ def test_without_a_statement_the_kernels_that_are_no_templates(tmp_path):
 
 @pytest.mark.parametrize("text, words", [
     ("// instances:\n", "kernel names"),
-    ("// instances: scale<float>,\n\n", "a name after the last comma"),
+    ("// instances: scale<float>,\n\n// scale<double>\n", "a name after the last comma"),
     ("// instances: scale<float>,", "a name after the last comma"),
     ("// instances: 3scale\n", "'3scale'"),
     ("// instances (1TILE=3): scale<float>\n", "NAME=VALUE"),
     ("// instances: scale<T>, other<float> for T in float\n", "the word T in every name"),
-    ("", "no template"),
+    (TEMPLATE, "no template"), ("int x;", "no template"),
 ])  # fmt: skip
 def test_bad_statements(tmp_path, text, words):
     with pytest.raises(ArgumentError, match=re.escape(words)) as error:
-        listed(tmp_path, text + "\n" + TEMPLATE if text.endswith("\n") or not text else text)
-    assert "scale.cu" in str(error.value) and "instances: NAME<" in str(error.value) + "instances"
+        listed(tmp_path, text)
+    assert "scale.cu" in str(error.value) and "instances: NAME<float>" in str(error.value)
 
 
 def test_a_file_that_is_not_there(tmp_path):
@@ -80,3 +81,10 @@ def test_every_kernel_of_ours_is_listed_in_float_and_double(path):
 
 def test_our_files_are_all_in_the_inventory():
     assert {instance.path for instance in inventory()} == set(HERE.glob("*.cu"))
+
+
+@pytest.mark.parametrize("instance", inventory(), ids=str)
+def test_our_kernels_compile_without_spills(instance):
+    """One architecture here; `make kernels` goes through all of them."""
+    source = Source.read(instance.path, instance.defines)
+    assert resources(source, instance.name, "sm_75").spills == 0

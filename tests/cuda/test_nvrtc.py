@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tinygraph.cuda import nvrtc
-from tinygraph.cuda.nvrtc import ARCHITECTURES, inventory, resources
+from tinygraph.cuda.nvrtc import ARCHITECTURES, resources
 from tinygraph.cuda.source import Source
 from tinygraph.errors import ArgumentError, KernelCompileError
 
@@ -211,14 +211,3 @@ def test_what_was_compiled_is_not_compiled_again(monkeypatch):
     resources(Source.read(REVERSE, {"BLOCK": 128}), "reverse<float>", "sm_80")
     resources(Source.read(REVERSE + "//", {"BLOCK": 64}), "reverse<float>", "sm_80")
     assert len(runs) == 5  # name, architecture, macros and text each make another program
-
-
-# ---- our kernels ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("instance", inventory(), ids=str)
-def test_our_kernels_compile_without_spills(instance, monkeypatch):
-    """One architecture here; `make kernels` goes through all of them."""
-    monkeypatch.delenv("TINYGRAPH_CACHE")
-    source = Source.read(instance.path, instance.defines)
-    assert resources(source, instance.name, "sm_75").spills == 0
