@@ -11,12 +11,14 @@ import operator
 import struct
 import sys
 from collections.abc import Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from tinygraph.cuda.signature import Parameter, Signature
 from tinygraph.errors import KernelLaunchError, explain
+
+if TYPE_CHECKING:  # names in annotations only: a program that launches nothing reads no signature
+    from tinygraph.cuda.signature import Parameter, Signature
 
 Value = Any  # an array of numpy or cupy, or a Python number
 
@@ -271,6 +273,8 @@ def _describe(value: Any) -> str:
     """A value in a few words."""
     if value is None or isinstance(value, (str, complex)):
         return repr(value)
+    if isinstance(value, np.generic):
+        return f"the number {value} ({value.dtype})"
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         return f"an array of shape {value.shape} and {value.dtype}"
     return f"{type(value).__name__}"

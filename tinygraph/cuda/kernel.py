@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,9 +21,11 @@ from tinygraph.cuda.arguments import Argument, ArgumentList, InOut, Out, Value
 from tinygraph.cuda.checked_launches import FreshArrays, fresh_arrays
 from tinygraph.cuda.emulator.report import Report
 from tinygraph.cuda.launch import check_block, check_grid, check_shared
-from tinygraph.cuda.signature import Parameter, Signature, parse
 from tinygraph.cuda.source import HERE, Source, compile_error
 from tinygraph.errors import DtypeError, KernelLaunchError, explain
+
+if TYPE_CHECKING:
+    from tinygraph.cuda.signature import Parameter, Signature
 
 Extents = int | Sequence[int]
 
@@ -82,7 +84,10 @@ class Kernel:
     @cached_property
     def signature(self) -> Signature:
         """Name and parameters; KernelCompileError if the source has no such kernel."""
-        return parse(self.source, self.name, self._declared)
+        # Here, not above, as below for the emulator: what is not used costs no time at import.
+        reader = import_module("tinygraph.cuda.signature")
+        found: Signature = reader.parse(self.source, self.name, self._declared)
+        return found
 
     @cached_property
     def _arguments(self) -> ArgumentList:
@@ -172,7 +177,6 @@ class Kernel:
         arch : str
             The architecture: "sm_90".
         """
-        # Here, not above: loads NVIDIA's compiler, which few programs need.
         nvrtc = import_module("tinygraph.cuda.nvrtc")
         return nvrtc.resources(self.source, self.name, arch)
 
@@ -180,7 +184,6 @@ class Kernel:
 
     def _module(self, checked: bool) -> Any:
         if checked not in self._modules:
-            # Here, not above: an emulator that is not used costs no time at import.
             module = import_module("tinygraph.cuda.emulator.module")
             self._modules[checked] = module.load(self.source, self.signature, checked)
         return self._modules[checked]
