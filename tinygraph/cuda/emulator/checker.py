@@ -28,7 +28,8 @@ _KINDS = [
     "", "barrier-divergence", "warp-sync", "deadlock", "race", "out-of-bounds", "uninitialized",
     "unwritten-output", "misaligned", "read-only-write", "timeout",
 ]  # fmt: skip
-_READ_ONLY, _MUST_BE_WRITTEN, _OUTPUT_IF_ONLY_WRITTEN = 2, 4, 8  # flags of a region, check.c
+# Flags of a region, as in runtime/check.c.
+_READ_ONLY, _MUST_BE_WRITTEN, _OUTPUT_IF_ONLY_WRITTEN, _OF_THE_MODULE = 2, 4, 8, 16
 _ROLES = {"in": _READ_ONLY, "out": _MUST_BE_WRITTEN, "inout": 0, "auto": _OUTPUT_IF_ONLY_WRITTEN}
 _ALIGNED = 256  # bytes: how an array lies in the memory of a GPU
 _one_at_a_time = Lock()  # the checker's books are there once in a process
@@ -156,7 +157,9 @@ class CheckedModule(Module):
                 array.itemsize, role, int(not (alone and argument.role == "out")),
             )  # fmt: skip
         for name, address, size in self.variables:
-            flags = _READ_ONLY if name in self.translation.constants else 0
+            flags = _OF_THE_MODULE
+            if name in self.translation.constants:
+                flags |= _READ_ONLY
             library.tg_check_region(address, size, name.encode(), _element(size), flags, 1)
 
     # ---- findings ---------------------------------------------------------------------------

@@ -10,6 +10,8 @@
 
 #include "vector_types.h"
 
+typedef __SIZE_TYPE__ size_t;
+
 /* The public part of a fiber's record; `Thread` in runtime/runtime.h is the same. */
 struct tg_thread {
     uint3 thread_idx, block_idx;

@@ -88,7 +88,6 @@ void block_yield(void) {
 
 /* ---- the life of a fiber -------------------------------------------------------------------- */
 
-/* Threads that left while others wait at a barrier: on a GPU they count as arrived. */
 static void release_block(Worker *w);
 
 static void leave_kernel(Worker *w, Fiber *me) {
@@ -97,21 +96,7 @@ static void leave_kernel(Worker *w, Fiber *me) {
     warp->alive &= ~(1u << me->public.lane);
     w->alive--;
     if (warp->at_warp) warp_lane_left(me->public.warp);
-    if (w->arrived && w->arrived == w->alive) {
-        if (tg_checking) {
-            uint32_t i = 0;
-            while (!w->warps[i].at_block) i++;
-            Fiber *waiting = lane_fiber(i, first_lane(w->warps[i].at_block));
-            Thread *left = tg_current;
-            tg_current = &waiting->public;
-            check_found(BARRIER_DIVERGENCE, waiting->barrier, (Place){0}, NULL,
-                        "%u of %u threads wait here, thread (%u,%u,%u) and others have left the "
-                        "kernel without this barrier", w->arrived, w->threads,
-                        left->thread_idx.x, left->thread_idx.y, left->thread_idx.z);
-            tg_current = left;
-        }
-        release_block(w);
-    }
+    if (w->arrived && w->arrived == w->alive) release_block(w); /* who has left does not count */
 }
 
 /* What runs on every stack: one CUDA thread after the other, as long as fresh ones are next. */
@@ -159,23 +144,32 @@ static bool same_barrier(const Fiber *a, const Fiber *b) {
     return a->barrier.line == b->barrier.line && a->barrier_path == b->barrier_path;
 }
 
-/* While checking: do all that wait stand at the same barrier, reached on the same way? */
+/* While checking: does every thread of the block wait at the same barrier, reached the same way? */
 static void compare_barriers(Worker *w) {
-    Fiber *first = NULL;
+    Thread *arrived = tg_current;
+    const Fiber *first = NULL;
     for (uint32_t i = 0; i < w->warp_count; i++)
         for (uint32_t lanes = w->warps[i].at_block; lanes; lanes &= lanes - 1) {
             Fiber *fiber = lane_fiber(i, first_lane(lanes));
             if (!first) first = fiber;
             if (same_barrier(first, fiber)) continue;
-            Thread *arrived = tg_current;
+            const Index3 other = first->public.thread_idx;
             tg_current = &fiber->public;
             check_found(BARRIER_DIVERGENCE, fiber->barrier, first->barrier, first,
-                        "this thread waits here, thread (%u,%u,%u) at another barrier",
-                        first->public.thread_idx.x, first->public.thread_idx.y,
-                        first->public.thread_idx.z);
+                        "this thread waits here, thread (%u,%u,%u) at another barrier", other.x,
+                        other.y, other.z);
             tg_current = arrived;
             return;
         }
+    if (w->alive == w->threads) return;
+    uint32_t left = 0; /* the first thread that has left the kernel */
+    while (w->warps[left / WARP].alive >> left % WARP & 1) left++;
+    const Index3 absent = w->fibers[left].public.thread_idx;
+    tg_current = (Thread *)&first->public;
+    check_found(BARRIER_DIVERGENCE, first->barrier, (Place){0}, NULL,
+                "%u of %u threads wait here, but thread (%u,%u,%u) has left the kernel without "
+                "this barrier", w->arrived, w->threads, absent.x, absent.y, absent.z);
+    tg_current = arrived;
 }
 
 static void release_block(Worker *w) {

@@ -50,7 +50,8 @@ Place tg_site(uint32_t number) { return sites[number % MAX_SITES]; }
 /* ---- regions ------------------------------------------------------------------------------------ */
 
 enum { INITIALISED = 1, WRITTEN = 2 };
-enum { SHARED_REGION = 1, READ_ONLY = 2, MUST_BE_WRITTEN = 4, OUTPUT_IF_ONLY_WRITTEN = 8 };
+enum { SHARED_REGION = 1, READ_ONLY = 2, MUST_BE_WRITTEN = 4, OUTPUT_IF_ONLY_WRITTEN = 8,
+       OF_THE_MODULE = 16 /* a __constant__ or __device__ variable */ };
 
 typedef struct {
     uintptr_t low, high;
@@ -243,7 +244,12 @@ static const char *verb(uint32_t how) {
 static bool is_private(uintptr_t address) {
     const uintptr_t stack = (uintptr_t)current_fiber()->stack;
     if (address - stack < STACK_BYTES) return true; /* local variables */
-    return address >= module_low && address < module_high; /* tables that the compiler made */
+    if (address < module_low || address >= module_high) return false;
+    /* Tables that the compiler made, string literals: anything but the surroundings of a variable. */
+    const Region *near = region_near(address);
+    const uintptr_t page = 4096;
+    return !near || !(near->flags & OF_THE_MODULE) ||
+           (address < near->low ? near->low - address : address - near->high) >= page;
 }
 
 _Noreturn static void outside(uintptr_t address, uint32_t size, uint32_t how, Place place) {
@@ -323,6 +329,7 @@ void check_access(const void *pointer, uint32_t size, uint32_t how, Place place)
     Worker *w = tg_worker;
     const uintptr_t address = (uintptr_t)pointer;
     if (!w || !w->in_kernel) return;
+    if (how & (ATOMIC | VOLATILE)) tg_atomic_pause(); /* it may spin until another thread writes */
     if (address - (uintptr_t)w->fibers < MAX_THREADS * sizeof(Fiber)) return; /* threadIdx etc. */
     Region *r = region_of(address);
     if (!r) {
@@ -351,7 +358,6 @@ void check_access(const void *pointer, uint32_t size, uint32_t how, Place place)
     look_at_state(r, address, size, how, place);
     look_for_races(r, address, size, how, place, site);
     if (tg_profiling) profile_access(site, address, size, how, r->flags & SHARED_REGION);
-    if (how & (ATOMIC | VOLATILE)) tg_atomic_pause();
 }
 
 /* ---- what the compiler calls --------------------------------------------------------------------- */
