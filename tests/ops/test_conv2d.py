@@ -4,9 +4,15 @@ import numpy as np
 
 import tinygraph as tg
 from tests import reference
-from tests.op_contract import Bad, OpContract
-from tests.strategies import conv_problems
+from tests.op_contract import Bad, OpContract, Problem
+from tests.strategies import conv_problems, numbers
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+
+
+def large(x_shape, w_shape, bias=True, **kwargs):
+    b = numbers(3, (w_shape[0],)) if bias else None
+    return Problem((numbers(1, x_shape), numbers(2, w_shape), b), kwargs)
+
 
 X, W = np.ones((2, 3, 5, 5)), np.ones((4, 3, 3, 3))
 
@@ -16,6 +22,12 @@ class TestConv2d(OpContract):
     reference = staticmethod(reference.conv2d)
     problems = conv_problems()
     tolerance = 4.0
+    large_problems = (
+        large((2, 3, 10, 11), (18, 3, 3, 3)),  # register tiles with edges, two steps of k
+        large((3, 4, 9, 8), (6, 2, 2, 3), groups=2, stride=(2, 1), padding=1),
+        large((2, 4, 4, 4), (4, 4, 2, 2), bias=False),  # one shared tile
+        large((9, 1, 13, 13), (2, 1, 2, 2)),  # gw: a sum over images that is cut into chunks
+    )
     bad_input = [
         Bad("three axes", (X[0], W), {}, ShapeError, "conv2d: x: expected 4 axes (N, C, H, W)"),
         Bad("flat weights", (X, W[0]), {}, ShapeError, "4 axes (O, C/groups, KH, KW)"),
@@ -38,3 +50,11 @@ class TestConv2d(OpContract):
     def test_no_columns_are_kept_where_the_weights_are_constant(self):
         x = tg.Tensor(X, requires_grad=True)
         assert tg.conv2d(x, W).saved[2] is None
+
+    def test_kernel_sums_the_bias_in_chunks_of_images(self, kernel_device):
+        """More elements of a channel than one block sums; sums of halves are exact."""
+        w = tg.Tensor(np.ones((2, 1, 1, 1), np.float32), device=kernel_device)
+        x = tg.Tensor(np.ones((5, 1, 64, 128), np.float32), device=kernel_device)
+        b = tg.Tensor(np.zeros(2, np.float32), requires_grad=True, device=kernel_device)
+        tg.conv2d(x, w, b).backward(np.full((5, 2, 64, 128), 0.5, np.float32))
+        np.testing.assert_array_equal(b.grad, [5 * 64 * 64] * 2)

@@ -4,9 +4,15 @@ import numpy as np
 
 import tinygraph as tg
 from tests import reference
-from tests.op_contract import Bad, OpContract
-from tests.strategies import linear_problems
+from tests.op_contract import Bad, OpContract, Problem
+from tests.strategies import linear_problems, numbers
 from tinygraph.errors import DtypeError, ShapeError
+
+
+def large(x_shape, out, bias=True):
+    b = numbers(3, (out,)) if bias else None
+    return Problem((numbers(1, x_shape), numbers(2, (out, x_shape[-1])), b))
+
 
 X, W = np.ones((2, 3)), np.ones((4, 3))
 
@@ -15,6 +21,12 @@ class TestLinear(OpContract):
     function = staticmethod(tg.linear)
     reference = staticmethod(reference.linear)
     problems = linear_problems()
+    large_problems = (
+        large((66, 35), 70),  # several register tiles, with edges
+        large((5, 13, 19), 16, bias=False),
+        large((9, 40), 14),  # one shared tile
+        large((2100, 2), 33),  # sums over rows that are cut into chunks
+    )
     bad_input = [
         Bad("features", (X, W[:, :2]), {}, ShapeError, "2 features on the last axis"),
         Bad("0-d", (1.0, W.astype("f4")), {}, ShapeError, "3 features on the last axis"),

@@ -9,6 +9,8 @@ from tests import reference
 from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import numbers, seeds, shapes
 from tinygraph.errors import DtypeError, ShapeError
+from tinygraph.memory import eager_memory
+from tinygraph.ops.gemm import Axis, gemm, gemm_in_chunks
 
 
 @st.composite
@@ -28,6 +30,10 @@ def products(draw):
     return Problem(tuple(operands), {}, carries if len(samples) == 1 else None)
 
 
+def large(x_shape, w_shape):
+    return Problem((numbers(1, x_shape), numbers(2, w_shape)))
+
+
 X, W = np.ones((5, 2, 3)), np.ones((5, 3, 4))
 
 
@@ -36,6 +42,14 @@ class TestMatmul(OpContract):
     reference = staticmethod(reference.matmul)
     problems = products()
     tolerance = 4.0
+    large_problems = (
+        large((70, 33), (33, 67)),  # register tiles with edges on all sides, several steps of k
+        large((68, 36), (36, 72)),  # rows that begin on 16 bytes
+        large((2, 15, 37), (37, 13)),  # the shared tile, and one long sum for gw
+        large((2, 1, 3, 1, 5, 2), (1, 2, 1, 3, 2, 4)),  # more axes than one launch knows
+        large((600, 4, 3), (3, 2)),  # gw: a sum that is cut into chunks
+        large((2500, 3), (3,)),
+    )
     bad_input = [
         Bad("number", (X, 2.0), {}, ShapeError, "matmul: w: expected at least one axis"),
         Bad("number left", (2.0, W), {}, ShapeError, "multiply by a single number with *"),
@@ -96,3 +110,74 @@ class TestMatmul(OpContract):
         assert claim((5, 2, 3), (5, 3, 4), True, False) is None
         assert claim((5, 2, 3), (1, 3, 4), True, False) == "map"
         assert claim((5, 3), (6, 3, 4), True, False) is None
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
+@pytest.mark.parametrize("m, n, k", [(7, 16, 35), (64, 64, 32), (66, 17, 19), (65, 68, 36)])
+def test_gemm_under_the_checker(layout, m, n, k, dtype):
+    """Both tiles, each layout, several steps of k; sums that go on in a second product."""
+    rng = np.random.default_rng(m)
+    a, b = (rng.standard_normal(shape).astype(dtype) for shape in ((2, m, k), (2, k, n)))
+    stored_a = np.ascontiguousarray(a.swapaxes(1, 2) if layout == "tn" else a)
+    stored_b = np.ascontiguousarray(b.swapaxes(1, 2) if layout == "nt" else b)
+    both, total = np.empty((2, m, n), dtype), np.empty((m, n), dtype)
+    steps = Axis(2, m * k, k * n)
+    with tg.cuda.checking():
+        gemm(layout, stored_a, stored_b, both, m, n, k, batch=[steps])
+        gemm(layout, stored_a, stored_b, total, m, n, k, sums=[steps])
+    bound = 1e-5 if dtype == np.float32 else 1e-13
+    np.testing.assert_allclose(both, a @ b, rtol=0, atol=40 * bound)
+    np.testing.assert_allclose(total, (a @ b).sum(axis=0), rtol=0, atol=40 * bound)
+
+
+def test_gemm_adds_launches_up_where_one_does_not_know_all_sums():
+    a, b = np.random.default_rng(0).standard_normal((2, 3, 4, 5))  # (S, T, K) each
+    a, b = np.ascontiguousarray(a.transpose(1, 0, 2)), b.copy()  # a is (T, S, K)
+    c = np.empty((1, 1))
+    with tg.cuda.checking():
+        gemm("nn", a, b, c, 1, 1, 5, sums=[Axis(3, 5, 20), Axis(4, 15, 5)])
+    np.testing.assert_allclose(c[0, 0], np.einsum("tsk,stk->", a, b), rtol=1e-12)
+
+
+@pytest.mark.parametrize("axes", [{"sums": [Axis(0, 4, 4)]}, {"sums": []}])
+def test_gemm_of_an_empty_sum_is_zero(axes):
+    c = np.full((2, 2), 7.0)
+    k = 0 if axes["sums"] == [] else 2
+    gemm("nn", np.ones(4), np.ones(4), c, 2, 2, k, **axes)
+    assert not c.any()
+
+
+@pytest.mark.parametrize("m, n", [(3, 4), (17, 2)])
+def test_gemm_of_more_products_than_a_grid_has_blocks(monkeypatch, m, n):
+    """Blocks take several products, one after the other; the limit is lowered for the test."""
+    monkeypatch.setattr("tinygraph.ops.gemm.MOST_BLOCKS", 2)
+    rng = np.random.default_rng(0)
+    a, b, c = rng.standard_normal((5, m, 3)), rng.standard_normal((5, 3, n)), np.empty((5, m, n))
+    with tg.cuda.checking():
+        gemm("nn", a, b, c, m, n, 3, batch=[Axis(5, m * 3, 3 * n)])
+    np.testing.assert_allclose(c, a @ b, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("chunks", [1, 5, 64])
+def test_gemm_in_chunks_is_one_sum(chunks):
+    """Cut along k, and along an axis of its own, with a rest that fills no chunk."""
+    size = 1024 * chunks + 7
+    a, b = np.random.default_rng(0).standard_normal((2, size, 2))
+    expected, mem = a.T @ b, eager_memory(())
+    along_k, along_axis = np.empty((2, 2)), np.empty((2, 2))
+    gemm_in_chunks(mem, "tn", a, b, along_k, 2, 2, size)
+    gemm_in_chunks(mem, "tn", a, b, along_axis, 2, 2, 1, total=Axis(size, 2, 2))
+    np.testing.assert_allclose(along_k, expected, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(along_axis, expected, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"])
+def test_kernels_multiply_integers_and_bools_as_numpy(dtype):
+    """Also where a product leaves the range of a narrow type, which wraps around."""
+    rng = np.random.default_rng(0)
+    high = 2 if dtype == "?" else min(np.iinfo(dtype).max, 30_000)
+    x, w = (rng.integers(0, high, shape).astype(dtype) for shape in ((3, 4), (2, 4, 17)))
+    y = tg.Tensor(x, device="emulator") @ tg.Tensor(w, device="emulator")
+    assert y.dtype == dtype
+    np.testing.assert_array_equal(y.value, np.matmul(x, w))
