@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.cuda.arguments import Argument, ArgumentList
-from tinygraph.cuda.emulator.compiler import kernel_library
+from tinygraph.cuda.emulator.compiler import INCLUDE, kernel_library
 from tinygraph.cuda.emulator.lines import Lines, symbols
 from tinygraph.cuda.emulator.module import STOPPED_BY_CHECKER, Failure, Module, Three, runtime
 from tinygraph.cuda.emulator.operations import count as operations_executed
@@ -192,6 +192,12 @@ class CheckedModule(Module):
     def _finding(self, raw: _Found, kind: str, arguments: Sequence[Argument]) -> Finding:
         file, line = self._place(raw.place)
         other_file, other_line = self._place(raw.other)
+        if kind in ("timeout", "deadlock") and not self._in_source(file):
+            # It was stopped inside the run time or a header: the last access, or the last call.
+            calls = [self._line(pc) or ("", 0) for pc in raw.path if pc]
+            places = [(other_file, other_line), *calls]
+            file, line = next((p for p in places if self._in_source(p[0])), ("", 0))
+            other_line = 0
         text = self.line_text(file, line) if line else ""
         array = raw.array.decode() if raw.has_index else None
         index = int(raw.index) if raw.has_index else None
@@ -232,9 +238,7 @@ class CheckedModule(Module):
         """The line that called the helper in which something was found."""
         for pc in raw.path:
             place = self._line(pc) if pc else None
-            if not place or "cuda/emulator/include" in place[0] or place == (file, line):
-                continue
-            if place[0] in ("entry", "") or place[1] == 0:
+            if not place or not self._in_source(place[0]) or place == (file, line):
                 continue
             return f"{Path(place[0]).name}:{place[1]}: {self.line_text(*place)}"
         return ""
@@ -243,6 +247,10 @@ class CheckedModule(Module):
         if place.line:
             return (place.file or b"").decode(errors="replace"), place.line
         return self._line(place.pc) or ("", 0) if place.pc else ("", 0)
+
+    def _in_source(self, file: str) -> bool:
+        """Whether a file is the user's, not one of the emulator's headers."""
+        return file not in ("", "entry") and Path(file).parent != INCLUDE
 
     def _line(self, pc: int) -> tuple[str, int] | None:
         return self.lines.find(pc - self.base)

@@ -66,10 +66,14 @@ static void deadlock(Worker *w) {
     tg_current = &lane_fiber(i, first_lane(warp->at_warp))->public;
     if (tg_checking) {
         const Place elsewhere = absent ? lane_fiber(i, first_lane(absent))->barrier : (Place){0};
-        check_found(WARP_SYNC, place, elsewhere, NULL,
-                    "the mask %08x names lanes %08x, which do not come to this call: they wait at "
-                    "a barrier, or in a call with another mask", fiber->meeting.mask,
-                    absent ? absent : fiber->meeting.mask);
+        if (absent)
+            check_found(WARP_SYNC, place, elsewhere, NULL,
+                        "the mask %08x names lanes %08x, which do not come to this call: they "
+                        "wait at a barrier", fiber->meeting.mask, absent);
+        else
+            check_found(WARP_SYNC, place, elsewhere, NULL,
+                        "lanes that wait for each other name different masks, one is %08x",
+                        fiber->meeting.mask);
         check_found(DEADLOCK, place, elsewhere, NULL,
                     "lanes %08x of warp %u wait here for ever, and no other thread of the block "
                     "can go on", warp->at_warp, i);

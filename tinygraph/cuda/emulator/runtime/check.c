@@ -215,17 +215,17 @@ found_at(FindingKind kind, Place place, Place other, const Region *r, uintptr_t 
 
 void check_endless(Place place) {
     const Worker *w = tg_worker;
-    if (!place.pc) place = sites[last_site]; /* it was in the run time: the last access, then */
+    const Place last = sites[last_site]; /* for when it was in the run time, or in a header */
     uint32_t waiting = 0;
     for (uint32_t i = 0; i < w->warp_count; i++)
         waiting += (uint32_t)__builtin_popcount(w->warps[i].at_block | w->warps[i].at_warp);
     if (waiting)
-        check_found(DEADLOCK, place, (Place){0}, NULL,
+        check_found(DEADLOCK, place, last, NULL,
                     "this thread goes round and round, and %u threads of the block wait at a "
                     "barrier or in a call of their warp; given up after %g seconds", waiting,
                     w->launch->timeout);
     else
-        check_found(TIMEOUT, place, (Place){0}, NULL, "the block is not done after %g seconds",
+        check_found(TIMEOUT, place, last, NULL, "the block is not done after %g seconds",
                     w->launch->timeout);
 }
 
@@ -457,7 +457,7 @@ void tg_check_begin(int profile, uintptr_t low, uintptr_t high) {
     tg_profiling = profile;
     module_low = low;
     module_high = high;
-    region_count = last_region = finding_count = 0;
+    region_count = last_region = finding_count = last_site = 0;
     memset(sites, 0, sizeof sites);
     race_launch_begins();
     profile_launch_begins();
