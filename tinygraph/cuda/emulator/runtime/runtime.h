@@ -11,7 +11,8 @@
  *     async.c    cp.async: copies that happen at the wait
  *     faults.c   wild pointers, stack overflow, kernels that never end
  *     launch.c   a launch, its workers and their pool
- *     check.c    the checker: the compiler calls it before every access to memory
+ *     hooks.c    what the compiler calls before every access to memory
+ *     check.c    the checker: arrays, their bytes, findings
  *     race.c     who touched which byte, and whether the two were ordered
  *     profile.c  sectors and bank conflicts of each line
  */

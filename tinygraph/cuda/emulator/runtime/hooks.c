@@ -1,0 +1,81 @@
+/* What the compiler calls before every access to memory.
+ *
+ * A kernel that is to be checked is compiled with -fsanitize=thread, which makes the compiler insert
+ * __tsan_read4(address) and its like.  We do not link the library that belongs to this option but
+ * define its functions here: the source of the kernel stays as it is.
+ */
+#include "runtime.h"
+
+#include <string.h>
+
+#define CALLER ((Place){NULL, 0, (uintptr_t)__builtin_return_address(0)})
+#define HOOKS(n)                                                                                   \
+    void __tsan_read##n(void *p) { check_access(p, n, READ, CALLER); }                             \
+    void __tsan_write##n(void *p) { check_access(p, n, WRITE, CALLER); }                           \
+    void __tsan_read_write##n(void *p) {                                                           \
+        check_access(p, n, READ, CALLER);                                                          \
+        check_access(p, n, WRITE, CALLER);                                                         \
+    }                                                                                              \
+    void __tsan_unaligned_read##n(void *p) { check_access(p, n, READ | UNALIGNED, CALLER); }       \
+    void __tsan_unaligned_write##n(void *p) { check_access(p, n, WRITE | UNALIGNED, CALLER); }     \
+    void __tsan_unaligned_read_write##n(void *p) {                                                 \
+        check_access(p, n, READ | UNALIGNED, CALLER);                                              \
+        check_access(p, n, WRITE | UNALIGNED, CALLER);                                             \
+    }                                                                                              \
+    void __tsan_volatile_read##n(void *p) { check_access(p, n, READ | VOLATILE, CALLER); }         \
+    void __tsan_volatile_write##n(void *p) { check_access(p, n, WRITE | VOLATILE, CALLER); }       \
+    void __tsan_unaligned_volatile_read##n(void *p) {                                              \
+        check_access(p, n, READ | VOLATILE | UNALIGNED, CALLER);                                   \
+    }                                                                                              \
+    void __tsan_unaligned_volatile_write##n(void *p) {                                             \
+        check_access(p, n, WRITE | VOLATILE | UNALIGNED, CALLER);                                  \
+    }
+HOOKS(1) HOOKS(2) HOOKS(4) HOOKS(8) HOOKS(16)
+
+void __tsan_read_range(void *p, size_t n) { check_access(p, n, READ | UNALIGNED, CALLER); }
+void __tsan_write_range(void *p, size_t n) { check_access(p, n, WRITE | UNALIGNED, CALLER); }
+
+void *__tsan_memcpy(void *to, const void *from, size_t n) {
+    check_access(from, n, READ | UNALIGNED, CALLER);
+    check_access(to, n, WRITE | UNALIGNED, CALLER);
+    return memcpy(to, from, n);
+}
+void *__tsan_memmove(void *to, const void *from, size_t n) {
+    check_access(from, n, READ | UNALIGNED, CALLER);
+    check_access(to, n, WRITE | UNALIGNED, CALLER);
+    return memmove(to, from, n);
+}
+void *__tsan_memset(void *to, int value, size_t n) {
+    check_access(to, n, WRITE | UNALIGNED, CALLER);
+    return memset(to, value, n);
+}
+
+void __tsan_init(void) {}
+void __tsan_vptr_update(void *p, void *q) { (void)p, (void)q; }
+void __tsan_vptr_read(void *p) { (void)p; }
+
+/* Which calls a thread is in, as return addresses. */
+void __tsan_func_entry(void *caller) {
+    Fiber *me = current_fiber();
+    if (!me) return;
+    if (me->depth < MAX_FRAMES) me->frames[me->depth] = (uintptr_t)caller;
+    me->depth++;
+}
+void __tsan_func_exit(void) {
+    if (tg_current) current_fiber()->depth--;
+}
+
+uint64_t check_call_path(const Fiber *fiber) {
+    uint64_t hash = 0;
+    for (uint32_t i = 1; i < fiber->depth && i < MAX_FRAMES; i++) /* 0 is our own call */
+        hash = (hash ^ fiber->frames[i]) * 0x9e3779b97f4a7c15ull;
+    return hash;
+}
+
+/* What atomics.h and vector_types.h call. */
+void tg_access(const void *address, unsigned size, int is_write, const char *file, int line) {
+    if (tg_checking) check_access(address, size, is_write ? WRITE : READ, (Place){file, line, 0});
+}
+void tg_atomic_access(const void *address, unsigned size, const char *file, int line) {
+    if (tg_checking) check_access(address, size, ATOMIC, (Place){file, line, 0});
+}
