@@ -102,3 +102,12 @@ def test_an_assertion_that_holds_costs_nothing():
     y = np.zeros(1, np.float32)
     kernel(1, 1, np.full(1, 3, np.float32), y)
     assert y[0] == 1
+
+
+def test_ndebug_before_the_header_turns_assertions_off():
+    kernel = Kernel("#define NDEBUG\n#include <cassert>\n"
+                    "__global__ void off(float* y) { assert(y[0] > 0); y[0] = 1; }",
+                    "off")  # fmt: skip
+    y = np.zeros(1, np.float32)
+    kernel(1, 1, y)
+    assert y[0] == 1

@@ -235,13 +235,10 @@ template <typename T> TG_INLINE void __stwt(T* address, T value) { *address = va
 
 TG_INLINE void __trap(TG_HERE) { tg_trap("__trap()", file, line); }
 
-#undef assert
-#ifdef NDEBUG
-#define assert(condition) ((void)0)
-#else
-#define assert(condition)                                                                        \
-    ((condition) ? (void)0 : tg_trap("assertion failed: " #condition, __FILE__, __LINE__))
-#endif
+// Assertions are on unless the kernel's own text says otherwise: `zig c++` defines NDEBUG by itself
+// when it optimises.
+#undef NDEBUG
+#include "assert.h"
 
 // A promise to the optimiser, which costs nothing on a GPU. Check builds hold the kernel to it.
 #undef __builtin_assume
