@@ -34,7 +34,7 @@ _CHECKED = [
 ]  # fmt: skip
 _VOLATILE = {  # accesses to volatile variables are announced by hooks of their own
     "gcc": ["--param", "tsan-distinguish-volatile=1"],
-    "clang": ["-mllvm", "-tsan-distinguish-volatile=1",
+    "clang": ["-mllvm", "-tsan-distinguish-volatile=1", "-mllvm", "-tsan-instrument-atomics=0",
               "-mllvm", "-tsan-instrument-read-before-write=1"],
 }  # fmt: skip
 
@@ -131,7 +131,7 @@ def runtime_library() -> Path:
 @cache
 def _headers() -> str:
     """All headers of the emulator: a kernel depends on them."""
-    return key([path.read_text() for path in sorted(INCLUDE.glob("*.h"))])
+    return key([path.read_text() for path in sorted(INCLUDE.iterdir())])
 
 
 def kernel_library(source: Source, unit: str, checked: bool, profiled: bool = False) -> Path:

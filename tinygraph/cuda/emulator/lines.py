@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_right
 from functools import cached_property
 from pathlib import Path
@@ -51,7 +52,7 @@ class Lines:
             program = self._dwarf.line_program_for_CU(unit)
             if program is None:
                 continue
-            names = _file_names(program)
+            names = _file_names(unit, program)
             for entry in program.get_entries():
                 state = entry.state
                 if state is None:
@@ -74,7 +75,7 @@ class Lines:
         found = []
         for unit in self._units:
             program = self._dwarf.line_program_for_CU(unit)
-            names = _file_names(program) if program else {}
+            names = _file_names(unit, program) if program else {}
             for die in unit.iter_DIEs():
                 about = die.attributes
                 if die.tag != "DW_TAG_inlined_subroutine" or "DW_AT_call_line" not in about:
@@ -111,16 +112,18 @@ class Lines:
         return list(self._dwarf.iter_CUs())
 
 
-def _file_names(program: Any) -> dict[int, str]:
+def _file_names(unit: Any, program: Any) -> dict[int, str]:
     """The names of a line table by number; DWARF 4 counts from 1, DWARF 5 from 0."""
     version = program.header.version
+    compiled_in = unit.get_top_DIE().attributes.get("DW_AT_comp_dir")
+    root = compiled_in.value.decode(errors="replace") if compiled_in else ""
     folders = [folder.decode(errors="replace") for folder in program.header.include_directory]
     names = {}
     for number, entry in enumerate(program.header.file_entry, start=0 if version >= 5 else 1):
         name = entry.name.decode(errors="replace")
         folder = entry.dir_index - (0 if version >= 5 else 1)
         if not name.startswith(("/", "<")) and 0 <= folder < len(folders):
-            name = f"{folders[folder]}/{name}"
+            name = os.path.normpath(os.path.join(root, folders[folder], name))
         names[number] = name
     return names
 
