@@ -51,15 +51,17 @@ def test_other_parts_or_another_suffix_are_another_file():
     assert len(paths) == 10
 
 
-def test_the_builder_gets_a_name_with_the_suffix_in_the_same_folder(own_folder):
+def test_what_was_built_beside_the_file_is_renamed_and_not_copied(own_folder):
     seen = []
 
     def build(path):
-        seen.append(path)
         path.write_text("x")
+        seen.append((path, path.stat().st_ino))
 
-    compiled(["a"], ".so", build)
-    assert seen[0].suffix == ".so" and seen[0].parent == own_folder
+    result = compiled(["a"], ".so", build)
+    ((path, number),) = seen
+    assert path != result and path.suffix == ".so" and path.parent == own_folder
+    assert result.stat().st_ino == number
 
 
 def test_a_builder_that_fails_leaves_nothing_and_can_be_repeated(own_folder):

@@ -153,7 +153,7 @@ def test_template_arguments_are_kept_as_given():
 
 def test_instantiations_specialisations_and_forward_declarations_do_not_count():
     text = """
-    template <typename T> __global__ void k(const T* x, int n);
+    template <typename T> __global__ void k(const T*, int);
     template <typename T> __global__ void k(const T* x, int n) {}
     template <> __global__ void k<double>(const double* x, int n) {}
     template __global__ void k<float>(const float*, int);
@@ -175,6 +175,7 @@ def test_instantiations_specialisations_and_forward_declarations_do_not_count():
         "#define REAL float\n#endif",
         "#if 0\n#define REAL double\n#elif !defined WIDE\n#define REAL float\n#endif",
         "#ifndef REAL\n#define REAL float\n#endif\n#ifndef REAL\n#define REAL double\n#endif",
+        "#if 1\n#define REAL float\n#elif 1\n#define REAL double\n#else\n#define REAL int\n#endif",
         "#define REAL \\\n    float // a number",
         "void f() { typedef double REAL; }\ntypedef float REAL;",
     ],
@@ -254,7 +255,10 @@ def test_comments_strings_and_excluded_text_hold_no_kernels():
 
 
 def test_kernels_and_types_of_include_files(tmp_path):
-    (tmp_path / "types.cuh").write_text("#ifndef T\n#define T\ntypedef float real;\n#endif\n")
+    (tmp_path / "types.cuh").write_text(
+        "#pragma once\n#ifdef T\ntypedef double real;\n#else\n"
+        "#define T\ntypedef float real;\n#endif\n"
+    )
     (tmp_path / "more.cuh").write_text(
         '#pragma once\n#include "types.cuh"\n__global__ void k(real* x) {}\n'
     )

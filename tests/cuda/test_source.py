@@ -87,6 +87,7 @@ def test_the_digest_depends_on_text_defines_and_contents_of_includes(nested):
 
     first = digest()
     assert first == digest({})
+    assert Source.read("x\nA=1").digest != Source.read("x\n", {"A": 1}).digest
     assert len({first, digest({"A": 1}), digest({"A": 2}), digest({"AA": ""})}) == 4
     (nested / "sub" / "c.cuh").write_text("// changed\n")
     second = digest()
