@@ -27,6 +27,12 @@ _COMMON = ["-std=c++17", "-fPIC", "-w", "-fstack-clash-protection", "-x", "c++",
 _FAST = [
     "-O3", "-g1", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math",
 ]  # fmt: skip
+if os.uname().machine == "x86_64":
+    # The inner loops of a register tile are 4 elements long: wider vectors would be half empty.
+    _FAST.append("-mprefer-vector-width=128")
+# Without this, static variables of templates (the slots of shared arrays) that have the same name
+# in two libraries are one variable of the process.
+_FAMILY = {"gcc": ["-fno-gnu-unique"], "clang": []}
 # Calls stay calls (a barrier is told by the calls that led to it) and every access is announced.
 _CHECKED = [
     "-O1", "-g", "-gdwarf-4", "-fno-inline", "-fno-optimize-sibling-calls", "-ffp-contract=fast",
@@ -146,7 +152,7 @@ def kernel_library(source: Source, unit: str, checked: bool, profiled: bool = Fa
     """
     compiler = find_compiler()
     runtime = runtime_library()
-    flags = [*_COMMON, *(_CHECKED if checked else _FAST), *(FLAGS if profiled else ())]
+    flags = [*_COMMON, *_FAMILY[compiler.family], *(_CHECKED if checked else _FAST), *(FLAGS if profiled else ())]
     if checked:
         flags += _VOLATILE[compiler.family]
 
