@@ -6,6 +6,7 @@ read as base memory give silent wrong answers.  Here each is an error that names
 
 from __future__ import annotations
 
+import ctypes
 import math
 import operator
 import struct
@@ -128,9 +129,8 @@ class ArgumentList:
 
     def pack(self, values: Sequence[Value]) -> bytes:
         """Values on the host in slots of 8 bytes; an empty array is a null pointer."""
-        return self._packer.pack(*(
-            (v.ctypes.data if v.size else 0) if isinstance(v, np.ndarray) else v for v in values
-        ))  # fmt: skip
+        slots = [_address(v) if isinstance(v, np.ndarray) else v for v in values]
+        return self._packer.pack(*slots)
 
     def typed(self, values: Sequence[Value]) -> list[Any]:
         """Values with each scalar as a numpy scalar of its parameter's dtype."""
@@ -251,6 +251,15 @@ class ArgumentList:
                 f"({parameter.ctype})", f"one that is {address % parameter.alignment} bytes past "
                 "such a multiple", "pass a copy: a view may begin anywhere",
             )  # fmt: skip
+
+
+def _address(array: np.ndarray) -> int:
+    """Where the elements begin; 0 for an empty array."""
+    if not array.size:
+        return 0
+    if array.flags.writeable:  # a third of the time that `array.ctypes` takes
+        return ctypes.addressof(ctypes.c_char.from_buffer(array))
+    return int(array.ctypes.data)
 
 
 def is_cupy(value: Any) -> bool:
