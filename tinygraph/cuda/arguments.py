@@ -253,7 +253,7 @@ class ArgumentList:
             )  # fmt: skip
 
 
-def _address(array: np.ndarray) -> int:
+def _address(array: Any) -> int:
     """Where the elements begin; 0 for an empty array."""
     if not array.size:
         return 0
