@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from functools import cached_property
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -104,8 +105,7 @@ class Lines:
 
     @cached_property
     def _dwarf(self) -> Any:
-        self._file = self.path.open("rb")  # kept open: what elftools returns reads from it later
-        return ELFFile(self._file).get_dwarf_info()
+        return ELFFile(BytesIO(self.path.read_bytes())).get_dwarf_info()
 
     @cached_property
     def _units(self) -> list[Any]:
