@@ -18,6 +18,7 @@ import tinygraph
 from tests.data.idx_bytes import idx
 from tinygraph import cli
 from tinygraph.cli import machine, main
+from tinygraph.cuda.emulator import compiler
 from tinygraph.training import RunFolder
 
 mnist_module = sys.modules["tinygraph.data.mnist"]
@@ -365,7 +366,8 @@ def test_doctor(monkeypatch, capsys):
 
 def test_doctor_names_the_pip_line_of_what_is_absent(monkeypatch, capsys):
     monkeypatch.setattr(machine, "find_spec", lambda name: None)
-    monkeypatch.setattr(machine.shutil, "which", lambda name: None)
+    monkeypatch.setattr("shutil.which", lambda name, path=None: None)
+    compiler._find.cache_clear()  # what this process has found before
     assert main(["doctor"]) == 0
     out = capsys.readouterr().out
     assert "sklearn absent" in out and "pip install 'tinygraph-nn[data]'" in out

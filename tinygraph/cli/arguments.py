@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import tinygraph
 from tinygraph.cli.commands import evaluate, list_recipes, show, train
 from tinygraph.cli.kernels import check_kernel, list_kernels
-from tinygraph.cli.machine import doctor
+from tinygraph.cli.machine import DEVICES, doctor
 from tinygraph.cuda.check_spec import add_launch_options
 from tinygraph.cuda.nvrtc import ARCHITECTURES
 from tinygraph.data import datasets
@@ -119,6 +119,13 @@ def dataset_name(text: str) -> str:
     return text
 
 
+def device_name(text: str) -> str:
+    """An argument type: the name of a device, whether it is there or not."""
+    if text not in DEVICES:  # all names: the one nearest to "gpu" would be "cpu"
+        raise argparse.ArgumentTypeError(f"no device {text!r}; known: {', '.join(DEVICES)}")
+    return text
+
+
 def architecture(text: str) -> str:
     """An argument type: an architecture that kernels are compiled for, or "all"."""
     known = (*ARCHITECTURES, "all")
@@ -144,6 +151,8 @@ def _train_arguments(parser: argparse.ArgumentParser) -> None:
     end.add_argument("--duration", type=duration, metavar="TIME", help=text)
     add("--seed", type=whole_number(0, 2**64 - 1), metavar="N", help="of all random numbers")
     add("--lr", type=learning_rate, metavar="X", help="learning rate")
+    text = "cpu (numpy), emulator (the CUDA kernels, run by the CPU) or cuda; default cpu"
+    add("--device", type=device_name, metavar="NAME", help=text)
     add("--run", metavar="DIR", help="a new folder for the results (default runs/RECIPE-DATE-TIME)")
     add("--resume", metavar="RUN", help="go on with a run that was stopped, with the same bits")
     add("--backup-every", type=duration, metavar="TIME", help="keep dated copies of the parameters")
@@ -160,6 +169,8 @@ def _evaluate_arguments(parser: argparse.ArgumentParser) -> None:
     _run_arguments(parser)
     text = "take the parameters of the epoch that was best on the validation data"
     parser.add_argument("--best", action="store_true", help=text)
+    text = "cpu, emulator or cuda, wherever the run was trained; default cpu"
+    parser.add_argument("--device", type=device_name, default="cpu", metavar="NAME", help=text)
     _data_dir_argument(parser)
 
 

@@ -14,7 +14,7 @@ from tinygraph.errors import ArgumentError, CheckpointError, explain
 from tinygraph.training import Progress, RunFolder
 
 SETTINGS = (  # options for recipes
-    "data", "filters", "batch_size", "epochs", "seed", "lr", "duration", "backup_every",
+    "data", "filters", "batch_size", "epochs", "seed", "lr", "duration", "backup_every", "device",
 )  # fmt: skip
 
 
@@ -108,7 +108,7 @@ def evaluate(args: Namespace) -> dict[str, Any]:
     """Look at the test data with the parameters of a run."""
     run = RunFolder.open(args.run)
     recipe = _recipe_of(run)
-    result = recipe.evaluate(run, args.data_dir, args.best)
+    result = recipe.evaluate(run, args.data_dir, args.best, args.device)
     for name in sorted(result, key=lambda name: name == recipe.metric):
         print(f"test {name} {result[name]:.4f}")
     return {"recipe": recipe.name, "run": str(run.path), "test": result}

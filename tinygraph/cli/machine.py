@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
-import shutil
+import shlex
 import sys
 from argparse import Namespace
+from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
+
 import tinygraph
+from tinygraph.cuda import Kernel
+from tinygraph.cuda.emulator.compiler import find_compiler
 from tinygraph.cuda.nvrtc import version
 from tinygraph.device import get_device
 from tinygraph.errors import KernelCompileError, TinygraphError
 from tinygraph.training import environment
 
+DEVICES = ("cpu", "emulator", "cuda")
 EXTRAS = {  # extra -> libraries as they are imported
     "data": ("sklearn", "pooch", "PIL"),
     "plot": ("matplotlib", "graphviz"),
@@ -24,13 +30,22 @@ EXTRAS = {  # extra -> libraries as they are imported
     "cuda12": ("cupy",),
 }
 
+PROBE = """__global__ void probe(int* y)
+{
+    y[threadIdx.x] = threadIdx.x;
+}
+"""
+
 
 def doctor(args: Namespace) -> dict[str, Any]:
     """Say what tinygraph finds on this machine."""
     found = environment()
     blas = found["blas"]
-    devices = {name: _device(name) for name in ("cpu", "emulator", "cuda")}
-    libraries = {name: _version(name) for names in EXTRAS.values() for name in names}
+    devices = {name: _device(name) for name in DEVICES}
+    distributions = importlib.metadata.packages_distributions()  # reads every installed package
+    libraries = {
+        name: _version(name, distributions) for names in EXTRAS.values() for name in names
+    }
     compiler, nvrtc = _compiler(), _nvrtc()
     warnings = []
     if "OPENBLAS_CORETYPE" in os.environ:
@@ -62,17 +77,18 @@ def doctor(args: Namespace) -> dict[str, Any]:
 
 def _device(name: str) -> str:
     try:
-        get_device(name)
+        if get_device(name) == "emulator":
+            Kernel(PROBE, "probe")(1, 32, np.empty(32, np.int32))  # whatever may fail, fails here
     except TinygraphError as error:
-        return f"not available: {error}"
+        return f"not available: {' '.join(str(error).split())}"
     return "available"
 
 
-def _version(module: str) -> str | None:
+def _version(module: str, distributions: Mapping[str, list[str]]) -> str | None:
     """The version of a library, without importing it; None if it is absent."""
     if find_spec(module) is None:
         return None
-    names = importlib.metadata.packages_distributions().get(module, [module])
+    names = distributions.get(module, [module])
     try:
         return importlib.metadata.version(names[0])
     except importlib.metadata.PackageNotFoundError:
@@ -81,9 +97,10 @@ def _version(module: str) -> str | None:
 
 def _compiler() -> str | None:
     """The compiler that the emulator would take."""
-    candidates = [os.environ.get("CXX", ""), "g++", "clang++"]
-    found = next((path for name in candidates if name and (path := shutil.which(name))), None)
-    return found or ("ziglang, from PyPI" if find_spec("ziglang") else None)
+    try:
+        return shlex.join(find_compiler().command)
+    except KernelCompileError:
+        return None
 
 
 def _nvrtc() -> str | None:

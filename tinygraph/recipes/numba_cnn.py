@@ -30,8 +30,9 @@ import numpy as np
 
 import tinygraph as tg
 from tinygraph import nn, show
+from tinygraph.cuda.emulator.compiler import find_compiler
 from tinygraph.data import ArrayDataset, DataLoader
-from tinygraph.device import get_device
+from tinygraph.device import Device, get_device
 from tinygraph.errors import CheckpointError, DatasetError, ShapeError, explain
 from tinygraph.optim import SGD
 from tinygraph.recipes.recipe import Recipe
@@ -56,7 +57,7 @@ class Config:
     seed: int = 0
     duration: float | None = None  # seconds, in the place of epochs
     backup_every: float | None = None  # seconds
-    device: str = "cpu"  # or "emulator": the .cu kernels on the CPU
+    device: str = "cpu"  # or "emulator": the .cu kernels on the CPU; or "cuda"
 
     def __post_init__(self) -> None:
         batch_size, epochs = USUAL.get(self.data, USUAL["digits"])
@@ -107,7 +108,7 @@ class Setting(NamedTuple):
 
 def set_up(config: Config, data_dir: str | Path | None = None, download: bool = False) -> Setting:
     """Load, split and standardise the data, and make the network."""
-    device = get_device(config.device)  # an absent one shows before anything is loaded
+    device = _usable_device(config.device)  # an absent one shows before anything is loaded
     whole = tg.data.load(config.data, "train", data_dir, download)
     test = tg.data.load(config.data, "test", data_dir, download)  # a missing file shows now
     training, held_out = whole.split(TRAIN_SHARE, config.seed)
@@ -179,10 +180,14 @@ def rehearse(
 
 
 def evaluate_run(
-    run: RunFolder, data_dir: str | Path | None = None, best: bool = False
+    run: RunFolder, data_dir: str | Path | None = None, best: bool = False, device: str = "cpu"
 ) -> dict[str, float]:
-    """`loss` and `accuracy` of a run's last or best parameters on the test data."""
-    return _test(_load(run, best), _test_data(run, data_dir))
+    """`loss` and `accuracy` of a run's last or best parameters on the test data.
+
+    The device may be another one than that of the training.
+    """
+    target = _usable_device(device)
+    return _test(_load(run, best).to(target), _test_data(run, data_dir))
 
 
 def draw(run: RunFolder) -> Iterator[Path]:
@@ -236,6 +241,14 @@ def _load(run: RunFolder, best: bool = False) -> nn.Sequential:
     network = model(recipe.settings_of(run).filters, _image_shape(run))
     network.load_state_dict(run.load_parameters(best))
     return network
+
+
+def _usable_device(name: str) -> Device:
+    """The device of that name; an error now where its first kernel could not be compiled."""
+    device = get_device(name)
+    if device == "emulator":
+        find_compiler()
+    return device
 
 
 def _standardise(data: ArrayDataset, mean: float, std: float) -> None:

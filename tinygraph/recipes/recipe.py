@@ -26,8 +26,9 @@ class Recipe:
         return the metrics on the test data.
     rehearse : function of (config, data_dir, download)
         Try one batch, write nothing, and return what `Trainer.rehearse` found, with a `summary`.
-    evaluate : function of (run, data_dir, best)
-        Load the last or the best parameters of a run; return the metrics on the test data.
+    evaluate : function of (run, data_dir, best, device)
+        Load the last or the best parameters of a run onto a device; return the metrics on the test
+        data.  Parameters are plain numbers: the device need not be that of the training.
     metric : str
         Which of the metrics is named on the last line of a training.
     draw : function of (run,)
@@ -39,7 +40,7 @@ class Recipe:
     config: type[Any]
     train: Callable[[Any, RunFolder, str | Path | None, bool, Progress | None], dict[str, float]]
     rehearse: Callable[[Any, str | Path | None, bool], dict[str, Any]]
-    evaluate: Callable[[RunFolder, str | Path | None, bool], dict[str, float]]
+    evaluate: Callable[[RunFolder, str | Path | None, bool, str], dict[str, float]]
     metric: str
     draw: Callable[[RunFolder], Iterator[Path]]
 
