@@ -7,6 +7,10 @@ becomes, on the same line, a type, a slot that names the array, and a reference 
     typedef float tg_t0[32][33], tg_t1[4];
     static const tg_shared_slot tg_s0 = {"tile", ...}; tg_t0 &tile = tg_shared<tg_t0>(tg_s0); ...
 
+Such a reference lives in a function.  Shared memory that is declared outside of functions gets one
+at the start of each function that names it; a lambda that captures by value ([=]) is told to take
+shared variables by reference, as static variables are never copied.
+
 All other keywords are macros of include/cuda_emulator.h.  Line numbers stay as they are.
 """
 
@@ -31,6 +35,7 @@ _TOKEN = re.compile(
 )
 _INCLUDE = re.compile(r'[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"')
 _PRAGMA_ONCE = re.compile(r"[ \t]*#[ \t]*pragma[ \t]+once\b")
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _QUALIFIERS = {"__shared__", "extern", "static"}
 _ATTRIBUTES = {"__align__", "alignas", "__attribute__"}
 
@@ -76,6 +81,16 @@ def translate(source: Source) -> Translation:
     return Translation("".join(translator.out), translator.constants, translator.words)
 
 
+@dataclass
+class _Function:
+    """The function whose body is being translated."""
+
+    depth: int  # of its braces
+    start: int  # of its body in the output
+    header: set[str]  # words of its declaration: a parameter hides a shared variable
+    words: set[str] = field(default_factory=set)
+
+
 class _Translator:
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -85,6 +100,10 @@ class _Translator:
         self.slots = 0
         self.once: set[Path] = set()
         self.depth = 0
+        self.file_level: dict[str, str] = {}  # shared variables outside of functions: references
+        self.macro_words: set[str] = set()
+        self.scopes: list[list[str]] = []  # for each open brace: the shared variables declared there
+        self.function: _Function | None = None
 
     def file(self, text: str, path: Path | None, name: str) -> None:
         """Translate one file; includes come in the place of their line."""
@@ -102,17 +121,55 @@ class _Translator:
                     self._end(statement, ";", name, line, all(braces))
                 elif token.text == "{" and not _declares_shared(statement):
                     braces.append(_opens_namespace(statement))
+                    header = list(statement)
                     self._end(statement, "{", name, line, all(braces))
+                    self._open(header)
                 elif token.text == "}" and not _declares_shared(statement):
                     self._end(statement, "}", name, line, all(braces))
+                    self._close()
                     if braces:
                         braces.pop()
             line += token.text.count("\n")
         self._end(statement, "", name, line, all(braces))
         self.out.append("\n")
 
+    def _open(self, header: list[Token]) -> None:
+        """A brace has been opened, after these tokens."""
+        self.scopes.append([])
+        if self.file_level and not self.function and _opens_function(header):
+            self.function = _Function(len(self.scopes), len(self.out), _words(header))
+
+    def _close(self) -> None:
+        """A brace has been closed: at the end of a function its references are put in."""
+        if self.scopes:
+            self.scopes.pop()
+        function = self.function
+        if function is None or len(self.scopes) >= function.depth:
+            return
+        references = [self.file_level[name] for name in self._named_by(function)]
+        self.out.insert(function.start, "".join(references))
+        self.function = None
+
+    def _named_by(self, function: _Function) -> list[str]:
+        """The shared variables of the file that a function uses."""
+        used = (function.words | self.macro_words) - function.header
+        return [name for name in self.file_level if name in used]
+
+    def _capture(self, statement: list[Token]) -> None:
+        """Let lambdas with [=] take shared variables by reference."""
+        tokens = [i for i, token in enumerate(statement) if token.kind != "skip"]
+        for first, second in zip(tokens, tokens[1:], strict=False):
+            if statement[first].text != "[" or statement[second].text != "=":
+                continue
+            names = {name for scope in self.scopes for name in scope}
+            if self.function:
+                self.function.words |= _words(statement)
+                names |= set(self._named_by(self.function))
+            statement[second].text = "".join(["=", *(f", &{name}" for name in sorted(names))])
+
     def _directive(self, text: str, path: Path | None, name: str, line: int) -> None:
         include = _INCLUDE.match(text)
+        self.macro_words |= set(_WORD.findall(text))
         if _PRAGMA_ONCE.match(text):
             if path:
                 self.once.add(path)
@@ -136,14 +193,17 @@ class _Translator:
         self, statement: list[Token], mark: str, name: str, line: int, at_file_level: bool
     ) -> None:
         """Write out a statement, rewritten if it declares shared memory."""
-        words = {token.text for token in statement if token.kind == "word"}
+        words = _words(statement)
         self.words |= words
+        if self.function:
+            self.function.words |= words
         if "__constant__" in words and mark != "}":
             declared = _declared(_significant(statement))
             self.constants |= {name for name, _ in declared}
         if "__shared__" in words and mark == ";":
             self.out.append(self._shared(statement, name, line, at_file_level))
         else:
+            self._capture(statement)
             self.out.extend(token.text for token in statement)
         statement.clear()
 
@@ -168,14 +228,21 @@ class _Translator:
             number = self.slots
             self.slots += 1
             types[position] = f"tg_t{number}"
-            after.append(_memory(variable, number, extern, at_file_level))
+            slot, reference = _memory(variable, number, extern, at_file_level)
+            after.append(slot)
+            if at_file_level and not extern:
+                self.file_level[variable] = reference
+                continue
+            after.append(reference)
+            if self.scopes and not extern:
+                self.scopes[-1].append(variable)
         if extern:
             types = _with_length(types)
         return f"{lead}typedef {_joined(types)}; {' '.join(after)}{newlines}"
 
 
-def _memory(variable: str, number: int, extern: bool, at_file_level: bool) -> str:
-    """The slot of one shared variable and the reference to it."""
+def _memory(variable: str, number: int, extern: bool, at_file_level: bool) -> tuple[str, str]:
+    """The slot of one shared variable, and the reference to it."""
     kind, slot = f"tg_t{number}", f"tg_s{number}"
     size = "0, 1" if extern else f"sizeof({kind}), alignof({kind})"
     element = f"sizeof(typename tg_element<{kind}>::type)"
@@ -185,15 +252,19 @@ def _memory(variable: str, number: int, extern: bool, at_file_level: bool) -> st
     )
     row = f"typename tg_row<{kind}>::type"
     if extern and at_file_level:
-        return f"{text} static const tg_dynamic_array<{row}, &{slot}> {variable};"
+        return text, f"static const tg_dynamic_array<{row}, &{slot}> {variable};"
     if extern:
-        return f"{text} {row} *{variable} = ({row} *)tg_dynamic_memory(&{slot});"
-    return f"{text} {kind} &{variable} = tg_shared<{kind}>({slot});"
+        return text, f"{row} *{variable} = ({row} *)tg_dynamic_memory(&{slot});"
+    return text, f"{kind} &{variable} = tg_shared<{kind}>({slot});"
 
 
 def _tokens(text: str) -> Iterator[Token]:
     for match in _TOKEN.finditer(text):
         yield Token(match.lastgroup or "mark", match.group())
+
+
+def _words(tokens: list[Token]) -> set[str]:
+    return {token.text for token in tokens if token.kind == "word"}
 
 
 def _significant(tokens: list[Token]) -> list[Token]:
@@ -216,6 +287,13 @@ def _opens_namespace(statement: list[Token]) -> bool:
     """Whether the brace at the end of a statement belongs to a namespace or to extern "C"."""
     tokens = [token.text for token in _significant(statement)]
     return "namespace" in tokens or (tokens[:1] == ["extern"] and len(tokens) == 3)
+
+
+def _opens_function(statement: list[Token]) -> bool:
+    """Whether the brace at the end of a statement begins the body of a function."""
+    tokens = [token.text for token in _significant(statement)]
+    closing = len(tokens) - 1 - tokens[::-1].index(")") if ")" in tokens else 0
+    return closing > 0 and not {"struct", "class", "union", "enum"} & set(tokens[closing:])
 
 
 def _without_qualifiers(tokens: list[Token]) -> list[Token]:
