@@ -6,7 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tinygraph as tg
+from tests.conftest import DEVICES
+from tinygraph.device import get_device
 from tinygraph.errors import ArgumentError
+from tinygraph.memory import Memory
 from tinygraph.random import Generator, philox, uniform
 
 words = st.integers(0, 2**64 - 1)
@@ -52,6 +55,46 @@ def test_uniform_numbers():
     assert abs(x.mean() - 0.5) < 4 / np.sqrt(12 * len(x))  # four standard errors
     y = uniform((10_000,), np.float32, seed=0, stream=0)
     assert np.all(y <= x) and np.all(x - y < 2.0**-24) and y.max() < 1
+
+
+def launch_uniform(out, seed, stream, step, first, check=False):
+    kernel = tg.cuda.op_kernel("random", "uniform", out.dtype)
+    run = kernel.check if check else kernel
+    return run(2, 256, tg.cuda.Out(out), out.size, seed, stream, step, first)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@given(seed=words, stream=words, step=words, count=st.integers(1, 40), first=st.integers(0, 2**62))
+def test_the_kernel_gives_numpys_bits(dtype, seed, stream, step, count, first):
+    out = np.empty(count, dtype)
+    launch_uniform(out, seed, stream, step, first)
+    expected = uniform((count,), dtype, seed, stream, step, first)
+    assert out.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("first", [0, 3, 2**33 + 1])
+@pytest.mark.parametrize("count", [1, 4, 2047, 2048, 2053, 6001])
+def test_the_kernel_writes_every_element_once(count, first):
+    """More blocks of four words than threads, and parts of blocks at both ends."""
+    out = np.empty(count, np.float32)
+    report = launch_uniform(out, 5, 6, 7, first, check=True)
+    assert report.ok, report.text()
+    assert out.tobytes() == uniform((count,), np.float32, 5, 6, 7, first).tobytes()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(), (0, 3), (1000, 7)])
+def test_memory_gives_the_same_numbers_on_every_device(shape, dtype):
+    seen = set()
+    for name in DEVICES:
+        device = get_device(name)
+        memory = Memory(device, ())
+        tg.manual_seed(11)
+        memory.random((5,))  # an empty draw takes a stream as well
+        draws = [memory.random(shape, dtype), memory.random((9,), dtype)]
+        assert draws[0].shape == shape and draws[0].dtype == dtype
+        seen.add(b"".join(device.to_numpy(draw).tobytes() for draw in draws))
+    assert len(seen) == 1
 
 
 def test_streams_and_steps_differ():

@@ -14,10 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda import blocks, op_kernel
 from tinygraph.device import CPU, Device
 from tinygraph.errors import GraphError
 from tinygraph.random import default_generator, uniform
 from tinygraph.shapes import Array, Shape
+
+_THREADS, _MOST_BLOCKS = 256, 1024  # of the kernel that makes random numbers
 
 scalars: dict[str, Array] = {}  # step-varying numbers by name: 0-d arrays, rewritten in place
 
@@ -46,9 +49,19 @@ class Memory:
         self.zeros = device.zeros  # mem.zeros(shape, dtype)
 
     def random(self, shape: Shape, dtype: Any = np.float32) -> Array:
-        """Uniform numbers in [0, 1), from a new stream of the default generator."""
-        numbers = uniform(shape, dtype, default_generator.seed, default_generator.next_stream())
-        return self.device.from_numpy(numbers)
+        """Uniform numbers in [0, 1), from a new stream of the default generator.
+
+        The same bits on every device: a kernel makes them where kernels run.
+        """
+        seed, stream = default_generator.seed, default_generator.next_stream()
+        if not self.device.runs_kernels:
+            return uniform(shape, dtype, seed, stream)
+        out = self.empty(shape, dtype)
+        if out.size:
+            grid = min(blocks(out.size, 4 * _THREADS), _MOST_BLOCKS)  # a thread makes four
+            kernel = op_kernel("random", "uniform", out.dtype)
+            kernel(grid, _THREADS, out, out.size, seed, stream, 0, 0)
+        return out
 
     def scalar(self, name: str) -> Array:
         """A step-varying number as a 0-d float64 array, such as a learning rate."""
