@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 import tinygraph as tg
 from tests import reference
-from tests.op_contract import Bad, OpContract
+from tests.conftest import DEVICES
+from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import elementwise_problems
 from tinygraph.errors import ArgumentError, DtypeError
 
@@ -34,6 +35,7 @@ class TestDropout(OpContract):
     function = staticmethod(seeded_dropout)
     reference = staticmethod(reference.seeded_dropout(SEED))
     problems = dropout_problems()
+    large_problems = (Problem((np.linspace(-2, 2, 5003),), {"p": 0.3}),)
     bad_input = [
         Bad("p above 1", (X, 1.5), {}, ArgumentError, "p: expected a probability from 0 to 1"),
         Bad("p below 0", (X, -0.1), {}, ArgumentError, "got -0.1"),
@@ -70,6 +72,28 @@ class TestDropout(OpContract):
         single, double = (seeded_dropout(np.ones(1000, dtype), 0.3).value for dtype in "fd")
         np.testing.assert_array_equal(single != 0, double != 0)
 
+    def test_every_device_drops_the_same_elements_and_visits_the_same_samples(self):
+        """A seed repeats a run on another device: masks of both dtypes, and shuffled batches."""
+        data = tg.data.ArrayDataset(np.ones((100, 3), np.float32), np.arange(100))
+        runs = []
+        for device in DEVICES:
+            tg.manual_seed(SEED)
+            run = []
+            for x, labels in tg.data.DataLoader(data, batch_size=30, shuffle=True, seed=3):
+                for dtype in (np.float32, np.float64):
+                    y = tg.dropout(tg.Tensor(x.astype(dtype), device=device), 0.4)
+                    run.append(y.numpy().tobytes())
+                run.append(labels.tobytes())
+            runs.append(run)
+        assert all(run == runs[0] for run in runs)
+
+    def test_what_is_dropped_stays_visible_where_it_is_no_number(self, device):
+        x = tg.Tensor(np.tile([np.nan, np.inf, 1.0, -1.0], 50), device=device)
+        y = seeded_dropout(x, 0.5).numpy().reshape(50, 4)
+        assert np.isnan(y[:, 0]).all()
+        assert set(np.unique(y[:, 1][~np.isnan(y[:, 1])])) == {np.inf} and np.isnan(y[:, 1]).any()
+        assert set(np.unique(y[:, 2:])) == {-2.0, 0.0, 2.0}
+
     @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
     def test_how_many_are_kept(self, p):
         """A binomial count: 5 standard deviations would be a failure in 2 million seeds."""
@@ -78,12 +102,12 @@ class TestDropout(OpContract):
         assert abs(kept - n * (1 - p)) < 5 * np.sqrt(n * p * (1 - p))
         assert set(np.unique(seeded_dropout(np.ones(n), p).value)) == {0, 1 / (1 - p)}
 
-    def test_p_of_1_gives_zeros(self):
-        x = tg.Tensor([1.0, np.inf, np.nan], requires_grad=True)
+    def test_p_of_1_gives_zeros(self, device):
+        x = tg.Tensor([1.0, np.inf, np.nan], requires_grad=True, device=device)
         y = tg.dropout(x, 1)
         np.testing.assert_array_equal(y.value, np.zeros(3))
         y.backward(np.ones(3))
         np.testing.assert_array_equal(x.grad, np.zeros(3))
 
-    def test_no_mask_is_kept_without_gradient(self):
-        assert tg.dropout(X).saved is None
+    def test_no_mask_is_kept_without_gradient(self, device):
+        assert tg.dropout(tg.Tensor(X, device=device)).saved is None

@@ -18,10 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda import op_kernel
 from tinygraph.errors import ArgumentError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.hyperparameters import finite
+from tinygraph.ops.launch import for_each
 from tinygraph.shapes import Array, Spec, require_float
 from tinygraph.tensor import Operand, Tensor, as_tensor
 
@@ -50,6 +52,26 @@ class Dropout(Op):
         np.multiply(values, keep, out=out)
         out *= 1 / (1 - self.p)
         return out
+
+    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        r = mem.random(x.shape)  # also where p is 1: later draws do not depend on p
+        if self.p == 1:
+            return mem.zeros(x.shape, x.dtype), None
+        keep = mem.empty(x.shape if mem.needs[0] else (0,), np.bool_)
+        y = mem.empty(x.shape, x.dtype)
+        kernel = op_kernel("dropout", "dropout_forward", x.dtype)
+        for_each(kernel, x.size, x, r, keep, y, x.size, self.p, 1 / (1 - self.p))
+        return y, keep if mem.needs[0] else None
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, keep: Array | None, needs: tuple[bool, ...]
+    ) -> Gradients:
+        if keep is None:
+            return (mem.zeros(gy.shape, gy.dtype),)
+        gx = mem.empty(gy.shape, gy.dtype)
+        kernel = op_kernel("dropout", "dropout_backward", gy.dtype)
+        for_each(kernel, gy.size, gy, keep, gx, gy.size, 1 / (1 - self.p))
+        return (gx,)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         return "map"

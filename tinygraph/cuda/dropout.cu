@@ -1,0 +1,45 @@
+// Dropout, forward and backward.
+//
+// instances: dropout_forward<T>, dropout_backward<T> for T in float, double
+//
+// A thread owns elements i, i + stride, ... of the flat arrays (a grid-stride loop).
+// Grid (min(ceil(n / 256), 1024)), block (256); any other grid of one dimension works too.
+// Memory: neighbouring threads touch neighbouring elements, each once: fully coalesced.  The mask
+// is kept as one byte for each element.
+// Deterministic: no two threads write one element, and the numbers come from a counter (random.cu).
+
+#include "prelude.cuh"
+
+// What is dropped is multiplied by 0, not replaced: a NaN or an infinity stays visible.
+template <typename T>
+__device__ __forceinline__ T masked(T value, bool keep, T scale)
+{
+    return value * (keep ? T(1) : T(0)) * scale;
+}
+
+// x (n) T in, r (n) float in: uniform in [0, 1), keep (n) bool out or null: for backward,
+// y (n) T out.  scale is 1 / (1 - p).
+// numpy: keep = r >= p; y = x * keep * scale
+template <typename T>
+__global__ void __launch_bounds__(THREADS)
+dropout_forward(const T* __restrict__ x, const float* __restrict__ r, bool* __restrict__ keep,
+                T* __restrict__ y, long long n, float p, T scale)
+{
+    for (long long i = first_element(); i < n; i += element_stride()) {
+        const bool kept = r[i] >= p;
+        if (keep)
+            keep[i] = kept;
+        y[i] = masked(x[i], kept, scale);
+    }
+}
+
+// gy (n) T in, keep (n) bool in, gx (n) T out.
+// numpy: gx = gy * keep * scale
+template <typename T>
+__global__ void __launch_bounds__(THREADS)
+dropout_backward(const T* __restrict__ gy, const bool* __restrict__ keep, T* __restrict__ gx,
+                 long long n, T scale)
+{
+    for (long long i = first_element(); i < n; i += element_stride())
+        gx[i] = masked(gy[i], keep[i], scale);
+}
