@@ -165,7 +165,7 @@ def test_whole_blocks_leave_before_a_barrier(launch):
     np.testing.assert_array_equal(y, expected)
 
 
-# ---- what a thread keeps while others run ---------------------------------------------------------
+# ---- what a thread keeps while others run ------------------------------------------------------
 
 KEEP = """
 __global__ void keep(const double* x, double* y) {

@@ -4,7 +4,7 @@ import numpy as np
 
 from tests.cuda.emulator.launching import check, kernel, run
 
-# ---- static shared memory --------------------------------------------------------------------------
+# ---- static shared memory ----------------------------------------------------------------------
 
 
 def test_shared_arrays_of_a_template_are_one_for_each_instance(launch):
@@ -164,7 +164,7 @@ def test_lambdas_see_shared_memory_and_do_not_copy_it(launch):
     np.testing.assert_array_equal(y, (t - 1) % 32 + t * 64 + 100 + t)
 
 
-# ---- dynamic shared memory ---------------------------------------------------------------------------
+# ---- dynamic shared memory ---------------------------------------------------------------------
 
 
 def test_dynamic_shared_memory_is_cut_into_parts(launch):
@@ -218,7 +218,7 @@ def test_the_largest_shared_memory():
     np.testing.assert_array_equal(y, (np.arange(n) % 251)[::-1])
 
 
-# ---- variables of the module ---------------------------------------------------------------------------
+# ---- variables of the module -------------------------------------------------------------------
 
 
 def test_constants_of_all_shapes(launch):
@@ -265,13 +265,14 @@ def test_device_variables_under_the_checker():
     assert sorted(y) == list(range(8))
 
 
-# ---- what else a kernel does -----------------------------------------------------------------------------
+# ---- what else a kernel does -------------------------------------------------------------------
 
 
 def test_printf_reaches_the_standard_output(capfd):
     source = r"""
     __global__ void say(float x) {
-        if (threadIdx.x % 2 == 0) printf("block %d thread %d: %g 100%%\n", blockIdx.x, threadIdx.x, x);
+        if (threadIdx.x % 2) return;
+        printf("block %d thread %d: %g 100%%\n", blockIdx.x, threadIdx.x, x);
     }"""
     run(source, 2, 4, 1.5)
     lines = capfd.readouterr().out.splitlines()
@@ -286,7 +287,8 @@ def test_recursion_and_local_arrays(launch):
     source = """
     __device__ int fibonacci(int n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }
     __device__ int ackermann(int m, int n) {
-        return m == 0 ? n + 1 : n == 0 ? ackermann(m - 1, 1) : ackermann(m - 1, ackermann(m, n - 1));
+        if (m == 0) return n + 1;
+        return ackermann(m - 1, n == 0 ? 1 : ackermann(m, n - 1));
     }
     __global__ void recursive(int* y) {
         int counts[8] = {};

@@ -60,7 +60,7 @@ def test_shuffles_of_all_widths_and_distances(width):
 
 @pytest.mark.parametrize("block", [1, 7, 32, 44, 63])
 def test_a_partly_filled_warp_shuffles_among_its_lanes(block):
-    """A source that the warp does not have is the checker's business; here all sources are there."""
+    """Here all sources are there; one that is not is the checker's business."""
     x, y = np.arange(block, dtype=np.int32) + 100, np.zeros((4, block), np.int32)
     report = kernel(SHUFFLES, "shuffles<int>").check(1, block, x, y, 0, 32)
     assert report.ok, report.text()
@@ -82,7 +82,7 @@ def test_a_half_word_and_a_byte_are_shuffled(launch):
     assert y.tolist() == np.roll(a, -1).tolist() and z.tolist() == b[::-1].tolist()
 
 
-# ---- votes, matches, reductions -------------------------------------------------------------------
+# ---- votes, matches, reductions ----------------------------------------------------------------
 
 COLLECTIVES = """
 __global__ void collectives(const int* group, const int* x, const int* rounds, unsigned* y) {
@@ -177,7 +177,8 @@ def test_activemask_names_the_lanes_that_there_are(launch, block):
         assert mask & ~full == 0 and mask >> t % 32 & 1
 
 
-# ---- synchronising ---------------------------------------------------------------------------------
+# ---- synchronising -----------------------------------------------------------------------------
+
 
 def test_syncwarp_orders_the_lanes_of_its_mask(launch):
     """Four groups of eight exchange through shared memory, each in loops of its own length."""

@@ -19,6 +19,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
+from itertools import pairwise
 from pathlib import Path
 
 from tinygraph.cuda.source import Source, find_include
@@ -102,7 +104,7 @@ class _Translator:
         self.depth = 0
         self.file_level: dict[str, str] = {}  # shared variables outside of functions: references
         self.macro_words: set[str] = set()
-        self.scopes: list[list[str]] = []  # for each open brace: the shared variables declared there
+        self.scopes: list[list[str]] = []  # for each open brace: shared variables declared there
         self.function: _Function | None = None
 
     def file(self, text: str, path: Path | None, name: str) -> None:
@@ -158,7 +160,7 @@ class _Translator:
     def _capture(self, statement: list[Token]) -> None:
         """Let lambdas with [=] take shared variables by reference."""
         tokens = [i for i, token in enumerate(statement) if token.kind != "skip"]
-        for first, second in zip(tokens, tokens[1:], strict=False):
+        for first, second in pairwise(tokens):
             if statement[first].text != "[" or statement[second].text != "=":
                 continue
             names = {name for scope in self.scopes for name in scope}
