@@ -24,10 +24,20 @@ def expand_problems(draw):
     return Problem((numbers(draw(seeds), shape),), {"shape": (*new, *sizes)}, carries)
 
 
+def repeated(shape, *expanded):
+    """A problem with so many copies that the gradient is summed in chunks."""
+    return Problem((numbers(7, shape),), {"shape": expanded})
+
+
 class TestExpand(OpContract):
     function = staticmethod(tg.expand)
     reference = staticmethod(reference.expand)
     problems = expand_problems()
+    large_problems = (
+        repeated((), 40_000), repeated((1, 33), 3000, 33), repeated((5, 1), 5, 9000),
+        repeated((3, 1), 1500, 3, 7), repeated((2, 1, 2, 1, 2, 1), 2, 3, 2, 3, 2, 3),
+        repeated((2, 1, 2, 1, 2, 1, 2, 1), 2, 3, 2, 3, 2, 3, 2, 3), repeated((700, 1), 700, 1),
+    )  # fmt: skip
     bad_input = [
         Bad("size", (X, (2, 4)), {}, ShapeError,
             "3 or -1 on axis 0, for only a size of 1 can be expanded, got 2 in (2, 4)"),

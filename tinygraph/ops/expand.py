@@ -16,6 +16,7 @@ import numpy as np
 from tinygraph.errors import ShapeError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
+from tinygraph.ops.broadcast import sum_to
 from tinygraph.ops.operands import unbroadcast
 from tinygraph.ops.reshape import as_sizes
 from tinygraph.shapes import Array, Shape, Spec
@@ -54,6 +55,14 @@ class Expand(Op):
 
     def backward(self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]) -> Gradients:
         return (unbroadcast(mem, gy, shape),)
+
+    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        return self.forward(mem, x)  # a view, which takes no kernel
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]
+    ) -> Gradients:
+        return (sum_to(mem, gy, shape),)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         # Samples stay where they are only if -1 stands for the batch, on axis 0 of both.

@@ -1,0 +1,223 @@
+"""How kernels take operands of several shapes and dtypes: the host's side of cuda/broadcast.cuh.
+
+    merge        neighbouring axes along which every operand either has all elements or is repeated
+                 are one axis: (N, C, H, W) with (C, 1, 1) has the axes N, C, H*W
+    for_each_broadcast   one thread an element of the broadcast shape
+    sum_broadcast        the gradient of an operand: terms of the broadcast shape, summed over the
+                         axes along which it was repeated; two launches where there are few sums
+
+A kernel takes at most six merged axes.  More than that needs operands of seven and more axes that
+are repeated along every second one; these are written out whole first.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tinygraph.cuda import Kernel, blocks, op_kernel
+from tinygraph.cuda.source import HERE
+from tinygraph.memory import Memory
+from tinygraph.ops.launch import MOST_BLOCKS, THREADS, for_each
+from tinygraph.shapes import Array, Shape, broadcast_axes
+
+MOST_AXES = 6  # the same number stands in cuda/broadcast.cuh
+TERMS_OF_A_THREAD = 64  # from here on terms are cut into chunks, if blocks are too few
+
+C_TYPES = {
+    "float32": "float", "float64": "double", "bool": "bool",
+    "int8": "signed char", "int16": "short", "int32": "int", "int64": "long long",
+    "uint8": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned int",
+    "uint64": "unsigned long long",
+}  # fmt: skip
+
+
+@cache
+def typed_kernel(stem: str, function: str, *template: np.dtype[Any] | str) -> Kernel:
+    """A kernel of an op for any dtype that a kernel can hold, not only those of `op_kernel`.
+
+    `template` are the template arguments: a dtype stands for its C type, and a name of the file
+    for itself.
+
+    >>> typed_kernel("comparison", "compare", np.dtype("uint8"), "Less").name
+    'compare<unsigned char, Less>'
+    """
+    words = [t if isinstance(t, str) else C_TYPES[t.name] for t in template]
+    return Kernel(HERE / f"{stem}.cu", f"{function}<{', '.join(words)}>")
+
+
+class Axes(NamedTuple):
+    """Merged axes, the innermost first; bit a of an operand's mask: it has axis a."""
+
+    sizes: tuple[int, ...]
+    masks: tuple[int, ...]
+
+    @property
+    def arguments(self) -> tuple[int, ...]:
+        """AXES_PARAMETERS of the kernels."""
+        return (len(self.sizes), *self.sizes, *(1,) * (MOST_AXES - len(self.sizes)))
+
+
+@lru_cache(maxsize=1024)
+def merge(out: Shape, *shapes: Shape) -> Axes:
+    """The axes of operands of these shapes, which are broadcast to `out`.
+
+    >>> merge((8, 3, 5, 5), (8, 3, 5, 5), (3, 1, 1))
+    Axes(sizes=(25, 3, 8), masks=(7, 2))
+    """
+    sizes: list[int] = []
+    patterns: list[tuple[bool, ...]] = []
+    for back, size in enumerate(reversed(out), start=1):
+        if size == 1:
+            continue
+        pattern = tuple([len(shape) >= back and shape[-back] != 1 for shape in shapes])
+        if patterns and pattern == patterns[-1]:
+            sizes[-1] *= size
+        else:
+            sizes.append(size)
+            patterns.append(pattern)
+    masks = [sum(1 << axis for axis, has in enumerate(column) if has)
+             for column in zip(*patterns, strict=True)]  # fmt: skip
+    return Axes(tuple(sizes), tuple(masks) or (0,) * len(shapes))
+
+
+def _whole(mem: Memory, x: Array, shape: Shape) -> Array:
+    """The operand with every repeated element written out."""
+    copies = mem.empty(shape, x.dtype)
+    copies[...] = x
+    return copies
+
+
+def for_each_broadcast(mem: Memory, kernel: Kernel, out: Array, *operands: Array) -> None:
+    """Launch kernel(*operands, out, size, axes, masks); for no element, launch nothing."""
+    if not out.size:
+        return
+    axes = merge(out.shape, *[x.shape for x in operands])
+    if len(axes.sizes) > MOST_AXES:
+        operands = tuple([_whole(mem, x, out.shape) for x in operands])
+        axes = merge(out.shape, *[out.shape for _ in operands])
+    for_each(kernel, out.size, *operands, out, out.size, *axes.arguments, *axes.masks)
+
+
+# ---- the way back ---------------------------------------------------------------------------
+
+
+class Tiling(NamedTuple):
+    """How the terms of the sums are dealt out to threads: see Sums in cuda/broadcast.cuh."""
+
+    lanes: int  # threads that share a sum
+    spacing: int  # how far apart they are in the block
+    chunks: int
+    terms_of_a_chunk: int
+
+
+@lru_cache(maxsize=1024)
+def tiling(outputs: int, terms: int, keeps_innermost: bool) -> Tiling:
+    """How to deal out `terms` terms of each of `outputs` sums, one of both on the innermost axis.
+
+    >>> tiling(1, 10**6, keeps_innermost=False)  # 256 threads share one sum, in 62 blocks
+    Tiling(lanes=256, spacing=1, chunks=62, terms_of_a_chunk=16130)
+    >>> tiling(10**6, 10, keeps_innermost=True)  # a thread for each sum
+    Tiling(lanes=1, spacing=256, chunks=1, terms_of_a_chunk=10)
+    """
+    if keeps_innermost:
+        # Neighbouring threads read neighbouring sums: 32 of them, and all 256 where that leaves
+        # enough blocks.
+        side_by_side = 32 if outputs < MOST_BLOCKS * THREADS else THREADS
+        lanes = THREADS // min(_power_of_two(outputs), side_by_side)
+    else:
+        lanes = THREADS
+    lanes = min(lanes, _power_of_two(terms))
+    grid = blocks(outputs * lanes, THREADS)
+    wanted = min(blocks(terms, lanes * TERMS_OF_A_THREAD), blocks(MOST_BLOCKS, grid))
+    per_chunk = blocks(terms, wanted)
+    return Tiling(lanes, THREADS // lanes if keeps_innermost else 1, blocks(terms, per_chunk),
+                  per_chunk)  # fmt: skip
+
+
+def _power_of_two(n: int) -> int:
+    """The smallest power of two that is not below n.
+
+    >>> [_power_of_two(n) for n in (1, 2, 3, 8, 9)]
+    [1, 2, 4, 8, 16]
+    """
+    return 1 << (n - 1).bit_length()
+
+
+def sum_broadcast(
+    mem: Memory, kernel: Kernel, shape: Shape, g: Array, *operands: Array | None
+) -> Array:
+    """The gradient of an operand of `shape`: terms of the shape of g, summed where it was repeated.
+
+    The kernel computes the terms from g and the operands, which broadcast to g; None stands for one
+    that it does not read.  It is launched as kernel(g, *operands, sums, tiling, axes, kept axes,
+    masks of the operands).
+    """
+    total = _empty_sum(mem, shape, g)
+    if total is not None:
+        return total
+    used = [x for x in operands if x is not None]
+    axes = merge(g.shape, shape, *[x.shape for x in used])
+    if len(axes.sizes) > MOST_AXES:  # the terms one by one, then the sums
+        wholes = [x if x is None else _whole(mem, x, g.shape) for x in operands]
+        return sum_to(mem, sum_broadcast(mem, kernel, g.shape, g, *wholes), shape)
+    kept, *left = axes.masks
+    masks = [0 if x is None else left.pop(0) for x in operands]
+    none = mem.empty((0,), g.dtype)
+    arrays = [g, *[none if x is None else x for x in operands]]
+    return _launch_sums(mem, kernel, arrays, shape, axes, kept, masks)
+
+
+def sum_to(mem: Memory, g: Array, shape: Shape) -> Array:
+    """g summed over the axes along which an operand of `shape` was repeated; g itself for none."""
+    if g.shape == shape:
+        return g
+    total = _empty_sum(mem, shape, g)
+    if total is not None:
+        return total
+    axes = merge(g.shape, shape)
+    if len(axes.sizes) > MOST_AXES:  # one axis after the other
+        axis = broadcast_axes(shape, g.shape)[0]
+        one = (*g.shape[:axis], 1, *g.shape[axis + 1 :])
+        g = sum_to(mem, g, one)
+        return sum_to(mem, g.reshape(_without_ones_in_front(one, len(shape))), shape)
+    kernel = op_kernel("expand", "expand_backward", g.dtype)
+    return _launch_sums(mem, kernel, [g], shape, axes, axes.masks[0], [])
+
+
+def _without_ones_in_front(shape: Shape, ndim: int) -> Shape:
+    """`shape` with axes of size 1 dropped in front, down to `ndim` axes."""
+    front = 0
+    while len(shape) - front > ndim and shape[front] == 1:
+        front += 1
+    return shape[front:]
+
+
+def _empty_sum(mem: Memory, shape: Shape, g: Array) -> Array | None:
+    """The sums where nothing is to be launched: there is no output, or there are no terms."""
+    return None if g.size and math.prod(shape) else mem.zeros(shape, g.dtype)
+
+
+def _launch_sums(
+    mem: Memory, kernel: Kernel, arrays: list[Array], shape: Shape, axes: Axes, kept: int,
+    masks: list[int],
+) -> Array:  # fmt: skip
+    total = mem.empty(shape, arrays[0].dtype)
+    outputs = total.size
+    terms = arrays[0].size // outputs
+    tile = tiling(outputs, terms, keeps_innermost=bool(kept & 1))
+    grid = blocks(outputs, THREADS // tile.lanes)
+    sums = total if tile.chunks == 1 else mem.empty((tile.chunks, outputs), total.dtype)
+    kernel((grid, tile.chunks), THREADS, *arrays, sums, outputs, terms, tile.terms_of_a_chunk,
+           tile.lanes, tile.spacing, *axes.arguments, kept, *masks)  # fmt: skip
+    if tile.chunks > 1:
+        again = tiling(outputs, tile.chunks, keeps_innermost=True)._replace(chunks=1)
+        over_chunks = Axes((outputs, tile.chunks), (0b01,))
+        op_kernel("expand", "expand_backward", total.dtype)(
+            blocks(outputs, THREADS // again.lanes), THREADS, sums, total, outputs, tile.chunks,
+            tile.chunks, again.lanes, again.spacing, *over_chunks.arguments, *over_chunks.masks,
+        )  # fmt: skip
+    return total
