@@ -16,9 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda import op_kernel
 from tinygraph.errors import DtypeError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
+from tinygraph.ops.axes import Sets, arranged, restored, sets_of
 from tinygraph.shapes import Array, Shape, Spec, normalize_axes, reduced_shape, require_float
 from tinygraph.tensor import Axis, Operand, Tensor
 
@@ -68,6 +70,30 @@ def sum_dtype(op: str, x: Spec) -> np.dtype[Any]:
     return x.dtype
 
 
+def as_summed(mem: Memory, x: Array) -> Array:
+    """x as the kernels add it: floats as they are, integers and bools as int64.
+
+    Numbers of uint64 keep their bits: two's complement adds both alike.
+    """
+    if x.dtype.kind == "f" or x.dtype == np.int64:
+        return x
+    if x.dtype == np.uint64:
+        return x.view(np.int64)
+    wide = mem.empty(x.shape, np.int64)
+    wide[...] = x
+    return wide
+
+
+def sum_sets(mem: Memory, x: Array, sets: Sets, y: Array) -> None:
+    """Launch the kernels that write the sum of each set of x to y, stage by stage."""
+    kernel = op_kernel("sum", "sum_forward", x.dtype)
+    while sets.slices > 1:
+        partial = mem.empty((sets.outputs, sets.slices), x.dtype)
+        sets.launch(kernel, x, partial)
+        x, sets = partial, sets.parts()
+    sets.launch(kernel, x, y.view(x.dtype))
+
+
 @dataclass(frozen=True)
 class Sum(Op):
     axis: Axes = None
@@ -86,6 +112,21 @@ class Sum(Op):
     def backward(self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]) -> Gradients:
         axes, _ = reduction(self.name, self.axis, self.keepdims, shape)
         return (spread(gy, shape, axes),)
+
+    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        axes, shape = reduction(self.name, self.axis, self.keepdims, x.shape)
+        y = mem.empty(shape, sum_dtype(self.name, Spec(x.shape, x.dtype)))
+        sum_sets(mem, arranged(mem, as_summed(mem, x), axes), sets_of(x.shape, axes), y)
+        return y, x.shape
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]
+    ) -> Gradients:
+        axes, _ = reduction(self.name, self.axis, self.keepdims, shape)
+        gx = mem.empty(shape, gy.dtype)
+        kernel = op_kernel("sum", "sum_backward", gy.dtype)
+        sets_of(shape, axes).launch_on_elements(kernel, gy, gx)
+        return (restored(gx, shape, axes),)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         # With keepdims the outputs of tiles have size 1 on axis 0, and add up all the same.

@@ -152,7 +152,8 @@ def kernel_library(source: Source, unit: str, checked: bool, profiled: bool = Fa
     """
     compiler = find_compiler()
     runtime = runtime_library()
-    flags = [*_COMMON, *_FAMILY[compiler.family], *(_CHECKED if checked else _FAST), *(FLAGS if profiled else ())]
+    flags = [*_COMMON, *_FAMILY[compiler.family], *(_CHECKED if checked else _FAST)]
+    flags += FLAGS if profiled else ()
     if checked:
         flags += _VOLATILE[compiler.family]
 

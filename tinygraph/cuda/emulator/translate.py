@@ -20,7 +20,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from itertools import pairwise
 from pathlib import Path
 
 from tinygraph.cuda.source import Source, find_include
