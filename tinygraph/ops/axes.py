@@ -54,7 +54,7 @@ class Sets(NamedTuple):
         return self.kept0 * self.kept1 * self.kept2
 
     @property
-    def count(self) -> int:
+    def terms(self) -> int:
         """The number of elements in a set."""
         return self.reduced0 * self.reduced1
 
@@ -68,7 +68,7 @@ class Sets(NamedTuple):
 
     def launch_on_elements(self, kernel: Kernel, *arguments: Any) -> None:
         """The same, for a kernel that writes an array of all elements: nothing for none."""
-        if self.count:
+        if self.terms:
             self.launch(kernel, *arguments)
 
 
