@@ -1,6 +1,7 @@
 """transpose against loops over elements."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +12,7 @@ from tests.strategies import numbers, seeds, shapes
 from tinygraph.errors import DtypeError, ShapeError
 
 X = np.ones((2, 3, 4))
+RNG = np.random.default_rng(0)
 
 
 @st.composite
@@ -27,6 +29,16 @@ class TestTranspose(OpContract):
     function = staticmethod(tg.transpose)
     reference = staticmethod(reference.transpose)
     problems = permutation_problems()
+    large_problems = (
+        Problem((RNG.standard_normal((37, 70)),), {}),  # tiles, the last ones in part
+        Problem((RNG.standard_normal((3, 9, 2, 33)),), {"axes": (3, 0, 2, 1)}),
+        Problem((RNG.standard_normal((2, 8, 3, 8)),), {}),  # two axes of tiles
+        Problem((RNG.standard_normal((5, 300, 3)),), {"axes": (0, 2, 1)}),  # too thin for a tile
+        Problem((RNG.standard_normal((9, 8, 70)),), {"axes": (1, 0, 2)}),  # rows move whole
+        Problem((RNG.standard_normal((2,) * 9),), {}),  # more axes than a kernel takes
+        Problem((RNG.standard_normal((2, 3, 2, 2, 2, 2, 2, 2, 3)),),
+                {"axes": (7, 5, 3, 1, 8, 6, 4, 2, 0)}),
+    )  # fmt: skip
     bad_input = [
         Bad("too few", (X, (1, 0)), {}, ShapeError, "each of the 3 axes of x exactly once"),
         Bad("twice", (X, (0, 1, -2)), {}, ShapeError, "got (0, 1, -2) for x of rank 3"),
@@ -50,5 +62,26 @@ class TestTranspose(OpContract):
         assert x.T.shape == x.transpose().shape == (4, 3, 2)
         assert x.transpose(1, 0, 2).shape == x.transpose((1, 0, 2)).shape == (3, 2, 4)
 
-    def test_integers(self):
-        assert tg.transpose(np.arange(4).reshape(1, 4)).dtype == np.int64
+    @pytest.mark.parametrize("dtype", ["?", "u1", "i2", "i4", "i8", "u8", "f2"])
+    def test_any_dtype(self, dtype, device):
+        x = np.arange(12 * 40).reshape(12, 40).astype(dtype)
+        for array in (x, x[:, :3]):  # through tiles, and without
+            y = tg.transpose(tg.Tensor(array, device=device))
+            assert y.dtype == x.dtype
+            np.testing.assert_array_equal(y.value, array.T)
+
+    def test_bits_are_moved_as_they_are(self, device):
+        """A NaN keeps its payload, and -0 its sign."""
+        x = np.array([[0x7FC00123, 0x80000000, 0xFF800001]] * 2, "u4").view("f4")
+        y = tg.transpose(tg.Tensor(x, device=device))
+        np.testing.assert_array_equal(np.ascontiguousarray(y.value).view("u4"), x.view("u4").T)
+
+    def test_what_moves_no_element_is_a_view_on_every_device(self, device):
+        x = tg.Tensor(np.ones((3, 1, 4)), device=device)
+        assert np.shares_memory(tg.transpose(x, (1, 0, 2)).value, x.value)
+
+    @pytest.mark.parametrize("shape", [(1025, 8, 8), (33 * 32, 32 * 32)])
+    def test_more_tiles_than_blocks(self, shape):
+        x = np.arange(np.prod(shape), dtype=np.int32).reshape(shape)
+        y = tg.transpose(tg.Tensor(x, device="emulator"), (*range(x.ndim - 2), -1, -2))
+        np.testing.assert_array_equal(y.value, np.swapaxes(x, -1, -2))

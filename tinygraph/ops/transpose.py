@@ -3,21 +3,39 @@
     y[i_p(0), i_p(1), ...]  = x[i_0, i_1, ...]        p = axes, a permutation
     gx = gy with the axes in the order of the inverse permutation
 
-Both are views.
+In numpy both are views.  Kernels read contiguous arrays, so there they are copies, but where only
+axes of one element move.
 """
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+from tinygraph.cuda import blocks
 from tinygraph.errors import DtypeError, ShapeError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
+from tinygraph.ops.broadcast import MOST_AXES
+from tinygraph.ops.launch import MOST_BLOCKS, THREADS
+from tinygraph.ops.strided import (
+    Axis,
+    Strided,
+    axis_arguments,
+    merged,
+    read,
+    steps_of,
+    word_kernel,
+    words,
+)
 from tinygraph.shapes import Array, Shape, Spec
 from tinygraph.tensor import Operand, Tensor
+
+TILE = 32  # the same number stands in cuda/transpose.cu
+FEWEST = 8  # rows and columns for which a tile pays
 
 
 @dataclass(frozen=True)
@@ -45,11 +63,69 @@ class Transpose(Op):
         return x.transpose(order), order
 
     def backward(self, mem: Memory, gy: Array, order: Shape, needs: tuple[bool, ...]) -> Gradients:
-        inverse = sorted(range(len(order)), key=order.__getitem__)
-        return (gy.transpose(inverse),)
+        return (gy.transpose(_inverse(order)),)
+
+    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        order = self._order(x.ndim)
+        return _permuted(mem, x, order), order
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, order: Shape, needs: tuple[bool, ...]
+    ) -> Gradients:
+        return (_permuted(mem, gy, _inverse(order)),)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         return "map" if self._order(specs[0].ndim)[:1] == (0,) else None
+
+
+def _inverse(order: Shape) -> Shape:
+    return tuple(sorted(range(len(order)), key=order.__getitem__))
+
+
+class _Tiles(NamedTuple):
+    """A permutation as a stack of matrix transposes: the innermost axes of y and of x, the rest."""
+
+    rows: Axis  # with its step in x
+    columns: Axis  # with its step in y
+    batch: tuple[Axis, ...]  # with their steps in x
+    y_steps: Shape
+
+    @staticmethod
+    def of(axes: tuple[Axis, ...]) -> _Tiles | None:
+        """None where the innermost axis stays, or where tiles would be almost empty."""
+        if len(axes) > MOST_AXES + 2 or axes[-1].step == 1:
+            return None
+        place = next(i for i, axis in enumerate(axes) if axis.step == 1)
+        if min(axes[-1].size, axes[place].size) < FEWEST:
+            return None
+        y_steps = steps_of(tuple([axis.size for axis in axes]))
+        others = [i for i in range(len(axes) - 1) if i != place]
+        batch, batch_steps = [axes[i] for i in others], [y_steps[i] for i in others]
+        columns = Axis(axes[place].size, y_steps[place])
+        return _Tiles(axes[-1], columns, tuple(batch), tuple(batch_steps))
+
+    def copy(self, x: Array, y: Array) -> None:
+        """Write the permuted x to y."""
+        tiles = math.prod(axis.size for axis in self.batch)
+        tiles *= blocks(self.rows.size, TILE) * blocks(self.columns.size, TILE)
+        y_steps = (*reversed(self.y_steps), *(0,) * (MOST_AXES - len(self.batch)))
+        word_kernel("transpose", "transpose_tile", x.dtype)(
+            min(tiles, MOST_BLOCKS), THREADS, words(x), words(y), tiles, self.rows.size,
+            self.columns.size, self.rows.step, self.columns.step, *axis_arguments(self.batch),
+            *y_steps,
+        )  # fmt: skip
+
+
+def _permuted(mem: Memory, x: Array, order: Shape) -> Array:
+    """A contiguous x with its axes in that order, contiguous; a view where nothing moves."""
+    steps, shape = steps_of(x.shape), tuple([x.shape[a] for a in order])
+    axes = merged(Axis(x.shape[a], steps[a]) for a in order)
+    tiles = _Tiles.of(axes) if x.size and len(axes) > 1 else None
+    if tiles is None:
+        return read(mem, x, Strided(0, axes), shape)
+    y = mem.empty(shape, x.dtype)
+    tiles.copy(x, y)
+    return y
 
 
 def transpose(x: Operand, axes: int | Sequence[int] | None = None) -> Tensor:
@@ -65,7 +141,7 @@ def transpose(x: Operand, axes: int | Sequence[int] | None = None) -> Tensor:
     Returns
     -------
     Tensor
-        Of the dtype of `x`; a view.
+        Of the dtype of `x`; a view on the cpu.
 
     Raises
     ------

@@ -1,0 +1,39 @@
+// Copies between a contiguous array and strided elements of another one: what slices, permutations
+// of axes and borders have in common.
+//
+// instances: strided_read<T>, strided_write<T> for T in unsigned char, unsigned short,
+//            unsigned int, unsigned long long
+//
+// Bits are moved, not numbers: one instance for each size of an element serves every dtype.
+//
+// A thread owns elements i, i + stride, ... of the contiguous array (a grid-stride loop).
+// Grid (min(ceil(n / 256), 1024)), block (256).
+// Memory: neighbouring threads touch neighbours of the contiguous array, and elements step_0 apart
+// of the other: fully coalesced on both sides where step_0 is 1.
+// Deterministic: no two threads write one element.
+
+#include "strided.cuh"
+
+// x T in, y (n) T out.
+// numpy: y = np.lib.stride_tricks.as_strided(x[first:], sizes, steps).reshape(-1)
+template <typename T>
+__global__ void __launch_bounds__(THREADS)
+strided_read(const T* __restrict__ x, T* __restrict__ y, long long n, long long first,
+             STRIDED_PARAMETERS)
+{
+    const StridedAxes axes = STRIDED_AXES;
+    for (long long i = first_element(); i < n; i += element_stride())
+        y[i] = x[first + strided_position(axes, i)];
+}
+
+// x (n) T in, y T out: its other elements stay.
+// numpy: np.lib.stride_tricks.as_strided(y[first:], sizes, steps)[...] = x.reshape(sizes)
+template <typename T>
+__global__ void __launch_bounds__(THREADS)
+strided_write(const T* __restrict__ x, T* __restrict__ y, long long n, long long first,
+              STRIDED_PARAMETERS)
+{
+    const StridedAxes axes = STRIDED_AXES;
+    for (long long i = first_element(); i < n; i += element_stride())
+        y[first + strided_position(axes, i)] = x[i];
+}
