@@ -36,7 +36,7 @@ suppress_warnings = ["myst.xref_missing"]  # CONTRIBUTING.md links to files of t
 
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
-html_css_files = ["ops_table.css"]
+html_css_files = ["ops_table.css", "kernels.css"]
 html_title = "tinygraph"
 html_theme_options = {"show_prev_next": False, "footer_start": ["copyright"], "footer_end": []}
 html_show_sourcelink = False
