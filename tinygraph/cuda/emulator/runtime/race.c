@@ -253,6 +253,20 @@ static void note_read(Cell *cell, const Access *now) {
     *last = *now;
 }
 
+/* How far away an access was that is not ordered before the current thread; 0 for one that is. */
+static int distance(const Access *a) {
+    if (!a->block || comes_before(a)) return 0;
+    if (a->block != block_label()) return 3;
+    return a->thread / WARP == current_fiber()->public.warp ? 1 : 2;
+}
+
+/* Atomics do not order each other: of several that wrote, keep the last and the most distant one,
+ * so that a plain access of the last writer meets it. */
+static void note_write(Cell *cell, const Access *now) {
+    if (distance(&cell->write) >= distance(&cell->atomic)) cell->atomic = cell->write;
+    cell->write = *now;
+}
+
 /* The current thread touches a cell.  Returns whether it races, and with whom in `conflict`. */
 bool race_visit(Cell *cell, uint32_t how, uint32_t site, Conflict *conflict) {
     const Fiber *me = current_fiber();
@@ -266,6 +280,10 @@ bool race_visit(Cell *cell, uint32_t how, uint32_t site, Conflict *conflict) {
         earlier = &cell->write;
         what = cell->write.how & ATOMIC ? "an atomic" : "a write";
     }
+    if (!what && clash(&cell->atomic, how)) {
+        earlier = &cell->atomic;
+        what = "an atomic";
+    }
     for (int i = 0; writes && !what && i < 2; i++) {
         if (!clash(&cell->reads[i], how)) continue;
         earlier = &cell->reads[i];
@@ -273,7 +291,7 @@ bool race_visit(Cell *cell, uint32_t how, uint32_t site, Conflict *conflict) {
     }
     if (what) *conflict = (Conflict){*earlier, what};
     if (writes)
-        cell->write = now;
+        note_write(cell, &now);
     else
         note_read(cell, &now);
     return what != NULL;

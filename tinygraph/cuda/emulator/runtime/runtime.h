@@ -232,8 +232,7 @@ typedef struct {
     uint16_t thread, how;
 } Access;
 typedef struct {
-    Access write, reads[2];
-    uint32_t unused;
+    Access write, atomic, reads[2]; /* `atomic`: a write before `write` that it is not ordered by */
 } Cell; /* who touched a word, or a byte of a word that is used in parts */
 typedef struct {
     Access earlier;
