@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import tinygraph as tg
 from tests import reference
-from tests.op_contract import LAYOUTS, Bad, OpContract, Problem, cast, laid_out
+from tests.op_contract import KERNEL_EXAMPLES, LAYOUTS, Bad, OpContract, Problem, cast, laid_out
 from tests.strategies import numbers, seeds, shapes
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 
@@ -35,10 +35,26 @@ def normalization_problems(draw, training=None):
     return Problem(arrays, kwargs, carries)
 
 
+def large_problem(shape, **kwargs):
+    """Weight, bias and running statistics; a mean that differs from channel to channel."""
+    rng = np.random.default_rng(sum(shape))
+    channels = shape[1]
+    x = rng.standard_normal(shape) + rng.uniform(-20, 20, (channels, *(1,) * (len(shape) - 2)))
+    weight, bias, mean = rng.standard_normal((3, channels))
+    return Problem((x, weight, bias, mean, rng.uniform(0.5, 2.0, channels)), kwargs)
+
+
 class TestBatchNorm(OpContract):
     function = staticmethod(tg.batch_norm)
     reference = staticmethod(reference.batch_norm)
     problems = normalization_problems()
+    large_problems = (
+        large_problem((7, 3, 30, 31), training=True),  # several slices of a channel
+        large_problem((600, 40), training=True),  # a channel for each thread, the last warp in part
+        large_problem((7, 3, 30, 31), training=False),
+        large_problem((600, 40), training=False),
+        large_problem((3, 300, 2), training=True),  # more channels than a block has threads
+    )
     constants = (3, 4)
     tolerance = 20.0  # a small variance makes large quotients
     bad_input = [
@@ -66,10 +82,19 @@ class TestBatchNorm(OpContract):
     @given(problem=normalization_problems(training=True), momentum=st.floats(0, 1), seed=seeds)
     def test_running_statistics(self, dtype, layout, problem, momentum, seed):
         """Once for each training evaluation, in place, in any memory layout."""
+        self.try_running_statistics(dtype, layout, problem, momentum, seed, "cpu")
+
+    @KERNEL_EXAMPLES
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    @given(problem=normalization_problems(training=True), momentum=st.floats(0, 1), seed=seeds)
+    def test_kernel_moves_running_statistics(self, kernel_device, dtype, problem, momentum, seed):
+        self.try_running_statistics(dtype, "contiguous", problem, momentum, seed, kernel_device)
+
+    def try_running_statistics(self, dtype, layout, problem, momentum, seed, device):
         x, weight, bias = (cast(a, dtype) for a in problem.args[:3])
         start = [numbers(seed, x.shape[1:2]), numbers(seed + 1, x.shape[1:2], 0.5, 2.0)]
         start = [a.astype(dtype) for a in start]
-        mean, var = (tg.Tensor(0.0) for _ in start)
+        mean, var = (tg.Tensor(0.0, device=device) for _ in start)
         mean.value, var.value = (laid_out(a.copy(), layout) for a in start)
         arrays = mean.value, var.value
         y = tg.batch_norm(x, weight, bias, mean, var, True, momentum)
@@ -90,19 +115,20 @@ class TestBatchNorm(OpContract):
             assert tg.batch_norm(X, *affine, C, C).op.updates == ()
         assert tg.batch_norm(X, training=True).op.updates == ()
 
-    def test_evaluation_and_backward_write_nothing(self):
-        mean, var = tg.Tensor(C), tg.Tensor(C)
-        y = tg.batch_norm(tg.Tensor(X, requires_grad=True), C, C, mean, var, training=True)
+    def test_evaluation_and_backward_write_nothing(self, device):
+        mean, var = tg.Tensor(C, device=device), tg.Tensor(C, device=device)
+        x = tg.Tensor(X, requires_grad=True, device=device)
+        y = tg.batch_norm(x, C, C, mean, var, training=True)
         after = mean.value.copy(), var.value.copy()
         y.backward(np.ones(y.shape))
-        tg.batch_norm(X, C, C, mean, var)
+        tg.batch_norm(x, C, C, mean, var)
         np.testing.assert_array_equal(mean.value, after[0])
         np.testing.assert_array_equal(var.value, after[1])
 
-    def test_no_grad_does_not_stop_the_statistics(self):
-        mean, var = tg.Tensor(C), tg.Tensor(C)
+    def test_no_grad_does_not_stop_the_statistics(self, device):
+        x, mean, var = (tg.Tensor(a, device=device) for a in (X, C, C))
         with tg.no_grad():
-            tg.batch_norm(X, None, None, mean, var, training=True, momentum=1.0)
+            tg.batch_norm(x, None, None, mean, var, training=True, momentum=1.0)
         np.testing.assert_allclose(mean.value, [4.5, 5.5, 6.5])
         np.testing.assert_allclose(var.value, [15, 15, 15])  # 0, 3, 6, 9: 45 / 3
 
@@ -112,12 +138,12 @@ class TestBatchNorm(OpContract):
             tg.batch_norm(X, None, None, node, C)
 
     @pytest.mark.parametrize("offset", [1e4, -3e5])
-    def test_a_mean_far_from_zero_in_float32(self, offset):
+    def test_a_mean_far_from_zero_in_float32(self, offset, device):
         """mean of x^2 minus squared mean would have no correct digit left here."""
         rng = np.random.default_rng(0)
         x = (offset + rng.standard_normal((64, 2, 8, 8))).astype(np.float32)
-        mean, var = tg.zeros(2), tg.zeros(2)
-        y = tg.batch_norm(x, None, None, mean, var, training=True, momentum=1.0)
+        mean, var = tg.zeros(2, device=device), tg.zeros(2, device=device)
+        y = tg.batch_norm(tg.Tensor(x, device=device), None, None, mean, var, training=True, momentum=1.0)
         exact = x.astype(np.float64)
         np.testing.assert_allclose(mean.value, exact.mean((0, 2, 3)), rtol=1e-7)
         np.testing.assert_allclose(var.value, exact.var((0, 2, 3), ddof=1), rtol=1e-5)
@@ -126,13 +152,30 @@ class TestBatchNorm(OpContract):
             y.value, (exact - exact.mean((0, 2, 3), keepdims=True)) / deviation, atol=2e-5
         )
 
-    def test_a_constant_channel(self):
+    def test_a_constant_channel(self, device):
         """Variance 0: eps alone is under the root, and nothing is NaN."""
-        x = tg.Tensor(np.full((3, 1), 7.0), requires_grad=True)
+        x = tg.Tensor(np.full((3, 1), 7.0), requires_grad=True, device=device)
         y = tg.batch_norm(x, training=True)
         np.testing.assert_array_equal(y.value, np.zeros((3, 1)))
         y.backward(np.array([[1.0], [2.0], [3.0]]))
         np.testing.assert_allclose(x.grad[:, 0], np.array([-1, 0, 1]) / np.sqrt(1e-5), rtol=1e-12)
+
+    def test_an_outlier_that_comes_first(self, device):
+        """The kernel takes means relative to a channel's first number, which may lie far off."""
+        x = np.random.default_rng(1).standard_normal((500, 1, 6, 6)).astype(np.float32)
+        x[0, 0, 0, 0] = 1e4
+        y = tg.batch_norm(tg.Tensor(x, device=device), training=True)
+        exact = x.astype(np.float64)
+        expected = (exact - exact.mean()) / np.sqrt(exact.var() + 1e-5)
+        np.testing.assert_allclose(y.value, expected, rtol=1e-5, atol=1e-5)
+
+    def test_what_is_no_number_stays_in_its_channel(self, device):
+        x = tg.Tensor(X, requires_grad=True, device=device)
+        x.value[1, 1] = np.nan
+        y = tg.batch_norm(x, training=True)
+        y.backward(X)
+        for a in (y.value, x.grad):
+            assert np.isnan(a[:, 1]).all() and np.isfinite(a[:, [0, 2]]).all()
 
     def test_nothing_is_kept_without_gradients(self):
         assert tg.batch_norm(X, C, C, C, C).saved is None

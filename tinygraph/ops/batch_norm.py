@@ -26,15 +26,18 @@ variance", The American Statistician 37, 1983 (the corrected two-pass algorithm)
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from tinygraph.cuda import blocks, op_kernel
 from tinygraph.errors import ArgumentError, ShapeError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.hyperparameters import finite
+from tinygraph.ops.launch import MOST_BLOCKS, THREADS, grid_of
 from tinygraph.shapes import Array, Shape, Spec, reduced_shape, require_float
 from tinygraph.tensor import Operand, Tensor
 
@@ -176,6 +179,62 @@ class BatchNorm(Op):
         running = (None, None) * self.has_running
         return gx, *([gw] * self.has_weight), *([gb] * self.has_bias), *running
 
+    def forward_kernel(self, mem: Memory, x: Array, *rest: Array) -> tuple[Array, Any]:
+        named = self._named(rest)
+        absent = mem.empty((0,), x.dtype)  # a null pointer
+        weight, bias, running_mean, running_var = (
+            named.get(name, absent) for name in ("weight", "bias", "running_mean", "running_var")
+        )
+        channels = _Channels.of(x)
+        statistics = mem.empty((3, channels.number), x.dtype)
+        if self.training:
+            partials = mem.empty((3, channels.number, channels.slices), x.dtype)
+            channels.launch_walk("batch_moments", x, partials)
+            channels.launch_warps(
+                "batch_statistics", partials, x, statistics, running_mean, running_var,
+                channels.number, channels.positions, channels.slices, channels.members, self.eps,
+                1 - self.momentum, self.momentum,
+            )  # fmt: skip
+        elif channels.number:
+            op_kernel("batch_norm", "running_statistics", x.dtype, COLUMNS=1)(
+                grid_of(channels.number), THREADS, running_mean, running_var, statistics,
+                channels.number, self.eps,
+            )  # fmt: skip
+        y = mem.empty(x.shape, x.dtype)
+        channels.launch_walk("normalize", x, statistics, weight, bias, y)
+        if not any(mem.needs):
+            return y, None
+        needs_x = self.training or (self.has_weight and mem.needs[1])
+        return y, (x if needs_x else absent, statistics, weight)
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
+    ) -> Gradients:
+        x, statistics, weight = saved
+        channels, dtype = _Channels.of(gy), gy.dtype
+        through_statistics = self.training and needs[0]
+        wants_weight = self.has_weight and needs[1]
+        wants_bias = self.has_bias and needs[1 + self.has_weight]
+        number = channels.number
+        gw = mem.zeros((number if wants_weight else 0,), dtype)
+        gb = mem.zeros((number if wants_bias else 0,), dtype)
+        means = mem.empty((2, number if through_statistics else 0), dtype)
+        if through_statistics or wants_weight or wants_bias:
+            partials = mem.empty((2, number, channels.slices), dtype)
+            channels.launch_walk("gradient_sums", gy, x, statistics, partials)
+            channels.launch_warps("gradient_means", partials, statistics, gw, gb, means, number,
+                                  channels.slices, channels.members)  # fmt: skip
+        gx = mem.empty(gy.shape if needs[0] else (0,), dtype)
+        if needs[0]:
+            channels.launch_walk("normalize_backward", gy, x, statistics, means, weight, gx)
+        running = (None, None) * self.has_running
+        return (
+            gx if needs[0] else None,
+            *([gw if wants_weight else None] * self.has_weight),
+            *([gb if wants_bias else None] * self.has_bias),
+            *running,
+        )
+
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         return "map" if not self.training and carries[0] and not any(carries[1:]) else None
 
@@ -195,6 +254,49 @@ def _per_channel(shape: Shape) -> int:
     for size in shape[2:]:
         count *= size
     return count
+
+
+class _Channels(NamedTuple):
+    """The channels of x (N, C, D...), and the kernels that walk over their members."""
+
+    images: int
+    number: int
+    positions: int  # the product of the further axes
+    dtype: np.dtype[Any]
+
+    @staticmethod
+    def of(x: Array) -> _Channels:
+        return _Channels(x.shape[0], x.shape[1], math.prod(x.shape[2:]), x.dtype)
+
+    @property
+    def members(self) -> int:
+        """How many numbers there are in each channel."""
+        return self.images * self.positions
+
+    @property
+    def columns(self) -> int:
+        """How many channels a block owns: neighbours in memory shall be neighbouring threads."""
+        return 1 if self.positions > 1 else 32
+
+    @property
+    def slices(self) -> int:
+        """Into how many blocks the members of a channel are cut: enough to fill a GPU."""
+        groups = max(blocks(self.number, self.columns), 1)
+        of_eight_each = blocks(self.members, 8 * THREADS // self.columns)
+        return max(1, min(of_eight_each, MOST_BLOCKS // groups))
+
+    def launch_walk(self, function: str, *arguments: Any) -> None:
+        """A block for each slice of one or more channels; nothing for no element."""
+        if self.number and self.members:
+            kernel = op_kernel("batch_norm", function, self.dtype, COLUMNS=self.columns)
+            grid = blocks(self.number, self.columns), self.slices
+            kernel(grid, THREADS, *arguments, self.images, self.number, self.positions)
+
+    def launch_warps(self, function: str, *arguments: Any) -> None:
+        """A warp for each channel, which puts its slices together."""
+        if self.number and self.members:
+            kernel = op_kernel("batch_norm", function, self.dtype, COLUMNS=1)
+            kernel(blocks(self.number, THREADS // 32), THREADS, *arguments)
 
 
 def batch_norm(

@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda import op_kernel
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients
+from tinygraph.ops.axes import arranged, restored, sets_of
 from tinygraph.ops.sum import Sum, as_axes, reduction, spread
 from tinygraph.shapes import Array, Shape, Spec, require_float
 from tinygraph.tensor import Axis, Operand, Tensor
@@ -39,6 +41,27 @@ class Mean(Sum):
         share = mem.empty(gy.shape, gy.dtype)
         np.divide(gy, gy.dtype.type(_count(shape, axes)), out=share)
         return (spread(share, shape, axes),)
+
+    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        axes, shape = reduction(self.name, self.axis, self.keepdims, x.shape)
+        y, source, sets = mem.empty(shape, x.dtype), arranged(mem, x, axes), sets_of(x.shape, axes)
+        count = sets.terms
+        kernel = op_kernel("mean", "mean_forward", x.dtype)
+        while sets.slices > 1:
+            sums = mem.empty((sets.outputs, sets.slices), x.dtype)
+            sets.launch(kernel, source, sums, 1)
+            source, sets = sums, sets.parts()
+        sets.launch(kernel, source, y, count)
+        return y, x.shape
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]
+    ) -> Gradients:
+        axes, _ = reduction(self.name, self.axis, self.keepdims, shape)
+        gx, sets = mem.empty(shape, gy.dtype), sets_of(shape, axes)
+        kernel = op_kernel("mean", "mean_backward", gy.dtype)
+        sets.launch_on_elements(kernel, gy, gx, sets.terms)
+        return (restored(gx, shape, axes),)
 
     def tile_scale(self, samples: int, batch: int) -> float:
         return samples / batch
