@@ -19,9 +19,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tinygraph.cuda import InOut
 from tinygraph.errors import ShapeError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
+from tinygraph.ops.axes import arranged, restored, sets_of
+from tinygraph.ops.broadcast import typed_kernel
+from tinygraph.ops.launch import for_each
 from tinygraph.ops.sum import Axes, as_axes, reduction
 from tinygraph.shapes import Array, Spec, require_float
 from tinygraph.tensor import Axis, Operand, Tensor
@@ -30,6 +34,15 @@ from tinygraph.tensor import Axis, Operand, Tensor
 def _kept_then_reduced(ndim: int, axes: tuple[int, ...]) -> tuple[int, ...]:
     """The axes of x, with the reduced ones moved to the end."""
     return (*[a for a in range(ndim) if a not in axes], *axes)
+
+
+def _as_compared(mem: Memory, x: Array) -> Array:
+    """x as the kernels compare it: floats, int64 and uint64 as they are, the others as int64."""
+    if x.dtype.kind == "f" or x.dtype.itemsize == 8:
+        return x
+    wide = mem.empty(x.shape, np.int64)
+    wide[...] = x
+    return wide
 
 
 @dataclass(frozen=True)
@@ -72,6 +85,36 @@ class Max(Op):
         moved = sets.reshape([shape[a] for a in order])
         back = sorted(range(len(order)), key=order.__getitem__)  # the inverse permutation
         return (moved.transpose(back),)
+
+    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        axes, shape = reduction(self.name, self.axis, self.keepdims, x.shape)
+        sets, wanted = sets_of(x.shape, axes), mem.needs[0]
+        source = arranged(mem, _as_compared(mem, x), axes)
+        places = mem.empty((0,), np.int64)  # of the elements: in the first stage, where they stand
+        kernel = typed_kernel("max", f"{self.name}_forward", source.dtype)
+        while sets.slices > 1:
+            leaders = mem.empty((sets.outputs, sets.slices), source.dtype)
+            their_places = mem.empty(leaders.shape, np.int64)
+            sets.launch(kernel, source, places, leaders, their_places)
+            source, places, sets = leaders, their_places, sets.parts()
+        y = mem.empty(shape, source.dtype)
+        where = mem.empty((y.size if wanted else 0,), np.int64)
+        sets.launch(kernel, source, places, y, where)
+        if y.dtype != x.dtype:
+            y, wide = mem.empty(shape, x.dtype), y
+            y[...] = wide
+        return y, (where, x.shape) if wanted else None
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
+    ) -> Gradients:
+        where, shape = saved
+        axes, _ = reduction(self.name, self.axis, self.keepdims, shape)
+        gx = mem.zeros(shape, gy.dtype)
+        kernel = typed_kernel("max", "max_backward", gy.dtype)
+        extents = sets_of(shape, axes)[:5]
+        for_each(kernel, where.size, gy, where, InOut(gx), *extents)
+        return (restored(gx, shape, axes),)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         axes, _ = reduction(self.name, self.axis, self.keepdims, specs[0].shape)
