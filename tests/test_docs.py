@@ -75,21 +75,25 @@ def test_the_op_of_the_guide_holds_the_contract(tmp_path):
         if kind == "pycon":
             run_session(source, "docs/add_an_op.md", names)
     op, reference, test = [source for kind, source in blocks if kind == "python"]
+    (kernel,) = script("refresh_output").blocks((ROOT / "docs/add_an_op.md").read_text(), "cuda")
+    (tmp_path / "softsign.cu").write_text(kernel)
     (tmp_path / "softsign.py").write_text(op)
     (tmp_path / "test_softsign.py").write_text(test)
     (tmp_path / "added.py").write_text(
-        "import tinygraph as tg, softsign\n"
+        "import pathlib, tinygraph as tg, tinygraph.cuda.kernel, softsign\n"
+        "tinygraph.cuda.kernel.HERE = pathlib.Path(softsign.__file__).parent  # for op_kernel\n"
         "from tests import reference\n"
         "tg.softsign = softsign.softsign\n"
         f"exec({reference!r}, vars(reference))\n"
     )
     env = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
     plugins = ["-p", "added", "-p", "tests.conftest", "-p", "no:cacheprovider"]
-    options = ["-q", "--doctest-modules", "--rootdir", "."]
+    options = ["-v", "--doctest-modules", "--rootdir", "."]
     command = [sys.executable, "-m", "pytest", *options, *plugins]
     run = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout + run.stderr
     assert re.search(r"\d\d passed", run.stdout)
+    assert re.search(r"test_kernel_\w+\[emulator", run.stdout), "the kernel was not tested"
 
 
 def test_the_pictures_are_up_to_date(tmp_path):

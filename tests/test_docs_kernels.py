@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from tests.test_docs import ROOT, code_blocks, run_page, script
@@ -106,6 +107,15 @@ def test_the_test_of_the_page_passes_and_fails_where_it_should(output, monkeypat
     kernel.write_text(kernel.read_text().replace("__syncthreads();", ""))
     wrong = run_pytest(tmp_path)
     assert wrong.returncode == 1 and "race" in wrong.stdout
+
+
+def test_the_kernel_of_the_readme_gives_the_right_numbers_by_chance(output):
+    text = output.files((ROOT / "README.md").read_text())["shift.cu"]
+    x = np.arange(257, dtype=np.float32)
+    Kernel(text, "shift")(1, 256, x)
+    np.testing.assert_array_equal(x[:256], np.arange(1, 257))
+    fence = text.replace("x[threadIdx.x] = right", "__syncthreads(); x[threadIdx.x] = right")
+    assert fence != text and Kernel(fence, "shift").check(1, 256, x).ok
 
 
 def run_pytest(folder):
