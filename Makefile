@@ -6,7 +6,7 @@
 #     make kernels                   compile all CUDA kernels without a GPU (CI too); none may spill
 #     make bench                     time a training step
 #     make test PYTHON=python3.13    another interpreter
-#     make test ARGS="-k relu -x"    arguments for pytest
+#     make test ARGS="-k relu -x"    arguments for pytest; -n 0: in one process
 
 PYTHON ?= python3
 ARGS ?=
@@ -25,13 +25,13 @@ demo: $(VENV)/.has-data $(VENV)/.has-plot
 	$(BIN)/tinygraph train numba_cnn
 
 test: $(VENV)/.has-test
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n auto $(ARGS)
 
 kernels: $(VENV)/.has-test
 	$(BIN)/tinygraph kernels
 
 lint: $(VENV)/.has-lint
-	$(BIN)/ruff check $(wildcard benchmarks)
+	$(BIN)/ruff check
 	$(BIN)/mypy
 
 docs: $(VENV)/.has-docs

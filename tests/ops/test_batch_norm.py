@@ -143,7 +143,9 @@ class TestBatchNorm(OpContract):
         rng = np.random.default_rng(0)
         x = (offset + rng.standard_normal((64, 2, 8, 8))).astype(np.float32)
         mean, var = tg.zeros(2, device=device), tg.zeros(2, device=device)
-        y = tg.batch_norm(tg.Tensor(x, device=device), None, None, mean, var, training=True, momentum=1.0)
+        y = tg.batch_norm(
+            tg.Tensor(x, device=device), None, None, mean, var, training=True, momentum=1.0
+        )
         exact = x.astype(np.float64)
         np.testing.assert_allclose(mean.value, exact.mean((0, 2, 3)), rtol=1e-7)
         np.testing.assert_allclose(var.value, exact.var((0, 2, 3), ddof=1), rtol=1e-5)
