@@ -65,12 +65,18 @@ def test_a_file_that_is_not_there(tmp_path):
         inventory([tmp_path / "absent.cu"])
 
 
+# What stands in the place of the first template parameter, by its name: a kernel that only moves
+# elements is templated on a `Word`, an unsigned integer of the element's size.
+WORDS = ("unsigned char", "unsigned short", "unsigned int", "unsigned long long")
+TYPES = {"Word": WORDS, "T": ("float", "double")}
+
+
 @pytest.mark.parametrize("path", sorted(HERE.glob("*.cu")), ids=lambda path: path.stem)
-def test_every_kernel_of_ours_is_listed_in_float_and_double(path):
+def test_every_kernel_of_ours_is_listed_in_all_its_types(path):
     names = [instance.name for instance in instances(path)]
     for kernel in kernels(Source.read(path)):
         if kernel.template:
-            for dtype in ("float", "double"):
+            for dtype in TYPES.get(kernel.template[0], TYPES["T"]):
                 form = re.compile(rf"{kernel.name}\s*<\s*{dtype}\b.*>")
                 assert any(form.fullmatch(name) for name in names), f"{kernel.name}<{dtype}>"
         else:

@@ -1,7 +1,7 @@
 // Copies between a contiguous array and strided elements of another one: what slices, permutations
 // of axes and borders have in common.
 //
-// instances: strided_read<T>, strided_write<T> for T in unsigned char, unsigned short,
+// instances: strided_read<Word>, strided_write<Word> for Word in unsigned char, unsigned short,
 //            unsigned int, unsigned long long
 //
 // Bits are moved, not numbers: one instance for each size of an element serves every dtype.
@@ -14,11 +14,11 @@
 
 #include "strided.cuh"
 
-// x T in, y (n) T out.
+// x Word in, y (n) Word out.
 // numpy: y = np.lib.stride_tricks.as_strided(x[first:], sizes, steps).reshape(-1)
-template <typename T>
+template <typename Word>
 __global__ void __launch_bounds__(THREADS)
-strided_read(const T* __restrict__ x, T* __restrict__ y, long long n, long long first,
+strided_read(const Word* __restrict__ x, Word* __restrict__ y, long long n, long long first,
              STRIDED_PARAMETERS)
 {
     const StridedAxes axes = STRIDED_AXES;
@@ -26,11 +26,11 @@ strided_read(const T* __restrict__ x, T* __restrict__ y, long long n, long long 
         y[i] = x[first + strided_position(axes, i)];
 }
 
-// x (n) T in, y T out: its other elements stay.
+// x (n) Word in, y Word out: its other elements stay.
 // numpy: np.lib.stride_tricks.as_strided(y[first:], sizes, steps)[...] = x.reshape(sizes)
-template <typename T>
+template <typename Word>
 __global__ void __launch_bounds__(THREADS)
-strided_write(const T* __restrict__ x, T* __restrict__ y, long long n, long long first,
+strided_write(const Word* __restrict__ x, Word* __restrict__ y, long long n, long long first,
               STRIDED_PARAMETERS)
 {
     const StridedAxes axes = STRIDED_AXES;

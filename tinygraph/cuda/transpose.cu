@@ -1,6 +1,6 @@
 // Transpose through tiles in shared memory: where the innermost axis changes.
 //
-// instances: transpose_tile<T> for T in unsigned char, unsigned short, unsigned int,
+// instances: transpose_tile<Word> for Word in unsigned char, unsigned short, unsigned int,
 //            unsigned long long
 //
 // Bits are moved, not numbers: one instance for each size of an element serves every dtype.
@@ -25,17 +25,17 @@
 
 constexpr int TILE = 32;
 
-// x T in, y (of the same size) T out; tiles = batch * ceil(rows / 32) * ceil(columns / 32).
+// x Word in, y (of the same size) Word out; tiles = batch * ceil(rows / 32) * ceil(columns / 32).
 // size_a and step_a are those of the batch axes in x, y_step_a their steps in y.
 // numpy: y = x.transpose(axes)
-template <typename T>
+template <typename Word>
 __global__ void __launch_bounds__(THREADS)
-transpose_tile(const T* __restrict__ x, T* __restrict__ y, long long tiles, long long rows,
+transpose_tile(const Word* __restrict__ x, Word* __restrict__ y, long long tiles, long long rows,
                long long columns, long long row_step, long long column_step, STRIDED_PARAMETERS,
                long long y_step_0, long long y_step_1, long long y_step_2, long long y_step_3,
                long long y_step_4, long long y_step_5)
 {
-    __shared__ T tile[TILE][TILE + 1];
+    __shared__ Word tile[TILE][TILE + 1];
     const StridedAxes batch = STRIDED_AXES;
     const long long y_step[] = {y_step_0, y_step_1, y_step_2, y_step_3, y_step_4, y_step_5};
     const long long row_tiles = (rows + TILE - 1) / TILE;
