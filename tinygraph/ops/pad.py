@@ -4,24 +4,38 @@
     y.shape[a] = b_a + x.shape[a] + c_a
 
     y[i + b] = x[i], and value elsewhere
-    gx       = gy without the border: a view
+    gx       = gy without the border: a view, where no kernel is to read it
 """
 
 from __future__ import annotations
 
+import math
 import operator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.shapes import Array, Pair, Spec
+from tinygraph.ops.launch import for_each
+from tinygraph.ops.strided import (
+    Axis,
+    Strided,
+    as_word,
+    merged,
+    read,
+    steps_of,
+    word_kernel,
+    words,
+)
+from tinygraph.shapes import Array, Pair, Shape, Spec
 from tinygraph.tensor import Operand, Tensor
 
 Widths = tuple[Pair, ...]  # (before, after) for each axis, or a single pair for all of them
+
+MOST_PADDED = 4  # axes of one launch; the same number stands in cuda/pad.cu
 
 
 @dataclass(frozen=True)
@@ -65,8 +79,64 @@ class Pad(Op):
     ) -> Gradients:
         return (gy[inner],)
 
+    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        shape = self.infer(Spec(x.shape, x.dtype)).shape
+        if shape == x.shape:
+            return x, shape
+        y, axes = x, _merged(x.shape, self._each(x.ndim))
+        while len(axes) > MOST_PADDED:  # the last ones first: the others are one axis then
+            rest, last = axes[: 1 - MOST_PADDED], axes[1 - MOST_PADDED :]
+            count = math.prod(axis.inner for axis in rest)
+            y = self._launch(mem, y, [_Padded(count, 0, count), *last])
+            rest[-1] = rest[-1].times(math.prod(axis.outer for axis in last))
+            axes = rest
+        return self._launch(mem, y, axes).reshape(shape), x.shape
+
+    def _launch(self, mem: Memory, x: Array, axes: list[_Padded]) -> Array:
+        """A border around up to four axes."""
+        y = mem.empty(tuple([axis.outer for axis in axes]), x.dtype)
+        inner_first = [*reversed(axes), *[_Padded(1, 0, 1)] * (MOST_PADDED - len(axes))]
+        for_each(
+            word_kernel("pad", "pad_forward", x.dtype), y.size, words(x), words(y), y.size,
+            as_word(self.value, x.dtype), *[axis.inner for axis in inner_first],
+            *[axis.outer for axis in inner_first], *[axis.before for axis in inner_first],
+        )  # fmt: skip
+        return y
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]
+    ) -> Gradients:
+        steps = steps_of(gy.shape)
+        before = [b for b, _ in self._each(gy.ndim)]
+        first = sum([b * step for b, step in zip(before, steps, strict=True)])
+        axes = merged(Axis(size, step) for size, step in zip(shape, steps, strict=True))
+        return (read(mem, gy, Strided(first, axes), shape),)
+
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         return "map" if self.widths[:1] == ((0, 0),) else None
+
+
+class _Padded(NamedTuple):
+    """One axis: its size in x, the elements of border before it, its size in y."""
+
+    inner: int
+    before: int
+    outer: int
+
+    def times(self, count: int) -> _Padded:
+        """This axis and one without border behind it as a single axis."""
+        return _Padded(self.inner * count, self.before * count, self.outer * count)
+
+
+def _merged(shape: Shape, widths: Widths) -> list[_Padded]:
+    """The axes of x, each without border merged with the one before it."""
+    axes = [_Padded(1, 0, 1)]
+    for size, (before, after) in zip(shape, widths, strict=True):
+        if before or after:
+            axes.append(_Padded(size, before, before + size + after))
+        else:
+            axes[-1] = axes[-1].times(size)
+    return axes if axes[0] != (1, 0, 1) else axes[1:]
 
 
 def _holds(dtype: np.dtype[Any], value: float) -> bool:

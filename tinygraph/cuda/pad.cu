@@ -1,0 +1,46 @@
+// Pad: an array within a border of one value.  (Backward cuts the border off: strided.cu.)
+//
+// instances: pad_forward<Word> for Word in unsigned char, unsigned short, unsigned int,
+//            unsigned long long
+//
+// Bits are moved, not numbers: one instance for each size of an element serves every dtype.
+//
+// The host merges an axis without a border with the axis before it: images (N, C, H, W) padded in
+// height and width have the axes NC, H and W.  A launch takes up to four such axes; axis 0 is the
+// innermost.
+//
+// A thread owns elements i, i + stride, ... of y (a grid-stride loop).
+// Grid (min(ceil(n / 256), 1024)), block (256).
+// Memory: neighbouring threads write neighbours, and read neighbours but where a row ends.
+// Deterministic: no two threads write one element.
+
+#include "broadcast.cuh"
+
+constexpr int MOST_PADDED = 4;  // the same number stands in ops/pad.py
+
+// x (inner_3, inner_2, inner_1, inner_0) Word in, y (outer_3, ..., outer_0), n elements, Word out.
+// Axis a of y has before_a elements of border, then those of x.
+// numpy: y = np.full(outer, value); y[before_3:before_3 + inner_3, ...] = x
+template <typename Word>
+__global__ void __launch_bounds__(THREADS)
+pad_forward(const Word* __restrict__ x, Word* __restrict__ y, long long n, Word value,
+            long long inner_0, long long inner_1, long long inner_2, long long inner_3,
+            long long outer_0, long long outer_1, long long outer_2, long long outer_3,
+            long long before_0, long long before_1, long long before_2, long long before_3)
+{
+    const long long inner[] = {inner_0, inner_1, inner_2, inner_3};
+    const long long outer[] = {outer_0, outer_1, outer_2, outer_3};
+    const long long before[] = {before_0, before_1, before_2, before_3};
+    for (long long i = first_element(); i < n; i += element_stride()) {
+        long long rest = i, at = 0, step = 1;
+        bool inside = true;
+#pragma unroll
+        for (int axis = 0; axis < MOST_PADDED; ++axis) {
+            const long long index = cut_off(rest, outer[axis]) - before[axis];
+            inside = inside && index >= 0 && index < inner[axis];
+            at += index * step;
+            step *= inner[axis];
+        }
+        y[i] = inside ? x[at] : value;
+    }
+}
