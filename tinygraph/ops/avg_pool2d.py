@@ -22,10 +22,12 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda import op_kernel
 from tinygraph.errors import ArgumentError, ShapeError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.im2col import Windows2d, windows_2d
+from tinygraph.ops.launch import for_each
 from tinygraph.shapes import (
     Array,
     Pair,
@@ -90,6 +92,30 @@ class AvgPool2d(Op):
             gx[:, :, to] += bands[:, :, source]
         return (gx,)
 
+    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        rows, columns = self._windows(x.shape)
+        y = mem.empty((*x.shape[:2], rows.out, columns.out), x.dtype)
+        kernel = op_kernel("avg_pool2d", "avg_pool2d_forward", x.dtype)
+        for_each(kernel, y.size, x, y, y.size, *self._geometry(x.shape))
+        return y, x.shape
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]
+    ) -> Gradients:
+        gx = mem.empty(shape, gy.dtype)
+        kernel = op_kernel("avg_pool2d", "avg_pool2d_backward", gy.dtype)
+        for_each(kernel, gx.size, gy, gx, gx.size, *self._geometry(shape))
+        return (gx,)
+
+    def _geometry(self, x: Shape) -> tuple[int, ...]:
+        """The sizes, strides and paddings in the order in which the kernels take them."""
+        rows, columns = self._windows(x)
+        return (
+            x[2], x[3], rows.out, columns.out, rows.kernel, columns.kernel, rows.stride,
+            columns.stride, rows.before, columns.before, self._after(rows), self._after(columns),
+            int(self.count_include_pad),
+        )  # fmt: skip
+
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         return "map"
 
@@ -105,9 +131,12 @@ class AvgPool2d(Op):
         end = start + axis.kernel
         if not self.count_include_pad:
             return np.minimum(end, size) - np.maximum(start, 0)
+        return np.minimum(end, size + self._after(axis)) - start
+
+    def _after(self, axis: Windows) -> int:
+        """How much padding at the high end counts."""
         # "same" lays the padding so that every window fits; else it is as wide on both sides
-        after = axis.after if isinstance(self.padding, str) else axis.before
-        return np.minimum(end, size + after) - start
+        return axis.after if isinstance(self.padding, str) else axis.before
 
 
 def avg_pool2d(
