@@ -15,11 +15,15 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda import blocks, op_kernel
 from tinygraph.errors import ShapeError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
+from tinygraph.ops.launch import THREADS, for_each
 from tinygraph.shapes import Array, Shape, Spec, require_float, require_ndim
 from tinygraph.tensor import Operand, Tensor
+
+WARP_PIXELS = 1024  # of a plane: from more on, a block adds them up
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,27 @@ class GlobalAvgPool2d(Op):
     def backward(self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]) -> Gradients:
         gx = mem.empty(shape, gy.dtype)
         np.divide(gy, shape[2] * shape[3], out=gx)  # (N, C, 1, 1) -> (N, C, H, W)
+        return (gx,)
+
+    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        n, c, h, w = x.shape
+        y = mem.empty((n, c, 1, 1), x.dtype)
+        if y.size:
+            group = 32 if h * w <= WARP_PIXELS else THREADS  # threads that own a plane
+            kernel = op_kernel(
+                "global_avg_pool2d", "global_avg_pool2d_forward", x.dtype, PLANE_THREADS=group
+            )
+            kernel(blocks(n * c, THREADS // group), THREADS, x, y, n * c, h * w)
+        return y, x.shape
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]
+    ) -> Gradients:
+        gx = mem.empty(shape, gy.dtype)
+        kernel = op_kernel(
+            "global_avg_pool2d", "global_avg_pool2d_backward", gy.dtype, PLANE_THREADS=32
+        )
+        for_each(kernel, gx.size, gy, gx, gx.size, shape[2] * shape[3])
         return (gx,)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
