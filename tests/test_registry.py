@@ -28,7 +28,7 @@ WITHOUT_KERNEL = {
     "elementwise", "elu", "embedding", "gather", "gelu", "getitem",
     "half_squared_error", "heaviside", "huber_loss", "l1_loss", "layer_norm",
     "leaky_relu", "logsumexp", "nll_loss", "sigmoid", "softmax", "softplus",
-    "tanh", "var", "where",
+    "tanh", "where",
 }  # fmt: skip
 
 # Op files that need none: their output is a view of the input, or a copy between devices.

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 import tinygraph as tg
 from tests import reference
+from tests.conftest import DEVICES
 from tests.op_contract import Bad, OpContract
-from tests.ops.test_sum import BAD_AXES, X
+from tests.ops.test_sum import BAD_AXES, LARGE_SETS, X
 from tests.strategies import axis_problems, numbers, seeds
 from tinygraph.errors import ArgumentError, DtypeError
 from tinygraph.ops.var import Var
@@ -26,6 +27,7 @@ class TestVar(OpContract):
     function = staticmethod(tg.var)
     reference = staticmethod(reference.var)
     problems = var_problems()
+    large_problems = LARGE_SETS
     bad_input = [
         *BAD_AXES,
         Bad("integers", (X.astype(int),), {}, DtypeError, "float32 or float64, got int64"),
@@ -40,11 +42,12 @@ class TestVar(OpContract):
         expected = (4 * x.var(axis=1, ddof=1)) / (5 - correction)
         np.testing.assert_allclose(y.value, expected, rtol=1e-12)
 
+    @pytest.mark.parametrize("device", DEVICES)
     @given(seed=seeds, axis=st.sampled_from([0, 1, None]))
-    def test_float32_far_from_zero(self, seed, axis):
+    def test_float32_far_from_zero(self, device, seed, axis):
         """A mean of 10000 standard deviations: x**2 alone needs more digits than float32 has."""
         x = (numbers(seed, (50, 40)) + 1e4).astype(np.float32)
-        node = tg.Tensor(x, requires_grad=True)
+        node = tg.Tensor(x, requires_grad=True, device=device)
         y = tg.var(node, axis)
         exact = reference.var(x.astype(float), axis)
         np.testing.assert_allclose(y.value, exact, rtol=1e-5)
@@ -54,27 +57,37 @@ class TestVar(OpContract):
         count = x.size // y.size
         np.testing.assert_allclose(node.grad, 2 * centred / count, rtol=1e-4, atol=1e-5 / count)
 
-    def test_the_mean_of_a_long_axis_is_rounded_but_centred_again(self):
+    def test_the_mean_of_a_long_axis_is_rounded_but_centred_again(self, device):
         """Row by row, a float32 sum of 1e5 numbers near 1e4 is off by more than their spread."""
         x = (numbers(7, (100_000, 2), -1, 1) + 1e4).astype(np.float32)
-        np.testing.assert_allclose(tg.var(x, 0).value, x.astype(float).var(axis=0), rtol=1e-3)
+        y = tg.var(tg.Tensor(x, device=device), 0)
+        np.testing.assert_allclose(y.value, x.astype(float).var(axis=0), rtol=1e-3)
 
-    def test_one_element_or_none(self):
-        x = tg.Tensor([[3.0]], requires_grad=True)
+    @pytest.mark.parametrize("length", [30, 900, 20_000])
+    def test_equal_elements_have_no_variance(self, length, device):
+        """However their mean is rounded."""
+        x = tg.Tensor(np.full((2, length), 0.1, np.float32), device=device)
+        assert (tg.var(x, 1).value >= 0).all() and (tg.var(x, 1).value < 1e-16).all()
+
+    def test_one_element_or_none(self, device):
+        x = tg.Tensor([[3.0]], requires_grad=True, device=device)
         tg.var(x, 1).backward([1.0])
         assert x.grad.tolist() == [[0]] and tg.var(x).item() == 0
         assert np.isnan(tg.var(x, correction=1).item())
-        assert tg.var([1.0, 2.0], correction=3).item() == np.inf  # as in numpy: divided by 0
-        assert np.isnan(tg.var(X[:0], 0).value).all() and tg.var(X[:0], 1).shape == (0,)
+        two, none = tg.Tensor([1.0, 2.0], device=device), tg.Tensor(X[:0], device=device)
+        assert tg.var(two, correction=3).item() == np.inf  # as in numpy: divided by 0
+        assert np.isnan(tg.var(none, 0).value).all() and tg.var(none, 1).shape == (0,)
+        assert tg.var(none, 0, correction=-1).value.tolist() == [0, 0, 0]
 
     def test_the_gradients_of_a_set_have_sum_0(self):
         x = tg.Tensor(numbers(1, (3, 8)), requires_grad=True)
         tg.var(x, 1).backward([1.0, -2.0, 3.0])
         np.testing.assert_allclose(x.grad.sum(1), 0, atol=1e-14)
 
-    def test_nan_shows(self):
-        y = tg.var([[1.0, np.nan], [1.0, 3.0]], 1)
-        np.testing.assert_array_equal(y.value, [np.nan, 1])
+    def test_nan_and_infinity_show(self, device):
+        x = [[1.0, np.nan], [1.0, 3.0], [np.inf, 1.0], [-np.inf, -np.inf]]
+        y = tg.var(tg.Tensor(x, device=device), 1)
+        np.testing.assert_array_equal(y.value, [np.nan, 1, np.nan, np.nan])
 
     @pytest.mark.parametrize(
         ("axis", "claim"), [(1, "map"), ((-1, 1), "map"), (0, None), (None, None)]

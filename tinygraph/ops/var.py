@@ -24,8 +24,10 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda import op_kernel
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
+from tinygraph.ops.axes import arranged, restored, sets_of
 from tinygraph.ops.hyperparameters import finite
 from tinygraph.ops.sum import Axes, as_axes, reduction, spread
 from tinygraph.shapes import Array, Shape, Spec, reduced_shape, require_float
@@ -68,6 +70,33 @@ class Var(Op):
         np.divide(gy, self._divisor(d.shape, axes, d.dtype) / 2, out=share)
         gx = mem.empty(d.shape, d.dtype)
         return (np.multiply(d, spread(share, d.shape, axes), out=gx),)
+
+    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        axes, shape = reduction(self.name, self.axis, self.keepdims, x.shape)
+        sets, source = sets_of(x.shape, axes), arranged(mem, x, axes)
+        divisor = self._divisor(x.shape, axes, x.dtype)
+        kernel = op_kernel("var", "var_forward", x.dtype)
+        null = mem.empty((0,), x.dtype)
+        moments = null  # of the elements: there are none in the first stage
+        while sets.slices > 1:
+            parts = mem.empty((4, sets.outputs * sets.slices), x.dtype)
+            sets.launch(kernel, source, moments, parts, null, null, divisor)
+            moments, sets = parts, sets.parts()
+        y = mem.empty(shape, x.dtype)
+        centers = mem.empty((2, y.size) if mem.needs[0] else (0,), x.dtype)
+        sets.launch(kernel, source, moments, null, y, centers, divisor)
+        return y, (source, x.shape, centers) if mem.needs[0] else None
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
+    ) -> Gradients:
+        source, shape, centers = saved
+        axes, _ = reduction(self.name, self.axis, self.keepdims, shape)
+        gx = mem.empty(shape, gy.dtype)
+        kernel = op_kernel("var", "var_backward", gy.dtype)
+        half = self._divisor(shape, axes, gy.dtype) / 2
+        sets_of(shape, axes).launch_on_elements(kernel, gy, source, centers, gx, half)
+        return (restored(gx, shape, axes),)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         axes, _ = reduction(self.name, self.axis, self.keepdims, specs[0].shape)
