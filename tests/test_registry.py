@@ -26,7 +26,7 @@ WITHOUT_KERNEL = {
     "arithmetic", "binary_cross_entropy",
     "binary_cross_entropy_with_logits", "cast", "clip", "comparison", "concatenate", "cumsum",
     "elementwise", "elu", "embedding", "gather", "gelu", "getitem",
-    "half_squared_error", "heaviside", "huber_loss", "l1_loss", "layer_norm",
+    "half_squared_error", "heaviside", "huber_loss", "l1_loss",
     "leaky_relu", "logsumexp", "nll_loss", "sigmoid", "softmax", "softplus",
     "tanh", "where",
 }  # fmt: skip

@@ -30,6 +30,14 @@ def layer_problems(draw):
     return Problem((x, weight, bias), kwargs, carries if leading else None)
 
 
+def large_problem(rows, features):
+    """A mean that differs from row to row, weight and bias."""
+    rng = np.random.default_rng(rows)
+    x = rng.standard_normal((rows, features)) + rng.uniform(-20, 20, (rows, 1))
+    weight, bias = rng.standard_normal((2, features))
+    return Problem((x, weight, bias), {"normalized_shape": features})
+
+
 @functools.wraps(tg.layer_norm)
 def arrays_first(*args, normalized_shape=None, **kwargs):
     """The contract gives arrays by position; normalized_shape, a keyword there, is second."""
@@ -42,6 +50,10 @@ class TestLayerNorm(OpContract):
     function = staticmethod(arrays_first)
     reference = staticmethod(reference.layer_norm)
     problems = layer_problems()
+    large_problems = (
+        large_problem(200, 77),  # a warp for a row, several slices of rows, the last in part
+        large_problem(3, 1500),  # a block for a row
+    )
     tolerance = 20.0  # a small variance makes large quotients
     bad_input = [
         Bad("features", (X, 2), {}, ShapeError, "x: expected the last axes (2,)"),
@@ -58,15 +70,25 @@ class TestLayerNorm(OpContract):
     ]
 
     @pytest.mark.parametrize("offset", [1e4, -3e5])
-    def test_a_mean_far_from_zero_in_float32(self, offset):
+    def test_a_mean_far_from_zero_in_float32(self, offset, device):
         rng = np.random.default_rng(0)
         x = (offset + rng.standard_normal((4, 512))).astype(np.float32)
         expected = reference.layer_norm(x.astype(np.float64), normalized_shape=512)
-        np.testing.assert_allclose(tg.layer_norm(x, 512).value, expected, atol=2e-5)
+        y = tg.layer_norm(tg.Tensor(x, device=device), 512)
+        np.testing.assert_allclose(y.value, expected, atol=2e-5)
 
-    def test_no_feature_varies(self):
-        y = tg.layer_norm(np.full((2, 4), 0.1), 4)
+    def test_no_feature_varies(self, device):
+        y = tg.layer_norm(tg.Tensor(np.full((2, 4), 0.1), device=device), 4)
         np.testing.assert_array_equal(y.value, np.zeros((2, 4)))
+
+    def test_what_is_no_number_stays_in_its_sample(self, device):
+        x = tg.Tensor(X, requires_grad=True, device=device)
+        x.value[0, 1, 2] = np.inf
+        y = tg.layer_norm(x, 3)
+        y.backward(X)
+        for a in (y.value, x.grad):
+            assert np.isnan(a[0, 1]).all() and np.isfinite(a[0, 0]).all()
+            assert np.isfinite(a[1]).all()
 
     def test_one_sample_of_features_has_no_batch_axis(self):
         op = tg.layer_norm(F, 3).op

@@ -47,7 +47,7 @@ __device__ __forceinline__ FourWords philox(unsigned long long seed, unsigned lo
     return words;
 }
 
-// A word as a number in [0, 1): its high 24 bits, or 53 for a double, which both types hold exactly.
+// A word as a number in [0, 1): its high 24 bits, or 53 for a double, which are exact in either.
 __device__ __forceinline__ void to_uniform(unsigned long long word, float& number)
 {
     number = static_cast<float>(word >> 40) * (1.0f / 16777216.0f);

@@ -15,6 +15,7 @@ Source: Ba, Kiros, Hinton, "Layer normalization", arXiv:1607.06450.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda import blocks, op_kernel
 from tinygraph.errors import ArgumentError, ShapeError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
@@ -31,6 +33,7 @@ from tinygraph.ops.batch_norm import (
     normalized_gradient,
     require_eps,
 )  # fmt: skip
+from tinygraph.ops.launch import MOST_BLOCKS, THREADS
 from tinygraph.shapes import Array, Shape, Spec, reduced_shape, require_float
 from tinygraph.tensor import Operand, Tensor
 
@@ -98,6 +101,60 @@ class LayerNorm(Op):
             gx = scratch
             normalized_gradient(gx, h, difference, inv, mean, product)
         return gx, *([gw] * self.has_weight), *([gb] * self.has_bias)
+
+    def forward_kernel(self, mem: Memory, x: Array, *rest: Array) -> tuple[Array, Any]:
+        absent = mem.empty((0,), x.dtype)  # a null pointer
+        weight = rest[0] if self.has_weight else absent
+        bias = rest[-1] if self.has_bias else absent
+        rows, features = self._rows(x)
+        y = mem.empty(x.shape, x.dtype)
+        statistics = mem.empty((3, rows if any(mem.needs) else 0), x.dtype)
+        self._launch_rows("layer_norm_forward", x, weight, bias, y, statistics, rows, features,
+                          self.eps)  # fmt: skip
+        return y, (x, statistics, weight) if any(mem.needs) else None
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
+    ) -> Gradients:
+        x, statistics, weight = saved
+        rows, features = self._rows(x)
+        wants_weight = self.has_weight and needs[1]
+        wants_bias = self.has_bias and needs[-1]
+        gx = mem.empty(x.shape if needs[0] else (0,), x.dtype)
+        if needs[0]:
+            self._launch_rows("layer_norm_backward", gy, x, statistics, weight, gx, rows, features)
+        shape = self.normalized_shape
+        gw = mem.zeros(shape if wants_weight else (0,), x.dtype)
+        gb = mem.zeros(shape if wants_bias else (0,), x.dtype)
+        if rows and (wants_weight or wants_bias):
+            groups = blocks(features, 32)
+            # Eight rows for each of the eight warps, unless the GPU is full with fewer blocks.
+            slices = max(1, min(blocks(rows, 64), MOST_BLOCKS // groups))
+            partials = mem.empty((2, features, slices), x.dtype)
+            wanted = x if wants_weight else mem.empty((0,), x.dtype)
+            op_kernel("layer_norm", "parameter_sums", x.dtype, ROW_THREADS=32)(
+                (groups, slices), THREADS, gy, wanted, statistics, partials, rows, features
+            )
+            op_kernel("layer_norm", "parameter_gradients", x.dtype, ROW_THREADS=32)(
+                blocks(features, THREADS // 32), THREADS, partials, gw, gb, features, slices
+            )
+        return (
+            gx if needs[0] else None,
+            *([gw if wants_weight else None] * self.has_weight),
+            *([gb if wants_bias else None] * self.has_bias),
+        )
+
+    def _rows(self, x: Array) -> tuple[int, int]:
+        """x as the kernels see it: the number of rows, and of features in each."""
+        return math.prod(x.shape[: -len(self.normalized_shape)]), math.prod(self.normalized_shape)
+
+    def _launch_rows(self, function: str, x: Array, *arguments: Any) -> None:
+        """A warp for each row, or a block where rows are long; nothing for none."""
+        rows, features = self._rows(x)
+        threads = 32 if features <= 1024 else THREADS
+        if rows:
+            kernel = op_kernel("layer_norm", function, x.dtype, ROW_THREADS=threads)
+            kernel(blocks(rows, THREADS // threads), THREADS, x, *arguments)
 
     def _features(self, ndim: int) -> Shape:
         """The axes of the features."""
