@@ -63,6 +63,10 @@ class TestGetitem(OpContract):
     function = staticmethod(tg.getitem)
     reference = staticmethod(reference.getitem)
     problems = index_problems()
+    large_problems = (
+        Problem((numbers(0, (30, 20)),), {"index": (WHOLE, np.arange(37) % 20)}),
+        Problem((numbers(1, (300, 4)),), {"index": (slice(-1, 10, -3), slice(1, None))}),
+    )
     bad_input = [
         Bad("mask", (X, X > 2), {}, DtypeError, "a boolean mask"),
         Bad("mask list", (X, [True, False]), {}, DtypeError, "np.nonzero(mask)"),
@@ -119,6 +123,31 @@ class TestGetitem(OpContract):
         takes = np.zeros((500, 7))
         takes[np.arange(500), index % 7] = 1
         np.testing.assert_allclose(x.grad, takes.T @ g, rtol=1e-12, atol=1e-12)
+
+    @pytest.mark.parametrize("array", [None, [1, 0, 1]])
+    @pytest.mark.parametrize("place", [0, 7])
+    def test_more_axes_than_a_kernel_takes(self, device, place, array):
+        """Every second element of each axis: no two of the eight axes can be merged."""
+        x = np.arange(3.0**8).reshape([3] * 8)
+        index = [slice(None, None, 2)] * 8
+        if array is not None:
+            index[place] = array
+        node = tg.Tensor(x, requires_grad=True, device=device)
+        y = node[tuple(index)]
+        np.testing.assert_array_equal(y.numpy(), x[tuple(index)])
+        expected = np.zeros_like(x)
+        np.add.at(expected, tuple(index), y.numpy())
+        y.backward(y.value)
+        np.testing.assert_array_equal(node.device.to_numpy(node.grad), expected)
+
+    @pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i4", "u8", "f2"])
+    def test_every_dtype(self, device, dtype):
+        x = np.arange(12).reshape(3, 4).astype(dtype)
+        node = tg.Tensor(x, device=device)
+        for index in ((slice(None, None, -1), [0, -1, 0]), (1, slice(None, None, 2))):
+            y = node[index]
+            assert y.dtype == dtype
+            np.testing.assert_array_equal(y.numpy(), x[index])
 
     def test_tensors_as_indices(self):
         x = tg.Tensor(X)

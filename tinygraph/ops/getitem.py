@@ -3,9 +3,9 @@
     y[k]   = x[p(k)]                          p: the index, from positions in y to positions in x
     gx[q]  = sum of gy[k] over all k with p(k) = q
 
-Without index arrays p takes no element twice, and y is a view.  An index array may name an element
-several times; then its gradients add up, in the row-major order of y, so that runs repeat bit for
-bit.
+Without index arrays p takes no element twice, and y is a view; kernels read contiguous arrays, so
+there it is a copy unless its elements lie side by side.  An index array may name an element several
+times; then its gradients add up, in the row-major order of y, so that runs repeat bit for bit.
 
 Where index arrays (and integers beside them) stand side by side, their joint axes take their place;
 where something stands between them, the joint axes come first.
@@ -23,9 +23,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tinygraph.cuda import InOut, op_kernel
+from tinygraph.device import Device
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
+from tinygraph.ops.launch import for_each
+from tinygraph.ops.strided import (
+    Axis,
+    Strided,
+    axis_arguments,
+    merged,
+    read,
+    steps_of,
+    word_kernel,
+    words,
+    write,
+)
 from tinygraph.shapes import Array, Shape, Spec, broadcast_shapes
 from tinygraph.tensor import Operand, Tensor
 
@@ -176,20 +190,100 @@ class Getitem(Op):
 
     def _positions(self, shape: Shape) -> Array:
         """For each element of y, its row-major position in x."""
-        layout, joint = self._layout(shape), self._joint or ()
-        strides = [math.prod(shape[a + 1 :]) for a in range(len(shape))]
+        layout, strides, joint = self._layout(shape), steps_of(shape), self._joint or ()
         count = len(layout.kept)
-        total: Any = 0
-        for entry, axis in layout.picked:
-            where = entry.array if isinstance(entry, IndexArray) else entry
-            total = total + where % shape[axis] * strides[axis]  # shape: at most joint
-        total = np.broadcast_to(total, joint).reshape(*joint, *[1] * (count - layout.at))
+        total: Any = self._offsets(layout, shape).reshape(*joint, *[1] * (count - layout.at))
         for k, (positions, axis) in enumerate(layout.kept):
             steps = np.arange(positions.start, positions.stop, positions.step, dtype=np.intp)
             steps *= strides[axis] if axis >= 0 else 0
             later = count - k - 1 + (len(joint) if k < layout.at else 0)
             total = total + steps.reshape(-1, *[1] * later)
         return total
+
+    def _offsets(self, layout: Layout, shape: Shape) -> Array:
+        """What integers and index arrays add to a position in x: an array of their joint shape."""
+        strides, total = steps_of(shape), np.zeros(self._joint or (), np.intp)
+        for entry, axis in layout.picked:
+            where = entry.array if isinstance(entry, IndexArray) else entry
+            total += where % shape[axis] * strides[axis]
+        return total
+
+    # ---- kernels ------------------------------------------------------------------------------
+
+    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        out = self.infer(Spec(x.shape, x.dtype)).shape
+        if not math.prod(out) or self._joint is None:
+            elements = self._elements(x.shape) if math.prod(out) else Strided(0, ())
+            return read(mem, x, elements, out), x.shape
+        y = mem.empty(out, x.dtype)
+        picks, behind = math.prod(self._joint), self._behind(x.shape)
+        kernel = word_kernel("getitem", "getitem_forward", x.dtype)
+        offset = self._tables(x.shape, mem.device)[0]
+        begin, source, target = 0, words(x), words(y)
+        for piece in self._elements(x.shape, picks).pieces():
+            part = target if piece.size == y.size else InOut(target)
+            for_each(kernel, piece.size, source, offset, part, piece.size, begin, piece.first,
+                     picks, behind, *axis_arguments(piece.axes))  # fmt: skip
+            begin += piece.size
+        return y, x.shape
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]
+    ) -> Gradients:
+        if self._joint is None and gy.size == math.prod(shape) and not self._reverses():
+            return (gy.reshape(shape),)
+        gx = mem.zeros(shape, gy.dtype)
+        if not gy.size:
+            return (gx,)
+        if self._joint is None:
+            write(gy, gx, self._elements(shape))
+            return (gx,)
+        offset, start, order = self._tables(shape, mem.device)[1:]
+        picks, distinct, behind = math.prod(self._joint), offset.size, self._behind(shape)
+        kernel = op_kernel("getitem", "getitem_backward", gy.dtype)
+        begin = 0
+        for piece in self._elements(shape, distinct).pieces():
+            for_each(kernel, piece.size, gy, offset, start, order, InOut(gx), piece.size, begin,
+                     piece.first, picks, distinct, behind, *axis_arguments(piece.axes))  # fmt: skip
+            begin += piece.size
+        return (gx,)
+
+    def _elements(self, shape: Shape, picks: int | None = None) -> Strided:
+        """The elements that the slices take; with picks, these are an axis of step 0."""
+        layout, steps = self._layout(shape), steps_of(shape)
+        axes = [Axis(len(p), p.step * steps[axis] if axis >= 0 else 0) for p, axis in layout.kept]
+        first = sum([p.start * steps[axis] for p, axis in layout.kept if axis >= 0])
+        if picks is None:
+            first += int(self._offsets(layout, shape))
+        else:
+            axes.insert(layout.at, Axis(picks, 0))
+        return Strided(first, merged(axes))
+
+    def _behind(self, shape: Shape) -> int:
+        """How many elements of y lie behind each pick: those of the axes further in."""
+        layout = self._layout(shape)
+        return math.prod([len(positions) for positions, _ in layout.kept[layout.at :]])
+
+    @cached_property
+    def _known_tables(self) -> dict[tuple[Shape, str], tuple[Array, ...]]:
+        return {}
+
+    def _tables(self, shape: Shape, device: Device) -> tuple[Array, ...]:
+        """The offset of each pick; the distinct ones, where each starts in the order, the order.
+
+        The order of picks by their offsets, and among equals by their place.  The index is part of
+        the op, so that each device gets its tables once.
+        """
+        key = shape, device.name
+        if key not in self._known_tables:
+            offsets = self._offsets(self._layout(shape), shape).reshape(-1)
+            order = np.argsort(offsets, kind="stable")
+            distinct, start = np.unique(offsets[order], return_index=True)
+            tables = offsets, distinct, np.append(start, offsets.size), order
+            self._known_tables[key] = tuple(
+                [device.from_numpy(table.astype(np.int64)) for table in tables]
+            )
+        return self._known_tables[key]
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         shape = specs[0].shape
