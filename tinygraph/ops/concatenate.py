@@ -4,7 +4,7 @@
 
     concatenate    y[L_0 + ... + L_(t-1) + i] = x_t[i]
     stack          y[t] = x_t                      along a new axis
-    gx_t = the part of gy that x_t went to: a view
+    gx_t = the part of gy that x_t went to: a view; a copy where a kernel is to read it
 
     split          y_t[i] = x[L_0 + ... + L_(t-1) + i]
 
@@ -14,23 +14,29 @@ The gradient of x is the sum of those of its slices.
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from tinygraph.cuda import InOut
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.getitem import getitem
+from tinygraph.ops.launch import for_each
 from tinygraph.ops.operands import promote
 from tinygraph.ops.reshape import as_sizes
+from tinygraph.ops.strided import word_kernel, words
 from tinygraph.ops.sum import as_axis
 from tinygraph.shapes import Array, Shape, Spec, normalize_axes
 from tinygraph.tensor import Operand, Tensor, as_tensor
+
+PARTS = 8  # of one launch; the same number stands in cuda/concatenate.cu
 
 
 @dataclass(frozen=True)
@@ -78,6 +84,19 @@ class Concatenate(Op):
             for t, needed in enumerate(needs)
         ])  # fmt: skip
 
+    def forward_kernel(self, mem: Memory, *arrays: Array) -> tuple[Array, Any]:
+        axis = self.axis % arrays[0].ndim
+        shape = list(arrays[0].shape)
+        shape[axis] = sum([x.shape[axis] for x in arrays])
+        y = mem.empty(tuple(shape), arrays[0].dtype)
+        _join(mem, arrays, y, axis)
+        return y, [x.shape for x in arrays]
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, shapes: list[Shape], needs: tuple[bool, ...]
+    ) -> Gradients:
+        return _parted(mem, gy, shapes, self.axis % gy.ndim, needs)
+
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         return "map" if all(carries) and self.axis % specs[0].ndim else None
 
@@ -109,8 +128,79 @@ class Stack(Op):
         before: tuple[Any, ...] = (slice(None),) * (self.axis % gy.ndim)
         return tuple([gy[(*before, t, ...)] if needed else None for t, needed in enumerate(needs)])
 
+    def forward_kernel(self, mem: Memory, *arrays: Array) -> tuple[Array, Any]:
+        axis, shape = self.axis % (arrays[0].ndim + 1), arrays[0].shape
+        y = mem.empty((*shape[:axis], len(arrays), *shape[axis:]), arrays[0].dtype)
+        _join(mem, arrays, y, axis)
+        return y, None
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
+    ) -> Gradients:
+        axis = self.axis % gy.ndim
+        shape = (*gy.shape[:axis], *gy.shape[axis + 1 :])
+        return _parted(mem, gy, [shape] * len(needs), axis, needs)
+
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         return "map" if all(carries) and self.axis % (specs[0].ndim + 1) else None
+
+
+class _Group(NamedTuple):
+    """The parts of one launch: matrices of the same rows, side by side in some of y's columns."""
+
+    parts: range
+    rows: int
+    columns: int  # of y
+    first: int  # the column in which they begin
+    widths: Shape
+
+    def launch(self, function: str, dtype: np.dtype[Any], *arrays: Any) -> None:
+        together = sum(self.widths)
+        n = self.rows * together
+        rest = (0,) * (PARTS - len(self.widths))
+        for_each(word_kernel("concatenate", function, dtype), n, *arrays, n, self.columns,
+                 self.first, together, *self.widths, *rest)  # fmt: skip
+
+
+def _groups(shapes: Sequence[Shape], axis: int) -> Iterator[_Group]:
+    """Parts of these shapes, which are joined along the axis, by eights."""
+    rows = math.prod(shapes[0][:axis])
+    widths = tuple([math.prod(shape[axis:]) for shape in shapes])
+    for begin in range(0, len(shapes), PARTS):
+        parts = range(begin, min(begin + PARTS, len(shapes)))
+        own = widths[parts.start : parts.stop]
+        yield _Group(parts, rows, sum(widths), sum(widths[:begin]), own)
+
+
+def _join(mem: Memory, arrays: Sequence[Array], y: Array, axis: int) -> None:
+    """Write contiguous arrays side by side to y, along an axis that they have or that is new."""
+    none, target = words(mem.empty((0,), y.dtype)), words(y)
+    for group in _groups([x.shape for x in arrays], axis):
+        own = [words(arrays[t]) for t in group.parts] + [none] * (PARTS - len(group.parts))
+        alone = len(arrays) <= PARTS
+        group.launch("concatenate_forward", y.dtype, *own, target if alone else InOut(target))
+
+
+def _parted(
+    mem: Memory, gy: Array, shapes: Sequence[Shape], axis: int, needs: tuple[bool, ...]
+) -> Gradients:
+    """The part of gy that belongs to each array; views where the parts lie one after the other."""
+    gradients: list[Array | None] = [None] * len(shapes)
+    none, source = words(mem.empty((0,), gy.dtype)), words(gy)
+    for group in _groups(shapes, axis):
+        wanted = [t for t in group.parts if needs[t]]
+        if group.rows == 1:
+            ends = list(accumulate(group.widths, initial=group.first))
+            for t in wanted:
+                begin, end = ends[t - group.parts.start :][:2]
+                gradients[t] = gy.reshape(-1)[begin:end].reshape(shapes[t])
+        elif wanted:
+            own = [none] * PARTS
+            for t in wanted:
+                gx = gradients[t] = mem.empty(shapes[t], gy.dtype)
+                own[t - group.parts.start] = words(gx)
+            group.launch("concatenate_backward", gy.dtype, source, *own)
+    return tuple(gradients)
 
 
 def _require_dtype(op: str, t: int, spec: Spec, first: Spec) -> None:
