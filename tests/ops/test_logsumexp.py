@@ -6,6 +6,7 @@ import pytest
 import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, OpContract
+from tests.ops.test_sum import LARGE_SETS
 from tests.strategies import axis_problems
 from tinygraph.errors import DtypeError, ShapeError
 
@@ -14,6 +15,7 @@ class TestLogsumexp(OpContract):
     function = staticmethod(tg.logsumexp)
     reference = staticmethod(reference.logsumexp)
     problems = axis_problems()
+    large_problems = LARGE_SETS
     bad_input = [
         Bad("integers", ([1, 2],), {}, DtypeError, "logsumexp: x: expected float32 or float64"),
         Bad("axis", ([1.0], 1), {}, ShapeError, "an axis from -1 to 0, got 1"),
@@ -23,39 +25,56 @@ class TestLogsumexp(OpContract):
     ]
 
     @pytest.mark.parametrize("offset", [-1e5, 1e5])
-    def test_translated_by_the_maximum(self, offset):
-        x = tg.Tensor([offset, offset], dtype="f8", requires_grad=True)
+    def test_translated_by_the_maximum(self, offset, device):
+        x = tg.Tensor([offset, offset], dtype="f8", requires_grad=True, device=device)
         y = tg.logsumexp(x)
         assert y.item() == pytest.approx(offset + np.log(2), rel=1e-15)
         y.backward()
         np.testing.assert_allclose(x.grad, [0.5, 0.5], rtol=1e-10)
 
-    def test_infinities_and_nan(self):
+    # Sets of one thread; of several slices that know nothing of one another's infinities.
+    @pytest.mark.parametrize("repeats", [1, 20_000])
+    def test_infinities_and_nan(self, repeats, device):
         low, high, nan = -np.inf, np.inf, np.nan
         x = [[low, low], [high, 0], [high, low], [high, high], [nan, high], [nan, low], [low, 3]]
-        y = tg.logsumexp(np.array(x), axis=1)
-        np.testing.assert_array_equal(y.value, [low, high, high, high, nan, nan, 3])
+        y = tg.logsumexp(tg.Tensor(np.repeat(x, repeats, axis=1), device=device), axis=1)
+        expected = [low, high, high, high, nan, nan, 3 + np.log(repeats)]
+        np.testing.assert_allclose(y.value, expected, rtol=1e-12)
 
-    def test_the_gradient_where_all_is_minus_infinity_is_zero(self):
-        x = tg.Tensor([[-np.inf, -np.inf], [-np.inf, 2.0]], requires_grad=True)
+    def test_slices_far_apart(self, device):
+        """Where one slice underflows in the sight of another, and where all are far below 0."""
+        x = np.repeat([-3000.0, -2000.0, -3000.0], 9000)
+        y = tg.logsumexp(tg.Tensor(x, device=device))
+        assert y.item() == pytest.approx(-2000 + np.log(9000), rel=1e-14)
+
+    def test_the_gradient_where_all_is_minus_infinity_is_zero(self, device):
+        x = tg.Tensor([[-np.inf, -np.inf], [-np.inf, 2.0]], requires_grad=True, device=device)
         tg.logsumexp(x, axis=1).backward([1.0, 1.0])
         np.testing.assert_array_equal(x.grad, [[0, 0], [0, 1]])
 
-    def test_of_nothing(self):
-        x = tg.Tensor(np.ones((2, 0)), requires_grad=True)
+    def test_the_gradient_where_one_is_infinite(self, device):
+        x = tg.Tensor([[np.inf, 2.0]], requires_grad=True, device=device)
+        with np.errstate(invalid="ignore"):
+            tg.logsumexp(x, axis=1).backward([1.0])
+        np.testing.assert_array_equal(x.grad, [[np.nan, 0]])
+
+    def test_of_nothing(self, device):
+        x = tg.Tensor(np.ones((2, 0)), requires_grad=True, device=device)
         y = tg.logsumexp(x, axis=1)
         np.testing.assert_array_equal(y.value, [-np.inf, -np.inf])
         y.backward(np.ones(2))
         assert x.grad.shape == (2, 0)
         assert tg.logsumexp(x, axis=0).shape == (0,)
 
-    def test_of_no_axis_is_the_identity(self):
-        x = tg.Tensor(1.5, requires_grad=True)
+    def test_of_no_axis_is_the_identity(self, device):
+        x = tg.Tensor(1.5, requires_grad=True, device=device)
         y = tg.logsumexp(x)
         assert y.shape == () and y.item() == 1.5
         y.backward()
         assert x.grad == 1
-        np.testing.assert_allclose(tg.logsumexp([[1.0, 2.0]], axis=()).value, [[1, 2]])
+        np.testing.assert_allclose(
+            tg.logsumexp(tg.Tensor([[1.0, 2.0]], device=device), axis=()).value, [[1, 2]]
+        )
 
     def test_equal_settings_make_equal_ops(self):
         x = tg.Tensor(np.ones((2, 2)), requires_grad=True)

@@ -16,10 +16,37 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda import op_kernel
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
+from tinygraph.ops.axes import Sets, arranged, restored, sets_of
 from tinygraph.shapes import Array, Spec, normalize_axes, reduced_shape, require_float
 from tinygraph.tensor import Axis, Operand, Tensor
+
+
+def exponentials_of_slices(mem: Memory, x: Array, sets: Sets) -> tuple[Array, Sets]:
+    """All stages but the last: what the slices of each set leave, and the sets that these form.
+
+    The numbers are (2, parts): maxima m, and sums of exp(x - m).  Where each set has one slice,
+    nothing is launched: no numbers, and the sets themselves.
+    """
+    kernel = op_kernel("logsumexp", "logsumexp_forward", x.dtype)
+    null = mem.empty((0,), x.dtype)
+    exponentials = null  # of the elements: there are none in the first stage
+    while sets.slices > 1:
+        parts = mem.empty((2, sets.outputs * sets.slices), x.dtype)
+        sets.launch(kernel, x, exponentials, parts, null)
+        exponentials, sets = parts, sets.parts()
+    return exponentials, sets
+
+
+def exponentials_of_sets(mem: Memory, x: Array, sets: Sets) -> Array:
+    """(2, outputs): of each set the maximum m, and the sum of exp(x - m)."""
+    exponentials, last = exponentials_of_slices(mem, x, sets)
+    whole = mem.empty((2, sets.outputs), x.dtype)
+    kernel = op_kernel("logsumexp", "logsumexp_forward", x.dtype)
+    last.launch(kernel, x, exponentials, whole, mem.empty((0,), x.dtype))
+    return whole
 
 
 @dataclass(frozen=True)
@@ -54,6 +81,25 @@ class Logsumexp(Op):
         np.exp(gx, out=gx)
         gx *= gy.reshape(y.shape)
         return (gx,)
+
+    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        axes = normalize_axes(self.name, self.axis, x.ndim)
+        source = arranged(mem, x, axes)
+        exponentials, sets = exponentials_of_slices(mem, source, sets_of(x.shape, axes))
+        y = mem.empty(reduced_shape(x.shape, axes, self.keepdims), x.dtype)
+        kernel = op_kernel("logsumexp", "logsumexp_forward", x.dtype)
+        sets.launch(kernel, source, exponentials, mem.empty((0,), x.dtype), y)
+        return y, (source, y, x.shape)
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
+    ) -> Gradients:
+        source, y, shape = saved
+        axes = normalize_axes(self.name, self.axis, len(shape))
+        gx = mem.empty(shape, gy.dtype)
+        kernel = op_kernel("logsumexp", "logsumexp_backward", gy.dtype)
+        sets_of(shape, axes).launch_on_elements(kernel, gy, source, y, gx)
+        return (restored(gx, shape, axes),)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         return None if 0 in normalize_axes(self.name, self.axis, specs[0].ndim) else "map"
