@@ -81,11 +81,11 @@ def find_compiler() -> Compiler:
 
 @cache
 def _find(named: str, path: str) -> Compiler:
-    candidates = [shlex.split(named)] if named else [["g++"], ["clang++"]]
+    candidates = [_words(named)] if named else [["g++"], ["clang++"]]
     if not named and find_spec("ziglang"):
         candidates.append([sys.executable, "-m", "ziglang", "c++"])
     for command in candidates:
-        if shutil.which(command[0], path=path) is None:
+        if not command or shutil.which(command[0], path=path) is None:
             continue
         try:
             version = subprocess.run(
@@ -101,6 +101,14 @@ def _find(named: str, path: str) -> Compiler:
         "from PyPI); or install g++ or clang++ (Debian, Ubuntu: apt install g++); or name one with "
         "the environment variable CXX"
     )
+
+
+def _words(command: str) -> list[str]:
+    """A command as a shell reads it; none of one that a shell would not accept."""
+    try:
+        return shlex.split(command)
+    except ValueError:  # a quotation mark that is not closed
+        return []
 
 
 def _processor() -> str:
@@ -126,7 +134,7 @@ def runtime_library() -> Path:
         # g++ forgets after each file that it was to compile C.
         files = [argument for path in sources for argument in ("-x", "c", str(path))]
         result = compiler.run([*flags, *files, "-o", str(target)])
-        if result.returncode:
+        if result.returncode or not target.exists():
             raise KernelCompileError(
                 f"emulator: {compiler.name} cannot build the run time:\n{result.stderr[-3000:]}"
             )
@@ -176,6 +184,8 @@ def kernel_library(source: Source, unit: str, checked: bool, profiled: bool = Fa
             else:
                 run(*flags, "-c", str(text), "-o", str(part))
             run("-shared", "-o", str(target), str(part), str(runtime))
+            if not target.exists():
+                raise KernelCompileError(f"emulator: {compiler.name} wrote no file: no compiler?")
         finally:
             for path in (text, part, assembly):
                 path.unlink(missing_ok=True)

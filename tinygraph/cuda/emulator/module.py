@@ -31,7 +31,7 @@ class Failure(ctypes.Structure):
     ]  # fmt: skip
 
 
-STOPPED_BY_CHECKER = 8
+POINTER, STOPPED_BY_CHECKER = 1, 8
 _WAYS_OUT = {
     1: "run kernel.check(...) with the same arguments: it stops before the access and names the "
     "array and the index",
@@ -139,8 +139,13 @@ class Module:
         text = failure.text.decode(errors="replace")
         return KernelLaunchError(
             f"{self.signature.function}: {where}: {text}{place}. "
-            f"Way out: {_WAYS_OUT.get(failure.kind, '')}"
+            f"Way out: {self._way_out(failure)}"
         )
+
+    def _way_out(self, failure: Failure) -> str:
+        if failure.kind == POINTER and self.checked:
+            return "see that line: code and constants of the kernel cannot be written"
+        return _WAYS_OUT.get(failure.kind, "")
 
     def _stopped_at(self, pc: int) -> tuple[str, int] | None:
         from tinygraph.cuda.emulator.lines import Lines  # parsing debug information takes time

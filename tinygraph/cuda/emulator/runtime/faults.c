@@ -23,6 +23,9 @@
 
 void tg_nap(void);
 
+/* A fault whose address the kernel of the operating system cannot tell: on x86-64 one that is not
+ * canonical, with more significant bits than the processor translates. */
+enum { SI_KERNEL_CODE = 0x80 };
 enum { WATCHDOG_SIGNAL = SIGURG, SLICE_MS = 50, SIGNAL_STACK_BYTES = 64 * 1024 };
 
 static const int FAULTS[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
@@ -95,6 +98,8 @@ static void on_fault(int signal, siginfo_t *info, void *context) {
     else if (stack_guard_hit(w, address))
         launch_fail(FAIL_STACK, place, "more than %d KiB of local variables, or endless recursion",
                     STACK_BYTES / 1024);
+    else if (info->si_code == SI_KERNEL_CODE) /* the processor does not tell which address */
+        launch_fail(FAIL_POINTER, place, "the address is far beyond all memory");
     else
         launch_fail(FAIL_POINTER, place, "address %#lx belongs to no array",
                     (unsigned long)address);
