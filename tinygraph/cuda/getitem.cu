@@ -20,13 +20,16 @@
 // Memory: neighbouring threads touch neighbours of y, and where the innermost axis is taken whole,
 // of x.  The tables of picks are read again and again, from cache.
 // Deterministic: no two threads write one element, and sums are taken in the order of the picks.
+//
+// __launch_bounds__(256, 2): room for two blocks on a multiprocessor is enough.  Left to itself the
+// compiler aims at eight, with 32 registers a thread, and spills some around the divisions.
 
 #include "strided.cuh"
 
 // x Word in, offset (picks) int64 in, y Word out, of which this launch writes y[begin:begin + n].
 // numpy: y.flat[g] = x.flat[first + position(g) + offset[g // behind % picks]]
 template <typename Word>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, 2)
 getitem_forward(const Word* __restrict__ x, const long long* __restrict__ offset,
                 Word* __restrict__ y, long long n, long long begin, long long first,
                 long long picks, long long behind, STRIDED_PARAMETERS)
@@ -34,8 +37,9 @@ getitem_forward(const Word* __restrict__ x, const long long* __restrict__ offset
     const StridedAxes axes = STRIDED_AXES;
     for (long long i = first_element(); i < n; i += element_stride()) {
         const long long g = begin + i;
-        const long long pick = g / behind % picks;
-        y[g] = x[first + strided_position(axes, g) + offset[pick]];
+        long long row = g;
+        cut_off(row, behind);
+        y[g] = x[first + strided_position(axes, g) + offset[cut_off(row, picks)]];
     }
 }
 
@@ -45,7 +49,7 @@ getitem_forward(const Word* __restrict__ x, const long long* __restrict__ offset
 // distinct offsets as an axis of step 0.
 // numpy: np.add.at(gx.flat, positions, gy)
 template <typename T>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, 2)
 getitem_backward(const T* __restrict__ gy, const long long* __restrict__ offset,
                  const long long* __restrict__ start, const long long* __restrict__ order,
                  T* __restrict__ gx, long long n, long long begin, long long first,
@@ -54,9 +58,10 @@ getitem_backward(const T* __restrict__ gy, const long long* __restrict__ offset,
     const StridedAxes axes = STRIDED_AXES;
     for (long long i = first_element(); i < n; i += element_stride()) {
         const long long g = begin + i;
-        const long long row = g / behind;
-        const long long u = row % distinct;
-        const T* const terms = gy + row / distinct * picks * behind + g % behind;
+        long long before = g;
+        const long long column = cut_off(before, behind);
+        const long long u = cut_off(before, distinct);
+        const T* const terms = gy + before * picks * behind + column;
         T sum = 0;
         for (long long k = start[u]; k < start[u + 1]; ++k)
             sum += terms[order[k] * behind];
