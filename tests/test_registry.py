@@ -27,7 +27,7 @@ WITHOUT_KERNEL = {
     "binary_cross_entropy_with_logits", "cast", "clip", "cumsum",
     "elementwise", "elu", "embedding", "gather", "gelu",
     "half_squared_error", "heaviside", "huber_loss", "l1_loss",
-    "leaky_relu", "nll_loss", "sigmoid", "softmax", "softplus",
+    "leaky_relu", "nll_loss", "sigmoid", "softplus",
     "tanh", "where",
 }  # fmt: skip
 

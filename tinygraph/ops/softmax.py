@@ -11,13 +11,18 @@ Source: Goodfellow, Bengio, Courville, "Deep Learning", MIT Press 2016, sections
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from tinygraph.cuda import Kernel, op_kernel
 from tinygraph.errors import ShapeError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
+from tinygraph.ops.axes import Sets, sets_of
+from tinygraph.ops.broadcast import typed_kernel
+from tinygraph.ops.logsumexp import exponentials_of_sets
+from tinygraph.ops.sum import sum_sets
 from tinygraph.shapes import Array, Shape, Spec, normalize_axes, require_float
 from tinygraph.tensor import Operand, Tensor
 
@@ -37,6 +42,8 @@ def translated(mem: Memory, x: Array, axis: int) -> Array:
 @dataclass(frozen=True)
 class Softmax(Op):
     axis: int
+
+    kind: ClassVar[str] = "Softmax"  # what the kernels are templated on, beside the dtype
 
     def infer(self, x: Spec) -> Spec:
         require_float(self.name, x=x)
@@ -62,12 +69,44 @@ class Softmax(Op):
         gx *= y
         return (gx,)
 
+    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        sets, y = self._sets(x.shape), mem.empty(x.shape, x.dtype)
+        exponentials = mem.empty((0,), x.dtype)
+        if sets.slices > 1:  # longer than what a group of threads owns
+            exponentials = exponentials_of_sets(mem, x, sets)
+        sets.launch(self._kernel("softmax_forward", x.dtype), x, exponentials, y)
+        return y, y
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, y: Array, needs: tuple[bool, ...]
+    ) -> Gradients:
+        sets, gx = self._sets(y.shape), mem.empty(y.shape, y.dtype)
+        totals = mem.empty((sets.outputs if sets.slices > 1 else 0,), y.dtype)
+        if sets.slices > 1:
+            self._sum_terms(mem, gy, y, sets, totals)
+        sets.launch(self._kernel("softmax_backward", y.dtype), gy, y, totals, gx)
+        return (gx,)
+
+    def _sum_terms(self, mem: Memory, gy: Array, y: Array, sets: Sets, totals: Array) -> None:
+        """Write the sum of gy * y over each set to totals."""
+        products = mem.empty((sets.outputs, sets.slices), y.dtype)
+        sets.launch(op_kernel("softmax", "product_sums", y.dtype), gy, y, products)
+        sum_sets(mem, products, sets.parts(), totals)
+
+    def _sets(self, shape: Shape) -> Sets:
+        return sets_of(shape, normalize_axes(self.name, self.axis, len(shape)))
+
+    def _kernel(self, function: str, dtype: np.dtype[Any]) -> Kernel:
+        return typed_kernel("softmax", function, dtype, self.kind)
+
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         return "map" if self.axis % specs[0].ndim != 0 else None
 
 
 @dataclass(frozen=True)
 class LogSoftmax(Softmax):
+    kind: ClassVar[str] = "LogSoftmax"
+
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         y = translated(mem, x, self.axis)
         powers = np.exp(y, out=mem.empty(x.shape, x.dtype))
@@ -83,6 +122,10 @@ class LogSoftmax(Softmax):
         gx *= total
         np.subtract(gy, gx, out=gx)
         return (gx,)
+
+    def _sum_terms(self, mem: Memory, gy: Array, y: Array, sets: Sets, totals: Array) -> None:
+        """Write the sum of gy over each set to totals."""
+        sum_sets(mem, gy, sets, totals)
 
 
 def softmax(x: Operand, axis: int = -1) -> Tensor:
