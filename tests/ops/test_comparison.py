@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import tinygraph as tg
 from tests import reference
-from tests.op_contract import Bad, OpContract
+from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import broadcastable_problems
 from tinygraph.errors import DtypeError, GraphError, ShapeError
 
@@ -16,6 +16,9 @@ SIGNS = {
     "less": operator.lt, "less_equal": operator.le, "greater": operator.gt,
     "greater_equal": operator.ge, "equal": operator.eq, "not_equal": operator.ne,
 }  # fmt: skip
+
+
+LARGE = Problem((np.arange(700.0).reshape(350, 2) % 5, np.arange(2.0)))  # two blocks
 
 
 @st.composite
@@ -28,6 +31,7 @@ class Comparison:
     """What the contracts of the six have in common."""
 
     problems = problems_with_ties()
+    large_problems = (LARGE,)
     differentiable = False
     bad_input = [
         Bad("shapes", (np.ones((2, 3)), np.ones(2)), {}, ShapeError, "(2, 3) and (2,)"),
@@ -71,6 +75,23 @@ def test_nan_and_infinity(name):
     values = [np.nan, np.inf, -np.inf, 0.0]
     y = getattr(tg, name)(np.reshape(values, (4, 1)), np.array(values))
     assert y.value.tolist() == [[SIGNS[name](a, b) for b in values] for a in values]
+
+
+@pytest.mark.parametrize("name", SIGNS)
+def test_kernel_of_nan_and_infinity(kernel_device, name):
+    values = [np.nan, np.inf, -np.inf, 0.0, -0.0]
+    x, y = np.reshape(values, (5, 1)), np.array(values)
+    z = getattr(tg, name)(tg.Tensor(x, device=kernel_device), y)
+    assert z.numpy().tolist() == [[SIGNS[name](a, b) for b in values] for a in values]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int64", "uint64", "bool"])
+def test_kernel_of_integers_and_bools(kernel_device, dtype):
+    """Signed and unsigned ones, at the ends of their range."""
+    ends = [False, True] if dtype == "bool" else [np.iinfo(dtype).min, np.iinfo(dtype).max]
+    x, y = np.array(ends, dtype).reshape(2, 1), np.array(ends, dtype)
+    z = tg.less(tg.Tensor(x, device=kernel_device), y)
+    assert z.dtype == bool and z.numpy().tolist() == [[False, True], [False, False]]
 
 
 @pytest.mark.parametrize("name", SIGNS)

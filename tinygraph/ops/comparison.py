@@ -15,6 +15,7 @@ import numpy as np
 
 from tinygraph.memory import Memory
 from tinygraph.op import Op
+from tinygraph.ops.broadcast import for_each_broadcast, typed_kernel
 from tinygraph.ops.operands import Broadcasting, joint_shape, promote
 from tinygraph.shapes import Array, Spec
 from tinygraph.tensor import Operand, Tensor
@@ -33,6 +34,12 @@ class _Comparison(Broadcasting):
     def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
         z = mem.empty(joint_shape(self.name, x.shape, y.shape), _BOOL)
         self.compare(x, y, out=z)
+        return z, None
+
+    def forward_kernel(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
+        z = mem.empty(joint_shape(self.name, x.shape, y.shape), _BOOL)
+        kernel = typed_kernel("comparison", "compare", x.dtype, type(self).__name__)
+        for_each_broadcast(mem, kernel, z, x, y)
         return z, None
 
 

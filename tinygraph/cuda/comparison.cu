@@ -1,0 +1,46 @@
+// less, less_equal, greater, greater_equal, equal, not_equal of operands that broadcast together.
+//
+// instances: compare<T, Less>, compare<T, LessEqual>, compare<T, Greater>,
+//            compare<T, GreaterEqual>, compare<T, Equal>,
+//            compare<T, NotEqual> for T in float, double
+// instances: compare<long long, Less>, compare<long long, Equal>, compare<bool, Equal>
+//
+// Integers of any width do too; the host names their types as it needs them.
+//
+// A thread owns elements i, i + stride, ... of z (a grid-stride loop).
+// Grid (min(ceil(n / 256), 1024)), block (256).
+// Memory: neighbouring threads write neighbouring bytes of z, and read neighbouring elements of an
+// operand along the axes that it has.
+// Operations: one comparison an element: bound by memory, as all that broadcasts.
+// Deterministic: no two threads write one element.
+
+#include "broadcast.cuh"
+
+#define COMPARISON(name, sign)                                                                   \
+    struct name {                                                                                \
+        template <typename T>                                                                    \
+        static __device__ __forceinline__ bool of(T x, T y)                                      \
+        {                                                                                        \
+            return x sign y;                                                                     \
+        }                                                                                        \
+    }
+
+COMPARISON(Less, <);
+COMPARISON(LessEqual, <=);
+COMPARISON(Greater, >);
+COMPARISON(GreaterEqual, >=);
+COMPARISON(Equal, ==);
+COMPARISON(NotEqual, !=);
+
+// x, y T in, of shapes that broadcast to that of z (n) bool out.
+// numpy: z = x < y, x <= y, x > y, x >= y, x == y, x != y
+template <typename T, typename Comparison>
+__global__ void __launch_bounds__(THREADS)
+compare(const T* __restrict__ x, const T* __restrict__ y, bool* __restrict__ z, long long n,
+        AXES_PARAMETERS, int x_axes, int y_axes)
+{
+    const int own[] = {x_axes, y_axes};
+    each_element(n, AXES, own, [=](long long i, const long long(&at)[2]) {
+        z[i] = Comparison::of(x[at[0]], y[at[1]]);
+    });
+}
