@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import tinygraph as tg
 from tests import reference
-from tests.op_contract import Bad, OpContract
+from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import elementwise_problems
 from tinygraph.errors import ArgumentError, DtypeError
 
@@ -19,6 +19,7 @@ class TestElu(OpContract):
     function = staticmethod(tg.elu)
     reference = staticmethod(reference.elu)
     problems = st.builds(lambda p, k: p._replace(kwargs=k), elementwise_problems(), alphas)
+    large_problems = (Problem((np.linspace(-4, 4, 1000),)),)
     bad_input = [
         Bad("integers", ([1, 2],), {}, DtypeError, "elu: x: expected float32 or float64"),
         Bad("alpha", ([1.0], np.inf), {}, ArgumentError, "elu: alpha: expected a finite number"),
@@ -26,15 +27,16 @@ class TestElu(OpContract):
     ]
 
     @pytest.mark.parametrize("alpha", [1.0, 0.7])
-    def test_infinities_nan_and_the_derivative_at_0(self, alpha):
-        x = tg.Tensor([-np.inf, -0.0, 0.0, np.inf, np.nan], dtype="f8", requires_grad=True)
+    def test_infinities_nan_and_the_derivative_at_0(self, alpha, device):
+        values = [-np.inf, -0.0, 0.0, np.inf, np.nan]
+        x = tg.Tensor(values, dtype="f8", requires_grad=True, device=device)
         y = tg.elu(x, alpha)
         np.testing.assert_array_equal(y.value, [-alpha, 0, 0, np.inf, np.nan])
         y.backward(np.ones(5))
         np.testing.assert_array_equal(x.grad, [0, alpha, alpha, 1, np.nan])
 
-    def test_small_results_and_small_derivatives_keep_their_digits(self):
-        x = tg.Tensor([-1e-12, -30.0], dtype="f8", requires_grad=True)
+    def test_small_results_and_small_derivatives_keep_their_digits(self, device):
+        x = tg.Tensor([-1e-12, -30.0], dtype="f8", requires_grad=True, device=device)
         y = tg.elu(x)
         assert y.value[0] == pytest.approx(-1e-12, rel=1e-11, abs=0)
         y.backward([1.0, 1.0])

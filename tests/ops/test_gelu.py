@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import tinygraph as tg
 from tests import reference
-from tests.op_contract import Bad, OpContract
+from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import elementwise_problems
 from tinygraph.errors import ArgumentError, DtypeError
 from tinygraph.ops.gelu import BLOCK, erfc
@@ -22,6 +22,7 @@ class TestGelu(OpContract):
     problems = st.builds(
         lambda p, k: p._replace(kwargs=k), elementwise_problems(low=-9, high=9), gates
     )
+    large_problems = (Problem((np.linspace(-4, 4, 1000),)),)
     bad_input = [
         Bad("integers", ([1, 2],), {}, DtypeError, "gelu: x: expected float32 or float64"),
         Bad("gate", ([1.0], "tan"), {}, ArgumentError, "did you mean 'tanh'?"),
@@ -29,17 +30,19 @@ class TestGelu(OpContract):
     ]
 
     @pytest.mark.parametrize("approximate", ["none", "tanh"])
-    def test_infinities_and_nan(self, approximate):
-        x = tg.Tensor([-np.inf, -1e30, 0.0, 1e30, np.inf, np.nan], requires_grad=True)
+    def test_infinities_and_nan(self, approximate, device):
+        values = [-np.inf, -1e30, 0.0, 1e30, np.inf, np.nan]
+        x = tg.Tensor(values, requires_grad=True, device=device)
         y = tg.gelu(x, approximate)
         np.testing.assert_array_equal(y.value, [0, 0, 0, np.float32(1e30), np.inf, np.nan])
         y.backward(np.ones(6))
         np.testing.assert_array_equal(x.grad, [0, 0, 0.5, 1, 1, np.nan])
 
     @pytest.mark.parametrize("x", [-35.0, -9.0, -5.7, -5.6, -0.67, -0.66, 1e-9, 0.66, 6.0])
-    def test_small_results_keep_their_digits(self, x):
+    def test_small_results_keep_their_digits(self, x, device):
         expected = x * math.erfc(-x / math.sqrt(2)) / 2
-        assert tg.gelu(np.array(x)).item() == pytest.approx(expected, rel=1e-12, abs=0)
+        y = tg.gelu(tg.Tensor(np.array(x), device=device))
+        assert y.item() == pytest.approx(expected, rel=1e-12, abs=0)
 
     @pytest.mark.parametrize("approximate", ["none", "tanh"])
     @pytest.mark.parametrize("transposed", [False, True])

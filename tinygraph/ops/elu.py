@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda import op_kernel
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.hyperparameters import finite
+from tinygraph.ops.launch import for_each
 from tinygraph.ops.leaky_relu import one_above_zero
 from tinygraph.shapes import Array, Spec, require_float
 from tinygraph.tensor import Operand, Tensor
@@ -43,6 +45,18 @@ class Elu(Op):
         if self.alpha != 1:
             gx *= one_above_zero(mem, x, self.alpha)
         gx *= gy
+        return (gx,)
+
+    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        y = mem.empty(x.shape, x.dtype)
+        for_each(op_kernel("elu", "elu_forward", x.dtype), x.size, x, y, x.size, self.alpha)
+        return y, x if mem.needs[0] else None
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, x: Array, needs: tuple[bool, ...]
+    ) -> Gradients:
+        gx = mem.empty(x.shape, x.dtype)
+        for_each(op_kernel("elu", "elu_backward", x.dtype), x.size, gy, x, gx, x.size, self.alpha)
         return (gx,)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:

@@ -20,9 +20,12 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda import Kernel
 from tinygraph.errors import ArgumentError, explain, nearest
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
+from tinygraph.ops.broadcast import typed_kernel
+from tinygraph.ops.launch import for_each
 from tinygraph.shapes import Array, Spec, require_float
 from tinygraph.tensor import Operand, Tensor
 
@@ -112,6 +115,22 @@ class Gelu(Op):
         gx = mem.empty(x.shape, x.dtype)
         _in_blocks(block, [x, g, gy], [gx])
         return (gx,)
+
+    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        y = mem.empty(x.shape, x.dtype)
+        for_each(self._kernel("gelu_forward", x), x.size, x, y, x.size)
+        return y, x if mem.needs[0] else None
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, x: Array, needs: tuple[bool, ...]
+    ) -> Gradients:
+        gx = mem.empty(x.shape, x.dtype)
+        for_each(self._kernel("gelu_backward", x), x.size, gy, x, gx, x.size)
+        return (gx,)
+
+    def _kernel(self, function: str, x: Array) -> Kernel:
+        gate = "Normal" if self.approximate == "none" else "Tanh"
+        return typed_kernel("gelu", function, x.dtype, gate)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         return "map"

@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda import op_kernel
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.hyperparameters import finite
+from tinygraph.ops.launch import for_each
 from tinygraph.shapes import Array, Spec, require_float
 from tinygraph.tensor import Operand, Tensor
 
@@ -47,6 +49,20 @@ class LeakyRelu(Op):
     def backward(self, mem: Memory, gy: Array, x: Array, needs: tuple[bool, ...]) -> Gradients:
         gx = one_above_zero(mem, x, self.negative_slope)
         gx *= gy
+        return (gx,)
+
+    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        y = mem.empty(x.shape, x.dtype)
+        kernel = op_kernel("leaky_relu", "leaky_relu_forward", x.dtype)
+        for_each(kernel, x.size, x, y, x.size, self.negative_slope)
+        return y, x if mem.needs[0] else None
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, x: Array, needs: tuple[bool, ...]
+    ) -> Gradients:
+        gx = mem.empty(x.shape, x.dtype)
+        kernel = op_kernel("leaky_relu", "leaky_relu_backward", x.dtype)
+        for_each(kernel, x.size, gy, x, gx, x.size, self.negative_slope)
         return (gx,)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:

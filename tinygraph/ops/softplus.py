@@ -15,10 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda import op_kernel
 from tinygraph.errors import ArgumentError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.hyperparameters import finite, positive
+from tinygraph.ops.launch import for_each
 from tinygraph.ops.sigmoid import Sigmoid
 from tinygraph.shapes import Array, Spec, require_float
 from tinygraph.tensor import Operand, Tensor
@@ -54,6 +56,20 @@ class Softplus(Op):
         gx, _ = Sigmoid().forward(mem, z)
         np.maximum(gx, np.greater(z, self.threshold, out=mem.empty(x.shape, bool)), out=gx)
         gx *= gy
+        return (gx,)
+
+    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        y = mem.empty(x.shape, x.dtype)
+        kernel = op_kernel("softplus", "softplus_forward", x.dtype)
+        for_each(kernel, x.size, x, y, x.size, self.beta, self.threshold)
+        return y, x if mem.needs[0] else None
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, x: Array, needs: tuple[bool, ...]
+    ) -> Gradients:
+        gx = mem.empty(x.shape, x.dtype)
+        kernel = op_kernel("softplus", "softplus_backward", x.dtype)
+        for_each(kernel, x.size, gy, x, gx, x.size, self.beta, self.threshold)
         return (gx,)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:

@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda import op_kernel
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
+from tinygraph.ops.launch import for_each
 from tinygraph.shapes import Array, Spec, require_float
 from tinygraph.tensor import Operand, Tensor
 
@@ -34,6 +36,18 @@ class Tanh(Op):
         gx = np.square(y, out=mem.empty(y.shape, y.dtype))
         np.subtract(1, gx, out=gx)
         gx *= gy
+        return (gx,)
+
+    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        y = mem.empty(x.shape, x.dtype)
+        for_each(op_kernel("tanh", "tanh_forward", x.dtype), x.size, x, y, x.size)
+        return y, y if mem.needs[0] else None
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, y: Array, needs: tuple[bool, ...]
+    ) -> Gradients:
+        gx = mem.empty(y.shape, y.dtype)
+        for_each(op_kernel("tanh", "tanh_backward", y.dtype), y.size, gy, y, gx, y.size)
         return (gx,)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
