@@ -7,7 +7,7 @@ import pytest
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.errors import ArgumentError, CheckpointError, ShapeError
+from tinygraph.errors import ArgumentError, CheckpointError, DeviceError, ShapeError
 from tinygraph.optim import SGD, Optimizer
 
 
@@ -107,6 +107,18 @@ def test_a_gradient_of_another_shape_is_refused():
     with pytest.raises(ShapeError, match=r"grad of a: expected \(2, 3\), got \(3,\)"):
         SGD([a], lr=1.0).step()
     assert a.value.tolist() == [[1, 1, 1], [1, 1, 1]]
+
+
+def test_a_rule_without_a_kernel_is_refused_where_kernels_run():
+    class NumpyOnly(Optimizer):
+        def update(self, value, grad, state, scratch, hyper):
+            value -= grad
+
+    w = tg.Parameter([1.0], device="emulator")
+    w.grad = np.ones(1, np.float32)
+    with pytest.raises(DeviceError, match=r"NumpyOnly: no kernel .*Way out: define update_kernel"):
+        NumpyOnly([w]).step()
+    np.testing.assert_array_equal(w.value, [1.0])
 
 
 # ---- saving and loading ---------------------------------------------------------------------

@@ -27,9 +27,9 @@ def make(name, params, settings):
     return getattr(tg.optim, name)(params, **settings)
 
 
-def run(name, settings, start, grads, dtype="float64"):
+def run(name, settings, start, grads, dtype="float64", device="cpu"):
     """The values after each step."""
-    w = tg.Parameter(start, dtype=dtype)
+    w = tg.Parameter(start, dtype=dtype, device=device)
     array = w.value
     optimizer = make(name, [w], settings)
     seen = []
@@ -46,18 +46,19 @@ def run(name, settings, start, grads, dtype="float64"):
 
 
 @pytest.mark.parametrize("case", TORCH["cases"], ids=lambda c: f"{c['optimizer']}{c['settings']}")
-def test_equals_pytorch(case):
-    seen = run(case["optimizer"], case["settings"], TORCH["start"], TORCH["grads"])
+def test_equals_pytorch(case, device):
+    start, grads = TORCH["start"], TORCH["grads"]
+    seen = run(case["optimizer"], case["settings"], start, grads, device=device)
     np.testing.assert_allclose(seen, case["values"], rtol=1e-11, atol=1e-13)
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("float64", 1e-10)])
 @pytest.mark.parametrize(("name", "settings"), CASES, ids=str)
-def test_equals_the_formula(name, settings, dtype, tolerance):
+def test_equals_the_formula(name, settings, dtype, tolerance, device):
     rng = np.random.default_rng(3)
     start, grads = rng.standard_normal((2, 3)), rng.standard_normal((5, 2, 3))
     grads[0, 0, 0] = 0.0
-    seen = run(name, settings, start, grads, dtype)
+    seen = run(name, settings, start, grads, dtype, device)
     for i in np.ndindex(2, 3):
         expected = list(RULES[name](start[i], [g[i] for g in grads], **settings))
         np.testing.assert_allclose(seen[(slice(None), *i)], expected, rtol=tolerance,
@@ -91,11 +92,11 @@ def test_srcnn_sgd_by_hand():
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_a_resumed_run_equals_one_that_never_stopped(name):
+def test_a_resumed_run_equals_one_that_never_stopped(name, device):
     settings = NEEDED.get(name, {})
     grads = np.random.default_rng(1).standard_normal((6, 3)).astype(np.float32)
-    straight = run(name, settings, np.ones(3), grads, "float32")
-    w = tg.Parameter(np.ones(3, np.float32), name="w")
+    straight = run(name, settings, np.ones(3), grads, "float32", device)
+    w = tg.Parameter(np.ones(3, np.float32), name="w", device=device)
     first = make(name, [w], settings)
     for grad in grads[:3]:
         w.grad = grad
@@ -108,9 +109,9 @@ def test_a_resumed_run_equals_one_that_never_stopped(name):
     np.testing.assert_array_equal(w.value, straight[-1])
 
 
-def test_a_changed_learning_rate_counts_at_the_next_step():
+def test_a_changed_learning_rate_counts_at_the_next_step(device):
     for name in ("Adam", "AdamW", "Adagrad", "RMSprop", "Adadelta"):
-        w = tg.Parameter([1.0])
+        w = tg.Parameter([1.0], device=device)
         optimizer = make(name, [w], {"lr": 1.0})
         w.grad = np.ones(1, np.float32)
         optimizer.step()
@@ -120,8 +121,8 @@ def test_a_changed_learning_rate_counts_at_the_next_step():
         assert w.item() == before, name
 
 
-def test_a_parameter_that_joins_late_has_a_step_count_of_its_own():
-    a, b = tg.Parameter([0.0], name="a"), tg.Parameter([0.0], name="b")
+def test_a_parameter_that_joins_late_has_a_step_count_of_its_own(device):
+    a, b = [tg.Parameter([0.0], name=name, device=device) for name in "ab"]
     adam = tg.optim.Adam([a, b], lr=0.5)
     for _ in range(3):
         a.grad = np.ones(1, np.float32)
@@ -130,6 +131,47 @@ def test_a_parameter_that_joins_late_has_a_step_count_of_its_own():
     adam.step()
     assert b.item() == pytest.approx(-0.5, rel=1e-6), "its first step is lr, by the correction"
     assert adam.state["a"]["step"] == 4 and adam.state["b"]["step"] == 1
+
+
+@pytest.mark.parametrize(("name", "settings"), CASES, ids=str)
+def test_the_kernel_equals_numpy_beyond_one_block(name, settings):
+    """1000 elements: four blocks, the last one in part; the gradient in another memory layout."""
+    rng = np.random.default_rng(4)
+    start, grads = rng.standard_normal((20, 50)), rng.standard_normal((3, 20, 50))
+    grads[:, 0, :10] = 0  # roots of 0
+    values, states = {}, {}
+    for device in ("cpu", "emulator"):
+        w = tg.Parameter(start, dtype=np.float64, device=device, name="w")
+        optimizer = make(name, [w], settings)
+        for grad in grads:
+            w.grad = np.asfortranarray(grad)
+            optimizer.step()
+        values[device], states[device] = w.value, optimizer.state_dict()["state"].get("w", {})
+    np.testing.assert_allclose(values["emulator"], values["cpu"], rtol=1e-12, atol=1e-14)
+    assert states["emulator"].keys() == states["cpu"].keys()
+    for key, expected in states["cpu"].items():
+        np.testing.assert_allclose(states["emulator"][key], expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize(("name", "settings"), CASES, ids=str)
+def test_the_kernel_under_the_checker(name, settings):
+    w = tg.Parameter(np.ones(300), device="emulator")
+    optimizer = make(name, [w], settings)
+    with tg.cuda.checking():
+        for _ in range(2):
+            w.grad = np.ones(300)
+            optimizer.step()
+
+
+def test_a_nan_of_the_past_stays_the_largest(device):
+    """amsgrad: np.maximum gives NaN where either is NaN, whichever step it came in."""
+    w = tg.Parameter([1.0, 1.0], device=device)
+    adam = tg.optim.Adam([w], amsgrad=True)
+    for grad in ([2.0, np.nan], [1.0, 1.0]):
+        w.grad = np.array(grad, np.float32)
+        adam.step()
+    largest = adam.state["0.0"]["max_exp_avg_sq"]
+    np.testing.assert_allclose(largest, [0.004996, np.nan], rtol=1e-4)
 
 
 @pytest.mark.parametrize(("name", "settings"), CASES, ids=str)
@@ -149,10 +191,13 @@ def test_the_steady_state_makes_no_arrays(name, settings):
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_shapes_dtypes_and_odd_numbers(name):
+def test_shapes_dtypes_and_odd_numbers(name, device):
     """Parameters of several sizes share scratch memory; NaN stays where it is and warns nobody."""
     shapes = [(3,), (2, 4), (), (1,), (0, 3)]
-    params = [tg.Parameter(np.ones(s), dtype=t) for s in shapes for t in ("float32", "float64")]
+    params = [
+        tg.Parameter(np.ones(s), dtype=t, device=device)
+        for s in shapes for t in ("float32", "float64")
+    ]  # fmt: skip
     optimizer = make(name, params, NEEDED.get(name, {}))
     for p in params:
         p.grad = np.full(p.shape, 2, p.dtype)

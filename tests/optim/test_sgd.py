@@ -107,14 +107,6 @@ def test_a_parameter_that_was_moved_after_the_optimiser_was_made():
         sgd.step()
 
 
-def test_other_optimisers_wait_for_their_kernel():
-    w = tg.Parameter([1.0], device="emulator")
-    w.grad = np.ones(1, np.float32)
-    with pytest.raises(tg.errors.DeviceError, match="Adam: no kernel yet.*Way out: model.to"):
-        tg.optim.Adam([w], lr=0.1).step()
-    np.testing.assert_array_equal(w.value, [1.0])
-
-
 def test_by_hand():
     """lr 0.5, momentum 0.5, from 1 with gradients 2, 2, 2: b = 2, 3, 3.5."""
     w = tg.Parameter([1.0])

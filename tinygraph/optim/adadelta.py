@@ -17,6 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda import op_kernel
+from tinygraph.device import Device
+from tinygraph.ops.launch import for_each
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
 from tinygraph.shapes import Array
@@ -103,3 +106,16 @@ class Adadelta(Optimizer):
         np.add(u, square, out=u)
         np.multiply(d, lr, out=d)
         np.subtract(value, d, out=value)
+
+    def update_kernel(
+        self, device: Device, value: Array, grad: Array, state: dict[str, Any], group: Group
+    ) -> None:
+        if not state:
+            for key in self.arrays:
+                state[key] = device.zeros(value.shape, value.dtype)
+        n, rho = value.size, group["rho"]
+        for_each(
+            op_kernel("adadelta", "adadelta_update", value.dtype), n, value, grad,
+            state["square_avg"], state["acc_delta"], n, group["lr"], rho, 1 - rho, group["eps"],
+            group["weight_decay"],
+        )  # fmt: skip

@@ -16,6 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda import op_kernel
+from tinygraph.device import Device
+from tinygraph.ops.launch import for_each
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
 from tinygraph.shapes import Array
@@ -93,8 +96,7 @@ class Adagrad(Optimizer):
             state.update(step=0, sum=np.full_like(value, start))
         s, d = state["sum"], scratch[0]
         g = self.penalized(value, grad, decay, out=scratch[1])
-        rate[...] = group["lr"] / (1 + state["step"] * group["lr_decay"])
-        state["step"] += 1
+        rate[...] = self._next_rate(state, group)
         np.multiply(g, g, out=d)
         np.add(s, d, out=s)
         np.sqrt(s, out=d)
@@ -102,3 +104,21 @@ class Adagrad(Optimizer):
         np.divide(g, d, out=d)
         np.multiply(d, rate, out=d)
         np.subtract(value, d, out=value)
+
+    def update_kernel(
+        self, device: Device, value: Array, grad: Array, state: dict[str, Any], group: Group
+    ) -> None:
+        if not state:
+            start = np.full(value.shape, group["initial_accumulator_value"], value.dtype)
+            state.update(step=0, sum=device.from_numpy(start))
+        n, rate = value.size, self._next_rate(state, group)
+        for_each(
+            op_kernel("adagrad", "adagrad_update", value.dtype), n, value, grad, state["sum"], n,
+            rate, group["eps"], group["weight_decay"],
+        )  # fmt: skip
+
+    @staticmethod
+    def _next_rate(state: dict[str, Any], group: Group) -> float:
+        """The learning rate of one more step."""
+        state["step"] += 1
+        return float(group["lr"] / (1 + (state["step"] - 1) * group["lr_decay"]))

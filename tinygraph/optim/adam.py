@@ -21,7 +21,10 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda import op_kernel
+from tinygraph.device import Device
 from tinygraph.errors import ArgumentError, explain
+from tinygraph.ops.launch import for_each
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
 from tinygraph.shapes import Array
@@ -120,9 +123,7 @@ class Adam(Optimizer):
         np.add(v, d, out=v)
         if group["amsgrad"]:
             v = self._largest(state, v)
-        root = math.sqrt(1 - group["betas"][1] ** t)
-        size[...] = group["lr"] * root / (1 - group["betas"][0] ** t)
-        eps[...] = group["eps"] * root
+        size[...], eps[...] = self._corrected(group, t)
         np.sqrt(v, out=d)
         np.add(d, eps, out=d)
         np.divide(m, d, out=d)
@@ -130,8 +131,39 @@ class Adam(Optimizer):
         np.subtract(value, d, out=value)
 
     @staticmethod
+    def _corrected(group: Group, t: int) -> tuple[float, float]:
+        """Learning rate and eps of step t, with the corrections for the start at 0."""
+        root = math.sqrt(1 - group["betas"][1] ** t)
+        return group["lr"] * root / (1 - group["betas"][0] ** t), group["eps"] * root
+
+    @staticmethod
     def _largest(state: dict[str, Any], v: Array) -> Array:
         """The elementwise maximum of v over all steps."""
         if "max_exp_avg_sq" not in state:
             state["max_exp_avg_sq"] = np.zeros_like(v)
         return np.maximum(state["max_exp_avg_sq"], v, out=state["max_exp_avg_sq"])
+
+    def update_kernel(
+        self, device: Device, value: Array, grad: Array, state: dict[str, Any], group: Group
+    ) -> None:
+        self.launch("adam", device, value, grad, state, group, group["weight_decay"])
+
+    def launch(
+        self, stem: str, device: Device, value: Array, grad: Array, state: dict[str, Any],
+        group: Group, decay: float,
+    ) -> None:  # fmt: skip
+        """The kernel of `<stem>.cu`; those of Adam and AdamW differ in what `decay` stands for."""
+        if not state:
+            state["step"] = 0
+        used = self.arrays if group["amsgrad"] else self.arrays[:2]
+        for key in used:
+            if key not in state:
+                state[key] = device.zeros(value.shape, value.dtype)
+        t = state["step"] = state["step"] + 1
+        largest = state["max_exp_avg_sq"] if group["amsgrad"] else device.empty((0,), value.dtype)
+        n, (beta1, beta2) = value.size, group["betas"]
+        for_each(
+            op_kernel(stem, f"{stem}_update", value.dtype), n, value, grad, state["exp_avg"],
+            state["exp_avg_sq"], largest, n, beta1, 1 - beta1, beta2, 1 - beta2,
+            *self._corrected(group, t), decay,
+        )  # fmt: skip

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.device import Device
 from tinygraph.optim.adam import Adam
 from tinygraph.optim.members import Group
 from tinygraph.shapes import Array
@@ -73,3 +74,9 @@ class AdamW(Adam):
         if kept is not None:
             np.multiply(value, kept, out=value)
         self.advance(value, grad, state, scratch[0], group, numbers)
+
+    def update_kernel(
+        self, device: Device, value: Array, grad: Array, state: dict[str, Any], group: Group
+    ) -> None:
+        remaining = 1 - group["lr"] * group["weight_decay"]
+        self.launch("adamw", device, value, grad, state, group, remaining)

@@ -19,6 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda import op_kernel
+from tinygraph.device import Device
+from tinygraph.ops.launch import for_each
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
 from tinygraph.shapes import Array
@@ -123,6 +126,24 @@ class RMSprop(Optimizer):
         else:
             np.multiply(d, lr, out=d)
         np.subtract(value, d, out=value)
+
+    def update_kernel(
+        self, device: Device, value: Array, grad: Array, state: dict[str, Any], group: Group
+    ) -> None:
+        used = {
+            "square_avg": True, "grad_avg": group["centered"],
+            "momentum_buffer": group["momentum"] != 0,
+        }  # fmt: skip
+        absent = device.empty((0,), value.dtype)  # a null pointer
+        for key in self.arrays:
+            if used[key] and key not in state:
+                state[key] = device.zeros(value.shape, value.dtype)
+        arrays = [state[key] if used[key] else absent for key in self.arrays]
+        n, alpha = value.size, group["alpha"]
+        for_each(
+            op_kernel("rmsprop", "rmsprop_update", value.dtype), n, value, grad, *arrays, n,
+            group["lr"], alpha, 1 - alpha, group["eps"], group["weight_decay"], group["momentum"],
+        )  # fmt: skip
 
 
 def _kept(state: dict[str, Any], key: str, value: Array) -> Array:

@@ -21,7 +21,10 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda import op_kernel
+from tinygraph.device import Device
 from tinygraph.errors import ArgumentError, explain
+from tinygraph.ops.launch import for_each
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
 from tinygraph.shapes import Array
@@ -105,3 +108,15 @@ class SrcnnSGD(Optimizer):
             np.add(d, term, out=d)
         np.divide(d, batch_size, out=term)
         np.subtract(value, term, out=value)
+
+    def update_kernel(
+        self, device: Device, value: Array, grad: Array, state: dict[str, Any], group: Group
+    ) -> None:
+        if not state:
+            state["previous_step"] = device.zeros(value.shape, value.dtype)
+        n = value.size
+        for_each(
+            op_kernel("srcnn_sgd", "srcnn_sgd_update", value.dtype), n, value, grad,
+            state["previous_step"], n, group["lr"], group["momentum"], group["weight_decay"],
+            group["batch_size"],
+        )  # fmt: skip

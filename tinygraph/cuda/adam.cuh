@@ -1,0 +1,29 @@
+// The step of Adam, which AdamW takes too.
+
+#pragma once
+
+#include "optimizer.cuh"
+
+// What the update of one parameter has in common for all elements.  With the bias corrections
+// c1 = 1 - beta1^t and c2 = 1 - beta2^t of step t,
+//
+//     fresh1 = 1 - beta1    fresh2 = 1 - beta2    size = lr * sqrt(c2) / c1    eps = eps * sqrt(c2)
+template <typename T>
+struct AdamNumbers {
+    T beta1, fresh1, beta2, fresh2, size, eps;
+};
+
+// What one element of the value loses.  Updates its running means of the gradient and of its
+// square; `largest` is the largest mean of the square so far, or null.  NaN is larger than all.
+template <typename T>
+__device__ __forceinline__ T adam_step(T g, T& mean, T& mean_square, T* largest,
+                                       const AdamNumbers<T>& numbers)
+{
+    const T m = running_mean(mean, numbers.beta1, numbers.fresh1, g);
+    T v = running_mean(mean_square, numbers.beta2, numbers.fresh2, g * g);
+    if (largest) {
+        v = *largest >= v || is_nan(*largest) ? *largest : v;
+        *largest = v;
+    }
+    return m / (sqrt(v) + numbers.eps) * numbers.size;
+}
