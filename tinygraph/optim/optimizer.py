@@ -119,8 +119,8 @@ class Optimizer:
         no scratch memory.  `group` holds the hyper-parameters as Python numbers.
         """
         raise DeviceError(
-            f"{self.op}: no kernel for parameters on {device}. Way out: define update_kernel(...) in "
-            "the class, or model.to('cpu') before the optimiser is made"
+            f"{self.op}: no kernel for parameters on {device}. Way out: define update_kernel(...) "
+            "in the class, or model.to('cpu') before the optimiser is made"
         )
 
     def prepare(self, group: Group, parameter: Parameter) -> Any:
