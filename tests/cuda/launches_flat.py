@@ -1,0 +1,75 @@
+"""Launches of the kernels that treat an array as a flat row of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tests.cuda.launch import F4, F8, FLAT, Launch, Maker, Updated, null
+from tinygraph.cuda import Out
+
+
+def _relu(random: np.random.Generator) -> Iterator[Launch]:
+    launch = Maker("relu.cu")
+    for n, grid in FLAT:
+        x = random.standard_normal(n).astype(F4)
+        x[3::7] = np.nan
+        y = np.where(x <= 0, F4(0), x)
+        gy = random.standard_normal(n).astype(F4)
+        yield launch("relu_forward<float>", grid, x, Out(y), n, label=f"n={n}")
+        gx = np.where(y != 0, gy, F4(0))
+        yield launch("relu_backward<float>", grid, gy, y, Out(gx), n, label=f"n={n}")
+
+
+def _sgd(random: np.random.Generator) -> Iterator[Launch]:
+    launch = Maker("sgd.cu")
+    lr, momentum, fresh = 0.5, 0.75, 0.25
+    for n, grid in FLAT:
+        start, grad, buffer = random.standard_normal((3, n)).astype(F4)
+        infinite = start.copy()
+        infinite[5::9] = np.inf  # without decay, it must stay out of the gradient
+        for decay, value in ((0.0, infinite), (0.125, start)):
+            g = grad + F4(decay) * value if decay else grad
+            update = Updated(value, value - F4(lr) * g)
+            label = f"n={n} decay={decay}"
+            yield launch("sgd_update<float>", grid, update, grad, n, lr, decay, label=label)
+            for nesterov, first in ((0, 0), (1, 0), (0, 1)):
+                b = g if first else F4(momentum) * buffer + F4(fresh) * g
+                step = g + F4(momentum) * b if nesterov else b
+                yield launch(
+                    "sgd_momentum_update<float>", grid, Updated(value, value - F4(lr) * step), grad,
+                    Out(b) if first else Updated(buffer, b), n, lr, momentum, decay, fresh,
+                    nesterov, first, label=f"{label} nesterov={nesterov} first={first}",
+                )  # fmt: skip
+
+
+def _dropout(random: np.random.Generator) -> Iterator[Launch]:
+    launch = Maker("dropout.cu")
+    p, scale = 0.25, 2.0
+    for n, grid in FLAT:
+        x = random.standard_normal(n).astype(F4)
+        r = (random.integers(0, 8, n) / 8).astype(F4)  # some are p itself
+        keep = r >= p
+        y = x * keep * F4(scale)
+        for mask in (Out(keep), null(np.bool_)):
+            yield launch("dropout_forward<float>", grid, x, r, mask, Out(y), n, p, scale,
+                         label=f"n={n}")  # fmt: skip
+        yield launch("dropout_backward<float>", grid, x, keep, Out(y), n, scale, label=f"n={n}")
+
+
+def _random_numbers(random: np.random.Generator) -> Iterator[Launch]:
+    launch = Maker("random.cu")
+    seed, stream, step = 2**64 - 3, 7, 5
+    # numpy counts blocks of four words in the low end, and counts up before it generates.
+    for first, n, grid in ((0, 1, 1), (0, 1024, 1), (3, 1100, 1), (6, 700, 2)):
+        generator: Any = np.random.Philox(counter=(step << 128) - 1, key=stream << 64 | seed)
+        words = generator.random_raw(first + n)[first:]
+        for name, dtype, shift in (("float", F4, 40), ("double", F8, 11)):
+            out = (words >> np.uint64(shift)).astype(dtype) * dtype(2.0 ** (shift - 64))
+            yield launch(f"uniform<{name}>", grid, Out(out), n, seed, stream, step, first,
+                         label=f"first={first} n={n}")  # fmt: skip
+
+
+FAMILIES = (_relu, _sgd, _dropout, _random_numbers)

@@ -1,0 +1,127 @@
+"""Launches of the kernels that are matrix products: matmul, linear, conv2d; and of their sums."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tests.cuda.launch import F4, F8, I4, Launch, Maker, Shifted, Updated
+from tinygraph.cuda import Out, blocks
+
+C_TYPES = {F4: "float", F8: "double", I4: "int"}
+
+# M, N, K: one element, exactly one tile, edges on all sides, rows on multiples of 16 bytes
+SIZES = {
+    16: [(1, 1, 1), (16, 16, 16), (17, 19, 35)],
+    64: [(1, 1, 1), (64, 64, 16), (67, 70, 19), (68, 72, 19), (68, 72, 36)],
+}
+TRANSPOSED = [(0, 0), (0, 1), (1, 0)]
+
+
+def _numbers(random: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Random numbers whose products and sums are exact in every dtype."""
+    return random.integers(-8, 9, shape).astype(dtype)
+
+
+def _tiles(m: int, n: int, tile: int) -> int:
+    return blocks(m, tile) * blocks(n, tile)
+
+
+def _matmul(random: np.random.Generator) -> Iterator[Launch]:
+    for tile, sizes in SIZES.items():
+        for transposed in TRANSPOSED:
+            types = (F4, F8, I4) if tile == 64 and transposed == (0, 0) else (F4,)
+            for dtype in types:
+                for size in sizes:
+                    yield _one_product(random, tile, transposed, dtype, size)
+                if tile == 64:
+                    yield from _not_aligned(random, transposed, dtype)
+                yield _many_products(random, tile, transposed, dtype)
+
+
+def _maker(tile: int, transposed: tuple[int, int]) -> Maker:
+    macros = {"GEMM_TILE": tile, "TRANSPOSE_A": transposed[0], "TRANSPOSE_B": transposed[1]}
+    return Maker("matmul.cu", macros)
+
+
+def _stored(matrices: np.ndarray, transposed: int) -> np.ndarray:
+    return np.ascontiguousarray(matrices.swapaxes(-1, -2) if transposed else matrices)
+
+
+def _one_product(
+    random: np.random.Generator, tile: int, transposed: tuple[int, int], dtype: Any,
+    size: tuple[int, int, int], shifted: str = "",
+) -> Launch:  # fmt: skip
+    """One product; of the arrays that `shifted` names, rows do not begin on 16 bytes."""
+    m, n, k = size
+    a, b = _numbers(random, (m, k), dtype), _numbers(random, (k, n), dtype)
+    arguments = {"a": _stored(a, transposed[0]), "b": _stored(b, transposed[1]), "c": Out(a @ b)}
+    for name in shifted:
+        arguments[name] = Shifted(arguments[name])
+    return _maker(tile, transposed)(
+        f"matmul<{C_TYPES[dtype]}>", _tiles(m, n, tile), *arguments.values(), m, n, k, 1, 1,
+        0, 0, 0, 0, 1, 0, 0, 0, label=f"{size} {shifted}",
+    )  # fmt: skip
+
+
+def _not_aligned(
+    random: np.random.Generator, transposed: tuple[int, int], dtype: Any
+) -> Iterator[Launch]:
+    for name in "abc":
+        yield _one_product(random, 64, transposed, dtype, (68, 72, 36), name)
+
+
+def _many_products(
+    random: np.random.Generator, tile: int, transposed: tuple[int, int], dtype: Any
+) -> Launch:
+    """2 x 3 products of 2 terms each in 4 blocks, b the same for all outer ones; added to c."""
+    m, n, k = 5, 6, 20
+    outer, inner, sums = 2, 3, 2
+    a = _numbers(random, (outer, inner, sums, m, k), dtype)
+    b = _numbers(random, (inner, sums, k, n), dtype)
+    before = _numbers(random, (outer, inner, m, n), dtype)
+    c = Updated(before, before + np.einsum("oismk,iskn->oimn", a, b).astype(dtype))
+    return _maker(tile, transposed)(
+        f"matmul<{C_TYPES[dtype]}>", (1, 4), _stored(a, transposed[0]), _stored(b, transposed[1]),
+        c, m, n, k, outer, inner, inner * sums * m * k, sums * m * k, 0, sums * k * n, sums, m * k,
+        k * n, 1, label="2x3 products",
+    )  # fmt: skip
+
+
+def _linear(random: np.random.Generator) -> Iterator[Launch]:
+    for tile, sizes in SIZES.items():
+        launch = Maker("linear.cu", {"GEMM_TILE": tile})
+        for r, o, i in sizes:
+            x, w, b = (_numbers(random, shape, F4) for shape in ((r, i), (o, i), (o,)))
+            yield launch("linear_forward<float>", _tiles(r, o, tile), x, w, b, Out(x @ w.T + b),
+                         r, o, i, label=f"{(r, o, i)}")  # fmt: skip
+    launch = Maker("linear.cu")
+    for rows, columns, per_chunk in ((1, 1, 1), (8, 32, 8), (45, 40, 20), (33, 70, 33)):
+        x = _numbers(random, (rows, columns), F4)
+        sums = np.add.reduceat(x, range(0, rows, per_chunk), axis=0)
+        yield launch("column_sums<float>", (blocks(columns, 32), len(sums)), x, Out(sums), rows,
+                     columns, per_chunk, label=f"{(rows, columns)}")  # fmt: skip
+
+
+def _conv2d(random: np.random.Generator) -> Iterator[Launch]:
+    for tile, sizes in SIZES.items():
+        launch = Maker("conv2d.cu", {"GEMM_TILE": tile})
+        for n, g in ((1, 1), (2, 3)):
+            o, p, k = sizes[2]  # edges on all sides
+            w, cols, b = (
+                _numbers(random, shape, F4) for shape in ((g, o, k), (n, g, k, p), (g * o,))
+            )
+            y = w @ cols + b.reshape(g, o, 1)
+            yield launch("conv2d_forward<float>", (_tiles(o, p, tile), n * g), w, cols, b, Out(y),
+                         n, g, o, p, k, label=f"N={n} G={g}")  # fmt: skip
+    launch = Maker("conv2d.cu")
+    for n, o, p, per_chunk in ((1, 1, 1, 1), (1, 2, 256, 1), (5, 3, 200, 2)):
+        gy = _numbers(random, (n, o, p), F4)
+        sums = np.add.reduceat(gy.sum(2), range(0, n, per_chunk), axis=0)
+        yield launch("conv2d_bias_gradient<float>", (o, len(sums)), gy, Out(sums), n, o, p,
+                     per_chunk, label=f"{(n, o, p)}")  # fmt: skip
+
+
+FAMILIES = (_matmul, _linear, _conv2d)

@@ -1,0 +1,281 @@
+"""Every guard, barrier and shared array of every kernel broken in turn: the checker must see it.
+
+`mutants.py` makes the mutants, `launches*.py` tells how each kernel is launched, `mutation_run.py`
+tries a mutant in a process of its own.  What the checker does not see stands in
+`uncaught_mutants/`, one file for each .cu and .cuh; everything else must end in a finding.
+
+The sections of such a file
+
+    numbers     no access is invalid, but results differ from numpy's
+    harmless    nothing changes but speed or rounding: the reason is the proof
+    unreached   a difference that no launch here can show
+    hole        the checker should have seen it, and does not
+
+An entry is a mutant as `test_mutant` prints it; one that matches nothing fails.  A new kernel needs
+launches that reach every line of it; `-s` prints how many mutants were tried.
+"""
+
+import json
+import os
+import re
+import tomllib
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.cuda.launch import Launch
+from tests.cuda.mutants import mutants
+from tests.cuda.mutation_run import (
+    CHECKER,
+    CRASHED,
+    NUMBERS,
+    SURVIVED,
+    Outcome,
+    Sandbox,
+    all_mutants,
+    compiled_launches,
+    kernel_files,
+    kernels_without_launch,
+    mutants_to_try,
+)
+from tinygraph.cuda import Kernel
+from tinygraph.cuda.signature import kernels
+from tinygraph.cuda.source import HERE, Source
+
+TABLE = Path(__file__).parent / "uncaught_mutants"
+
+# Kernel files whose launches are still to be written.  This list may only shrink.
+WAITING = {
+    "adadelta.cu",
+    "adagrad.cu",
+    "adam.cu",
+    "adamw.cu",
+    "avg_pool2d.cu",
+    "batch_norm.cu",
+    "comparison.cu",
+    "concatenate.cu",
+    "elu.cu",
+    "gelu.cu",
+    "getitem.cu",
+    "global_avg_pool2d.cu",
+    "layer_norm.cu",
+    "leaky_relu.cu",
+    "logsumexp.cu",
+    "max.cu",
+    "mean.cu",
+    "pad.cu",
+    "rmsprop.cu",
+    "sigmoid.cu",
+    "softmax.cu",
+    "softplus.cu",
+    "srcnn_sgd.cu",
+    "strided.cu",
+    "tanh.cu",
+    "transpose.cu",
+    "var.cu",
+}
+
+MUTANTS = mutants_to_try(WAITING)
+LAUNCHES = [pytest.param(group, id=f"{group[0]}") for group in compiled_launches().values()]
+# How a mutant of each section of the table must end.
+SECTIONS = {"numbers": NUMBERS, "harmless": SURVIVED, "unreached": SURVIVED, "hole": SURVIVED}
+
+
+@cache
+def table():
+    """The section and the reason of each mutant that the checker does not see."""
+    entries = {}
+    for path in sorted(TABLE.glob("*.toml")):
+        for section, groups in tomllib.loads(path.read_text()).items():
+            for group in groups:
+                for mutant in group["mutants"]:
+                    assert mutant.startswith(f"{path.stem}:"), f"not in {path.name}: {mutant}"
+                    assert mutant not in entries, f"twice in the table: {mutant}"
+                    entries[mutant] = section, group["reason"]
+    return entries
+
+
+@pytest.fixture(scope="module")
+def sandbox():
+    sandbox = Sandbox()
+    yield sandbox
+    sandbox.close()
+
+
+@pytest.fixture(scope="session")
+def outcomes(tmp_path_factory):
+    """The folder in which all processes of a test run note what became of the mutants."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    folder /= "mutation-outcomes"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.mark.parametrize("launches", LAUNCHES)
+def test_original_is_clean_and_right(launches):
+    kernel = Kernel(HERE / launches[0].file, launches[0].name, launches[0].defines)
+    for launch in launches:
+        report, differences = launch.check(kernel)
+        assert report.ok, f"{launch}\n{report.text()}"
+        assert not differences
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_mutant(name, sandbox, outcomes):
+    mutant = MUTANTS[name]
+    outcome = sandbox.run(name)
+    section, _ = table().get(str(mutant), (None, ""))
+    (outcomes / f"{name.replace(':', '-')}.json").write_text(
+        json.dumps([mutant.kind, outcome.how, section or "", outcome.what])
+    )
+    if section is None:
+        assert outcome.how == CHECKER, (
+            f"{mutant}\n{outcome}\nNo finding. If the change is harmless, or only numbers can tell "
+            f"it, put the first line into {TABLE.name}/{mutant.file}.toml with the reason."
+        )
+    else:
+        want = SECTIONS[section]
+        assert outcome.how == want, f"{mutant}\nis {section} in {TABLE.name}, but: {outcome}"
+
+
+def test_table_has_no_dead_entries():
+    dead = set(table()) - {str(mutant) for mutant in MUTANTS.values()}
+    assert not dead, f"no such mutants (any more): {sorted(dead)}"
+
+
+def test_table_gives_a_reason_for_each():
+    entries = table()
+    assert {section for section, _ in entries.values()} <= set(SECTIONS)
+    assert all(len(reason) > 20 for _, reason in entries.values())
+
+
+def test_every_kernel_is_launched():
+    """A new kernel gets launches in launches*.py; a file that has them leaves WAITING."""
+    missing = kernels_without_launch()
+    new = {file: names for file, names in missing.items() if file not in WAITING}
+    assert not new, f"no launches in launches*.py: {new}"
+    done = WAITING - set(missing)
+    assert not done, f"all kernels are launched, or there is no such file: {sorted(done)}"
+
+
+def test_every_barrier_and_shared_array_has_a_mutant():
+    """Counted in another way than mutants are made."""
+    for path in kernel_files():
+        code = re.sub(r"//.*|/\*(.|\n)*?\*/", "", path.read_text())
+        made = Counter(m.kind for m in all_mutants().values() if m.file == path.name)
+        assert made["barrier"] == len(re.findall(r"__sync(threads|warp)\w*\(", code))
+        assert made["shared"] >= len(re.findall(r"__shared__[^;\[]*((?:\[[^\]]+\])+)", code))
+        exits = re.findall(r"\bif \([^;{]*\)\s*(?:return|continue|break)\b", code)
+        assert made["exit"] >= len(exits)
+
+
+def test_every_launch_is_of_a_kernel_that_exists():
+    for launches in compiled_launches().values():
+        names = {kernel.name for kernel in kernels(Source.read(HERE / launches[0].file))}
+        assert launches[0].function in names
+
+
+# ---- the machinery ------------------------------------------------------------------------------
+
+
+SMALL = """
+__global__ void k(const float* x, float* y, int n, bool up) // if (n) return;
+{
+    __shared__ float a[4][8], b[3];
+    const int i = min(threadIdx.x, 7);
+    if (i >= n || up) return;
+    for (int j = 0; j < n; ++j) a[0][j] = j < 3 && !up ? x[j] : 0;
+    __syncthreads();
+    if (up) y[i] = a[0][i]; else y[i] = b[0];
+    const bool last = i == n - 1;
+}
+"""
+
+
+def test_mutants_of_a_small_kernel():
+    made = mutants("k.cu", SMALL)
+    assert {m.function for m in made} == {"k"}
+    assert [(m.kind, m.ordinal, m.change) for m in made] == [
+        ("shared", 1, "a[4][8] -> a[(4) - 1][8]"),
+        ("shared", 2, "b[3] -> b[(3) - 1]"),
+        ("shared", 3, "[4][8] -> axis 1 of 8 - 1"),
+        ("clamp", 1, "min(threadIdx.x, 7) -> (threadIdx.x)"),
+        ("clamp", 2, "min(threadIdx.x, 7) -> (7)"),
+        ("exit", 1, "i >= n -> false"),
+        ("exit", 2, "up -> false"),
+        ("guard", 1, "j < n -> true"),
+        ("guard", 2, "j < 3 -> true"),
+        ("guard", 3, "j < 3 -> false"),
+        ("guard", 4, "!up -> true"),
+        ("guard", 5, "!up -> false"),
+        ("barrier", 1, "__syncthreads() -> nothing"),
+        ("guard", 6, "up -> true"),
+        ("guard", 7, "up -> false"),
+        ("guard", 8, "i == n - 1 -> true"),
+    ]
+    for mutant in made:
+        assert mutant.source.count("\n") == SMALL.count("\n")
+        assert mutant.source != SMALL
+        changed = [
+            (before, after) for before, after in
+            zip(SMALL.splitlines(), mutant.source.splitlines(), strict=True) if before != after
+        ]  # fmt: skip
+        assert len(changed) == 1 and changed[0][0].strip() == mutant.line
+
+
+def test_shrunk_arrays_that_are_passed_by_reference_are_shrunk_everywhere():
+    text = """
+__device__ void load(float (&tile)[2][5]) { tile[0][0] = 0; }
+__global__ void k() { __shared__ float p[2][5], q[2][5]; load(p); load(q); }
+"""
+    inner = [m for m in mutants("k.cu", text) if "axis" in m.change]
+    assert len(inner) == 1
+    assert inner[0].source == text.replace("[2][5]", "[2][(5) - 1]")
+
+
+def _leave(name):
+    """Work that ends its process, for one name."""
+    if name == "dies":
+        os._exit(1)
+    return Outcome(CHECKER, name)
+
+
+def test_sandbox_survives_what_it_runs():
+    sandbox = Sandbox(_leave)
+    try:
+        assert sandbox.run("lives") == Outcome(CHECKER, "lives")
+        assert sandbox.run("dies").how == CRASHED
+        assert sandbox.run("lives again") == Outcome(CHECKER, "lives again")
+    finally:
+        sandbox.close()
+
+
+def test_outputs_of_a_launch_hold_nothing_of_the_answer():
+    """A kernel that does nothing is found out: by the checker, and by its numbers."""
+    launch = next(iter(compiled_launches().values()))[0]
+    text = "template <typename T> __global__ void relu_forward(const T* x, T* y, long long n) {}"
+    idle = Launch("", launch.name, {}, launch.grid, launch.arguments)
+    report, differences = idle.check(Kernel(text, launch.name))
+    assert {finding.kind for finding in report.findings} == {"unwritten-output"}
+    assert len(differences) == 1
+
+
+def test_counts(outcomes):
+    """Last, for `-s`: what became of the mutants that this test run has tried."""
+    tried = [json.loads(path.read_text()) for path in outcomes.iterdir()]
+    print(f"\n{len(tried)} of {len(MUTANTS)} mutants tried")
+    for kind in ("barrier", "exit", "guard", "clamp", "shared"):
+        ends = Counter(
+            section if how == SURVIVED else how for k, how, section, _ in tried if k == kind
+        )
+        print(f"  {kind:8s} {sum(ends.values()):4d}: "
+              + ", ".join(f"{count} {how or 'survived'}" for how, count in ends.most_common()))
+    findings = Counter(what.split(":")[0] for _, how, _, what in tried if how == CHECKER)
+    print("  findings: " + ", ".join(f"{count} {kind}" for kind, count in findings.most_common()))
+    assert len(tried) <= len(MUTANTS)
+    made = Counter(mutant.kind for mutant in MUTANTS.values())
+    assert made["barrier"] >= 9 and made["shared"] >= 18 and made["guard"] >= 190
