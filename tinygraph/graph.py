@@ -8,12 +8,13 @@ that the gradients from all uses have been added up before the node passes them 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from tinygraph.errors import DtypeError, GraphError, ShapeError, explain, nearest
+from tinygraph.kernel_table import KernelTable, tabulate
 from tinygraph.op import differentiate, evaluate
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor, above, grad_mode
@@ -142,6 +143,33 @@ class Graph:
             )  # fmt: skip
         run_backward(self.outputs, gradients, retain_graph)
 
+    def kernel_table(self) -> KernelTable:
+        """Which kernels this graph runs on a device that has them: forward, then backward.
+
+        Nothing is executed and nothing changes; the graph may be on any device, the cpu too.
+
+        Returns
+        -------
+        KernelTable
+            A row for each launch, with grid, block, what it reads and writes, bytes and operations.
+
+        Raises
+        ------
+        DeviceError
+            If an op of the graph has no kernel.
+
+        Examples
+        --------
+        >>> import numpy as np, tinygraph as tg
+        >>> x = tg.Parameter(np.zeros((1000, 500), np.float32), name="x")
+        >>> table = tg.Graph(tg.relu(x)).kernel_table()
+        >>> [(row.phase, row.kernel, row.bytes) for row in table]
+        [('forward', 'relu_forward<float>', 4000000), ('backward', 'relu_backward<float>', 6000000)]
+        >>> str(table[1].writes[0])
+        'grad of x float32[1000, 500]'
+        """
+        return tabulate(self.nodes, self.outputs, run_backward)
+
     def _match(self, feeds: Mapping[Tensor | str, Any]) -> list[tuple[Tensor, Any]]:
         """The leaf that each key of `feeds` means."""
         leaves = [node for node in self.nodes if node.op is None]
@@ -173,8 +201,14 @@ class Graph:
 
 
 @np.errstate(all="ignore")  # inf and nan are results, not accidents
-def run_backward(outputs: Sequence[Tensor], gradients: Sequence[Any], retain_graph: bool) -> None:
-    """The reverse walk.  `pending` holds the gradients of nodes that are not visited yet."""
+def run_backward(
+    outputs: Sequence[Tensor], gradients: Sequence[Any], retain_graph: bool,
+    visit: Callable[[Tensor, Array], None] | None = None,
+) -> None:  # fmt: skip
+    """The reverse walk.  `pending` holds the gradients of nodes that are not visited yet.
+
+    `visit` is told each node and its whole gradient, before the node passes it on.
+    """
     pending: dict[Tensor, Array] = {}
     ours: set[Tensor] = set()  # nodes whose pending array the engine made, and may add into
     order = topological_order(outputs, only_differentiable=True)
@@ -185,6 +219,8 @@ def run_backward(outputs: Sequence[Tensor], gradients: Sequence[Any], retain_gra
         grad = pending.pop(node, None)
         if grad is None:  # no path that carries a gradient reaches it
             continue
+        if visit is not None:
+            visit(node, grad)
         if node.op is None or node.keeps_grad:
             _store(node, grad)
         if node.op is None:

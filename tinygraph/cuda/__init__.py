@@ -12,5 +12,9 @@ from tinygraph.cuda.checked_launches import checking
 from tinygraph.cuda.emulator.report import Finding, Report
 from tinygraph.cuda.kernel import Kernel, op_kernel
 from tinygraph.cuda.launch import blocks
+from tinygraph.cuda.recording import Launch, recording
 
-__all__ = ["Finding", "InOut", "Kernel", "Out", "Report", "blocks", "checking", "op_kernel"]
+__all__ = [
+    "Finding", "InOut", "Kernel", "Launch", "Out", "Report", "blocks", "checking", "op_kernel",
+    "recording",
+]  # fmt: skip

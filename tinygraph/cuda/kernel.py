@@ -21,6 +21,7 @@ from tinygraph.cuda.arguments import Argument, ArgumentList, InOut, Out, Value
 from tinygraph.cuda.checked_launches import FreshArrays, fresh_arrays
 from tinygraph.cuda.emulator.report import Report
 from tinygraph.cuda.launch import check_block, check_grid, check_shared
+from tinygraph.cuda.recording import active_recorder
 from tinygraph.cuda.source import HERE, Source, compile_error
 from tinygraph.errors import DtypeError, KernelLaunchError, explain
 
@@ -123,6 +124,11 @@ class Kernel:
         grid = check_grid(self.name, grid)
         block = check_block(self.name, block, self.signature.launch_bounds)
         shared = check_shared(self.name, shared)
+        recorder = active_recorder()
+        if recorder is not None:
+            recorder.add(self, grid, block, args, values, shared)
+            if not recorder.execute:
+                return
         if on_gpu:
             self._launch_on_gpu(grid, block, values, shared)
             return

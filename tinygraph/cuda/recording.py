@@ -1,0 +1,207 @@
+"""recording(): what is launched in a stretch of code, with or without running it.
+
+    with recording(execute=False) as launches:
+        loss.backward()
+    launches[0].kernel.name, launches[0].grid, launches[0].bytes
+
+Without running it no array is read or written, and memory that the system gives out lazily is never
+touched: the launches of a large network are known in a moment, on a small machine.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tinygraph.cuda.arguments import InOut, Out, Value
+from tinygraph.cuda.operation_counts import operation_count
+from tinygraph.device import EMULATOR
+from tinygraph.shapes import Array
+
+if TYPE_CHECKING:
+    from tinygraph.cuda.kernel import Kernel
+    from tinygraph.cuda.signature import Parameter
+
+Extent = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class ArrayUse:
+    """An array of a launch.
+
+    Attributes
+    ----------
+    parameter : str
+        As the kernel calls it.
+    reads, writes : bool
+        A plain array for a pointer that is not const counts as both, unless it was uninitialised.
+    shape, dtype
+    address : int
+        Where the memory begins that the array is a part of.
+    array : array or None
+        Kept where nothing was executed, so that no other array gets its address.
+    """
+
+    parameter: str
+    reads: bool
+    writes: bool
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    address: int
+    array: Array | None = None
+
+    @property
+    def bytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch: kernel, extents, and what it was given.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    grid, block : (x, y, z)
+    shared : int
+        Bytes of dynamic shared memory.
+    arrays : tuple of ArrayUse
+    scalars : dict
+        Numbers by parameter name.
+    """
+
+    kernel: Kernel
+    grid: Extent
+    block: Extent
+    shared: int
+    arrays: tuple[ArrayUse, ...]
+    scalars: dict[str, Any]
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that must move: each array once for reading, once for writing."""
+        return sum(use.bytes * (use.reads + use.writes) for use in self.arrays)
+
+    @property
+    def operations(self) -> int | None:
+        """Floating-point operations, as the kernel's file states them; see operation_counts.py."""
+        sizes = {use.parameter: math.prod(use.shape) for use in self.arrays}
+        signature = self.kernel.signature
+        return operation_count(self.kernel.source, signature.function, {**sizes, **self.scalars})
+
+
+class Recorder:
+    """Takes down launches, and follows which arrays are still uninitialised."""
+
+    def __init__(self, execute: bool) -> None:
+        self.execute = execute
+        self.launches: list[Launch] = []
+        # Arrays that a device gave out uninitialised, by address, and the parts written since.
+        self._fresh: dict[int, tuple[weakref.ref[Array], list[tuple[int, int]]]] = {}
+        self._kept: list[Array] = []
+
+    def gave_out(self, array: Array) -> None:
+        """Count an array as uninitialised."""
+        self._fresh[_address(array)] = weakref.ref(array), []
+        if not self.execute:
+            self._kept.append(array)
+
+    def add(
+        self, kernel: Kernel, grid: Extent, block: Extent, args: Sequence[Any],
+        values: Sequence[Value], shared: int,
+    ) -> None:  # fmt: skip
+        """Take down one launch, whose arguments were checked."""
+        parameters = kernel.signature.parameters
+        arrays = tuple([
+            self._use(parameter, given, value)
+            for parameter, given, value in zip(parameters, args, values, strict=True)
+            if parameter.pointer
+        ])  # fmt: skip
+        scalars = {
+            parameter.name: value
+            for parameter, value in zip(parameters, values, strict=True)
+            if not parameter.pointer
+        }
+        self.launches.append(Launch(kernel, grid, block, shared, arrays, scalars))
+
+    def _use(self, parameter: Parameter, given: Any, value: Any) -> ArrayUse:
+        owner = value
+        while isinstance(owner.base, type(value)):
+            owner = owner.base
+        reads, writes = True, not parameter.const
+        if writes:
+            fresh = self._is_fresh(owner, _address(value), value.nbytes)
+            reads = isinstance(given, InOut) or not (fresh or isinstance(given, Out))
+        return ArrayUse(parameter.name, reads, writes, value.shape, value.dtype, _address(owner),
+                        None if self.execute else value)  # fmt: skip
+
+    def _is_fresh(self, owner: Array, first: int, size: int) -> bool:
+        """Whether no launch has written these bytes yet; they count as written from now on."""
+        known, parts = self._fresh.get(_address(owner), (None, []))
+        if known is None or known() is not owner:
+            return False
+        untouched = all(first + size <= low or high <= first for low, high in parts)
+        parts.append((first, first + size))
+        return untouched
+
+
+def _address(array: Any) -> int:
+    """Where the elements of an array of numpy or cupy begin."""
+    if isinstance(array, np.ndarray):
+        return int(array.__array_interface__["data"][0])
+    return int(array.data.ptr)
+
+
+_active: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
+active_recorder = _active.get
+
+
+@contextmanager
+def recording(execute: bool = True) -> Iterator[list[Launch]]:
+    """Take down every launch made inside, in order.
+
+    Parameters
+    ----------
+    execute : bool
+        False: only take down.  Arrays that kernels would have written stay as they are.
+
+    Yields
+    ------
+    list of Launch
+        It grows as launches are made.
+
+    Notes
+    -----
+    It holds for the thread that entered it.
+
+    Examples
+    --------
+    >>> import numpy as np, tinygraph as tg
+    >>> x = tg.Tensor(np.zeros((1000, 1000), np.float32), device="emulator")
+    >>> with recording(execute=False) as launches:
+    ...     y = tg.relu(x)
+    >>> [(launch.kernel.name, launch.grid, launch.bytes) for launch in launches]
+    [('relu_forward<float>', (1024, 1, 1), 8000000)]
+    """
+    recorder = Recorder(execute)
+    token = _active.set(recorder)
+    before = EMULATOR.on_empty
+
+    def on_empty(array: Array) -> None:
+        recorder.gave_out(array)
+        if before is not None:
+            before(array)
+
+    EMULATOR.on_empty = on_empty
+    try:
+        yield recorder.launches
+    finally:
+        EMULATOR.on_empty = before
+        _active.reset(token)
