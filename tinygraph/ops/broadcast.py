@@ -49,6 +49,16 @@ def typed_kernel(stem: str, function: str, *template: np.dtype[Any] | str) -> Ke
     return Kernel(HERE / f"{stem}.cu", f"{function}<{', '.join(words)}>")
 
 
+def rounded(value: float, dtype: np.dtype[Any]) -> float:
+    """The number that an array of that float dtype would hold; infinity beyond its range.
+
+    >>> rounded(1e300, np.dtype("float32")), rounded(0.5, np.dtype("float32"))
+    (inf, 0.5)
+    """
+    with np.errstate(over="ignore"):
+        return float(np.array(value).astype(dtype))
+
+
 class Axes(NamedTuple):
     """Merged axes, the innermost first; bit a of an operand's mask: it has axis a."""
 

@@ -16,6 +16,8 @@ import numpy as np
 
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
+from tinygraph.ops.broadcast import typed_kernel
+from tinygraph.ops.launch import for_each
 from tinygraph.ops.operands import ALL, FLOATS, NUMBERS, require_one_dtype
 from tinygraph.shapes import Array, Spec
 from tinygraph.tensor import Operand, Tensor
@@ -26,10 +28,25 @@ class _Elementwise:
 
     name: ClassVar[str]
     takes: ClassVar[str] = FLOATS
+    keeps_output: ClassVar[bool] = False  # whether the slope is read off y, and not off x
 
     def infer(self, x: Spec) -> Spec:
         require_one_dtype(self.name, self.takes, x=x)
         return x
+
+    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        y = mem.empty(x.shape, x.dtype)
+        kernel = typed_kernel("elementwise", "unary_forward", x.dtype, type(self).__name__)
+        for_each(kernel, x.size, x, y, x.size)
+        return y, (y if self.keeps_output else x) if mem.needs[0] else None
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
+    ) -> Gradients:
+        gx = mem.empty(gy.shape, gy.dtype)
+        kernel = typed_kernel("elementwise", "unary_backward", gy.dtype, type(self).__name__)
+        for_each(kernel, gy.size, gy, saved, gx, gy.size)
+        return (gx,)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         return "map"
@@ -44,6 +61,14 @@ class Neg(_Elementwise, Op):
 
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
         return (np.negative(gy, out=mem.empty(gy.shape, gy.dtype)),)
+
+    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        return super().forward_kernel(mem, x)[0], None
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
+    ) -> Gradients:
+        return (super().forward_kernel(mem, gy)[0],)  # the slope is the op itself
 
 
 @dataclass(frozen=True)
@@ -62,6 +87,8 @@ class Abs(_Elementwise, Op):
 
 @dataclass(frozen=True)
 class Exp(_Elementwise, Op):
+    keeps_output: ClassVar[bool] = True
+
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         y = np.exp(x, out=mem.empty(x.shape, x.dtype))
         return y, y if mem.needs[0] else None
@@ -82,6 +109,8 @@ class Log(_Elementwise, Op):
 
 @dataclass(frozen=True)
 class Sqrt(_Elementwise, Op):
+    keeps_output: ClassVar[bool] = True
+
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         y = np.sqrt(x, out=mem.empty(x.shape, x.dtype))
         return y, y if mem.needs[0] else None

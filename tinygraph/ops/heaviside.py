@@ -17,9 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda import op_kernel
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
+from tinygraph.ops.broadcast import rounded
 from tinygraph.ops.hyperparameters import finite
+from tinygraph.ops.launch import for_each
 from tinygraph.shapes import Array, Spec, require_float
 from tinygraph.tensor import Operand, Tensor
 
@@ -36,6 +39,17 @@ class Heaviside(Op):
         return np.heaviside(x, self.value, out=mem.empty(x.shape, x.dtype)), None
 
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+        return (mem.zeros(gy.shape, gy.dtype),)
+
+    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        y = mem.empty(x.shape, x.dtype)
+        kernel = op_kernel("heaviside", "heaviside_forward", x.dtype)
+        for_each(kernel, x.size, x, y, x.size, rounded(self.value, x.dtype))
+        return y, None
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
+    ) -> Gradients:
         return (mem.zeros(gy.shape, gy.dtype),)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
