@@ -171,3 +171,10 @@ def same_shape_problems(draw):
     shape = draw(shapes(min_dims=1))
     arrays = numbers(draw(seeds), shape), numbers(draw(seeds), shape)
     return Problem(arrays, {"reduction": draw(reductions)}, (True, True))
+
+
+# Two arrays for a loss that take more than one block; probabilities, so that every loss takes them.
+LARGE_PAIRS = tuple(
+    Problem((np.linspace(0.05, 0.95, n), np.linspace(1, 0, n)), {"reduction": reduction})
+    for n, reduction in ((257, "mean"), (1000, "none"))
+)

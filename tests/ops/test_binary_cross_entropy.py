@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, OpContract, Problem
-from tests.strategies import numbers, reductions, seeds, shapes
+from tests.strategies import LARGE_PAIRS, numbers, reductions, seeds, shapes
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 
 
@@ -24,6 +24,7 @@ class TestBinaryCrossEntropy(OpContract):
     function = staticmethod(tg.binary_cross_entropy)
     reference = staticmethod(reference.binary_cross_entropy)
     problems = probability_problems()
+    large_problems = LARGE_PAIRS
     bad_input = [
         Bad("above 1", ([[0.5, 1.5]], [[1.0, 1.0]]), {}, ArgumentError, "got 1.5 at index (0, 1)"),
         Bad("below 0", ([-0.5], [1.0]), {}, ArgumentError, "tg.binary_cross_entropy_with_logits"),
@@ -35,18 +36,20 @@ class TestBinaryCrossEntropy(OpContract):
     ]
 
     @pytest.mark.parametrize("dtype", ["f4", "f8"])
-    def test_finite_at_0_and_1(self, dtype):
-        x = tg.Tensor([0.0, 0.0, 1.0, 1.0], dtype=dtype, requires_grad=True)
-        y = tg.Tensor([0.0, 1.0, 0.0, 1.0], dtype=dtype, requires_grad=True)
+    def test_finite_at_0_and_1(self, dtype, device):
+        x = tg.Tensor([0.0, 0.0, 1.0, 1.0], dtype=dtype, requires_grad=True, device=device)
+        y = tg.Tensor([0.0, 1.0, 0.0, 1.0], dtype=dtype, requires_grad=True, device=device)
         loss = tg.binary_cross_entropy(x, y, "none")
         np.testing.assert_array_equal(loss.value, [0, 100, 100, 0])
         loss.backward(np.ones(4))
         np.testing.assert_array_equal(x.grad, np.array([0, -1, 1, 0], dtype) * x.dtype.type(1e12))
         np.testing.assert_array_equal(y.grad, [100, 100, -100, -100])
 
-    def test_nan_propagates(self):
-        loss = tg.binary_cross_entropy([np.nan, 0.5], [1.0, 1.0], "none")
+    def test_nan_propagates(self, device):
+        x = tg.Tensor([np.nan, 0.5], device=device)
+        loss = tg.binary_cross_entropy(x, tg.ones(2, device=device), "none")
         np.testing.assert_allclose(loss.value, [np.nan, np.log(2)], rtol=1e-6)
 
-    def test_the_mean_of_nothing_is_nan(self):
-        assert np.isnan(tg.binary_cross_entropy(np.ones(0), np.ones(0)).item())
+    def test_the_mean_of_nothing_is_nan(self, device):
+        nothing = tg.Tensor(np.ones(0), device=device)
+        assert np.isnan(tg.binary_cross_entropy(nothing, nothing).item())

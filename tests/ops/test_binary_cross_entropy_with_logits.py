@@ -8,7 +8,7 @@ import pytest
 import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, OpContract
-from tests.strategies import same_shape_problems
+from tests.strategies import LARGE_PAIRS, same_shape_problems
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 
 
@@ -16,6 +16,7 @@ class TestBinaryCrossEntropyWithLogits(OpContract):
     function = staticmethod(tg.binary_cross_entropy_with_logits)
     reference = staticmethod(reference.binary_cross_entropy_with_logits)
     problems = same_shape_problems()
+    large_problems = LARGE_PAIRS
     bad_input = [
         Bad("column and row", (np.ones((3, 1)), np.ones(3)), {}, ShapeError, "would give (N, N)"),
         Bad("dtypes", (np.ones(3), np.ones(3, "f4")), {}, DtypeError, "the dtype of x"),
@@ -24,16 +25,17 @@ class TestBinaryCrossEntropyWithLogits(OpContract):
     ]
 
     @pytest.mark.parametrize("dtype", ["f4", "f8"])
-    def test_large_logits(self, dtype):
-        x = tg.Tensor([1e4, 1e4, -1e4, -1e4], dtype=dtype, requires_grad=True)
-        y = tg.Tensor([0.0, 1.0, 0.0, 1.0], dtype=dtype)
+    def test_large_logits(self, dtype, device):
+        x = tg.Tensor([1e4, 1e4, -1e4, -1e4], dtype=dtype, requires_grad=True, device=device)
+        y = tg.Tensor([0.0, 1.0, 0.0, 1.0], dtype=dtype, device=device)
         loss = tg.binary_cross_entropy_with_logits(x, y, "none")
         np.testing.assert_array_equal(loss.value, [1e4, 0, 0, 1e4])
         loss.backward(np.ones(4))
         np.testing.assert_array_equal(x.grad, [1, 0, 0, -1])
 
-    def test_small_losses_keep_their_digits(self):
-        x, y = np.array([50.0, -50.0]), np.array([1.0, 0.0])
+    def test_small_losses_keep_their_digits(self, device):
+        x = tg.Tensor(np.array([50.0, -50.0]), device=device)
+        y = tg.Tensor(np.array([1.0, 0.0]), device=device)
         loss = tg.binary_cross_entropy_with_logits(x, y, "none")
         np.testing.assert_allclose(loss.value, [math.exp(-50)] * 2, rtol=1e-14)
 

@@ -5,7 +5,7 @@ import numpy as np
 import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, OpContract
-from tests.strategies import same_shape_problems
+from tests.strategies import LARGE_PAIRS, same_shape_problems
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 
 
@@ -13,6 +13,7 @@ class TestHalfSquaredError(OpContract):
     function = staticmethod(tg.half_squared_error)
     reference = staticmethod(reference.half_squared_error)
     problems = same_shape_problems()
+    large_problems = LARGE_PAIRS
     bad_input = [
         Bad("column and row", (np.ones((3, 1)), np.ones(3)), {}, ShapeError, "would give (N, N)"),
         Bad("dtypes", (np.ones(3), np.ones(3, "f4")), {}, DtypeError, "the dtype of x"),
@@ -20,13 +21,14 @@ class TestHalfSquaredError(OpContract):
         Bad("reduction", ([1.0], [2.0], "avg"), {}, ArgumentError, "'mean', 'sum' or 'none'"),
     ]
 
-    def test_the_default_is_the_sum_and_its_gradient_is_the_error(self):
-        x = tg.Tensor([3.0, 5.0], requires_grad=True)
-        loss = tg.half_squared_error(x, [1.0, 1.0])
+    def test_the_default_is_the_sum_and_its_gradient_is_the_error(self, device):
+        x = tg.Tensor([3.0, 5.0], requires_grad=True, device=device)
+        loss = tg.half_squared_error(x, tg.Tensor([1.0, 1.0], device=device))
         assert loss.item() == (4 + 16) / 2
         loss.backward()
         np.testing.assert_array_equal(x.grad, [2, 4])
 
-    def test_of_nothing(self):
-        assert tg.half_squared_error(np.ones(0), np.ones(0)).item() == 0
-        assert np.isnan(tg.half_squared_error(np.ones(0), np.ones(0), "mean").item())
+    def test_of_nothing(self, device):
+        nothing = tg.Tensor(np.ones(0), device=device)
+        assert tg.half_squared_error(nothing, nothing).item() == 0
+        assert np.isnan(tg.half_squared_error(nothing, nothing, "mean").item())

@@ -28,6 +28,10 @@ from tinygraph.tensor import Operand, Tensor
 class HuberLoss(ResidualLoss, Op):
     delta: float = 1.0
 
+    @property
+    def constants(self) -> tuple[float, ...]:
+        return (self.delta,)
+
     def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
         d = np.subtract(x, y, out=mem.empty(x.shape, x.dtype))
         clipped = np.clip(d, -self.delta, self.delta, out=mem.empty(x.shape, x.dtype))

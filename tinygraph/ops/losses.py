@@ -11,9 +11,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tinygraph.cuda import Kernel, op_kernel
 from tinygraph.errors import ArgumentError, ShapeError, explain, nearest
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients
+from tinygraph.ops.launch import THREADS, for_each, grid_of
 from tinygraph.shapes import Array, Shape, Spec, require_float
 
 REDUCTIONS = ("mean", "sum", "none")
@@ -58,11 +60,19 @@ def pass_upstream(mem: Memory, gy: Array, slope: Array, scale: float) -> Array:
 
 @dataclass(frozen=True)
 class PairLoss:
-    """Mixed into losses that compare two arrays of one shape, element by element."""
+    """Mixed into losses that compare two arrays of one shape, element by element.
+
+    Their kernels stand in cuda/NAME.cu, NAME_forward and NAME_backward; see elementwise_loss.cuh.
+    """
 
     reduction: str = "mean"
 
     name: ClassVar[str]
+
+    @property
+    def constants(self) -> tuple[float, ...]:
+        """Hyper-parameters that the kernel of forward takes."""
+        return ()
 
     def infer(self, x: Spec, y: Spec) -> Spec:
         require_float(self.name, x=x, y=y)
@@ -76,6 +86,43 @@ class PairLoss:
     def scale(self, elements: int) -> float:
         """By how much the derivative of one element's loss counts in the output."""
         return 1 / elements if self.reduction == "mean" and elements else 1.0
+
+    def forward_kernel(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
+        return self._launch_forward(mem, x, y), (x, y) if True in mem.needs else None
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
+    ) -> Gradients:
+        kernel = op_kernel(self.name, f"{self.name}_backward", gy.dtype)
+        return self._launch_backward(mem, kernel, gy, saved, self.scale(saved[0].size), needs)
+
+    def _launch_forward(self, mem: Memory, *arrays: Array) -> Array:
+        """The loss.  A sum over several blocks takes a second launch."""
+        shape, dtype, size = arrays[0].shape, arrays[0].dtype, arrays[0].size
+        kernel = op_kernel(self.name, f"{self.name}_forward", dtype)
+        none = mem.empty((0,), dtype)
+        if self.reduction == "none":
+            losses = mem.empty(shape, dtype)
+            for_each(kernel, size, *arrays, losses, none, size, 1, *self.constants)
+            return losses
+        loss = mem.empty((), dtype)
+        grid, divisor = max(grid_of(size), 1), size if self.reduction == "mean" else 1
+        one = grid == 1  # then its sum is the loss
+        sums = loss if one else mem.empty((grid,), dtype)
+        kernel(grid, THREADS, *arrays, none, sums, size, divisor if one else 1, *self.constants)
+        if not one:
+            op_kernel("losses", "loss_finish", dtype)(1, THREADS, sums, loss, grid, divisor)
+        return loss
+
+    def _launch_backward(
+        self, mem: Memory, kernel: Kernel, gy: Array, saved: tuple[Array, ...], scale: float,
+        needs: tuple[bool, ...],
+    ) -> Gradients:  # fmt: skip
+        """Both gradients in one launch; a null pointer in the place of one that is not wanted."""
+        x, each = saved[0], int(self.reduction == "none")
+        gx, gt = (mem.empty(x.shape if needed else (0,), x.dtype) for needed in needs)
+        for_each(kernel, x.size, gy, *saved, gx, gt, x.size, scale, each)
+        return gx if needs[0] else None, gt if needs[1] else None
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         if not all(carries):
@@ -101,6 +148,18 @@ class ResidualLoss(PairLoss):
         gx = pass_upstream(mem, gy, slope, scale) if needs[0] else None
         gt = pass_upstream(mem, gy, slope, -scale) if needs[1] else None
         return gx, gt
+
+    def forward_kernel(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
+        wanted = True in mem.needs
+        slope = mem.empty(x.shape if wanted else (0,), x.dtype)
+        return self._launch_forward(mem, x, y, slope), slope if wanted else None
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, slope: Array, needs: tuple[bool, ...]
+    ) -> Gradients:
+        kernel = op_kernel("losses", "residual_loss_backward", slope.dtype)
+        scale = self.factor * self.scale(slope.size)
+        return self._launch_backward(mem, kernel, gy, (slope,), scale, needs)
 
 
 # ---- losses of integer labels ---------------------------------------------------------------

@@ -1,0 +1,24 @@
+// Mean absolute error, forward; backward is `residual_loss_backward` (losses.cu).
+//
+// instances: l1_loss_forward<T> for T in float, double
+//
+// Which thread owns what, grid, block, memory and the order of the sum: elementwise_loss.cuh.
+// Bound by memory: 2 elements read, and 1 written for backward, for about 4 operations.
+
+#include "elementwise_loss.cuh"
+
+// x, y (n) T in, slope (n) T out or null: for backward, losses (n) T out or null,
+// sums (gridDim.x) T out or null: the losses, or their sums over the divisor.
+// numpy: d = x - y; slope = np.sign(d); losses = np.abs(d)
+template <typename T>
+__global__ void __launch_bounds__(THREADS)
+l1_loss_forward(const T* __restrict__ x, const T* __restrict__ y, T* __restrict__ slope,
+                T* __restrict__ losses, T* __restrict__ sums, long long n, T divisor)
+{
+    write_losses(losses, sums, n, divisor, [=](long long i) {
+        const T d = x[i] - y[i];
+        if (slope)
+            slope[i] = d > T(0) ? T(1) : d < T(0) ? T(-1) : d;  // 0 stays, and so does NaN
+        return fabs(d);
+    });
+}
