@@ -15,9 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda import op_kernel
 from tinygraph.errors import ArgumentError, DtypeError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
+from tinygraph.ops.launch import for_each
+from tinygraph.ops.scatter import as_int64, sum_by_row
 from tinygraph.shapes import Array, Spec, require_float, require_ndim
 from tinygraph.tensor import Operand, Tensor
 
@@ -68,6 +71,19 @@ class Embedding(Op):
         positions += np.arange(features)
         np.add.at(gw.reshape(-1), positions.reshape(-1), gy.reshape(-1))
         return None, gw
+
+    def forward_kernel(self, mem: Memory, indices: Array, weight: Array) -> tuple[Array, Any]:
+        rows = as_int64(mem, indices)
+        y = mem.empty((*indices.shape, weight.shape[1]), weight.dtype)
+        kernel = op_kernel("embedding", "embedding_forward", weight.dtype)
+        for_each(kernel, y.size, rows, weight, y, y.size, *weight.shape)
+        return y, (rows, weight.shape)
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
+    ) -> Gradients:
+        rows, (vocabulary, features) = saved
+        return None, sum_by_row(mem, rows, gy, vocabulary, features) if needs[1] else None
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         return "map" if carries[0] and not carries[1] else None
