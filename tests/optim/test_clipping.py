@@ -13,26 +13,26 @@ from tinygraph.errors import ArgumentError
 from tinygraph.optim import clip_grad_norm, clip_grad_value
 
 
-def with_grads(*grads, dtype="float64"):
+def with_grads(*grads, dtype="float64", device="cpu"):
     params = []
     for grad in grads:
-        p = tg.Parameter(np.zeros(np.shape(grad)), dtype=dtype)
+        p = tg.Parameter(np.zeros(np.shape(grad)), dtype=dtype, device=device)
         p.grad = np.array(grad, dtype)
         params.append(p)
     return params
 
 
 @pytest.mark.parametrize("case", TORCH["clipped"], ids=lambda c: c["norm_type"])
-def test_equals_pytorch(case):
-    params = with_grads(*TORCH["grads"][1:3])
+def test_equals_pytorch(case, device):
+    params = with_grads(*TORCH["grads"][1:3], device=device)
     norm = clip_grad_norm(params, case["max_norm"], float(case["norm_type"]))
     assert norm == pytest.approx(case["norm"], rel=1e-12)
     for p, expected in zip(params, case["grads"], strict=True):
         np.testing.assert_allclose(p.grad, expected, rtol=1e-12)
 
 
-def test_by_hand():
-    params = with_grads([[3.0], [0.0]], [4.0], dtype="float32")
+def test_by_hand(device):
+    params = with_grads([[3.0], [0.0]], [4.0], dtype="float32", device=device)
     arrays = [p.grad for p in params]
     assert clip_grad_norm(iter(params), 10.0) == 5.0
     assert params[0].grad.tolist() == [[3.0], [0.0]], "within the bound nothing changes"
@@ -42,28 +42,28 @@ def test_by_hand():
     assert all(p.grad is a and a.dtype == np.float32 for p, a in zip(params, arrays, strict=True))
 
 
-def test_a_single_tensor_absent_and_empty_gradients():
-    (p,) = with_grads([6.0, 8.0])
+def test_a_single_tensor_absent_and_empty_gradients(device):
+    (p,) = with_grads([6.0, 8.0], device=device)
     assert clip_grad_norm(p, 5.0) == 10.0
     np.testing.assert_allclose(p.grad, [3.0, 4.0], rtol=1e-6)
-    assert clip_grad_norm([tg.Parameter([1.0])], 1.0) == 0.0
+    assert clip_grad_norm([tg.Parameter([1.0], device=device)], 1.0) == 0.0
     assert clip_grad_norm([], 1.0) == 0.0
-    assert clip_grad_norm(with_grads(np.zeros((0, 3))), 1.0) == 0.0
-    clip_grad_value([tg.Parameter([1.0])], 1.0)
-    (zero,) = with_grads([0.0])
+    assert clip_grad_norm(with_grads(np.zeros((0, 3)), device=device), 1.0) == 0.0
+    clip_grad_value([tg.Parameter([1.0], device=device)], 1.0)
+    (zero,) = with_grads([0.0], device=device)
     assert clip_grad_norm([zero], 0.0) == 0.0 and zero.grad.tolist() == [0.0]
 
 
-def test_large_and_small_float32_gradients_have_a_norm():
+def test_large_and_small_float32_gradients_have_a_norm(device):
     """Squares of 1e30 overflow float32, squares of 1e-30 underflow it."""
     for scale in (1e30, 1e-30):
-        params = with_grads([3 * scale, 0.0], [4 * scale], dtype="float32")
+        params = with_grads([3 * scale, 0.0], [4 * scale], dtype="float32", device=device)
         assert clip_grad_norm(params, math.inf) == pytest.approx(5 * scale, rel=1e-6)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
-def test_a_norm_that_is_not_finite(bad):
-    params = with_grads([bad, 1.0], [2.0])
+def test_a_norm_that_is_not_finite(bad, device):
+    params = with_grads([bad, 1.0], [2.0], device=device)
     with pytest.raises(ArgumentError, match="clip_grad_norm: gradients: expected a finite norm"):
         clip_grad_norm(params, 1.0, error_if_nonfinite=True)
     assert params[0].grad[1] == 1.0 and params[1].grad[0] == 2.0
@@ -74,12 +74,46 @@ def test_a_norm_that_is_not_finite(bad):
         assert params[0].grad[1] == 0.0 and params[1].grad[0] == 0.0
 
 
-def test_by_value():
-    params = with_grads([3.0, -4.0, 0.5], [[-0.25]])
+def test_by_value(device):
+    params = with_grads([3.0, -4.0, 0.5], [[-0.25]], device=device)
     array = params[0].grad
     assert clip_grad_value(params, 1) is None
     assert params[0].grad.tolist() == [1.0, -1.0, 0.5] and params[0].grad is array
     assert params[1].grad.tolist() == [[-0.25]]
+
+
+def test_values_that_are_no_numbers_and_bounds_beyond_the_dtype(device):
+    (p,) = with_grads([np.nan, np.inf, -np.inf, 2.0], dtype="float32", device=device)
+    clip_grad_value(p, math.inf)
+    np.testing.assert_array_equal(p.grad, np.float32([np.nan, np.inf, -np.inf, 2.0]))
+    clip_grad_value(p, 3.0)
+    np.testing.assert_array_equal(p.grad, np.float32([np.nan, 3.0, -3.0, 2.0]))
+
+
+@pytest.mark.parametrize("power", [1.0, 2.0, 2.5, math.inf])
+def test_the_kernels_equal_numpy_beyond_one_block(power):
+    """Blocks in part, both dtypes, an empty gradient, one in another memory layout; checked."""
+    rng = np.random.default_rng(5)
+    grads = [rng.standard_normal(s) for s in [(20, 50), (3,), (), (0, 3), (257,)]]
+    norms, clipped = [], []
+    for device in ("cpu", "emulator"):
+        params = with_grads(*grads, device=device)
+        params += with_grads(grads[0], dtype="float32", device=device)
+        params[0].grad = np.asfortranarray(grads[0])
+        with tg.cuda.checking():
+            norms.append(clip_grad_norm(params, 2.0, power))
+            cut = np.concatenate([p.grad.ravel() for p in params])
+            clip_grad_value(params, 0.01)
+        clipped.append([cut, *[p.grad.ravel() for p in params]])
+    assert norms[1] == pytest.approx(norms[0], rel=1e-6)
+    for seen, expected in zip(clipped[1], clipped[0], strict=True):
+        np.testing.assert_allclose(seen, expected, rtol=1e-6)
+
+
+def test_parameters_on_two_devices_have_one_norm():
+    params = with_grads([3.0]) + with_grads([4.0], device="emulator")
+    assert clip_grad_norm(params, 1.0) == pytest.approx(5.0)
+    np.testing.assert_allclose([p.grad.item() for p in params], [0.6, 0.8], rtol=1e-6)
 
 
 @pytest.mark.parametrize(

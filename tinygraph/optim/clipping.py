@@ -13,11 +13,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda import Kernel, Out, op_kernel
+from tinygraph.cuda.source import HERE
+from tinygraph.device import Device
 from tinygraph.errors import ArgumentError, explain
+from tinygraph.ops.launch import THREADS, for_each, grid_of
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
 
@@ -69,7 +74,8 @@ def clip_grad_norm(
     if not power:
         raise ArgumentError(explain("clip_grad_norm", "norm_type", "a number above 0", norm_type))
     gradients = _gradients("clip_grad_norm", parameters)
-    norm = _combined([_norm(g.ravel(), power) for g in gradients], power)
+    norms = [_device_norm(device, arrays, power) for device, arrays in gradients.items()]
+    norm = _combined(norms, power)
     if error_if_nonfinite and not math.isfinite(norm):
         raise ArgumentError(
             explain("clip_grad_norm", "gradients", f"a finite norm of order {power:g}", norm,
@@ -77,9 +83,9 @@ def clip_grad_norm(
         )  # fmt: skip
     factor = limit / (norm + 1e-6)
     if not factor >= 1:  # NaN too
-        with np.errstate(invalid="ignore"):  # 0 * inf
-            for g in gradients:
-                np.multiply(g, factor, out=g)
+        for device, arrays in gradients.items():
+            for g in arrays:
+                _scale(device, g, factor)
     return norm
 
 
@@ -111,8 +117,9 @@ def clip_grad_value(parameters: Tensor | Iterable[Tensor], clip_value: float) ->
     array([ 1. , -1. ,  0.5], dtype=float32)
     """
     limit = _number("clip_grad_value", "clip_value", clip_value)
-    for g in _gradients("clip_grad_value", parameters):
-        np.clip(g, -limit, limit, out=g)
+    for device, arrays in _gradients("clip_grad_value", parameters).items():
+        for g in arrays:
+            _clip(device, g, limit)
 
 
 def _number(op: str, argument: str, value: Any) -> float:
@@ -123,7 +130,8 @@ def _number(op: str, argument: str, value: Any) -> float:
     return number
 
 
-def _gradients(op: str, parameters: Any) -> list[Array]:
+def _gradients(op: str, parameters: Any) -> dict[Device, list[Array]]:
+    """The gradients by device."""
     members = [parameters] if isinstance(parameters, Tensor) else parameters
     if not isinstance(members, Iterable):
         members = [members]
@@ -134,7 +142,80 @@ def _gradients(op: str, parameters: Any) -> list[Array]:
                 explain(op, "parameters", "Tensors", f"a {type(p).__name__}",
                         "pass model.parameters()")
             )  # fmt: skip
-    return [p.grad for p in members if p.grad is not None]
+    gradients: dict[Device, list[Array]] = {}
+    for p in members:
+        if p.grad is not None:
+            gradients.setdefault(p.device, []).append(p.grad)
+    return gradients
+
+
+def _scale(device: Device, grad: Array, factor: float) -> None:
+    if device.runs_kernels:
+        _change(device, "scale_gradient", grad, factor)
+        return
+    with np.errstate(invalid="ignore"):  # 0 * inf
+        np.multiply(grad, factor, out=grad)
+
+
+def _clip(device: Device, grad: Array, limit: float) -> None:
+    if device.runs_kernels:
+        beyond = limit > np.finfo(grad.dtype).max  # of the dtype: nothing but infinity is
+        _change(device, "clip_gradient", grad, math.inf if beyond else limit)
+        return
+    np.clip(grad, -limit, limit, out=grad)
+
+
+def _change(device: Device, function: str, grad: Array, number: float) -> None:
+    """Launch a kernel that changes a gradient in place."""
+    rows = device.contiguous(grad)  # the gradient itself, unless it was set by hand
+    for_each(op_kernel("clipping", function, grad.dtype), grad.size, rows, grad.size, number)
+    if rows is not grad:
+        grad[...] = rows
+
+
+def _device_norm(device: Device, gradients: list[Array], power: float) -> float:
+    """The p-norm of all gradients on one device."""
+    if device.runs_kernels:
+        return _norm_by_kernels(device, gradients, power)
+    return _combined([_norm(g.ravel(), power) for g in gradients], power)
+
+
+def _norm_by_kernels(device: Device, gradients: list[Array], power: float) -> float:
+    """The same from kernels; the host reads one number, at the end."""
+    members = [device.contiguous(g) for g in gradients if g.size]
+    if not members:
+        return 0.0
+    counts = [grid_of(g.size) for g in members]
+    total = sum(counts)
+    largest, norm = [device.empty((1,), np.float64) for _ in range(2)]
+    partials = device.empty((total,), np.float64)
+    _each(members, counts, "gradient_largest", (), partials)
+    _finish("largest_finish")(1, THREADS, partials, largest, total)
+    if power == math.inf:
+        return float(device.to_numpy(largest)[0])
+    sums = device.empty((total,), np.float64)
+    _each(members, counts, "gradient_powers", (largest,), sums, power)
+    _finish("norm_finish")(1, THREADS, sums, largest, norm, total, power)
+    return float(device.to_numpy(norm)[0])
+
+
+def _each(
+    gradients: list[Array], counts: list[int], function: str, inputs: tuple[Array, ...],
+    partials: Array, *numbers: float,
+) -> None:  # fmt: skip
+    """Launch a kernel for each gradient; its blocks write to their own part of `partials`."""
+    first = 0
+    for g, count in zip(gradients, counts, strict=True):
+        kernel = op_kernel("clipping", function, g.dtype)
+        own = partials[first : first + count]
+        kernel(count, THREADS, g, *inputs, Out(own), g.size, *numbers)
+        first += count
+
+
+@cache
+def _finish(function: str) -> Kernel:
+    """A kernel that puts partial results together; they are doubles, whatever the gradients are."""
+    return Kernel(HERE / "clipping.cu", function)
 
 
 @np.errstate(all="ignore")  # inf and nan are results, not accidents
