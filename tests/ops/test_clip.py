@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import tinygraph as tg
 from tests import reference
-from tests.op_contract import Bad, OpContract
+from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import elementwise_problems
 from tinygraph.errors import ArgumentError, DtypeError
 
@@ -27,6 +27,7 @@ class TestClip(OpContract):
     function = staticmethod(tg.clip)
     reference = staticmethod(reference.clip)
     problems = clip_problems()
+    large_problems = (Problem((np.sin(np.arange(700.0)),), {"min": -0.5, "max": 0.25}),)
     bad_input = [
         Bad("no bound", (X,), {}, ArgumentError, "at least one bound, got None for both"),
         Bad("crossed", (X, 1, 0.5), {}, ArgumentError, "a min not above max, got 1 and 0.5"),
@@ -75,6 +76,26 @@ class TestClip(OpContract):
         big = 2**53 + 1  # a float64 cannot hold it
         y = tg.clip(np.array([big + 1, 0]), np.int32(1), big)
         assert y.dtype == np.int64 and y.value.tolist() == [big, 1]
+
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    def test_kernel_at_its_bounds_nan_and_infinities(self, kernel_device, dtype):
+        values = np.array([np.nan, -np.inf, np.inf, 0.1, 0.2, -0.0, 0.1 - 1e-6, 0.2 + 1e-6], dtype)
+        x = tg.Tensor(values, requires_grad=True, device=kernel_device)
+        y = tg.clip(x, 0.1, 0.2)
+        low, high = dtype(0.1), dtype(0.2)
+        np.testing.assert_array_equal(y.numpy(), [np.nan, low, high, low, high, low, low, high])
+        y.backward(np.array([1, np.inf, np.nan, 4, 5, 6, 7, 8], dtype))
+        assert x.device.to_numpy(x.grad).tolist() == [0, 0, 0, 4, 5, 0, 0, 0]
+        open_below = -np.inf if dtype == np.float32 else -1e300  # beyond the range of a float32
+        assert tg.clip(x, -1e300).numpy()[1:3].tolist() == [open_below, np.inf]
+
+    @pytest.mark.parametrize("dtype", ["int8", "uint16", "int64", "uint64"])
+    def test_kernel_of_integers(self, kernel_device, dtype):
+        ends = np.iinfo(dtype).min, np.iinfo(dtype).max
+        x = tg.Tensor(np.array([*ends, 3], dtype), device=kernel_device)
+        assert tg.clip(x, min=5).numpy().tolist() == [5, ends[1], 5]
+        assert tg.clip(x, max=2).numpy().tolist() == [ends[0], 2, 2]
+        assert tg.clip(x, *ends).dtype == dtype
 
     def test_saves_nothing_where_no_gradient_is_wanted(self):
         assert tg.clip(X, 0).saved is None

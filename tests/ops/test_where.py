@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import tinygraph as tg
 from tests import reference
-from tests.op_contract import Bad, OpContract
+from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import broadcastable_problems
 from tinygraph.errors import DtypeError, ShapeError
 
@@ -24,6 +24,11 @@ class TestWhere(OpContract):
     function = staticmethod(tg.where)
     reference = staticmethod(reference.where)
     problems = choices()
+    large_problems = (
+        Problem((np.arange(45) % 3 == 0, np.sin(np.arange(900.0)).reshape(20, 45), np.ones(()))),
+        Problem((np.arange(700).reshape(700, 1) % 2 == 0, np.ones((1, 3)), np.ones((700, 1)))),
+        Problem((np.ones((2, 1, 2, 1, 2, 1, 2, 1)) > 0, np.ones((1, 3) * 4), np.ones(3))),
+    )  # several blocks, and more axes than a kernel takes
     bad_input = [
         Bad("condition", (np.ones(2), 1.0, 2.0), {}, DtypeError, "where: condition: expected bool"),
         Bad("shapes", (TRUE, np.ones(3), 2.0), {}, ShapeError, "(2,) and (3,)"),
@@ -55,6 +60,25 @@ class TestWhere(OpContract):
         condition = np.array([True, False, True])
         y = tg.where(condition, a, b)
         assert y.dtype == np.dtype(dtype) and y.value.tolist() == np.where(condition, a, b).tolist()
+
+    @pytest.mark.parametrize("dtype", ["uint8", "int16", "uint32", "int64", "bool"])
+    def test_kernel_of_integers_and_bools(self, kernel_device, dtype):
+        ends = [False, True] if dtype == "bool" else [np.iinfo(dtype).min, np.iinfo(dtype).max]
+        a = np.array(ends, dtype)
+        b = tg.Tensor(a[::-1].copy(), device=kernel_device)
+        y = tg.where(np.array([[True], [False]]), a, b)
+        assert y.dtype == dtype and y.numpy().tolist() == [ends, ends[::-1]]
+
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    def test_nothing_leaks_in_a_kernel(self, kernel_device, dtype):
+        values = np.array([-0.0, np.inf, np.nan, 1e-40], dtype)
+        a = tg.Tensor(values, requires_grad=True, device=kernel_device)
+        b = tg.Tensor(-values, requires_grad=True, device=kernel_device)
+        y = tg.where(np.array([[True], [False]]), a, b)
+        assert y.numpy().tobytes() == np.stack([values, -values]).tobytes()
+        y.backward(np.array([[1, 2, 3, 4], [np.nan, np.inf, -np.inf, 5]], dtype))
+        grads = [x.device.to_numpy(x.grad) for x in (a, b)]
+        np.testing.assert_array_equal(grads, [[1, 2, 3, 4], [np.nan, np.inf, -np.inf, 5]])
 
     def test_special_floats_come_through_bit_by_bit(self):
         a = np.array([-0.0, np.inf, np.nan, 1e-310])

@@ -20,6 +20,8 @@ import numpy as np
 from tinygraph.errors import ArgumentError, DtypeError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
+from tinygraph.ops.broadcast import rounded, typed_kernel
+from tinygraph.ops.launch import for_each
 from tinygraph.ops.operands import NUMBERS, require_one_dtype, select
 from tinygraph.shapes import Array, Spec
 from tinygraph.tensor import Operand, Tensor
@@ -46,6 +48,31 @@ class Clip(Op):
         x, y = saved
         inside = np.equal(x, y, out=mem.empty(x.shape, bool))  # what clipping left as it was
         return (select(mem, gy, inside),)
+
+    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        y = mem.empty(x.shape, x.dtype)
+        kernel = typed_kernel("clip", "clip_forward", x.dtype)
+        for_each(kernel, x.size, x, y, x.size, *self._bounds(x.dtype))
+        return y, x if mem.needs[0] else None
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, x: Array, needs: tuple[bool, ...]
+    ) -> Gradients:
+        gx = mem.empty(x.shape, x.dtype)
+        kernel = typed_kernel("clip", "clip_backward", x.dtype)
+        for_each(kernel, x.size, gy, x, gx, x.size, *self._bounds(x.dtype))
+        return (gx,)
+
+    def _bounds(self, dtype: np.dtype[Any]) -> tuple[float, float]:
+        """Both bounds as elements of x: a missing one is beyond all of them."""
+        if dtype.kind != "f":
+            limits = np.iinfo(dtype)
+            return (
+                limits.min if self.min is None else self.min,
+                limits.max if self.max is None else self.max,
+            )
+        low = -math.inf if self.min is None else rounded(self.min, dtype)
+        return low, math.inf if self.max is None else rounded(self.max, dtype)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         return "map"

@@ -16,6 +16,7 @@ import numpy as np
 from tinygraph.errors import DtypeError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
+from tinygraph.ops.broadcast import for_each_broadcast, sum_broadcast, typed_kernel
 from tinygraph.ops.operands import (
     ALL,
     as_bits,
@@ -59,6 +60,25 @@ class Where(Op):
             other = np.logical_not(condition, out=mem.empty(condition.shape, bool))
             gb = unbroadcast(mem, select(mem, gy, other), b_shape)
         return None, ga, gb
+
+    def forward_kernel(
+        self, mem: Memory, condition: Array, a: Array, b: Array
+    ) -> tuple[Array, Any]:
+        y = mem.empty(broadcast_shapes(self.name, condition.shape, a.shape, b.shape), a.dtype)
+        bits = y if a.dtype.kind == "f" else as_bits(y)
+        kernel = typed_kernel("where", "where_forward", bits.dtype)
+        for_each_broadcast(mem, kernel, bits, condition, a.view(bits.dtype), b.view(bits.dtype))
+        return y, (condition, a.shape, b.shape) if True in mem.needs else None
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
+    ) -> Gradients:
+        condition, *shapes = saved
+        gradients = []
+        for which, shape, needed in zip(("true", "false"), shapes, needs[1:], strict=True):
+            kernel = typed_kernel("where", "where_backward", gy.dtype, which)
+            gradients.append(sum_broadcast(mem, kernel, shape, gy, condition) if needed else None)
+        return None, *gradients
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         shapes = tuple([spec.shape for spec in specs])
