@@ -6,6 +6,7 @@ import pytest
 import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, OpContract
+from tests.ops.test_softmax import LARGE_ROWS
 from tests.strategies import class_problems
 from tinygraph.errors import DtypeError, ShapeError
 from tinygraph.ops.cumsum import Cumsum
@@ -17,6 +18,7 @@ class TestCumsum(OpContract):
     function = staticmethod(tg.cumsum)
     reference = staticmethod(reference.cumsum)
     problems = class_problems()
+    large_problems = LARGE_ROWS[:-1]  # loops would take a minute for the longest row
     bad_input = [
         Bad("axis", (X, 2), {}, ShapeError, "an axis from -2 to 1, got 2"),
         Bad("0-d", (1.0, 0), {}, ShapeError, "no axis: the input is 0-d"),
@@ -25,8 +27,8 @@ class TestCumsum(OpContract):
         Bad("float16", (X.astype("f2"), 0), {}, DtypeError, "got float16"),
     ]
 
-    def test_the_gradient_sums_from_the_end(self):
-        x = tg.Tensor(X, requires_grad=True)
+    def test_the_gradient_sums_from_the_end(self, device):
+        x = tg.Tensor(X, requires_grad=True, device=device)
         tg.cumsum(x, 1).backward([[1.0, 10.0, 100.0], [0.0, 0.0, 2.0]])
         assert x.grad.tolist() == [[111, 110, 100], [2, 2, 2]]
 
@@ -34,20 +36,53 @@ class TestCumsum(OpContract):
         ("dtype", "wide"),
         [("int8", "int64"), ("int32", "int64"), ("uint8", "uint64"), ("bool", "int64")],
     )
-    def test_integers_are_summed_in_64_bits(self, dtype, wide):
-        y = tg.cumsum(np.ones((300, 2), dtype), axis=0)
+    def test_integers_are_summed_in_64_bits(self, dtype, wide, device):
+        y = tg.cumsum(tg.Tensor(np.ones((300, 2), dtype), device=device), axis=0)
         assert y.dtype == wide and y.value[:, 1].tolist() == list(range(1, 301))
 
+    def test_the_largest_integers(self, device):
+        x = tg.Tensor(np.array([1, 2**63, 2**63 - 2], np.uint64), device=device)
+        assert tg.cumsum(x, 0).value.tolist() == [1, 2**63 + 1, 2**64 - 1]
+
+    # A thread, a warp, a block, two blocks for a row, and slices of columns.
+    @pytest.mark.parametrize(
+        ("shape", "axis"), [((3, 20), 1), ((2, 900), 1), ((2, 5000), 1), ((9000,), 0), ((70, 3), 0)]
+    )
+    def test_integers_are_summed_exactly(self, shape, axis, device):
+        x = np.random.default_rng(0).integers(-(2**40), 2**40, shape)
+        y = tg.cumsum(tg.Tensor(x, device=device), axis)
+        np.testing.assert_array_equal(y.value, np.cumsum(x, axis))
+
+    def test_two_blocks_for_a_row_under_the_checker(self):
+        """Whole numbers, so that every order of addition gives the same."""
+        x, g = np.random.default_rng(1).integers(-9, 10, (2, 9000)).astype(np.float32)
+        node = tg.Tensor(x, requires_grad=True, device="emulator")
+        with tg.cuda.checking():
+            y = tg.cumsum(node, 0)
+            y.backward(g)
+        np.testing.assert_array_equal(y.value, np.cumsum(x))
+        np.testing.assert_array_equal(node.grad, np.cumsum(g[::-1])[::-1])
+
+    @pytest.mark.parametrize("length", [1, 5, 40, 2000, 9000])
+    def test_minus_zero_stays(self, length, device):
+        """As in numpy: the first sum is the first element."""
+        y = tg.cumsum(tg.Tensor(np.full(length, -0.0), device=device), 0)
+        assert np.signbit(y.value).all()
+
     @pytest.mark.parametrize("axis", [0, 1])
-    def test_nothing_to_sum(self, axis):
-        x = tg.Tensor(X[:0], requires_grad=True)
+    def test_nothing_to_sum(self, axis, device):
+        x = tg.Tensor(X[:0], requires_grad=True, device=device)
         y = tg.cumsum(x, axis)
         y.backward(np.ones((0, 3)))
         assert y.shape == x.grad.shape == (0, 3)
 
-    def test_nan_shows_from_its_place_on(self):
-        y = tg.cumsum([1.0, np.nan, 2.0], 0)
-        np.testing.assert_array_equal(y.value, [1, np.nan, np.nan])
+    @pytest.mark.parametrize(("length", "place"), [(3, 1), (100, 40), (9000, 8500)])
+    def test_nan_shows_from_its_place_on(self, length, place, device):
+        x = np.ones(length)
+        x[place] = np.nan
+        y = tg.cumsum(tg.Tensor(x, device=device), 0).value
+        np.testing.assert_array_equal(y[:place], np.arange(1, place + 1))
+        assert np.isnan(y[place:]).all()
 
     @pytest.mark.parametrize(("axis", "claim"), [(1, "map"), (-1, "map"), (0, None), (-2, None)])
     def test_what_it_claims_of_samples(self, axis, claim):

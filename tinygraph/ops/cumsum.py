@@ -15,11 +15,26 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda import op_kernel
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.sum import as_axis, sum_dtype
-from tinygraph.shapes import Array, Spec, normalize_axes
+from tinygraph.ops.axes import Sets, sets_of
+from tinygraph.ops.sum import as_axis, as_summed, sum_dtype
+from tinygraph.shapes import Array, Shape, Spec, normalize_axes
 from tinygraph.tensor import Operand, Tensor
+
+
+def _scan_sets(mem: Memory, x: Array, sets: Sets, y: Array, reverse: bool) -> None:
+    """Launch the kernels that write the cumulative sums of each set of x to y."""
+    if not y.size:
+        return
+    starts = mem.empty((0,), x.dtype)
+    if sets.slices > 1:
+        sums = mem.empty((sets.outputs, sets.slices), x.dtype)
+        sets.launch(op_kernel("cumsum", "slice_sums", x.dtype), x, sums, int(reverse))
+        starts = mem.empty(sums.shape, x.dtype)
+        _scan_sets(mem, sums, sets.parts(), starts, reverse=False)
+    sets.launch(op_kernel("cumsum", "cumulative_sums", x.dtype), x, starts, y, int(reverse))
 
 
 @dataclass(frozen=True)
@@ -42,6 +57,22 @@ class Cumsum(Op):
         )  # both views, so that the sums run from the end
         return (gx,)
 
+    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        y = mem.empty(x.shape, sum_dtype(self.name, Spec(x.shape, x.dtype)))
+        x = as_summed(mem, x)
+        _scan_sets(mem, x, self._sets(x.shape), y.view(x.dtype), reverse=False)
+        return y, None
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
+    ) -> Gradients:
+        gx = mem.empty(gy.shape, gy.dtype)
+        _scan_sets(mem, gy, self._sets(gy.shape), gx, reverse=True)
+        return (gx,)
+
+    def _sets(self, shape: Shape) -> Sets:
+        return sets_of(shape, normalize_axes(self.name, self.axis, len(shape)))
+
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         return "map" if self.axis % specs[0].ndim else None
 
@@ -59,8 +90,9 @@ def cumsum(x: Operand, axis: int) -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape and dtype of `x`, but 64 bits wide for integers, as in numpy.  Each sum is one
-        addition to the one before it, so that rounding grows with the length of the axis.
+        Of the shape and dtype of `x`, but 64 bits wide for integers, as in numpy.  On the cpu
+        each sum is one addition to the one before it, so that rounding grows with the length of the
+        axis; kernels add up long axes in pieces.
 
     Raises
     ------
