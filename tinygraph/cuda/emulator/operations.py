@@ -19,7 +19,11 @@ import ctypes
 import re
 from typing import Any
 
-FLAGS = ("-fsanitize-coverage=trace-pc",)
+FLAGS = {
+    "gcc": ["-fsanitize-coverage=trace-pc"],
+    # clang leaves out the hooks of blocks that others imply, unless it is told not to
+    "clang": ["-fsanitize-coverage=bb,no-prune,trace-pc"],
+}
 
 _HOOK = re.compile(r"^\s+(?:call[a-z]*|bl)\s+[_*]*_?_sanitizer_cov_trace_pc\b")
 _X86 = re.compile(
