@@ -24,7 +24,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinygraph.cuda import InOut, op_kernel
-from tinygraph.device import Device
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
@@ -218,7 +217,7 @@ class Getitem(Op):
         y = mem.empty(out, x.dtype)
         picks, behind = math.prod(self._joint), self._behind(x.shape)
         kernel = word_kernel("getitem", "getitem_forward", x.dtype)
-        offset = self._tables(x.shape, mem.device)[0]
+        offset = _table(mem, self._offsets(self._layout(x.shape), x.shape).reshape(-1))
         begin, source, target = 0, words(x), words(y)
         for piece in self._elements(x.shape, picks).pieces():
             part = target if piece.size == y.size else InOut(target)
@@ -238,7 +237,7 @@ class Getitem(Op):
         if self._joint is None:
             write(gy, gx, self._elements(shape))
             return (gx,)
-        offset, start, order = self._tables(shape, mem.device)[1:]
+        offset, start, order = [_table(mem, table) for table in self._sums(shape)]
         picks, distinct, behind = math.prod(self._joint), offset.size, self._behind(shape)
         kernel = op_kernel("getitem", "getitem_backward", gy.dtype)
         begin = 0
@@ -264,31 +263,27 @@ class Getitem(Op):
         layout = self._layout(shape)
         return math.prod([len(positions) for positions, _ in layout.kept[layout.at :]])
 
-    @cached_property
-    def _known_tables(self) -> dict[tuple[Shape, str], tuple[Array, ...]]:
-        return {}
+    def _sums(self, shape: Shape) -> tuple[Array, Array, Array]:
+        """The distinct offsets, where the picks of each start in the order, and the order.
 
-    def _tables(self, shape: Shape, device: Device) -> tuple[Array, ...]:
-        """The offset of each pick; the distinct ones, where each starts in the order, the order.
-
-        The order of picks by their offsets, and among equals by their place.  The index is part of
-        the op, so that each device gets its tables once.
+        The order of picks by their offsets, and among equals by their place.
         """
-        key = shape, device.name
-        if key not in self._known_tables:
-            offsets = self._offsets(self._layout(shape), shape).reshape(-1)
-            order = np.argsort(offsets, kind="stable")
-            distinct, start = np.unique(offsets[order], return_index=True)
-            tables = offsets, distinct, np.append(start, offsets.size), order
-            self._known_tables[key] = tuple(
-                [device.from_numpy(table.astype(np.int64)) for table in tables]
-            )
-        return self._known_tables[key]
+        offsets = self._offsets(self._layout(shape), shape).reshape(-1)
+        order = np.argsort(offsets, kind="stable")
+        distinct, start = np.unique(offsets[order], return_index=True)
+        return distinct, np.append(start, offsets.size), order
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         shape = specs[0].shape
         joint_first = self._joint is not None and self._layout(shape).at == 0
         return "map" if self._aligned(shape)[:1] == [ALL] and not joint_first else None
+
+
+def _table(mem: Memory, numbers: Array) -> Array:
+    """Numbers that are part of the op, as int64 where the kernels are."""
+    table = mem.empty(numbers.shape, np.int64)
+    table[...] = numbers
+    return table
 
 
 def as_index(index: Any) -> tuple[Any, ...]:
