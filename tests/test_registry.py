@@ -25,10 +25,7 @@ TESTS = pathlib.Path(__file__).parent / "ops"
 WITHOUT_KERNEL = {
     "arithmetic",
     "cast",
-    "gather",
-
  "nll_loss",
-
 }  # fmt: skip
 
 # Op files that need none: their output is a view of the input, or a copy between devices.

@@ -35,6 +35,12 @@ class TestGather(OpContract):
     function = staticmethod(tg.gather)
     reference = staticmethod(reference.gather)
     problems = gather_problems()
+    large_problems = (
+        Problem((numbers(0, (40, 7, 2)), np.random.default_rng(1).integers(0, 7, (40, 5, 2))),
+                {"axis": 1}),
+        Problem((numbers(2, (5, 9)), np.random.default_rng(3).integers(0, 5, (60, 9))),
+                {"axis": 0}),
+    )  # fmt: skip
     bad_input = [
         Bad("too large", (X, [[0], [3]], 1), {}, ArgumentError,
             "numbers from 0 to 2, the positions along axis 1 of x, got 3 at index (1, 0)"),
@@ -58,21 +64,24 @@ class TestGather(OpContract):
         expected = np.take_along_axis(x, indices.astype(int), **problem.kwargs)
         np.testing.assert_array_equal(tg.gather(x, indices, **problem.kwargs).value, expected)
 
-    def test_repeated_indices_add_up_in_order(self):
+    @pytest.mark.parametrize("count", [3, 63])
+    def test_repeated_indices_add_up_in_order(self, device, count):
         """In float32, 1 + 1e8 - 1e8 is 0 from left to right; another order would give 1."""
-        x = tg.Tensor(np.zeros((1, 2), np.float32), requires_grad=True)
-        tg.gather(x, [[1, 1, 1]], 1).backward(np.array([[1, 1e8, -1e8]], np.float32))
-        assert x.grad.tolist() == [[0, 0]]
+        x = tg.Tensor(np.zeros((1, 2), np.float32), requires_grad=True, device=device)
+        g = np.zeros((1, count), np.float32)
+        g[0, [0, count // 3, count - 1]] = 1, 1e8, -1e8
+        tg.gather(x, [[1] * count], 1).backward(g)
+        assert x.device.to_numpy(x.grad).tolist() == [[0, 0]]
 
-    def test_many_repeated_indices(self):
+    def test_many_repeated_indices(self, device):
         """Against numpy's count of weights in bins; and twice the same bits."""
         rng = np.random.default_rng(0)
         indices, g = rng.integers(0, 7, 5000), rng.standard_normal(5000)
         grads = []
         for _ in range(2):
-            x = tg.Tensor(np.zeros(7), requires_grad=True)
+            x = tg.Tensor(np.zeros(7), requires_grad=True, device=device)
             tg.gather(x, indices, 0).backward(g)
-            grads.append(x.grad)
+            grads.append(x.device.to_numpy(x.grad))
         np.testing.assert_allclose(grads[0], np.bincount(indices, g, 7), rtol=1e-12)
         assert grads[0].tobytes() == grads[1].tobytes()
 
@@ -87,10 +96,11 @@ class TestGather(OpContract):
         with pytest.raises(ArgumentError, match=r"got 3 at index \(1, 0\)"):
             graph.forward({"at": np.array([[2], [3]])})
 
-    def test_integers_and_bools(self):
-        assert tg.gather(X > 2, [[0], [2]], 1).value.tolist() == [[False], [True]]
-        y = tg.gather(X.astype("i2"), [[1, 0, 1]], 0)
-        assert y.dtype == np.int16 and y.value.tolist() == [[3, 1, 5]]
+    def test_integers_and_bools(self, device):
+        y = tg.gather(tg.Tensor(X > 2, device=device), [[0], [2]], 1)
+        assert y.numpy().tolist() == [[False], [True]]
+        y = tg.gather(tg.Tensor(X.astype("i2"), device=device), [[1, 0, 1]], 0)
+        assert y.dtype == np.int16 and y.numpy().tolist() == [[3, 1, 5]]
 
     @pytest.mark.parametrize("shape", [(0, 3), (2, 0)])
     def test_no_index(self, shape):

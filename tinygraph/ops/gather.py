@@ -18,12 +18,20 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda import Kernel, op_kernel
+from tinygraph.cuda.source import HERE
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
+from tinygraph.ops.launch import for_each
+from tinygraph.ops.scatter import as_int64, sum_by_row
+from tinygraph.ops.strided import as_word, word_kernel, words
 from tinygraph.ops.sum import as_axis
 from tinygraph.shapes import Array, Shape, Spec, normalize_axes
 from tinygraph.tensor import Operand, Tensor
+
+SOUGHT = 32  # indices of a row: with more of them, backward sorts instead of looking at each
+_POSITIONS = Kernel(HERE / "gather.cu", "gather_positions")
 
 
 @dataclass(frozen=True)
@@ -72,6 +80,34 @@ class Gather(Op):
         # One element after the other: repeated positions are no race, and runs repeat bit for bit.
         np.add.at(gx.reshape(-1), at.reshape(-1), gy.reshape(-1))
         return gx, None
+
+    def forward_kernel(self, mem: Memory, x: Array, indices: Array) -> tuple[Array, Any]:
+        wide = as_int64(mem, indices)
+        y = mem.empty(indices.shape, x.dtype)
+        missing = as_word(math.nan if x.dtype.kind == "f" else 0, x.dtype)
+        kernel = word_kernel("gather", "gather_forward", x.dtype)
+        for_each(kernel, y.size, words(x), wide, words(y), y.size,
+                 *self._sizes(x.shape, indices.shape), missing)  # fmt: skip
+        return y, (wide, x.shape) if mem.needs[0] else None
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
+    ) -> Gradients:
+        indices, shape = saved
+        size, count, behind = self._sizes(shape, gy.shape)
+        if count <= SOUGHT:
+            gx = mem.empty(shape, gy.dtype)
+            kernel = op_kernel("gather", "gather_backward", gy.dtype)
+            for_each(kernel, gx.size, gy, indices, gx, gx.size, size, count, behind)
+            return gx, None
+        positions = mem.empty(indices.shape, np.int64)
+        for_each(_POSITIONS, gy.size, indices, positions, gy.size, size, count, behind)
+        return sum_by_row(mem, positions, gy, math.prod(shape), 1).reshape(shape), None
+
+    def _sizes(self, x: Shape, indices: Shape) -> tuple[int, int, int]:
+        """Of x and of the indices along the axis, and of all axes behind it."""
+        axis = self.axis % len(x)
+        return x[axis], indices[axis], math.prod(x[axis + 1 :])
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         if self.axis % specs[0].ndim:
