@@ -7,7 +7,7 @@ import pytest
 
 import tinygraph as tg
 from tests import reference
-from tests.op_contract import Bad, OpContract
+from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import broadcastable_problems
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.memory import eager_memory
@@ -24,11 +24,22 @@ without_ties = broadcastable_problems().map(  # the same seed twice gives the sa
     lambda problem: problem._replace(args=(problem.args[0], problem.args[1] + 0.3))
 )
 
+# Several blocks; sums by neighbouring and by distant threads, and in two stages; and more axes than
+# a kernel takes.
+WAVES = np.sin(np.arange(900.0)).reshape(20, 45)
+LARGE = tuple(
+    Problem((x + 2, y + 2.5)) for x, y in [
+        (WAVES, WAVES[:1]), (WAVES[:, :1], WAVES), (WAVES, WAVES[0, 0]),
+        (np.ones((2, 1) * 4), np.sin(np.arange(81.0)).reshape((1, 3) * 4)),
+    ]
+)  # fmt: skip
+
 
 class TestAdd(OpContract):
     function = staticmethod(tg.add)
     reference = staticmethod(reference.add)
     problems = broadcastable_problems()
+    large_problems = LARGE
     bad_input = [SHAPES, TEXT, HALF]
 
 
@@ -36,6 +47,7 @@ class TestSub(OpContract):
     function = staticmethod(tg.sub)
     reference = staticmethod(reference.sub)
     problems = broadcastable_problems()
+    large_problems = LARGE
     bad_input = [SHAPES, TEXT, HALF, BOOLS]
 
 
@@ -43,6 +55,7 @@ class TestMul(OpContract):
     function = staticmethod(tg.mul)
     reference = staticmethod(reference.mul)
     problems = broadcastable_problems()
+    large_problems = LARGE
     bad_input = [SHAPES, TEXT, HALF]
 
     def test_saves_only_what_is_needed(self):
@@ -54,6 +67,7 @@ class TestDiv(OpContract):
     function = staticmethod(tg.div)
     reference = staticmethod(reference.div)
     problems = broadcastable_problems(0.5, 2.0)
+    large_problems = LARGE
     bad_input = [SHAPES, TEXT, HALF]
 
     def test_by_zero(self):
@@ -70,6 +84,7 @@ class TestPow(OpContract):
     function = staticmethod(tg.pow)
     reference = staticmethod(reference.power)
     problems = broadcastable_problems(0.5, 2.0)
+    large_problems = LARGE
     bad_input = [
         SHAPES, TEXT, HALF, BOOLS,
         Bad("negative", (np.array([2]), -1), {}, ArgumentError, "pow: y: expected exponents of 0"),
@@ -112,6 +127,7 @@ class TestMaximum(OpContract):
     function = staticmethod(tg.maximum)
     reference = staticmethod(reference.maximum)
     problems = without_ties
+    large_problems = LARGE
     bad_input = [SHAPES, TEXT, HALF]
 
 
@@ -119,6 +135,7 @@ class TestMinimum(OpContract):
     function = staticmethod(tg.minimum)
     reference = staticmethod(reference.minimum)
     problems = without_ties
+    large_problems = LARGE
     bad_input = [SHAPES, TEXT, HALF]
 
 
@@ -170,6 +187,41 @@ def test_bools_as_in_numpy():
     ):  # fmt: skip
         assert y.dtype == bool and y.value.tolist() == expected
     assert (t - 1).dtype == np.int64 and (t / f).dtype == np.float64
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "maximum", "minimum", "pow"])
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int64", "uint64"])
+def test_kernel_of_integers(kernel_device, name, dtype):
+    """Modulo 2^bits, as in numpy."""
+    limits = np.iinfo(dtype)
+    x = np.array([[limits.min], [limits.max], [3]], dtype)
+    y = np.array([0, 1, 5, limits.max if name != "pow" else 7], dtype)
+    z = getattr(tg, name)(tg.Tensor(x, device=kernel_device), y)
+    expected = getattr(tg, name)(x, y)
+    assert z.dtype == dtype and z.numpy().tolist() == expected.value.tolist()
+
+
+@pytest.mark.parametrize("name", ["add", "mul", "maximum", "minimum"])
+def test_kernel_of_bools(kernel_device, name):
+    x, y = np.array([[True], [False]]), np.array([True, False])
+    z = getattr(tg, name)(tg.Tensor(x, device=kernel_device), y)
+    assert z.dtype == bool and z.numpy().tolist() == getattr(tg, name)(x, y).value.tolist()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_kernel_at_the_edges(kernel_device, name):
+    """Values and slopes of numpy, in pairs of zeros, infinities, NaN and negative numbers."""
+    edges = np.array([0.0, 1.0, 2.0, -1.5, np.inf, -np.inf, np.nan], np.float32)
+    x, y = (a.ravel() for a in np.meshgrid(edges, edges))
+    results = []
+    for device in ("cpu", kernel_device):
+        leaves = [tg.Tensor(a, requires_grad=True, device=device) for a in (x, y)]
+        with np.errstate(all="ignore"):
+            z = getattr(tg, name)(*leaves)
+            z.backward(np.linspace(-3, 4, 49, dtype=np.float32))
+        results.append([z.numpy(), *(leaf.device.to_numpy(leaf.grad) for leaf in leaves)])
+    for expected, got in zip(*results, strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("number", [300, -1])

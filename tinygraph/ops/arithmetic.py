@@ -23,6 +23,7 @@ import numpy as np
 from tinygraph.errors import ArgumentError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
+from tinygraph.ops.broadcast import for_each_broadcast, sum_broadcast, sum_to, typed_kernel
 from tinygraph.ops.operands import (
     FLOATS,
     NUMBERS,
@@ -32,12 +33,30 @@ from tinygraph.ops.operands import (
     select,
     unbroadcast,
 )
-from tinygraph.shapes import Array
+from tinygraph.shapes import Array, Shape
 from tinygraph.tensor import Operand, Tensor
 
 
+class _Arithmetic(Broadcasting):
+    """Mixed into the ops below: how their kernels are launched."""
+
+    def launch(self, mem: Memory, x: Array, y: Array) -> Array:
+        z = mem.empty(joint_shape(self.name, x.shape, y.shape), x.dtype)
+        kernel = typed_kernel("arithmetic", "binary_forward", x.dtype, type(self).__name__)
+        for_each_broadcast(mem, kernel, z, x, y)
+        return z
+
+
+def _summed(
+    mem: Memory, slope: str, shape: Shape, gz: Array, a: Array | None = None, b: Array | None = None
+) -> Array:
+    """The gradient of an operand: slope(gz, a, b) of each element, summed where it was repeated."""
+    kernel = typed_kernel("arithmetic", "binary_backward", gz.dtype, slope)
+    return sum_broadcast(mem, kernel, shape, gz, a, b)
+
+
 @dataclass(frozen=True)
-class Add(Broadcasting, Op):
+class Add(_Arithmetic, Op):
     def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
         z = mem.empty(joint_shape(self.name, x.shape, y.shape), x.dtype)
         np.add(x, y, out=z)
@@ -49,9 +68,19 @@ class Add(Broadcasting, Op):
         gy = unbroadcast(mem, gz, y_shape) if needs[1] else None
         return gx, gy
 
+    def forward_kernel(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
+        return self.launch(mem, x, y), (x.shape, y.shape)
+
+    def backward_kernel(
+        self, mem: Memory, gz: Array, saved: Any, needs: tuple[bool, ...]
+    ) -> Gradients:
+        gx, gy = (sum_to(mem, gz, shape) if needed else None
+                  for shape, needed in zip(saved, needs, strict=True))  # fmt: skip
+        return gx, gy
+
 
 @dataclass(frozen=True)
-class Sub(Broadcasting, Op):
+class Sub(_Arithmetic, Op):
     takes: ClassVar[str] = NUMBERS
 
     def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
@@ -67,9 +96,20 @@ class Sub(Broadcasting, Op):
             gy = np.negative(unbroadcast(mem, gz, y_shape), out=mem.empty(y_shape, gz.dtype))
         return gx, gy
 
+    def forward_kernel(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
+        return self.launch(mem, x, y), (x.shape, y.shape)
+
+    def backward_kernel(
+        self, mem: Memory, gz: Array, saved: Any, needs: tuple[bool, ...]
+    ) -> Gradients:
+        x_shape, y_shape = saved
+        gx = sum_to(mem, gz, x_shape) if needs[0] else None
+        gy = _summed(mem, "Negative", y_shape, gz) if needs[1] else None
+        return gx, gy
+
 
 @dataclass(frozen=True)
-class Mul(Broadcasting, Op):
+class Mul(_Arithmetic, Op):
     def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
         z = mem.empty(joint_shape(self.name, x.shape, y.shape), x.dtype)
         np.multiply(x, y, out=z)
@@ -87,9 +127,22 @@ class Mul(Broadcasting, Op):
             gy = unbroadcast(mem, gy, y_shape)
         return gx, gy
 
+    def forward_kernel(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
+        x_needs, y_needs = mem.needs
+        saved = (x.shape, y.shape, x if y_needs else None, y if x_needs else None)
+        return self.launch(mem, x, y), saved
+
+    def backward_kernel(
+        self, mem: Memory, gz: Array, saved: Any, needs: tuple[bool, ...]
+    ) -> Gradients:
+        x_shape, y_shape, x, y = saved
+        gx = _summed(mem, "Product", x_shape, gz, y) if needs[0] else None
+        gy = _summed(mem, "Product", y_shape, gz, x) if needs[1] else None
+        return gx, gy
+
 
 @dataclass(frozen=True)
-class Div(Broadcasting, Op):
+class Div(_Arithmetic, Op):
     takes: ClassVar[str] = FLOATS
 
     def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
@@ -107,6 +160,18 @@ class Div(Broadcasting, Op):
             gy = unbroadcast(mem, np.negative(product, out=product), y.shape)
         return gx, gy
 
+    def forward_kernel(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
+        z = self.launch(mem, x, y)
+        return z, (x.shape, y, z) if True in mem.needs else None
+
+    def backward_kernel(
+        self, mem: Memory, gz: Array, saved: Any, needs: tuple[bool, ...]
+    ) -> Gradients:
+        x_shape, y, z = saved
+        gx = _summed(mem, "Quotient", x_shape, gz, y) if needs[0] else None
+        gy = _summed(mem, "SlopeOfDivisor", y.shape, gz, y, z) if needs[1] else None
+        return gx, gy
+
 
 def _power(x: Array, y: Array, out: Array) -> None:
     """out = x ** y; a single exponent of 2 or 1, where np.power would be slow, is written out."""
@@ -120,7 +185,7 @@ def _power(x: Array, y: Array, out: Array) -> None:
 
 
 @dataclass(frozen=True)
-class Pow(Broadcasting, Op):
+class Pow(_Arithmetic, Op):
     takes: ClassVar[str] = NUMBERS
 
     def check(self, x: Array, y: Array) -> None:
@@ -155,9 +220,21 @@ class Pow(Broadcasting, Op):
             gy = unbroadcast(mem, np.multiply(gy, gz, out=gy), y.shape)
         return gx, gy
 
+    def forward_kernel(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
+        z = self.launch(mem, x, y)
+        return z, (x, y, z if mem.needs[1] else None) if True in mem.needs else None
+
+    def backward_kernel(
+        self, mem: Memory, gz: Array, saved: Any, needs: tuple[bool, ...]
+    ) -> Gradients:
+        x, y, z = saved
+        gx = _summed(mem, "SlopeOfBase", x.shape, gz, x, y) if needs[0] else None
+        gy = _summed(mem, "SlopeOfExponent", y.shape, gz, x, z) if needs[1] else None
+        return gx, gy
+
 
 @dataclass(frozen=True)
-class Maximum(Broadcasting, Op):
+class Maximum(_Arithmetic, Op):
     larger: ClassVar[Any] = np.maximum
     wins: ClassVar[Any] = np.greater_equal  # equal operands: the first one
 
@@ -174,6 +251,18 @@ class Maximum(Broadcasting, Op):
         gy = None
         if needs[1]:
             gy = unbroadcast(mem, select(mem, gz, np.logical_not(first, out=first)), y.shape)
+        return gx, gy
+
+    def forward_kernel(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
+        return self.launch(mem, x, y), (x, y) if True in mem.needs else None
+
+    def backward_kernel(
+        self, mem: Memory, gz: Array, saved: Any, needs: tuple[bool, ...]
+    ) -> Gradients:
+        x, y = saved
+        choice = type(self).__name__
+        gx = _summed(mem, f"First<{choice}>", x.shape, gz, x, y) if needs[0] else None
+        gy = _summed(mem, f"Second<{choice}>", y.shape, gz, x, y) if needs[1] else None
         return gx, gy
 
 
