@@ -9,6 +9,8 @@ from tests import reference
 from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import numbers, reductions, seeds, shapes
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.memory import Memory
+from tinygraph.ops.nll_loss import NllLoss
 
 X = np.log(np.full((2, 3), 1 / 3))
 
@@ -30,10 +32,26 @@ def label_problems(draw):
     return Problem((numbers(draw(seeds), (n, c, *rest)), labels), kwargs, (True, True))
 
 
+def large_problem(shape, reduction, ignore_index=None):
+    """Log-probabilities with labels, a third of which may be ignored."""
+    rng = np.random.default_rng(len(shape))
+    labels, kwargs = rng.integers(0, shape[1], (shape[0], *shape[2:])), {"reduction": reduction}
+    if ignore_index is not None:
+        labels[rng.random(labels.shape) < 1 / 3] = ignore_index
+        kwargs["ignore_index"] = ignore_index
+    return Problem((rng.standard_normal(shape), labels), kwargs)
+
+
 class TestNllLoss(OpContract):
     function = staticmethod(tg.nll_loss)
     reference = staticmethod(reference.nll_loss)
     problems = label_problems()
+    large_problems = (
+        large_problem((600, 10), "mean", ignore_index=-1),
+        large_problem((300, 4), "sum"),
+        large_problem((2, 5, 19, 17), "mean"),
+        large_problem((2, 5, 19, 17), "none", ignore_index=255),
+    )
     bad_input = [
         Bad("label 3", (X, [0, 3]), {}, ArgumentError, "from 0 to 2, got 3 at index (1,)"),
         Bad("label -1", (X, [-1, 0]), {}, ArgumentError, "nll_loss: labels"),
@@ -61,19 +79,35 @@ class TestNllLoss(OpContract):
         np.testing.assert_allclose(a.grad, b.grad, atol=1e-15)
 
     @pytest.mark.parametrize(("rows", "labels"), [(0, []), (2, [-1, -1])])
-    def test_the_mean_of_no_label_is_nan(self, rows, labels):
+    def test_the_mean_of_no_label_is_nan(self, rows, labels, device):
         labels = np.array(labels, np.int64)
-        assert np.isnan(tg.nll_loss(X[:rows], labels, ignore_index=-1).item())
-        assert tg.nll_loss(X[:rows], labels, "sum", -1).item() == 0
+        x = tg.Tensor(X[:rows], requires_grad=True, device=device)
+        loss = tg.nll_loss(x, labels, ignore_index=-1)
+        assert np.isnan(loss.item())
+        with np.errstate(divide="ignore"):
+            loss.backward()
+        np.testing.assert_array_equal(x.grad, np.zeros((rows, 3)))
+        assert tg.nll_loss(x, labels, "sum", -1).item() == 0
 
-    def test_ignored_rows_do_not_matter_whatever_they_hold(self):
-        x = tg.Tensor([[-np.inf, np.nan], [-1.0, -2.0]], requires_grad=True)
+    def test_ignored_rows_do_not_matter_whatever_they_hold(self, device):
+        x = tg.Tensor([[-np.inf, np.nan], [-1.0, -2.0]], requires_grad=True, device=device)
         loss = tg.nll_loss(x, [-1, 1], ignore_index=-1)
         assert loss.item() == 2
         loss.backward()
         np.testing.assert_array_equal(x.grad, [[0, 0], [0, -1]])
 
     @pytest.mark.parametrize("dtype", ["i1", "u1", "i4", "u8"])
-    def test_labels_of_any_integer_dtype(self, dtype):
-        labels = np.array([0, 2], dtype)
-        assert tg.nll_loss(np.array([[-1.0, -9, -9], [-9, -9, -3]]), labels).item() == 2
+    def test_labels_of_any_integer_dtype(self, dtype, device):
+        x = tg.Tensor([[-1.0, -9, -9], [-9, -9, -3]], device=device)
+        assert tg.nll_loss(x, np.array([0, 2], dtype)).item() == 2
+
+    @pytest.mark.parametrize("label", [-1, 3, 2**40])
+    def test_the_kernel_gives_nan_for_a_label_out_of_range(self, label):
+        """The op refuses such labels where it can see them; on a GPU nothing waits for that."""
+        x, labels = np.float32(X), np.array([label, 1])
+        mem, op = Memory(tg.Tensor(0.0, device="emulator").device, (True, False)), NllLoss("none")
+        with tg.cuda.checking():
+            loss, saved = op.forward_kernel(mem, x, labels)
+            gx, _ = op.backward_kernel(mem, np.ones(2, np.float32), saved, (True, False))
+        np.testing.assert_array_equal(loss, [np.nan, -x[1, 1]])
+        np.testing.assert_array_equal(gx, [[0, 0, 0], [0, -1, 0]])

@@ -13,14 +13,17 @@ Source: Goodfellow, Bengio, Courville, "Deep Learning", MIT Press 2016, sections
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda import InOut, op_kernel
 from tinygraph.errors import DtypeError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
+from tinygraph.ops.launch import THREADS, for_each, grid_of
 from tinygraph.ops.losses import (
     LabelLoss,
     check_labels,
@@ -29,7 +32,7 @@ from tinygraph.ops.losses import (
     require_label_shape,
     require_reduction,
 )
-from tinygraph.shapes import Array, Spec
+from tinygraph.shapes import Array, Shape, Spec
 from tinygraph.tensor import Operand, Tensor
 
 
@@ -67,10 +70,56 @@ class NllLoss(LabelLoss, Op):
         if self.reduction == "mean":
             g /= gy.dtype.type(count)
         if counts is not None:
-            g = np.multiply(g, counts, out=mem.empty(t.shape, gy.dtype))
+            each, g = g, mem.empty(t.shape, gy.dtype)
+            g[...] = each
+            g[~counts] = 0  # also where `each` is infinite: the mean of no label at all
         gx = mem.zeros(shape, gy.dtype)
         gx[_at(t)] = g
         return gx, None
+
+    def forward_kernel(self, mem: Memory, x: Array, labels: Array) -> tuple[Array, Any]:
+        t = labels
+        if t.dtype != np.int64:
+            t = mem.empty(labels.shape, np.int64)
+            t[...] = labels
+        no_count = mem.empty((0,), np.int64)
+        if self.reduction == "none":
+            loss = mem.empty(t.shape, x.dtype)
+            kernel = op_kernel("nll_loss", "nll_loss_each", x.dtype)
+            for_each(kernel, t.size, x, t, loss, t.size, *self._classes(x.shape))
+            return loss, (x.shape, t, no_count)
+        loss, count = self._total(mem, x, t)
+        return loss, (x.shape, t, count if self.reduction == "mean" else no_count)
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
+    ) -> Gradients:
+        shape, t, count = saved
+        gx, each = mem.zeros(shape, gy.dtype), int(self.reduction == "none")
+        kernel = op_kernel("nll_loss", "nll_loss_backward", gy.dtype)
+        for_each(kernel, t.size, gy, count, t, InOut(gx), t.size, *self._classes(shape), each)
+        return gx, None
+
+    def _classes(self, shape: Shape) -> tuple[int, int, int, int]:
+        """How many classes and positions, whether labels are ignored and which: for the kernels."""
+        ignored = (0, 0) if self.ignore_index is None else (1, self.ignore_index)
+        return shape[1], math.prod(shape[2:]), *ignored
+
+    def _total(self, mem: Memory, x: Array, t: Array) -> tuple[Array, Array]:
+        """The sum or the mean of the losses, and how many labels count: both on the device."""
+        total, count = mem.empty((), x.dtype), mem.empty((1,), np.int64)
+        grid, mean = max(grid_of(t.size), 1), int(self.reduction == "mean")
+        one = grid == 1  # then what that block sums up is the total
+        sums = total if one else mem.empty((grid,), x.dtype)
+        counts = count if one else mem.empty((grid,), np.int64)
+        op_kernel("nll_loss", "nll_loss_sum", x.dtype)(
+            grid, THREADS, x, t, sums, counts, t.size, *self._classes(x.shape), mean if one else 0
+        )
+        if not one:
+            op_kernel("softmax_cross_entropy", "sum_of_partials", x.dtype)(
+                1, THREADS, sums, counts, total, count, grid, mean
+            )
+        return total, count
 
 
 def nll_loss(
