@@ -8,14 +8,7 @@
 // done in registers, so that value and momentum are read and written once, the gradient read once.
 // Deterministic: no two threads touch one element.
 
-#include "prelude.cuh"
-
-// The gradient with that of an L2 penalty.  Without one, a value of inf or NaN stays out of it.
-template <typename T>
-__device__ __forceinline__ T decayed(T grad, T value, T weight_decay)
-{
-    return weight_decay == T(0) ? grad : grad + weight_decay * value;
-}
+#include "optimizer.cuh"
 
 // value (n) T in and out, grad (n) T in.
 // numpy: value -= lr * (grad + weight_decay * value)
