@@ -23,7 +23,7 @@ TESTS = pathlib.Path(__file__).parent / "ops"
 
 # Op files that still wait for their kernel.  This list may only shrink.
 WITHOUT_KERNEL = {
-    "cast",
+   
 }  # fmt: skip
 
 # Op files that need none: their output is a view of the input, or a copy between devices.

@@ -14,6 +14,8 @@ import numpy as np
 from tinygraph.errors import DtypeError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
+from tinygraph.ops.broadcast import typed_kernel
+from tinygraph.ops.launch import for_each
 from tinygraph.shapes import Array, Spec
 from tinygraph.tensor import Operand, Tensor, as_tensor
 
@@ -41,8 +43,35 @@ class Cast(Op):
         np.copyto(gx, gy, casting="same_kind")
         return (gx,)
 
+    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        y = mem.empty(x.shape, self.dtype)
+        _launch(x, y)
+        return y, x.dtype
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, dtype: np.dtype[Any], needs: tuple[bool, ...]
+    ) -> Gradients:
+        gx = mem.empty(gy.shape, dtype)
+        _launch(gy, gx)
+        return (gx,)
+
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         return "map" if carries[0] else None
+
+
+def _launch(x: Array, y: Array) -> None:
+    """y = x in the dtype of y; float16, which C++ has no type for, goes in and out as its bits."""
+    x_half, y_half = x.dtype == np.float16, y.dtype == np.float16
+    if x_half and y_half:
+        kernel = typed_kernel("cast", "cast", *[np.dtype(np.uint16)] * 2)
+    elif x_half:
+        kernel = typed_kernel("cast", "cast_from_half", y.dtype)
+    elif y_half:
+        kernel = typed_kernel("cast", "cast_to_half", x.dtype)
+    else:
+        kernel = typed_kernel("cast", "cast", x.dtype, y.dtype)
+    x, y = (a.view(np.uint16) if half else a for a, half in ((x, x_half), (y, y_half)))
+    for_each(kernel, x.size, x, y, x.size)
 
 
 def astype(x: Operand, dtype: Any) -> Tensor:
