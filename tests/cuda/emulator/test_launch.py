@@ -236,10 +236,14 @@ def mappings():
 def resident():
     return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize() / 1e6
 
+def held():
+    time.sleep(0.5)  # a thread that has been joined may still be giving its stacks back
+    return len(os.listdir("/proc/self/task")), mappings(), resident()
+
 round_of_launches(200)
-before = len(os.listdir("/proc/self/task")), mappings(), resident()
+before = held()
 round_of_launches(1000)
-after = len(os.listdir("/proc/self/task")), mappings(), resident()
+after = held()
 print("threads", after[0] - before[0], "mappings", after[1] - before[1] < 50,
       "memory", after[2] - before[2] < 8, before, after)
 """, seconds=120, TINYGRAPH_EMULATOR_THREADS="2")  # fmt: skip

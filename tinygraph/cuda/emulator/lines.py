@@ -58,6 +58,8 @@ class Lines:
                 state = entry.state
                 if state is None:
                     continue
+                if not state.line and not state.end_sequence:
+                    continue  # clang: "of no line in particular"; the line before goes on
                 place = None if state.end_sequence else (names.get(state.file, ""), state.line)
                 rows.append((state.address, place))
         return sorted(rows, key=lambda row: row[0])
