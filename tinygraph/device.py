@@ -24,6 +24,10 @@ class Device:
 
     name = "cpu"
     runs_kernels = False
+    arch: str | None = None  # the architecture of a GPU, as in "sm_90"
+
+    def synchronize(self) -> None:
+        """Wait until everything that was launched is done; at once where nothing runs behind."""
 
     def empty(self, shape: Shape, dtype: Any) -> Array:
         """An uninitialised array."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 import tinygraph
-from tinygraph.cli.commands import evaluate, list_recipes, show, train
+from tinygraph.cli.commands import evaluate, list_recipes, profile, show, train
 from tinygraph.cli.kernels import check_kernel, list_kernels
 from tinygraph.cli.machine import DEVICES, doctor
 from tinygraph.cuda.check_spec import add_launch_options
@@ -126,6 +126,14 @@ def device_name(text: str) -> str:
     return text
 
 
+def one_architecture(text: str) -> str:
+    """An argument type: an architecture that kernels are compiled for."""
+    if text not in ARCHITECTURES:
+        hint = nearest(text, ARCHITECTURES) or f"known: {', '.join(ARCHITECTURES)}"
+        raise argparse.ArgumentTypeError(f"no architecture {text!r}; {hint}")
+    return text
+
+
 def architecture(text: str) -> str:
     """An argument type: an architecture that kernels are compiled for, or "all"."""
     known = (*ARCHITECTURES, "all")
@@ -174,6 +182,25 @@ def _evaluate_arguments(parser: argparse.ArgumentParser) -> None:
     _data_dir_argument(parser)
 
 
+def _profile_arguments(parser: argparse.ArgumentParser) -> None:
+    size = whole_number(1, 2**31 - 1)
+    add = parser.add_argument
+    add("recipe", metavar="RECIPE", help="which one; `tinygraph recipes` lists them")
+    text = "emulator (counts, registers, occupancy) or cuda (times too); default emulator"
+    add("--device", type=device_name, default="emulator", metavar="NAME", help=text)
+    add("--data", type=dataset_name, metavar="NAME", help=f"the dataset: {', '.join(datasets)}")
+    _data_dir_argument(parser)
+    add("--download", action="store_true", help="fetch data files that are missing")
+    add("--filters", type=size, metavar="N", help="filters of the convolution")
+    add("--batch-size", type=size, metavar="N", help="samples in a batch")
+    add("--steps", type=size, default=3, metavar="N", help="steps to look at; default 3")
+    text = "registers and occupancy for this one (default: the GPU's, on the emulator sm_90)"
+    add("--arch", type=one_architecture, metavar="ARCH", help=text)
+    text = "where the bars are drawn (default profile-RECIPE-DEVICE.svg)"
+    add("--picture", metavar="FILE", help=text)
+    _json_argument(parser)
+
+
 def _kernels_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("files", nargs="*", metavar="FILE", help=".cu files (default: all that tinygraph has)")
@@ -213,5 +240,7 @@ PARSERS: dict[str, Command] = {  # name -> function, help, example, arguments
     "check-kernel": (check_kernel, "run one launch of a kernel on the CPU and find its mistakes",
                      "scale.cu --grid 4 --block 256 --arg x=float32[1000]:rand --arg n=1000",
                      _check_kernel_arguments),
+    "profile": (profile, "say what the kernels of a training step do",
+                "numba_cnn --filters 8 --device emulator", _profile_arguments),
     "doctor": (doctor, "say what tinygraph finds on this machine", "--json", _json_argument),
 }  # fmt: skip

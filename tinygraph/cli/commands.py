@@ -11,6 +11,7 @@ from typing import Any
 
 from tinygraph import recipes
 from tinygraph.errors import ArgumentError, CheckpointError, explain
+from tinygraph.show import kernel_bars
 from tinygraph.training import Progress, RunFolder
 
 SETTINGS = (  # options for recipes
@@ -112,6 +113,36 @@ def evaluate(args: Namespace) -> dict[str, Any]:
     for name in sorted(result, key=lambda name: name == recipe.metric):
         print(f"test {name} {result[name]:.4f}")
     return {"recipe": recipe.name, "run": str(run.path), "test": result}
+
+
+def profile(args: Namespace) -> dict[str, Any]:
+    """Run a few training steps of a recipe, and say what its kernels do."""
+    if args.device == "cpu":
+        raise ArgumentError(
+            explain("profile", "--device", "one that runs kernels: emulator or cuda", "cpu",
+                    "--device emulator")
+        )  # fmt: skip
+    recipe = recipes.get(args.recipe)
+    given = {name: getattr(args, name) for name in SETTINGS if getattr(args, name, None)}
+    config = recipe.settings(given)
+    found = recipe.profile(config, args.data_dir, args.download, args.steps, args.arch)
+    print(f"{recipe.name}: {_listed(asdict(config))}")
+    print(found)
+    if found.kernel_seconds is not None and found.wall_seconds:
+        share = found.kernel_seconds / found.wall_seconds
+        print(f"a step takes {found.wall_seconds * 1e6:.1f} us, kernels {share:.0%} of it")
+    picture = args.picture or f"profile-{recipe.name}-{args.device}.svg"
+    files, notes = [], []
+    try:
+        files.append(str(kernel_bars(found.to_dict(), picture)))
+        print(f"wrote {files[0]}")
+    except ImportError as error:
+        notes.append(str(error))
+        print(notes[0])
+    return {
+        "recipe": recipe.name, "settings": asdict(config), **found.to_dict(), "files": files,
+        "notes": [*found.notes, *notes],
+    }  # fmt: skip
 
 
 def list_recipes(args: Namespace) -> dict[str, Any]:

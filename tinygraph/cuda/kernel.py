@@ -21,7 +21,7 @@ from tinygraph.cuda.arguments import Argument, ArgumentList, InOut, Out, Value
 from tinygraph.cuda.checked_launches import FreshArrays, fresh_arrays
 from tinygraph.cuda.emulator.report import Report
 from tinygraph.cuda.launch import check_block, check_grid, check_shared
-from tinygraph.cuda.recording import active_recorder
+from tinygraph.cuda.recording import Launch, active_recorder
 from tinygraph.cuda.source import HERE, Source, compile_error
 from tinygraph.errors import DtypeError, KernelLaunchError, explain
 
@@ -124,13 +124,13 @@ class Kernel:
         grid = check_grid(self.name, grid)
         block = check_block(self.name, block, self.signature.launch_bounds)
         shared = check_shared(self.name, shared)
-        recorder = active_recorder()
+        recorder, record = active_recorder(), None
         if recorder is not None:
-            recorder.add(self, grid, block, args, values, shared)
+            record = recorder.add(self, grid, block, args, values, shared)
             if not recorder.execute:
                 return
         if on_gpu:
-            self._launch_on_gpu(grid, block, values, shared)
+            self._launch_on_gpu(grid, block, values, shared, record)
             return
         fresh = fresh_arrays()
         if fresh is None:
@@ -210,9 +210,10 @@ class Kernel:
     # ---- a GPU
 
     def _launch_on_gpu(
-        self, grid: Extents, block: Extents, values: Sequence[Value], shared: int
-    ) -> None:
-        """Launch on the arrays' GPU, in its current stream."""
+        self, grid: Extents, block: Extents, values: Sequence[Value], shared: int,
+        record: Launch | None = None,
+    ) -> None:  # fmt: skip
+        """Launch on the arrays' GPU, in its current stream; with a record, between two events."""
         cupy = device.cupy()
         arrays = [v for v, p in zip(values, self.signature.parameters, strict=True) if p.pointer]
         gpus = {array.device.id for array in arrays}
@@ -225,7 +226,13 @@ class Kernel:
             function = self._function(cupy, arrays[0].device.id)
             if shared > max(SHARED_WITHOUT_ASKING, function.max_dynamic_shared_size_bytes):
                 function.max_dynamic_shared_size_bytes = shared
-            function(grid, block, tuple(self._arguments.typed(values)), shared_mem=shared)
+            typed = tuple(self._arguments.typed(values))
+            if record is not None:
+                record.events = cupy.cuda.Event(), cupy.cuda.Event()
+                record.events[0].record()
+            function(grid, block, typed, shared_mem=shared)
+            if record is not None and record.events is not None:
+                record.events[1].record()
 
     def _function(self, cupy: Any, gpu: int) -> Any:
         """CuPy's function on one GPU, compiled at the first call."""

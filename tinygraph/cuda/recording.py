@@ -22,7 +22,7 @@ import numpy as np
 
 from tinygraph.cuda.arguments import InOut, Out, Value
 from tinygraph.cuda.operation_counts import operation_count
-from tinygraph.device import EMULATOR
+from tinygraph.device import EMULATOR, cupy
 from tinygraph.shapes import Array
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class ArrayUse:
         return math.prod(self.shape) * self.dtype.itemsize
 
 
-@dataclass(frozen=True)
+@dataclass
 class Launch:
     """One launch: kernel, extents, and what it was given.
 
@@ -75,6 +75,8 @@ class Launch:
     arrays : tuple of ArrayUse
     scalars : dict
         Numbers by parameter name.
+    events : pair of CuPy events, or None
+        Before and after the launch, on a GPU.
     """
 
     kernel: Kernel
@@ -83,6 +85,16 @@ class Launch:
     shared: int
     arrays: tuple[ArrayUse, ...]
     scalars: dict[str, Any]
+    events: tuple[Any, Any] | None = None
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it took on the GPU; waits for its end.  None where nothing was timed."""
+        if self.events is None:
+            return None
+        first, last = self.events
+        last.synchronize()
+        return float(cupy().cuda.get_elapsed_time(first, last)) / 1e3
 
     @property
     def bytes(self) -> int:
@@ -116,7 +128,7 @@ class Recorder:
     def add(
         self, kernel: Kernel, grid: Extent, block: Extent, args: Sequence[Any],
         values: Sequence[Value], shared: int,
-    ) -> None:  # fmt: skip
+    ) -> Launch:  # fmt: skip
         """Take down one launch, whose arguments were checked."""
         parameters = kernel.signature.parameters
         arrays = tuple([
@@ -130,6 +142,7 @@ class Recorder:
             if not parameter.pointer
         }
         self.launches.append(Launch(kernel, grid, block, shared, arrays, scalars))
+        return self.launches[-1]
 
     def _use(self, parameter: Parameter, given: Any, value: Any) -> ArrayUse:
         owner = value

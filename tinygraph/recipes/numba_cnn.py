@@ -36,7 +36,14 @@ from tinygraph.device import Device, get_device
 from tinygraph.errors import CheckpointError, DatasetError, ShapeError, explain
 from tinygraph.optim import SGD
 from tinygraph.recipes.recipe import Recipe
-from tinygraph.training import Progress, RunFolder, Trainer, evaluate
+from tinygraph.training import (
+    Profile,
+    Progress,
+    RunFolder,
+    Trainer,
+    evaluate,
+    profile_training,
+)  # fmt: skip
 from tinygraph.training.sealed import reason
 
 CLASSES = 10
@@ -179,6 +186,16 @@ def rehearse(
     return {"summary": summary, **found}
 
 
+def profile(
+    config: Config, data_dir: str | Path | None = None, download: bool = False, steps: int = 1,
+    arch: str | None = None,
+) -> Profile:  # fmt: skip
+    """What the kernels of a training step do; what it learns is thrown away."""
+    setting = set_up(config, data_dir, download)
+    trainer = setting.trainer(config, progress=False)
+    return profile_training(trainer, setting.loader(config), steps, arch)
+
+
 def evaluate_run(
     run: RunFolder, data_dir: str | Path | None = None, best: bool = False, device: str = "cpu"
 ) -> dict[str, float]:
@@ -284,6 +301,7 @@ recipe = Recipe(
     config=Config,
     train=train,
     rehearse=rehearse,
+    profile=profile,
     evaluate=evaluate_run,
     metric="accuracy",
     draw=draw,

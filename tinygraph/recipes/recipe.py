@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tinygraph.errors import ArgumentError, CheckpointError, explain, nearest
-from tinygraph.training import Progress, RunFolder
+from tinygraph.training import Profile, Progress, RunFolder
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,8 @@ class Recipe:
         return the metrics on the test data.
     rehearse : function of (config, data_dir, download)
         Try one batch, write nothing, and return what `Trainer.rehearse` found, with a `summary`.
+    profile : function of (config, data_dir, download, steps, arch)
+        Train on one batch some times, write nothing, and return a `training.Profile`.
     evaluate : function of (run, data_dir, best, device)
         Load the last or the best parameters of a run onto a device; return the metrics on the test
         data.  Parameters are plain numbers: the device need not be that of the training.
@@ -40,6 +42,7 @@ class Recipe:
     config: type[Any]
     train: Callable[[Any, RunFolder, str | Path | None, bool, Progress | None], dict[str, float]]
     rehearse: Callable[[Any, str | Path | None, bool], dict[str, Any]]
+    profile: Callable[[Any, str | Path | None, bool, int, str | None], Profile]
     evaluate: Callable[[RunFolder, str | Path | None, bool, str], dict[str, float]]
     metric: str
     draw: Callable[[RunFolder], Iterator[Path]]

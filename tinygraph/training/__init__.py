@@ -5,6 +5,7 @@ from tinygraph.training.checkpoints import CheckpointWarning
 from tinygraph.training.environment import environment
 from tinygraph.training.evaluation import evaluate
 from tinygraph.training.metrics import accuracy
+from tinygraph.training.profile import Profile, ProfileRow, profile_steps, profile_training
 from tinygraph.training.progress import Progress
 from tinygraph.training.run import RunFolder
 from tinygraph.training.sealed import load_arrays, save_arrays
@@ -12,6 +13,7 @@ from tinygraph.training.stopping import Stopped, parse_duration
 from tinygraph.training.trainer import Trainer
 
 __all__ = [
-    "CheckpointWarning", "DivergenceError", "Progress", "RunFolder", "Stopped", "Trainer",
-    "accuracy", "environment", "evaluate", "load_arrays", "parse_duration", "save_arrays",
+    "CheckpointWarning", "DivergenceError", "Profile", "ProfileRow", "Progress", "RunFolder",
+    "Stopped", "Trainer", "accuracy", "environment", "evaluate", "load_arrays", "parse_duration",
+    "profile_steps", "profile_training", "save_arrays",
 ]  # fmt: skip

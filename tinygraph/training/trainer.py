@@ -183,8 +183,7 @@ class Trainer:
             `batch` (shapes and dtypes), `loss`, `step_seconds` (the median of three), `batches` in
             an epoch.
         """
-        order = loader.order(loader.epoch)[: loader.batch_size]
-        inputs, labels = (np.asarray(part) for part in loader.dataset[order])
+        inputs, labels = first_batch(loader)
         before, draws = self.model.state_dict(), default_generator.state_dict()
         seconds = []
         with mode(self.model, training=True):
@@ -365,6 +364,13 @@ class Trainer:
         parameters = self.model.state_dict()
         Checkpoints(self.run.checkpoints).save(self.epoch, self.steps, parameters, state)
         self._saved_at = self.seconds
+
+
+def first_batch(loader: DataLoader) -> tuple[Array, Array]:
+    """Inputs and labels of the first batch of an epoch; the loader stays where it is."""
+    order = loader.order(loader.epoch)[: loader.batch_size]
+    inputs, labels = (np.asarray(part) for part in loader.dataset[order])
+    return inputs, labels
 
 
 class _Clock:

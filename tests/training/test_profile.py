@@ -1,0 +1,88 @@
+"""Profile of a training step: counts by hand, times from a stand-in for CuPy's events."""
+
+import json
+
+import numpy as np
+import pytest
+
+import tinygraph as tg
+from tinygraph.cli import main
+from tinygraph.device import CPU, EMULATOR
+from tinygraph.errors import ArgumentError
+from tinygraph.training import Profile, ProfileRow, profile_steps
+
+
+def step_of(n):
+    x = tg.Tensor(np.ones(n, np.float32), requires_grad=True, device="emulator")
+
+    def step():
+        tg.relu(tg.relu(x)).sum().backward()
+
+    return step
+
+
+def test_rows_are_sums_over_a_step():
+    profile = profile_steps(step_of(1000), EMULATOR, steps=4)
+    rows = {row.kernel: row for row in profile.rows}
+    forward, backward = rows["relu_forward<float>"], rows["relu_backward<float>"]
+    assert (forward.calls, forward.bytes) == (2, 2 * 8000)
+    assert (backward.calls, backward.bytes) == (2, 2 * 12000)
+    assert profile.bytes == sum(row.bytes for row in profile.rows)
+    assert [row.bytes for row in profile.rows] == sorted((r.bytes for r in profile.rows))[::-1]
+    assert 0 < forward.registers < 256 and forward.spills == 0 and 0 < forward.occupancy <= 1
+    assert forward.seconds is None and profile.wall_seconds is None
+    assert "not timed" in profile.notes[-1] and "not timed" in str(profile)
+
+
+def test_macros_tell_kernels_apart():
+    a = tg.Tensor(np.ones((8, 8), np.float32), requires_grad=True, device="emulator")
+    b = tg.Tensor(np.ones((8, 40), np.float32), device="emulator")
+    profile = profile_steps(lambda: ((a @ b), (a @ a)), EMULATOR)
+    labels = [row.label for row in profile.rows]
+    assert len(labels) == len(set(labels)) == 2
+    assert all(label.startswith("matmul<float> GEMM_TILE=") for label in labels)
+
+
+def test_a_device_without_kernels():
+    with pytest.raises(ArgumentError, match="'emulator' or 'cuda'"):
+        profile_steps(step_of(10), CPU)
+
+
+def test_times_in_the_table():
+    rows = (
+        ProfileRow("a<float>", {"TILE": "16"}, 2, 4e6, 8e9, 32, 0, 0.5, 3e-3),
+        ProfileRow("b", {}, 1, 1e6, None, None, None, None, 1e-3),
+    )
+    profile = Profile("cuda", "sm_90", 5, rows, 5e-3, ("a note",))
+    assert profile.kernel_seconds == pytest.approx(4e-3)
+    lines = [line.split() for line in str(profile).splitlines()]
+    assert lines[1] == ["a<float>", "TILE=16", "2", "4.000", "8.0000", "32", "50%",
+                        "3000.0", "75.0%", "1.3", "2666.7"]  # fmt: skip
+    assert lines[2] == ["b", "1", "1.000", "-", "-", "-", "1000.0", "25.0%", "1.0", "-"]
+    assert lines[-1] == ["a", "note"]
+    json.dumps(profile.to_dict())
+
+
+def test_command(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["profile", "numba_cnn", "--filters", "2", "--batch-size", "4", "--steps", "1",
+                 "--json"]) == 0  # fmt: skip
+    answer = json.loads(capsys.readouterr().out)
+    kernels = {row["kernel"]: row for row in answer["kernels"]}
+    assert kernels["sgd_update<float>"]["calls"] >= 1
+    assert kernels["relu_forward<float>"]["bytes"] == 4 * 2 * (4 * 2 * 6 * 6)
+    assert answer["settings"]["device"] == "emulator" and answer["settings"]["filters"] == 2
+    assert answer["files"] == ["profile-numba_cnn-emulator.svg"]
+    assert (tmp_path / answer["files"][0]).read_text().startswith("<?xml")
+
+
+@pytest.mark.parametrize("options, words", [
+    (["numba_cnn", "--device", "cpu"], "--device emulator"),
+    (["numba_cnn", "--device", "gpu"], "no device 'gpu'"),
+    (["numba_cn"], "numba_cnn"),
+    (["numba_cnn", "--arch", "sm_91"], "sm_90"),
+    (["numba_cnn", "--steps", "0"], "whole number from 1"),
+])  # fmt: skip
+def test_bad_usage(options, words, capsys):
+    assert main(["profile", *options]) == 2
+    assert words in capsys.readouterr().err
