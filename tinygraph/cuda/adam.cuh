@@ -14,7 +14,8 @@ struct AdamNumbers {
 };
 
 // What one element of the value loses.  Updates its running means of the gradient and of its
-// square; `largest` is the largest mean of the square so far, or null.  NaN is larger than all.
+// square; `largest` is the largest mean of the square so far, or null.  A NaN stays in the mean, and
+// so in `largest`.
 template <typename T>
 __device__ __forceinline__ T adam_step(T g, T& mean, T& mean_square, T* largest,
                                        const AdamNumbers<T>& numbers)
@@ -22,7 +23,7 @@ __device__ __forceinline__ T adam_step(T g, T& mean, T& mean_square, T* largest,
     const T m = running_mean(mean, numbers.beta1, numbers.fresh1, g);
     T v = running_mean(mean_square, numbers.beta2, numbers.fresh2, g * g);
     if (largest) {
-        v = *largest >= v || is_nan(*largest) ? *largest : v;
+        v = *largest > v ? *largest : v;
         *largest = v;
     }
     return m / (sqrt(v) + numbers.eps) * numbers.size;
