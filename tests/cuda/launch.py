@@ -10,7 +10,7 @@ import numpy as np
 from tinygraph.cuda import InOut, Kernel, Out, Report
 
 F4, F8, I4, I8 = np.float32, np.float64, np.int32, np.int64
-TOLERANCE = {F4: 2e-5, F8: 1e-12, I4: 0, I8: 0, np.bool_: 0}
+TOLERANCE = {F4: 2e-5, F8: 1e-12}  # of others, no difference at all
 BLOCK = 256
 # (elements, blocks): one, a full block, edges, a block too many, two turns of the stride loop
 FLAT = [(1, 1), (256, 1), (300, 2), (300, 3), (600, 1)]
@@ -22,6 +22,7 @@ class Updated:
 
     before: np.ndarray
     after: np.ndarray
+    role: str = "inout"  # or "auto": if the kernel only writes it, it must write every element
 
 
 @dataclass
@@ -40,10 +41,12 @@ class Launch:
 
     file: str
     name: str
-    defines: dict[str, int]
+    defines: dict[str, Any]
     grid: tuple[int, ...]
     arguments: tuple[Any, ...]
     label: str = ""
+    block: int | tuple[int, ...] = BLOCK
+    shared: int = 0
 
     @property
     def instance(self) -> tuple[Any, ...]:
@@ -61,12 +64,12 @@ class Launch:
     def check(self, kernel: Kernel) -> tuple[Report, list[str]]:
         """Launch under the checker: its report, and what differs from numpy's answer."""
         given = [_given(argument) for argument in self.arguments]
-        report = kernel.check(self.grid, BLOCK, *given)
+        report = kernel.check(self.grid, self.block, *given, shared=self.shared)
         names = [parameter.name for parameter in kernel.signature.parameters]
         wrong = []
         for name, argument, value in zip(names, self.arguments, given, strict=True):
             want = _answer(argument)
-            if want is not None and not _equal(value.array, want):
+            if want is not None and not _equal(getattr(value, "array", value), want):
                 wrong.append(f"{self}: {name} is not numpy's")
         return report, wrong
 
@@ -77,10 +80,11 @@ def _given(argument: Any) -> Any:
         inner = _given(argument.argument)
         return type(inner)(_shifted(inner.array)) if isinstance(inner, Out) else _shifted(inner)
     if isinstance(argument, Out):
-        fill = np.nan if argument.array.dtype.kind == "f" else -77
+        fill = np.nan if argument.array.dtype.kind == "f" else 77
         return Out(np.full_like(argument.array, fill))
     if isinstance(argument, Updated):
-        return InOut(argument.before.copy())
+        before = argument.before.copy()
+        return before if argument.role == "auto" else InOut(before)
     return argument.copy() if isinstance(argument, np.ndarray) else argument
 
 
@@ -99,7 +103,7 @@ def _answer(argument: Any) -> np.ndarray | None:
 
 
 def _equal(got: np.ndarray, want: np.ndarray) -> bool:
-    tolerance = TOLERANCE[want.dtype.type]
+    tolerance = TOLERANCE.get(want.dtype.type, 0)
     return bool(np.allclose(got, want, tolerance, tolerance, equal_nan=True))
 
 

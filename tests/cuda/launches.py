@@ -1,14 +1,18 @@
 """Launches of every kernel of tinygraph/cuda that together reach every line of it.
 
-They stand in the files launches_*.py: each has `FAMILIES`, functions that take a random generator
-and yield launches.  Shapes are small and no multiples of tiles; each kernel has a launch of size 1,
-one that fills its tile or block exactly, one with edges, and one in which a thread owns several
-elements.  Numbers come from numpy and from tests/reference.  Kernels of float stand for those of
-double; where the two run different code, both are here.
+They stand in the files launches_*.py: each has `FAMILIES`, for a .cu file a function that takes a
+random generator and yields launches.  Shapes are small and no multiples of tiles; there is a launch
+of size 1, one that fills a tile or block exactly, one with edges, and one in which a thread owns
+several elements.  Kernels of float stand for those of double; where the two run different code,
+both are there.
+
+Numbers come from numpy and from tests/reference, or as recorded.py tells.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -16,13 +20,26 @@ import numpy as np
 
 from tests.cuda.launch import Launch
 
+Family = Callable[[np.random.Generator], Iterator[Launch]]
 
-def all_launches() -> list[Launch]:
-    """Every launch; the cheap ones of a kernel first."""
-    modules = sorted(path.stem for path in Path(__file__).parent.glob("launches_*.py"))
-    return [
-        launch
-        for module in modules
-        for family in import_module(f"tests.cuda.{module}").FAMILIES
-        for launch in family(np.random.default_rng(0))
-    ]
+
+@cache
+def families() -> dict[str, Family]:
+    """What makes the launches of each .cu file."""
+    found: dict[str, Family] = {}
+    for path in sorted(Path(__file__).parent.glob("launches_*.py")):
+        more = import_module(f"tests.cuda.{path.stem}").FAMILIES
+        twice = found.keys() & more.keys()
+        assert not twice, f"{path.name}: {sorted(twice)} have their launches elsewhere too"
+        found |= more
+    return found
+
+
+@cache
+def launches_of(file: str) -> dict[tuple[object, ...], list[Launch]]:
+    """The launches of the kernels of a .cu file, by the compiled kernel that they share."""
+    groups: dict[tuple[object, ...], list[Launch]] = {}
+    for launch in families()[file](np.random.default_rng(0)):
+        if launch.file == file:  # an op may launch kernels of other files as well
+            groups.setdefault(launch.instance, []).append(launch)
+    return groups

@@ -72,4 +72,9 @@ def _random_numbers(random: np.random.Generator) -> Iterator[Launch]:
                          label=f"first={first} n={n}")  # fmt: skip
 
 
-FAMILIES = (_relu, _sgd, _dropout, _random_numbers)
+FAMILIES = {
+    "relu.cu": _relu,
+    "sgd.cu": _sgd,
+    "dropout.cu": _dropout,
+    "random.cu": _random_numbers,
+}

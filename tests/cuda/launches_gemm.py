@@ -124,4 +124,4 @@ def _conv2d(random: np.random.Generator) -> Iterator[Launch]:
                      per_chunk, label=f"{(n, o, p)}")  # fmt: skip
 
 
-FAMILIES = (_matmul, _linear, _conv2d)
+FAMILIES = {"matmul.cu": _matmul, "linear.cu": _linear, "conv2d.cu": _conv2d}

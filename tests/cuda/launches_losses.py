@@ -1,4 +1,4 @@
-"""Launches of the kernels of the losses."""
+"""Launches of the kernels of losses of labels."""
 
 from __future__ import annotations
 
@@ -10,28 +10,6 @@ import numpy as np
 from tests.cuda.launch import BLOCK, F4, F8, FLAT, I8, Launch, Maker, null
 from tinygraph.cuda import Out, blocks
 
-
-def _mse_loss(random: np.random.Generator) -> Iterator[Launch]:
-    launch = Maker("mse_loss.cu")
-    for n, grid in FLAT:
-        x, y = random.standard_normal((2, n)).astype(F4)
-        d = x - y
-        label = f"n={n}"
-        for keep in (Out(d), null()):
-            yield launch("squared_error_each<float>", grid, x, y, keep, Out(d * d), n, label=label)
-            owner = np.arange(n) // BLOCK % grid  # the block that owns an element
-            sums = np.array([(d * d)[owner == i].sum() / 2 for i in range(grid)], F4)
-            yield launch("squared_error_sum<float>", grid, x, y, keep, Out(sums), n, 2, label=label)
-        total = np.array([x.sum() / 4], F4)
-        yield launch("squared_error_finish<float>", 1, x, Out(total), n, 4, label=label)
-        for gloss in (y, np.array([3], F4)):
-            each = int(gloss is y)
-            gx = F4(0.5) * gloss * d
-            for gradients in ((Out(gx), Out(-gx)), (Out(gx), null()), (null(), Out(-gx))):
-                yield launch("mse_loss_backward<float>", grid, gloss, d, *gradients, n, 0.5, each,
-                             label=f"n={n} each={each}")  # fmt: skip
-
-
 ROWS = {  # N, C, S for each ROW_THREADS
     1: [(1, 1, 1), (3, 5, 100), (4, 3, 64)],
     32: [(1, 1, 1), (3, 40, 1), (8, 32, 1), (11, 7, 1)],
@@ -40,7 +18,12 @@ ROWS = {  # N, C, S for each ROW_THREADS
 IGNORED = 2
 
 
-def _softmax(random: np.random.Generator) -> Iterator[Launch]:
+def _softmax_cross_entropy(random: np.random.Generator) -> Iterator[Launch]:
+    yield from _rows(random)
+    yield from _sums(random)
+
+
+def _rows(random: np.random.Generator) -> Iterator[Launch]:
     for row_threads, shapes in ROWS.items():
         launch = Maker("softmax_cross_entropy.cu", {"ROW_THREADS": row_threads})
         for shape in shapes:
@@ -141,4 +124,4 @@ def _sums(random: np.random.Generator) -> Iterator[Launch]:
                              divides, label=label)  # fmt: skip
 
 
-FAMILIES = (_mse_loss, _softmax, _sums)
+FAMILIES = {"softmax_cross_entropy.cu": _softmax_cross_entropy}

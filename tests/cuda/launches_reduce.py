@@ -64,4 +64,4 @@ def _broadcasting(random: np.random.Generator) -> Iterator[Launch]:
                      label=f"{sizes} kept={kept:b}")  # fmt: skip
 
 
-FAMILIES = (_reductions, _broadcasting)
+FAMILIES = {"sum.cu": _reductions, "expand.cu": _broadcasting}

@@ -90,4 +90,4 @@ def _im2col(random: np.random.Generator) -> Iterator[Launch]:
                          label=label)  # fmt: skip
 
 
-FAMILIES = (_max_pool2d, _im2col)
+FAMILIES = {"max_pool2d.cu": _max_pool2d, "im2col.cu": _im2col}

@@ -9,15 +9,16 @@ import multiprocessing
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from unittest import mock
 
 from tests.cuda.launch import Launch
-from tests.cuda.launches import all_launches
+from tests.cuda.launches import families, launches_of
 from tests.cuda.mutants import Mutant, called, mutants
 from tinygraph.cuda import Kernel
 from tinygraph.cuda.emulator.compiler import runtime_library
@@ -28,8 +29,10 @@ from tinygraph.errors import KernelCompileError, KernelLaunchError
 
 # A kernel that never ends: seconds until the watchdog stops it, and until the process is ended.
 KERNEL_SECONDS, SANDBOX_SECONDS = 1.0, 120.0
-CHECKER, NUMBERS, SURVIVED, CRASHED, REFUSED = (
-    "checker", "numbers", "survived", "crashed", "refused"
+# The .cu file whose launches try the mutants of a .cuh first.
+PREFERRED = {"reduce.cuh": "sum.cu", "axes.cuh": "sum.cu", "broadcast.cuh": "expand.cu"}
+CHECKER, NUMBERS, SURVIVED, UNLAUNCHED, CRASHED, REFUSED = (
+    "checker", "numbers", "survived", "unlaunched", "crashed", "refused"
 )  # fmt: skip
 
 
@@ -42,7 +45,8 @@ class Outcome:
     how : str
         "checker": a finding, or a launch that the emulator stopped with an error.
         "numbers": no finding in any launch, but results that are not numpy's.
-        "survived": neither.  "crashed": the process died.  "refused": it does not compile.
+        "survived": neither.  "unlaunched": no launch reaches its function.
+        "crashed": the process died.  "refused": it does not compile.
     what : str
         The kind of the finding, or the error.
     where : str
@@ -70,17 +74,8 @@ def all_mutants() -> dict[str, Mutant]:
 
 
 @cache
-def compiled_launches() -> dict[tuple[object, ...], list[Launch]]:
-    """The launches that share one compiled kernel, by that."""
-    groups: dict[tuple[object, ...], list[Launch]] = {}
-    for launch in all_launches():
-        groups.setdefault(launch.instance, []).append(launch)
-    return groups
-
-
-@cache
-def _files(file: str) -> frozenset[str]:
-    """A .cu file and what it includes."""
+def included_by(file: str) -> frozenset[str]:
+    """The name of a .cu file, and those of what it includes."""
     return frozenset({file, *(path.name for path in Source.read(HERE / file).includes)})
 
 
@@ -94,50 +89,53 @@ def _reached(file: str, function: str, defines: tuple[tuple[str, int], ...]) -> 
 def _launches_of(mutant: Mutant) -> list[list[Launch]]:
     """The launches that may execute the line of a mutant, by compiled kernel."""
     found = []
-    for launches in compiled_launches().values():
-        first = launches[0]
-        reached = _reached(first.file, first.function, tuple(first.defines.items()))
-        if mutant.file in _files(first.file) and mutant.function in reached:
-            found.append(launches)
+    for file in sorted(families(), key=lambda file: (PREFERRED.get(mutant.file) != file, file)):
+        if mutant.file in included_by(file):
+            found += [
+                launches
+                for launches in launches_of(file).values()
+                if mutant.function in _reached(
+                    file, launches[0].function, tuple(launches[0].defines.items())
+                )
+            ]  # fmt: skip
     return found
 
 
 def kernels_without_launch() -> dict[str, set[str]]:
-    """By file, the kernels that no launch is of."""
-    launched = {(ls[0].file, ls[0].function) for ls in compiled_launches().values()}
+    """By file, the kernels of those files that have launches, of which there is none."""
     found: dict[str, set[str]] = {}
-    for path in kernel_files():
-        for kernel in kernels(Source.read(path)):
-            if (path.name, kernel.name) not in launched:
-                found.setdefault(path.name, set()).add(kernel.name)
+    for file in families():
+        launched = {launches[0].function for launches in launches_of(file).values()}
+        for kernel in kernels(Source.read(HERE / file)):
+            if kernel.name not in launched:
+                found.setdefault(file, set()).add(kernel.name)
     return found
 
 
-def mutants_to_try(waiting: Collection[str]) -> dict[str, Mutant]:
-    """All mutants by name, but for those that only kernels of some .cu files can reach."""
-    skipped = {name for file in waiting for name in _files(file)}
-    return {
-        name: mutant for name, mutant in all_mutants().items()
-        if mutant.file not in skipped or _launches_of(mutant)
-    }  # fmt: skip
+def mutants_to_try() -> dict[str, Mutant]:
+    """All mutants by name, but for those of files that no launched .cu file includes."""
+    reached = {name for file in families() for name in included_by(file)}
+    return {name: mutant for name, mutant in all_mutants().items() if mutant.file in reached}
 
 
 def run(name: str) -> Outcome:
-    """Try one mutant: the first finding ends the search; numbers count where there is none."""
+    """Try one mutant on one compiled kernel after the other, until one of them catches it.
+
+    The first finding ends it; numbers count where no launch of that kernel gives a finding.
+    """
     mutant = all_mutants()[name]
-    wrong: Outcome | None = None
+    groups = _launches_of(mutant)
     folder = Path(tempfile.mkdtemp(prefix="mutant-"))
-    os.environ["TINYGRAPH_CACHE"] = str(folder / "compiled")
     try:
         for path in kernel_files():
             text = mutant.source if path.name == mutant.file else path.read_text()
             (folder / path.name).write_text(text)
-        for launches in _launches_of(mutant):
-            outcome = _run_launches(folder, launches)
-            if outcome and outcome.how != NUMBERS:
-                return outcome
-            wrong = wrong or outcome
-        return wrong or Outcome(SURVIVED)
+        with mock.patch.dict(os.environ, {"TINYGRAPH_CACHE": str(folder / "compiled")}):
+            for launches in groups:
+                outcome = _run_launches(folder, launches)
+                if outcome:
+                    return outcome
+        return Outcome(SURVIVED if groups else UNLAUNCHED)
     finally:
         shutil.rmtree(folder)
 

@@ -1,0 +1,167 @@
+"""Launches of ops whose kernels are recorded: windows, axes, positions, normalisation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import tinygraph as tg
+from tests.cuda.launch import F4, Launch
+from tests.cuda.launches import Family
+from tests.cuda.recorded import op_launches
+
+# A set of one element, one block exactly, few long sets, many short ones, inner and outer axes.
+AXES = [
+    ((1,), None), ((256, 1), 1), ((1, 256), 1), ((2, 700), 1), ((40, 9), 0), ((3, 5, 4, 6), (0, 2)),
+    ((2, 3, 300), (0, 2)), ((9000,), None),
+]  # fmt: skip
+
+
+def _numbers(random: np.random.Generator, shape: Any) -> np.ndarray:
+    return random.standard_normal(shape).astype(F4)
+
+
+def along_axes(*functions: Callable[..., Any]) -> Family:
+    """Ops that take an axis; some elements are equal, one is NaN."""
+
+    def launches(random: np.random.Generator) -> Iterator[Launch]:
+        for function in functions:
+            for shape, axis in AXES:
+                x = _numbers(random, shape)
+                yield from op_launches(function, x, axis=axis, label=f"{shape} axis={axis}")
+                if x.size > 1:
+                    tied = random.integers(-2, 3, shape).astype(F4)
+                    tied.flat[-1] = np.nan
+                    yield from op_launches(function, tied, axis=axis, label=f"ties {shape} {axis}")
+
+    return launches
+
+
+POOLED = [
+    ((1, 1, 1, 1), {"kernel_size": 1}),
+    ((1, 1, 16, 16), {"kernel_size": 1}),
+    ((2, 3, 5, 6), {"kernel_size": (3, 2), "stride": 2, "padding": 1}),
+    ((1, 2, 8, 11), {"kernel_size": (2, 3), "stride": 3, "ceil_mode": True}),
+    ((2, 2, 7, 6), {"kernel_size": 2, "stride": 1, "padding": 1, "count_include_pad": False}),
+]
+
+
+def _avg_pool2d(random: np.random.Generator) -> Iterator[Launch]:
+    for shape, settings in POOLED:
+        yield from op_launches(tg.avg_pool2d, _numbers(random, shape), label=f"{shape}", **settings)
+
+
+def _global_avg_pool2d(random: np.random.Generator) -> Iterator[Launch]:
+    for shape in ((1, 1, 1, 1), (1, 2, 16, 16), (3, 40, 3, 3), (2, 3, 20, 31), (300, 1, 1, 2)):
+        yield from op_launches(tg.global_avg_pool2d, _numbers(random, shape), label=f"{shape}")
+
+
+def _pad(random: np.random.Generator) -> Iterator[Launch]:
+    for shape, width in (((1,), 1), ((250,), (3, 3)), ((5, 7), ((1, 2), (0, 3))),
+                         ((2, 3, 4, 5), ((0, 0), (1, 0), (2, 2), (0, 1)))):  # fmt: skip
+        x = _numbers(random, shape)
+        yield from op_launches(tg.pad, x, pad_width=width, value=0.5, label=f"{shape} {width}")
+
+
+def _transpose(random: np.random.Generator) -> Iterator[Launch]:
+    for shape, axes in (((1, 1), (1, 0)), ((32, 32), (1, 0)), ((33, 70), (1, 0)),
+                        ((2, 5, 40), (0, 2, 1)), ((5, 2, 40), (2, 1, 0)),
+                        ((3, 4, 5, 6), (1, 3, 0, 2))):  # fmt: skip
+        x = _numbers(random, shape)
+        yield from op_launches(tg.transpose, x, axes=axes, label=f"{shape} {axes}")
+
+
+def _strided(random: np.random.Generator) -> Iterator[Launch]:
+    for shape, axes in (((1, 1, 2), (1, 0, 2)), ((4, 8, 8), (1, 0, 2)), ((5, 7, 9), (1, 0, 2)),
+                        ((2, 3, 4, 5), (2, 0, 1, 3))):  # fmt: skip
+        x = _numbers(random, shape)
+        yield from op_launches(tg.transpose, x, axes=axes, label=f"{shape} {axes}")
+    for shape in ((1,), (256,), (7, 43)):
+        x = _numbers(random, shape)
+        yield from op_launches(lambda x: x[..., ::-1], x, label=f"{shape} reversed")
+
+
+def _getitem(random: np.random.Generator) -> Iterator[Launch]:
+    rows = np.array([[3, 0, -1], [3, 3, 1]])
+    indices = [
+        ((1,), (np.array([0, 0]),)), ((6, 50), (rows,)), ((6, 50), (slice(None), rows)),
+        ((6, 5, 7), (slice(1, None, 2), rows[0], ...)), ((6, 5), (rows, np.array([4, 0, -2]))),
+        ((6, 5), (slice(None, None, -2), 3)), ((4, 3, 5), (rows[1], slice(None), rows[1])),
+    ]  # fmt: skip
+    for shape, index in indices:
+        yield from op_launches(tg.getitem, _numbers(random, shape), index=index,
+                               label=f"{shape} {index}")  # fmt: skip
+
+
+def _concatenate(random: np.random.Generator) -> Iterator[Launch]:
+    def join(*tensors: Any, axis: int) -> Any:
+        return tg.concatenate(tensors, axis)
+
+    for shapes, axis in ((((1,), (1,)), 0), (((3, 5), (3, 1), (3, 40)), 1),
+                         (((2, 4, 3), (5, 4, 3)), 0), (((2, 40), (2, 88)), 1)):  # fmt: skip
+        arrays = [_numbers(random, shape) for shape in shapes]
+        yield from op_launches(join, *arrays, axis=axis, label=f"{shapes}")
+    x = _numbers(random, (6, 7))
+    yield from op_launches(lambda x: tg.split(x, [2, 1, 3])[1], x, label="split")
+
+
+def _comparison(random: np.random.Generator) -> Iterator[Launch]:
+    functions = (tg.less, tg.less_equal, tg.greater, tg.greater_equal, tg.equal, tg.not_equal)
+    for function in functions:
+        for shapes in (((1,), (1,)), ((256,), (256,)), ((7, 43), (43,)), ((5, 1, 3), (4, 1))):
+            x, y = (random.integers(-2, 3, shape).astype(F4) for shape in shapes)
+            x.flat[-1] = np.nan
+            yield from op_launches(function, x, y, differentiable=False,
+                                   label=f"{function.__name__} {shapes}")  # fmt: skip
+
+
+def _batch_norm(random: np.random.Generator) -> Iterator[Launch]:
+    for shape in ((2, 1), (300, 3), (4, 3, 5, 7), (2, 2, 20, 31), (6, 1, 16, 16)):
+        x = 2 * _numbers(random, shape) + 1
+        for training in (True, False):
+            def normalize(x: Any, w: Any, b: Any, training: bool = training) -> Any:
+                mean, variance = (np.full(w.shape, v, F4) for v in (0.5, 2.0))
+                means = [tg.Tensor(a, device=x.device) for a in (mean, variance)]
+                return tg.batch_norm(x, w, b, *means, training=training)
+
+            yield from op_launches(normalize, x, *_numbers(random, (2, shape[1])),
+                                   label=f"{shape} training={training}")  # fmt: skip
+
+
+def _layer_norm(random: np.random.Generator) -> Iterator[Launch]:
+    for shape, axes in (((1, 1), 1), ((9, 7), 7), ((3, 40), 40), ((2, 1500), 1500),
+                        ((300, 33), 33), ((2, 3, 4, 5), (4, 5))):  # fmt: skip
+        size = (axes,) if isinstance(axes, int) else axes
+        x, w, b = _numbers(random, shape), _numbers(random, size), _numbers(random, size)
+        yield from op_launches(lambda x, w, b, s=size: tg.layer_norm(x, s, w, b), x, w, b,
+                               label=f"{shape}")  # fmt: skip
+        yield from op_launches(lambda x, s=size: tg.layer_norm(x, s), x, label=f"{shape} plain")
+
+
+def _softmax(random: np.random.Generator) -> Iterator[Launch]:
+    for function in (tg.softmax, tg.log_softmax):
+        for shape, axis in (((1, 1), 1), ((9, 256), 1), ((2, 1500), 1), ((3, 40, 7), 1),
+                            ((300, 5), 0), ((2, 3), 1)):  # fmt: skip
+            x = 3 * _numbers(random, shape)
+            yield from op_launches(function, x, axis=axis, label=f"{shape} axis={axis}")
+
+
+FAMILIES: dict[str, Family] = {
+    "mean.cu": along_axes(tg.mean),
+    "max.cu": along_axes(tg.max, tg.min),
+    "var.cu": along_axes(tg.var),
+    "logsumexp.cu": along_axes(tg.logsumexp),
+    "softmax.cu": _softmax,
+    "avg_pool2d.cu": _avg_pool2d,
+    "global_avg_pool2d.cu": _global_avg_pool2d,
+    "pad.cu": _pad,
+    "transpose.cu": _transpose,
+    "strided.cu": _strided,
+    "getitem.cu": _getitem,
+    "concatenate.cu": _concatenate,
+    "comparison.cu": _comparison,
+    "batch_norm.cu": _batch_norm,
+    "layer_norm.cu": _layer_norm,
+}

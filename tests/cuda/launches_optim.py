@@ -1,0 +1,95 @@
+"""Launches of the kernels of optimisers and of gradient clipping."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import tinygraph as tg
+from tests.cuda.launch import F4, Launch
+from tests.cuda.launches import Family
+from tests.cuda.recorded import launches_in
+
+# One element, a block exactly, a part of a second one.
+SIZES = (1, 256, 300)
+
+
+def _steps(optimizer: Any, *settings: dict[str, Any]) -> Family:
+    """Three steps of two parameters for each of some settings; the first has no state yet."""
+
+    def launches(random: np.random.Generator) -> Iterator[Launch]:
+        for number, chosen in enumerate(settings):
+            for n in SIZES:
+                start = random.standard_normal(n).astype(F4)
+                grads = random.standard_normal((3, n)).astype(F4)
+                grads[2] /= 8  # smaller than before, which amsgrad can tell
+
+                def work(device: str, start: Any = start, grads: Any = grads,
+                         chosen: dict[str, Any] = chosen) -> np.ndarray:  # fmt: skip
+                    w = tg.Parameter(start.copy(), name="w", device=device)
+                    steps = optimizer([w], **chosen)
+                    for grad in grads:
+                        w.grad = grad.copy()
+                        steps.step()
+                    return w.numpy()
+
+                yield from _agreeing(work, f"n={n} settings={number}")
+
+    return launches
+
+
+def _clipping(random: np.random.Generator) -> Iterator[Launch]:
+    for n in SIZES:
+        grads = [random.standard_normal(size).astype(F4) for size in (n, 700)]
+        for norm_type in (2.0, 1.0, 3.0, math.inf):
+
+            def clip_norm(
+                device: str, grads: Any = grads, norm_type: float = norm_type
+            ) -> np.ndarray:
+                weights = _with_gradients(grads, device)
+                norm = tg.optim.clip_grad_norm(weights, 0.5, norm_type)
+                return np.concatenate([[norm], *[w.grad for w in weights]])
+
+            yield from _agreeing(clip_norm, f"n={n} norm={norm_type}")
+
+        def clip_value(device: str, grads: Any = grads) -> np.ndarray:
+            weights = _with_gradients(grads, device)
+            tg.optim.clip_grad_value(weights, 0.5)
+            return np.concatenate([w.grad for w in weights])
+
+        yield from _agreeing(clip_value, f"n={n} value")
+
+
+def _with_gradients(grads: list[np.ndarray], device: str) -> list[tg.Parameter]:
+    weights = [tg.Parameter(np.zeros_like(grad), device=device) for grad in grads]
+    for w, grad in zip(weights, grads, strict=True):
+        w.grad = grad.copy()
+    return weights
+
+
+def _agreeing(work: Callable[[str], np.ndarray], label: str) -> Iterator[Launch]:
+    """The launches of what gives the same numbers on numpy and on the emulator."""
+    got: list[np.ndarray] = []
+    yield from launches_in(label, lambda: got.append(work("emulator")))
+    np.testing.assert_allclose(got[0], work("cpu"), rtol=2e-4, atol=2e-5, err_msg=label)
+
+
+DECAY = {"weight_decay": 0.1}
+FAMILIES: dict[str, Family] = {
+    "adam.cu": _steps(tg.optim.Adam, {}, DECAY, {"amsgrad": True}),
+    "adamw.cu": _steps(tg.optim.AdamW, {}, DECAY, {"amsgrad": True}),
+    "adadelta.cu": _steps(tg.optim.Adadelta, {}, DECAY),
+    "adagrad.cu": _steps(tg.optim.Adagrad, {}, DECAY),
+    "rmsprop.cu": _steps(
+        tg.optim.RMSprop, {}, DECAY, {"centered": True}, {"momentum": 0.9},
+        {"momentum": 0.9, "centered": True},
+    ),
+    "srcnn_sgd.cu": _steps(
+        tg.optim.SrcnnSGD, {"lr": 0.1, "batch_size": 4},
+        {"lr": 0.1, "batch_size": 4, "momentum": 0.9, "weight_decay": 0.01},
+    ),
+    "clipping.cu": _clipping,
+}  # fmt: skip
