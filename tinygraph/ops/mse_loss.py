@@ -12,10 +12,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.cuda import op_kernel
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
-from tinygraph.ops.launch import THREADS, for_each, grid_of
+from tinygraph.op import Op
 from tinygraph.ops.losses import ResidualLoss, reduce, require_reduction
 from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
@@ -29,37 +27,6 @@ class MseLoss(ResidualLoss, Op):
         d = np.subtract(x, y, out=mem.empty(x.shape, x.dtype))
         square = np.multiply(d, d, out=mem.empty(x.shape, x.dtype))
         return reduce(mem, square, self.reduction), d if True in mem.needs else None
-
-    def forward_kernel(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
-        wanted = True in mem.needs
-        d = mem.empty(x.shape if wanted else (0,), x.dtype)
-        saved = d if wanted else None
-        if self.reduction == "none":
-            each = mem.empty(x.shape, x.dtype)
-            kernel = op_kernel("mse_loss", "squared_error_each", x.dtype)
-            for_each(kernel, x.size, x, y, d, each, x.size)
-            return each, saved
-        loss = mem.empty((), x.dtype)
-        blocks, divisor = max(grid_of(x.size), 1), x.size if self.reduction == "mean" else 1
-        one = blocks == 1  # then its sum is the loss
-        sums = loss if one else mem.empty((blocks,), x.dtype)
-        op_kernel("mse_loss", "squared_error_sum", x.dtype)(
-            blocks, THREADS, x, y, d, sums, x.size, divisor if one else 1
-        )
-        if not one:
-            op_kernel("mse_loss", "squared_error_finish", x.dtype)(
-                1, THREADS, sums, loss, blocks, divisor
-            )
-        return loss, saved
-
-    def backward_kernel(
-        self, mem: Memory, gy: Array, d: Array, needs: tuple[bool, ...]
-    ) -> Gradients:
-        gx, gt = (mem.empty(d.shape if needed else (0,), d.dtype) for needed in needs)
-        scale, each = self.factor * self.scale(d.size), self.reduction == "none"
-        kernel = op_kernel("mse_loss", "mse_loss_backward", d.dtype)
-        for_each(kernel, d.size, gy, d, gx, gt, d.size, scale, int(each))
-        return gx if needs[0] else None, gt if needs[1] else None
 
 
 def mse_loss(x: Operand, y: Operand, reduction: str = "mean") -> Tensor:
