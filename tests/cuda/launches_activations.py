@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from tests.cuda.launch import F4, F8, FLAT, Launch, Maker
+from tests.cuda.launches import Family
 from tinygraph.cuda import Out
 
-Family = Callable[[np.random.Generator], Iterator[Launch]]
 # An activation and its slope, of float64.
 Functions = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 

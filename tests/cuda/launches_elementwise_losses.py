@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from tests.cuda.launch import BLOCK, F4, F8, FLAT, Launch, Maker, null
+from tests.cuda.launches import Family
 from tinygraph.cuda import Out
-
-Family = Callable[[np.random.Generator], Iterator[Launch]]
 
 
 def _forward(
