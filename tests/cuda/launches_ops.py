@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,14 @@ def _numbers(random: np.random.Generator, shape: Any) -> np.ndarray:
     return random.standard_normal(shape).astype(F4)
 
 
+def in_one_block(launches: Iterator[Launch]) -> Iterator[Launch]:
+    """Each launch, and again with one block, which goes through all that several blocks did."""
+    for launch in launches:
+        yield launch
+        if launch.grid[0] > 1:
+            yield replace(launch, grid=(1, *launch.grid[1:]), label=f"{launch.label} one block")
+
+
 def along_axes(*functions: Callable[..., Any]) -> Family:
     """Ops that take an axis; some elements are equal, one is NaN."""
 
@@ -33,8 +42,11 @@ def along_axes(*functions: Callable[..., Any]) -> Family:
                 yield from op_launches(function, x, axis=axis, label=f"{shape} axis={axis}")
                 if x.size > 1:
                     tied = random.integers(-2, 3, shape).astype(F4)
-                    tied.flat[-1] = np.nan
-                    yield from op_launches(function, tied, axis=axis, label=f"ties {shape} {axis}")
+                    tied.flat[-3:] = np.nan
+                    label = f"ties {shape} {axis}"
+                    yield from in_one_block(op_launches(function, tied, axis=axis, label=label))
+            nowhere = np.full((3, 5), -np.inf, F4)
+            yield from op_launches(function, nowhere, axis=1, label="minus infinity")
 
     return launches
 
@@ -44,6 +56,7 @@ POOLED = [
     ((1, 1, 16, 16), {"kernel_size": 1}),
     ((2, 3, 5, 6), {"kernel_size": (3, 2), "stride": 2, "padding": 1}),
     ((1, 2, 8, 11), {"kernel_size": (2, 3), "stride": 3, "ceil_mode": True}),
+    ((1, 2, 9, 11), {"kernel_size": 2}),  # pixels are left out at the end
     ((2, 2, 7, 6), {"kernel_size": 2, "stride": 1, "padding": 1, "count_include_pad": False}),
 ]
 
@@ -54,7 +67,8 @@ def _avg_pool2d(random: np.random.Generator) -> Iterator[Launch]:
 
 
 def _global_avg_pool2d(random: np.random.Generator) -> Iterator[Launch]:
-    for shape in ((1, 1, 1, 1), (1, 2, 16, 16), (3, 40, 3, 3), (2, 3, 20, 31), (300, 1, 1, 2)):
+    for shape in ((1, 1, 1, 1), (1, 2, 16, 16), (3, 40, 3, 3), (2, 3, 20, 31), (300, 1, 1, 2),
+                  (1, 2, 50, 61)):
         yield from op_launches(tg.global_avg_pool2d, _numbers(random, shape), label=f"{shape}")
 
 
@@ -70,7 +84,9 @@ def _transpose(random: np.random.Generator) -> Iterator[Launch]:
                         ((2, 5, 40), (0, 2, 1)), ((5, 2, 40), (2, 1, 0)),
                         ((3, 4, 5, 6), (1, 3, 0, 2))):  # fmt: skip
         x = _numbers(random, shape)
-        yield from op_launches(tg.transpose, x, axes=axes, label=f"{shape} {axes}")
+        yield from in_one_block(
+            op_launches(tg.transpose, x, axes=axes, label=f"{shape} {axes}")
+        )
 
 
 def _strided(random: np.random.Generator) -> Iterator[Launch]:
@@ -126,8 +142,14 @@ def _batch_norm(random: np.random.Generator) -> Iterator[Launch]:
                 means = [tg.Tensor(a, device=x.device) for a in (mean, variance)]
                 return tg.batch_norm(x, w, b, *means, training=training)
 
-            yield from op_launches(normalize, x, *_numbers(random, (2, shape[1])),
-                                   label=f"{shape} training={training}")  # fmt: skip
+            def plain(x: Any, training: bool = training) -> Any:
+                stats = [tg.Tensor(np.full(x.shape[1], v, F4), device=x.device) for v in (0.5, 2)]
+                none = (None, None)
+                return tg.batch_norm(x, *none, *(none if training else stats), training=training)
+
+            label = f"{shape} training={training}"
+            yield from op_launches(normalize, x, *_numbers(random, (2, shape[1])), label=label)
+            yield from op_launches(plain, x, label=f"{label} plain")
 
 
 def _layer_norm(random: np.random.Generator) -> Iterator[Launch]:
@@ -143,9 +165,13 @@ def _layer_norm(random: np.random.Generator) -> Iterator[Launch]:
 def _softmax(random: np.random.Generator) -> Iterator[Launch]:
     for function in (tg.softmax, tg.log_softmax):
         for shape, axis in (((1, 1), 1), ((9, 256), 1), ((2, 1500), 1), ((3, 40, 7), 1),
-                            ((300, 5), 0), ((2, 3), 1)):  # fmt: skip
+                            ((300, 5), 0), ((2, 3), 1), ((1, 9000), 1),
+                            ((3, 2000, 2), 1)):  # fmt: skip
             x = 3 * _numbers(random, shape)
             yield from op_launches(function, x, axis=axis, label=f"{shape} axis={axis}")
+        x = _numbers(random, (4, 5))
+        x[0, 1], x[1, 2], x[2, 3] = np.nan, np.inf, -np.inf
+        yield from op_launches(function, x, axis=1, label="not finite")
 
 
 FAMILIES: dict[str, Family] = {
