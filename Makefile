@@ -4,7 +4,7 @@
 #     make demo                      train a small CNN on scikit-learn's digits
 #     make test | lint | docs        what CI runs
 #     make kernels                   compile all CUDA kernels without a GPU (CI too); none may spill
-#     make bench                     time a training step
+#     make bench                     time a training step, and the emulator
 #     make test PYTHON=python3.13    another interpreter
 #     make test ARGS="-k relu -x"    arguments for pytest; -n 0: in one process
 
@@ -40,6 +40,7 @@ docs: $(VENV)/.has-docs
 
 bench: $(VENV)/.has-test
 	$(BIN)/python benchmarks/training_step.py
+	$(BIN)/python benchmarks/emulator.py
 
 clean:
 	rm -rf $(VENV) docs/_build docs/reference/generated
