@@ -26,6 +26,8 @@ def of_one(function: Callable[..., Any], low: float = -2, **keywords: Any) -> Fa
             x = random.uniform(low, 2, shape).astype(F4)
             x.flat[::5] = 1
             x.flat[1::7] = max(low, 0)
+            if low < 0:
+                x.flat[2::31] = np.nan
             yield from op_launches(function, x, label=f"{function.__name__} {shape}", **keywords)
 
     return launches
@@ -41,6 +43,23 @@ def of_two(function: Callable[..., Any], low: float = -2) -> Family:
             yield from op_launches(function, x, y, label=f"{function.__name__} {shapes}")
 
     return launches
+
+
+def of_integers(*functions: Callable[..., Any], count: int) -> Family:
+    """Ops of integers, which have no gradient; none is negative where it is an exponent."""
+
+    def launches(random: np.random.Generator) -> Iterator[Launch]:
+        for function in functions:
+            x, y = random.integers(-3, 4, 300).astype(I4), random.integers(0, 4, 300).astype(I4)
+            yield from op_launches(function, *(x, y)[:count], label=f"{function.__name__} int")
+
+    return launches
+
+
+def _powers(random: np.random.Generator) -> Iterator[Launch]:
+    x = np.array([0, 0, 0, 0, 2, -2, 3], F4)
+    y = np.array([0, 1, 2, 3, 0, 2, 1], F4)
+    yield from op_launches(tg.pow, x, y, label="of zero")
 
 
 def each_of(*families: Family) -> Family:
@@ -81,11 +100,13 @@ def _cast(random: np.random.Generator) -> Iterator[Launch]:
 FAMILIES: dict[str, Family] = {
     "arithmetic.cu": each_of(
         *map(of_two, (tg.add, tg.sub, tg.mul, tg.div, tg.maximum, tg.minimum)),
-        of_two(tg.pow, 0.25),
+        of_two(tg.pow, 0.25), _powers,
+        of_integers(tg.add, tg.sub, tg.mul, tg.pow, count=2),
     ),
     "elementwise.cu": each_of(
         *map(of_one, (tg.neg, tg.abs, tg.exp)),
         of_one(tg.log, 0.25), of_one(tg.sqrt, 0.25),
+        of_integers(tg.neg, tg.abs, count=1),
     ),
     "clip.cu": each_of(
         of_one(tg.clip, min=-1, max=1), of_one(tg.clip, min=0.5), of_one(tg.clip, max=0.5)

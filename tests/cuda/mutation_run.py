@@ -29,8 +29,15 @@ from tinygraph.errors import KernelCompileError, KernelLaunchError
 
 # A kernel that never ends: seconds until the watchdog stops it, and until the process is ended.
 KERNEL_SECONDS, SANDBOX_SECONDS = 1.0, 120.0
-# The .cu file whose launches try the mutants of a .cuh first.
-PREFERRED = {"reduce.cuh": "sum.cu", "axes.cuh": "sum.cu", "broadcast.cuh": "expand.cu"}
+# The mutants of a .cuh are tried through no more .cu files than this: these first, where named.
+MOST_FILES = 2
+PREFERRED = {
+    "axes.cuh": ("sum.cu", "mean.cu"),
+    "broadcast.cuh": ("expand.cu", "where.cu"),
+    "gemm.cuh": ("matmul.cu", "linear.cu"),
+    "prelude.cuh": ("max_pool2d.cu", "max.cu"),
+    "reduce.cuh": ("sum.cu", "softmax_cross_entropy.cu"),
+}
 CHECKER, NUMBERS, SURVIVED, UNLAUNCHED, CRASHED, REFUSED = (
     "checker", "numbers", "survived", "unlaunched", "crashed", "refused"
 )  # fmt: skip
@@ -87,18 +94,16 @@ def _reached(file: str, function: str, defines: tuple[tuple[str, int], ...]) -> 
 
 
 def _launches_of(mutant: Mutant) -> list[list[Launch]]:
-    """The launches that may execute the line of a mutant, by compiled kernel."""
-    found = []
-    for file in sorted(families(), key=lambda file: (PREFERRED.get(mutant.file) != file, file)):
-        if mutant.file in included_by(file):
-            found += [
-                launches
-                for launches in launches_of(file).values()
-                if mutant.function in _reached(
-                    file, launches[0].function, tuple(launches[0].defines.items())
-                )
-            ]  # fmt: skip
-    return found
+    """Launches that may execute the line of a mutant, by compiled kernel."""
+    first = PREFERRED.get(mutant.file, ())
+    found: dict[str, list[list[Launch]]] = {}
+    for file in [*first, *sorted(families().keys() - set(first))]:
+        if mutant.file in included_by(file) and len(found) < MOST_FILES:
+            for launches in launches_of(file).values():
+                macros = tuple(launches[0].defines.items())
+                if mutant.function in _reached(file, launches[0].function, macros):
+                    found.setdefault(file, []).append(launches)
+    return [launches for groups in found.values() for launches in groups]
 
 
 def kernels_without_launch() -> dict[str, set[str]]:
