@@ -46,7 +46,7 @@ kernel = op_kernel("matmul", "matmul", np.float32, GEMM_TILE=64)
 times = []
 for _ in range(2):
     start = time.perf_counter()
-    kernel(1, 256, x, x, np.zeros_like(x), 16, 16, 16, 1, 1, 0, 0, 0, 0, 1, 0, 0, 0)
+    kernel(1, 256, x, x, np.zeros_like(x), 16, 16, 16, 1, 1, 0, 0, 0, 0, 1, 0, 0, 1, 0)
     times.append(time.perf_counter() - start)
 print(*times)
 """
@@ -105,7 +105,7 @@ def product(
     n = b.shape[1]
     kernel = op_kernel("matmul", "matmul", a.dtype, GEMM_TILE=tile)
     grid = blocks(m, tile) * blocks(n, tile)
-    return kernel, (grid, 256), (a, b, Out(c), m, n, k, 1, 1, 0, 0, 0, 0, 1, 0, 0, 0)
+    return kernel, (grid, 256), (a, b, Out(c), m, n, k, 1, 1, 0, 0, 0, 0, 1, 0, 0, 1, 0)
 
 
 def bench_gemm() -> None:

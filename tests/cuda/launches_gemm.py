@@ -62,7 +62,7 @@ def _one_product(
         arguments[name] = Shifted(arguments[name])
     return _maker(tile, transposed)(
         f"matmul<{C_TYPES[dtype]}>", _tiles(m, n, tile), *arguments.values(), m, n, k, 1, 1,
-        0, 0, 0, 0, 1, 0, 0, 0, label=f"{size} {shifted}",
+        0, 0, 0, 0, 1, 0, 0, 1, 0, label=f"{size} {shifted}",
     )  # fmt: skip
 
 
@@ -86,7 +86,7 @@ def _many_products(
     return _maker(tile, transposed)(
         f"matmul<{C_TYPES[dtype]}>", (1, 4), _stored(a, transposed[0]), _stored(b, transposed[1]),
         c, m, n, k, outer, inner, inner * sums * m * k, sums * m * k, 0, sums * k * n, sums, m * k,
-        k * n, 1, label="2x3 products",
+        k * n, 1, 1, label="2x3 products",
     )  # fmt: skip
 
 

@@ -22,7 +22,13 @@
 // Step 2, gemm_register_tile: a block computes 64x64 elements, a thread 4x4 of them.  In one step
 // of k a thread reads 4 numbers of A and 4 of B into registers and does 16 multiply-adds with
 // them: half a read for each, where step 1 had two.  Global memory is read 16 bytes at a time.
-// What is slow now: loads and arithmetic take turns; the next steps would overlap them.
+// What is slow now: loads and arithmetic take turns, and each number in registers is used 4 times.
+//
+// Step 3, gemm_pipelined (gemm_pipelined.cuh): a block computes 128x128 elements, a thread 8x8 of
+// them, and the next panels are loaded while it multiplies.
+//
+// A sum may be cut into chunks, which become products of their own (split-K): where C is small and
+// the sum long, more blocks work on it.
 //
 // A transposed operand is not copied.  It is read along the axis on which it lies contiguous, and
 // turned while it is written to shared memory.
@@ -36,32 +42,14 @@
 // Source: Volkov, Demmel, "Benchmarking GPUs to tune dense linear algebra", SC 2008.
 #pragma once
 
-#include "prelude.cuh"
-
-#ifndef GEMM_TILE  // 16: gemm_shared_tile, for a narrow C; 64: gemm_register_tile
+#ifndef GEMM_TILE  // 16: gemm_shared_tile; 64: gemm_register_tile; 128: gemm_pipelined
 #define GEMM_TILE 64
 #endif
 
-// What one launch computes.  Strides count elements; 0 repeats a matrix.
-template <typename T>
-struct GemmProblem {
-    const T* a;        // op(A) is M x K
-    const T* b;        // op(B) is K x N
-    T* c;              // (outer, inner, M, N), contiguous
-    int M, N, K;
-    int outer, inner;  // product z is (z / inner, z % inner)
-    long long a_outer, a_inner, b_outer, b_inner;
-    int sums;          // how many products are added up in each part of C
-    long long a_sum, b_sum;
-
-    __device__ const T* a_at(long long z) const {
-        return a + z / inner * a_outer + z % inner * a_inner;
-    }
-    __device__ const T* b_at(long long z) const {
-        return b + z / inner * b_outer + z % inner * b_inner;
-    }
-    __device__ T* c_at(long long z) const { return c + z * M * N; }
-};
+#include "gemm_problem.cuh"
+#if GEMM_TILE == 128
+#include "gemm_pipelined.cuh"
+#endif
 
 // ---- step 1: a tile of C for each block, its operands in shared memory --------------------------
 
@@ -90,19 +78,18 @@ __device__ void gemm_shared_tile(const GemmProblem<T> &p, Epilogue epilogue)
     const int r = threadIdx.x / 16, c = threadIdx.x % 16;
     const int row = row0 + r, column = column0 + c;
 
-    for (long long z = blockIdx.y; z < (long long)p.outer * p.inner; z += gridDim.y) {
+    for (long long z = blockIdx.y; z < p.parts(); z += gridDim.y) {
         T sum = 0;
-        for (int s = 0; s < p.sums; ++s) {
-            const T* a = p.a_at(z) + s * p.a_sum;
-            const T* b = p.b_at(z) + s * p.b_sum;
-            for (int k0 = 0; k0 < p.K; k0 += 16) {
-                load_shared_tile<T, A_TRANSPOSED>(a, a_tile, p.M, p.K, row0, k0);
-                load_shared_tile<T, B_TRANSPOSED>(b, b_tile, p.K, p.N, k0, column0);
-                __syncthreads();  // the tiles are complete
+        const SumSteps steps(p, 16, z);
+        for (int step = steps.first; step < steps.last; ++step) {
+            const T* a = p.a_at(z) + steps.term(step) * p.a_sum;
+            const T* b = p.b_at(z) + steps.term(step) * p.b_sum;
+            load_shared_tile<T, A_TRANSPOSED>(a, a_tile, p.M, p.K, row0, steps.k(step));
+            load_shared_tile<T, B_TRANSPOSED>(b, b_tile, p.K, p.N, steps.k(step), column0);
+            __syncthreads();  // the tiles are complete
 #pragma unroll
-                for (int k = 0; k < 16; ++k) sum += a_tile[r][k] * b_tile[k][c];
-                __syncthreads();  // everyone has read them: the next tiles may overwrite
-            }
+            for (int k = 0; k < 16; ++k) sum += a_tile[r][k] * b_tile[k][c];
+            __syncthreads();  // everyone has read them: the next tiles may overwrite
         }
         if (row < p.M && column < p.N)
             p.c_at(z)[(long long)row * p.N + column] = epilogue(sum, z, row, column);
@@ -114,47 +101,6 @@ __device__ void gemm_shared_tile(const GemmProblem<T> &p, Epilogue epilogue)
 constexpr int TILE = 64;         // a block computes TILE x TILE elements of C
 constexpr int STEP = 16;         // and takes STEP elements of the summed axis at a time
 constexpr int PITCH = TILE + 4;  // row of a panel; a multiple of 4, for aligned 16-byte reads
-
-// Four neighbours in memory: one 16-byte access for float, two for double, else one by one.
-template <typename T>
-__device__ __forceinline__ void load_four(const T* from, T (&four)[4])
-{
-    for (int i = 0; i < 4; ++i) four[i] = from[i];
-}
-__device__ __forceinline__ void load_four(const float* from, float (&four)[4])
-{
-    const float4 v = *reinterpret_cast<const float4*>(from);
-    four[0] = v.x, four[1] = v.y, four[2] = v.z, four[3] = v.w;
-}
-__device__ __forceinline__ void load_four(const double* from, double (&four)[4])
-{
-    const double2 low = *reinterpret_cast<const double2*>(from);
-    const double2 high = *reinterpret_cast<const double2*>(from + 2);
-    four[0] = low.x, four[1] = low.y, four[2] = high.x, four[3] = high.y;
-}
-
-template <typename T>
-__device__ __forceinline__ void store_four(T* to, const T (&four)[4])
-{
-    for (int i = 0; i < 4; ++i) to[i] = four[i];
-}
-__device__ __forceinline__ void store_four(float* to, const float (&four)[4])
-{
-    *reinterpret_cast<float4*>(to) = make_float4(four[0], four[1], four[2], four[3]);
-}
-__device__ __forceinline__ void store_four(double* to, const double (&four)[4])
-{
-    *reinterpret_cast<double2*>(to) = make_double2(four[0], four[1]);
-    *reinterpret_cast<double2*>(to + 2) = make_double2(four[2], four[3]);
-}
-
-// Whether every fourth element of every row of a matrix lies on a multiple of 16 bytes.
-template <typename T>
-__device__ __forceinline__ bool rows_aligned(const T* matrix, int row_length)
-{
-    return reinterpret_cast<unsigned long long>(matrix) % 16 == 0 &&
-           row_length * sizeof(T) % 16 == 0;
-}
 
 // Fill panel[k][x] for STEP values of k and TILE values of x, the axis of M or of N.  Each of the
 // 256 threads fetches four neighbours.  K_CONTIGUOUS: the matrix is stored (X, K), and the four lie
@@ -195,49 +141,35 @@ __device__ void gemm_register_tile(const GemmProblem<T> &p, Epilogue epilogue)
     const int row0 = blockIdx.x / tiles_across * TILE, column0 = blockIdx.x % tiles_across * TILE;
     const int r = threadIdx.x / 16 * 4, c = threadIdx.x % 16 * 4;  // this thread's 4x4 in the tile
 
-    for (long long z = blockIdx.y; z < (long long)p.outer * p.inner; z += gridDim.y) {
+    for (long long z = blockIdx.y; z < p.parts(); z += gridDim.y) {
         T sum[4][4] = {};
-        for (int s = 0; s < p.sums; ++s) {
-            const T* a = p.a_at(z) + s * p.a_sum;
-            const T* b = p.b_at(z) + s * p.b_sum;
+        const SumSteps steps(p, STEP, z);
+        for (int step = steps.first; step < steps.last; ++step) {
+            const T* a = p.a_at(z) + steps.term(step) * p.a_sum;
+            const T* b = p.b_at(z) + steps.term(step) * p.b_sum;
             const bool a_aligned = rows_aligned(a, A_TRANSPOSED ? p.M : p.K);
             const bool b_aligned = rows_aligned(b, B_TRANSPOSED ? p.K : p.N);
-            for (int k0 = 0; k0 < p.K; k0 += STEP) {
-                load_panel<T, !A_TRANSPOSED>(a, a_panel, p.K, p.M, k0, row0, a_aligned);
-                load_panel<T, B_TRANSPOSED>(b, b_panel, p.K, p.N, k0, column0, b_aligned);
-                __syncthreads();  // the panels are complete
+            const int k0 = steps.k(step);
+            load_panel<T, !A_TRANSPOSED>(a, a_panel, p.K, p.M, k0, row0, a_aligned);
+            load_panel<T, B_TRANSPOSED>(b, b_panel, p.K, p.N, k0, column0, b_aligned);
+            __syncthreads();  // the panels are complete
 #pragma unroll
-                for (int k = 0; k < STEP; ++k) {
-                    T a_four[4], b_four[4];
-                    load_four(&a_panel[k][r], a_four);
-                    load_four(&b_panel[k][c], b_four);
+            for (int k = 0; k < STEP; ++k) {
+                T a_four[4], b_four[4];
+                load_four(&a_panel[k][r], a_four);
+                load_four(&b_panel[k][c], b_four);
 #pragma unroll
-                    for (int i = 0; i < 4; ++i) {
+                for (int i = 0; i < 4; ++i) {
 #pragma unroll
-                        for (int j = 0; j < 4; ++j) sum[i][j] += a_four[i] * b_four[j];
-                    }
+                    for (int j = 0; j < 4; ++j) sum[i][j] += a_four[i] * b_four[j];
                 }
-                __syncthreads();  // everyone has read them: the next panels may overwrite
             }
+            __syncthreads();  // everyone has read them: the next panels may overwrite
         }
         const bool c_aligned = rows_aligned(p.c_at(z), p.N);
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const int row = row0 + r + i, column = column0 + c;
-            if (row >= p.M) break;
-            T* to = p.c_at(z) + (long long)row * p.N + column;
-            T four[4];
-#pragma unroll
-            for (int j = 0; j < 4; ++j)
-                if (column + j < p.N) four[j] = epilogue(sum[i][j], z, row, column + j);
-            if (c_aligned && column + 4 <= p.N) {
-                store_four(to, four);
-            } else {
-#pragma unroll
-                for (int j = 0; j < 4; ++j)
-                    if (column + j < p.N) to[j] = four[j];
-            }
-        }
+        for (int i = 0; i < 4; ++i)
+            write_four(p, z, row0 + r + i, column0 + c, sum[i], c_aligned, epilogue);
     }
 }
 
@@ -247,6 +179,8 @@ __device__ __forceinline__ void gemm(const GemmProblem<T> &p, Epilogue epilogue)
 {
 #if GEMM_TILE == 16
     gemm_shared_tile<T, A_TRANSPOSED, B_TRANSPOSED>(p, epilogue);
+#elif GEMM_TILE == 128
+    gemm_pipelined<T, A_TRANSPOSED, B_TRANSPOSED>(p, epilogue);
 #else
     gemm_register_tile<T, A_TRANSPOSED, B_TRANSPOSED>(p, epilogue);
 #endif

@@ -6,12 +6,14 @@
 //
 //   a    TRANSPOSE_A ? (K, M) : (M, K) for each product    T, read; strides in elements, 0 repeats
 //   b    TRANSPOSE_B ? (N, K) : (K, N) for each product    T, read
-//   c    (outer, inner, M, N)                              T, written, or added to: accumulate
+//   c    (chunks, outer, inner, M, N)                      T, written, or added to: accumulate
 //
 // Memory: tiles of A and B pass through shared memory; reads and writes are coalesced, 16 bytes for
 // each thread where rows begin on 16 bytes (GEMM_TILE=64).  gemm.cuh tells how.
 // Deterministic: fixed order, no atomics.
 // numpy:   c = np.einsum("zsmk,zskn->zmn", A, B) (+ c)
+//
+// operations of matmul: (2 * K * sums + accumulate) * M * N * outer * inner
 //
 // instances (GEMM_TILE=16, TRANSPOSE_A=0, TRANSPOSE_B=0): matmul<T> for T in float, double
 // instances (GEMM_TILE=16, TRANSPOSE_A=0, TRANSPOSE_B=1): matmul<T> for T in float, double
@@ -34,10 +36,10 @@ template <typename T>
 __global__ void __launch_bounds__(THREADS, 2)
 matmul(const T* __restrict__ a, const T* __restrict__ b, T* __restrict__ c, int M, int N, int K,
        int outer, int inner, long long a_outer, long long a_inner, long long b_outer,
-       long long b_inner, int sums, long long a_sum, long long b_sum, int accumulate)
+       long long b_inner, int sums, long long a_sum, long long b_sum, int chunks, int accumulate)
 {
     const GemmProblem<T> p = {a, b, c, M, N, K, outer, inner, a_outer, a_inner, b_outer, b_inner,
-                              sums, a_sum, b_sum};
+                              sums, a_sum, b_sum, chunks};
     gemm<T, TRANSPOSE_A, TRANSPOSE_B>(p, [=](T sum, long long z, int row, int column) -> T {
         return accumulate ? c[(z * M + row) * N + column] + sum : sum;
     });

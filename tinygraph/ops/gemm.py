@@ -97,7 +97,7 @@ def gemm(
                 grid, THREADS, a[a_start + a_term :], b[b_start + b_term :],
                 InOut(target) if term else Out(target), m, n, k,
                 outer.size, inner.size, outer.a, inner.a, outer.b, inner.b,
-                last.size, last.a, last.b, int(term > 0),
+                last.size, last.a, last.b, 1, int(term > 0),
             )  # fmt: skip
 
 
