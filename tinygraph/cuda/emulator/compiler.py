@@ -41,12 +41,13 @@ _CHECKED = [
 # Accesses to volatile variables are announced by hooks of their own.  Equal code of two branches
 # stays where it stands: a barrier in each of them is two barriers (g++ -O1 leaves it there).  And
 # a sum in memory is not kept in a register during a loop: its accesses would belong to no line.
+# Kernels throw nothing, and need no library that unwinds.
 _CHECKED_BY_FAMILY = {
     "gcc": ["--param", "tsan-distinguish-volatile=1"],
     "clang": ["-mllvm", "-tsan-distinguish-volatile=1", "-mllvm", "-tsan-instrument-atomics=0",
               "-mllvm", "-tsan-instrument-read-before-write=1", "-mllvm", "-sink-common-insts=0",
               "-mllvm", "-hoist-common-insts=0", "-mllvm", "-enable-tail-merge=0",
-              "-mllvm", "-disable-licm-promotion"],
+              "-mllvm", "-disable-licm-promotion", "-mllvm", "-tsan-handle-cxx-exceptions=0"],
 }  # fmt: skip
 
 

@@ -95,7 +95,7 @@ static void on_fault(int signal, siginfo_t *info, void *context) {
         launch_fail(FAIL_ARITHMETIC, place, "integer division by zero, or its overflow");
     else if (signal == SIGILL || signal == SIGTRAP)
         launch_fail(FAIL_TRAP, place, "the kernel stopped itself (__trap)");
-    else if (stack_guard_hit(w, address))
+    else if (stack_guard_hit(address))
         launch_fail(FAIL_STACK, place, "more than %d KiB of local variables, or endless recursion",
                     STACK_BYTES / 1024);
     else if (info->si_code == SI_KERNEL_CODE) /* the processor does not tell which address */

@@ -92,12 +92,8 @@ char *stack_take(Worker *w) {
 
 void stack_give(Worker *w, char *stack) { w->free_stacks[w->free_count++] = stack; }
 
-/* Whether an address lies in the guard of a stack: the stack has overflowed. */
-bool stack_guard_hit(const Worker *w, uintptr_t address) {
-    for (uint32_t i = 0; i < w->chunk_count; i++) {
-        uintptr_t low = (uintptr_t)w->chunks[i].low;
-        if (address >= low && address < (uintptr_t)w->chunks[i].high)
-            return (address - low) % CHUNK_STEP < GUARD_BYTES;
-    }
-    return false;
+/* Whether an address lies in the guard below the stack of this fiber: the stack has overflowed. */
+bool stack_guard_hit(uintptr_t address) {
+    const uintptr_t stack = (uintptr_t)current_fiber()->stack;
+    return address < stack && stack - address <= GUARD_BYTES;
 }

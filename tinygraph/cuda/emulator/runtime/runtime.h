@@ -186,7 +186,7 @@ void fiber_switch(void **save_sp, void *to_sp);
 void fiber_prepare(Fiber *fiber, void (*start)(void));
 char *stack_take(Worker *w);
 void stack_give(Worker *w, char *stack);
-bool stack_guard_hit(const Worker *w, uintptr_t address);
+bool stack_guard_hit(uintptr_t address);
 
 /* block.c */
 void block_run(Worker *w, uint64_t number);
