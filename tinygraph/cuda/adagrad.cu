@@ -1,6 +1,7 @@
 // The update of Adagrad.
 //
 // instances: adagrad_update<T> for T in float, double
+// operations of adagrad_update: (9 if weight_decay else 7) * n
 //
 // A thread owns elements i, i + stride, ... of one parameter (a grid-stride loop).
 // Grid (min(ceil(n / 256), 1024)), block (256); any other grid of one dimension works too.

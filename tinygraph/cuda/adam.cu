@@ -1,6 +1,7 @@
 // The update of Adam, with an L2 penalty.
 //
 // instances: adam_update<T> for T in float, double
+// operations of adam_update: (14 if weight_decay else 12) * n
 //
 // A thread owns elements i, i + stride, ... of one parameter (a grid-stride loop).
 // Grid (min(ceil(n / 256), 1024)), block (256); any other grid of one dimension works too.

@@ -1,6 +1,7 @@
 // The update of AdamW: Adam, with weight decay beside the gradient instead of within it.
 //
 // instances: adamw_update<T> for T in float, double
+// operations of adamw_update: 13 * n
 //
 // A thread owns elements i, i + stride, ... of one parameter (a grid-stride loop).
 // Grid (min(ceil(n / 256), 1024)), block (256); any other grid of one dimension works too.

@@ -12,6 +12,13 @@
 //            binary_backward<T, First<Maximum>>, binary_backward<T, Second<Maximum>>,
 //            binary_backward<T, First<Minimum>>,
 //            binary_backward<T, Second<Minimum>> for T in float, double
+// operations of binary_forward<T, Add|Sub|Mul|Div|Pow>: n  # a power of 1 or 2 is none or a product
+// operations of binary_forward: 0
+// operations of binary_backward<T, Product|Quotient>: 2 * outputs * terms
+// operations of binary_backward<T, SlopeOfDivisor>: 3 * outputs * terms
+// operations of binary_backward<T, SlopeOfBase>: 5 * outputs * terms  # less where y is 0
+// operations of binary_backward<T, SlopeOfExponent>: 4 * outputs * terms  # less where x is 0
+// operations of binary_backward: outputs * terms
 //
 // Integers and bools have a forward only, in any width; the host names their types as needed.
 //

@@ -2,6 +2,8 @@
 //
 // instances: binary_cross_entropy_forward<T>,
 //            binary_cross_entropy_backward<T> for T in float, double
+// operations of binary_cross_entropy_forward: (8 if sums else 7) * n + sums
+// operations of binary_cross_entropy_backward: (1 + (5 if gx else 0) + (4 if gy else 0)) * n
 //
 // Which thread owns what, grid, block, memory and the order of the sum: elementwise_loss.cuh.
 // Forward reads 2 elements and takes 2 logarithms.  Backward reads 2 and writes 1 for each gradient,

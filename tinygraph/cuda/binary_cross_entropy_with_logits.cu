@@ -2,6 +2,9 @@
 //
 // instances: binary_cross_entropy_with_logits_forward<T>,
 //            binary_cross_entropy_with_logits_backward<T> for T in float, double
+// operations of binary_cross_entropy_with_logits_forward: (6 if sums else 5) * n + sums
+// operations of binary_cross_entropy_with_logits_backward:
+//             (1 + (5 if gx else 0) + (1 if gy else 0)) * n
 //
 // Which thread owns what, grid, block, memory and the order of the sum: elementwise_loss.cuh.
 // Bound by memory: forward reads 2 elements for an exponential and a logarithm; backward reads 2

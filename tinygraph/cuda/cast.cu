@@ -5,6 +5,9 @@
 //            cast<bool, float>, cast<float, bool>, cast<unsigned char, float>
 // instances: cast_from_half<T>, cast_to_half<T> for T in float, double
 // instances: cast_from_half<bool>, cast_to_half<long long>
+// operations of cast: 0
+// operations of cast_from_half: 0
+// operations of cast_to_half: 0
 //
 // Any pair of floats, integers and bool does; the host names the types as it needs them.
 //

@@ -4,6 +4,7 @@
 //            compare<T, GreaterEqual>, compare<T, Equal>,
 //            compare<T, NotEqual> for T in float, double
 // instances: compare<long long, Less>, compare<long long, Equal>, compare<bool, Equal>
+// operations of compare: 0
 //
 // Integers of any width do too; the host names their types as it needs them.
 //

@@ -2,6 +2,8 @@
 //
 // instances: concatenate_forward<Word>, concatenate_backward<Word> for Word in unsigned char,
 //            unsigned short, unsigned int, unsigned long long
+// operations of concatenate_forward: 0
+// operations of concatenate_backward: 0
 //
 // Bits are moved, not numbers: one instance for each size of an element serves every dtype.
 //

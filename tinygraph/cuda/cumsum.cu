@@ -1,6 +1,8 @@
 // Cumulative sum along one axis, from its beginning or from its end.
 //
 // instances: cumulative_sums<T>, slice_sums<T> for T in float, double, long long
+// operations of cumulative_sums: x
+// operations of slice_sums: x
 //
 //     x (kept0, 1, 1, L, kept2): the sums run along L
 //

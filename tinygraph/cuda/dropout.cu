@@ -1,6 +1,8 @@
 // Dropout, forward and backward.
 //
 // instances: dropout_forward<T>, dropout_backward<T> for T in float, double
+// operations of dropout_forward: 2 * n
+// operations of dropout_backward: 2 * n
 //
 // A thread owns elements i, i + stride, ... of the flat arrays (a grid-stride loop).
 // Grid (min(ceil(n / 256), 1024)), block (256); any other grid of one dimension works too.

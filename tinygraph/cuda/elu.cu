@@ -1,6 +1,8 @@
 // ELU, forward and backward.
 //
 // instances: elu_forward<T>, elu_backward<T> for T in float, double
+// operations of elu_forward: 2 * n  # none where x > 0
+// operations of elu_backward: 3 * n  # none where x > 0
 //
 // A thread owns elements i, i + stride, ... of the flat arrays (a grid-stride loop).
 // Grid (min(ceil(n / 256), 1024)), block (256); any other grid of one dimension works too.

@@ -2,6 +2,10 @@
 //
 // instances: gelu_forward<T, Normal>, gelu_forward<T, Tanh>, gelu_backward<T, Normal>,
 //            gelu_backward<T, Tanh> for T in float, double
+// operations of gelu_forward<T, Normal>: 4 * n
+// operations of gelu_forward<T, Tanh>: 9 * n
+// operations of gelu_backward<T, Normal>: 10 * n
+// operations of gelu_backward<T, Tanh>: 19 * n
 //
 // A thread owns elements i, i + stride, ... of the flat arrays (a grid-stride loop).
 // Grid (min(ceil(n / 256), 1024)), block (256); any other grid of one dimension works too.

@@ -3,6 +3,8 @@
 // instances: getitem_forward<Word> for Word in unsigned char, unsigned short, unsigned int,
 //            unsigned long long
 // instances: getitem_backward<T> for T in float, double
+// operations of getitem_forward: 0
+// operations of getitem_backward: n * picks // distinct
 //
 // Forward moves bits, not numbers: one instance for each size of an element serves every dtype.
 //

@@ -25,6 +25,8 @@
 //
 // instances (WIDE=0): im2col<T>, col2im<T> for T in float, double
 // instances (WIDE=1): im2col<T>, col2im<T> for T in float, double
+// operations of im2col: 0
+// operations of col2im: cols  # less at padding
 
 #include "prelude.cuh"
 

@@ -4,6 +4,10 @@
 //            parameter_gradients<T> for T in float, double
 // instances (ROW_THREADS=256): layer_norm_forward<T>,
 //            layer_norm_backward<T> for T in float, double
+// operations of layer_norm_forward: (8 + (1 if weight else 0) + (1 if bias else 0)) * x + 10 * rows
+// operations of layer_norm_backward: (13 if weight else 11) * x + 4 * rows
+// operations of parameter_sums: (6 if x else 1) * gy
+// operations of parameter_gradients: partials
 //
 //     x (R, D): R samples as rows of D features, side by side in memory
 //

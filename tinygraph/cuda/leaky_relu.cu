@@ -1,6 +1,8 @@
 // Leaky ReLU, forward and backward.
 //
 // instances: leaky_relu_forward<T>, leaky_relu_backward<T> for T in float, double
+// operations of leaky_relu_forward: n  # none where x > 0
+// operations of leaky_relu_backward: n  # none where x > 0
 //
 // A thread owns elements i, i + stride, ... of the flat arrays (a grid-stride loop).
 // Grid (min(ceil(n / 256), 1024)), block (256); any other grid of one dimension works too.

@@ -2,6 +2,8 @@
 // a function of x - y.
 //
 // instances: loss_finish<T>, residual_loss_backward<T> for T in float, double
+// operations of loss_finish: n + 1
+// operations of residual_loss_backward: 2 * n
 //
 // A thread owns elements i, i + stride, ... of the flat arrays (a grid-stride loop).
 // Grid (min(ceil(n / 256), 1024)), block (256); for `loss_finish` a single block.

@@ -1,6 +1,8 @@
 // Mean over axes, forward and backward.
 //
 // instances: mean_forward<T>, mean_backward<T> for T in float, double
+// operations of mean_forward: x + means
+// operations of mean_backward: gy
 //
 // Which thread owns what, grid, block, the order of the sum and how memory is read: axes.cuh.
 // Bound by memory: forward reads each element once, backward writes each once.

@@ -1,6 +1,9 @@
 // Negative log-likelihood of labels, forward and backward.
 //
 // instances: nll_loss_each<T>, nll_loss_sum<T>, nll_loss_backward<T> for T in float, double
+// operations of nll_loss_each: 0
+// operations of nll_loss_sum: rows + (sums if divides else 0)
+// operations of nll_loss_backward: rows  # none for labels that do not count
 //
 //     x (N, C, S): log-probabilities of C classes, S further positions (pixels; 1 if none)
 //     rows = N * S, one for each label; row n * S + s has its classes S elements apart

@@ -1,15 +1,24 @@
 """How many floating-point operations a launch does, as the kernel's file states it.
 
-A file says so in its header comment, one line for each kernel, in Python's signs:
+A file says so in its header comment, one statement for each kernel, in Python's signs:
 
     // operations of matmul: 2 * M * N * K * outer * inner * sums
-    // operations of adam_update: 12 * n if weight_decay == 0 else 14 * n
+    // operations of adam_update: (14 if weight_decay else 12) * n
+    // operations of unary_forward<T, Exp|Log|Sqrt>: n
+    // operations of unary_forward: 0
 
 A name is a number that the kernel takes, a macro, or an array, which stands for how many elements
-it has.  Counted is the mathematics: additions, subtractions, multiplications, divisions and square
-roots of T are 1 each, a call of exp, log, tanh, ... is 1, a fused multiply-add is 2; comparisons,
-maxima, signs and integers are none.  What a thread does beyond an edge is not counted.  The
-emulator counts what is executed, and the tests compare the two.
+it has, none where it is null.  Template arguments may stand behind the kernel's name, T for any
+type; the first statement that fits holds.  A formula may begin in the next line, and goes on while
+a bracket is open.  Work that depends on values is stated as the most that it can be, and a word
+behind # says when it is less.
+
+Counted is the mathematics: additions, subtractions, multiplications, divisions and square roots of
+T are 1 each, a call of exp, log, tanh, ... is 1, a fused multiply-add is 2.  A sum of n terms is n,
+for it begins with 0.  Comparisons, maxima, absolute values, signs, conversions and integers are
+none, and so are all instances of a kernel for integers.  What a thread does beyond an edge, or to
+share a sum with its group, is not counted.  The emulator counts what is executed, and the tests
+compare the two.
 """
 
 from __future__ import annotations
@@ -18,12 +27,17 @@ import ast
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
+from tinygraph.cuda.instances import split
 from tinygraph.cuda.source import Source
 from tinygraph.errors import ArgumentError, explain
 
-_STATEMENT = re.compile(r"^\s*(?:///?|/\*+|\*)?\s*operations of (\w+):(.*)$", re.MULTILINE)
+_MARKER = r"\s*(?:///?|/\*+|\*(?!/))?\s*"  # what a line of a comment opens with
+_STATEMENT = re.compile(
+    _MARKER + r"operations of (?P<kernel>\w+)(?:<(?P<types>.*)>)?\s*:(?P<formula>.*)"
+)
+_INTEGER = re.compile(r"bool|((un)?signed )?(char|short|int|long|long long)|(un)?signed|size_t")
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "min": min, "max": max, "ceil_div": lambda a, b: -(-a // b), "len": len,
@@ -34,14 +48,14 @@ _ALLOWED = (
 )  # fmt: skip
 
 
-def operation_count(source: Source, function: str, numbers: Mapping[str, Any]) -> int | None:
+def operation_count(source: Source, kernel: str, numbers: Mapping[str, Any]) -> int | None:
     """The operations of one launch, or None where the file states none for the kernel.
 
     Parameters
     ----------
     source : Source
-    function : str
-        The kernel, without template arguments.
+    kernel : str
+        With its template arguments, if it has any.
     numbers : mapping of name to number
         The launch's scalars and array sizes by parameter name.
 
@@ -56,9 +70,12 @@ def operation_count(source: Source, function: str, numbers: Mapping[str, Any]) -
     >>> operation_count(source, "scale", {"n": 100})
     200
     """
-    formula = statements(source).get(function)
+    function, types = _split(kernel)
+    formula = _formula(source, function, types)
     if formula is None:
         return None
+    if _is_integer(types):
+        return 0
     macros = {name: _number(value) for name, value in source.defines}
     try:
         return int(eval(_code(formula), {"__builtins__": {}}, {**_FUNCTIONS, **macros, **numbers}))
@@ -69,14 +86,61 @@ def operation_count(source: Source, function: str, numbers: Mapping[str, Any]) -
         raise _unreadable(source, function, "an expression", f"{formula!r}: {error}") from None
 
 
+class Statement(NamedTuple):
+    """What a file states: the kernel, the template arguments that it holds for, and the formula."""
+
+    kernel: str
+    types: tuple[str, ...]
+    formula: str
+
+
 @lru_cache(maxsize=1024)
-def statements(source: Source) -> dict[str, str]:
-    """The formula of each kernel of a file.
+def statements(source: Source) -> tuple[Statement, ...]:
+    """The statements of a file, in their order.
 
     >>> statements(Source.read("// operations of scale: n\\n__global__ void scale(int n) {}"))
-    {'scale': 'n'}
+    (Statement(kernel='scale', types=(), formula='n'),)
     """
-    return {name: formula.strip() for name, formula in _STATEMENT.findall(source.text)}
+    found = []
+    lines = iter(source.text.splitlines())
+    for line in lines:
+        match = _STATEMENT.fullmatch(line)
+        if match:
+            formula = match["formula"].removesuffix("*/").strip()
+            while _is_open(formula) and (line := next(lines, "")):
+                formula += " " + re.sub(f"^{_MARKER}", "", line).removesuffix("*/").strip()
+            types = tuple(split(match["types"] or ""))
+            found.append(Statement(match["kernel"], types, formula.strip()))
+    return tuple(found)
+
+
+def _is_open(formula: str) -> bool:
+    """Whether a formula goes on in the next line: it has not begun, or a bracket is open."""
+    return not formula or formula.count("(") > formula.count(")")
+
+
+def _formula(source: Source, function: str, types: tuple[str, ...]) -> str | None:
+    """The first formula that fits a kernel and its template arguments."""
+    for statement in statements(source):
+        if statement.kernel == function and all(map(_fits, statement.types, types)):
+            return statement.formula
+    return None
+
+
+def _fits(stated: str, given: str) -> bool:
+    return stated == "T" or given in [choice.strip() for choice in stated.split("|")]
+
+
+def _split(kernel: str) -> tuple[str, tuple[str, ...]]:
+    """Name and template arguments: "k<float, 3>" is ("k", ("float", "3"))."""
+    function, _, types = kernel.strip().partition("<")
+    return function.strip(), tuple(split(types.rstrip().removesuffix(">")))
+
+
+def _is_integer(types: tuple[str, ...]) -> bool:
+    """Whether a kernel is an instance for integers, and for no float."""
+    kinds = [kind.removeprefix("const ") for kind in types]
+    return any(map(_INTEGER.fullmatch, kinds)) and not {"float", "double"} & set(kinds)
 
 
 @lru_cache(maxsize=1024)

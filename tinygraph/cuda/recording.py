@@ -105,8 +105,7 @@ class Launch:
     def operations(self) -> int | None:
         """Floating-point operations, as the kernel's file states them; see operation_counts.py."""
         sizes = {use.parameter: math.prod(use.shape) for use in self.arrays}
-        signature = self.kernel.signature
-        return operation_count(self.kernel.source, signature.function, {**sizes, **self.scalars})
+        return operation_count(self.kernel.source, self.kernel.name, {**sizes, **self.scalars})
 
 
 class Recorder:

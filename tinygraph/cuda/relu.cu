@@ -1,6 +1,8 @@
 // ReLU, forward and backward.
 //
 // instances: relu_forward<T>, relu_backward<T> for T in float, double
+// operations of relu_forward: 0
+// operations of relu_backward: 0
 //
 // A thread owns elements i, i + stride, ... of the flat arrays (a grid-stride loop).
 // Grid (min(ceil(n / 256), 1024)), block (256); any other grid of one dimension works too.

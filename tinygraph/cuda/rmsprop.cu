@@ -1,6 +1,8 @@
 // The update of RMSprop: plain or centered, with or without momentum.
 //
 // instances: rmsprop_update<T> for T in float, double
+// operations of rmsprop_update: (9 + (5 if grad_avg else 0) + (2 if buffer else 0)
+//             + (2 if weight_decay else 0)) * n
 //
 // A thread owns elements i, i + stride, ... of one parameter (a grid-stride loop).
 // Grid (min(ceil(n / 256), 1024)), block (256); any other grid of one dimension works too.

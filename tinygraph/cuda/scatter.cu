@@ -3,6 +3,12 @@
 //
 // instances: digit_counts, chunk_totals, exclusive_scan, place_by_digit, row_starts
 // instances: sum_rows<T> for T in float, double
+// operations of digit_counts: 0
+// operations of chunk_totals: 0
+// operations of exclusive_scan: 0
+// operations of place_by_digit: 0
+// operations of row_starts: 0
+// operations of sum_rows: terms  # less where a key is no row
 //
 //     n        keys, one for each term       rows    of the result; a key beyond them is left out
 //     RUN      neighbouring keys that one thread owns          runs = ceil(n / RUN)

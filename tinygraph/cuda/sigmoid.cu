@@ -1,6 +1,8 @@
 // Sigmoid, forward and backward.
 //
 // instances: sigmoid_forward<T>, sigmoid_backward<T> for T in float, double
+// operations of sigmoid_forward: 3 * n
+// operations of sigmoid_backward: 3 * n
 //
 // A thread owns elements i, i + stride, ... of the flat arrays (a grid-stride loop).
 // Grid (min(ceil(n / 256), 1024)), block (256); any other grid of one dimension works too.

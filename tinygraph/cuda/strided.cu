@@ -3,6 +3,8 @@
 //
 // instances: strided_read<Word>, strided_write<Word> for Word in unsigned char, unsigned short,
 //            unsigned int, unsigned long long
+// operations of strided_read: 0
+// operations of strided_write: 0
 //
 // Bits are moved, not numbers: one instance for each size of an element serves every dtype.
 //

@@ -1,6 +1,8 @@
 // Tanh, forward and backward.
 //
 // instances: tanh_forward<T>, tanh_backward<T> for T in float, double
+// operations of tanh_forward: n
+// operations of tanh_backward: 3 * n
 //
 // A thread owns elements i, i + stride, ... of the flat arrays (a grid-stride loop).
 // Grid (min(ceil(n / 256), 1024)), block (256); any other grid of one dimension works too.

@@ -2,6 +2,7 @@
 //
 // instances: transpose_tile<Word> for Word in unsigned char, unsigned short, unsigned int,
 //            unsigned long long
+// operations of transpose_tile: 0
 //
 // Bits are moved, not numbers: one instance for each size of an element serves every dtype.
 //

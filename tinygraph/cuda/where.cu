@@ -4,6 +4,8 @@
 //            where_backward<T, false> for T in float, double
 // instances: where_forward<signed char>, where_forward<short>, where_forward<int>,
 //            where_forward<long long>
+// operations of where_forward: 0
+// operations of where_backward: outputs * terms
 //
 // Integers and bools come as signed integers of their width: a choice keeps every bit.
 //
