@@ -58,6 +58,8 @@ class Mutant:
         What is changed into what.
     source : str
         The whole mutated text.
+    owner : str
+        The struct that the function is a member of; "" for a free function.
     """
 
     file: str
@@ -67,6 +69,7 @@ class Mutant:
     line: str
     change: str
     source: str
+    owner: str = ""
 
     @property
     def name(self) -> str:
@@ -97,7 +100,7 @@ def mutants(file: str, text: str) -> list[Mutant]:
         line = text.count("\n", 0, edits[0].start)
         made.append(
             Mutant(file, function, kind, counts[function, kind], text.splitlines()[line].strip(),
-                   change, _edited(text, edits))
+                   change, _edited(text, edits), source.owner_at(edits[0].start))
         )  # fmt: skip
     return made
 
@@ -179,6 +182,22 @@ class Tokens:
             if header <= place <= self.ends[function.last]:
                 return function.name
         return ""
+
+    @cached_property
+    def structs(self) -> list[tuple[str, int, int]]:
+        """Name, first and last character of each struct that is defined."""
+        found = []
+        for at, text in enumerate(self.texts[:-2]):
+            if text == "struct" and self.texts[at + 2] in "{:":
+                first = self.texts.index("{", at)
+                last = self.partner[first]
+                found.append((self.texts[at + 1], self.starts[first], self.ends[last]))
+        return found
+
+    def owner_at(self, place: int) -> str:
+        """The innermost struct around a character; "" outside of all."""
+        around = [name for name, first, last in self.structs if first <= place <= last]
+        return around[-1] if around else ""
 
     def between(self, first: int, last: int) -> str:
         """The source of some tokens, on one line."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -103,7 +104,11 @@ def _launches_of(mutant: Mutant) -> list[list[Launch]]:
                 macros = tuple(launches[0].defines.items())
                 if mutant.function in _reached(file, launches[0].function, macros):
                     found.setdefault(file, []).append(launches)
-    return [launches for groups in found.values() for launches in groups]
+    groups = [launches for of_file in found.values() for launches in of_file]
+    if mutant.owner:  # members of one name: those whose struct a template argument names
+        named = [g for g in groups if re.search(rf"\b{mutant.owner}\b", g[0].name)]
+        return named or groups
+    return groups
 
 
 def kernels_without_launch() -> dict[str, set[str]]:

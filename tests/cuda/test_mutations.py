@@ -9,6 +9,7 @@ The sections of such a file
     numbers     no access is invalid, but results differ from numpy's
     harmless    nothing changes but speed or rounding: the reason is the proof
     unreached   a difference that no launch here can show
+    refused     what it makes of the source does not compile
     hole        the checker should have seen it, and does not
 
 An entry is a mutant as `test_mutant` prints it; one that matches nothing fails.  A new kernel needs
@@ -32,6 +33,7 @@ from tests.cuda.mutation_run import (
     CHECKER,
     CRASHED,
     NUMBERS,
+    REFUSED,
     SURVIVED,
     UNLAUNCHED,
     Outcome,
@@ -52,7 +54,13 @@ WAITING: set[str] = set()
 
 MUTANTS = mutants_to_try()
 # How a mutant of each section of the table must end.
-SECTIONS = {"numbers": NUMBERS, "harmless": SURVIVED, "unreached": SURVIVED, "hole": SURVIVED}
+SECTIONS = {
+    "numbers": NUMBERS,
+    "harmless": SURVIVED,
+    "unreached": SURVIVED,
+    "refused": REFUSED,
+    "hole": SURVIVED,
+}
 
 
 @cache
