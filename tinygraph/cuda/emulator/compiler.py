@@ -33,6 +33,9 @@ if os.uname().machine == "x86_64":
 # Without this, static variables of templates (the slots of shared arrays) that have the same name
 # in two libraries are one variable of the process.
 _FAMILY = {"gcc": ["-fno-gnu-unique"], "clang": []}
+# Nothing of the C++ library is used.  The compiler of the wheel would build all of it for its first
+# link, which takes minutes.
+_LINKED = {"gcc": ["-shared"], "clang": ["-shared", "-nostdlib++"]}
 # Calls stay calls (a barrier is told by the calls that led to it) and every access is announced.
 _CHECKED = [
     "-O1", "-g", "-gdwarf-4", "-fno-inline", "-fno-optimize-sibling-calls", "-ffp-contract=fast",
@@ -132,8 +135,8 @@ def runtime_library() -> Path:
     """The compiled run time (runtime/*.c); built at its first use, a second or two."""
     compiler = find_compiler()
     sources = sorted(RUNTIME.glob("*.c"))
-    flags = ["-std=gnu11", "-O2", "-g1", "-fPIC", "-shared", "-pthread",
-             "-ftls-model=initial-exec"]  # fmt: skip
+    flags = ["-std=gnu11", "-O2", "-g1", "-fPIC", "-pthread",
+             "-ftls-model=initial-exec", *_LINKED[compiler.family]]  # fmt: skip
     texts = [path.read_text() for path in [*sources, RUNTIME / "runtime.h"]]
 
     def build(target: Path) -> None:
@@ -189,7 +192,7 @@ def kernel_library(source: Source, unit: str, checked: bool, profiled: bool = Fa
                 run("-c", str(assembly), "-o", str(part))
             else:
                 run(*flags, "-c", str(text), "-o", str(part))
-            run("-shared", "-o", str(target), str(part), str(runtime))
+            run(*_LINKED[compiler.family], "-o", str(target), str(part), str(runtime))
             if not target.exists():
                 raise KernelCompileError(f"emulator: {compiler.name} wrote no file: no compiler?")
         finally:
