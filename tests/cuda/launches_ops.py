@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 import tinygraph as tg
-from tests.cuda.launch import F4, Launch
+from tests.cuda.launch import F4, I8, Launch, Maker, null
 from tests.cuda.launches import Family
 from tests.cuda.recorded import op_launches
+from tinygraph.cuda import Out
 
 # A set of one element, one block exactly, few long sets, many short ones, inner and outer axes.
 AXES = [
@@ -49,6 +50,16 @@ def along_axes(*functions: Callable[..., Any]) -> Family:
             yield from op_launches(function, nowhere, axis=1, label="minus infinity")
 
     return launches
+
+
+def _max(random: np.random.Generator) -> Iterator[Launch]:
+    yield from along_axes(tg.max, tg.min)(random)
+    launch = Maker("max.cu")  # fewer elements than lanes: those without one must not count
+    for name, sign in (("max", -1), ("min", 1)):
+        x = (sign * np.array([3, 1, 2, 1, 5])).astype(F4)
+        yield launch(f"{name}_forward<float>", 1, x, null(I8), Out(x[1:2].copy()),
+                     Out(np.array([1])), 1, 1, 1, 5, 1, 1, 32,
+                     label="5 elements, 32 lanes")  # fmt: skip
 
 
 POOLED = [
@@ -176,7 +187,7 @@ def _softmax(random: np.random.Generator) -> Iterator[Launch]:
 
 FAMILIES: dict[str, Family] = {
     "mean.cu": along_axes(tg.mean),
-    "max.cu": along_axes(tg.max, tg.min),
+    "max.cu": _max,
     "var.cu": along_axes(tg.var),
     "logsumexp.cu": along_axes(tg.logsumexp),
     "softmax.cu": _softmax,
