@@ -5,6 +5,8 @@
 #     make test | lint | docs        what CI runs
 #     make kernels                   compile all CUDA kernels without a GPU (CI too); none may spill
 #     make bench                     time a training step, and the emulator
+#     make gpu                       on a machine with an NVIDIA GPU: one page of tests and timings;
+#                                    installs nothing, uses the CuPy of PYTHON; ARGS=--rehearse: no GPU
 #     make test PYTHON=python3.13    another interpreter
 #     make test ARGS="-k relu -x"    arguments for pytest; -n 0: in one process
 
@@ -13,7 +15,7 @@ ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test kernels lint docs bench clean
+.PHONY: help demo test kernels lint docs bench gpu clean
 .DELETE_ON_ERROR:
 # keep stamps that only a pattern rule mentions
 .SECONDARY:
@@ -41,6 +43,10 @@ docs: $(VENV)/.has-docs
 bench: $(VENV)/.has-test
 	$(BIN)/python benchmarks/training_step.py
 	$(BIN)/python benchmarks/emulator.py
+
+# In the user's own Python, not in .venv: CuPy and PyTorch are large and fit one driver.
+gpu:
+	@$(PYTHON) -m benchmarks.gpu $(ARGS)
 
 clean:
 	rm -rf $(VENV) docs/_build docs/reference/generated

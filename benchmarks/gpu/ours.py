@@ -1,0 +1,118 @@
+"""Our side: steps, products and convolutions of tinygraph on a device.
+
+What depends on how the device "cuda" and the precision switch look stands here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+
+import tinygraph as tg
+from benchmarks.gpu.workloads import LEARNING_RATE, Layer, Workload
+from tinygraph.ops.gemm import gemm
+
+STRICT, TF32 = "strict float32", "tf32"
+NO_TF32 = "tinygraph has no tf32 switch in this version: its tf32 columns are left out"
+
+Step = Callable[[], Any]  # returns the loss, which has .item()
+
+
+def has(name: str) -> bool:
+    """Whether this version can work in the precision."""
+    return name == STRICT
+
+
+def precision(name: str) -> AbstractContextManager[object]:
+    """Within it our kernels work in this precision: float32, unless they are asked otherwise."""
+    if not has(name):
+        raise ValueError(NO_TF32)
+    return nullcontext()
+
+
+def product(a: Any, b: Any, c: Any) -> Step:
+    """c = a @ b, square, by our kernels; arrays of numpy (the emulator) or of CuPy (the GPU)."""
+    n = a.shape[0]
+    return lambda: gemm("nn", a, b, c, n, n, n)
+
+
+def convolution(
+    x: np.ndarray, w: np.ndarray, gy: np.ndarray, padding: int, device: str
+) -> tuple[Step, Step, Callable[[], list[np.ndarray]]]:
+    """Forward; forward and backward; and what the latter computed: y, gx, gw."""
+    upstream = tg.Tensor(gy, device=device).value
+    image = tg.Tensor(x, requires_grad=True, device=device)
+    weight = tg.Parameter(w, device=device)
+    last: list[Any] = []
+
+    def forward() -> Any:
+        with tg.no_grad():
+            return tg.conv2d(image, weight, padding=padding)
+
+    def both() -> Any:
+        image.grad = weight.grad = None
+        y = tg.conv2d(image, weight, padding=padding)
+        y.backward(upstream)
+        last[:] = [y]
+        return y
+
+    def results() -> list[np.ndarray]:
+        both()
+        to_numpy = image.device.to_numpy
+        return [to_numpy(array) for array in (last[0].value, image.grad, weight.grad)]
+
+    return forward, both, results
+
+
+def steps(workload: Workload, device: str) -> dict[str, Step]:
+    """Each way in which this version can take a training step, by name."""
+    found = {"eager": _step(workload, device, _layer_by_layer)}
+    if workload.is_seed_network and hasattr(tg, "conv2d_relu_max_pool2d"):
+        found["fused"] = _step(workload, device, _fused)
+    if workload.is_seed_network and hasattr(tg, "conv2d_relu_max_pool2d_linear"):
+        found["fused with head"] = _step(workload, device, _fused_with_head)
+    return found
+
+
+def _step(workload: Workload, device: str, logits: Callable[..., Any]) -> Step:
+    parameters = [tg.Parameter(w, device=device) for w in workload.weights]
+    optimizer = tg.optim.SGD(parameters, lr=LEARNING_RATE)
+    images = tg.Tensor(workload.images, device=device)
+    labels = tg.Tensor(workload.labels, device=device)
+
+    def step() -> Any:
+        loss = tg.softmax_cross_entropy(logits(workload.layers, images, parameters), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step
+
+
+def _layer_by_layer(layers: Sequence[Layer], x: Any, parameters: Sequence[Any]) -> Any:
+    weights = iter(parameters)
+    for kind, number in layers:
+        if kind == "conv":
+            x = tg.conv2d(x, next(weights), next(weights), padding=number)
+        elif kind == "linear":
+            x = tg.linear(x, next(weights), next(weights))
+        elif kind == "max_pool":
+            x = tg.max_pool2d(x, number)
+        elif kind == "flatten":
+            x = tg.flatten(x, 1)
+        else:
+            x = tg.relu(x)
+    return x
+
+
+def _fused(layers: Sequence[Layer], x: Any, parameters: Sequence[Any]) -> Any:
+    pooled = tg.conv2d_relu_max_pool2d(x, parameters[0], parameters[1])
+    return _layer_by_layer(layers[3:], pooled, parameters[2:])
+
+
+def _fused_with_head(layers: Sequence[Layer], x: Any, parameters: Sequence[Any]) -> Any:
+    return tg.conv2d_relu_max_pool2d_linear(x, *parameters)

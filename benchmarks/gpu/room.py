@@ -1,0 +1,161 @@
+"""The room in which sections measure: which device, which clock, and runs that take turns.
+
+Everything that is compared takes turns, round by round, so that a machine whose speed drifts slows
+all alike.  A figure is the median of the rounds, with the smallest and the largest; a ratio is the
+median of the ratios of each round.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+Run = Callable[[], object]
+
+BURST = 0.02  # seconds: so long a run is repeated for one figure
+MOST_REPEATS = 1000
+UNSEEN = 1.2  # the wall may be so many times the events before a figure is marked
+
+
+class Timing(NamedTuple):
+    """Seconds of one call: by the events on the GPU, and by the clock on the wall."""
+
+    events: float
+    wall: float
+
+
+class WallClock:
+    """The clock of the host, for runs that are done when they return."""
+
+    def timing(self, run: Run, repeats: int) -> Timing:
+        start = time.perf_counter()
+        for _ in range(repeats):
+            run()
+        seconds = (time.perf_counter() - start) / repeats
+        return Timing(seconds, seconds)
+
+
+class EventClock:
+    """CUDA events on the default stream, which waits for the streams of CuPy and of PyTorch.
+
+    A run that works on a stream which does not wait for the default one would look too fast.  The
+    wall clock, read after the device is idle, tells: see `Times.marked`.
+    """
+
+    def __init__(self, cupy: Any) -> None:
+        self._cupy = cupy
+
+    def timing(self, run: Run, repeats: int) -> Timing:
+        cuda = self._cupy.cuda
+        first, last = cuda.Event(), cuda.Event()
+        cuda.Device().synchronize()
+        start = time.perf_counter()
+        first.record(cuda.Stream.null)
+        for _ in range(repeats):
+            run()
+        last.record(cuda.Stream.null)
+        cuda.Device().synchronize()
+        wall = time.perf_counter() - start
+        return Timing(cuda.get_elapsed_time(first, last) / 1e3 / repeats, wall / repeats)
+
+
+@dataclass(frozen=True)
+class Times:
+    """What one run took in each round."""
+
+    rounds: tuple[Timing, ...]
+
+    @property
+    def seconds(self) -> list[float]:
+        return [timing.events for timing in self.rounds]
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+    @property
+    def marked(self) -> bool:
+        """Whether the events saw much less than the clock on the wall."""
+        wall = statistics.median(timing.wall for timing in self.rounds)
+        return wall > UNSEEN * self.median + 20e-6
+
+    def text(self, unit: float = 1e3) -> str:
+        """Median and range, in ms by default; * where events and wall disagree.
+
+        >>> Times((Timing(0.002, 0.002), Timing(0.001, 0.001), Timing(0.004, 0.004))).text()
+        '2 (1 to 4)'
+        """
+        low, high = min(self.seconds), max(self.seconds)
+        mark = "*" if self.marked else ""
+        return f"{self.median * unit:.3g}{mark} ({low * unit:.3g} to {high * unit:.3g})"
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """How many times longer the other took, round by round: above 1, ours was faster."""
+
+    values: tuple[float, ...]
+
+    @classmethod
+    def of(cls, ours: Times, theirs: Times) -> Ratio:
+        pairs = zip(ours.seconds, theirs.seconds, strict=True)
+        return cls(tuple(other / own for own, other in pairs))
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.values)
+
+    def text(self) -> str:
+        return f"{self.median:.2f} ({min(self.values):.2f} to {max(self.values):.2f})"
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a section needs to know of this run.
+
+    Attributes
+    ----------
+    device : str
+        "cuda"; in a rehearsal "emulator".
+    clock : WallClock or EventClock
+    torch : torch_side.TorchSide or None
+        PyTorch, where it is installed (and can use the GPU).
+    rehearse, quick : bool
+        Tiny sizes on the CPU; fewer sizes.
+    """
+
+    device: str
+    clock: WallClock | EventClock
+    torch: Any = None
+    rehearse: bool = False
+    quick: bool = False
+
+    def peer(self, name: str, stand_in: str) -> str:
+        """What the other side is called: a rehearsal has not met the real one."""
+        return stand_in if self.rehearse else name
+
+    @property
+    def rounds(self) -> int:
+        return 2 if self.rehearse else 5 if self.quick else 9
+
+    def choose(self, full: list[Any], quick: list[Any], rehearsed: list[Any]) -> list[Any]:
+        """The sizes of this run."""
+        return rehearsed if self.rehearse else quick if self.quick else full
+
+    def in_turns(self, runs: Mapping[str, Run]) -> dict[str, Times]:
+        """Times of each run.  The first two calls of each warm up, and tell how often to repeat."""
+        repeats = {}
+        for name, run in runs.items():
+            self.clock.timing(run, 1)
+            once = self.clock.timing(run, 1).wall
+            most = 1 if self.rehearse else MOST_REPEATS
+            repeats[name] = max(1, min(most, math.ceil(BURST / max(once, 1e-9))))
+        rounds: dict[str, list[Timing]] = {name: [] for name in runs}
+        for _ in range(self.rounds):
+            for name, run in runs.items():
+                rounds[name].append(self.clock.timing(run, repeats[name]))
+        return {name: Times(tuple(timings)) for name, timings in rounds.items()}
