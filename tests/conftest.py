@@ -1,9 +1,15 @@
 """Hypothesis profiles, the devices under test, and the parameters of the op contract."""
 
+import functools
+import gc
 import os
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tinygraph import device as device_module
 
 # One contract is run by many classes, and machines are shared: neither is a fault of a test.
 _calm = {
@@ -16,12 +22,50 @@ settings.register_profile("nightly", max_examples=5000, **_calm)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "dev"))
 
 DEVICES = ["cpu", "emulator"]
+REHEARSAL = Path(__file__).parent / "fake_cupy"
+
+# With TINYGRAPH_REHEARSE_CUDA=1 every test of kernels runs on device "cuda" too, on a stand-in for
+# CuPy that needs no GPU.
+if os.environ.get("TINYGRAPH_REHEARSE_CUDA") == "1":
+    sys.path.insert(0, str(REHEARSAL))
+    DEVICES.append("cuda")
 
 
 @pytest.fixture(params=DEVICES)
 def device(request):
     """Each device that can run ops on this machine."""
     return request.param
+
+
+@functools.cache
+def stand_in():
+    """The modules of the stand-in for CuPy, imported once: kernels keep what they compiled."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(REHEARSAL))
+        import cupy
+        import cupyx  # noqa: F401
+
+        found = {n: m for n, m in sys.modules.items() if n.partition(".")[0] in ("cupy", "cupyx")}
+        if "cuda" not in DEVICES:
+            for name in found:
+                del sys.modules[name]
+    assert "rehearsal" in cupy.__version__
+    return found
+
+
+@pytest.fixture
+def rehearsed_cuda(monkeypatch):
+    """Device "cuda" on the stand-in for CuPy, without a limit of memory; the stand-in's module."""
+    for name, module in stand_in().items():
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.delitem(device_module._DEVICES, "cuda", raising=False)
+    cupy = stand_in()["cupy"]
+    gc.collect()
+    pool = cupy.get_default_memory_pool()
+    pool.free_all_blocks()
+    yield cupy
+    pool.set_limit(size=0)
+    device_module._DEVICES.pop("cuda", None)
 
 
 def pytest_collection_modifyitems(config, items):

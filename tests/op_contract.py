@@ -27,6 +27,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tinygraph as tg
+from tinygraph.device import get_device
 from tinygraph.memory import Memory
 from tinygraph.random import uniform
 
@@ -66,19 +67,28 @@ def cast(array, dtype):
     return array.astype(dtype) if array is not None and array.dtype.kind == "f" else array
 
 
-def laid_out(array, layout):
-    """The same numbers with other strides."""
+def laid_out(array, layout, device="cpu"):
+    """The same numbers with other strides, on a device."""
+    device = get_device(device)
     if array is None or array.ndim == 0 or layout == "contiguous":
-        return array
+        return array if array is None else device.from_numpy(array)
     if layout == "sliced":
         room = np.zeros([2 * n + 1 for n in array.shape], array.dtype)
-        view = room[tuple(slice(1, 2 * n + 1, 2) for n in array.shape)]
+        index = tuple(slice(1, 2 * n + 1, 2) for n in array.shape)
     elif layout == "transposed":
-        view = np.empty(array.shape[::-1], array.dtype).T
+        room = np.empty(array.shape[::-1], array.dtype)
+        room.T[...] = array
+        return device.from_numpy(room).T
     else:
-        view = np.empty(array.shape, array.dtype)[tuple(slice(None, None, -1) for _ in array.shape)]
-    view[...] = array
-    return view
+        room = np.empty(array.shape, array.dtype)
+        index = tuple(slice(None, None, -1) for _ in array.shape)
+    room[index] = array
+    return device.from_numpy(room)[index]
+
+
+def grad_of(node):
+    """A node's gradient on the host."""
+    return node.device.to_numpy(node.grad)
 
 
 class TileMemory(Memory):
@@ -125,7 +135,7 @@ class OpContract:
             if a is None:
                 continue
             node = tg.Tensor(0.0, device=device)
-            node.value = laid_out(cast(a, dtype), layout)
+            node.value = laid_out(cast(a, dtype), layout, device)
             variable = a.dtype.kind == "f" and position not in self.constants
             node.requires_grad = requires_grad and variable
             nodes.append(node)
@@ -164,10 +174,10 @@ class OpContract:
         if expected.dtype.kind == "f":
             assert y.dtype == dtype
             np.testing.assert_allclose(
-                y.value, expected, rtol=1e-5, atol=self.bound(dtype, expected)
+                y.numpy(), expected, rtol=1e-5, atol=self.bound(dtype, expected)
             )
         else:
-            np.testing.assert_array_equal(y.value, expected)
+            np.testing.assert_array_equal(y.numpy(), expected)
 
     @given(data=st.data())
     def test_gradient_equals_finite_differences(self, data):
@@ -197,12 +207,12 @@ class OpContract:
         z = self.apply(problem, exact)
         g = self.upstream(z).astype(dtype)
         z.backward(g)
-        y.backward(laid_out(g, layout))
+        y.backward(laid_out(g, layout, y.device))
         for a, b in zip(exact, nodes, strict=True):
             if b.requires_grad:
                 assert b.grad.dtype == dtype and b.grad.shape == b.shape
                 np.testing.assert_allclose(
-                    b.grad, a.grad, rtol=1e-4, atol=10 * self.bound(dtype, a.grad)
+                    grad_of(b), a.grad, rtol=1e-4, atol=10 * self.bound(dtype, a.grad)
                 )
 
     @given(data=st.data())
@@ -293,7 +303,7 @@ class OpContract:
         empty.backward(np.ones(empty.shape))
         for node in nodes:
             if node.grad is not None:
-                assert node.grad.shape == node.shape and not np.any(node.grad)
+                assert node.grad.shape == node.shape and not np.any(grad_of(node))
 
     def last_op(self, problem):
         """The op of the last node, its inputs, and which of them carry the problem's samples."""

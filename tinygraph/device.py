@@ -7,6 +7,9 @@ device is asked for.
 
 from __future__ import annotations
 
+import math
+import os
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -20,10 +23,12 @@ class Device:
     """A place for arrays; equal to its own name, so that `t.device == "cpu"` reads well.
 
     `runs_kernels` tells the engine which body of an op to call: numpy's, or the CUDA kernel's.
+    `on_host` tells whether the host can look at values without waiting for a copy.
     """
 
     name = "cpu"
     runs_kernels = False
+    on_host = True
     arch: str | None = None  # the architecture of a GPU, as in "sm_90"
 
     def synchronize(self) -> None:
@@ -37,6 +42,26 @@ class Device:
         """An array of zeros."""
         return np.zeros(shape, dtype)
 
+    def full(self, shape: Shape, dtype: Any, value: float) -> Array:
+        """An array filled with one number."""
+        return np.full(shape, value, dtype)
+
+    def copy(self, array: Array) -> Array:
+        """A copy in row-major order, which shares its memory with nothing."""
+        return np.array(array, order="C")
+
+    def broadcast_to(self, array: Array, shape: Shape) -> Array:
+        """A view of that shape, whose repeated elements are one in memory."""
+        return np.broadcast_to(array, shape)
+
+    def constant(self, array: Array) -> Array:
+        """A small table from the host that an op's kernels read, and nobody changes."""
+        return array
+
+    def owns(self, value: Any) -> bool:
+        """Whether this is an array as nodes of this device hold them."""
+        return isinstance(value, np.ndarray)
+
     def from_numpy(self, array: Array) -> Array:
         """The array on this device; the same object where it is there already."""
         return array
@@ -44,6 +69,10 @@ class Device:
     def to_numpy(self, array: Array) -> Array:
         """The array on the host; the same object where it is there already."""
         return array
+
+    def to_host(self, *arrays: Array) -> list[Array]:
+        """Several arrays on the host, for a single wait."""
+        return [self.to_numpy(array) for array in arrays]
 
     def contiguous(self, array: Array) -> Array:
         """The array in row-major order, as kernels read it; the same object where it is so."""
@@ -87,15 +116,133 @@ class EmulatorDevice(Device):
         return self.contiguous(array)
 
 
+class CudaDevice(Device):
+    """The current NVIDIA GPU, through CuPy.
+
+    Everything is queued in CuPy's current stream, and the host waits for nothing but what it reads.
+    Memory comes from CuPy's pool, which keeps what is freed; `TINYGRAPH_CUDA_MEMORY_LIMIT` in the
+    environment limits it to so many bytes, as `set_memory_limit` does.
+
+    Raises
+    ------
+    DeviceError
+        Without CuPy or a GPU; and from whatever makes an array, if memory does not suffice.
+    """
+
+    name = "cuda"
+    runs_kernels = True
+    on_host = False
+    _CONSTANTS = 256  # tables that are kept, the least used one dropped first
+
+    def __init__(self) -> None:
+        self.cupy = cupy()
+        self.arch = f"sm_{self.cupy.cuda.Device().compute_capability}"
+        self._constants: OrderedDict[Any, Array] = OrderedDict()
+        limit = os.environ.get("TINYGRAPH_CUDA_MEMORY_LIMIT")
+        if limit is not None:
+            self.set_memory_limit(int(limit) if limit.isdigit() else limit)
+
+    def set_memory_limit(self, limit: Any) -> None:
+        """Let CuPy's pool take at most so many bytes of the GPU; 0 for no limit."""
+        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
+            raise ArgumentError(
+                explain("device", "memory limit", "a number of bytes, 0 for no limit", repr(limit))
+            )
+        self.cupy.get_default_memory_pool().set_limit(size=limit)
+
+    def synchronize(self) -> None:
+        self.cupy.cuda.Device().synchronize()
+
+    def empty(self, shape: Shape, dtype: Any) -> Array:
+        try:
+            return self.cupy.empty(shape, dtype)
+        except self.cupy.cuda.memory.OutOfMemoryError as error:
+            raise self._out_of_memory(shape, dtype) from error
+
+    def zeros(self, shape: Shape, dtype: Any) -> Array:
+        return self.full(shape, dtype, 0)
+
+    def full(self, shape: Shape, dtype: Any, value: float) -> Array:
+        array = self.empty(shape, dtype)
+        if array.size:
+            array.fill(value)
+        return array
+
+    def copy(self, array: Array) -> Array:
+        out = self.empty(array.shape, array.dtype)
+        if out.size:
+            out[...] = array
+        return out
+
+    def broadcast_to(self, array: Array, shape: Shape) -> Array:
+        return self.cupy.broadcast_to(array, shape)
+
+    def constant(self, array: Array) -> Array:
+        """The table on the GPU: one copy for each content, so that a repeated step copies none."""
+        key = array.dtype.str, array.shape, array.tobytes()
+        if key not in self._constants:
+            self._constants[key] = self.from_numpy(array)
+            if len(self._constants) > self._CONSTANTS:
+                self._constants.popitem(last=False)
+        self._constants.move_to_end(key)
+        return self._constants[key]
+
+    def owns(self, value: Any) -> bool:
+        return isinstance(value, self.cupy.ndarray)
+
+    def from_numpy(self, array: Array) -> Array:
+        """A copy on the GPU.  A single number goes along with a launch, without a copy."""
+        if self.owns(array):
+            return self.contiguous(array)
+        if array.size == 1:
+            return self.full(array.shape, array.dtype, array.item())
+        out: Any = self.empty(array.shape, array.dtype)
+        if out.size:
+            out.set(np.asarray(array, order="C"))
+        return out
+
+    def to_numpy(self, array: Any) -> Array:
+        host: Array = array.get()
+        return host
+
+    def to_host(self, *arrays: Any) -> list[Array]:
+        copies = [array.get(blocking=False) for array in arrays]
+        self.cupy.cuda.get_current_stream().synchronize()
+        return copies
+
+    def contiguous(self, array: Array) -> Array:
+        return array if array.flags.c_contiguous else self.copy(array)
+
+    def _out_of_memory(self, shape: Shape, dtype: Any) -> DeviceError:
+        pool = self.cupy.get_default_memory_pool()
+        sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+        asked = math.prod(sizes) * np.dtype(dtype).itemsize
+        limit = pool.get_limit()
+        allowed = f"a limit of {limit:,} bytes" if limit else "no limit but the GPU's memory"
+        return DeviceError(
+            explain("cuda", f"array {np.dtype(dtype)}{list(sizes)}",
+                    f"room for {asked:,} bytes", f"{pool.used_bytes():,} bytes in use, with "
+                    f"{allowed}", "a smaller batch, tg.no_grad() where nothing is learnt, or a "
+                    "larger limit: tg.cuda.set_memory_limit(bytes)")
+        )  # fmt: skip
+
+
 CPU = Device()
 EMULATOR = EmulatorDevice()
 
-_DEVICES = {device.name: device for device in (CPU, EMULATOR)}
-_MISSING = {"cuda": "the CUDA backend is not part of this version"}
+_DEVICES: dict[str, Device] = {device.name: device for device in (CPU, EMULATOR)}
+_NAMES = (*_DEVICES, "cuda")
 
 
 def get_device(name: str | Device | None) -> Device:
     """The device of that name; None stands for the cpu.
+
+    Raises
+    ------
+    DeviceError
+        "cuda" without CuPy or without a GPU.
+    ArgumentError
+        There is no such device.
 
     >>> get_device("cpu"), get_device("emulator")
     (device('cpu'), device('emulator'))
@@ -105,17 +252,28 @@ def get_device(name: str | Device | None) -> Device:
     if isinstance(name, Device):
         return name
     asked = str(name)
+    if asked == "cuda" and asked not in _DEVICES:
+        _DEVICES[asked] = CudaDevice()
     if asked in _DEVICES:
         return _DEVICES[asked]
-    if asked in _MISSING:
-        raise DeviceError(
-            f"device: {asked!r} cannot be used: {_MISSING[asked]}. Way out: 'emulator', which runs "
-            "the same kernels on the CPU, or 'cpu'"
-        )
     raise ArgumentError(
         explain("device", "name", "'cpu', 'emulator' or 'cuda'", repr(name),
-                nearest(asked, [*_DEVICES, *_MISSING]))
+                nearest(asked, _NAMES))
     )  # fmt: skip
+
+
+def set_memory_limit(limit: int) -> None:
+    """Let tinygraph and CuPy take at most so many bytes of the GPU; 0 for no limit.
+
+    Raises
+    ------
+    DeviceError
+        Without CuPy or a GPU.
+    ArgumentError
+        Not a number of bytes.
+    """
+    gpu: Any = get_device("cuda")
+    gpu.set_memory_limit(limit)
 
 
 def cupy() -> Any:

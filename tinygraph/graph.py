@@ -15,7 +15,8 @@ import numpy as np
 
 from tinygraph.errors import DtypeError, GraphError, ShapeError, explain, nearest
 from tinygraph.kernel_table import KernelTable, tabulate
-from tinygraph.op import differentiate, evaluate
+from tinygraph.memory import eager_memory
+from tinygraph.op import Op, differentiate, evaluate
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor, above, grad_mode
 
@@ -189,7 +190,7 @@ class Graph:
 
     def _cast_feed(self, leaf: Tensor, data: Any) -> Array:
         """The fed array with the leaf's dtype, where no value is lost by that."""
-        array = np.asarray(data)
+        array = data if leaf.device.owns(data) else np.asarray(data)
         if array.dtype != leaf.dtype:
             if not np.can_cast(array.dtype, leaf.dtype, "same_kind"):
                 raise DtypeError(
@@ -246,8 +247,12 @@ def _upstream(node: Tensor, gradient: Any) -> Array:
                 explain("backward", "gradient", f"an upstream gradient of shape {node.shape}",
                         "none", "pass one, or reduce the output first, for example with .sum()")
             )  # fmt: skip
-        return np.ones_like(node.value)
-    array = node.device.from_numpy(np.asarray(gradient, dtype=node.dtype))
+        return node.device.full(node.shape, node.dtype, 1)
+    if not node.device.owns(gradient):
+        gradient = np.asarray(gradient)
+    if gradient.dtype != node.dtype:
+        gradient = gradient.astype(node.dtype)
+    array = node.device.from_numpy(gradient)
     if array.shape != node.shape:
         raise ShapeError(explain("backward", "gradient", f"shape {node.shape}", array.shape))
     return array
@@ -268,6 +273,8 @@ def _add(pending: dict[Tensor, Array], ours: set[Tensor], node: Tensor, grad: Ar
     """Fan-out sums.  The first gradient is only borrowed, so the second makes a new array."""
     if node not in pending:
         pending[node] = grad
+    elif node.device.runs_kernels:
+        pending[node] = _sum(node, pending[node], grad)
     elif node in ours:
         np.add(pending[node], grad, out=pending[node])
     else:
@@ -278,9 +285,34 @@ def _add(pending: dict[Tensor, Array], ours: set[Tensor], node: Tensor, grad: Ar
 def _store(node: Tensor, grad: Array) -> None:
     """Accumulate in `.grad`, which shares its memory with nothing else."""
     if node.grad is None:
-        node.grad = np.array(grad, order="C")
+        node.grad = node.device.copy(grad)
+    elif node.device.runs_kernels:
+        node.grad = _sum(node, node.grad, grad)
     else:
         np.add(node.grad, grad, out=node.grad)
+
+
+def _sum(node: Tensor, x: Array, y: Array) -> Array:
+    """x + y by the kernel of `add`, in a new array."""
+    device = node.device
+    mem = eager_memory((False, False), device)
+    total: Array = above.add_arrays(mem, device.contiguous(x), device.contiguous(y))
+    return total
+
+
+def raise_for_bad_values(node: Tensor) -> None:
+    """Let every op below a node look at its inputs, where no op has: a device without `on_host`.
+
+    Raises
+    ------
+    ArgumentError
+        From the first op, in topological order, that was given what it does not take.
+    """
+    if node.device.on_host:
+        return
+    for made in topological_order([node]):
+        if made.op is not None and type(made.op).check is not Op.check:
+            made.op.check(*[x.numpy() for x in made.inputs])
 
 
 def _tensor_backward(node: Tensor, gradient: Any, retain_graph: bool) -> None:
@@ -288,3 +320,4 @@ def _tensor_backward(node: Tensor, gradient: Any, retain_graph: bool) -> None:
 
 
 above.backward = _tensor_backward
+above.raise_for_bad_values = raise_for_bad_values

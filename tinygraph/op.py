@@ -164,7 +164,7 @@ def evaluate(
             )
     arrays = [x.value for x in inputs]
     spec = op.infer(*[Spec(a.shape, a.dtype) for a in arrays])
-    op.check(*arrays)
+    _check(op, device, arrays)
     differentiable = grad_mode.enabled and spec.dtype.kind == "f"
     needs = tuple([differentiable and x.requires_grad for x in inputs])
     mem = eager_memory(needs, device)
@@ -173,7 +173,7 @@ def evaluate(
             value, saved = op.forward_kernel(mem, *map(device.contiguous, arrays))
         else:
             value, saved = op.forward(mem, *arrays)
-    value = np.asarray(value)
+            value = np.asarray(value)
     if value.shape != spec.shape or value.dtype != spec.dtype:
         raise GraphError(
             explain(op.name, "forward", f"what infer promised, {spec.dtype}{list(spec.shape)}",
@@ -182,6 +182,18 @@ def evaluate(
     if anomaly.mode.enabled:
         anomaly.look(op.name, "forward", made_at, arrays, value)
     return value, saved, needs
+
+
+def _check(op: Op, device: Device, arrays: list[Array]) -> None:
+    """`op.check`, unless values lie on a GPU and a later look at them is possible.
+
+    A GPU would have to be waited for.  There kernels make NaN of a bad value, and the graph is
+    searched when a NaN is read (`Tensor.item`); without a graph the op looks at once.
+    """
+    if device.on_host:
+        op.check(*arrays)
+    elif not grad_mode.enabled and type(op).check is not Op.check:
+        op.check(*device.to_host(*arrays))
 
 
 def differentiate(node: Tensor, grad: Array) -> Gradients:

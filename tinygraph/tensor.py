@@ -15,6 +15,7 @@ imported (ops/methods.py and graph.py).
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ContextDecorator
@@ -196,10 +197,17 @@ class Tensor:
         return self.device.to_numpy(self.value)
 
     def item(self) -> Any:
-        """The only element, as a Python number."""
+        """The only element, as a Python number.
+
+        On a GPU this waits, and it is where a bad value such as a label out of range shows: kernels
+        make NaN of it, and a number that is not finite makes the ops below look at their inputs.
+        """
         if self.value.size != 1:
             raise ShapeError(explain("item", "self", "one element", f"shape {self.shape}"))
-        return self.numpy().item()
+        number = self.numpy().item()
+        if not self.device.on_host and not math.isfinite(number):
+            above.raise_for_bad_values(self)
+        return number
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.array(self.numpy(), dtype=dtype, copy=copy)

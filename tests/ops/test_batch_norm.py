@@ -95,7 +95,7 @@ class TestBatchNorm(OpContract):
         start = [numbers(seed, x.shape[1:2]), numbers(seed + 1, x.shape[1:2], 0.5, 2.0)]
         start = [a.astype(dtype) for a in start]
         mean, var = (tg.Tensor(0.0, device=device) for _ in start)
-        mean.value, var.value = (laid_out(a.copy(), layout) for a in start)
+        mean.value, var.value = (laid_out(a.copy(), layout, device) for a in start)
         arrays = mean.value, var.value
         y = tg.batch_norm(x, weight, bias, mean, var, True, momentum)
         assert mean.value is arrays[0] and var.value is arrays[1]
@@ -103,8 +103,8 @@ class TestBatchNorm(OpContract):
         for _ in range(2):
             expected = reference.running_statistics(x.astype(float), *expected, momentum)
             bound = 1e-4 if dtype == np.float32 else 1e-11
-            np.testing.assert_allclose(mean.value, expected[0], rtol=bound, atol=bound)
-            np.testing.assert_allclose(var.value, expected[1], rtol=bound, atol=bound)
+            np.testing.assert_allclose(mean.numpy(), expected[0], rtol=bound, atol=bound)
+            np.testing.assert_allclose(var.numpy(), expected[1], rtol=bound, atol=bound)
             tg.Graph(y).forward()  # the second evaluation
 
     def test_updates_names_what_is_written(self):

@@ -13,8 +13,9 @@ from tinygraph.cuda.emulator.report import Finding, Report
 from tinygraph.cuda.kernel import Kernel, op_kernel
 from tinygraph.cuda.launch import blocks
 from tinygraph.cuda.recording import Launch, recording
+from tinygraph.device import set_memory_limit
 
 __all__ = [
     "Finding", "InOut", "Kernel", "Launch", "Out", "Report", "blocks", "checking", "op_kernel",
-    "recording",
+    "recording", "set_memory_limit",
 ]  # fmt: skip

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tinygraph import device
 from tinygraph.cuda.arguments import Argument, ArgumentList, InOut, Out, Value
 from tinygraph.cuda.checked_launches import FreshArrays, fresh_arrays
 from tinygraph.cuda.emulator.report import Report
@@ -214,7 +213,7 @@ class Kernel:
         record: Launch | None = None,
     ) -> None:  # fmt: skip
         """Launch on the arrays' GPU, in its current stream; with a record, between two events."""
-        cupy = device.cupy()
+        cupy = import_module("cupy")  # which made the arrays
         arrays = [v for v, p in zip(values, self.signature.parameters, strict=True) if p.pointer]
         gpus = {array.device.id for array in arrays}
         if len(gpus) > 1:

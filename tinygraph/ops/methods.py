@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tinygraph.ops.arithmetic import add, div, mul, pow, sub
+from tinygraph.ops.arithmetic import Add, add, div, mul, pow, sub
 from tinygraph.ops.cast import astype
 from tinygraph.ops.clip import clip
 from tinygraph.ops.comparison import (
@@ -33,6 +33,7 @@ def fill_methods() -> None:
     """Give `above`, through which Tensor's methods reach their ops, the functions it needs."""
     above.neg, above.abs, above.exp, above.log, above.sqrt = neg, abs, exp, log, sqrt
     above.add, above.sub, above.mul, above.div = add, sub, mul, div
+    above.add_arrays = Add().launch  # fan-out sums, where kernels make them
     above.pow, above.matmul = pow, matmul
     above.less, above.less_equal, above.equal = less, less_equal, equal
     above.greater, above.greater_equal, above.not_equal = greater, greater_equal, not_equal

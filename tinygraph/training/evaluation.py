@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tinygraph.data import DataLoader
 from tinygraph.device import CPU
 from tinygraph.errors import ArgumentError, explain
+from tinygraph.graph import raise_for_bad_values
 from tinygraph.nn import Module
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor, as_tensor, no_grad
@@ -69,7 +71,7 @@ def evaluate(model: Module, loader: DataLoader, loss: Loss) -> dict[str, float]:
     with mode(model, training=False), no_grad():
         for inputs, labels in loader:
             output, target = forward(model, inputs, labels)
-            means.add(float(loss(output, target).item()), hits(output, target), len(inputs))
+            means.add(*outcome(loss(output, target), output, target), len(inputs))
     if not means.samples:
         raise ArgumentError(explain("evaluate", "loader", "at least one sample", "none"))
     return means.result()
@@ -82,10 +84,23 @@ def forward(model: Module, inputs: Array, labels: Array) -> tuple[Tensor, Tensor
     return model(as_tensor(inputs, device=device)), as_tensor(labels, device=device)
 
 
-def hits(output: Tensor, target: Tensor) -> int | None:
-    """The right answers of a classification: one integer for each sample."""
-    classes = output.ndim == 2 and target.ndim == 1 and target.dtype.kind in "iu"
-    return correct(output.numpy(), target.numpy()) if classes else None
+def outcome(loss: Tensor, output: Tensor, target: Tensor) -> tuple[float, int | None]:
+    """The loss as a number, and the right answers of a classification: one integer for each sample.
+
+    The only place of a step that waits for a GPU, and it waits once.
+
+    Raises
+    ------
+    ArgumentError
+        On a GPU: the loss is not finite, and an op was given a value that it does not take.
+    """
+    if not (output.ndim == 2 and target.ndim == 1 and target.dtype.kind in "iu"):
+        return float(loss.item()), None
+    arrays = loss.device.to_host(loss.value, output.value, target.value)
+    number = float(arrays[0].item())
+    if not math.isfinite(number):
+        raise_for_bad_values(loss)
+    return number, correct(arrays[1], arrays[2])
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from tinygraph.optim import Optimizer, ReduceLROnPlateau, Schedule
 from tinygraph.random import default_generator
 from tinygraph.shapes import Array
 from tinygraph.training.checkpoints import Checkpoints
-from tinygraph.training.evaluation import Loss, Means, evaluate, forward, hits, mode
+from tinygraph.training.evaluation import Loss, Means, evaluate, forward, mode, outcome
 from tinygraph.training.progress import Progress
 from tinygraph.training.run import RunFolder
 from tinygraph.training.sealed import save_arrays
@@ -167,12 +167,12 @@ class Trainer:
         """
         output, target = forward(self.model, inputs, labels)
         loss = self.loss(output, target)
-        number = float(loss.item())
+        number, right = outcome(loss, output, target)
         if math.isfinite(number):
             self.optimizer.zero_grad()
             loss.backward()
             self.optimizer.step()
-        return number, hits(output, target)
+        return number, right
 
     def rehearse(self, loader: DataLoader) -> dict[str, Any]:
         """Try one batch forward and backward, learn nothing from it, and say how long it took.

@@ -1,0 +1,204 @@
+"""Device "cuda" on a stand-in for CuPy: what reaches the GPU, and what the host waits for."""
+
+import numpy as np
+import pytest
+
+import tinygraph as tg
+from tinygraph.errors import ArgumentError, DeviceError
+from tinygraph.training import load_arrays
+from tinygraph.training.sealed import save_arrays
+
+RANDOM = np.random.default_rng(0)
+
+
+@pytest.fixture(autouse=True)
+def cupy(rehearsed_cuda):
+    return rehearsed_cuda
+
+
+def network(device):
+    """conv - ReLU - pool - dropout - linear, the same numbers on every device."""
+    tg.manual_seed(3)
+    model = tg.nn.Sequential(
+        tg.nn.Conv2d(1, 2, 3), tg.nn.ReLU(), tg.nn.MaxPool2d(2), tg.nn.Dropout(0.25),
+        tg.nn.Flatten(), tg.nn.Linear(18, 4),
+    )  # fmt: skip
+    return model.to(device)
+
+
+def batches(count=3, size=5):
+    rng = np.random.default_rng(1)
+    return [(rng.standard_normal((size, 1, 8, 8)).astype("f4"), rng.integers(0, 4, size))
+            for _ in range(count)]  # fmt: skip
+
+
+OPTIMIZERS = {
+    "sgd": lambda p: tg.optim.SGD(p, lr=0.1, momentum=0.9, weight_decay=0.01),
+    "adam": lambda p: tg.optim.Adam(p, lr=0.01, amsgrad=True),
+    "adamw": lambda p: tg.optim.AdamW(p, lr=0.01),
+    "rmsprop": lambda p: tg.optim.RMSprop(p, lr=0.01, momentum=0.5),
+    "adagrad": lambda p: tg.optim.Adagrad(p, lr=0.01, lr_decay=0.1),
+    "adadelta": lambda p: tg.optim.Adadelta(p, lr=0.5),
+}
+
+
+def train(device, make, steps=3):
+    """Losses and the state after some steps."""
+    model = network(device)
+    optimizer = make(model.parameters())
+    trainer = tg.training.Trainer(model, optimizer, tg.softmax_cross_entropy, progress=False)
+    losses = [trainer.step(x, t)[0] for x, t in batches(steps)]
+    return losses, model, optimizer
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_training_gives_the_bits_of_the_emulator(name):
+    here, model, optimizer = train("cuda", OPTIMIZERS[name])
+    there, twin, other = train("emulator", OPTIMIZERS[name])
+    assert here == there
+    for key, array in twin.state_dict().items():
+        assert array.tobytes() == model.state_dict()[key].tobytes()
+    mine, theirs = optimizer.state_dict()["state"], other.state_dict()["state"]
+    for parameter, state in theirs.items():
+        for key, value in state.items():
+            np.testing.assert_array_equal(mine[parameter][key], value)
+
+
+def test_state_goes_through_a_file(tmp_path):
+    _, model, optimizer = train("cuda", OPTIMIZERS["adam"])
+    save_arrays(tmp_path / "p.safetensors", model.state_dict())
+    again = network("cuda")
+    again.load_state_dict(load_arrays(tmp_path / "p.safetensors"))
+    restored = OPTIMIZERS["adam"](again.parameters())
+    restored.load_state_dict(optimizer.state_dict())
+    for one, own in ((model, optimizer), (again, restored)):
+        tg.manual_seed(9)
+        loss = tg.softmax_cross_entropy(one(tg.Tensor(batches()[0][0], device="cuda")),
+                                        tg.Tensor(batches()[0][1], device="cuda"))  # fmt: skip
+        own.zero_grad()
+        loss.backward()
+        own.step()
+    for key, array in model.state_dict().items():
+        assert array.tobytes() == again.state_dict()[key].tobytes()
+
+
+def test_fan_out_sums_and_accumulation():
+    x = tg.Tensor([1.0, 2.0], requires_grad=True, device="cuda")
+    y = x * x + x * 3 + x
+    y.sum().backward(retain_graph=True)
+    y.sum().backward()
+    np.testing.assert_array_equal(x.device.to_numpy(x.grad), [12, 16])
+
+
+# ---- what the host waits for ------------------------------------------------------------------
+
+
+def test_a_step_is_queued_and_nothing_has_run(cupy):
+    model = network("cuda")
+    x, t = batches()[0]
+    optimizer = OPTIMIZERS["adam"](model.parameters())
+    stream = cupy.cuda.get_current_stream()
+    stream.synchronize()
+    before = stream.done
+    loss = tg.softmax_cross_entropy(model(tg.Tensor(x, device="cuda")), tg.Tensor(t, device="cuda"))
+    loss.backward()
+    optimizer.step()
+    assert stream.done == before and stream.queued > before + 20
+    assert np.isfinite(loss.item()) and stream.done > before
+
+
+def test_a_trainers_step_waits_once(cupy, monkeypatch):
+    waits = []
+    monkeypatch.setattr(
+        cupy.cuda.Stream, "synchronize", lambda self: (waits.append(self), self.run())
+    )
+    model = network("cuda")
+    trainer = tg.training.Trainer(
+        model, OPTIMIZERS["sgd"](model.parameters()), tg.softmax_cross_entropy, progress=False
+    )
+    waits.clear()
+    loss, right = trainer.step(*batches()[0])
+    assert len(waits) == 1 and np.isfinite(loss) and 0 <= right <= 5
+
+
+def bad_label(label=7):
+    x = tg.Tensor(RANDOM.standard_normal((3, 4)).astype("f4"), True, device="cuda")
+    return tg.softmax_cross_entropy(x, tg.Tensor(np.array([0, label, 1]), device="cuda"))
+
+
+@pytest.mark.parametrize("label", [7, -1, 1 << 40])
+def test_a_bad_label_shows_when_the_loss_is_read(label):
+    loss = bad_label(label)
+    loss.backward()  # nobody has looked yet
+    with pytest.raises(ArgumentError, match=rf"class numbers from 0 to 3, got {label} at index"):
+        loss.item()
+
+
+def test_a_bad_label_shows_at_once_where_there_is_no_graph():
+    with tg.no_grad(), pytest.raises(ArgumentError, match="class numbers from 0 to 3, got 7"):
+        bad_label()
+
+
+@pytest.mark.parametrize("index", [5, -1])
+def test_a_bad_row_shows_when_the_loss_is_read(index):
+    weight = tg.Tensor(np.ones((3, 2), "f4"), True, device="cuda")
+    rows = tg.embedding(tg.Tensor(np.array([0, index]), device="cuda"), weight)
+    with pytest.raises(ArgumentError, match=f"got {index} at index"):
+        rows.sum().item()
+
+
+@pytest.mark.parametrize("index", [5, -1])
+def test_a_bad_position_shows_when_the_loss_is_read(index):
+    x = tg.Tensor(np.ones((3, 2), "f4"), True, device="cuda")
+    picked = tg.gather(x, tg.Tensor(np.array([[0, index]]), device="cuda"), axis=0)
+    with pytest.raises(ArgumentError, match=f"got {index} at index"):
+        picked.sum().item()
+
+
+def test_a_bad_probability_shows_when_the_loss_is_read():
+    x = tg.Tensor([0.5, 1.5], device="cuda", requires_grad=True)
+    with pytest.raises(ArgumentError, match=r"probabilities from 0 to 1, got 1\.5"):
+        tg.binary_cross_entropy(x, tg.Tensor([0.0, 1.0], device="cuda")).item()
+
+
+def test_a_loss_that_is_infinite_for_good_reasons():
+    x = tg.Tensor([0.0], device="cuda")
+    assert tg.log(x).item() == -np.inf
+
+
+# ---- memory -------------------------------------------------------------------------------------
+
+
+def test_memory_that_does_not_suffice(cupy):
+    tg.cuda.set_memory_limit(1 << 20)
+    kept = tg.zeros(1000, device="cuda")
+    with pytest.raises(DeviceError) as caught:
+        tg.zeros(1024, 512, device="cuda")
+    words = str(caught.value)
+    assert "float32[1024, 512]" in words and "room for 2,097,152 bytes" in words
+    assert "4,096 bytes in use, with a limit of 1,048,576 bytes" in words
+    assert "set_memory_limit" in words and kept.numpy().sum() == 0
+    tg.cuda.set_memory_limit(0)
+    assert tg.zeros(1024, 512, device="cuda").shape == (1024, 512)
+
+
+def test_a_limit_from_the_environment(monkeypatch, cupy):
+    monkeypatch.setenv("TINYGRAPH_CUDA_MEMORY_LIMIT", "4096")
+    with pytest.raises(DeviceError, match="limit of 4,096 bytes"):
+        tg.zeros(2048, device="cuda")
+
+
+@pytest.mark.parametrize("limit", [-1, 1.5, True, "much"])
+def test_limits_that_mean_nothing(limit):
+    with pytest.raises(ArgumentError, match="memory limit: expected a number of bytes"):
+        tg.cuda.set_memory_limit(limit)
+
+
+# ---- what the stand-in refuses, as CuPy does -------------------------------------------------
+
+
+def test_values_leave_the_gpu_through_get_alone():
+    value = tg.Tensor([1.0, 2.0], device="cuda").value
+    for implicit in (np.asarray, np.sum, float, bool, list, lambda v: v + 1, lambda v: v[0] > 0):
+        with pytest.raises(TypeError):
+            implicit(value)

@@ -1,0 +1,167 @@
+"""ndarray: device memory with a shape.  The host sees none of it but through `get`."""
+
+import types
+
+import numpy as np
+
+from cupy._memory import allocate, is_pinned
+from cupy._stream import get_current_stream, refuse_while_capturing
+
+_REFUSED = (
+    "Implicit conversion to a NumPy array is not allowed. Please use `.get()` to construct a NumPy "
+    "array explicitly."
+)
+
+
+class ndarray:
+    """An array on the GPU; `_host` is its memory, for work in queues alone."""
+
+    __slots__ = ("__weakref__", "_block", "_host", "base")
+
+    def __init__(self, shape, dtype=float, memptr=None, *, _view=None, _base=None):
+        if _view is not None:
+            self._host, self._block, self.base = _view, _base._block, _base
+            return
+        dtype = np.dtype(dtype)
+        shape = tuple(shape) if isinstance(shape, (tuple, list)) else (int(shape),)
+        size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        self._block, self.base = memptr or allocate(size), None
+        self._host = self._block.raw[:size].view(dtype).reshape(shape)
+
+    def _of(self, view):
+        return ndarray(None, _view=view, _base=self)
+
+    shape = property(lambda self: self._host.shape)
+    dtype = property(lambda self: self._host.dtype)
+    size = property(lambda self: self._host.size)
+    ndim = property(lambda self: self._host.ndim)
+    nbytes = property(lambda self: self._host.nbytes)
+    itemsize = property(lambda self: self._host.itemsize)
+    strides = property(lambda self: self._host.strides)
+    T = property(lambda self: self._of(self._host.T))
+    data = property(lambda self: types.SimpleNamespace(ptr=self._host.ctypes.data))
+
+    @property
+    def device(self):
+        from cupy.cuda import Device
+
+        return Device(0)
+
+    @property
+    def flags(self):
+        flags = self._host.flags
+        return types.SimpleNamespace(
+            c_contiguous=flags.c_contiguous, f_contiguous=flags.f_contiguous,
+            owndata=self.base is None,
+        )  # fmt: skip
+
+    def __len__(self):
+        return len(self._host)
+
+    def reshape(self, *shape, order="C"):
+        shape = shape[0] if len(shape) == 1 else shape
+        view = self._host.view()
+        try:
+            view.shape = shape  # fails where numpy would have to copy
+        except AttributeError:
+            return ascontiguousarray(self).reshape(shape)
+        return self._of(view)
+
+    def ravel(self, order="C"):
+        return self.reshape(-1)
+
+    def view(self, dtype=None):
+        return self._of(self._host.view(dtype))
+
+    def transpose(self, *axes):
+        return self._of(self._host.transpose(*axes))
+
+    def swapaxes(self, a, b):
+        return self._of(self._host.swapaxes(a, b))
+
+    def __getitem__(self, index):
+        parts = index if isinstance(index, tuple) else (index,)
+        if not all(p is None or p is ... or isinstance(p, (int, slice)) for p in parts):
+            raise TypeError("only views are rehearsed")
+        view = self._host[(*parts, ...) if ... not in parts else parts]
+        return self._of(view)
+
+    def __setitem__(self, index, value):
+        target = self[index]._host
+        if isinstance(value, ndarray):
+            source = value._host
+            get_current_stream().add(lambda: np.copyto(target, source, casting="unsafe"))
+        elif isinstance(value, (int, float, bool, np.generic)):
+            get_current_stream().add(lambda: np.copyto(target, value, casting="unsafe"))
+        else:
+            raise TypeError(f"rehearsal: assignment of a {type(value).__name__}: use set()")
+
+    def fill(self, value):
+        self[...] = value
+
+    def copy(self, order="C"):
+        out = empty(self.shape, self.dtype)
+        out[...] = self
+        return out
+
+    def astype(self, dtype, order="K", copy=True):
+        out = empty(self.shape, dtype)
+        out[...] = self
+        return out
+
+    def get(self, stream=None, order="C", out=None, blocking=True):
+        refuse_while_capturing("copy to the host")
+        stream, host = stream or get_current_stream(), self._host
+        target = np.empty(self.shape, self.dtype) if out is None else out
+        stream.add(lambda: np.copyto(target, host))
+        if blocking:
+            stream.synchronize()
+        return target
+
+    def set(self, arr, stream=None):
+        if not isinstance(arr, np.ndarray):
+            raise TypeError("Only numpy.ndarray can be set to cupy.ndarray")
+        if arr.dtype != self.dtype or arr.shape != self.shape:
+            raise ValueError(f"{arr.dtype}{arr.shape} set to {self.dtype}{self.shape}")
+        if not self.flags.c_contiguous:
+            raise RuntimeError("Cannot set to non-contiguous array")
+        refuse_while_capturing("copy from host memory, which the graph would read at each launch")
+        source, target = arr if is_pinned(arr) else arr.copy(), self._host
+        (stream or get_current_stream()).add(lambda: np.copyto(target, source))
+
+    def _refuse(self, *_, **__):
+        raise TypeError(_REFUSED)
+
+    __array__ = __array_function__ = __array_ufunc__ = _refuse
+    __float__ = __int__ = __bool__ = __index__ = __iter__ = __eq__ = __ne__ = __lt__ = _refuse
+    __add__ = __radd__ = __mul__ = __rmul__ = __sub__ = __truediv__ = __iadd__ = _refuse
+    __hash__ = object.__hash__
+
+
+def empty(shape, dtype=float, order="C"):
+    return ndarray(shape, dtype)
+
+
+def zeros(shape, dtype=float, order="C"):
+    out = empty(shape, dtype)
+    out.fill(0)
+    return out
+
+
+def asarray(a, dtype=None, order=None):
+    if isinstance(a, ndarray):
+        return a if dtype is None or a.dtype == dtype else a.astype(dtype)
+    host = np.ascontiguousarray(a, dtype).reshape(np.shape(a))
+    out = empty(host.shape, host.dtype)
+    out.set(host)
+    return out
+
+
+def ascontiguousarray(a, dtype=None):
+    return a if a.flags.c_contiguous else a.copy()
+
+
+def broadcast_to(array, shape):
+    view = np.lib.stride_tricks.as_strided  # np.broadcast_to is read-only, which CuPy's is not
+    full = np.broadcast_to(array._host, shape)
+    return array._of(view(array._host, full.shape, full.strides))
