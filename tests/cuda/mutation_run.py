@@ -36,6 +36,8 @@ PREFERRED = {
     "axes.cuh": ("sum.cu", "mean.cu"),
     "broadcast.cuh": ("expand.cu", "where.cu"),
     "gemm.cuh": ("matmul.cu", "linear.cu"),
+    "gemm_pipelined.cuh": ("matmul.cu", "linear.cu"),
+    "gemm_problem.cuh": ("matmul.cu", "linear.cu"),
     "prelude.cuh": ("max_pool2d.cu", "max.cu"),
     "reduce.cuh": ("sum.cu", "softmax_cross_entropy.cu"),
 }
