@@ -2,5 +2,6 @@
 
 from tests.reference.activations import *  # noqa: F403
 from tests.reference.basics import *  # noqa: F403
+from tests.reference.fused import *  # noqa: F403
 from tests.reference.normalization import *  # noqa: F403
 from tests.reference.shaping import *  # noqa: F403

@@ -13,6 +13,8 @@ from tinygraph.ops.clip import clip
 from tinygraph.ops.comparison import equal, greater, greater_equal, less, less_equal, not_equal
 from tinygraph.ops.concatenate import concatenate, split, stack
 from tinygraph.ops.conv2d import conv2d
+from tinygraph.ops.conv2d_relu_max_pool2d import conv2d_relu_max_pool2d
+from tinygraph.ops.conv2d_relu_max_pool2d_linear import conv2d_relu_max_pool2d_linear
 from tinygraph.ops.cumsum import cumsum
 from tinygraph.ops.dropout import dropout
 from tinygraph.ops.elementwise import abs, exp, log, neg, sqrt
@@ -56,8 +58,9 @@ fill_methods()
 
 __all__ = [
     "abs", "add", "astype", "avg_pool2d", "batch_norm", "binary_cross_entropy",
-    "binary_cross_entropy_with_logits", "clip", "col2im", "concatenate", "conv2d", "cumsum", "div",
-    "dropout", "elu", "embedding", "equal", "exp", "expand", "flatten", "gather", "gelu", "getitem",
+    "binary_cross_entropy_with_logits", "clip", "col2im", "concatenate", "conv2d",
+    "conv2d_relu_max_pool2d", "conv2d_relu_max_pool2d_linear", "cumsum", "div", "dropout", "elu",
+    "embedding", "equal", "exp", "expand", "flatten", "gather", "gelu", "getitem",
     "global_avg_pool2d", "greater", "greater_equal", "half_squared_error", "heaviside",
     "huber_loss", "im2col", "l1_loss", "layer_norm", "leaky_relu", "less", "less_equal", "linear",
     "log", "log_softmax", "logsumexp", "matmul", "max", "max_pool2d", "maximum", "mean", "min",
