@@ -38,6 +38,7 @@ PREFERRED = {
     "gemm.cuh": ("matmul.cu", "linear.cu"),
     "gemm_pipelined.cuh": ("matmul.cu", "linear.cu"),
     "gemm_problem.cuh": ("matmul.cu", "linear.cu"),
+    "optimizer.cuh": ("sgd.cu", "adam.cu"),
     "prelude.cuh": ("max_pool2d.cu", "max.cu"),
     "reduce.cuh": ("sum.cu", "softmax_cross_entropy.cu"),
 }
