@@ -49,15 +49,14 @@ def _compare(room: Room, result: Result, library: Any, precision: str, sizes: li
     rows, own_line, their_line = [], [], []
     for n in sizes:
         rng = np.random.default_rng(n)
-        a, b = (library.asarray(rng.standard_normal((n, n), np.float32)) for _ in range(2))
-        c, d = library.zeros_like(a), library.zeros_like(a)
-        multiply = ours.product(a, b, c)
-        times = room.in_turns(
-            {"ours": multiply, "theirs": lambda a=a, b=b, d=d: library.matmul(a, b, out=d)}
-        )
-        errors = [error(library, a, b, got) for got in (c, d)]
+        a, b = (rng.standard_normal((n, n), np.float32) for _ in range(2))
+        multiply = ours.product(a, b, room.device)
+        a, b = library.asarray(a), library.asarray(b)
+        runs = {"ours": multiply, "theirs": lambda a=a, b=b: library.matmul(a, b)}
+        errors = [error(library, a, b, run()) for run in runs.values()]
         if not errors[0] < BOUND[precision]:
             raise ArithmeticError(f"our product of size {n} is wrong: error {errors[0]:.2g}")
+        times = room.in_turns(runs)
         share = Ratio.of(times["ours"], times["theirs"])
         speeds = [2 * n**3 / times[side].median / 1e9 for side in ("ours", "theirs")]
         own_line.append((n, speeds[0]))

@@ -5,15 +5,14 @@ What depends on how the device "cuda" and the precision switch look stands here 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 import tinygraph as tg
 from benchmarks.gpu.workloads import LEARNING_RATE, Layer, Workload
-from tinygraph.ops.gemm import gemm
 
 STRICT, TF32 = "strict float32", "tf32"
 NO_TF32 = "tinygraph has no tf32 switch in this version: its tf32 columns are left out"
@@ -23,20 +22,32 @@ Step = Callable[[], Any]  # returns the loss, which has .item()
 
 def has(name: str) -> bool:
     """Whether this version can work in the precision."""
-    return name == STRICT
+    return name == STRICT or hasattr(tg, "set_float32_matmul_precision")
 
 
-def precision(name: str) -> AbstractContextManager[object]:
-    """Within it our kernels work in this precision: float32, unless they are asked otherwise."""
-    if not has(name):
-        raise ValueError(NO_TF32)
-    return nullcontext()
+@contextmanager
+def precision(name: str) -> Iterator[None]:
+    """Within it our kernels work in this precision, as far as they know it."""
+    if not has(TF32):
+        yield
+        return
+    before = tg.get_float32_matmul_precision()
+    tg.set_float32_matmul_precision("high" if name == TF32 else "highest")
+    try:
+        yield
+    finally:
+        tg.set_float32_matmul_precision(before)
 
 
-def product(a: Any, b: Any, c: Any) -> Step:
-    """c = a @ b, square, by our kernels; arrays of numpy (the emulator) or of CuPy (the GPU)."""
-    n = a.shape[0]
-    return lambda: gemm("nn", a, b, c, n, n, n)
+def product(a: np.ndarray, b: np.ndarray, device: str) -> Step:
+    """The product by our kernels; the step returns an array of the device."""
+    left, right = tg.Tensor(a, device=device), tg.Tensor(b, device=device)
+
+    def run() -> Any:
+        with tg.no_grad():
+            return tg.matmul(left, right).value
+
+    return run
 
 
 def convolution(

@@ -68,7 +68,7 @@ def _times(room: Room, result: Result, workload: Workload, precision: str) -> di
     }
     if room.torch is not None:
         makers["PyTorch eager"] = lambda: room.torch.step(workload, None)
-        for name, mode in COMPILED.items():
+        for name, mode in compiled_modes(room, result).items():
             makers[f"PyTorch {name}"] = lambda mode=mode: room.torch.step(workload, mode)
 
     def measured() -> dict[str, Times]:
@@ -91,6 +91,16 @@ def _times(room: Room, result: Result, workload: Workload, precision: str) -> di
         return measured()
     with room.torch.precision(precision == ours.TF32):
         return measured()
+
+
+def compiled_modes(room: Room, result: Result) -> dict[str, str]:
+    """The modes of torch.compile; none in a rehearsal, since compiling takes minutes on a CPU."""
+    if not room.rehearse:
+        return COMPILED
+    line = "torch.compile: not rehearsed, compiling takes minutes on a CPU"
+    if line not in result.left_out:
+        result.left_out.append(line)
+    return {}
 
 
 def _losses(step: Step) -> list[float]:

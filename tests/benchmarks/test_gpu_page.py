@@ -144,7 +144,7 @@ def rehearsal(torch=None):
 
 
 def test_a_wrong_product_is_not_timed(monkeypatch):
-    monkeypatch.setattr(ours, "product", lambda a, b, c: lambda: c.fill(0))
+    monkeypatch.setattr(ours, "product", lambda a, b, device: lambda: 0 * a)
     with pytest.raises(ArithmeticError, match="size 32 is wrong"):
         gemm.run(rehearsal())
 
@@ -176,6 +176,27 @@ def test_a_side_that_disagrees_is_left_out(monkeypatch):
     assert "| tinygraph eager |" in text and "| PyTorch eager |" not in text
     assert any("PyTorch eager: AssertionError" in line for line in result.left_out)
     assert not result.failed
+
+
+def test_the_faster_compiled_side_is_the_one_to_beat(monkeypatch):
+    monkeypatch.setattr(steps, "workloads", lambda room: [seed_network(2, 4, size=8)])
+    seconds = {"tinygraph eager": 4.0, "PyTorch eager": 12.0, "PyTorch compiled": 10.0,
+               "PyTorch compiled, CUDA graphs": 2.0}  # fmt: skip
+
+    def in_turns(self, runs):
+        assert set(seconds) <= set(runs)
+        return {name: Times((Timing(s, s),) * 2) for name, s in seconds.items()}
+
+    monkeypatch.setattr(Room, "in_turns", in_turns)
+    torch = TorchStandIn()
+    result = steps.run(Room("emulator", WallClock(), torch, quick=True))
+    name = "seed network, batch 2, 4 filters"
+    line = f"| {name} | tinygraph eager | 4e+03 (4e+03 to 4e+03) | 3.00 (3.00 to 3.00) | 0.50 ("
+    assert line in result.blocks[1]
+    lost = f"{name}, strict float32, times as fast as PyTorch"
+    assert result.lost[:2] == [f"{lost} eager: 3.00, the aim is 10.00",
+                               f"{lost} compiled: 0.50, the aim is 4.00"]  # fmt: skip
+    assert torch.precisions[0] is False
 
 
 def test_a_step_of_ours_that_disagrees_fails(monkeypatch):
@@ -215,6 +236,8 @@ def test_cupy_without_a_driver_is_told_apart(monkeypatch):
     assert machine.find_gpu()[1].startswith("CuPy sees no GPU (cudaErrorInsufficientDriver")
     runtime.getDeviceCount = lambda: 1
     assert machine.find_gpu() == (cupy, "")
+    cupy.__version__ = "14.0.0+rehearsal"
+    assert machine.find_gpu()[0] is None
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
