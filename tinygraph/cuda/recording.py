@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tinygraph.cuda.arguments import InOut, Out, Value
-from tinygraph.cuda.operation_counts import operation_count
 from tinygraph.device import EMULATOR, cupy
 from tinygraph.shapes import Array
 
@@ -104,6 +103,8 @@ class Launch:
     @property
     def operations(self) -> int | None:
         """Floating-point operations, as the kernel's file states them; see operation_counts.py."""
+        from tinygraph.cuda.operation_counts import operation_count  # reads sources: not at import
+
         sizes = {use.parameter: math.prod(use.shape) for use in self.arrays}
         return operation_count(self.kernel.source, self.kernel.name, {**sizes, **self.scalars})
 

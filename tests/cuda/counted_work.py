@@ -1,0 +1,312 @@
+"""For each .cu file, work that launches all its kernels on shapes that fill their blocks and tiles.
+
+Numbers take the branches that cost: negative where an activation has a negative side, powers that
+are no squares, labels in range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import tinygraph as tg
+from tinygraph.cuda import Kernel, Out, op_kernel
+from tinygraph.cuda.source import HERE
+from tinygraph.device import EMULATOR
+from tinygraph.memory import eager_memory
+from tinygraph.ops import scatter
+
+F4, F8, I8 = np.float32, np.float64, np.int64
+Work = Callable[[], Any]
+
+
+def numbers(*shape: int, low: float = -1, high: float = 1) -> np.ndarray:
+    return np.random.default_rng(0).uniform(low, high, shape).astype(F4)
+
+
+def integers(*shape: int, below: int) -> np.ndarray:
+    return np.random.default_rng(1).integers(0, below, shape)
+
+
+def op(function: Callable[..., Any], *arrays: Any, **keywords: Any) -> Work:
+    """An op on the emulator, forward and backward with the gradients of all float arrays."""
+
+    def work() -> None:
+        nodes = [
+            tg.Tensor(x, device="emulator", requires_grad=x.dtype.kind == "f")
+            if isinstance(x, np.ndarray) else x
+            for x in arrays
+        ]  # fmt: skip
+        y = function(*nodes, **keywords)
+        if y.requires_grad:
+            y.backward(numbers(*y.shape).astype(y.dtype))
+
+    return work
+
+
+def each(*works: Work) -> Work:
+    def work() -> None:
+        for one in works:
+            one()
+
+    return work
+
+
+def steps(optimizer: Any, *settings: dict[str, Any]) -> Work:
+    """Two steps of an optimiser for each of some settings: the first has no state yet."""
+
+    def work() -> None:
+        for chosen in settings:
+            w = tg.Parameter(numbers(512), device="emulator")
+            optimizer_of_w = optimizer([w], **chosen)
+            for _ in range(2):
+                w.grad = numbers(512)
+                optimizer_of_w.step()
+
+    return work
+
+
+def losses(function: Callable[..., Any], low: float = -1, high: float = 1) -> Work:
+    """A loss of each element; a sum in one block; a mean in two stages; without some gradients."""
+
+    def of(n: int, reduction: str, *, y_too: bool = True) -> Work:
+        x, y = numbers(n, low=low, high=high), numbers(n, low=low, high=high)[::-1].copy()
+        if y_too:
+            return op(function, x, y, reduction=reduction)
+        return op(lambda x: function(x, tg.Tensor(y, device="emulator"), reduction=reduction), x)
+
+    return each(of(512, "none"), of(256, "sum"), of(16384, "mean"), of(512, "sum", y_too=False))
+
+
+def along_axes(function: Callable[..., Any], *more: Callable[..., Any]) -> Work:
+    """Sets of one thread, a warp, a block, and in two stages."""
+    sizes = [((512, 8), 1), ((16, 1024), 1), ((2, 8192), 1), ((1, 65536), 1), ((64, 256), 0)]
+    return each(*[
+        op(f, numbers(*shape), axis=axis) for f in (function, *more) for shape, axis in sizes
+    ])
+
+
+BROADCAST = ((64, 256), (256,))
+
+
+def binary(function: Callable[..., Any], low: float = -1, high: float = 1) -> Work:
+    """Operands of one shape, and one that is repeated."""
+    return each(*[
+        op(function, numbers(64, 256, low=low, high=high), numbers(*shape, low=low, high=high))
+        for shape in BROADCAST
+    ])
+
+
+def comparisons() -> Work:
+    functions = (tg.less, tg.less_equal, tg.greater, tg.greater_equal, tg.equal, tg.not_equal)
+    return each(*[op(f, numbers(512), numbers(512)) for f in functions])
+
+
+def clipping() -> None:
+    for norm_type in (2.0, 3.0):
+        weights = [tg.Parameter(numbers(n), device="emulator") for n in (512, 4096)]
+        for w in weights:
+            w.grad = 10 * numbers(*w.shape)
+        tg.optim.clip_grad_norm(weights, 0.5, norm_type)
+        tg.optim.clip_grad_value(weights, 0.001)
+
+
+def cast() -> Work:
+    x = numbers(512)
+    return each(*[
+        op(tg.astype, np.abs(x).astype(kind), dtype=target)
+        for kind, target in ((F4, F8), (F4, np.float16), (np.float16, F4), (I8, F4))
+    ])
+
+
+def embedding() -> Work:
+    rows = integers(512, below=9)
+    return op(lambda w: tg.embedding(tg.Tensor(rows, device="emulator"), w), numbers(9, 16))
+
+
+def gather() -> Work:
+    return each(*[
+        op(lambda x, i=indices: tg.gather(x, tg.Tensor(i, device="emulator"), 1), numbers(256, 8))
+        for indices in (integers(256, 1, below=8), integers(256, 64, below=8))
+    ])
+
+
+def positions() -> None:
+    """What gather's backward asks for where indices are many."""
+    indices = integers(512, below=8)
+    Kernel(HERE / "gather.cu", "gather_positions")(
+        2, 256, indices, Out(np.empty(512, I8)), 512, 8, 4, 1
+    )
+
+
+def sums_by_row() -> None:
+    memory = eager_memory((True,), EMULATOR)
+    for terms, rows in ((4096, 40), (70000, 40)):
+        scatter.sum_by_row(memory, integers(terms, below=rows), numbers(terms, 2), rows, 2)
+
+
+def getitem() -> Work:
+    rows = integers(64, below=6)
+    return each(
+        op(tg.getitem, numbers(6, 64), index=(rows,)),
+        op(tg.getitem, numbers(6, 64), index=(slice(None), rows)),
+    )
+
+
+def strided() -> Work:
+    return each(op(tg.transpose, numbers(8, 8, 16), axes=(1, 0, 2)),
+                op(lambda x: x[..., ::-1], numbers(16, 64)))
+
+
+def batch_norm() -> Work:
+    def plain(x: Any, training: bool) -> Any:
+        stats = [tg.Tensor(np.full(x.shape[1], v, F4), device="emulator") for v in (0.5, 2)]
+        return tg.batch_norm(x, None, None, *stats, training=training)
+
+    works = []
+    for shape in ((64, 2, 16, 16), (4096, 32)):
+        for training in (True, False):
+            x, w, b = numbers(*shape), numbers(shape[1]), numbers(shape[1])
+            stats = numbers(shape[1]), numbers(shape[1], low=1, high=2)
+
+            def full(x: Any, w: Any, b: Any, stats: Any = stats, training: bool = training) -> Any:
+                return tg.batch_norm(
+                    x, w, b, *[tg.Tensor(s.copy(), device="emulator") for s in stats],
+                    training=training,
+                )  # fmt: skip
+
+            works += [op(full, x, w, b), op(plain, x, training=training)]
+    return each(*works)
+
+
+def layer_norm() -> Work:
+    return each(*[
+        work for shape in ((16, 256), (4, 4096), (512, 64))
+        for work in (op(lambda x, w, b, n=shape[1]: tg.layer_norm(x, n, w, b), numbers(*shape),
+                        numbers(shape[1]), numbers(shape[1])),
+                     op(lambda x, n=shape[1]: tg.layer_norm(x, n), numbers(*shape)))
+    ])  # fmt: skip
+
+
+def softmax() -> Work:
+    return along_axes(tg.softmax, tg.log_softmax)
+
+
+def labels(function: Callable[..., Any]) -> Work:
+    """A loss of labels: of each, in one block, of a warp, a block or a thread for each row."""
+
+    def of(*shape: int, reduction: str) -> Work:
+        named = integers(shape[0], *shape[2:], below=shape[1])
+        return op(lambda x: function(x, tg.Tensor(named, device="emulator"), reduction=reduction),
+                  numbers(*shape))  # fmt: skip
+
+    return each(of(64, 32, reduction="none"), of(256, 4, reduction="sum"),
+                of(8, 1024, reduction="mean"), of(4, 8, 16, 16, reduction="mean"),
+                of(16384, 2, reduction="mean"))  # fmt: skip
+
+
+def probabilities() -> Work:
+    shapes = ((64, 32), (8, 1024), (4, 8, 16, 16))
+    return each(*[
+        op(tg.softmax_cross_entropy, numbers(*shape), numbers(*shape, low=0)) for shape in shapes
+    ])
+
+
+def products() -> Work:
+    """Each tile of GEMM filled, transposed operands in backward; many products."""
+    sizes = ((64, 64, 64), (256, 128, 256))
+    works = [op(tg.matmul, numbers(m, k), numbers(k, n)) for m, k, n in sizes]
+    return each(*works, op(tg.matmul, numbers(3, 16, 16), numbers(3, 16, 16)))
+
+
+def convolution() -> tuple[np.ndarray, ...]:
+    """Images, filters and biases: all filters of a block, and ReLU stops no window."""
+    return numbers(8, 4, 18, 18), numbers(32, 4, 3, 3), numbers(32, low=40, high=50)
+
+
+def linear() -> Work:
+    return each(*[op(tg.linear, numbers(r, i), numbers(o, i), numbers(o))
+                  for r, i, o in ((64, 64, 64), (256, 128, 256), (16, 16, 16))])
+
+
+def random_numbers() -> None:
+    op_kernel("random", "uniform", F4)(2, 256, Out(np.empty(2048, F4)), 2048, 1, 2, 3, 0)
+
+
+WORK: dict[str, Work] = {
+    "adadelta.cu": steps(tg.optim.Adadelta, {}, {"weight_decay": 0.1}),
+    "adagrad.cu": steps(tg.optim.Adagrad, {}, {"weight_decay": 0.1}),
+    "adam.cu": steps(tg.optim.Adam, {}, {"weight_decay": 0.1}, {"amsgrad": True}),
+    "adamw.cu": steps(tg.optim.AdamW, {}, {"weight_decay": 0.1}),
+    "arithmetic.cu": each(*map(binary, (tg.sub, tg.mul, tg.maximum, tg.minimum)),
+                          binary(tg.add), binary(tg.div, 1, 2), binary(tg.pow, 2.1, 2.9)),
+    "avg_pool2d.cu": op(tg.avg_pool2d, numbers(2, 4, 16, 16), kernel_size=2),
+    "batch_norm.cu": batch_norm(),
+    "binary_cross_entropy.cu": losses(tg.binary_cross_entropy, 0.1, 0.9),
+    "binary_cross_entropy_with_logits.cu": losses(tg.binary_cross_entropy_with_logits),
+    "cast.cu": cast(),
+    "clip.cu": op(tg.clip, numbers(512), min=-0.5, max=0.5),
+    "clipping.cu": clipping,
+    "comparison.cu": comparisons(),
+    "concatenate.cu": op(lambda x, y: tg.concatenate((x, y), 1), numbers(8, 64), numbers(8, 64)),
+    "conv2d.cu": each(op(tg.conv2d, numbers(1, 16, 6, 6), numbers(16, 16, 3, 3), numbers(16)),
+                      op(tg.conv2d, numbers(2, 16, 18, 18), numbers(128, 16, 3, 3), numbers(128))),
+    "conv2d_relu_max_pool2d.cu": op(tg.conv2d_relu_max_pool2d, *convolution(), pool=2),
+    "conv2d_relu_max_pool2d_linear.cu": op(
+        tg.conv2d_relu_max_pool2d_linear, *convolution(), numbers(10, 2048), numbers(10), pool=2
+    ),
+    "cumsum.cu": along_axes(tg.cumsum),
+    "dropout.cu": op(tg.dropout, numbers(512), p=0.5),
+    "elementwise.cu": each(
+        *[op(f, numbers(512, low=0.5)) for f in (tg.neg, tg.abs, tg.exp, tg.log, tg.sqrt)],
+        op(tg.neg, integers(512, below=9)),
+    ),
+    "elu.cu": op(tg.elu, numbers(512, high=-0.1)),
+    "embedding.cu": embedding(),
+    "expand.cu": each(op(tg.expand, numbers(1, 256), shape=(64, 256)),
+                      op(tg.expand, numbers(8, 1), shape=(8, 4096))),
+    "gather.cu": each(gather(), positions),
+    "gelu.cu": each(op(tg.gelu, numbers(512)), op(tg.gelu, numbers(512), approximate="tanh")),
+    "getitem.cu": getitem(),
+    "global_avg_pool2d.cu": each(op(tg.global_avg_pool2d, numbers(4, 4, 32, 32)),
+                                 op(tg.global_avg_pool2d, numbers(2, 2, 128, 64))),
+    "half_squared_error.cu": losses(tg.half_squared_error),
+    "heaviside.cu": op(tg.heaviside, numbers(512), value=0.5),
+    "huber_loss.cu": losses(tg.huber_loss),
+    "im2col.cu": each(op(tg.im2col, numbers(2, 4, 16, 16), kernel_size=3),),
+    "l1_loss.cu": losses(tg.l1_loss),
+    "layer_norm.cu": layer_norm(),
+    "leaky_relu.cu": op(tg.leaky_relu, numbers(512, high=-0.1)),
+    "linear.cu": linear(),
+    "logsumexp.cu": along_axes(tg.logsumexp),
+    "losses.cu": losses(tg.mse_loss),
+    "matmul.cu": products(),
+    "max.cu": along_axes(tg.max, tg.min),
+    "max_pool2d.cu": op(tg.max_pool2d, numbers(2, 4, 16, 16), kernel_size=2),
+    "mean.cu": along_axes(tg.mean),
+    "mse_loss.cu": losses(tg.mse_loss),
+    "nll_loss.cu": labels(tg.nll_loss),
+    "pad.cu": op(tg.pad, numbers(8, 62), pad_width=((0, 0), (1, 1)), value=0.5),
+    "random.cu": random_numbers,
+    "relu.cu": op(tg.relu, numbers(512)),
+    "rmsprop.cu": steps(tg.optim.RMSprop, {}, {"weight_decay": 0.1},
+                        {"centered": True, "momentum": 0.9}),
+    "scatter.cu": sums_by_row,
+    "sgd.cu": steps(tg.optim.SGD, {"lr": 0.1}, {"lr": 0.1, "momentum": 0.9},
+                    {"lr": 0.1, "weight_decay": 0.1},
+                    {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.1}),
+    "sigmoid.cu": op(tg.sigmoid, numbers(512)),
+    "softmax.cu": softmax(),
+    "softmax_cross_entropy.cu": each(labels(tg.softmax_cross_entropy), probabilities()),
+    "softplus.cu": op(tg.softplus, numbers(512)),
+    "srcnn_sgd.cu": steps(tg.optim.SrcnnSGD, {"lr": 0.1, "batch_size": 4},
+                          {"lr": 0.1, "batch_size": 4, "weight_decay": 0.1}),
+    "strided.cu": strided(),
+    "sum.cu": along_axes(tg.sum),
+    "tanh.cu": op(tg.tanh, numbers(512)),
+    "transpose.cu": op(tg.transpose, numbers(64, 64), axes=(1, 0)),
+    "var.cu": along_axes(tg.var),
+    "where.cu": op(lambda a, b: tg.where(tg.greater(a, b), a, b), numbers(64, 256), numbers(256)),
+}
