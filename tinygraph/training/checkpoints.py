@@ -6,26 +6,32 @@
 
 The two files belong together, so they come together: both are written into a temporary folder and
 flushed to the disk, then the folder is renamed.  Whenever the process dies, a folder with
-numbers for a name is whole.  Both files are sealed (sealed.py); where the newest checkpoint
-turns out to be damaged nonetheless, the one before it is taken.
+numbers for a name is whole.  Both files are sealed (sealed.py), and the state names the number of
+the format, the folder, and the seal of the parameters, so that files of two checkpoints cannot be
+mixed.  Where the newest checkpoint turns out to be damaged nonetheless, the one before is taken.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from tinygraph.disk import sync_folder
 from tinygraph.errors import CheckpointError, explain
 from tinygraph.shapes import Array
-from tinygraph.training.sealed import load_arrays, save_arrays, writing
+from tinygraph.training.sealed import load_arrays, save_arrays, seal, writing
 
+FORMAT = 1  # of the two files; another number is refused
 KEPT = 2
+_LABEL = "checkpoint"  # the array of the state that says what it belongs to
 _NAME = re.compile(r"\d{6,}-\d{9,}")
 
 
@@ -78,8 +84,10 @@ class Checkpoints:
         with writing(place):
             try:
                 temporary.mkdir(parents=True)
-                save_arrays(temporary / "parameters.safetensors", parameters)
-                save_arrays(temporary / "state.safetensors", state)
+                saved = save_arrays(temporary / "parameters.safetensors", parameters)
+                text = json.dumps(_label(place.name, seal(saved))).encode()
+                labelled = {**state, _LABEL: np.frombuffer(text, np.uint8)}
+                save_arrays(temporary / "state.safetensors", labelled)
                 os.replace(temporary, place)
             except BaseException:
                 shutil.rmtree(temporary, ignore_errors=True)
@@ -100,10 +108,8 @@ class Checkpoints:
         """
         reasons = []
         for name in reversed(self.names()):
-            place = self.folder / name
             try:
-                parameters = load_arrays(place / "parameters.safetensors")
-                found = Checkpoint(name, parameters, load_arrays(place / "state.safetensors"))
+                found = self._load(name)
             except CheckpointError as error:
                 reasons.append(str(error))
                 continue
@@ -122,9 +128,32 @@ class Checkpoints:
             )  # fmt: skip
         return None
 
+    def _load(self, name: str) -> Checkpoint:
+        """A checkpoint whose files are whole and belong together; CheckpointError otherwise."""
+        place = self.folder / name
+        parameters = load_arrays(place / "parameters.safetensors")
+        state = load_arrays(place / "state.safetensors")
+        expected = _label(name, seal(place / "parameters.safetensors"))
+        try:
+            label = json.loads(state.pop(_LABEL).tobytes())
+        except (KeyError, ValueError, RecursionError):
+            label = "another file"
+        if label != expected:
+            raise CheckpointError(
+                explain("resume", str(place), f"the two files of format {FORMAT}, saved together "
+                        f"under that name: {expected}", label, "put the files of one checkpoint "
+                        "together, or use the version of tinygraph that wrote them")
+            )  # fmt: skip
+        return Checkpoint(name, parameters, state)
+
     def _tidy(self) -> None:
         """Remove old checkpoints, and what a process that was killed left half done."""
         for name in self.names()[:-KEPT]:
             shutil.rmtree(self.folder / name, ignore_errors=True)
         for left in self.folder.glob(".*.tmp"):
             shutil.rmtree(left, ignore_errors=True)
+
+
+def _label(name: str, parameters: str) -> dict[str, Any]:
+    """What the state of a checkpoint says of itself; `parameters` is their seal."""
+    return {"format": FORMAT, "name": name, "parameters": parameters}

@@ -12,7 +12,9 @@ JSON keeps Python's floats to the last bit.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,15 @@ from tinygraph.errors import CheckpointError, explain
 from tinygraph.shapes import Array
 
 _OPTIMIZER = "optimizer/"
+
+# What a document must hold, and of which kind.
+_DOCUMENT: Mapping[str, Any] = {
+    "epoch": int, "steps": int, "seconds": (int, float), "epoch_seconds": (int, float),
+    "best": (dict, NoneType), "schedule": (dict, NoneType), "loader": dict,
+    "generator": {"seed": int, "stream": int}, "optimizer": dict,
+    "means": {"samples": int, "labels": int, "hits": int, "loss": (int, float)},
+}  # fmt: skip
+_OPTIMIZER_STATE: Mapping[str, Any] = {"optimizer": str, "groups": list, "state": dict}
 
 
 def pack(
@@ -51,7 +62,9 @@ def unpack(arrays: Mapping[str, Array]) -> tuple[dict[str, Any], dict[str, Any],
     """
     try:
         document = json.loads(arrays["document"].tobytes())
+        _require(document, _DOCUMENT)
         optimizer = document.pop("optimizer")
+        _require(optimizer, _OPTIMIZER_STATE)
         state: dict[str, dict[str, Any]] = optimizer["state"]
         order = arrays["order"]
         for name, array in arrays.items():
@@ -63,12 +76,35 @@ def unpack(arrays: Mapping[str, Array]) -> tuple[dict[str, Any], dict[str, Any],
              for key, value in group.items()}
             for group in optimizer["groups"]
         ]  # fmt: skip
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise CheckpointError(
-            explain("resume", "state.safetensors", "the state of a training", f"{error!r} missing",
-                    "resume a run of this version of tinygraph")
-        ) from None  # fmt: skip
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise no_state(error) from None
     return document, optimizer, order
+
+
+def no_state(error: Exception) -> CheckpointError:
+    """The error for a file that is whole and holds something else than a training's state."""
+    return CheckpointError(
+        explain("resume", "state.safetensors", "the state of a training", repr(error),
+                "resume a run of this version of tinygraph")
+    )  # fmt: skip
+
+
+def _require(found: Any, fields: Mapping[str, Any]) -> None:
+    """Raise TypeError, KeyError or ValueError unless the fields are there, each of its kind.
+
+    A field's kind is a type, a tuple of them, or, for a dict, the kinds of its own fields.
+    """
+    if not isinstance(found, dict):
+        raise TypeError(f"{type(found).__name__} instead of named values")
+    for name, kind in fields.items():
+        value = found[name]
+        if isinstance(kind, Mapping):
+            _require(value, kind)
+            continue
+        if isinstance(value, bool) or not isinstance(value, kind):
+            raise TypeError(f"{name} is {value!r:.40}")
+        if isinstance(value, (int, float)) and not 0 <= value < math.inf and name != "loss":
+            raise ValueError(f"{name} is {value}")
 
 
 def _plain(value: Any) -> Any:

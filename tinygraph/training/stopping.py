@@ -6,6 +6,7 @@ import math
 import re
 import signal
 import threading
+import time
 from typing import Any
 
 from tinygraph.errors import ArgumentError, explain
@@ -34,6 +35,20 @@ def parse_duration(text: str) -> float:
                     repr(text))
         )  # fmt: skip
     return seconds
+
+
+class Clock:
+    """Seconds of training, from those of earlier parts on, and whether a duration is over."""
+
+    def __init__(self, before: float, duration: float | None) -> None:
+        self._start = time.monotonic() - before
+        self._duration = duration
+
+    def now(self) -> float:
+        return time.monotonic() - self._start
+
+    def over(self) -> bool:
+        return self._duration is not None and self.now() >= self._duration
 
 
 class Stopped(KeyboardInterrupt):

@@ -29,8 +29,9 @@ from tinygraph.training.evaluation import Loss, Means, evaluate, forward, mode, 
 from tinygraph.training.progress import Progress
 from tinygraph.training.run import RunFolder
 from tinygraph.training.sealed import save_arrays
-from tinygraph.training.state import pack, unpack
-from tinygraph.training.stopping import Stopped, StopSignal
+from tinygraph.training.state import no_state, pack, unpack
+from tinygraph.training.stopping import Clock, Stopped, StopSignal
+from tinygraph.training.undo import Undo
 
 
 class Trainer:
@@ -96,6 +97,7 @@ class Trainer:
         self.epoch = self.steps = 0
         self.seconds = self._epoch_seconds = 0.0
         self.best: dict[str, Any] | None = None
+        self._undo = Undo()
         self._means = Means()  # of the epoch under way
         self._resumed: tuple[dict[str, Any], Array] | None = None  # loader state, order of samples
         self._saved_at = self._backed_up_at = 0.0  # on the clock of `seconds`
@@ -147,7 +149,7 @@ class Trainer:
         last = math.inf if epochs is None else self.epoch + epochs
         rows = []
         self.progress.start(None if epochs is None else epochs * len(train_loader))
-        clock = _Clock(self.seconds, duration)
+        clock = Clock(self.seconds, duration)
         try:
             with StopSignal() as signal:
                 while self.epoch < last and not clock.over():
@@ -164,14 +166,22 @@ class Trainer:
 
         A method of its own, so that the batch's graph is gone when it returns.  Nothing is learnt
         from a loss that is not finite.
+
+        Raises
+        ------
+        DeviceError
+            Memory does not suffice.  The step is taken back whole: parameters, running statistics,
+            the optimiser's state and the random numbers are as before, whatever it was that failed.
         """
-        output, target = forward(self.model, inputs, labels)
-        loss = self.loss(output, target)
-        number, right = outcome(loss, output, target)
-        if math.isfinite(number):
-            self.optimizer.zero_grad()
-            loss.backward()
-            self.optimizer.step()
+        with self._undo.step(self.model, self.optimizer) as undo:
+            output, target = forward(self.model, inputs, labels)
+            loss = self.loss(output, target)
+            number, right = outcome(loss, output, target)
+            if math.isfinite(number):
+                self.optimizer.zero_grad()
+                loss.backward()
+                undo.before_update(self.optimizer)
+                self.optimizer.step()
         return number, right
 
     def rehearse(self, loader: DataLoader) -> dict[str, Any]:
@@ -200,7 +210,7 @@ class Trainer:
                 "batches": len(loader)}  # fmt: skip
 
     def _one_epoch(
-        self, loader: DataLoader, held_out: DataLoader | None, clock: _Clock, signal: StopSignal
+        self, loader: DataLoader, held_out: DataLoader | None, clock: Clock, signal: StopSignal
     ) -> dict[str, Any]:
         """What is left of the epoch under way; its row of the log."""
         started = clock.now() - self._epoch_seconds
@@ -288,10 +298,12 @@ class Trainer:
             self.optimizer.load_state_dict(optimizer)
             if self.schedule is not None:
                 self.schedule.load_state_dict(document["schedule"])
-        except CheckpointError:  # of another model, optimiser or schedule: nothing has changed
+        except Exception as error:  # of another model, optimiser or schedule: nothing has changed
             self.model.load_state_dict(before[0])
             self.optimizer.load_state_dict(before[1])
-            raise
+            if isinstance(error, CheckpointError):
+                raise
+            raise no_state(error) from None  # a file may hold anything under the right names
         default_generator.load_state_dict(document["generator"])
         self.epoch, self.steps = document["epoch"], document["steps"]
         self.seconds, self._epoch_seconds = document["seconds"], document["epoch_seconds"]
@@ -371,20 +383,6 @@ def first_batch(loader: DataLoader) -> tuple[Array, Array]:
     order = loader.order(loader.epoch)[: loader.batch_size]
     inputs, labels = (np.asarray(part) for part in loader.dataset[order])
     return inputs, labels
-
-
-class _Clock:
-    """Seconds of training, from those of earlier parts on, and whether a duration is over."""
-
-    def __init__(self, before: float, duration: float | None) -> None:
-        self._start = time.monotonic() - before
-        self._duration = duration
-
-    def now(self) -> float:
-        return time.monotonic() - self._start
-
-    def over(self) -> bool:
-        return self._duration is not None and self.now() >= self._duration
 
 
 def _check_end(epochs: int | None, duration: float | None) -> None:
