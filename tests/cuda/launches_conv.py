@@ -1,4 +1,4 @@
-"""Launches of the kernels that fuse a convolution, ReLU and max-pooling."""
+"""Launches of implicit GEMM, and of the kernels that fuse a convolution with what follows."""
 
 from __future__ import annotations
 
@@ -38,7 +38,25 @@ def _fused(
     return launches
 
 
+# images, filters, keywords of conv2d
+CONVOLUTIONS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
+    ((1, 1, 1, 1), (1, 1, 1, 1), {}),
+    ((2, 3, 9, 10), (5, 3, 3, 3), {"padding": 1}),  # steps that no tap, no filter fills
+    ((3, 4, 8, 7), (6, 2, 2, 3), {"groups": 2, "stride": (2, 1), "dilation": (1, 2)}),
+    ((1, 130, 3, 4), (131, 130, 1, 2), {}),  # two tiles of rows
+    ((10, 2, 13, 14), (2, 2, 3, 2), {"stride": 2, "padding": "same"}),  # chunks; tiles of columns
+]
+
+
+def _conv2d(random: np.random.Generator) -> Iterator[Launch]:
+    for images, filters, keywords in CONVOLUTIONS:
+        x, w, b = (random.standard_normal(shape).astype(F4)
+                   for shape in (images, filters, filters[:1]))  # fmt: skip
+        yield from op_launches(tg.conv2d, x, w, b, label=f"x={images} w={filters}", **keywords)
+
+
 FAMILIES = {
+    "conv2d_implicit.cu": _conv2d,
     "conv2d_relu_max_pool2d.cu": _fused(tg.conv2d_relu_max_pool2d, False),
     "conv2d_relu_max_pool2d_linear.cu": _fused(tg.conv2d_relu_max_pool2d_linear, True),
 }

@@ -14,6 +14,11 @@ def large(x_shape, w_shape, bias=True, **kwargs):
     return Problem((numbers(1, x_shape), numbers(2, w_shape), b), kwargs)
 
 
+def conv2d_im2col(*args, **kwargs):
+    return tg.conv2d(*args, **kwargs, algorithm="im2col")
+
+
+conv2d_im2col.__module__ = tg.conv2d.__module__  # where the contract looks for the ops
 X, W = np.ones((2, 3, 5, 5)), np.ones((4, 3, 3, 3))
 
 
@@ -27,6 +32,7 @@ class TestConv2d(OpContract):
         large((3, 4, 9, 8), (6, 2, 2, 3), groups=2, stride=(2, 1), padding=1),
         large((2, 4, 4, 4), (4, 4, 2, 2), bias=False),  # one shared tile
         large((9, 1, 13, 13), (2, 1, 2, 2)),  # gw: a sum over images that is cut into chunks
+        large((1, 1, 9, 15), (130, 1, 2, 2)),  # two tiles of 128 rows
     )
     bad_input = [
         Bad("three axes", (X[0], W), {}, ShapeError, "conv2d: x: expected 4 axes (N, C, H, W)"),
@@ -38,6 +44,7 @@ class TestConv2d(OpContract):
         Bad("small image", (X[..., :2], W), {}, ShapeError, "use a smaller kernel"),
         Bad("stride", (X, W), {"stride": 0}, ArgumentError, "stride"),
         Bad("padding", (X, W), {"padding": "valid"}, ArgumentError, "'same'"),
+        Bad("algorithm", (X, W), {"algorithm": "fft"}, ArgumentError, "'implicit' or 'im2col'"),
         Bad("dtype", (X, W.astype("f4")), {}, DtypeError, "w: expected float64, the dtype of x"),
         Bad("integers", (X.astype(int), W), {}, DtypeError, "float32 or float64"),
     ]
@@ -58,3 +65,28 @@ class TestConv2d(OpContract):
         b = tg.Tensor(np.zeros(2, np.float32), requires_grad=True, device=kernel_device)
         tg.conv2d(x, w, b).backward(np.full((5, 2, 64, 128), 0.5, np.float32))
         np.testing.assert_array_equal(b.grad, [5 * 64 * 64] * 2)
+
+    def test_kernels_write_no_columns_and_keep_none(self):
+        """Bytes by the launches: x, w, gy and the gradients, no KH * KW copies of anything."""
+        arrays = np.ones((2, 3, 12, 12), np.float32), np.ones((4, 3, 3, 3), np.float32)
+        moved = {}
+        for algorithm in ("implicit", "im2col"):
+            x, w = (tg.Tensor(a, requires_grad=True, device="emulator") for a in arrays)
+            with tg.cuda.recording(execute=False) as launches:
+                y = tg.conv2d(x, w, algorithm=algorithm)
+                y.backward(np.ones(y.shape, np.float32))
+            moved[algorithm] = sum(launch.bytes for launch in launches)
+        x, w, y = 4 * 2 * 3 * 144, 4 * 4 * 27, 4 * 2 * 4 * 100
+        assert moved["implicit"] == 3 * (x + w + y)  # forward and the two gradients
+        assert moved["im2col"] > moved["implicit"] + 4 * (9 * 4 * 2 * 3 * 100)
+
+
+class TestIm2colConv2d(OpContract):
+    """The step before, with the columns written out."""
+
+    function = staticmethod(conv2d_im2col)
+    reference = staticmethod(reference.conv2d)
+    problems = conv_problems()
+    tolerance = 4.0
+    large_problems = TestConv2d.large_problems[:4]
+    bad_input = TestConv2d.bad_input[:3]

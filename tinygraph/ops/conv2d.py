@@ -9,6 +9,9 @@
 With the windows of x as columns, for each sample and group: y = w @ cols, and therefore
     gw = sum over n of gy @ cols^T       gcols = w^T @ gy, gx = col2im(gcols)       gb = sum of gy
 
+The kernels make the columns in shared memory, a panel at a time, and never write them out (implicit
+GEMM); Im2colConv2d, the step before, has them in memory, as numpy does.
+
 Source: Chellapilla, Puri, Simard, "High performance convolutional neural networks for document
 processing", IWFHR 2006; Dumoulin, Visin, "A guide to convolution arithmetic", arXiv:1603.07285.
 """
@@ -47,6 +50,12 @@ from tinygraph.shapes import (
 )  # fmt: skip
 from tinygraph.tensor import Operand, Tensor
 
+TILE = {"f": 128, "d": 64}  # rows and columns that a block of cuda/gemm_pipelined.cuh computes
+
+SHORTEST_SUM = 1024  # of the weights' gradient: shorter sums are not cut
+ENOUGH_BLOCKS = 256  # and no sum is cut where this many blocks work without it
+MOST_CHUNKS = 64
+
 CHUNK = 16384  # elements of one channel that one block sums for the bias's gradient
 
 
@@ -58,9 +67,7 @@ class Conv2d(Op):
     groups: int
 
     def _windows(self, x: Shape, w: Shape) -> Windows2d:
-        return windows_2d(
-            self.name, x, (w[2], w[3]), self.stride, self.padding, self.dilation
-        )
+        return windows_2d(self.name, x, (w[2], w[3]), self.stride, self.padding, self.dilation)
 
     def infer(self, x: Spec, w: Spec, b: Spec | None = None) -> Spec:
         require_float(self.name, x=x, w=w, **({} if b is None else {"b": b}))
@@ -124,6 +131,74 @@ class Conv2d(Op):
     def forward_kernel(
         self, mem: Memory, x: Array, w: Array, b: Array | None = None
     ) -> tuple[Array, Any]:
+        numbers = self._numbers(x.shape, w.shape)
+        y = mem.empty((len(x), len(w), numbers[7], numbers[8]), x.dtype)
+        if y.size:
+            bias = mem.empty((0,), x.dtype) if b is None else b
+            kernel = op_kernel("conv2d_implicit", "conv2d_implicit_forward", x.dtype)
+            grid = self._tiles(x.dtype, len(w), y.size // len(w)), self.groups
+            kernel(grid, THREADS, w, x, bias, Out(y), *numbers)
+        return y, (x, w) if any(mem.needs) else None
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
+    ) -> Gradients:
+        x, w = saved
+        numbers = self._numbers(x.shape, w.shape)
+        gx = gw = gb = None
+        if needs[0]:
+            gx = mem.empty(x.shape, gy.dtype)
+            if gx.size:
+                kernel = op_kernel("conv2d_implicit", "conv2d_implicit_input_gradient", gy.dtype)
+                grid = self._tiles(gy.dtype, x.shape[1], gx.size // x.shape[1]), self.groups
+                kernel(grid, THREADS, w, gy, Out(gx), *numbers)
+        if needs[1]:
+            gw = mem.empty(w.shape, gy.dtype)
+            if gw.size:
+                self._weight_gradient(mem, gy, x, gw, numbers)
+        if len(needs) > 2 and needs[2]:
+            gb = mem.empty((len(w),), gy.dtype)
+            _bias_gradient(mem, gy, gb)
+        return (gx, gw, gb)[: len(needs)]
+
+    def _weight_gradient(
+        self, mem: Memory, gy: Array, x: Array, gw: Array, numbers: tuple[int, ...]
+    ) -> None:
+        """A long sum over all images, cut where one block for each tile would be few."""
+        tiles = self._tiles(gy.dtype, len(gw), gw[0].size * self.groups)
+        length = len(gy) * gy.shape[2] * gy.shape[3]
+        chunks = max(min(MOST_CHUNKS, length // SHORTEST_SUM,
+                         ENOUGH_BLOCKS // (tiles * self.groups)), 1)  # fmt: skip
+        partial = mem.empty((chunks, gw.size), gw.dtype) if chunks > 1 else gw
+        kernel = op_kernel("conv2d_implicit", "conv2d_implicit_weight_gradient", gy.dtype)
+        kernel((tiles, self.groups * chunks), THREADS, gy, x, Out(partial), *numbers, chunks)
+        if chunks > 1:
+            column_sums(mem, partial, gw.reshape(-1))
+
+    def _numbers(self, x: Shape, w: Shape) -> tuple[int, ...]:
+        """N C H W O KH KW OH OW SH SW top left DH DW G, as the implicit kernels take them."""
+        rows, columns = self._windows(x, w)
+        return (*x, w[0], w[2], w[3], rows.out, columns.out, rows.stride, columns.stride,
+                rows.before, columns.before, rows.dilation, columns.dilation,
+                self.groups)  # fmt: skip
+
+    def _tiles(self, dtype: Any, rows: int, columns: int) -> int:
+        """Tiles of one group's product, of all groups' rows and one group's columns."""
+        return blocks(rows // self.groups, TILE[dtype.char]) * blocks(columns, TILE[dtype.char])
+
+    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
+        return "map" if carries[0] and not any(carries[1:]) else None
+
+
+@dataclass(frozen=True)
+class Im2colConv2d(Conv2d):
+    """conv2d with the columns of im2col written out: the readable step before implicit GEMM."""
+
+    name = "conv2d"
+
+    def forward_kernel(
+        self, mem: Memory, x: Array, w: Array, b: Array | None = None
+    ) -> tuple[Array, Any]:
         (n, c), (o, _, kh, kw), g = x.shape[:2], w.shape, self.groups
         at = self._windows(x.shape, w.shape)
         m, k, p = o // g, c // g * kh * kw, at[0].out * at[1].out
@@ -159,9 +234,6 @@ class Conv2d(Op):
             _bias_gradient(mem, gy, gb)
         return (gx, gw, gb)[: len(needs)]
 
-    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
-        return "map" if carries[0] and not any(carries[1:]) else None
-
 
 def _bias_gradient(mem: Memory, gy: Array, gb: Array) -> None:
     """Sum gy (N, O, P) over N and P as a CUDA kernel: chunks of images, then the chunks."""
@@ -177,9 +249,13 @@ def _bias_gradient(mem: Memory, gy: Array, gb: Array) -> None:
         column_sums(mem, partial, gb)
 
 
+ALGORITHMS = {"implicit": Conv2d, "im2col": Im2colConv2d}
+
+
 def conv2d(
     x: Operand, w: Operand, b: Operand | None = None, stride: int | Pair = 1,
-    padding: int | Pair | str = 0, dilation: int | Pair = 1, groups: int = 1,
+    padding: int | Pair | str = 0, dilation: int | Pair = 1, groups: int = 1, *,
+    algorithm: str = "implicit",
 ) -> Tensor:  # fmt: skip
     """Two-dimensional convolution of images with a bank of filters.
 
@@ -197,6 +273,9 @@ def conv2d(
         an odd row or column of zeros at the bottom or right.
     groups : int
         Cut the channels into that many groups, each convolved with its own share of the filters.
+    algorithm : "implicit" or "im2col"
+        How the kernels do it: with the windows gathered in shared memory, or written out and kept
+        for backward, which needs KH * KW times the memory.  numpy always does the latter.
 
     Returns
     -------
@@ -211,7 +290,7 @@ def conv2d(
     DtypeError
         The inputs are not all float32 or all float64.
     ArgumentError
-        A stride below 1, a negative padding, an unknown padding mode.
+        A stride below 1, a negative padding, an unknown padding mode or algorithm.
 
     References
     ----------
@@ -229,7 +308,11 @@ def conv2d(
     """
     if not isinstance(groups, (int, np.integer)) or groups < 1:
         raise ArgumentError(explain("conv2d", "groups", "an int of at least 1", repr(groups)))
-    op = Conv2d(
+    if algorithm not in ALGORITHMS:
+        raise ArgumentError(
+            explain("conv2d", "algorithm", " or ".join(map(repr, ALGORITHMS)), repr(algorithm))
+        )
+    op = ALGORITHMS[algorithm](
         pair("conv2d", "stride", stride), padding_2d("conv2d", padding),
         pair("conv2d", "dilation", dilation), int(groups),
     )  # fmt: skip
