@@ -20,6 +20,7 @@ from tinygraph.graph import Graph
 from tinygraph.op import Op
 from tinygraph.ops import *  # noqa: F403  # ops/__init__.py lists each op's functions, once
 from tinygraph.ops import __all__ as _op_names
+from tinygraph.precision import get_float32_matmul_precision, set_float32_matmul_precision
 from tinygraph.random import manual_seed
 from tinygraph.shapes import Spec
 from tinygraph.tensor import Parameter, Tensor, no_grad
@@ -30,7 +31,8 @@ _LAZY = ("show", "testing")  # rooms that need libraries beyond numpy: loaded wh
 
 __all__ = [
     "Graph", "Op", "Parameter", "Spec", "Tensor", "arange", "cuda", "data", "detect_anomaly",
-    "errors", "full", "manual_seed", "nn", "no_grad", "ones", "optim", "randn", "training", "zeros",
+    "errors", "full", "get_float32_matmul_precision", "manual_seed", "nn", "no_grad", "ones",
+    "optim", "randn", "set_float32_matmul_precision", "training", "zeros",
     *_op_names, *_LAZY,
 ]  # fmt: skip
 

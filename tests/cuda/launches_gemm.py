@@ -9,6 +9,7 @@ import numpy as np
 
 from tests.cuda.launch import F4, F8, I4, Launch, Maker, Shifted, Updated
 from tinygraph.cuda import Out, blocks
+from tinygraph.ops.gemm import tile_edge
 
 C_TYPES = {F4: "float", F8: "double", I4: "int"}
 
@@ -16,7 +17,9 @@ C_TYPES = {F4: "float", F8: "double", I4: "int"}
 SIZES = {
     16: [(1, 1, 1), (16, 16, 16), (17, 19, 35)],
     64: [(1, 1, 1), (64, 64, 16), (67, 70, 19), (68, 72, 19), (68, 72, 36)],
+    128: [(1, 1, 1), (128, 128, 16), (131, 134, 19), (132, 136, 36)],
 }
+TF32, BF16 = 19, 16  # whole numbers up to 8 are exact in both
 TRANSPOSED = [(0, 0), (0, 1), (1, 0)]
 
 
@@ -32,18 +35,26 @@ def _tiles(m: int, n: int, tile: int) -> int:
 def _matmul(random: np.random.Generator) -> Iterator[Launch]:
     for tile, sizes in SIZES.items():
         for transposed in TRANSPOSED:
-            types = (F4, F8, I4) if tile == 64 and transposed == (0, 0) else (F4,)
+            types = {64: (F4, F8, I4), 128: (F4, F8)}.get(tile, ()) if transposed == (0, 0) else ()
+            types = types or (F4,)
             for dtype in types:
                 for size in sizes:
                     yield _one_product(random, tile, transposed, dtype, size)
-                if tile == 64:
-                    yield from _not_aligned(random, transposed, dtype)
+                if tile > 16:
+                    yield from _not_aligned(random, tile, transposed, dtype)
                 yield _many_products(random, tile, transposed, dtype)
+    yield from _chunks(random)
+    for mma in (TF32, BF16):
+        for transposed in TRANSPOSED:
+            for size in SIZES[128]:
+                yield _one_product(random, 128, transposed, F4, size, mma=mma)
+            yield from _not_aligned(random, 128, transposed, F4, mma)
+            yield _many_products(random, 128, transposed, F4, mma)
 
 
-def _maker(tile: int, transposed: tuple[int, int]) -> Maker:
+def _maker(tile: int, transposed: tuple[int, int], mma: int = 0) -> Maker:
     macros = {"GEMM_TILE": tile, "TRANSPOSE_A": transposed[0], "TRANSPOSE_B": transposed[1]}
-    return Maker("matmul.cu", macros)
+    return Maker("matmul.cu", macros | ({"GEMM_MMA": mma} if mma else {}))
 
 
 def _stored(matrices: np.ndarray, transposed: int) -> np.ndarray:
@@ -52,7 +63,7 @@ def _stored(matrices: np.ndarray, transposed: int) -> np.ndarray:
 
 def _one_product(
     random: np.random.Generator, tile: int, transposed: tuple[int, int], dtype: Any,
-    size: tuple[int, int, int], shifted: str = "",
+    size: tuple[int, int, int], shifted: str = "", mma: int = 0,
 ) -> Launch:  # fmt: skip
     """One product; of the arrays that `shifted` names, rows do not begin on 16 bytes."""
     m, n, k = size
@@ -60,21 +71,23 @@ def _one_product(
     arguments = {"a": _stored(a, transposed[0]), "b": _stored(b, transposed[1]), "c": Out(a @ b)}
     for name in shifted:
         arguments[name] = Shifted(arguments[name])
-    return _maker(tile, transposed)(
-        f"matmul<{C_TYPES[dtype]}>", _tiles(m, n, tile), *arguments.values(), m, n, k, 1, 1,
+    edge = tile_edge(tile, dtype)
+    return _maker(tile, transposed, mma)(
+        f"matmul<{C_TYPES[dtype]}>", _tiles(m, n, edge), *arguments.values(), m, n, k, 1, 1,
         0, 0, 0, 0, 1, 0, 0, 1, 0, label=f"{size} {shifted}",
     )  # fmt: skip
 
 
 def _not_aligned(
-    random: np.random.Generator, transposed: tuple[int, int], dtype: Any
+    random: np.random.Generator, tile: int, transposed: tuple[int, int], dtype: Any, mma: int = 0
 ) -> Iterator[Launch]:
     for name in "abc":
-        yield _one_product(random, 64, transposed, dtype, (68, 72, 36), name)
+        size = (tile + 4, tile + 8, 36)
+        yield _one_product(random, tile, transposed, dtype, size, name, mma)
 
 
 def _many_products(
-    random: np.random.Generator, tile: int, transposed: tuple[int, int], dtype: Any
+    random: np.random.Generator, tile: int, transposed: tuple[int, int], dtype: Any, mma: int = 0
 ) -> Launch:
     """2 x 3 products of 2 terms each in 4 blocks, b the same for all outer ones; added to c."""
     m, n, k = 5, 6, 20
@@ -83,7 +96,7 @@ def _many_products(
     b = _numbers(random, (inner, sums, k, n), dtype)
     before = _numbers(random, (outer, inner, m, n), dtype)
     c = Updated(before, before + np.einsum("oismk,iskn->oimn", a, b).astype(dtype))
-    return _maker(tile, transposed)(
+    return _maker(tile, transposed, mma)(
         f"matmul<{C_TYPES[dtype]}>", (1, 4), _stored(a, transposed[0]), _stored(b, transposed[1]),
         c, m, n, k, outer, inner, inner * sums * m * k, sums * m * k, 0, sums * k * n, sums, m * k,
         k * n, 1, 1, label="2x3 products",
@@ -103,10 +116,34 @@ def _linear(random: np.random.Generator) -> Iterator[Launch]:
         sums = np.add.reduceat(x, range(0, rows, per_chunk), axis=0)
         yield launch("column_sums<float>", (blocks(columns, 32), len(sums)), x, Out(sums), rows,
                      columns, per_chunk, label=f"{(rows, columns)}")  # fmt: skip
+    r, o, i = SIZES[16][2]
+    x, w, b = (_numbers(random, shape, F4) for shape in ((r, i), (o, i), (o,)))
+    x[0, 0] = np.nan
+    launch = Maker("linear.cu", {"GEMM_TILE": 16, "RELU": 1})
+    yield launch("linear_forward<float>", _tiles(r, o, 16), x, w, b,
+                 Out(np.maximum(x @ w.T + b, 0)), r, o, i, label="relu")  # fmt: skip
+
+
+def _chunks(random: np.random.Generator) -> Iterator[Launch]:
+    """2 terms of 20 numbers, in 2 and in 3 chunks, of which one is shorter."""
+    m, n, k, sums = 5, 6, 20, 2
+    for tile, step in ((16, 16), (64, 16), (128, 8)):
+        a, b = _numbers(random, (m, sums, k), F4), _numbers(random, (sums, k, n), F4)
+        for chunks in (2, 3):
+            terms = [(s, k0) for s in range(sums) for k0 in range(0, k, step)]
+            each = blocks(len(terms), chunks)
+            c = np.zeros((chunks, m, n), F4)
+            for at, (s, k0) in enumerate(terms):
+                c[at // each] += a[:, s, k0 : k0 + step] @ b[s, k0 : k0 + step]
+            yield _maker(tile, (0, 0))(
+                "matmul<float>", (1, chunks), np.ascontiguousarray(a.swapaxes(0, 1)), b, Out(c),
+                m, n, k, 1, 1, 0, 0, 0, 0, sums, m * k, k * n, chunks, 0, label=f"{chunks} chunks",
+            )  # fmt: skip
 
 
 def _conv2d(random: np.random.Generator) -> Iterator[Launch]:
-    for tile, sizes in SIZES.items():
+    for tile in (16, 64):
+        sizes = SIZES[tile]
         launch = Maker("conv2d.cu", {"GEMM_TILE": tile})
         for n, g in ((1, 1), (2, 3)):
             o, p, k = sizes[2]  # edges on all sides

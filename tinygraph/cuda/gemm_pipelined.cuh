@@ -1,7 +1,8 @@
 // Step 3 of the GEMM ladder (gemm.cuh): loads of the next panels run during work on this one.
 //
 //   TM TN TK   a block computes TM x TN elements of C and takes TK of the summed axis in a step:
-//              128 x 128 x 8 for float, 8x8 elements a thread; 128 x 64 x 8 for double, 8x4
+//              128 x 128 x 8 for float, 8x8 elements a thread; 64 x 64 x 8 for double, 4x4: twice
+//              as many registers would spill
 //
 // Each operand has two panels in shared memory.  While the block multiplies out of one pair,
 // cp.async fills the other; one barrier a step ends both.  In one step of k a float thread reads 16
@@ -36,21 +37,10 @@
 
 template <typename T>
 struct Pipelined {
-    static constexpr int TM = 128, TN = sizeof(T) == 8 ? 64 : 128, TK = 8;
+    static constexpr int TM = sizeof(T) == 8 ? 64 : 128, TN = TM, TK = 8;
     static constexpr int PAD = 16 / sizeof(T);  // 16 bytes: turned writes meet no bank conflict
     static constexpr int ROWS = TM / 64, COLUMNS = TN / 64;  // fours of a thread
 };
-
-// One element of a panel, zero where it lies beyond an edge.
-template <typename T>
-__device__ __forceinline__ void copy_or_zero(T* panel, const T* from, bool inside)
-{
-    if (inside) {
-        cp_async<sizeof(T)>(panel, from);
-    } else {
-        *panel = T(0);
-    }
-}
 
 // The loader of a matrix, stored (X, K) if K_CONTIGUOUS, else (K, X).
 //
@@ -68,11 +58,12 @@ struct TiledMatrix {
         constexpr int TX = PITCH - Pipelined<T>::PAD, VECTOR = 16 / sizeof(T);
         const T* from = matrix + s * term;
         if constexpr (K_CONTIGUOUS) {
-            const int k = threadIdx.x % TK;
-#pragma unroll
-            for (int x = threadIdx.x / TK; x < TX; x += THREADS / TK)
-                copy_or_zero(&panel[k][x], from + (long long)(x0 + x) * K + k0 + k,
-                             k0 + k < K && x0 + x < X);
+            const int k = threadIdx.x % TK, first = threadIdx.x / TK;
+            const T* source = from + (long long)(x0 + first) * K + k0 + k;
+            const int rows = k0 + k < K ? X - x0 : 0;  // inside
+#pragma unroll 2
+            for (int x = first; x < TX; x += THREADS / TK, source += THREADS / TK * (long long)K)
+                copy_or_zero(&panel[k][x], source, x < rows);
         } else {
             const bool aligned = rows_aligned(from, X);
 #pragma unroll
@@ -99,7 +90,7 @@ __device__ __forceinline__ void multiply_panels(const T (&a_panel)[8][PITCH_A],
                                                 T (&sum)[ROWS * 4][COLUMNS][4])
 {
     const int r = threadIdx.x / 16 * 4, c = threadIdx.x % 16 * 4;
-#pragma unroll
+#pragma unroll 1  // more of them at once, and compilers read ahead until registers spill
     for (int k = 0; k < 8; ++k) {
         T a[ROWS][4], b[COLUMNS][4];
 #pragma unroll
@@ -132,8 +123,8 @@ __device__ __forceinline__ void pipelined_tile(const LoaderA &a, const LoaderB &
     cp_async_commit_group();
     cp_async_wait_group<0>();
     __syncthreads();  // the first panels are complete
-    for (int step = steps.first; step < steps.last; ++step) {
-        const int now = (step - steps.first) % 2, next = step + 1;
+    int now = 0;
+    for (int next = steps.first + 1; next <= steps.last; ++next, now = 1 - now) {
         if (next < steps.last) {
             a.load(a_panels[1 - now], steps.term(next), steps.k(next));
             b.load(b_panels[1 - now], steps.term(next), steps.k(next));

@@ -2,6 +2,7 @@
 // neighbours at once.
 #pragma once
 
+#include "async_copy.cuh"
 #include "prelude.cuh"
 
 // What one launch computes.  Strides count elements; 0 repeats a matrix.
@@ -98,6 +99,17 @@ __device__ __forceinline__ bool rows_aligned(const T* matrix, int row_length)
            row_length * sizeof(T) % 16 == 0;
 }
 
+// One element of a panel, zero where it lies beyond an edge.
+template <typename T>
+__device__ __forceinline__ void copy_or_zero(T* panel, const T* from, bool inside)
+{
+    if (inside) {
+        cp_async<sizeof(T)>(panel, from);
+    } else {
+        *panel = T(0);
+    }
+}
+
 // Write four neighbours of a row of C, as far as they lie inside.
 template <typename T, typename Epilogue>
 __device__ __forceinline__ void write_four(const GemmProblem<T> &p, long long part, int row,
@@ -106,15 +118,14 @@ __device__ __forceinline__ void write_four(const GemmProblem<T> &p, long long pa
 {
     const int count = row < p.M ? p.N - column : 0;  // elements before the edge
     T* to = p.c_at(part) + (long long)row * p.N + column;
-    T four[4];
-#pragma unroll
-    for (int j = 0; j < 4; ++j)
-        if (j < count) four[j] = epilogue(sum[j], part, row, column + j);
     if (aligned && count >= 4) {
+        T four[4];
+#pragma unroll
+        for (int j = 0; j < 4; ++j) four[j] = epilogue(sum[j], part, row, column + j);
         store_four(to, four);
     } else {
 #pragma unroll
         for (int j = 0; j < 4; ++j)
-            if (j < count) to[j] = four[j];
+            if (j < count) to[j] = epilogue(sum[j], part, row, column + j);
     }
 }

@@ -3,7 +3,7 @@
 //   R I O      rows of x, features in, features out
 //
 // linear_forward
-//   One thread owns 4x4 elements of y (GEMM_TILE=64) or one element (GEMM_TILE=16).
+//   Threads own elements of y as those of matmul.cu do.  RELU=1: max(0, y), a NaN stays.
 //   Grid (tiles of y); block 256.
 //     x (R, I), w (O, I), b (O,)   T, read          y (R, O)   T, written
 //   Memory: both operands are read along I, where both are contiguous; see gemm.cuh.
@@ -25,8 +25,16 @@
 //
 // instances (GEMM_TILE=16): linear_forward<T> for T in float, double
 // instances (GEMM_TILE=64): linear_forward<T> for T in float, double
+// instances (GEMM_TILE=128): linear_forward<T> for T in float, double
+// instances (GEMM_TILE=128, GEMM_MMA=19): linear_forward<float>
+// instances (GEMM_TILE=128, GEMM_MMA=16): linear_forward<float>
+// instances (GEMM_TILE=16, RELU=1): linear_forward<T> for T in float, double
 // instances: column_sums<T> for T in float, double
 #include "gemm.cuh"
+
+#ifndef RELU
+#define RELU 0
+#endif
 
 template <typename T>
 __global__ void __launch_bounds__(THREADS, 2)
@@ -35,7 +43,8 @@ linear_forward(const T* __restrict__ x, const T* __restrict__ w, const T* __rest
 {
     const GemmProblem<T> p = {x, w, y, R, O, I, 1, 1, 0, 0, 0, 0, 1, 0, 0};
     gemm<T, false, true>(p, [=](T sum, long long, int, int column) -> T {
-        return sum + b[column];
+        const T y = sum + b[column];
+        return RELU && y < 0 ? T(0) : y;
     });
 }
 

@@ -1,6 +1,7 @@
 // matmul: products of matrices, over batch axes, and summed over axes as backward needs it.
 //
-// One thread owns 4x4 elements of one product (GEMM_TILE=64) or one element (GEMM_TILE=16).
+// One thread owns one element of one product (GEMM_TILE=16), 4x4 elements (64), or 8x8 (128; 4x4 of
+// double); with GEMM_MMA, 19 for tf32 or 16 for bf16, a warp owns 64x32.
 // Grid (tiles of c, products z); block 256.  The second axis of a grid ends at 65535: a block goes
 // on at product z + gridDim.y.
 //
@@ -21,6 +22,15 @@
 // instances (GEMM_TILE=64, TRANSPOSE_A=0, TRANSPOSE_B=0): matmul<T> for T in float, double
 // instances (GEMM_TILE=64, TRANSPOSE_A=0, TRANSPOSE_B=1): matmul<T> for T in float, double
 // instances (GEMM_TILE=64, TRANSPOSE_A=1, TRANSPOSE_B=0): matmul<T> for T in float, double
+// instances (GEMM_TILE=128, TRANSPOSE_A=0, TRANSPOSE_B=0): matmul<T> for T in float, double
+// instances (GEMM_TILE=128, TRANSPOSE_A=0, TRANSPOSE_B=1): matmul<T> for T in float, double
+// instances (GEMM_TILE=128, TRANSPOSE_A=1, TRANSPOSE_B=0): matmul<T> for T in float, double
+// instances (GEMM_TILE=128, GEMM_MMA=19, TRANSPOSE_A=0, TRANSPOSE_B=0): matmul<float>
+// instances (GEMM_TILE=128, GEMM_MMA=19, TRANSPOSE_A=0, TRANSPOSE_B=1): matmul<float>
+// instances (GEMM_TILE=128, GEMM_MMA=19, TRANSPOSE_A=1, TRANSPOSE_B=0): matmul<float>
+// instances (GEMM_TILE=128, GEMM_MMA=16, TRANSPOSE_A=0, TRANSPOSE_B=0): matmul<float>
+// instances (GEMM_TILE=128, GEMM_MMA=16, TRANSPOSE_A=0, TRANSPOSE_B=1): matmul<float>
+// instances (GEMM_TILE=128, GEMM_MMA=16, TRANSPOSE_A=1, TRANSPOSE_B=0): matmul<float>
 // instances (GEMM_TILE=16, TRANSPOSE_A=0, TRANSPOSE_B=0): matmul<T> for T in int, long long
 // instances (GEMM_TILE=64, TRANSPOSE_A=0, TRANSPOSE_B=0): matmul<T> for T in int, long long
 #include "gemm.cuh"

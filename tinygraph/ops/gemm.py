@@ -16,20 +16,24 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
 
 from tinygraph.cuda import InOut, Out, blocks, op_kernel
 from tinygraph.memory import Memory
 from tinygraph.ops.launch import THREADS
+from tinygraph.precision import TENSOR_CORE_NUMBERS, get_float32_matmul_precision
 from tinygraph.shapes import Array, Shape
 
 Layout = Literal["nn", "nt", "tn"]
 
 MOST_BLOCKS = 65535  # on the second axis of a grid
 ROWS_PER_CHUNK = 1024  # column_sums: one block sums so many rows
-SHORTEST_SUM = 1024  # gemm_in_chunks: shorter sums are not cut
+SHORTEST_SUM = 1024  # no chunk of a sum is shorter
 ENOUGH_BLOCKS = 256  # and no sum is cut where this many blocks work without it
 MOST_CHUNKS = 64
+MULTIPROCESSORS = 100  # of a large GPU, about
 
 
 class Axis(NamedTuple):
@@ -40,23 +44,51 @@ class Axis(NamedTuple):
     b: int
 
 
-def tile_for(m: int, n: int) -> int:
-    """The kernel for an (M, N) product: 16 where one such tile holds it, else 64.
+def gemm_macros(m: int, n: int, dtype: Any, products: int = 1) -> dict[str, int]:
+    """The macros of the kernel for (M, N) products, by their shape, number and dtype alone.
 
-    On the emulator a tile of 64 takes less than twice as long as one of 16, and holds 16 times as
-    much: it wins as soon as a second tile of 16 would be needed.  Not measured on a GPU.
+    GEMM_TILE is 16 where one such tile holds a product: on the emulator a tile of 64 takes less
+    than twice as long as one of 16, and holds 16 times as much.  It is 128, the step with
+    overlapped loads, where such tiles give every multiprocessor of a large GPU one, and 64 between.
+    GEMM_MMA names tensor cores, where a lower precision of float32 is chosen.  Not measured on a
+    GPU.
+
+    >>> gemm_macros(10, 16, np.float32), gemm_macros(64, 10, np.float32)
+    ({'GEMM_TILE': 16}, {'GEMM_TILE': 64})
+    >>> gemm_macros(2048, 2048, np.float32)
+    {'GEMM_TILE': 128}
     """
+    number = TENSOR_CORE_NUMBERS[get_float32_matmul_precision()] if dtype == np.float32 else 0
+    if max(m, n) <= 16:
+        return {"GEMM_TILE": 16}
+    if number:
+        return {"GEMM_TILE": 128, "GEMM_MMA": number}
+    edge = tile_edge(128, dtype)
+    large = blocks(m, edge) * blocks(n, edge) * products >= MULTIPROCESSORS
+    return {"GEMM_TILE": 128 if large and dtype in (np.float32, np.float64) else 64}
+
+
+def tile_for(m: int, n: int) -> int:
+    """The tile for an (M, N) product where the kernel knows only those of 16 and 64."""
     return 64 if max(m, n) > 16 else 16
 
 
-def tile_grid(tile: int, m: int, n: int, products: int) -> tuple[int, int]:
+def tile_edge(tile: int, dtype: Any) -> int:
+    """Rows and columns of C that a block computes: GEMM_TILE=128 means 64 for double."""
+    return 64 if tile == 128 and np.dtype(dtype).itemsize == 8 else tile
+
+
+def tile_grid(
+    tile: int, m: int, n: int, products: int, dtype: Any = np.float32
+) -> tuple[int, int]:
     """Tiles of one product, products; a block takes several where the second axis is too short."""
-    return blocks(m, tile) * blocks(n, tile), min(products, MOST_BLOCKS)
+    edge = tile_edge(tile, dtype)
+    return blocks(m, edge) * blocks(n, edge), min(products, MOST_BLOCKS)
 
 
 def gemm(
     layout: Layout, a: Array, b: Array, c: Array, m: int, n: int, k: int,
-    batch: Iterable[Axis] = (), sums: Iterable[Axis] = (),
+    batch: Iterable[Axis] = (), sums: Iterable[Axis] = (), mem: Memory | None = None,
 ) -> None:  # fmt: skip
     """Write the products of contiguous factors into c.
 
@@ -69,6 +101,8 @@ def gemm(
         Contiguous: the batch axes, then (m, n).  Zeros where nothing is summed.
     m, n, k : int
     batch, sums : Axis for each batch axis and each axis that is summed over, outermost first
+    mem : Memory, optional
+        For partial sums: where c is small and the sum long, several blocks may share it then.
 
     Notes
     -----
@@ -82,14 +116,24 @@ def gemm(
         summed = [Axis(0, 0, 0)]
     launches, (outer, inner) = kept[:-2], [Axis(1, 0, 0)] * (2 - len(kept[-2:])) + kept[-2:]
     repeats, last = summed[:-1], (summed or [Axis(1, 0, 0)])[-1]
-    size = outer.size * inner.size * m * n
-    tile = tile_for(m, n)
+    products = outer.size * inner.size
+    macros = gemm_macros(m, n, c.dtype, products)
+    tile = macros["GEMM_TILE"]
     kernel = op_kernel(
-        "matmul", "matmul", c.dtype, GEMM_TILE=tile,
+        "matmul", "matmul", c.dtype, **macros,
         TRANSPOSE_A=int(layout == "tn"), TRANSPOSE_B=int(layout == "nt"),
     )  # fmt: skip
-    grid = tile_grid(tile, m, n, outer.size * inner.size)
+    chunks = 1
+    if mem is not None and not launches and not repeats:
+        tiles = tile_grid(tile, m, n, 1, c.dtype)[0]
+        step = 8 if macros == {"GEMM_TILE": 128} else 16  # what the kernel takes of k at a time
+        chunks = chunks_of_sum(last.size, k, step, tiles * products)
+    whole = c
+    if chunks > 1 and mem is not None:
+        c = mem.empty((chunks, c.size), c.dtype)
+    grid = tile_grid(tile, m, n, chunks * products, c.dtype)
     a, b, c = a.reshape(-1), b.reshape(-1), c.reshape(-1)
+    size = chunks * products * m * n
     for part, (a_start, b_start) in enumerate(_starts(launches)):
         target = c[part * size : (part + 1) * size]
         for term, (a_term, b_term) in enumerate(_starts(repeats)):
@@ -97,8 +141,23 @@ def gemm(
                 grid, THREADS, a[a_start + a_term :], b[b_start + b_term :],
                 InOut(target) if term else Out(target), m, n, k,
                 outer.size, inner.size, outer.a, inner.a, outer.b, inner.b,
-                last.size, last.a, last.b, 1, int(term > 0),
+                last.size, last.a, last.b, chunks, int(term > 0),
             )  # fmt: skip
+    if chunks > 1 and mem is not None:
+        column_sums(mem, c.reshape(chunks, -1), whole.reshape(-1))
+
+
+def chunks_of_sum(terms: int, k: int, step: int, busy: int) -> int:
+    """Into how many chunks a sum over terms and k is cut, where `busy` blocks work without it.
+
+    It depends on the shapes alone: the bits are the same in every run.  No chunk is empty.
+
+    >>> chunks_of_sum(1, 60_000, step=16, busy=4), chunks_of_sum(1, 60_000, step=16, busy=256)
+    (58, 1)
+    """
+    steps = terms * blocks(k, step)
+    most = min(MOST_CHUNKS, terms * k // SHORTEST_SUM, ENOUGH_BLOCKS // max(busy, 1))
+    return blocks(steps, blocks(steps, most)) if most > 1 else 1
 
 
 def _merged(axes: Iterable[Axis]) -> list[Axis]:
@@ -143,37 +202,9 @@ def gemm_in_chunks(
     mem: Memory, layout: Layout, a: Array, b: Array, c: Array, m: int, n: int, k: int,
     batch: Iterable[Axis] = (), total: Axis | None = None,
 ) -> None:  # fmt: skip
-    """A product with a long sum and a small result, as the gradient of weights: several blocks
-    share the sum.
-
-    The sum runs over `total` and k.  It is cut along `total`, or along k where there is none, which
-    the layout "tn" allows.  Each chunk becomes one product, and `column_sums` adds these up.  How
-    the sum is cut depends on the shapes alone: the bits are the same in every run.
-    """
-    along_k = total is None
-    whole = total or Axis(k, m, n)
-    length = whole.size if total is None else whole.size * k
-    batch = list(batch)
-    tile = tile_for(m, n)
-    busy = math.prod(axis.size for axis in batch) * blocks(m, tile) * blocks(n, tile)
-    chunks = min(MOST_CHUNKS, length // SHORTEST_SUM, ENOUGH_BLOCKS // max(busy, 1), whole.size)
-    per_chunk = blocks(whole.size, max(chunks, 1))
-    full, rest = divmod(whole.size, max(per_chunk, 1))
-
-    def launch(start: int, parts: int, size: int, target: Array) -> None:
-        steps = [Axis(parts, per_chunk * whole.a, per_chunk * whole.b), *batch]
-        depth, sums = (size, []) if along_k else (k, [Axis(size, whole.a, whole.b)])
-        left, right = a.reshape(-1)[start * whole.a :], b.reshape(-1)[start * whole.b :]
-        gemm(layout, left, right, target, m, n, depth, steps, sums)
-
-    if full + (rest > 0) <= 1:
-        launch(0, 1, whole.size, c)
-        return
-    partial = mem.empty((full + (rest > 0), c.size), c.dtype)
-    launch(0, full, per_chunk, partial[:full])
-    if rest:
-        launch(full * per_chunk, 1, rest, partial[full:])
-    column_sums(mem, partial, c.reshape(-1))
+    """A product with a long sum, over k and `total`, and a small result, as the gradient of
+    weights: several blocks share the sum, and `column_sums` adds up what they find."""
+    gemm(layout, a, b, c, m, n, k, batch, [] if total is None else [total], mem)
 
 
 def column_sums(mem: Memory, x: Array, sums: Array) -> None:

@@ -18,7 +18,7 @@ from tinygraph.cuda import Out, op_kernel
 from tinygraph.errors import ShapeError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.gemm import column_sums, gemm, gemm_in_chunks, tile_for, tile_grid
+from tinygraph.ops.gemm import column_sums, gemm, gemm_in_chunks, gemm_macros, tile_grid
 from tinygraph.ops.launch import THREADS
 from tinygraph.shapes import Array, Spec, require_float, require_ndim
 from tinygraph.tensor import Operand, Tensor
@@ -67,11 +67,12 @@ class Linear(Op):
         (o, i), rows = w.shape, math.prod(x.shape[:-1])
         y = mem.empty((*x.shape[:-1], o), x.dtype)
         if b is None:
-            gemm("nt", x, w, y, rows, o, i)
+            gemm("nt", x, w, y, rows, o, i, mem=mem)
         elif y.size:
-            tile = tile_for(rows, o)
-            kernel = op_kernel("linear", "linear_forward", x.dtype, GEMM_TILE=tile)
-            kernel(tile_grid(tile, rows, o, 1), THREADS, x, w, b, Out(y), rows, o, i)
+            macros = gemm_macros(rows, o, x.dtype)
+            kernel = op_kernel("linear", "linear_forward", x.dtype, **macros)
+            grid = tile_grid(macros["GEMM_TILE"], rows, o, 1, x.dtype)
+            kernel(grid, THREADS, x, w, b, Out(y), rows, o, i)
         return y, (x, w)
 
     def backward_kernel(
@@ -82,7 +83,7 @@ class Linear(Op):
         gx = gw = gb = None
         if needs[0]:
             gx = mem.empty(x.shape, x.dtype)
-            gemm("nn", gy, w, gx, rows, i, o)
+            gemm("nn", gy, w, gx, rows, i, o, mem=mem)
         if needs[1]:
             gw = mem.empty(w.shape, w.dtype)
             gemm_in_chunks(mem, "tn", gy, x, gw, o, i, rows)

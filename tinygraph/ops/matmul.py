@@ -107,7 +107,7 @@ class Matmul(Op):
                     broadcast_steps(columns[:-2], batch, k * n), strict=True)  # fmt: skip
         axes = [Axis(*step) for step in steps]
         if x.dtype.kind == "f" or x.dtype in (np.int32, np.int64):
-            gemm("nn", x, w, y, m, n, k, axes)
+            gemm("nn", x, w, y, m, n, k, axes, mem=mem if x.dtype.kind == "f" else None)
         else:  # 64 bits wrap around to the same low bits; a bool is whether any pair is True
             wide = mem.empty(y.shape, np.int64)
             gemm("nn", x.astype(np.int64), w.astype(np.int64), wide, m, n, k, axes)
@@ -129,7 +129,7 @@ class Matmul(Op):
         if needs[0]:  # (..., M, N) @ (..., K, N)^T, added up where x was repeated
             gx = mem.empty(x_shape, gy.dtype)
             axes = [Axis(*step) for step in zip(batch, gy_steps, w_steps, strict=True)]
-            gemm("nt", gy, w, gx, m, k, n, *_kept_and_summed(axes, x_steps))
+            gemm("nt", gy, w, gx, m, k, n, *_kept_and_summed(axes, x_steps), mem=mem)
         if needs[1]:  # (..., M, K)^T @ (..., M, N), added up where w was repeated
             gw = mem.empty(w_shape, gy.dtype)
             axes = [Axis(*step) for step in zip(batch, x_steps, gy_steps, strict=True)]
@@ -137,7 +137,7 @@ class Matmul(Op):
             if not kept and rows[:-2] == batch:  # x and gy are whole: one long sum over all rows
                 gemm_in_chunks(mem, "tn", x, gy, gw, k, n, math.prod(batch) * m)
             else:
-                gemm("tn", x, gy, gw, k, n, m, kept, summed)
+                gemm("tn", x, gy, gw, k, n, m, kept, summed, mem)
         return gx, gw
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:

@@ -1,0 +1,89 @@
+"""Products of float32 matrices rounded to tf32 or bf16, as tensor cores compute them."""
+
+import numpy as np
+import pytest
+
+import tinygraph as tg
+from tinygraph.errors import ArgumentError
+from tinygraph.ops.gemm import Axis, gemm
+
+F = np.float32
+
+
+def to_tf32(x):
+    """Round 13 bits away, halves away from zero."""
+    bits = np.ascontiguousarray(x, F).view(np.int32).astype(np.int64)
+    return (((bits + (1 << 12)) >> 13) << 13).astype(np.int32).view(F)
+
+
+def to_bf16(x):
+    """Round 16 bits away, halves to the even one."""
+    bits = np.ascontiguousarray(x, F).view(np.int32).astype(np.int64)
+    low, kept = bits & 0xFFFF, bits >> 16
+    up = (low > 0x8000) | (low == 0x8000) & (kept % 2 == 1)
+    return ((kept + up) << 16).astype(np.int32).view(F)
+
+
+ROUNDED = {"highest": lambda x: x, "high": to_tf32, "medium": to_bf16}
+
+
+@pytest.fixture
+def precision(request):
+    tg.set_float32_matmul_precision(request.param)
+    yield request.param
+    tg.set_float32_matmul_precision("highest")
+
+
+def test_rounding_by_hand():
+    assert to_tf32(1 + 2**-11) == F(1 + 2**-10) and to_tf32(-(1 + 2**-11)) == F(-(1 + 2**-10))
+    assert to_bf16(1 + 2**-8) == 1 and to_bf16(1 + 3 * 2**-8) == F(1 + 2**-6)
+
+
+@pytest.mark.parametrize("precision", ["high", "medium"], indirect=True)
+@pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
+@pytest.mark.parametrize("m, n, k", [(17, 5, 1), (130, 132, 36)])
+def test_products_of_rounded_numbers(precision, layout, m, n, k):
+    rng = np.random.default_rng(k)
+    a, b = rng.standard_normal((2, m, k)).astype(F), rng.standard_normal((2, k, n)).astype(F)
+    stored_a = np.ascontiguousarray(a.swapaxes(1, 2) if layout == "tn" else a)
+    stored_b = np.ascontiguousarray(b.swapaxes(1, 2) if layout == "nt" else b)
+    c = np.empty((m, n), F)
+    with tg.cuda.checking():
+        gemm(layout, stored_a, stored_b, c, m, n, k, sums=[Axis(2, m * k, k * n)])
+    a, b = ROUNDED[precision](a), ROUNDED[precision](b)
+    exact = (a.astype(float) @ b.astype(float)).sum(axis=0)
+    bound = (np.abs(a).astype(float) @ np.abs(b)).sum(axis=0) * 2 * k * 2.0**-24
+    assert (np.abs(c - exact) <= bound).all()
+
+
+@pytest.mark.parametrize("precision", ["highest", "high", "medium"], indirect=True)
+def test_halves_are_rounded_as_the_hardware_does(precision):
+    """One product each, so nothing is summed: bit for bit."""
+    x = np.array([1 + 2**-11, 1 + 2**-8, 1 + 3 * 2**-8, -(1 + 2**-11), 3e38, 2**-126], F)
+    one = np.ones((1, 17), F)
+    y = tg.Tensor(x[:, None], device="emulator") @ tg.Tensor(one, device="emulator")
+    np.testing.assert_array_equal(y.value, ROUNDED[precision](x)[:, None] * one)
+
+
+@pytest.mark.parametrize("precision", ["high"], indirect=True)
+def test_linear_rounds_and_numpy_does_not(precision):
+    rng = np.random.default_rng(0)
+    x, w, b = (rng.standard_normal(shape).astype(F) for shape in ((20, 7), (18, 7), (18,)))
+    emulated = tg.linear(*(tg.Tensor(t, device="emulator") for t in (x, w, b))).value
+    np.testing.assert_allclose(emulated, to_tf32(x) @ to_tf32(w).T + b, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(tg.linear(x, w, b).value, x @ w.T + b, rtol=0, atol=1e-6)
+    assert np.abs(emulated - (x @ w.T + b)).max() > 1e-5
+
+
+@pytest.mark.parametrize("precision", ["medium"], indirect=True)
+def test_doubles_are_not_rounded(precision):
+    x = np.full((20, 3), 1 + 2.0**-30)
+    y = tg.Tensor(x, device="emulator") @ tg.Tensor(x.T.copy(), device="emulator")
+    np.testing.assert_allclose(y.value, x @ x.T, rtol=1e-15)
+
+
+def test_names():
+    assert tg.get_float32_matmul_precision() == "highest"
+    with pytest.raises(ArgumentError, match="'highest', 'high', 'medium'"):
+        tg.set_float32_matmul_precision("tf32")
+    assert tg.get_float32_matmul_precision() == "highest"
