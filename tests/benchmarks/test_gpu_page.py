@@ -271,7 +271,9 @@ def test_rehearsal_of_every_section(monkeypatch, tmp_path, capsys):
     assert list(sections) == list(SECTIONS)
     for section in sections.values():
         assert page.REHEARSAL in section.splitlines()[0]
-    assert re.search(r"\| emulator \| [1-9]\d* \| 0 \| 0 \| 0 \|", sections["suite"])
+    for device in ("cuda", "emulator"):
+        row = rf"\| {device} \| [1-9]\d* \| 0 \| 0 \| 0 \|"
+        assert re.search(row, sections["suite"]), sections["suite"]
     assert "| checker | 2 of 2 | 0 of 1 |" in sections["verdicts"]
     assert "share of numpy" in sections["gemm"] and "cuBLAS |" not in sections["gemm"]
     assert "PyTorch on the CPU ms" in sections["conv"]

@@ -80,7 +80,7 @@ def test_report_of_pytest_by_device():
 def test_a_suite_without_a_test_on_the_device_has_failed(monkeypatch):
     report = '<testsuite><testcase name="test_x[cpu]"/></testsuite>'
 
-    def pytest_run(command, limit):
+    def pytest_run(command, limit, variables):
         path = next(w for w in command if w.startswith("--junitxml=")).partition("=")[2]
         with open(path, "w") as file:
             file.write(report)
@@ -89,6 +89,25 @@ def test_a_suite_without_a_test_on_the_device_has_failed(monkeypatch):
     monkeypatch.setattr(suite.children, "run", pytest_run)
     result = suite.run(Room("cuda", WallClock()))
     assert result.failed == "no test ran on device 'cuda'"
+
+
+def test_the_suite_takes_the_cupy_that_is_imported_first(tmp_path):
+    """With another CuPy before the stand-in, tests run on that one, here one without a GPU."""
+    for name in ("cupy", "cupyx"):
+        (tmp_path / f"{name}.py").write_text(
+            "import types\n"
+            "class cuda:\n"
+            "    is_available = staticmethod(lambda: print('the first CuPy') or False)\n"
+        )
+    room = Room("cuda", WallClock())
+    words = suite.command(room, tmp_path / "report.xml")
+    words = [*(w for w in words if w not in ("tests", "-n", "4")), "-s", "-x",
+             "tests/ops/test_relu.py", "-k", "more_than_one_block and cuda"]  # fmt: skip
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    out = children.run(words, 60, {**suite.VARIABLES, "PYTHONPATH": path})
+    outcomes, _ = suite.read_report((tmp_path / "report.xml").read_text())
+    assert set(outcomes) == {"cuda"} and outcomes["cuda"]["failed"] == 1, out.stdout
+    assert "the first CuPy" in out.stdout and "DeviceError" in out.stdout
 
 
 def tool(folder, name, script):
