@@ -13,7 +13,7 @@ def loaded(request, monkeypatch):
 
     In tests of refusals nothing may have reached it at the end.
     """
-    from tinygraph.cuda.emulator import module
+    from tinygraph.cuda.emulator import loading
 
     recorder, loads = Recorder(), []
 
@@ -21,7 +21,7 @@ def loaded(request, monkeypatch):
         loads.append((source, signature, checked))
         return recorder
 
-    monkeypatch.setattr(module, "load", load)
+    monkeypatch.setattr(loading, "load", load)
     recorder.loads = loads
     yield recorder
     if request.node.name.startswith("test_refuses"):

@@ -189,8 +189,8 @@ class Kernel:
 
     def _module(self, checked: bool) -> Any:
         if checked not in self._modules:
-            module = import_module("tinygraph.cuda.emulator.module")
-            self._modules[checked] = module.load(self.source, self.signature, checked)
+            loading = import_module("tinygraph.cuda.emulator.loading")
+            self._modules[checked] = loading.load(self.source, self.signature, checked)
         return self._modules[checked]
 
     def _check(

@@ -7,7 +7,7 @@ import numpy as np
 from cupy._array import ndarray
 from cupy._stream import get_current_stream
 from tinygraph.cuda.arguments import ArgumentList
-from tinygraph.cuda.emulator.module import load
+from tinygraph.cuda.emulator.loading import load
 from tinygraph.cuda.signature import parse
 from tinygraph.cuda.source import Source
 

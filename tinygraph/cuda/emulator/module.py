@@ -6,7 +6,6 @@ import ctypes
 import os
 from functools import cache
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 from tinygraph.cuda.emulator.compiler import kernel_library, runtime_library
@@ -175,22 +174,3 @@ def _unit(source: Source, translation: Translation, signature: Signature) -> str
         f'#include "cuda_emulator.h"\n{defines}{translation.text}\n#line 1 "entry"\n'
         f'extern "C" void tg_entry(const char *packed) {{ tg_call(&{signature.name}, packed); }}\n'
     )
-
-
-_modules: dict[tuple[str, str, tuple[str, ...], bool], Module] = {}
-_lock = Lock()
-
-
-def load(source: Source, signature: Signature, checked: bool) -> Module:
-    """The module of a kernel; one for each process and way of building."""
-    name = str(source.path or source.name)
-    key = (source.digest + name, signature.function, tuple(signature.template_args), checked)
-    with _lock:
-        if key not in _modules:
-            if checked:
-                from tinygraph.cuda.emulator.checker import CheckedModule
-
-                _modules[key] = CheckedModule(source, signature, True)
-            else:
-                _modules[key] = Module(source, signature, False)
-        return _modules[key]
