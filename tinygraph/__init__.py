@@ -13,7 +13,7 @@ Tensors are the nodes of a graph, ops its arithmetic.  Start reading in tensor.p
 from importlib import import_module
 from typing import Any
 
-from tinygraph import cuda, data, errors, nn, optim, training
+from tinygraph import cuda, errors, nn, optim
 from tinygraph.anomaly import detect_anomaly
 from tinygraph.creation import arange, full, ones, randn, zeros
 from tinygraph.graph import Graph
@@ -27,12 +27,13 @@ from tinygraph.tensor import Parameter, Tensor, no_grad
 
 __version__ = "0.1.0"
 
-_LAZY = ("show", "testing")  # rooms that need libraries beyond numpy: loaded when first used
+# Rooms that are loaded when first used: what they import is much, and a graph needs none of it.
+_LAZY = ("data", "show", "testing", "training")
 
 __all__ = [
-    "Graph", "Op", "Parameter", "Spec", "Tensor", "arange", "cuda", "data", "detect_anomaly",
+    "Graph", "Op", "Parameter", "Spec", "Tensor", "arange", "cuda", "detect_anomaly",
     "errors", "full", "get_float32_matmul_precision", "manual_seed", "nn", "no_grad", "ones",
-    "optim", "randn", "set_float32_matmul_precision", "training", "zeros",
+    "optim", "randn", "set_float32_matmul_precision", "zeros",
     *_op_names, *_LAZY,
 ]  # fmt: skip
 

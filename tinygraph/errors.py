@@ -11,7 +11,6 @@ Each class also derives from the built-in error that Python or numpy would have 
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 
@@ -83,5 +82,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
     >>> nearest("sgdd", ["adam", "sgd"])
     "did you mean 'sgd'?"
     """
+    import difflib  # here: without a misspelt word it costs no time at import
+
     matches = difflib.get_close_matches(word, list(known), n=1)
     return f"did you mean {matches[0]!r}?" if matches else ""

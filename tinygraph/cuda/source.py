@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -98,6 +97,8 @@ class Source:
     @cached_property
     def digest(self) -> str:
         """SHA-256, in hexadecimal, of everything above: equal digests compile to equal programs."""
+        import hashlib  # here: what compiles nothing loads no OpenSSL
+
         parts = [self.text, *(f"{name}={value}" for name, value in self.defines)]
         for path in self.includes:
             parts += [path.name, _include_text(path)]
