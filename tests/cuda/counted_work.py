@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import tinygraph as tg
-from tinygraph.cuda import Kernel, Out, op_kernel
+from tinygraph.cuda import Kernel, Out
 from tinygraph.cuda.source import HERE
 from tinygraph.device import EMULATOR
 from tinygraph.memory import eager_memory
@@ -232,7 +232,7 @@ def linear() -> Work:
 
 
 def random_numbers() -> None:
-    op_kernel("random", "uniform", F4)(2, 256, Out(np.empty(2048, F4)), 2048, 1, 2, 3, 0)
+    eager_memory((), EMULATOR).random((2048,))
 
 
 WORK: dict[str, Work] = {
@@ -251,8 +251,15 @@ WORK: dict[str, Work] = {
     "clipping.cu": clipping,
     "comparison.cu": comparisons(),
     "concatenate.cu": op(lambda x, y: tg.concatenate((x, y), 1), numbers(8, 64), numbers(8, 64)),
-    "conv2d.cu": each(op(tg.conv2d, numbers(1, 16, 6, 6), numbers(16, 16, 3, 3), numbers(16)),
-                      op(tg.conv2d, numbers(2, 16, 18, 18), numbers(128, 16, 3, 3), numbers(128))),
+    "conv2d.cu": each(
+        op(tg.conv2d, numbers(1, 16, 6, 6), numbers(16, 16, 3, 3), numbers(16),
+           algorithm="im2col"),
+        op(tg.conv2d, numbers(2, 16, 18, 18), numbers(128, 16, 3, 3), numbers(128),
+           algorithm="im2col"),
+    ),
+    "conv2d_implicit.cu": op(
+        tg.conv2d, numbers(2, 128, 8, 8), numbers(128, 128, 1, 1), numbers(128)
+    ),
     "conv2d_relu_max_pool2d.cu": op(tg.conv2d_relu_max_pool2d, *convolution(), pool=2),
     "conv2d_relu_max_pool2d_linear.cu": op(
         tg.conv2d_relu_max_pool2d_linear, *convolution(), numbers(10, 2048), numbers(10), pool=2
