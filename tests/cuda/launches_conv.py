@@ -16,8 +16,8 @@ SETTINGS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any], int]] = [
     ((1, 1, 2, 2), (1, 1, 1, 1), {}, 1),
     ((3, 1, 10, 11), (35, 1, 3, 3), {}, 10),  # two blocks of filters, two turns of the items
     ((2, 5, 8, 7), (3, 5, 3, 3), {"padding": 1, "pool": 3}, 12),  # two panels of taps
-    ((5, 2, 11, 10), (2, 2, 2, 3), {"stride": (2, 1), "dilation": (1, 2), "padding": (1, 0)}, 3),
-    ((34, 1, 4, 4), (1, 1, 3, 3), {"padding": 1}, 2),  # two chunks of images in backward
+    ((5, 2, 11, 10), (2, 2, 2, 3), {"stride": (2, 2), "dilation": (1, 2), "padding": (1, 0)}, 3),
+    ((35, 1, 4, 4), (1, 1, 3, 3), {"padding": 1}, 2),  # two chunks of images, the last one short
     ((1, 1, 34, 36), (1, 1, 1, 1), {}, 1),  # more windows of a filter than threads
 ]
 
@@ -33,7 +33,15 @@ def _fused(
                 features = tg.conv2d_relu_max_pool2d(*arrays, **keywords).value[0].size
                 arrays += [random.standard_normal(shape).astype(F4)
                            for shape in ((outs, features), (outs,))]  # fmt: skip
-            yield from op_launches(function, *arrays, label=f"x={images} w={filters}", **keywords)
+            label = f"x={images} w={filters}"
+            yield from op_launches(function, *arrays, label=label, **keywords)
+            if not head:
+                yield from op_launches(function, *arrays[:2], label=f"{label} no b", **keywords)
+        x = random.standard_normal((1, 1, 4, 4)).astype(F4)
+        x[0, 0, :2, :2] = np.nan  # the first of several in one window
+        arrays = [x, np.ones((1, 1, 1, 1), F4), np.zeros(1, F4)]
+        arrays += [np.ones((1, 4), F4), np.zeros(1, F4)] if head else []
+        yield from op_launches(function, *arrays, label="NaN")
 
     return launches
 
