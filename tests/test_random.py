@@ -60,7 +60,8 @@ def test_uniform_numbers():
 def launch_uniform(out, seed, stream, step, first, check=False):
     kernel = tg.cuda.op_kernel("random", "uniform", out.dtype)
     run = kernel.check if check else kernel
-    return run(2, 256, tg.cuda.Out(out), out.size, seed, stream, step, first)
+    start = np.empty(0, np.uint64)  # a null pointer: the stream as it is given
+    return run(2, 256, tg.cuda.Out(out), out.size, seed, stream, step, first, start)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

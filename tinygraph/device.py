@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, DeviceError, explain, nearest
+from tinygraph.errors import ArgumentError, DeviceError, GraphError, explain, nearest
 from tinygraph.shapes import Array, Shape
 
 
@@ -138,6 +138,7 @@ class CudaDevice(Device):
         self.cupy = cupy()
         self.arch = f"sm_{self.cupy.cuda.Device().compute_capability}"
         self._constants: OrderedDict[Any, Array] = OrderedDict()
+        self.held: list[Array] | None = None  # while a graph is captured: the tables that it reads
         limit = os.environ.get("TINYGRAPH_CUDA_MEMORY_LIMIT")
         if limit is not None:
             self.set_memory_limit(int(limit) if limit.isdigit() else limit)
@@ -151,6 +152,7 @@ class CudaDevice(Device):
         self.cupy.get_default_memory_pool().set_limit(size=limit)
 
     def synchronize(self) -> None:
+        self._refuse_in_capture("waited for the GPU")
         self.cupy.cuda.Device().synchronize()
 
     def empty(self, shape: Shape, dtype: Any) -> Array:
@@ -181,10 +183,14 @@ class CudaDevice(Device):
         """The table on the GPU: one copy for each content, so that a repeated step copies none."""
         key = array.dtype.str, array.shape, array.tobytes()
         if key not in self._constants:
-            self._constants[key] = self.from_numpy(array)
+            pool = self.cupy.get_default_memory_pool()  # a captured step's own has no room for it
+            with self.cupy.cuda.using_allocator(pool.malloc):
+                self._constants[key] = self.from_numpy(array)
             if len(self._constants) > self._CONSTANTS:
                 self._constants.popitem(last=False)
         self._constants.move_to_end(key)
+        if self.held is not None:
+            self.held.append(self._constants[key])
         return self._constants[key]
 
     def owns(self, value: Any) -> bool:
@@ -196,22 +202,33 @@ class CudaDevice(Device):
             return self.contiguous(array)
         if array.size == 1:
             return self.full(array.shape, array.dtype, array.item())
+        self._refuse_in_capture("copied an array from the host")
         out: Any = self.empty(array.shape, array.dtype)
         if out.size:
             out.set(np.asarray(array, order="C"))
         return out
 
     def to_numpy(self, array: Any) -> Array:
+        self._refuse_in_capture("read values")
         host: Array = array.get()
         return host
 
     def to_host(self, *arrays: Any) -> list[Array]:
+        self._refuse_in_capture("read values")
         copies = [array.get(blocking=False) for array in arrays]
         self.cupy.cuda.get_current_stream().synchronize()
         return copies
 
     def contiguous(self, array: Array) -> Array:
         return array if array.flags.c_contiguous else self.copy(array)
+
+    def _refuse_in_capture(self, what: str) -> None:
+        """A graph holds launches alone: it would repeat no other thing, or a wrong one."""
+        if self.held is not None:
+            raise GraphError(
+                explain("capture", "step", "launches alone", f"one that {what}",
+                        "do it outside the captured function; pass arrays as its inputs")
+            )  # fmt: skip
 
     def _out_of_memory(self, shape: Shape, dtype: Any) -> DeviceError:
         pool = self.cupy.get_default_memory_pool()

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.cuda import blocks, op_kernel
+from tinygraph.cuda.capture import active_capture
 from tinygraph.device import CPU, Device
 from tinygraph.errors import GraphError
 from tinygraph.random import default_generator, uniform
@@ -53,14 +54,19 @@ class Memory:
 
         The same bits on every device: a kernel makes them where kernels run.
         """
-        seed, stream = default_generator.seed, default_generator.next_stream()
+        step = None if self.device.on_host else active_capture()
+        if step is not None:  # counted from the stream at which each replay begins
+            seed, stream = 0, step.next_stream()
+        else:
+            seed, stream = default_generator.seed, default_generator.next_stream()
         if not self.device.runs_kernels:
             return uniform(shape, dtype, seed, stream)
         out = self.empty(shape, dtype)
         if out.size:
             grid = min(blocks(out.size, 4 * _THREADS), _MOST_BLOCKS)  # a thread makes four
             kernel = op_kernel("random", "uniform", out.dtype)
-            kernel(grid, _THREADS, out, out.size, seed, stream, 0, 0)
+            start = self.empty((0,), np.uint64) if step is None else step.start
+            kernel(grid, _THREADS, out, out.size, seed, stream, 0, 0, start)
         return out
 
     def scalar(self, name: str) -> Array:

@@ -34,14 +34,16 @@ def _sgd(random: np.random.Generator) -> Iterator[Launch]:
             g = grad + F4(decay) * value if decay else grad
             update = Updated(value, value - F4(lr) * g)
             label = f"n={n} decay={decay}"
-            yield launch("sgd_update<float>", grid, update, grad, n, lr, decay, label=label)
+            yield launch("sgd_update<float>", grid, update, grad, n, np.array([lr], F4), decay,
+                         label=label)  # fmt: skip
             for nesterov, first in ((0, 0), (1, 0), (0, 1)):
                 b = g if first else F4(momentum) * buffer + F4(fresh) * g
                 step = g + F4(momentum) * b if nesterov else b
                 yield launch(
                     "sgd_momentum_update<float>", grid, Updated(value, value - F4(lr) * step), grad,
-                    Out(b) if first else Updated(buffer, b), n, lr, momentum, decay, fresh,
-                    nesterov, first, label=f"{label} nesterov={nesterov} first={first}",
+                    Out(b) if first else Updated(buffer, b), n, np.array([lr], F4), momentum,
+                    decay, fresh, nesterov, first,
+                    label=f"{label} nesterov={nesterov} first={first}",
                 )  # fmt: skip
 
 
@@ -68,8 +70,10 @@ def _random_numbers(random: np.random.Generator) -> Iterator[Launch]:
         words = generator.random_raw(first + n)[first:]
         for name, dtype, shift in (("float", F4, 40), ("double", F8, 11)):
             out = (words >> np.uint64(shift)).astype(dtype) * dtype(2.0 ** (shift - 64))
-            yield launch(f"uniform<{name}>", grid, Out(out), n, seed, stream, step, first,
-                         label=f"first={first} n={n}")  # fmt: skip
+            for start, key in ((null(np.uint64), (seed, stream)),
+                               (np.array([seed, stream - 2], np.uint64), (5, 2))):  # fmt: skip
+                yield launch(f"uniform<{name}>", grid, Out(out), n, *key, step, first, start,
+                             label=f"first={first} n={n}")  # fmt: skip
 
 
 FAMILIES = {

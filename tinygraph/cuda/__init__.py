@@ -8,6 +8,7 @@
 """
 
 from tinygraph.cuda.arguments import InOut, Out
+from tinygraph.cuda.capture import CapturedStep, capture
 from tinygraph.cuda.checked_launches import checking
 from tinygraph.cuda.emulator.report import Finding, Report
 from tinygraph.cuda.kernel import Kernel, op_kernel
@@ -16,6 +17,6 @@ from tinygraph.cuda.recording import Launch, recording
 from tinygraph.device import set_memory_limit
 
 __all__ = [
-    "Finding", "InOut", "Kernel", "Launch", "Out", "Report", "blocks", "checking", "op_kernel",
-    "recording", "set_memory_limit",
+    "CapturedStep", "Finding", "InOut", "Kernel", "Launch", "Out", "Report", "blocks", "capture",
+    "checking", "op_kernel", "recording", "set_memory_limit",
 ]  # fmt: skip

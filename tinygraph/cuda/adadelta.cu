@@ -21,9 +21,10 @@
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
 adadelta_update(T* __restrict__ value, const T* __restrict__ grad, T* __restrict__ square_avg,
-                T* __restrict__ acc_delta, long long n, T lr, T rho, T fresh, T eps,
-                T weight_decay)
+                T* __restrict__ acc_delta, long long n, const T* __restrict__ rates, T rho,
+                T fresh, T eps, T weight_decay)
 {
+    const T lr = rates[0];
     for (long long i = first_element(); i < n; i += element_stride()) {
         const T g = decayed(grad[i], value[i], weight_decay);
         const T v = running_mean(square_avg[i], rho, fresh, g * g);

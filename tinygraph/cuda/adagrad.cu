@@ -19,8 +19,9 @@
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
 adagrad_update(T* __restrict__ value, const T* __restrict__ grad, T* __restrict__ squares,
-               long long n, T rate, T eps, T weight_decay)
+               long long n, const T* __restrict__ rates, T eps, T weight_decay)
 {
+    const T rate = rates[0];
     for (long long i = first_element(); i < n; i += element_stride()) {
         const T g = decayed(grad[i], value[i], weight_decay);
         const T s = squares[i] + g * g;

@@ -13,7 +13,7 @@
 #include "adam.cuh"
 
 // value, exp_avg, exp_avg_sq (n) T in and out, largest (n) T in and out or null, grad (n) T in.
-// The numbers are those of AdamNumbers.
+// The numbers are those of AdamNumbers; rates (2) T in: size and eps, which change from step to step.
 // numpy: g = grad + weight_decay * value
 //        exp_avg = beta1 * exp_avg + fresh1 * g
 //        exp_avg_sq = beta2 * exp_avg_sq + fresh2 * g * g
@@ -23,9 +23,9 @@ template <typename T>
 __global__ void __launch_bounds__(THREADS)
 adam_update(T* __restrict__ value, const T* __restrict__ grad, T* __restrict__ exp_avg,
             T* __restrict__ exp_avg_sq, T* __restrict__ largest, long long n, T beta1, T fresh1,
-            T beta2, T fresh2, T size, T eps, T weight_decay)
+            T beta2, T fresh2, const T* __restrict__ rates, T weight_decay)
 {
-    const AdamNumbers<T> numbers = {beta1, fresh1, beta2, fresh2, size, eps};
+    const AdamNumbers<T> numbers = {beta1, fresh1, beta2, fresh2, rates[0], rates[1]};
     for (long long i = first_element(); i < n; i += element_stride()) {
         const T g = decayed(grad[i], value[i], weight_decay);
         value[i] -= adam_step(g, exp_avg[i], exp_avg_sq[i], largest ? largest + i : largest,

@@ -23,9 +23,10 @@ template <typename T>
 __global__ void __launch_bounds__(THREADS)
 adamw_update(T* __restrict__ value, const T* __restrict__ grad, T* __restrict__ exp_avg,
              T* __restrict__ exp_avg_sq, T* __restrict__ largest, long long n, T beta1, T fresh1,
-             T beta2, T fresh2, T size, T eps, T remaining)
+             T beta2, T fresh2, const T* __restrict__ rates)
 {
-    const AdamNumbers<T> numbers = {beta1, fresh1, beta2, fresh2, size, eps};
+    const AdamNumbers<T> numbers = {beta1, fresh1, beta2, fresh2, rates[0], rates[1]};
+    const T remaining = rates[2];
     for (long long i = first_element(); i < n; i += element_stride()) {
         const T step = adam_step(grad[i], exp_avg[i], exp_avg_sq[i],
                                  largest ? largest + i : largest, numbers);

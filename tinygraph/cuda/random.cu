@@ -13,14 +13,21 @@
 
 #include "philox.cuh"
 
-// out (n) T out: elements first ... first + n - 1 of the stream (seed, stream, step).
+// out (n) T out: elements first ... first + n - 1 of the stream (seed, stream, step).  start (2)
+// uint64 in or null: the seed, and what is added to the stream, where a graph of launches is
+// replayed and draws anew each time.
 // numpy: out = (words >> 40) * 2**-24 for float32, (words >> 11) * 2**-53 for float64, with
 //        words = philox(seed, stream, step).random_raw(first + n)[first:]
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
 uniform(T* __restrict__ out, long long n, unsigned long long seed, unsigned long long stream,
-        unsigned long long step, long long first)
+        unsigned long long step, long long first,
+        const unsigned long long* __restrict__ start)
 {
+    if (start) {
+        seed = start[0];
+        stream += start[1];
+    }
     const long long first_block = first / 4, last_block = (first + n - 1) / 4;
     for (long long b = first_block + first_element(); b <= last_block; b += element_stride()) {
         const FourWords words = philox(seed, stream, step, b);

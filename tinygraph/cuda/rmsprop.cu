@@ -28,9 +28,10 @@
 template <typename T>
 __global__ void __launch_bounds__(THREADS, 4)
 rmsprop_update(T* __restrict__ value, const T* __restrict__ grad, T* __restrict__ square_avg,
-               T* __restrict__ grad_avg, T* __restrict__ buffer, long long n, T lr, T alpha,
-               T fresh, T eps, T weight_decay, T momentum)
+               T* __restrict__ grad_avg, T* __restrict__ buffer, long long n,
+               const T* __restrict__ rates, T alpha, T fresh, T eps, T weight_decay, T momentum)
 {
+    const T lr = rates[0];
     for (long long i = first_element(); i < n; i += element_stride()) {
         const T g = decayed(grad[i], value[i], weight_decay);
         T v = running_mean(square_avg[i], alpha, fresh, g * g);

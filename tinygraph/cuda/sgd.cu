@@ -13,12 +13,15 @@
 
 #include "optimizer.cuh"
 
-// value (n) T in and out, grad (n) T in.
+// value (n) T in and out, grad (n) T in, rates (1) T in: lr, which may change while a graph of
+// launches stays.
 // numpy: value -= lr * (grad + weight_decay * value)
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-sgd_update(T* __restrict__ value, const T* __restrict__ grad, long long n, T lr, T weight_decay)
+sgd_update(T* __restrict__ value, const T* __restrict__ grad, long long n,
+           const T* __restrict__ rates, T weight_decay)
 {
+    const T lr = rates[0];
     for (long long i = first_element(); i < n; i += element_stride()) {
         const T g = decayed(grad[i], value[i], weight_decay);
         value[i] -= lr * g;
@@ -26,15 +29,17 @@ sgd_update(T* __restrict__ value, const T* __restrict__ grad, long long n, T lr,
 }
 
 // value, buffer (n) T in and out, grad (n) T in.  `fresh` is 1 - dampening, the weight of a new
-// gradient.  At the first step (`first` is 1) the buffer is only written: it takes the gradient.
+// gradient; rates (1) T in: lr.  At the first step (`first` is 1) the buffer is only written: it takes the gradient.
 // numpy: g = grad + weight_decay * value
 //        buffer = g if first else momentum * buffer + fresh * g
 //        value -= lr * (g + momentum * buffer if nesterov else buffer)
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
 sgd_momentum_update(T* __restrict__ value, const T* __restrict__ grad, T* __restrict__ buffer,
-                    long long n, T lr, T momentum, T weight_decay, T fresh, int nesterov, int first)
+                    long long n, const T* __restrict__ rates, T momentum, T weight_decay, T fresh,
+                    int nesterov, int first)
 {
+    const T lr = rates[0];
     for (long long i = first_element(); i < n; i += element_stride()) {
         const T g = decayed(grad[i], value[i], weight_decay);
         const T b = first ? g : momentum * buffer[i] + fresh * g;

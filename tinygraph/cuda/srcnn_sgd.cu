@@ -18,8 +18,9 @@
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
 srcnn_sgd_update(T* __restrict__ value, const T* __restrict__ grad, T* __restrict__ previous_step,
-                 long long n, T lr, T momentum, T weight_decay, T batch_size)
+                 long long n, const T* __restrict__ rates, T momentum, T weight_decay, T batch_size)
 {
+    const T lr = rates[0];
     for (long long i = first_element(); i < n; i += element_stride()) {
         const T step = momentum * previous_step[i] + lr * grad[i];
         const T d = decayed(step, value[i], weight_decay);

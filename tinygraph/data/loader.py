@@ -18,7 +18,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from tinygraph.data.dataset import SHUFFLE_STREAM, permutation, require_seed
+from tinygraph.data.feed import feed
 from tinygraph.data.prefetch import ahead
+from tinygraph.device import Device, get_device
 from tinygraph.errors import ArgumentError, CheckpointError, explain
 from tinygraph.shapes import Array
 
@@ -58,6 +60,9 @@ class DataLoader:
         Make up to this many batches in advance, in one background thread; 0 for no thread.  The
         batches and their order are the same.  2 keeps one batch ready while another is made.  The
         thread ends with the epoch, or when the iterator is closed or dropped.
+    device : str, optional
+        "cuda": inputs and labels come as Tensors there, each copied in the background while the
+        batch before is used.  They hold their values until the next but one is asked for.
 
     Attributes
     ----------
@@ -85,7 +90,7 @@ class DataLoader:
 
     def __init__(
         self, dataset: Dataset, batch_size: int = 1, shuffle: bool = False, seed: int = 0,
-        drop_last: bool = False, prefetch: int = 0,
+        drop_last: bool = False, prefetch: int = 0, device: str | Device | None = None,
     ) -> None:  # fmt: skip
         self.dataset = dataset
         self.batch_size = _whole("batch_size", batch_size, 1)
@@ -93,6 +98,7 @@ class DataLoader:
         self.seed = require_seed("DataLoader", seed)
         self.drop_last = bool(drop_last)
         self.prefetch = _whole("prefetch", prefetch, 0)
+        self.device = get_device(device)
         self._running: object | None = None  # the run whose batches count
         self._place(0, 0)
 
@@ -129,9 +135,11 @@ class DataLoader:
 
     def _run(self, run: object, epoch: int, position: int) -> Iterator[Batch]:
         """The batches of an epoch from a position on; keeps the state while no other run began."""
-        batches = self._cut(epoch, position)
+        batches: Any = self._cut(epoch, position)
         if self.prefetch:
             batches = ahead(batches, self.prefetch, f"epoch {epoch}, batch", position)
+        if not self.device.on_host:
+            batches = feed(batches, self.device)
         with closing(batches):
             for batch in batches:
                 if self._running is run:

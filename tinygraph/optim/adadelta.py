@@ -114,8 +114,9 @@ class Adadelta(Optimizer):
             for key in self.arrays:
                 state[key] = device.zeros(value.shape, value.dtype)
         n, rho = value.size, group["rho"]
+        lr = self.rates(device, value, lambda: (group["lr"],))
         for_each(
             op_kernel("adadelta", "adadelta_update", value.dtype), n, value, grad,
-            state["square_avg"], state["acc_delta"], n, group["lr"], rho, 1 - rho, group["eps"],
+            state["square_avg"], state["acc_delta"], n, lr, rho, 1 - rho, group["eps"],
             group["weight_decay"],
         )  # fmt: skip

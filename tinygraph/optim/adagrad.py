@@ -111,7 +111,8 @@ class Adagrad(Optimizer):
         if not state:
             start = np.full(value.shape, group["initial_accumulator_value"], value.dtype)
             state.update(step=0, sum=device.from_numpy(start))
-        n, rate = value.size, self._next_rate(state, group)
+        n = value.size
+        rate = self.rates(device, value, lambda: (self._next_rate(state, group),))
         for_each(
             op_kernel("adagrad", "adagrad_update", value.dtype), n, value, grad, state["sum"], n,
             rate, group["eps"], group["weight_decay"],

@@ -16,7 +16,7 @@ https://docs.pytorch.org/docs/stable/generated/torch.optim.Adam.html.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -146,24 +146,31 @@ class Adam(Optimizer):
     def update_kernel(
         self, device: Device, value: Array, grad: Array, state: dict[str, Any], group: Group
     ) -> None:
-        self.launch("adam", device, value, grad, state, group, group["weight_decay"])
+        self.launch(
+            "adam", device, value, grad, state, group, lambda t: self._corrected(group, t),
+            group["weight_decay"],
+        )  # fmt: skip
 
     def launch(
         self, stem: str, device: Device, value: Array, grad: Array, state: dict[str, Any],
-        group: Group, decay: float,
+        group: Group, rates_at: Callable[[int], tuple[float, ...]], *numbers: float,
     ) -> None:  # fmt: skip
-        """The kernel of `<stem>.cu`; those of Adam and AdamW differ in what `decay` stands for."""
+        """The kernel of `<stem>.cu`; `rates_at` gives what step t changes, `numbers` the rest."""
+
+        def rates() -> tuple[float, ...]:
+            state["step"] += 1
+            return rates_at(state["step"])
+
         if not state:
             state["step"] = 0
         used = self.arrays if group["amsgrad"] else self.arrays[:2]
         for key in used:
             if key not in state:
                 state[key] = device.zeros(value.shape, value.dtype)
-        t = state["step"] = state["step"] + 1
         largest = state["max_exp_avg_sq"] if group["amsgrad"] else device.empty((0,), value.dtype)
         n, (beta1, beta2) = value.size, group["betas"]
         for_each(
             op_kernel(stem, f"{stem}_update", value.dtype), n, value, grad, state["exp_avg"],
             state["exp_avg_sq"], largest, n, beta1, 1 - beta1, beta2, 1 - beta2,
-            *self._corrected(group, t), decay,
+            self.rates(device, value, rates), *numbers,
         )  # fmt: skip

@@ -78,5 +78,8 @@ class AdamW(Adam):
     def update_kernel(
         self, device: Device, value: Array, grad: Array, state: dict[str, Any], group: Group
     ) -> None:
-        remaining = 1 - group["lr"] * group["weight_decay"]
-        self.launch("adamw", device, value, grad, state, group, remaining)
+        def rates(t: int) -> tuple[float, ...]:
+            remaining = 1 - group["lr"] * group["weight_decay"]
+            return (*self._corrected(group, t), remaining)
+
+        self.launch("adamw", device, value, grad, state, group, rates)

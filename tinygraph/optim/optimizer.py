@@ -25,12 +25,13 @@ array([0.5, 2.5], dtype=float32)
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from tinygraph.cuda.capture import varying
 from tinygraph.device import Device
 from tinygraph.errors import ArgumentError, CheckpointError, DeviceError, ShapeError, explain
 from tinygraph.optim.members import Group, plain, read_groups
@@ -95,6 +96,8 @@ class Optimizer:
         self._devices = {name: p.device for name, p in self.parameters.items()}
         self._scratch = _Scratch(members, self.scratch_arrays)
         self._work: list[_Work] = []
+        # One dict for each group, the same at every step: a captured step reads it again.
+        self._live: list[Group] = [{} for _ in self.groups]
         self._seen: list[tuple[Any, ...]] = []  # the hyper-parameters that `_work` was made from
 
     # ---- what a subclass writes -------------------------------------------------------------
@@ -122,6 +125,24 @@ class Optimizer:
             f"{self.op}: no kernel for parameters on {device}. Way out: define update_kernel(...) "
             "in the class, or model.to('cpu') before the optimiser is made"
         )
+
+    def rates(
+        self, device: Device, value: Array, numbers: Callable[[], tuple[float, ...]]
+    ) -> Array:
+        """Numbers that change from step to step, in device memory, of the dtype of `value`.
+
+        `numbers` is called once for each step, also for one that replays a captured graph: what it
+        changes in the state, such as a count of steps, belongs to that step.
+        """
+        return varying(device, value.dtype, numbers, self)
+
+    def fixed(self) -> tuple[list[Array], list[Any]]:
+        """What a captured step has taken over: arrays by their place, settings but the learning
+        rate."""
+        values = [p.value for p in self.parameters.values()]
+        states = [self.state[name].get(key) for name in self.parameters for key in self.arrays]
+        settings = [{**_settings(group), "lr": None} for group in self.groups]
+        return [a for a in [*values, *states] if a is not None], settings
 
     def prepare(self, group: Group, parameter: Parameter) -> Any:
         """What `update` gets as `hyper`, made when a hyper-parameter has changed.
@@ -171,8 +192,7 @@ class Optimizer:
     @np.errstate(all="ignore")  # inf and nan are results, not accidents
     def step(self) -> None:
         """Update every parameter that has a gradient."""
-        if [tuple(group.values()) for group in self.groups] != self._seen:
-            self._prepare()
+        self.refresh()
         for name, parameter, device, state, scratch, hyper in self._work:
             value, grad = parameter.value, parameter.grad
             if grad is None:
@@ -188,6 +208,11 @@ class Optimizer:
                 self.update_kernel(device, value, device.contiguous(grad), state, hyper)
             else:
                 self.update(value, grad, state, scratch, hyper)
+
+    def refresh(self) -> None:
+        """Take up hyper-parameters that have changed since the last step."""
+        if [tuple(group.values()) for group in self.groups] != self._seen:
+            self._prepare()
 
     def zero_grad(self) -> None:
         """Forget all gradients."""
@@ -241,13 +266,14 @@ class Optimizer:
     def _prepare(self) -> None:
         """Check the hyper-parameters, which users may change between steps, and cast them."""
         names, work = iter(self.parameters), []
-        for group in self.groups:
+        for group, live in zip(self.groups, self._live, strict=True):
             settings = _settings(group)
             self.check(settings)
+            live.update(settings)
             for p in group["params"]:
                 name = next(names)
                 kernels = self._devices[name].runs_kernels
-                hyper = settings if kernels else self.prepare(settings, p)
+                hyper = live if kernels else self.prepare(settings, p)
                 device, scratch = self._devices[name], self._scratch.like(p)
                 work.append(_Work(name, p, device, self.state[name], scratch, hyper))
         self._work = work

@@ -140,9 +140,10 @@ class RMSprop(Optimizer):
                 state[key] = device.zeros(value.shape, value.dtype)
         arrays = [state[key] if used[key] else absent for key in self.arrays]
         n, alpha = value.size, group["alpha"]
+        lr = self.rates(device, value, lambda: (group["lr"],))
         for_each(
             op_kernel("rmsprop", "rmsprop_update", value.dtype), n, value, grad, *arrays, n,
-            group["lr"], alpha, 1 - alpha, group["eps"], group["weight_decay"], group["momentum"],
+            lr, alpha, 1 - alpha, group["eps"], group["weight_decay"], group["momentum"],
         )  # fmt: skip
 
 

@@ -125,7 +125,8 @@ class SGD(Optimizer):
     def update_kernel(
         self, device: Device, value: Array, grad: Array, state: dict[str, Any], group: Group
     ) -> None:
-        n, lr, decay = value.size, group["lr"], group["weight_decay"]
+        n, decay = value.size, group["weight_decay"]
+        lr = self.rates(device, value, lambda: (group["lr"],))
         if group["momentum"] == 0:
             for_each(op_kernel("sgd", "sgd_update", value.dtype), n, value, grad, n, lr, decay)
             return

@@ -114,9 +114,9 @@ class SrcnnSGD(Optimizer):
     ) -> None:
         if not state:
             state["previous_step"] = device.zeros(value.shape, value.dtype)
-        n = value.size
+        n, lr = value.size, self.rates(device, value, lambda: (group["lr"],))
         for_each(
             op_kernel("srcnn_sgd", "srcnn_sgd_update", value.dtype), n, value, grad,
-            state["previous_step"], n, group["lr"], group["momentum"], group["weight_decay"],
+            state["previous_step"], n, lr, group["momentum"], group["weight_decay"],
             group["batch_size"],
         )  # fmt: skip

@@ -22,7 +22,8 @@ class _Block:
         self.pool, self.raw = pool, raw
 
     def __del__(self):
-        self.pool.take_back(self.raw)
+        if self.pool is not None:
+            self.pool.take_back(self.raw)
 
 
 class MemoryPool:
@@ -32,7 +33,9 @@ class MemoryPool:
         self._free, self._total, self._used, self._limit = {}, 0, 0, 0
 
     def malloc(self, size):
-        size = max(1, -(-size // _ROUND)) * _ROUND
+        size = -(-size // _ROUND) * _ROUND
+        if not size:
+            return _Block(None, np.empty(0, np.uint8))
         free = self._free.setdefault(size, [])
         if not free:
             refuse_while_capturing("cudaMalloc: the pool had no free block of that size")

@@ -1,0 +1,285 @@
+"""capture: a whole training step as one CUDA graph, launched again for every batch of its shape.
+
+    step = tg.cuda.capture(learn)           learn(x, t): gradients, an update, the loss
+    for x, t in batches:
+        loss = step(x, t)
+
+    1st, 2nd call    eager, in a stream and a memory pool of their own: kernels are compiled, state
+                     is made, the pool learns what a step needs
+    3rd call         the launches of the step are recorded instead of made; then the graph runs
+    later calls      inputs are copied in, varying numbers brought up to date, the graph runs
+
+A graph repeats its launches with the same addresses and the same numbers.  So inputs have a fixed
+place, all memory stays with the step, and what changes from step to step lies in device memory: the
+learning rate and other `varying` numbers of optimisers, and where the streams of random numbers
+begin.  Every call is one step of training, the first ones too, and gives the numbers of eager ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Protocol
+
+import numpy as np
+
+from tinygraph.device import Device, get_device
+from tinygraph.errors import ArgumentError, GraphError, explain
+from tinygraph.random import default_generator
+from tinygraph.shapes import Array
+
+Numbers = Callable[[], tuple[float, ...]]
+
+WARM_UP = 2
+_ROOM, _ALIGNED = 1 << 16, 16  # bytes for varying numbers, and the step between them
+
+
+class Owner(Protocol):
+    """Who has varying numbers: an optimiser."""
+
+    def refresh(self) -> None:
+        """Take up settings that have changed."""
+
+    def fixed(self) -> tuple[list[Array], list[Any]]:
+        """The arrays whose addresses, and the settings whose values, a graph has taken over."""
+
+
+class _Varying:
+    """The varying numbers of one graph: side by side in device memory, copied in one go."""
+
+    def __init__(self, device: Device) -> None:
+        self.host = np.zeros(_ROOM, np.uint8)
+        self.room: Any = device.empty((_ROOM,), np.uint8)
+        self.used = 0
+        self.slots: list[tuple[Array, Numbers]] = []
+        self.owners: dict[int, Owner] = {}
+
+    def place(self, count: int, dtype: Any) -> tuple[Array, Array]:
+        """Room for some numbers, on the host and on the device."""
+        first, last = self.used, self.used + count * np.dtype(dtype).itemsize
+        if last > _ROOM:
+            raise GraphError(
+                explain("capture", "step", f"varying numbers within {_ROOM} bytes", "more",
+                        "capture a step of fewer parameters, or run it without a graph")
+            )  # fmt: skip
+        self.used = -(-last // _ALIGNED) * _ALIGNED
+        return self.host[first:last].view(dtype), self.room[first:last].view(dtype)
+
+    def copy(self) -> None:
+        """Bring the device's numbers up to date."""
+        self.room[: self.used].set(self.host[: self.used])
+
+
+class _Recording:
+    """What a graph needs of the host before each launch; made while the step is recorded."""
+
+    def __init__(self, device: Device) -> None:
+        self.varying = _Varying(device)
+        self.host_start, self.start = self.varying.place(2, np.uint64)
+        self.streams = 0  # of random numbers, in one step
+
+    def next_stream(self) -> int:
+        """The number of a stream, from the first one of a step on."""
+        self.streams += 1
+        return self.streams - 1
+
+    def numbers(self, dtype: Any, numbers: Numbers, owner: Owner) -> Array:
+        """A place for varying numbers, with those of the step that is recorded."""
+        now = numbers()
+        host, there = self.varying.place(len(now), dtype)
+        host[...] = now
+        self.varying.slots.append((host, numbers))
+        self.varying.owners[id(owner)] = owner
+        return there
+
+    def begin(self, first: bool) -> None:
+        """Make the numbers of one more step."""
+        self.host_start[...] = default_generator.seed, default_generator.stream
+        default_generator.stream += self.streams
+        if not first:
+            for owner in self.varying.owners.values():
+                owner.refresh()
+            for host, numbers in self.varying.slots:
+                host[...] = numbers()
+        self.varying.copy()
+
+    def fixed(self) -> tuple[list[Array], list[Any]]:
+        arrays: list[Array] = []
+        settings: list[Any] = []
+        for owner in self.varying.owners.values():
+            own_arrays, own_settings = owner.fixed()
+            arrays += own_arrays
+            settings += own_settings
+        return arrays, settings
+
+
+_active: ContextVar[_Recording | None] = ContextVar("capture", default=None)
+active_capture = _active.get
+
+
+def varying(device: Device, dtype: Any, numbers: Numbers, owner: Owner) -> Array:
+    """Numbers that change from step to step, in device memory; `numbers` makes those of a step."""
+    recording = _active.get()
+    if recording is None or device.on_host:
+        return device.constant(np.array(numbers(), dtype))
+    return recording.numbers(dtype, numbers, owner)
+
+
+class CapturedStep:
+    """A step that runs as one CUDA graph; made by `capture`."""
+
+    def __init__(self, function: Callable[..., Any], warm_up: int = WARM_UP) -> None:
+        self.function = function
+        self.warm_up = warm_up
+        device: Any = get_device("cuda")
+        self._device = device
+        if warm_up < 1:
+            raise ArgumentError(explain("capture", "warm_up", "an int of at least 1", warm_up))
+        cuda = self._device.cupy.cuda
+        self._stream, self._pool = cuda.Stream(non_blocking=True), cuda.MemoryPool()
+        pool = self._device.cupy.get_default_memory_pool()
+        if pool.get_limit():  # of both pools together
+            self._pool.set_limit(size=max(pool.get_limit() - pool.total_bytes(), 1))
+        self._inputs: list[Any] = []  # where the graph reads them
+        self._graph: Any = None
+        self._recording: Any = None
+        self._outputs: Any = None
+        self._held: Any = None  # tables that the graph reads
+        self._fixed: Any = None
+        self._eager_steps = 0
+
+    @property
+    def captured(self) -> bool:
+        """Whether the next call launches a graph."""
+        return self._graph is not None
+
+    def __call__(self, *inputs: Any) -> Any:
+        """One step.
+
+        Parameters
+        ----------
+        *inputs : arrays on the host, or Tensors on the GPU
+            Of the shapes and dtypes of the first call.  Others are learnt from without the graph.
+
+        Returns
+        -------
+        What the function returned.  Tensors of a graph are overwritten by the next call.
+        """
+        arrays = [_array(x) for x in inputs]
+        with self._own_place():
+            if not self._fits(arrays):
+                return self.function(*map(self._tensor, map(self._device.from_numpy, arrays)))
+            self._fill(arrays)
+            if self._graph is not None and self._is_stale():
+                self._forget()
+            if self._graph is None and self._eager_steps < self.warm_up:
+                self._eager_steps += 1
+                return self.function(*map(self._tensor, self._inputs))
+            first = self._graph is None
+            if first:
+                self._capture()
+            self._recording.begin(first)
+            self._graph.launch(self._stream)
+            return self._outputs
+
+    # ---- the parts of a call
+
+    @contextmanager
+    def _own_place(self) -> Iterator[None]:
+        """The step's stream and pool, in order with the current stream's work before and after."""
+        cuda = self._device.cupy.cuda
+        outside = cuda.get_current_stream()
+        self._stream.wait_event(outside.record())
+        with self._stream, cuda.using_allocator(self._pool.malloc):
+            yield
+        outside.wait_event(self._stream.record())
+
+    def _fits(self, arrays: Sequence[Any]) -> bool:
+        """Whether these have the shapes of the step; the first ones set them."""
+        if not self._inputs:
+            self._inputs = [self._device.empty(a.shape, a.dtype) for a in arrays]
+        return [(a.shape, a.dtype) for a in arrays] == [(a.shape, a.dtype) for a in self._inputs]
+
+    def _fill(self, arrays: Sequence[Any]) -> None:
+        for place, array in zip(self._inputs, arrays, strict=True):
+            if self._device.owns(array):
+                place[...] = array
+            elif array.size:
+                place.set(np.asarray(array, order="C"))
+
+    def _tensor(self, array: Array) -> Any:
+        from tinygraph.tensor import leaf  # a floor above
+
+        return leaf(array, self._device)
+
+    def _capture(self) -> None:
+        recording = _Recording(self._device)
+        token = _active.set(recording)
+        self._device.held = []
+        self._stream.begin_capture()
+        try:
+            outputs = self.function(*map(self._tensor, self._inputs))
+        finally:
+            self._graph = self._stream.end_capture()
+            self._held, self._device.held = self._device.held, None
+            _active.reset(token)
+        self._recording, self._outputs, self._fixed = recording, outputs, recording.fixed()
+
+    def _is_stale(self) -> bool:
+        """Whether an array was replaced, or a number changed, that the graph has taken over."""
+        arrays, settings = self._recording.fixed()
+        old, old_settings = self._fixed
+        same = len(arrays) == len(old) and all(map(_same, arrays, old))
+        return not same or settings != old_settings
+
+    def _forget(self) -> None:
+        """Begin again with eager steps."""
+        self._graph = self._recording = None
+        self._outputs = self._held = self._fixed = None
+        self._eager_steps = 0
+
+
+def capture(function: Callable[..., Any], warm_up: int = WARM_UP) -> CapturedStep:
+    """A training step on the GPU that is recorded once and launched as one CUDA graph.
+
+    Parameters
+    ----------
+    function : callable
+        Takes Tensors on the GPU and returns Tensors (or nothing).  It reads no value, and does the
+        same launches each time: same mode of the model, same parameters.
+    warm_up : int
+        Eager steps before the graph is recorded; at least 1, for the optimiser to make its state.
+
+    Returns
+    -------
+    CapturedStep
+        To be called with arrays or Tensors.  Learning rates may change between calls; another
+        hyper-parameter, a parameter that was moved or state that was loaded make it record anew.
+
+    Raises
+    ------
+    DeviceError
+        Without CuPy or a GPU.
+    ArgumentError
+        A warm-up of no step.
+    GraphError
+        From the call that records: the function read a value, waited, or copied from the host.
+
+    Notes
+    -----
+    An update in a graph is made even where the loss is not finite.
+
+    Source: NVIDIA, "CUDA C++ programming guide", chapter "CUDA graphs"; CuPy's documentation of
+    `Stream.begin_capture`.
+    """
+    return CapturedStep(function, warm_up)
+
+
+def _array(value: Any) -> Any:
+    inner = getattr(value, "value", None)
+    return np.asarray(value) if inner is None else inner
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a is b

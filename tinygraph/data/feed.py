@@ -1,0 +1,85 @@
+"""Batches on their way to a GPU: pinned memory, two buffers, a stream of their own.
+
+    host            fill 0 | fill 1 |         fill 0 | ...        waits until buffer 0 was copied
+    copy stream            | copy 0 | copy 1 |       | copy 0     waits until batch 0 was used
+    compute stream                  | step 0 | step 1 | ...       waits until its batch is there
+
+While the GPU computes on one batch, the next one is copied.  No more than two are in flight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+
+from tinygraph.tensor import Tensor, leaf
+
+IN_FLIGHT = 2
+
+
+class _Buffer:
+    """Room for one batch: pinned memory and its twin on the GPU."""
+
+    def __init__(self, device: Any, stream: Any) -> None:
+        self.device, self.stream = device, stream
+        event = device.cupy.cuda.Event
+        self.copied, self.used = event(disable_timing=True), event(disable_timing=True)
+        self.pinned: list[Any] = []
+        self.there: list[Any] = []
+
+    def fill(self, parts: Iterable[Any]) -> None:
+        """Queue the copy of a batch, as soon as the buffer is free."""
+        self.copied.synchronize()  # the copy before may still read the pinned memory
+        self.stream.wait_event(self.used)  # and steps may still read the GPU's
+        arrays = [np.asarray(part) for part in parts]
+        if [(a.shape, a.dtype) for a in arrays] != [(a.shape, a.dtype) for a in self.pinned]:
+            self._make(arrays)
+        with self.stream:
+            for array, pinned, there in zip(arrays, self.pinned, self.there, strict=True):
+                pinned[...] = array
+                if array.size:
+                    there.set(pinned, stream=self.stream)
+        self.copied.record(self.stream)
+
+    def _make(self, arrays: list[Any]) -> None:
+        from cupyx import empty_pinned  # of the CuPy that the device has found
+
+        self.pinned = [empty_pinned(a.shape, a.dtype) for a in arrays]
+        with self.stream:  # what is freed here serves this stream again, after its wait
+            self.there = [self.device.empty(a.shape, a.dtype) for a in arrays]
+
+    def take(self) -> tuple[Tensor, ...]:
+        """The batch as leaves; what is queued from now on comes after its copy."""
+        self._current().wait_event(self.copied)
+        return tuple([leaf(array, self.device) for array in self.there])
+
+    def release(self) -> None:
+        """Everything that reads the batch is queued."""
+        self.used.record(self._current())
+
+    def _current(self) -> Any:
+        return self.device.cupy.cuda.get_current_stream()
+
+
+def feed(batches: Iterator[Any], device: Any) -> Generator[tuple[Tensor, ...], None, None]:
+    """The batches as Tensors on a GPU, each copied while the one before is used.
+
+    A Tensor holds its batch until the next but one is asked for.
+    """
+    stream = device.cupy.cuda.Stream(non_blocking=True)
+    buffers = [_Buffer(device, stream) for _ in range(IN_FLIGHT)]
+    waiting: _Buffer | None = None
+    with closing(batches):  # type: ignore[type-var]  # a generator
+        for number, batch in enumerate(batches):
+            buffer = buffers[number % IN_FLIGHT]
+            buffer.fill(batch)
+            if waiting is not None:
+                yield waiting.take()
+                waiting.release()
+            waiting = buffer
+        if waiting is not None:
+            yield waiting.take()
+            waiting.release()
