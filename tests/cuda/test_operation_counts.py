@@ -170,3 +170,24 @@ def test_the_emulator_counts_what_is_stated(file):
     for launch in found:
         launched[launch.kernel.partition("<")[0]].append(launch)
     assert set(launched) == {kernel.name for kernel in kernels(Source.read(HERE / file))}
+
+
+# ---- how statements are read ---------------------------------------------------------------------
+
+TEXT = """
+/* operations of k<T, Add|Sub>: 2 * n
+ * operations of k<T, Power<2>>: (n if x else 3
+ *                                + 4)
+ * operations of k:
+ *     (5 * n)  # less where a number is 0 */
+template <typename T, typename Kind> __global__ void k(const T* x, int n);
+"""
+
+
+@pytest.mark.parametrize("kernel, x, expected", [
+    ("k<float, Add>", 1, 20), ("k< double , Sub >", 1, 20), ("k<float, Mul>", 1, 50),
+    ("k<float, Power<2>>", 0, 7), ("k<float, Power<2>>", 1, 10), ("k<float>", 1, 50),
+    ("k<int, Add>", 1, 0), ("k<unsigned long long, Mul>", 1, 0), ("j<float>", 1, None),
+])  # fmt: skip
+def test_the_first_statement_that_fits_holds(kernel, x, expected):
+    assert operation_count(Source.read(TEXT), kernel, {"n": 10, "x": x}) == expected

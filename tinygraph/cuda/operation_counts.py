@@ -122,7 +122,10 @@ def _is_open(formula: str) -> bool:
 def _formula(source: Source, function: str, types: tuple[str, ...]) -> str | None:
     """The first formula that fits a kernel and its template arguments."""
     for statement in statements(source):
-        if statement.kernel == function and all(map(_fits, statement.types, types)):
+        stated = statement.types
+        if statement.kernel != function or len(stated) > len(types):
+            continue
+        if all(map(_fits, stated, types)):
             return statement.formula
     return None
 
