@@ -51,8 +51,9 @@ CONVOLUTIONS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
     ((1, 1, 1, 1), (1, 1, 1, 1), {}),
     ((2, 3, 9, 10), (5, 3, 3, 3), {"padding": 1}),  # steps that no tap, no filter fills
     ((3, 4, 8, 7), (6, 2, 2, 3), {"groups": 2, "stride": (2, 1), "dilation": (1, 2)}),
-    ((1, 130, 3, 4), (131, 130, 1, 2), {}),  # two tiles of rows
-    ((10, 2, 13, 14), (2, 2, 3, 2), {"stride": 2, "padding": "same"}),  # chunks; tiles of columns
+    ((1, 1, 3, 4), (131, 1, 1, 1), {}),  # two tiles of filters
+    ((1, 130, 2, 2), (1, 130, 1, 1), {"stride": 2}),  # two tiles of channels, and of taps
+    ((2, 1, 9, 8), (1, 1, 1, 1), {}),  # two tiles of columns
 ]
 
 
@@ -61,6 +62,7 @@ def _conv2d(random: np.random.Generator) -> Iterator[Launch]:
         x, w, b = (random.standard_normal(shape).astype(F4)
                    for shape in (images, filters, filters[:1]))  # fmt: skip
         yield from op_launches(tg.conv2d, x, w, b, label=f"x={images} w={filters}", **keywords)
+    yield from op_launches(tg.conv2d, x, w, label="no b", **keywords)
 
 
 FAMILIES = {
