@@ -41,13 +41,15 @@ class Memory:
     nothing.
     """
 
-    __slots__ = ("device", "empty", "needs", "zeros")
+    __slots__ = ("broadcast_to", "constant", "device", "empty", "needs", "zeros")
 
     def __init__(self, device: Device, needs: tuple[bool, ...]) -> None:
         self.device = device
         self.needs = needs
         self.empty = device.empty  # mem.empty(shape, dtype): an uninitialised array
         self.zeros = device.zeros  # mem.zeros(shape, dtype)
+        self.broadcast_to = device.broadcast_to  # mem.broadcast_to(array, shape): a view
+        self.constant = device.constant  # mem.constant(array): a small table from the host
 
     def random(self, shape: Shape, dtype: Any = np.float32) -> Array:
         """Uniform numbers in [0, 1), from a new stream of the default generator.

@@ -57,7 +57,7 @@ class Expand(Op):
         return (unbroadcast(mem, gy, shape),)
 
     def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        return mem.device.broadcast_to(x, self._full(x.shape)), x.shape  # a view takes no kernel
+        return mem.broadcast_to(x, self._full(x.shape)), x.shape  # a view takes no kernel
 
     def backward_kernel(
         self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]

@@ -281,7 +281,7 @@ class Getitem(Op):
 
 def _table(mem: Memory, numbers: Array) -> Array:
     """Numbers that are part of the op, as int64 where the kernels are."""
-    return mem.device.constant(np.array(numbers, np.int64, order="C"))
+    return mem.constant(np.array(numbers, np.int64, order="C"))
 
 
 def as_index(index: Any) -> tuple[Any, ...]:
