@@ -5,6 +5,8 @@
 #     make test | lint | docs        what CI runs
 #     make kernels                   compile all CUDA kernels without a GPU (CI too); none may spill
 #     make bench                     time a training step, and the emulator
+#     make torture                   kill -9, damaged files, no memory, threads, NaN: the full figures;
+#                                    ARGS="--only kills --count 100 --seed 7"
 #     make gpu                       on a machine with an NVIDIA GPU: one page of tests and timings;
 #                                    installs nothing, uses the CuPy of PYTHON; ARGS=--rehearse: no GPU
 #     make test PYTHON=python3.13    another interpreter
@@ -15,7 +17,7 @@ ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test kernels lint docs bench gpu clean
+.PHONY: help demo test kernels lint docs bench torture gpu clean
 .DELETE_ON_ERROR:
 # keep stamps that only a pattern rule mentions
 .SECONDARY:
@@ -43,6 +45,9 @@ docs: $(VENV)/.has-docs
 bench: $(VENV)/.has-test
 	$(BIN)/python benchmarks/training_step.py
 	$(BIN)/python benchmarks/emulator.py
+
+torture: $(VENV)/.has-test
+	@$(BIN)/python -m tests.faults.torture $(ARGS)
 
 # In the user's own Python, not in .venv: CuPy and PyTorch are large and fit one driver.
 gpu:

@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 from tinygraph.errors import DatasetError, explain
 
 _AGAIN = "fetch the archive again"
+_MAX_DESCRIPTION = 1 << 16  # a long name, or the records of a pax header
 
 
 def zip_members(
@@ -54,6 +55,9 @@ def _check_directory(
             continue
         if name in chosen:
             raise _fault(op, path, "each name once", f"{name} twice")
+        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise _fault(op, path, "files that are stored or deflated", f"{name} with method "
+                         f"{entry.compress_type}", "pack the archive again")  # fmt: skip
         total += entry.file_size
         if entry.file_size > max_member or total > max_total:
             raise _fault(op, path, f"at most {max_member} bytes for each file and {max_total} in "
@@ -62,20 +66,25 @@ def _check_directory(
     return chosen
 
 
-def tar_members(op: str, path: Path, names: Collection[str], max_bytes: int) -> dict[str, bytes]:
+def tar_members(
+    op: str, path: Path, names: Collection[str], max_member: int, max_total: int
+) -> dict[str, bytes]:
     """The plain files of these names (without their folders) in a .tar.gz file.
 
-    No more than `max_bytes` are decompressed, whatever lies between the members.
+    No more than `max_total` bytes are decompressed, whatever lies between the members.
     """
     found: dict[str, bytes] = {}
     try:
-        with gzip.open(path) as file, _tar_stream(_Limited(op, path, file, max_bytes)) as archive:
+        with gzip.open(path) as file, _tar_stream(_Limited(op, path, file, max_total)) as archive:
             for member in archive:
                 name = PurePosixPath(member.name).name
                 if name not in names or not member.isreg():
                     continue
                 if name in found:
                     raise _fault(op, path, "each name once", f"{name} twice")
+                if member.size > max_member:
+                    raise _fault(op, path, f"at most {max_member} bytes for each file",
+                                 f"{name} of {member.size} bytes")  # fmt: skip
                 content = archive.extractfile(member)
                 found[name] = content.read() if content else b""
                 if len(found) == len(names):
@@ -91,7 +100,23 @@ def tar_members(op: str, path: Path, names: Collection[str], max_bytes: int) -> 
 
 def _tar_stream(stream: Any) -> tarfile.TarFile:
     """A tar file that is read once, front to back, and needs nothing of its stream but read()."""
-    return tarfile.open(fileobj=stream, mode="r|")
+    return tarfile.open(fileobj=stream, mode="r|", tarinfo=_Entry)
+
+
+class _Entry(tarfile.TarInfo):
+    """An entry of a tar file; one that only describes the next is read whole, so it is limited."""
+
+    _describing = (
+        tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE,
+        tarfile.SOLARIS_XHDTYPE,
+    )  # fmt: skip
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _Entry:
+        entry = super().frombuf(buf, encoding, errors)
+        if entry.type in cls._describing and entry.size > _MAX_DESCRIPTION:
+            raise tarfile.ReadError(f"a name or description of {entry.size} bytes")
+        return entry
 
 
 class _Limited:

@@ -188,7 +188,7 @@ def _read_archive(folder: Path, split: str, verify: bool) -> Part:
     if verify:
         files.verify("cifar10", path, FILES[ARCHIVE])
     names = BATCHES[split]
-    found = tar_members("cifar10", path, names, _MAX_INSIDE)
+    found = tar_members("cifar10", path, names, _BATCH_BYTES, _MAX_INSIDE)
     for name in names:
         if name not in found:
             raise DatasetError(

@@ -4,7 +4,8 @@
     order                 the order of the samples in the epoch under way
     document              everything that is no array, as JSON: the optimiser's settings and
                           numbers, the schedule, the random generator, the loader's position,
-                          the epoch's means so far, steps, epochs, seconds, the best epoch
+                          the epoch's means so far, steps, epochs, seconds, the best epoch; and
+                          the names of all arrays, so that none can be missing
 
 JSON keeps Python's floats to the last bit.
 """
@@ -29,7 +30,7 @@ _DOCUMENT: Mapping[str, Any] = {
     "epoch": int, "steps": int, "seconds": (int, float), "epoch_seconds": (int, float),
     "best": (dict, NoneType), "schedule": (dict, NoneType), "loader": dict,
     "generator": {"seed": int, "stream": int}, "optimizer": dict,
-    "means": {"samples": int, "labels": int, "hits": int, "loss": (int, float)},
+    "arrays": list, "means": {"samples": int, "labels": int, "hits": int, "loss": (int, float)},
 }  # fmt: skip
 _OPTIMIZER_STATE: Mapping[str, Any] = {"optimizer": str, "groups": list, "state": dict}
 
@@ -46,7 +47,7 @@ def pack(
                 arrays[f"{_OPTIMIZER}{name}/{key}"] = value
             else:
                 numbers.setdefault(name, {})[key] = value
-    whole = {**document, "optimizer": {**optimizer, "state": numbers}}
+    whole = {**document, "optimizer": {**optimizer, "state": numbers}, "arrays": sorted(arrays)}
     text = json.dumps(whole, default=_plain)
     arrays["document"] = np.frombuffer(text.encode(), np.uint8)
     return arrays
@@ -63,10 +64,16 @@ def unpack(arrays: Mapping[str, Array]) -> tuple[dict[str, Any], dict[str, Any],
     try:
         document = json.loads(arrays["document"].tobytes())
         _require(document, _DOCUMENT)
+        if document["best"] is not None:
+            _require_best(document["best"])
+        if document.pop("arrays") != sorted(set(arrays) - {"document"}):
+            raise KeyError("an array")
         optimizer = document.pop("optimizer")
         _require(optimizer, _OPTIMIZER_STATE)
         state: dict[str, dict[str, Any]] = optimizer["state"]
         order = arrays["order"]
+        if order.dtype != np.int64 or order.ndim != 1:
+            raise TypeError(f"order is {order.dtype}{list(order.shape)}")
         for name, array in arrays.items():
             if name.startswith(_OPTIMIZER):
                 parameter, key = name.removeprefix(_OPTIMIZER).rsplit("/", 1)
@@ -79,6 +86,17 @@ def unpack(arrays: Mapping[str, Array]) -> tuple[dict[str, Any], dict[str, Any],
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise no_state(error) from None
     return document, optimizer, order
+
+
+def require_numbers(optimizer: Mapping[str, Any], numbers: tuple[str, ...]) -> None:
+    """Raise CheckpointError unless each parameter with a state has these numbers, such as `step`.
+
+    An optimiser makes them with its arrays; how many arrays there are depends on its settings.
+    """
+    for name, own in optimizer["state"].items():
+        missing = [key for key in numbers if own and key not in own]
+        if missing:
+            raise no_state(KeyError(f"{missing[0]} of {name}"))
 
 
 def no_state(error: Exception) -> CheckpointError:
@@ -105,6 +123,15 @@ def _require(found: Any, fields: Mapping[str, Any]) -> None:
             raise TypeError(f"{name} is {value!r:.40}")
         if isinstance(value, (int, float)) and not 0 <= value < math.inf and name != "loss":
             raise ValueError(f"{name} is {value}")
+
+
+def _require_best(best: Any) -> None:
+    """An epoch and one metric of it."""
+    _require(best, {"epoch": int})
+    metrics = [name for name in ("validation_accuracy", "validation_loss") if name in best]
+    if len(metrics) != 1 or len(best) != 2:
+        raise ValueError(f"best is {best!r:.60}")
+    _require(best, {metrics[0]: (int, float)})
 
 
 def _plain(value: Any) -> Any:

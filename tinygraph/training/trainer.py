@@ -29,7 +29,7 @@ from tinygraph.training.evaluation import Loss, Means, evaluate, forward, mode, 
 from tinygraph.training.progress import Progress
 from tinygraph.training.run import RunFolder
 from tinygraph.training.sealed import save_arrays
-from tinygraph.training.state import no_state, pack, unpack
+from tinygraph.training.state import no_state, pack, require_numbers, unpack
 from tinygraph.training.stopping import Clock, Stopped, StopSignal
 from tinygraph.training.undo import Undo
 
@@ -293,7 +293,9 @@ class Trainer:
                         else "a schedule, where the run had none", "make the Trainer as it was")
             )  # fmt: skip
         before = self.model.state_dict(), self.optimizer.state_dict()
+        rates = None if self.schedule is None else self.schedule.state_dict()
         try:
+            require_numbers(optimizer, self.optimizer.numbers)
             self.model.load_state_dict(found.parameters)
             self.optimizer.load_state_dict(optimizer)
             if self.schedule is not None:
@@ -301,6 +303,8 @@ class Trainer:
         except Exception as error:  # of another model, optimiser or schedule: nothing has changed
             self.model.load_state_dict(before[0])
             self.optimizer.load_state_dict(before[1])
+            if self.schedule is not None and rates is not None:
+                self.schedule.load_state_dict(rates)
             if isinstance(error, CheckpointError):
                 raise
             raise no_state(error) from None  # a file may hold anything under the right names

@@ -1,0 +1,185 @@
+"""A sample of each kind of fault; `make torture` runs them in full (torture.py)."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pytest
+
+import tinygraph as tg
+from tests.faults import allocations, checkpoint_damage, data_damage, planted_nans, threads, torture
+from tests.faults.tally import Tally
+from tinygraph import anomaly
+from tinygraph.errors import DeviceError, GraphError
+from tinygraph.training import checkpoints
+from tinygraph.training.undo import Undo
+
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork: Linux or macOS"),
+    pytest.mark.filterwarnings("ignore"),
+]
+
+
+def passed(tally, at_least):
+    """No failure, and so many faults at least."""
+    assert not tally.failures, "\n".join(tally.failures[:5])
+    assert tally.count >= at_least
+
+
+def test_kill_9_and_the_command():
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.faults.torture", "--only", "kills", "--count", "20",
+         "--seed", "1", "--json"],
+        capture_output=True, text=True, cwd=Path(__file__).parents[2], timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    figures = json.loads(done.stdout)["kills"]
+    assert figures["count"] == 20 and not figures["failures"]
+
+
+def test_damaged_checkpoints():
+    tally = checkpoint_damage.torment(600, seed=2)
+    passed(tally, 600)
+    assert tally.outcomes["refused with the reason"] > 300
+    assert tally.outcomes["the checkpoint before taken, with a warning"] > 100
+
+
+def test_malformed_data_files():
+    tally = data_damage.torment(400, seed=3)
+    passed(tally, 400)
+    assert tally.outcomes["refused with the reason"] > 200
+
+
+def test_allocation_failures():
+    passed(allocations.torment(every=29), 100)
+
+
+def test_threads():
+    passed(threads.torment(40), 8 * 40)
+
+
+def test_nan_in_every_op():
+    passed(planted_nans.torment(1), 250)
+
+
+# ---- the experiments would see a mistake -------------------------------------------------------
+
+
+def test_a_step_that_is_not_taken_back_is_seen():
+    class Nothing(Undo):
+        def before_update(self, optimizer):
+            pass
+
+        def _keep_buffers(self, model):
+            pass
+
+    tally = Tally("")
+    with mock.patch("tinygraph.training.trainer.Undo", Nothing):
+        allocations.fail_each("adam", 0, tally, every=5)
+    changed = [line for line in tally.failures if "left something changed" in line]
+    assert len(changed) > 10
+
+
+def test_a_checkpoint_loaded_without_its_seal_is_seen():
+    load = checkpoints.load_arrays
+    with mock.patch.object(checkpoints, "load_arrays", lambda path: load(path, sealed=False)):
+        tally = checkpoint_damage.torment(200)
+    assert any("silently wrong" in line for line in tally.failures)
+
+
+def test_a_reader_that_crashes_or_misreads_is_seen(tmp_path):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    good = data_damage.good_files()["idx"]
+    for wrong in (lambda path: 1 / 0, lambda path: np.zeros((3, 4, 5), np.float32)):
+        tally = Tally("")
+        with mock.patch.object(data_damage, "read_idx", wrong):
+            data_damage.once("idx", good, "", folder, tally)
+        assert len(tally.failures) == 1
+
+
+def test_a_wrong_index_op_or_line_is_seen():
+    contract = next(c for c in planted_nans.contracts() if c.function is tg.relu)
+    problem = planted_nans.problems(contract, 1, 0)[0]
+    look = anomaly.look
+
+    def elsewhere(op, direction, made_at, given, result):
+        try:
+            look(op, direction, made_at, given, result)
+        except GraphError as error:
+            raise GraphError(str(error).replace(" made at ", " made at nowhere ")) from None
+
+    tally = Tally("")
+    with mock.patch.object(anomaly, "look", elsewhere):
+        planted_nans.Planting(contract, problem, random.Random(0), tally).all()
+    assert tally.failures
+
+
+def test_other_bits_in_threads_are_seen():
+    gradients = threads.gradients
+    with mock.patch.object(
+        threads, "gradients", lambda t, turn: gradients(0, turn) + os.urandom(1)
+    ):
+        tally = threads.torment(2)
+    assert tally.failures
+
+
+def test_the_command_ends_with_1_on_a_failure(capsys):
+    failed = Tally("x", 1, failures=["a reason"])
+    with mock.patch.object(torture, "run", lambda *_: (failed, 0.0)):
+        assert torture.main(["--only", "nan"]) == 1
+    assert "FAILED a reason" in capsys.readouterr().out
+
+
+# ---- memory that really is not there -----------------------------------------------------------
+
+
+def step_of(samples):
+    """A step on a batch whose columns need 4 kB a sample and more."""
+    worker = allocations.trainer("adam")
+    x = np.zeros((samples, 2, 8, 8), np.float32)
+    return worker, x, np.zeros(samples, np.int64)
+
+
+def test_a_batch_that_is_too_large_for_the_machine():
+    """Under a limit of the address space, in a child: the error, then a smaller batch."""
+    child = os.fork()
+    if not child:
+        try:
+            worker, x, t = step_of(200_000)  # 100 MB of input, ten times that on the way
+            before = allocations.bits(worker)
+            with data_damage.memory_limit(300 << 20):
+                try:
+                    worker.step(x, t)
+                    os._exit(2)
+                except DeviceError as error:
+                    words = str(error)
+            ok = "room for " in words and " bytes, an array float32[" in words
+            ok = ok and "smaller batch" in words and allocations.bits(worker) == before
+            worker.step(x[:16], t[:16])
+            os._exit(0 if ok else 3)
+        except BaseException:
+            os._exit(4)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+
+
+def test_no_memory_for_python_itself():
+    """A MemoryError without shape is told too, and running statistics are as before."""
+    worker = allocations.trainer("sgd")
+    before = allocations.bits(worker)
+
+    def no_memory(logits, labels):
+        raise MemoryError
+
+    worker.loss = no_memory
+    with warnings.catch_warnings(), pytest.raises(DeviceError, match="one more array"):
+        warnings.simplefilter("ignore")
+        worker.step(allocations.X, allocations.T)
+    assert allocations.bits(worker) == before
