@@ -124,6 +124,8 @@ def edit_document(data, rng):
         place = place[key]
     if rng.random() < 0.4:
         del place[key]
+    elif path[0] in ("means", "generator", "schedule", "best") and rng.random() < 0.2:
+        place[f"{key}_"] = 0
     else:
         other = {dict: [1], list: {"a": 1}, str: 7, int: "x", float: "x", bool: [], type(None): "x"}
         place[key] = rng.choice([other[type(place[key])], [[]] * 3, {"": None}])

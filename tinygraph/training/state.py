@@ -118,6 +118,8 @@ def _require(found: Any, fields: Mapping[str, Any]) -> None:
         value = found[name]
         if isinstance(kind, Mapping):
             _require(value, kind)
+            if set(value) - set(kind):
+                raise ValueError(f"{name} has entries of another version")
             continue
         if isinstance(value, bool) or not isinstance(value, kind):
             raise TypeError(f"{name} is {value!r:.40}")

@@ -295,9 +295,9 @@ class Trainer:
         before = self.model.state_dict(), self.optimizer.state_dict()
         rates = None if self.schedule is None else self.schedule.state_dict()
         try:
-            require_numbers(optimizer, self.optimizer.numbers)
             self.model.load_state_dict(found.parameters)
             self.optimizer.load_state_dict(optimizer)
+            require_numbers(optimizer, self.optimizer.numbers)
             if self.schedule is not None:
                 self.schedule.load_state_dict(document["schedule"])
         except Exception as error:  # of another model, optimiser or schedule: nothing has changed
