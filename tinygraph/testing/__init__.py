@@ -1,5 +1,6 @@
 """Checks for ops: ours, and those that users write."""
 
-from tinygraph.testing.gradcheck import Report, gradcheck
+from tinygraph.testing.gradcheck import gradcheck
+from tinygraph.testing.report import Mismatch, Report
 
-__all__ = ["Report", "gradcheck"]
+__all__ = ["Mismatch", "Report", "gradcheck"]

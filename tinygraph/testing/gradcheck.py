@@ -1,91 +1,74 @@
 """gradcheck: is the backward of a function the derivative of its forward?
 
-The function's output is multiplied with a random upstream gradient and summed, which makes it a
-scalar f.  Each element of each input is moved by +h and -h in float64, and the slope of f is
-compared with what backward says.  The upstream gradient is random because one of ones hides
-mistakes: softmax's gradient under it is zero, right or wrong.
+    f(x) = sum of gy * fn(x)         gy random: one of ones hides mistakes (softmax's gradient
+                                     under it is zero, right or wrong)
+    analytic = backward(gy)          numeric = slope of f, by five points in float64
 
-At a kink (ReLU at 0, a tie in max) there is no derivative to compare with.  There the slope to the
-right differs from the slope to the left; such elements are left out, and where more than half are,
-the verdict is "inconclusive" rather than "pass".
+First come what backward returns (shapes, dtypes) and what must hold whatever it computes
+(properties.py), then the numbers.  Elements on a kink (ReLU at 0, a tie in max) have no derivative
+to compare with and are left out; where more than half are, the verdict is "inconclusive".
 
-Source: Nocedal, Wright, "Numerical Optimization", 2nd edition, section 8.1 (finite differences).
+Of a large input some elements are drawn, and random directions through all elements are added.  A
+direction that is wrong is halved until the element is found.
+
+float32, and kernels, are not differenced: float32 has too few digits.  They are compared with the
+float64 gradient of the same function on the cpu, under a bound that grows with the depth of sums.
+
+Source: Nocedal, Wright, "Numerical Optimization", 2nd edition, section 8.1 (finite differences);
+Higham, "Accuracy and Stability of Numerical Algorithms", 2nd edition, section 4.2 (sums).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, GradcheckError, explain
-from tinygraph.random import philox
+from tinygraph.device import CPU, Device
+from tinygraph.errors import ArgumentError, DeviceError, GradcheckError, GraphError, explain
+from tinygraph.op import Op
+from tinygraph.random import default_generator, philox
 from tinygraph.shapes import Array
-from tinygraph.tensor import Tensor, no_grad
+from tinygraph.tensor import Tensor
+from tinygraph.testing.diagnosis import diagnose
+from tinygraph.testing.diagnosis_evidence import Evidence, evidence_of
+from tinygraph.testing.gradcheck_elements import Comparison, compare
+from tinygraph.testing.gradcheck_function import ContractBroken, PointFunction
+from tinygraph.testing.gradcheck_rounding import compare_rounded
+from tinygraph.testing.properties import broken_linearity, broken_property
+from tinygraph.testing.report import Mismatch, Report
 
-STEP = 1e-5  # central differences in float64 are then right to about 1e-10
-TOLERANCE = 1e-6  # relative to the larger of 1, the slope, and what rounding can do to f
-
-
-class Mismatch(NamedTuple):
-    """One element of one input, with both derivatives."""
-
-    input: int  # position of the input
-    element: tuple[int, ...]
-    analytic: float
-    numeric: float
-    error: float  # as a multiple of what is tolerated: above 1 is a failure
-
-
-@dataclass(frozen=True)
-class Report:
-    """What gradcheck found.
-
-    Attributes
-    ----------
-    verdict : {"pass", "fail", "inconclusive"}
-    worst : Mismatch or None
-        The element that differs most, whether or not that is tolerated.
-    diagnosis : str
-        What went wrong, in a sentence; empty for a pass.
-    checked, kinks : int
-        Elements that were compared, and those left out because they sit on a kink.
-    """
-
-    verdict: str
-    worst: Mismatch | None
-    diagnosis: str
-    checked: int
-    kinks: int
-
-    @property
-    def ok(self) -> bool:
-        return self.verdict == "pass"
+__all__ = ["Mismatch", "Report", "gradcheck"]
 
 
 def gradcheck(
-    fn: Callable[..., Tensor],
+    fn: Callable[..., Any],
     inputs: Sequence[Any],
     wrt: Sequence[int] | None = None,
     seed: int = 0,
     raise_on_failure: bool = True,
+    *,
+    max_elements: int = 512,
 ) -> Report:
-    """Compare the gradients of `fn` with finite differences, in float64.
+    """Compare the gradients of `fn` with finite differences, and say what is wrong with them.
 
     Parameters
     ----------
     fn : callable
-        Takes one Tensor for each of `inputs`, returns one Tensor of any shape.
+        An op, or any function that takes one Tensor for each of `inputs` and returns a Tensor of
+        floats of any shape, or a sequence of them.
     inputs : sequence of array_like or Tensor
-        Where to check.  Floats become float64; integers (labels, indices) are passed on.
+        Where to check.  Tensors of float32 are checked in float32, on their device; everything else
+        that is not an integer in float64.  Integers (labels, indices) are passed on.
     wrt : sequence of int, optional
         Positions of the inputs to differentiate; by default all floats.
     seed : int
-        Seed of the random upstream gradient.
+        Seed of the random upstream gradient, and of the elements drawn from large inputs.
     raise_on_failure : bool
         Raise GradcheckError unless the verdict is "pass" or "inconclusive".
+    max_elements : int
+        Of an input with more elements, a quarter as many are drawn, and directions are added.
 
     Returns
     -------
@@ -94,80 +77,159 @@ def gradcheck(
     Raises
     ------
     GradcheckError
-        A gradient is wrong; `.report` holds the Report.
+        A gradient is wrong; `.report` holds the Report, the message is its text.
     ArgumentError
-        `wrt` names an input that is absent or not of a float dtype.
+        `wrt` names an input that is absent or not of a float dtype; `fn` returns no floats.
 
     Examples
     --------
     >>> import tinygraph as tg
     >>> tg.testing.gradcheck(tg.relu, [[1.0, -2.0, 3.0]]).verdict
     'pass'
+    >>> class Mean(tg.Op):
+    ...     def infer(self, x):
+    ...         return tg.Spec((), x.dtype)
+    ...     def forward(self, mem, x):
+    ...         return x.mean(), x.shape
+    ...     def backward(self, mem, gy, shape, needs):
+    ...         return (gy * np.ones(shape),)
+    >>> import numpy as np
+    >>> print(tg.testing.gradcheck(Mean(), [np.arange(8.0)], raise_on_failure=False).diagnosis)
+    the gradient of input 0 is N = 8 times too large (N is axis 0 of input 0): the forward takes \
+the mean over N, the backward does not
     """
-    arrays = [_as_float64(x) for x in inputs]
-    chosen = _differentiable(arrays) if wrt is None else list(wrt)
+    arrays, device = _arrays_of(inputs)
+    chosen = _differentiable(arrays) if wrt is None else [int(p) for p in wrt]
     for position in chosen:
         if not 0 <= position < len(arrays) or arrays[position].dtype.kind != "f":
             raise ArgumentError(
                 explain("gradcheck", "wrt", f"one of {_differentiable(arrays)}", position)
             )
-    leaves = [Tensor(a, requires_grad=i in chosen) for i, a in enumerate(arrays)]
-    output = fn(*leaves)
-    upstream = np.random.Generator(philox(seed, 0)).standard_normal(output.shape)
-    output.backward(upstream)
-
-    def projected(position: int, index: tuple[int, ...], moved: float) -> float:
-        """f with one element of one input replaced."""
-        shifted = arrays[position].copy()
-        shifted[index] = moved
-        with no_grad():
-            values = [Tensor(shifted if i == position else a) for i, a in enumerate(arrays)]
-            return float(np.sum(fn(*values).value * upstream))
-
-    rounding = 1e-15 * float(np.sum(np.abs(output.value * upstream))) / STEP
-    center = float(np.sum(output.value * upstream))
-    worst, checked, kinks = None, 0, 0
-    for position in chosen:
-        gradient = leaves[position].grad
-        for index in np.ndindex(arrays[position].shape):
-            x = float(arrays[position][index])
-            right = (projected(position, index, x + STEP) - center) / STEP
-            left = (center - projected(position, index, x - STEP)) / STEP
-            analytic = 0.0 if gradient is None else float(gradient[index])
-            numeric = (right + left) / 2
-            tolerated = TOLERANCE * max(1.0, abs(numeric), abs(analytic)) + rounding
-            error = abs(analytic - numeric) / tolerated
-            error = error if np.isfinite(error) else np.inf
-            if error > 1 and abs(right - left) > 0.01 * max(abs(right), abs(left)) + 10 * rounding:
-                kinks += 1
-                continue
-            checked += 1
-            if worst is None or error > worst.error:
-                worst = Mismatch(position, index, analytic, numeric, error)
-    report = _judge(worst, checked, kinks)
+    state = default_generator.state_dict()
+    try:
+        report = _checked(fn, arrays, chosen, device, seed, max_elements)
+    finally:
+        default_generator.load_state_dict(state)
     if report.verdict == "fail" and raise_on_failure:
-        raise GradcheckError(f"gradcheck: {report.diagnosis}", report)
+        raise GradcheckError(str(report), report)
     return report
 
 
-def _as_float64(x: Any) -> Array:
-    value = x.numpy() if isinstance(x, Tensor) else np.asarray(x)
-    return value.astype(np.float64) if value.dtype.kind == "f" else value
+def _arrays_of(inputs: Sequence[Any]) -> tuple[list[Array], Device]:
+    """Arrays on the host, and the device of the first Tensor; float32 is kept for Tensors only."""
+    device = next((x.device for x in inputs if isinstance(x, Tensor)), CPU)
+    arrays = []
+    for x in inputs:
+        value = np.asarray(x.numpy() if isinstance(x, Tensor) else x)
+        keeps = isinstance(x, Tensor) or value.dtype.kind != "f"
+        arrays.append(value if keeps else value.astype(np.float64))
+    return arrays, device
 
 
 def _differentiable(arrays: list[Array]) -> list[int]:
     return [i for i, a in enumerate(arrays) if a.dtype.kind == "f"]
 
 
-def _judge(worst: Mismatch | None, checked: int, kinks: int) -> Report:
-    """The verdict, and the sentence that goes with it."""
-    if worst is not None and worst.error > 1:
-        diagnosis = (
-            f"the gradient of input {worst.input} at {list(worst.element)} is "
-            f"{worst.analytic:.6g}, finite differences give {worst.numeric:.6g}"
-        )
-        return Report("fail", worst, diagnosis, checked, kinks)
+def _checked(
+    fn: Callable[..., Any], arrays: list[Array], wrt: list[int], device: Device, seed: int,
+    max_elements: int,
+) -> Report:  # fmt: skip
+    about: dict[str, Any] = {
+        "function": _name_of(fn), "shapes": tuple([a.shape for a in arrays])
+    }  # fmt: skip
+    function = PointFunction(fn, arrays, wrt, device)
+    upstream = np.random.Generator(philox(seed, 0)).standard_normal(function.size)
+    try:
+        analytic = function.vjp(upstream)
+        found = broken_property(function, upstream)
+    except ContractBroken as broken:
+        return Report("fail", None, broken.diagnosis, stage=broken.stage, **about)
+    if found:
+        return Report("fail", None, found, stage="properties", **about)
+    function.written = set(function.updates)
+    exact, precise = _reference(function), analytic
+    if exact is not function:
+        try:
+            precise = exact.vjp(upstream)
+        except ContractBroken as broken:
+            return Report("fail", None, f"in float64 on the cpu: {broken.diagnosis}",
+                          stage=broken.stage, **about)  # fmt: skip
+    comparison = compare(exact, precise, upstream, seed, max_elements)
+    evidence = evidence_of(exact, precise, upstream, comparison)
+    if comparison.wrong:
+        return _failure(function, evidence, comparison, about, seed)
+    if exact is not function:
+        rounded = compare_rounded(function, exact, analytic, precise, upstream, comparison)
+        if rounded is not None:
+            where = f"in {arrays[wrt[0]].dtype} on {device}" if wrt else f"on {device}"
+            found = _rounding_diagnosis(rounded, where)
+            return Report("fail", rounded, found, comparison.checked, comparison.kinks,
+                          "gradient", **about)  # fmt: skip
+    found = broken_linearity(function, upstream)
+    if found:
+        return Report("fail", None, found, comparison.checked, comparison.kinks, "properties",
+                      **about)  # fmt: skip
+    return _passed(comparison, about)
+
+
+def _reference(function: PointFunction) -> PointFunction:
+    """The function whose forward is differenced: in float64, in numpy where it runs there."""
+    floats = [function.arrays[i].dtype for i in function.wrt]
+    exact = all(dtype == np.float64 for dtype in floats)
+    if exact and not function.device.runs_kernels:
+        return function
+    arrays = [a.astype(np.float64) if a.dtype.kind == "f" else a for a in function.arrays]
+    try:
+        twin = PointFunction(function.fn, arrays, function.wrt, CPU)
+        twin.vjp(np.zeros(twin.size))
+        return twin
+    except (DeviceError, GraphError):  # an op that is only a kernel
+        return function if exact else PointFunction(function.fn, arrays, function.wrt,
+                                                    function.device)  # fmt: skip
+
+
+def _failure(
+    function: PointFunction, evidence: list[Evidence], comparison: Comparison,
+    about: dict[str, Any], seed: int,
+) -> Report:  # fmt: skip
+    """The report of a gradient with wrong numbers; of several nodes, the guilty one is looked for.
+
+    Each op of the graph is checked by itself, at the values that its inputs had.
+    """
+    nodes = [node for node in function.evaluate().nodes if node.op is not None]
+    diagnosis = ""
+    if len(nodes) > 1 and not isinstance(function.fn, Op):
+        for node in reversed(nodes):
+            wrt = [i for i, needed in enumerate(node.needs) if needed]
+            if not wrt:
+                continue
+            alone = gradcheck(node.op, node.inputs, wrt, seed, False)
+            if alone.verdict == "fail":
+                diagnosis = f"in {node.op.name}: {alone.diagnosis}"
+                break
+    elif nodes:
+        for one in evidence:
+            one.op = nodes[-1].op
+    worst = comparison.worst
+    return Report("fail", worst, diagnosis or diagnose(evidence, worst), comparison.checked,
+                  comparison.kinks, "gradient", **about)  # fmt: skip
+
+
+def _rounding_diagnosis(worst: Mismatch, where: str) -> str:
+    return (
+        f"{where} the gradient of input {worst.input} at {list(worst.element)} is "
+        f"{worst.analytic:.9g}, in float64 on the cpu it is {worst.numeric:.9g}: the difference is "
+        f"{worst.error:.3g} times what rounding and the length of the sums allow"
+    )
+
+
+def _passed(comparison: Comparison, about: dict[str, Any]) -> Report:
+    checked, kinks, worst = comparison.checked, comparison.kinks, comparison.worst
     if kinks > checked:
         diagnosis = f"{kinks} of {checked + kinks} elements sit on a kink; move the inputs"
-        return Report("inconclusive", worst, diagnosis, checked, kinks)
-    return Report("pass", worst, "", checked, kinks)
+        return Report("inconclusive", worst, diagnosis, checked, kinks, "gradient", **about)
+    return Report("pass", worst, "", checked, kinks, **about)
+
+
+def _name_of(fn: Any) -> str:
+    return str(fn.name if isinstance(fn, Op) else getattr(fn, "__name__", type(fn).__name__))

@@ -1,0 +1,59 @@
+"""From wrong numbers to a sentence: the usual mistakes of a backward, looked for one by one.
+
+Each suspicion is a small function that computes what backward would give if it made one mistake,
+and compares.  The first that explains the numbers wins; where none does, the worst element is told.
+The order goes from the mistakes that explain everything to those that explain a part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tinygraph.testing import diagnosis_factors as factors
+from tinygraph.testing import diagnosis_layout as layout
+from tinygraph.testing import diagnosis_parts as parts
+from tinygraph.testing.diagnosis_evidence import Evidence
+from tinygraph.testing.report import Mismatch
+
+SUSPICIONS: tuple[Callable[[Evidence], str], ...] = (
+    factors.all_zero,
+    factors.ignores_upstream,
+    factors.scalar_factor,
+    layout.transposed,
+    layout.flipped,
+    layout.only_one_sample,
+    layout.shifted,
+    layout.overwritten,
+    factors.passed_on,
+    factors.swapped_with_another_input,
+    parts.normalizer_path_missing,
+    parts.mask_missing,
+    factors.missing_factor,
+    layout.upstream_misread,
+    parts.constant_term,
+    parts.only_where_sign,
+    parts.only_at_border,
+    parts.only_in_slice,
+    parts.one_term_missing,
+    factors.factor_of_few,
+)
+
+
+def diagnose(evidence: list[Evidence], worst: Mismatch | None) -> str:
+    """The first suspicion that explains the numbers of an input, or its worst element.
+
+    >>> from tinygraph.testing.report import Mismatch
+    >>> diagnose([], Mismatch(0, (2, 1), 1.5, 2.0, 1e6))
+    'the gradient of input 0 at [2, 1] is 1.5, finite differences give 2'
+    """
+    for one in evidence:
+        for suspicion in SUSPICIONS:
+            found = suspicion(one)
+            if found:
+                return f"the gradient of input {one.position} {found}"
+    if worst is None:
+        return ""
+    return (
+        f"the gradient of input {worst.input} at {list(worst.element)} is "
+        f"{worst.analytic:.6g}, finite differences give {worst.numeric:.6g}"
+    )

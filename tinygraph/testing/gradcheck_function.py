@@ -1,0 +1,169 @@
+"""A function at a point: its value and its vector-Jacobian product, as often as a check asks.
+
+Every evaluation starts from the same arrays and the same state of the random generator, so that a
+dropout draws the same mask each time, and running statistics start where they started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tinygraph.device import Device
+from tinygraph.errors import ArgumentError, explain
+from tinygraph.graph import FREED, run_backward, topological_order
+from tinygraph.memory import eager_memory
+from tinygraph.random import default_generator
+from tinygraph.shapes import Array, Shape
+from tinygraph.tensor import Tensor, leaf, no_grad
+from tinygraph.testing.diagnosis_contract import broken_contract
+
+
+class ContractBroken(Exception):
+    """A backward that returned something that is no gradient of its inputs."""
+
+    def __init__(self, stage: str, diagnosis: str) -> None:
+        super().__init__(diagnosis)
+        self.stage, self.diagnosis = stage, diagnosis
+
+
+class Evaluation:
+    """One forward: leaves, outputs, and copies of what the leaves held before."""
+
+    def __init__(self, leaves: list[Tensor], outputs: list[Tensor]) -> None:
+        self.leaves, self.outputs = leaves, outputs
+
+    @property
+    def nodes(self) -> list[Tensor]:
+        return topological_order(self.outputs)
+
+
+class PointFunction:
+    """`fn` at some arrays, on a device.
+
+    Parameters
+    ----------
+    fn : callable
+        Takes one Tensor for each array; returns a Tensor or a sequence of Tensors of floats.
+    arrays : sequence of arrays on the host
+    wrt : positions of the arrays to differentiate
+    device : Device
+    """
+
+    def __init__(
+        self, fn: Callable[..., Any], arrays: Sequence[Array], wrt: Sequence[int], device: Device
+    ) -> None:
+        self.fn, self.arrays, self.wrt, self.device = fn, list(arrays), list(wrt), device
+        self.generator = default_generator.state_dict()
+        self.written: set[int] = set(range(len(self.arrays)))  # inputs to copy each time: all, until it is known
+        first = self.evaluate()
+        self.shapes: list[Shape] = [y.shape for y in first.outputs]
+        self.size = sum([y.size for y in first.outputs])
+        self.updates = _updated_positions(first)
+
+    def evaluate(self, arrays: Sequence[Array] | None = None, grad: bool = True) -> Evaluation:
+        """The graph of fn on new leaves; the arrays that it may write are copied."""
+        default_generator.load_state_dict(self.generator)
+        leaves = []
+        for position, array in enumerate(self.arrays if arrays is None else arrays):
+            own = array.copy(order="K") if position in self.written else array
+            node = leaf(self.device.from_numpy(own), self.device)
+            node.requires_grad = grad and position in self.wrt
+            leaves.append(node)
+        outputs = self.fn(*leaves)
+        outputs = [outputs] if isinstance(outputs, Tensor) else list(outputs)
+        for y in outputs:
+            if not isinstance(y, Tensor) or y.dtype.kind != "f":
+                got = y.dtype if isinstance(y, Tensor) else type(y).__name__
+                raise ArgumentError(
+                    explain("gradcheck", "fn", "a Tensor of floats, or a sequence of them", got)
+                )
+        return Evaluation(leaves, outputs)
+
+    def value(self, arrays: Sequence[Array] | None = None) -> Array:
+        """All outputs in one flat float64 array, which shares no memory with anything."""
+        with no_grad():
+            outputs = self.evaluate(arrays, grad=False).outputs
+        if not self.device.on_host:
+            values = self.device.to_host(*[y.value for y in outputs])
+        else:
+            values = [y.value for y in outputs]
+        return flat(values)
+
+    def split(self, upstream: Array) -> list[Array]:
+        """A flat array cut into one array for each output."""
+        parts, start = [], 0
+        for shape in self.shapes:
+            size = int(np.prod(shape))
+            parts.append(upstream[start : start + size].reshape(shape))
+            start += size
+        return parts
+
+    def vjp(self, upstream: Array) -> list[Array | None]:
+        """The gradients of sum(upstream * outputs) by all inputs, on the host; None: not wanted."""
+        run = self.evaluate()
+        gradients = [
+            part.astype(y.dtype) for part, y in zip(self.split(upstream), run.outputs, strict=True)
+        ]
+        return self.backward(run, gradients)
+
+    def backward(
+        self, run: Evaluation, gradients: list[Array], retain_graph: bool = False
+    ) -> list[Array | None]:
+        """Backward over an evaluation, and what it left in the leaves.
+
+        Raises
+        ------
+        ContractBroken
+            An op returned something of another shape or dtype than its input.
+        """
+        visited: list[tuple[Tensor, Array]] = []
+        chosen = [
+            (y, g) for y, g in zip(run.outputs, gradients, strict=True) if y.requires_grad
+        ]  # what no gradient can flow into has a gradient of zero
+        if chosen:
+            outputs, upstream = zip(*chosen, strict=True)
+            try:
+                run_backward(
+                    outputs, upstream, retain_graph, lambda node, g: visited.append((node, g))
+                )
+            except Exception:
+                found = broken_contract(*_raw_gradients(visited))
+                if found:
+                    raise ContractBroken(*found) from None
+                raise
+        return [self._gradient(run, position) for position in range(len(self.arrays))]
+
+    def _gradient(self, run: Evaluation, position: int) -> Array | None:
+        if position not in self.wrt:
+            return None
+        node = run.leaves[position]
+        if node.grad is None:
+            return np.zeros(node.shape, node.dtype)
+        return np.asarray(self.device.to_numpy(node.grad))
+
+
+def flat(values: Sequence[Array]) -> Array:
+    """Arrays in one flat float64 array of its own."""
+    return np.concatenate([np.asarray(v, np.float64).reshape(-1) for v in values])
+
+
+def _updated_positions(run: Evaluation) -> list[int]:
+    """Inputs that an op of the graph may write: running statistics."""
+    written = {node.inputs[i] for node in run.nodes if node.op for i in node.op.updates}
+    return [position for position, node in enumerate(run.leaves) if node in written]
+
+
+def _raw_gradients(visited: list[tuple[Tensor, Array]]) -> tuple[Tensor | None, Any]:
+    """What the backward that was visited last returns, before the engine looks at it."""
+    if not visited or visited[-1][0].op is None or visited[-1][0].saved is FREED:
+        return None, None
+    node, grad = visited[-1]
+    mem = eager_memory(node.needs, node.device)
+    backward = node.op.backward_kernel if node.device.runs_kernels else node.op.backward
+    try:
+        return node, backward(mem, grad, node.saved, node.needs)
+    except Exception:  # the caller reports the error of the first time
+        return None, None
