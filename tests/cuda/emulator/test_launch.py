@@ -183,18 +183,24 @@ if __name__ == "__main__":
 
 def test_ctrl_c_during_a_launch_raises_afterwards():
     child = in_child("""
-LONG = '''__global__ void busy(double* y) {
+LONG = '''__global__ void busy(double* y, volatile int* begun) {
+    *begun = 1;
     double v = threadIdx.x;
     for (int i = 0; i < 4000000; i++) v = v * 0.999 + 1;
     y[blockIdx.x * blockDim.x + threadIdx.x] = v;
 }'''
-y = np.zeros(32)
-run(LONG.replace("4000000", "4"), 1, 32, y)  # compiles the run time
-kernel(LONG)(1, 1, y)
-y[:] = 0
-threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+y, begun = np.zeros(32), np.zeros(1, np.int32)
+
+def interrupt():
+    while not begun[0]:
+        time.sleep(0.001)
+    os.kill(os.getpid(), signal.SIGINT)
+
+kernel(LONG)(1, 1, y, begun)  # compiles
+y[:], begun[:] = 0, 0
+threading.Thread(target=interrupt).start()
 try:
-    run(LONG, 1, 32, y)
+    run(LONG, 1, 32, y, begun)
     time.sleep(5)
     print("no KeyboardInterrupt")
 except KeyboardInterrupt:
