@@ -1,0 +1,312 @@
+"""check_op: does an op keep its contract?  The demands on tinygraph's own ops, for yours.
+
+The stages run in an order in which the first failure is the one to look at: a wrong value before
+a wrong gradient, a wrong gradient before what a plan or a kernel would make of it.  What each stage
+demands stands in contract.py; tinygraph's tests run the same methods over its own ops.
+"""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tinygraph.errors import ArgumentError, explain
+from tinygraph.graph import topological_order
+from tinygraph.op import Op
+from tinygraph.tensor import Tensor
+from tinygraph.testing.contract import Contract
+from tinygraph.testing.drawing import Case, Outcome, try_all
+from tinygraph.testing.op_report import CheckOpError, OpReport, Stage, example_text
+from tinygraph.testing.problem import Bad, Convention
+
+KERNEL_SHARE = 5  # a launch on the emulator costs more than a call of numpy: fewer examples
+
+
+def check_op(
+    op: Any, reference: Callable[..., Any] | None = None, problems: Any = None,
+    bad_input: Iterable[Bad] = (), conventions: Iterable[Convention] = (), *,
+    constants: Sequence[int] = (), differentiable: bool = True, tolerance: float = 1.0,
+    examples: int = 50, seed: int = 0, raise_on_failure: bool = True,
+) -> OpReport:  # fmt: skip
+    """Hold an op to the contract that tinygraph's own ops keep.
+
+    Parameters
+    ----------
+    op : Op, subclass of Op, or function
+        What is applied to tensors.  A class is made with the keywords of each problem as its
+        hyper-parameters.
+    reference : callable, optional
+        The same function of float64 arrays, by other means: naive loops, scipy.  Without it values
+        are compared between dtypes and layouts alone.
+    problems : strategy or sequence of Problem
+        Calls of the op; an array, or a tuple of arrays, is a call without keywords.  By default one
+        float array of any shape: `tg.testing.strategies.elementwise_problems()`.
+    bad_input : iterable of Bad
+        Calls that the op has to refuse.
+    conventions : iterable of Convention
+        What is agreed where there is no derivative: compared, not differenced.
+    constants : sequence of int
+        Positions of float arguments that have no gradient.
+    differentiable : bool
+        False for an op without a backward.
+    tolerance : float
+        Widens the bounds of an op that sums more than usual.
+    examples, seed : int
+        How many problems are drawn for each stage, and from which seed.
+    raise_on_failure : bool
+        Raise CheckOpError where the report is not `ok`.
+
+    Returns
+    -------
+    OpReport
+        `.ok`; `.stages`, each with a verdict; `.failure`, the first stage that failed, with its
+        smallest example; `.text()`, `.to_dict()`.  Nothing is tried after a failure.
+
+    Raises
+    ------
+    CheckOpError
+        A demand is not met, or all examples lie on kinks; `.report` holds the OpReport.
+    ArgumentError
+        `op` cannot be called, or `problems` is neither a strategy nor a sequence.
+    ImportError
+        Problems are to be drawn, and hypothesis is not installed.
+
+    Examples
+    --------
+    >>> import numpy as np, tinygraph as tg
+    >>> class Square(tg.Op):
+    ...     def forward(self, mem, x):
+    ...         return x * x, x
+    ...     def backward(self, mem, grad, x, needs):
+    ...         return (grad * x,)  # the factor 2 is missing
+    >>> report = tg.testing.check_op(
+    ...     Square(), reference=np.square, problems=[[3.0, 1.0]], raise_on_failure=False)
+    >>> report.ok, report.failure.name
+    (False, 'gradient equals finite differences')
+    """
+    contract = _contract(op, reference, tuple(constants), differentiable, tolerance)
+    if problems is None:
+        from tinygraph.testing.strategies import elementwise_problems  # needs hypothesis
+
+        problems = elementwise_problems()
+    check = _Check(contract, op, reference is not None, problems, examples, seed)
+    stages: list[Stage] = []
+    for stage in check.stages(list(bad_input), list(conventions)):
+        stages.append(stage)
+        if stage.verdict == "fail":
+            break
+    report = OpReport(_name(op), tuple(stages))
+    if raise_on_failure and not report.ok:
+        raise CheckOpError(report.text(), report)
+    return report
+
+
+def _contract(
+    op: Any, reference: Callable[..., Any] | None, constants: tuple[int, ...],
+    differentiable: bool, tolerance: float,
+) -> Contract:  # fmt: skip
+    """The contract of a user's op."""
+    if not callable(op):
+        raise ArgumentError(
+            explain("check_op", "op", "an Op, a subclass of Op, or a function of tensors",
+                    type(op).__name__)
+        )  # fmt: skip
+    contract = Contract()
+    contract.function = _of_class(op) if isinstance(op, type) and issubclass(op, Op) else op
+    contract.constants, contract.tolerance = constants, tolerance
+    contract.differentiable = differentiable
+    if reference is None:
+
+        def itself(*arrays: Any, **kwargs: Any) -> Any:
+            args = [None if a is None else Tensor(a) for a in arrays]
+            return contract.function(*args, **kwargs).numpy()
+
+        contract.reference = itself
+    else:
+        contract.reference = reference
+    return contract
+
+
+def _of_class(op: type[Op]) -> Callable[..., Tensor]:
+    """A subclass of Op as a function of tensors and hyper-parameters."""
+
+    def function(*tensors: Any, **hyper_parameters: Any) -> Tensor:
+        return op(**hyper_parameters)(*tensors)
+
+    return function
+
+
+def _name(op: Any) -> str:
+    named = op if isinstance(op, type) or not isinstance(op, Op) else type(op)
+    return getattr(named, "__name__", repr(op))
+
+
+class _Check:
+    """The stages for one op, each made when it is asked for."""
+
+    def __init__(
+        self, contract: Contract, op: Any, has_reference: bool, problems: Any, examples: int,
+        seed: int,
+    ) -> None:  # fmt: skip
+        self.contract, self.op, self.has_reference = contract, op, has_reference
+        self.problems, self.examples, self.seed = problems, examples, seed
+
+    def stages(self, bad_input: list[Bad], conventions: list[Convention]) -> Iterator[Stage]:
+        """All stages in order; a caller stops at the first failure."""
+        c = self.contract
+        against = "the reference" if self.has_reference else "itself in float64, contiguous"
+        yield self.stage(
+            f"value equals {against}, in any dtype and layout",
+            lambda case: c.try_value(case.problem, case.dtype, case.layout), variants=True,
+        )  # fmt: skip
+        if not self.has_reference:
+            yield Stage("value equals a reference", "skipped", message="no reference was given")
+        if c.differentiable:
+            yield from self.gradient_stages()
+        yield from self.batch_stages()
+        yield self.each("conventions", conventions, c.try_convention)
+        yield self.each("bad input is refused", bad_input, c.try_bad_input)
+        yield from self.kernel_stages()
+        yield self.docstring()
+
+    def gradient_stages(self) -> Iterator[Stage]:
+        c = self.contract
+        yield self.finite_differences()
+        yield self.stage(
+            "nothing is changed or shared", lambda case: c.try_no_mutation(case.problem)
+        )
+        yield self.stage("no state is kept", lambda case: c.try_no_state(case.problem))
+        yield self.stage(
+            "gradient in any dtype and layout",
+            lambda case: c.try_gradient_in(case.problem, case.dtype, case.layout), variants=True,
+        )  # fmt: skip
+        yield self.stage(
+            "each gradient alone", lambda case: c.try_each_gradient_alone(case.problem)
+        )
+
+    def batch_stages(self) -> Iterator[Stage]:
+        """What `batch` claims, where it claims anything of any problem."""
+        c = self.contract
+        claimed: Counter[str] = Counter()
+
+        def attempt(case: Case) -> None:
+            claimed[c.claim(case.problem) or "nothing"] += 1
+            c.try_batch_claim(case.problem, lambda n: min(case.cut, n))
+
+        stage = self.stage("what batch claims", attempt)
+        if stage.verdict == "pass" and not claimed.keys() - {"nothing"}:
+            yield Stage(stage.name, "skipped", message="it claims nothing: no plan cuts the batch")
+            return
+        yield stage
+        yield self.stage("an empty batch", lambda case: c.try_empty_batch(case.problem))
+
+    def finite_differences(self) -> Stage:
+        """gradcheck over the problems; examples on kinks say nothing."""
+        verdicts: Counter[str] = Counter()
+
+        def attempt(case: Case) -> None:
+            verdicts[self.contract.try_gradient(case.problem)] += 1
+
+        stage = self.stage("gradient equals finite differences", attempt)
+        if stage.verdict == "pass" and not verdicts["pass"]:
+            message = "every example lies on a kink; draw other values, state conventions"
+            return Stage(stage.name, "inconclusive", stage.examples, message)
+        return stage
+
+    def kernel_stages(self) -> Iterator[Stage]:
+        """On the emulator, where every op below the value has a kernel."""
+        name = "kernel equals the reference, the same bits twice"
+        reason = self.no_kernel()
+        if reason:
+            yield Stage(name, "skipped", message=reason)
+            return
+        c, fewer = self.contract, max(5, self.examples // KERNEL_SHARE)
+
+        def attempt(case: Case) -> None:
+            nodes = c.leaves(case.problem, case.dtype, case.layout, device="emulator")
+            c.try_kernel(case.problem, nodes, case.dtype, case.layout)
+            c.try_same_bits(case.problem, "emulator")
+
+        def checked(case: Case) -> None:
+            nodes = c.leaves(case.problem, case.dtype, device="emulator")
+            c.try_under_the_checker(case.problem, nodes)
+
+        yield self.stage(name, attempt, variants=True, examples=fewer)
+        yield self.stage(
+            "kernel of an empty batch",
+            lambda case: c.try_empty_batch(case.problem, "emulator"), examples=fewer,
+        )  # fmt: skip
+        yield self.stage("kernel under the checker", checked, variants=True, examples=fewer)
+
+    def no_kernel(self) -> str:
+        """Why no kernel can be run; empty if one can."""
+        found: list[Op] = []
+
+        def look(case: Case) -> None:
+            y = self.contract.apply(case.problem, self.contract.leaves(case.problem))
+            found.extend(node.op for node in topological_order([y]) if node.op is not None)
+
+        try_all(self.problems, look, 5, self.seed, variants=False)
+        without = {op.name for op in found if type(op).forward_kernel is Op.forward_kernel}
+        if without or not found:
+            return f"{', '.join(sorted(without)) or 'the function'} has no forward_kernel"
+        return ""
+
+    def stage(
+        self, name: str, attempt: Callable[[Case], None], variants: bool = False,
+        examples: int | None = None,
+    ) -> Stage:  # fmt: skip
+        """Try one demand on all problems."""
+        with np.errstate(all="ignore"):  # inf and nan are results, not accidents
+            outcome = try_all(
+                self.problems, attempt, examples or self.examples, self.seed, variants
+            )
+        return _stage(name, outcome)
+
+    def each(self, name: str, given: list[Any], attempt: Callable[[Any], None]) -> Stage:
+        """Try one demand on each thing that was given by hand."""
+        if not given:
+            return Stage(name, "skipped", message="none was given")
+        for tried, one in enumerate(given, start=1):
+            try:
+                attempt(one)
+            except Exception as error:
+                arguments = ", ".join([*map(repr, one.args), *map(str, one.kwargs.items())])
+                return Stage(name, "fail", tried, _sentence(error), f"  {one.name}: {arguments}")
+        return Stage(name, "pass", len(given))
+
+    def docstring(self) -> Stage:
+        """The examples in the op's docstring give what they print."""
+        name = "examples in the docstring"
+        owner = type(self.op) if isinstance(self.op, Op) else self.op
+        text = vars(owner).get("__doc__") if isinstance(owner, type) else owner.__doc__
+        if ">>>" not in (text or ""):
+            return Stage(name, "skipped", message="it has none")
+        module = sys.modules.get(getattr(owner, "__module__", ""))
+        names = {**(vars(module) if module else {}), getattr(owner, "__name__", "op"): owner}
+        test = doctest.DocTestParser().get_doctest(inspect.cleandoc(text or ""), names, name, "", 0)
+        written: list[str] = []
+        results = doctest.DocTestRunner(verbose=False).run(test, out=written.append)
+        if results.failed:
+            return Stage(name, "fail", results.attempted, "".join(written))
+        return Stage(name, "pass", results.attempted)
+
+
+def _stage(name: str, outcome: Outcome) -> Stage:
+    if outcome.error is None or outcome.case is None:
+        return Stage(name, "pass", outcome.tried)
+    message = _sentence(outcome.error)
+    return Stage(name, "fail", outcome.tried, message, example_text(outcome.case))
+
+
+def _sentence(error: Exception) -> str:
+    """What went wrong; an error that is no finding of ours is named."""
+    if isinstance(error, AssertionError):
+        return str(error).strip()
+    return f"{type(error).__name__}: {error}"
