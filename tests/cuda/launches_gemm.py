@@ -17,7 +17,7 @@ C_TYPES = {F4: "float", F8: "double", I4: "int"}
 SIZES = {
     16: [(1, 1, 1), (16, 16, 16), (17, 19, 35)],
     64: [(1, 1, 1), (64, 64, 16), (67, 70, 19), (68, 72, 19), (68, 72, 36)],
-    128: [(1, 1, 1), (128, 128, 16), (131, 134, 19), (132, 136, 36)],
+    128: [(1, 1, 1), (128, 128, 16), (131, 134, 19), (132, 136, 20)],
 }
 TF32, BF16 = 19, 16  # whole numbers up to 8 are exact in both
 TRANSPOSED = [(0, 0), (0, 1), (1, 0)]
@@ -82,7 +82,7 @@ def _not_aligned(
     random: np.random.Generator, tile: int, transposed: tuple[int, int], dtype: Any, mma: int = 0
 ) -> Iterator[Launch]:
     for name in "abc":
-        size = (tile + 4, tile + 8, 36)
+        size = (tile + 4, tile + 8, 20)
         yield _one_product(random, tile, transposed, dtype, size, name, mma)
 
 
@@ -125,17 +125,17 @@ def _linear(random: np.random.Generator) -> Iterator[Launch]:
 
 
 def _chunks(random: np.random.Generator) -> Iterator[Launch]:
-    """2 terms of 20 numbers, in 2 and in 3 chunks, of which one is shorter."""
+    """2 terms of 20 numbers, in chunks of which the last may be shorter, or empty."""
     m, n, k, sums = 5, 6, 20, 2
-    for tile, step in ((16, 16), (64, 16), (128, 8)):
+    for tile, step, mma in ((16, 16, 0), (64, 16, 0), (128, 8, 0), (128, 16, TF32)):
         a, b = _numbers(random, (m, sums, k), F4), _numbers(random, (sums, k, n), F4)
-        for chunks in (2, 3):
+        for chunks in (3, 4):
             terms = [(s, k0) for s in range(sums) for k0 in range(0, k, step)]
             each = blocks(len(terms), chunks)
             c = np.zeros((chunks, m, n), F4)
             for at, (s, k0) in enumerate(terms):
                 c[at // each] += a[:, s, k0 : k0 + step] @ b[s, k0 : k0 + step]
-            yield _maker(tile, (0, 0))(
+            yield _maker(tile, (0, 0), mma)(
                 "matmul<float>", (1, chunks), np.ascontiguousarray(a.swapaxes(0, 1)), b, Out(c),
                 m, n, k, 1, 1, 0, 0, 0, 0, sums, m * k, k * n, chunks, 0, label=f"{chunks} chunks",
             )  # fmt: skip

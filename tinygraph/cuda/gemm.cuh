@@ -27,6 +27,8 @@
 // Step 3, gemm_pipelined (gemm_pipelined.cuh): a block computes 128x128 elements, a thread 8x8 of
 // them, and the next panels are loaded while it multiplies.
 //
+// Beside it, gemm_mma (gemm_mma.cuh): on tensor cores, for factors rounded to tf32 or bf16.
+//
 // A sum may be cut into chunks, which become products of their own (split-K): where C is small and
 // the sum long, more blocks work on it.
 //
@@ -34,10 +36,21 @@
 // turned while it is written to shared memory.
 //
 // Deterministic: each element of C is summed by one thread, in the order of s and k; no atomics.
-// Blocks of 256 threads; grid (tiles of C, products z).  Kernels of step 2 promise two blocks on a
-// multiprocessor, __launch_bounds__(THREADS, 2): a thread has 128 registers then; by themselves
-// compilers aim at 64, and spill.  C is written with plain stores, each
-// element once.  T is float or double; integers work too, without the 16-byte loads.
+// C is written with plain stores, each element once.  T is float or double; integers work too up
+// to step 2, without the 16-byte loads.
+//
+// Blocks of 256 threads; grid (tiles of C, parts of C).  All promise two blocks a multiprocessor,
+// __launch_bounds__(THREADS, 2), which gives a thread 128 registers; by themselves compilers aim at
+// 64, and spill.  As the assembler tells for sm_75 to sm_120, without spills:
+//
+//                             registers    shared memory    warps on a multiprocessor
+//     step 3, float           108 - 128    16.5 KiB         16
+//     step 3, double           70 - 124    17 KiB           16
+//     tensor cores            106 - 128    40 KiB           16 (sm_80 and later)
+//
+// 64 of the registers hold the part of C of a thread.  A third block would leave 85, too few; and
+// while one block alone waits at its barriers nobody computes.  16 warps are enough
+// where each thread has 64 independent sums.  Not measured on a GPU.
 //
 // Source: Volkov, Demmel, "Benchmarking GPUs to tune dense linear algebra", SC 2008.
 #pragma once

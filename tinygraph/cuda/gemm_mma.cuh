@@ -34,7 +34,8 @@ struct MmaMatrix {
     long long term;  // from one term of the sum to the next
     int K, X, x0;
 
-    __device__ __forceinline__ void load(float (&panel)[MMA_TILE][MMA_PITCH], int s, int k0) const
+    template <int ROWS, int PITCH>
+    __device__ __forceinline__ void load(float (&panel)[ROWS][PITCH], int s, int k0) const
     {
         const float* from = matrix + s * term;
         if constexpr (K_CONTIGUOUS) {
@@ -64,9 +65,9 @@ struct MmaMatrix {
 
 // 16 rows and 8 numbers of k, as mma wants A: [0] row g, number t; [1] row g + 8; [2], [3] number
 // t + 4.  As two operands B: [0], [2] of the first 8 columns, [1], [3] of the others.
-__device__ __forceinline__ void load_fragment(unsigned (&d)[4],
-                                              const float (&panel)[MMA_TILE][MMA_PITCH], int x,
-                                              int k)
+template <int ROWS, int PITCH>
+__device__ __forceinline__ void load_fragment(unsigned (&d)[4], const float (&panel)[ROWS][PITCH],
+                                              int x, int k)
 {
     const int lane = threadIdx.x % 32;
     ldmatrix_x4(d, &panel[x + lane % 16][k + lane / 16 * 4]);
@@ -108,10 +109,9 @@ struct Bf16 {
     }
 };
 
-template <typename Number>
-__device__ __forceinline__ void load_rounded(unsigned (&d)[4],
-                                             const float (&panel)[MMA_TILE][MMA_PITCH], int x,
-                                             int k)
+template <typename Number, int ROWS, int PITCH>
+__device__ __forceinline__ void load_rounded(unsigned (&d)[4], const float (&panel)[ROWS][PITCH],
+                                             int x, int k)
 {
     unsigned raw[Number::FLOATS][4];
 #pragma unroll
@@ -120,9 +120,9 @@ __device__ __forceinline__ void load_rounded(unsigned (&d)[4],
 }
 
 // Add the products of one pair of panels to the warp's 64x32 elements.
-template <typename Number>
-__device__ __forceinline__ void mma_panels(const float (&a_panel)[MMA_TILE][MMA_PITCH],
-                                           const float (&b_panel)[MMA_TILE][MMA_PITCH],
+template <typename Number, int ROWS_A, int PITCH_A, int ROWS_B, int PITCH_B>
+__device__ __forceinline__ void mma_panels(const float (&a_panel)[ROWS_A][PITCH_A],
+                                           const float (&b_panel)[ROWS_B][PITCH_B],
                                            float (&sum)[4][4][4])
 {
     const int warp = threadIdx.x / 32, row = warp / 4 * 64, column = warp % 4 * 32;

@@ -42,6 +42,8 @@ struct Pipelined {
     static constexpr int ROWS = TM / 64, COLUMNS = TN / 64;  // fours of a thread
 };
 
+static_assert(Pipelined<float>::TM == Pipelined<float>::TN, "one loader serves A and B");
+
 // The loader of a matrix, stored (X, K) if K_CONTIGUOUS, else (K, X).
 //
 // Along k: 8 neighbouring threads copy 8 neighbours in memory, a whole sector, one by one, for they
@@ -52,10 +54,10 @@ struct TiledMatrix {
     long long term;  // from one term of the sum to the next
     int K, X, x0;
 
-    template <int TK, int PITCH>
-    __device__ __forceinline__ void load(T (&panel)[TK][PITCH], int s, int k0) const
+    template <int ROWS, int PITCH>
+    __device__ __forceinline__ void load(T (&panel)[ROWS][PITCH], int s, int k0) const
     {
-        constexpr int TX = PITCH - Pipelined<T>::PAD, VECTOR = 16 / sizeof(T);
+        constexpr int TK = Pipelined<T>::TK, TX = Pipelined<T>::TM, VECTOR = 16 / sizeof(T);
         const T* from = matrix + s * term;
         if constexpr (K_CONTIGUOUS) {
             const int k = threadIdx.x % TK, first = threadIdx.x / TK;
@@ -84,14 +86,15 @@ struct TiledMatrix {
 };
 
 // Add the products of one pair of panels to the thread's elements.
-template <typename T, int PITCH_A, int PITCH_B, int ROWS, int COLUMNS>
-__device__ __forceinline__ void multiply_panels(const T (&a_panel)[8][PITCH_A],
-                                                const T (&b_panel)[8][PITCH_B],
-                                                T (&sum)[ROWS * 4][COLUMNS][4])
+template <typename T, int TK_A, int PITCH_A, int TK_B, int PITCH_B>
+__device__ __forceinline__ void multiply_panels(
+    const T (&a_panel)[TK_A][PITCH_A], const T (&b_panel)[TK_B][PITCH_B],
+    T (&sum)[Pipelined<T>::ROWS * 4][Pipelined<T>::COLUMNS][4])
 {
+    constexpr int ROWS = Pipelined<T>::ROWS, COLUMNS = Pipelined<T>::COLUMNS;
     const int r = threadIdx.x / 16 * 4, c = threadIdx.x % 16 * 4;
 #pragma unroll 1  // more of them at once, and compilers read ahead until registers spill
-    for (int k = 0; k < 8; ++k) {
+    for (int k = 0; k < Pipelined<T>::TK; ++k) {
         T a[ROWS][4], b[COLUMNS][4];
 #pragma unroll
         for (int i = 0; i < ROWS; ++i) load_four(&a_panel[k][r + i * 64], a[i]);
@@ -130,8 +133,7 @@ __device__ __forceinline__ void pipelined_tile(const LoaderA &a, const LoaderB &
             b.load(b_panels[1 - now], steps.term(next), steps.k(next));
         }
         cp_async_commit_group();
-        multiply_panels<T, Tile::TM + Tile::PAD, Tile::TN + Tile::PAD, Tile::ROWS, Tile::COLUMNS>(
-            a_panels[now], b_panels[now], sum);
+        multiply_panels(a_panels[now], b_panels[now], sum);
         cp_async_wait_group<0>();
         __syncthreads();  // the next panels are complete, and everyone has read these
     }
