@@ -1,5 +1,6 @@
 """The op contracts of tests/ops as a source of problems for gradcheck."""
 
+import functools
 import importlib
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from tests.op_contract import OpContract, cast
 OPS = Path(__file__).parents[1] / "ops"
 
 
+@functools.cache
 def contracts():
     """Every contract of a differentiable function, by the name of its class without "Test"."""
     found = {}

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import tinygraph
 from tinygraph.cli.commands import evaluate, list_recipes, profile, show, train
+from tinygraph.cli.gradcheck import gradcheck_file
 from tinygraph.cli.kernels import check_kernel, list_kernels
 from tinygraph.cli.machine import DEVICES, doctor
 from tinygraph.cuda.check_spec import add_launch_options
@@ -217,6 +218,14 @@ def _check_kernel_arguments(parser: argparse.ArgumentParser) -> None:
     _json_argument(parser)
 
 
+def _gradcheck_arguments(parser: argparse.ArgumentParser) -> None:
+    text = "a Python file and the name of an op, or of a function of Tensors, in it"
+    parser.add_argument("target", metavar="FILE.py:NAME", help=text)
+    text = "of the random upstream gradients; default 0"
+    parser.add_argument("--seed", type=whole_number(0, 2**63), default=0, metavar="N", help=text)
+    _json_argument(parser)
+
+
 def _data_dir_argument(parser: argparse.ArgumentParser) -> None:
     text = "the folder of the data files (default $TINYGRAPH_DATA)"
     parser.add_argument("--data-dir", metavar="DIR", help=text)
@@ -235,6 +244,8 @@ PARSERS: dict[str, Command] = {  # name -> function, help, example, arguments
                  _evaluate_arguments),
     "recipes": (list_recipes, "list what can be trained", "", _json_argument),
     "show": (show, "draw the pictures of a run again", "runs/first", _run_arguments),
+    "gradcheck": (gradcheck_file, "check the gradients of an op in a file, and say what is wrong",
+                  "my_op.py:MyOp", _gradcheck_arguments),
     "kernels": (list_kernels, "compile kernels, without a GPU, and show what they take",
                 "--arch sm_90", _kernels_arguments),
     "check-kernel": (check_kernel, "run one launch of a kernel on the CPU and find its mistakes",

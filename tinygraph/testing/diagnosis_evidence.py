@@ -83,6 +83,14 @@ class Evidence:
         return out.reshape(self.shape)
 
     @property
+    def elementwise(self) -> bool:
+        """Whether each output is known to depend on one input element alone."""
+        if not self.has_jacobian:
+            return False
+        size = np.abs(self.jacobian)
+        return bool(((size > 1e-9 * size.max(initial=0)).sum(axis=1) <= 1).all())
+
+    @property
     def has_jacobian(self) -> bool:
         """Whether the Jacobian is known for the compared elements, and there is one output."""
         return len(self.rows) > 0 and self.upstream.size == self.jacobian.shape[1]
@@ -122,6 +130,3 @@ def hyper_parameters(op: Op | None) -> dict[str, Any]:
     """The fields of an op by name."""
     return dict(vars(op)) if op is not None else {}
 
-
-def at_element(shape: Shape, flat_index: int) -> tuple[int, ...]:
-    return tuple(int(i) for i in np.unravel_index(flat_index, shape))

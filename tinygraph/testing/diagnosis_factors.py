@@ -84,9 +84,10 @@ def _factor(e: Evidence) -> str:
     if dimension and abs(factor - 2) > SAME:
         name, where = dimension
         reason = _mean_reason(e, name, size > 1)
-        return f"is {name} = {round(factor)} times {which}{sign} ({where}): {reason}{setting}"
+        place = f" ({where})" if where != name else ""
+        return f"is {name} = {round(factor)} times {which}{sign}{place}: {reason}{setting}"
     if abs(factor - 2) < SAME:
-        also = f"; 2 is also {dimension[1]}: a mean or a sum over it" if dimension else ""
+        also = f"; or a mean or a sum over {dimension[0]}, which is 2" if dimension else ""
         reason = (
             "is half of what it should be: a factor of 2 is missing (the derivative of a square), "
             "or one of two uses of the input (fan-out) overwrites the other instead of adding"
@@ -202,21 +203,46 @@ def _formulas(name: str, value: float) -> list[tuple[str, float]]:
 def passed_on(e: Evidence) -> str:
     """Upstream as it came, without the derivative, or with the value of forward for it."""
     if e.upstream.shape != e.shape:
-        return ""
+        if e.analytic.size < 4:
+            return ""
+        repeated = any(e.looks_like(g) for g in _repeated(e.upstream, e.shape))
+        why = "the derivative of the op is missing"
+        return f"is the upstream gradient as it came, repeated: {why}" if repeated else ""
     x, y, g = e.inputs[e.position], e.output, e.upstream
+    why = "the derivative of the op is missing"
+    if e.has_jacobian and not e.elementwise:
+        why = (
+            "each input acts on several outputs, and it lacks the path through what they share "
+            "(the sum or the mean of a normaliser)"
+        )
     if e.looks_like(g):
-        return "is the upstream gradient as it came: the derivative of the op is missing"
+        return f"is the upstream gradient as it came: {why}"
     if e.looks_like(-g):
-        return "is minus the upstream gradient: the derivative of the op is missing"
+        return f"is minus the upstream gradient: {why}"
     for name, factor in (("the output y", y), ("the input x", x)):
         if factor.shape == g.shape and e.looks_like(g * factor):
-            return f"is gy times {name}: the value was taken in place of the derivative"
+            if e.elementwise:
+                why = "the value was taken in place of the derivative"
+            return f"is gy times {name}: {why}"
     return ""
+
+
+def _repeated(g: Array, shape: Shape) -> list[Array]:
+    """A reduced array along the axes of its input, for each set of axes that may be reduced."""
+    found = []
+    for count in range(1, len(shape) + 1):
+        for axes in combinations(range(len(shape)), count):
+            kept = [1 if a in axes else n for a, n in enumerate(shape)]
+            if math.prod(kept) == g.size:
+                found.append(np.broadcast_to(g.reshape(kept), shape))
+    return found
 
 
 def swapped_with_another_input(e: Evidence) -> str:
     """The gradient of another input of the same shape."""
     for position, numeric in e.others.items():
+        if numeric.shape != e.shape or numeric.size < 2:
+            continue
         if e.looks_like(numeric):
             return f"is that of input {position}: the gradients are in the wrong order"
         if e.looks_like(-numeric):
@@ -235,6 +261,7 @@ def missing_factor(e: Evidence) -> str:
             named.append((f"input {i}", a))
     named.append(("the output y", e.output))
     named.append(("1 - y", 1 - e.output))
+    named.append(("1 + y", 1 + e.output))
     for name, array in named:
         for spread in _spread(array, e):
             with np.errstate(all="ignore"):

@@ -50,6 +50,7 @@ def flipped(e: Evidence) -> str:
         if e.looks_like(np.flip(e.numeric, axes)):
             return f"is flipped along {_axes(axes)}: the order is reversed"
     image = len(e.shape) == 4 and len(e.inputs) > 1 and e.inputs[1].ndim == 4
+    image = image and "conv" in getattr(e.op, "name", "")
     return _kernel_flipped(e) if image else ""
 
 
@@ -182,6 +183,18 @@ def _one_term(terms: Array, axes: Shape, last: bool) -> Array:
         where = np.argmax(used, axis=1)
     one: Array = np.where(used.any(axis=1), parts[np.arange(len(parts)), where], 0)
     return one
+
+
+def jacobian_not_transposed(e: Evidence) -> str:
+    """J @ gy for J^T @ gy: sums that run forwards where they must run backwards."""
+    if not e.has_jacobian or e.output.shape != e.shape or len(e.rows) != e.analytic.size:
+        return ""
+    if e.elementwise or not e.looks_like((e.jacobian.T @ e.upstream.reshape(-1)).reshape(e.shape)):
+        return ""
+    return (
+        "runs in the direction of the forward: the Jacobian was not transposed; what the forward "
+        "adds from the start, backward adds backwards, from the end"
+    )
 
 
 def upstream_misread(e: Evidence) -> str:

@@ -26,14 +26,14 @@ def normalizer_path_missing(e: Evidence) -> str:
     x = e.inputs[e.position]
     for axes in _axis_sets(len(e.shape)):
         group = _product(e.shape, axes)
-        if group < 3 or _elementwise(e):
+        if group < 3 or e.elementwise:
             continue
         centred = x - x.mean(axis=axes, keepdims=True)
         ones = np.ones(e.shape)
         for words, basis in (
             ("the mean", [ones]),
-            ("the sum in the denominator", [e.output]),
             ("the variance", [centred]),
+            ("the sum in the denominator", [e.output]),
             ("the sum of exponentials", [np.exp(np.minimum(e.output, 0))]),
             ("the mean and the variance", [ones, centred]),
             ("the sum in the denominator", [ones, e.output]),
@@ -45,14 +45,6 @@ def normalizer_path_missing(e: Evidence) -> str:
                     f"{which} {', '.join(map(str, axes))}, not on its own alone"
                 )
     return ""
-
-
-def _elementwise(e: Evidence) -> bool:
-    """Whether each output depends on one input element alone: then there is no normaliser."""
-    if not e.has_jacobian:
-        return False
-    size = np.abs(e.jacobian)
-    return bool(((size > 1e-9 * size.max(initial=0)).sum(axis=1) <= 1).all())
 
 
 def _spans(difference: Array, basis: list[Array], axes: Shape) -> bool:
@@ -134,7 +126,15 @@ def only_where_sign(e: Evidence) -> str:
 def _sign_words(e: Evidence, wrong: Array) -> str:
     """Whether exactly the elements on one side of a threshold are wrong."""
     x = e.inputs[e.position]
-    at = e.known
+    found = _threshold(x, wrong, e.known)
+    for position, other in enumerate(e.inputs):
+        if not found and position != e.position and other.shape == x.shape:
+            found = _threshold(x - other, wrong, e.known)
+            found = found.replace("the input", f"its difference to input {position}")
+    return found
+
+
+def _threshold(x: Array, wrong: Array, at: Array) -> str:
     bad, good = x[at & wrong], x[at & ~wrong]
     if bad.size < 2 or good.size < 2:
         return ""

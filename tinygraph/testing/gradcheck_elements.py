@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tinygraph.errors import ArgumentError
 from tinygraph.random import philox
 from tinygraph.shapes import Array
 from tinygraph.testing.gradcheck_differences import Slope, slope_along
@@ -119,6 +120,13 @@ class _Lines:
         self.arrays = list(function.arrays)
         self.arrays[position] = self.array.copy()
 
+    def _value(self) -> Array:
+        """The outputs, or NaN where a step leaves what the op takes: a probability above 1."""
+        try:
+            return self.function.value(self.arrays)
+        except ArgumentError:
+            return np.full(self.center.shape, np.nan)
+
     def element(self, index: int) -> Slope:
         """The slope along one element."""
         moved = self.arrays[self.position].reshape(-1)
@@ -126,7 +134,7 @@ class _Lines:
 
         def line(t: float) -> Array:
             moved[index] = x + t
-            value = self.function.value(self.arrays)
+            value = self._value()
             moved[index] = x
             return value
 
@@ -158,7 +166,7 @@ class _Lines:
 
         def line(t: float) -> Array:
             moved[...] = base + t * along
-            value = self.function.value(self.arrays)
+            value = self._value()
             moved[...] = base
             return value
 

@@ -57,7 +57,7 @@ class PointFunction:
     ) -> None:
         self.fn, self.arrays, self.wrt, self.device = fn, list(arrays), list(wrt), device
         self.generator = default_generator.state_dict()
-        self.written: set[int] = set(range(len(self.arrays)))  # inputs to copy each time: all, until it is known
+        self.written: set[int] = set(range(len(self.arrays)))  # copied for each evaluation
         first = self.evaluate()
         self.shapes: list[Shape] = [y.shape for y in first.outputs]
         self.size = sum([y.size for y in first.outputs])
