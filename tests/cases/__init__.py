@@ -5,4 +5,5 @@
     make.py       fills in what the files leave to the reference:  python -m tests.cases.make
     writing.py    how a file is laid out
     run.py        one case on one device in one dtype, compared with what the file says
+    test_*.py     tests of these, and whether the cases find mistakes planted into the ops
 """

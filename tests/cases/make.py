@@ -36,8 +36,8 @@ from tests.cases.schema import (
 )  # fmt: skip
 from tests.cases.writing import layout, nested
 
-DIGITS = 12  # of made numbers, counted from the largest in the array
-SAME = 1e-11  # of the largest number, or of 1: new numbers that differ less keep the old digits
+DIGITS = 13  # of made numbers, counted from the largest in the array
+SAME = 2e-12  # of the largest number, or of 1: new numbers that differ less keep the old digits
 
 Raw = dict[str, Any]
 

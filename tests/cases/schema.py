@@ -36,7 +36,7 @@ FIELDS = (
 )  # fmt: skip
 
 # Largest difference that is allowed, relative to the larger of 1 and the largest expected number.
-TOLERANCE = {"float64": 1e-11, "float32": 4e-6}
+TOLERANCE = {"float64": 1e-11, "float32": 2e-6}
 
 DTYPES = (
     "float", "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8",

@@ -1,0 +1,132 @@
+"""The cases find a mistake planted into any op: in its value, or in what its backward gives.
+
+Each mistake is put into one op class; at least one case must then fail in float64 on the cpu.  What
+the cases do not reach, they do not guard.
+"""
+
+import functools
+from unittest import mock
+
+import numpy as np
+import pytest
+
+import tinygraph as tg
+from tests.cases.run import check
+from tests.cases.schema import FOLDER, load
+from tinygraph import op as op_module
+from tinygraph.op import registry
+
+CASES = [case for path in sorted(FOLDER.glob("*.json")) for case in load(path)]
+
+CLASSES = {
+    name.removeprefix("tinygraph.ops."): cls for name, cls in registry.items()
+    if name.startswith("tinygraph.ops.") and name != "tinygraph.ops.to.To"
+}  # fmt: skip
+
+# The derivative of a step is 0 everywhere: each mistake below leaves it 0.
+DIFFERENTIABLE = [
+    name for name, cls in CLASSES.items()
+    if cls.backward is not tg.Op.backward and name != "heaviside.Heaviside"
+]  # fmt: skip
+
+
+def a_little_more(x):
+    """Off by a thousandth; the next integer; the other truth value."""
+    if x.dtype.kind == "b":
+        return ~x
+    return x * x.dtype.type(1.001) if x.dtype.kind == "f" else x + 1
+
+
+def last_element(y):
+    changed = y.copy()
+    if y.size:
+        step = a_little_more(y) if y.dtype.kind != "f" else y + y.dtype.type(1e-3)
+        changed.flat[-1] = step.flat[-1]
+    return changed
+
+
+def first_element_lost(g):
+    changed = g.copy()
+    changed.flat[:1] = 0
+    return changed
+
+
+def only_sample_0(x):
+    changed = x.copy()
+    if x.ndim:
+        changed[1:] = 0
+    return changed
+
+
+VALUES = {
+    "off by a thousandth": a_little_more,
+    "last element": last_element,
+}
+GRADIENTS = {
+    "off by a thousandth": a_little_more,
+    "other sign": np.negative,
+    "twice": lambda g: g * 2,
+    "nothing": np.zeros_like,
+    "first element lost": first_element_lost,
+    "only sample 0": only_sample_0,
+    "reversed": lambda g: g[::-1].copy() if g.ndim else g,
+}
+
+
+@functools.cache
+def cases_of():
+    """For each op class the cases that evaluate it."""
+    found = {cls: [] for cls in CLASSES.values()}
+    evaluate = op_module.evaluate
+    for case in CASES:
+
+        def spied(op, *args, case=case, **kwargs):
+            if case not in found[type(op)]:
+                found[type(op)].append(case)
+            return evaluate(op, *args, **kwargs)
+
+        with mock.patch.object(op_module, "evaluate", spied):
+            check(case, "cpu", "float64")
+    return found
+
+
+def is_found(cls, method, wrong):
+    """Whether some case fails when the method is the wrong one."""
+    cases = cases_of()[cls]  # before the mistake is there
+    with mock.patch.object(cls, method, wrong):
+        for case in cases:
+            try:
+                check(case, "cpu", "float64")
+            except (AssertionError, tg.errors.GraphError):
+                return True
+    return False
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_wrong_value_is_found(name):
+    cls = CLASSES[name]
+    right = cls.forward
+    for mistake, change in VALUES.items():
+
+        def forward(self, mem, *arrays, change=change):
+            y, saved = right(self, mem, *arrays)
+            return change(np.asarray(y)), saved
+
+        assert is_found(cls, "forward", forward), f"{name}: {mistake}"
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_a_wrong_gradient_is_found(name):
+    cls = CLASSES[name]
+    right = cls.backward
+    for mistake, change in GRADIENTS.items():
+
+        def backward(self, mem, gy, saved, needs, change=change):
+            return tuple(g if g is None else change(g) for g in right(self, mem, gy, saved, needs))
+
+        assert is_found(cls, "backward", backward), f"{name}: {mistake}"
+
+    def ignores_upstream(self, mem, gy, saved, needs):
+        return right(self, mem, np.ones_like(gy), saved, needs)
+
+    assert is_found(cls, "backward", ignores_upstream), f"{name}: upstream ignored"
