@@ -1,4 +1,4 @@
-"""The fixture `kernel_check` in a fresh project: what passes, what fails, and what a user reads."""
+"""The plugin in a fresh project: what passes, what fails, and what a user reads."""
 
 import subprocess
 import sys
@@ -56,9 +56,13 @@ def errors(text):
 
 
 def test_a_right_kernel_passes_and_its_report_comes_back(project):
-    body = HEAD + a_test("shift", f"report = {CALL}") + (
-        "    assert report.ok and report.kernel.startswith('shift')\n"
-        "    np.testing.assert_array_equal(y, x + 3)\n"
+    body = (
+        HEAD
+        + a_test("shift", f"report = {CALL}")
+        + (
+            "    assert report.ok and report.kernel.startswith('shift')\n"
+            "    np.testing.assert_array_equal(y, x + 3)\n"
+        )
     )
     project(body).assert_outcomes(passed=1)
 
@@ -97,7 +101,9 @@ def test_launches_that_are_refused(project):
 
 
 def test_dynamic_shared_memory_and_source_in_the_test(project):
-    body = HEAD + '''
+    body = (
+        HEAD
+        + '''
 REVERSE = """
 __global__ void reverse(float* y)
 {
@@ -120,6 +126,7 @@ def test_too_little_shared_memory(kernel_check):
     barrier = {"BARRIER": "__syncthreads();"}
     kernel_check(REVERSE, "reverse", 1, 100, x.copy(), shared=396, defines=barrier)
 '''
+    )
     result = project(body)
     result.assert_outcomes(passed=1, failed=2)
     kinds = [line.split()[0] for line in errors(result.stdout.str()) if line]
@@ -162,3 +169,109 @@ def test_the_entry_point_leads_to_the_fixture():
         "only-include"
     ]  # fmt: skip
     assert Path(tinygraph_pytest.__file__).parent == Path(tinygraph.__file__).parents[1]
+
+
+# ---- gradients, devices, profiles -----------------------------------------------------------
+
+GRADIENTS = """
+import tinygraph as tg
+
+def test_right(gradcheck):
+    assert gradcheck(tg.tanh, [[0.5, -1.0]]).ok
+
+def test_wrong(gradcheck):
+    gradcheck(lambda x: tg.Tensor(x.value**2) * x, [[1.0, -2.0]])
+
+def test_on_a_kink(gradcheck):
+    gradcheck(tg.relu, [[0.0]])
+"""
+
+
+def test_gradcheck_fails_where_a_gradient_is_wrong_or_unknown(project):
+    result = project(GRADIENTS)
+    result.assert_outcomes(passed=1, failed=2)
+    text = result.stdout.str()
+    assert "GradcheckError" in text and "inconclusive" in text
+    assert "tinygraph_pytest.py" not in text and "gradcheck.py" not in text
+
+
+DEVICES = """
+import tinygraph as tg
+
+def test_relu(tg_device):
+    x = tg.Tensor([-1.0, 2.0], device=tg_device)
+    assert x.device == tg_device and tg.relu(x).numpy().tolist() == [0, 2]
+"""
+
+
+def test_a_test_runs_on_every_device_that_is_here(project):
+    result = project(DEVICES, "-v")
+    result.assert_outcomes(passed=len(tinygraph_pytest.devices()))
+    for name in tinygraph_pytest.devices():
+        result.stdout.fnmatch_lines([f"*test_relu?{name}?*PASSED*"])
+    assert tinygraph_pytest.devices()[0] == "cpu" and not tinygraph_pytest.missing("cpu")
+
+
+def test_a_device_that_is_absent_is_left_out(project, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    result = project(DEVICES, "-v")
+    assert "test_relu[cpu]" in result.stdout.str()
+    assert "test_relu[emulator]" not in result.stdout.str()
+
+
+GPU = """
+import pytest
+
+@pytest.mark.gpu
+def test_one(): raise AssertionError
+
+@pytest.mark.gpu
+def test_two(): raise AssertionError
+
+def test_other(): pass
+"""
+
+
+@pytest.mark.skipif(not tinygraph_pytest.missing("cuda"), reason="there is a GPU")
+def test_without_a_gpu_marked_tests_are_skipped_and_the_summary_says_so(project):
+    result = project(GPU, "--strict-markers")
+    result.assert_outcomes(passed=1, skipped=2)
+    result.stdout.fnmatch_lines(["*tests without a GPU*", "2 tests marked gpu did not run: *"])
+    assert "Way out" in result.stdout.str()
+
+
+PROFILE = """
+def test_profile():
+    import sys
+    assert ("hypothesis" in sys.modules) is LOADED
+    from hypothesis import given, settings, strategies as st
+    seen = []
+
+    @given(st.integers())
+    def drawn(n):
+        seen.append(n)
+
+    drawn()
+    assert len(seen) == EXAMPLES
+"""
+
+
+@pytest.mark.parametrize(("profile", "examples"), [("tinygraph-dev", 20), ("tinygraph-ci", 200)])
+def test_a_profile_that_is_asked_for(project, profile, examples):
+    body = PROFILE.replace("LOADED", "True").replace("EXAMPLES", str(examples))
+    project(body, f"--hypothesis-profile={profile}").assert_outcomes(passed=1)
+
+
+def test_hypothesis_is_not_imported_for_the_profiles(project):
+    body = PROFILE.replace("LOADED", "False").replace("EXAMPLES", "100")  # hypothesis's own
+    project(body, "-p", "no:cacheprovider").assert_outcomes(passed=1)
+
+
+def test_a_conftest_that_loads_a_profile_by_itself(project, pytester):
+    pytester.makeconftest(
+        "import tinygraph_pytest\nfrom hypothesis import settings\n"
+        "tinygraph_pytest.register_profiles()\nsettings.load_profile('tinygraph-dev')\n"
+    )
+    body = PROFILE.replace("LOADED", "True").replace("EXAMPLES", "20")
+    project(body).assert_outcomes(passed=1)
