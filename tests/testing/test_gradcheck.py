@@ -194,3 +194,9 @@ def test_no_false_alarms():
     counts, alarms = false_alarms.run(200)
     assert not alarms, [(name, str(report)) for name, *_, report in alarms[:3]]
     assert counts["pass"] > 180
+
+
+def test_terms_of_a_normaliser_that_cancel_in_float32():
+    """Two features: the gradient is what is left of terms that are a thousand times larger."""
+    x = tg.Tensor(np.array([7.5932718, 1.68990461], np.float32))
+    assert gradcheck(lambda x: tg.layer_norm(x, 2, eps=0.01), x).ok

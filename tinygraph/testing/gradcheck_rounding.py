@@ -4,7 +4,9 @@
     D      the depth of the sums: at most the number of elements of the largest array
     kappa  how far the float64 gradient moves when every input moves by one rounding
 
-    bound = 8 eps sqrt(D) T + 16 kappa + 8 eps max abs(gradient)
+    G      max abs(gy) max abs(y) / max abs(x): terms of a normaliser have this size, and cancel
+
+    bound = 8 eps sqrt(D) (T + G) + 16 kappa + 8 eps max abs(gradient)
 
 D roundings of either sign grow as sqrt(D); kappa is what no algorithm can do better than.
 
@@ -40,6 +42,7 @@ def compare_rounded(
     eps = max([float(np.finfo(dtype).eps) for dtype in dtypes], default=0.0)
     depth = max([function.size, *[a.size for a in function.arrays]])
     condition = _movement(exact, precise, upstream, eps)
+    outputs = _largest(upstream) * _largest(exact.value())
     worst = None
     for position in function.wrt:
         a, b = rounded[position], precise[position]
@@ -49,7 +52,8 @@ def compare_rounded(
         known = np.isfinite(terms)
         largest = float(np.max(np.abs(b[np.isfinite(b)]), initial=0))
         typical = float(np.max(terms[known], initial=largest))
-        bound = 8 * eps * math.sqrt(depth) * np.where(known, terms, typical)
+        cancelling = outputs / (_largest(exact.arrays[position]) or 1.0)
+        bound = 8 * eps * math.sqrt(depth) * (np.where(known, terms, typical) + cancelling)
         bound = bound + 16 * condition[position] + 8 * eps * largest + np.finfo(np.float32).tiny
         with np.errstate(all="ignore"):
             error = np.asarray(np.abs(a.astype(np.float64) - b) / bound)
@@ -63,6 +67,11 @@ def compare_rounded(
             worst = Mismatch(position, index, float(a[index]), float(b[index]),
                              float(error[index]))  # fmt: skip
     return worst
+
+
+def _largest(a: Array) -> float:
+    """The largest finite absolute value."""
+    return float(np.max(np.abs(a[np.isfinite(a)]), initial=0))
 
 
 def _movement(
