@@ -200,3 +200,9 @@ def test_terms_of_a_normaliser_that_cancel_in_float32():
     """Two features: the gradient is what is left of terms that are a thousand times larger."""
     x = tg.Tensor(np.array([7.5932718, 1.68990461], np.float32))
     assert gradcheck(lambda x: tg.layer_norm(x, 2, eps=0.01), x).ok
+
+
+def test_the_tail_of_a_step_in_float32():
+    """1 + tanh(x) keeps the rounding of 1, and the gradient is as small as that."""
+    x = tg.Tensor(np.array(-4.8100857891476245, np.float32))
+    assert gradcheck(lambda x: tg.gelu(x, approximate="tanh"), x).ok

@@ -6,7 +6,9 @@
 
     G      max abs(gy) max abs(y) / max abs(x): terms of a normaliser have this size, and cancel
 
-    bound = 8 eps sqrt(D) (T + G) + 16 kappa + 8 eps max abs(gradient)
+    U      max abs(gy) where nothing is reduced: 1 + tanh(x) is rounded as 1 is, however small
+
+    bound = 8 eps sqrt(D) (T + G) + 16 kappa + 8 eps max abs(gradient) + 32 eps U
 
 D roundings of either sign grow as sqrt(D); kappa is what no algorithm can do better than.
 
@@ -55,6 +57,8 @@ def compare_rounded(
         cancelling = outputs / (_largest(exact.arrays[position]) or 1.0)
         bound = 8 * eps * math.sqrt(depth) * (np.where(known, terms, typical) + cancelling)
         bound = bound + 16 * condition[position] + 8 * eps * largest + np.finfo(np.float32).tiny
+        if exact.size >= b.size:
+            bound = bound + 32 * eps * _largest(upstream)
         with np.errstate(all="ignore"):
             error = np.asarray(np.abs(a.astype(np.float64) - b) / bound)
         error[(a == b) | (np.isnan(a) & np.isnan(b)) | comparison.masked[position]] = 0
