@@ -86,7 +86,7 @@ SETTINGS = [  # layer, the function of one number
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("layer", "function"), SETTINGS, ids=lambda v: repr(v)[:40] if isinstance(v, nn.Module) else "f")
+@pytest.mark.parametrize(("layer", "function"), SETTINGS, ids=[repr(s[0])[:40] for s in SETTINGS])
 def test_activations_pass_their_settings_on(layer, function):
     x = numbers(3, 4)
     expected = [[function(v) for v in row] for row in x]

@@ -28,7 +28,7 @@ def test_rows_are_sums_over_a_step():
     assert (forward.calls, forward.bytes) == (2, 2 * 8000)
     assert (backward.calls, backward.bytes) == (2, 2 * 12000)
     assert profile.bytes == sum(row.bytes for row in profile.rows)
-    assert [row.bytes for row in profile.rows] == sorted((r.bytes for r in profile.rows))[::-1]
+    assert [row.bytes for row in profile.rows] == sorted(r.bytes for r in profile.rows)[::-1]
     assert 0 < forward.registers < 256 and forward.spills == 0 and 0 < forward.occupancy <= 1
     assert forward.seconds is None and profile.wall_seconds is None
     assert "not timed" in profile.notes[-1] and "not timed" in str(profile)
