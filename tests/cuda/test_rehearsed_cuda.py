@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
+from tinygraph.cli import main
 from tinygraph.errors import ArgumentError, DeviceError
 from tinygraph.training import load_arrays
 from tinygraph.training.sealed import save_arrays
@@ -203,3 +204,16 @@ def test_values_leave_the_gpu_through_get_alone():
     for implicit in (np.asarray, np.sum, float, bool, list, lambda v: v + 1, lambda v: v[0] > 0):
         with pytest.raises(TypeError):
             implicit(value)
+
+
+def test_the_recipe_trains_to_the_parameters_of_the_emulator(tmp_path):
+    """numba_cnn from its command to the files of its run, through the pinned buffers."""
+    found = {}
+    for device in ("cuda", "emulator"):
+        run = tmp_path / device
+        options = ["--filters", "2", "--batch-size", "400", "--epochs", "1", "--device", device]
+        assert main(["train", "numba_cnn", *options, "--run", str(run)]) == 0
+        found[device] = load_arrays(run / "parameters.safetensors")
+    assert found["cuda"].keys() == found["emulator"].keys()
+    for name, array in found["cuda"].items():
+        assert array.tobytes() == found["emulator"][name].tobytes(), name

@@ -110,7 +110,8 @@ class Setting(NamedTuple):
         return Trainer(self.network, optimizer, tg.softmax_cross_entropy, **options)
 
     def loader(self, config: Config) -> DataLoader:
-        return DataLoader(self.training, config.batch_size or 1, shuffle=True, seed=config.seed)
+        return DataLoader(self.training, config.batch_size or 1, shuffle=True, seed=config.seed,
+                          device=config.device)  # fmt: skip
 
 
 def set_up(config: Config, data_dir: str | Path | None = None, download: bool = False) -> Setting:
