@@ -18,7 +18,7 @@ def test_an_unknown_device():
 
 
 def test_an_absent_device():
-    with pytest.raises(DeviceError, match="'cuda' cannot be used"):
+    with pytest.raises(DeviceError, match="cuda: expected"):
         tg.Tensor([1.0]).to("cuda")
 
 
@@ -53,7 +53,11 @@ def test_arrays_go_where_the_first_tensor_lies():
 
 
 def test_an_op_without_a_kernel_names_the_way_out():
+    class Twice(tg.Op):
+        def forward(self, mem, x):
+            return 2 * x, None
+
     x = tg.Tensor(np.ones(3), requires_grad=True, device="emulator")
-    with pytest.raises(DeviceError, match=r"tanh: no kernel yet. Way out: x.to\('cpu'\)"):
-        tg.tanh(x)
-    assert tg.tanh(x.to("cpu")).device == "cpu"
+    with pytest.raises(DeviceError, match=r"twice: no kernel yet. Way out: x.to\('cpu'\)"):
+        Twice()(x)
+    assert Twice()(x.to("cpu")).device == "cpu"

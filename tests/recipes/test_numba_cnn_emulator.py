@@ -77,7 +77,7 @@ def test_the_checker_finds_nothing_in_an_epoch(monkeypatch, filters):
     assert all(report.ok for report in reports)
     launched = {report.kernel.split("<")[0] for report in reports}
     assert launched >= {
-        "conv2d_forward", "relu_forward", "relu_backward", "max_pool2d_forward",
+        "conv2d_implicit_forward", "relu_forward", "relu_backward", "max_pool2d_forward",
         "max_pool2d_backward", "linear_forward", "matmul", "sgd_update",
     }  # fmt: skip
     assert len(reports) > 3 * 15
@@ -96,4 +96,4 @@ def test_the_device_decides_whether_kernels_run(monkeypatch):
     config = numba_cnn.Config(filters=2, device="cpu")
     assert numba_cnn.rehearse(config)["loss"] > 0 and not launches
     assert numba_cnn.rehearse(replace(config, device="emulator"))["loss"] > 0
-    assert {"conv2d_forward<float>", "linear_forward<float>"} <= set(launches)
+    assert {"conv2d_implicit_forward<float>", "linear_forward<float>"} <= set(launches)
