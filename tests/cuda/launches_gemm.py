@@ -109,7 +109,7 @@ def _linear(random: np.random.Generator) -> Iterator[Launch]:
         for r, o, i in sizes:
             x, w, b = (_numbers(random, shape, F4) for shape in ((r, i), (o, i), (o,)))
             yield launch("linear_forward<float>", _tiles(r, o, tile), x, w, b, Out(x @ w.T + b),
-                         r, o, i, label=f"{(r, o, i)}")  # fmt: skip
+                         r, o, i, 1, label=f"{(r, o, i)}")  # fmt: skip
     launch = Maker("linear.cu")
     for rows, columns, per_chunk in ((1, 1, 1), (8, 32, 8), (45, 40, 20), (33, 70, 33)):
         x = _numbers(random, (rows, columns), F4)
@@ -121,7 +121,25 @@ def _linear(random: np.random.Generator) -> Iterator[Launch]:
     x[0, 0] = np.nan
     launch = Maker("linear.cu", {"GEMM_TILE": 16, "RELU": 1})
     yield launch("linear_forward<float>", _tiles(r, o, 16), x, w, b,
-                 Out(np.maximum(x @ w.T + b, 0)), r, o, i, label="relu")  # fmt: skip
+                 Out(np.maximum(x @ w.T + b, 0)), r, o, i, 1, label="relu")  # fmt: skip
+    yield from _linear_chunks(random)
+
+
+def _linear_chunks(random: np.random.Generator) -> Iterator[Launch]:
+    """40 numbers in chunks, the first with the bias; the last may be shorter, or empty."""
+    r, o, i = 5, 6, 40
+    for tile, step, mma in ((16, 16, 0), (64, 16, 0), (128, 8, 0), (128, 16, TF32)):
+        x, w, b = (_numbers(random, shape, F4) for shape in ((r, i), (o, i), (o,)))
+        for chunks in (2, 4):
+            width = blocks(blocks(i, step), chunks) * step
+            y = np.stack([x[:, at : at + width] @ w[:, at : at + width].T
+                          for at in range(0, chunks * width, width)])  # fmt: skip
+            y[0] += b
+            macros = {"GEMM_TILE": tile} | ({"GEMM_MMA": mma} if mma else {})
+            yield Maker("linear.cu", macros)(
+                "linear_forward<float>", (1, chunks), x, w, b, Out(y), r, o, i, chunks,
+                label=f"{chunks} chunks",
+            )  # fmt: skip
 
 
 def _chunks(random: np.random.Generator) -> Iterator[Launch]:

@@ -22,6 +22,7 @@ class TestLinear(OpContract):
     reference = staticmethod(reference.linear)
     problems = linear_problems()
     large_problems = (
+        large((3, 2600), 2),  # sums over features that are cut into chunks
         large((66, 35), 70),  # several register tiles, with edges
         large((5, 13, 19), 16, bias=False),
         large((9, 40), 14),  # one shared tile
@@ -35,3 +36,15 @@ class TestLinear(OpContract):
         Bad("dtype", (X.astype("f4"), W), {}, DtypeError, "the dtype of x"),
         Bad("integers", (X.astype(int), W), {}, DtypeError, "float32 or float64"),
     ]
+
+    def test_a_long_sum_with_a_bias_is_shared_by_blocks(self, kernel_device):
+        """5 chunks of whole numbers, for which any order of adding is exact; one bias in all."""
+        rng = np.random.default_rng(0)
+        x, w, b = (rng.integers(-4, 5, shape).astype("f4") for shape in ((3, 5127), (2, 5127), 2))
+        nodes = [tg.Tensor(t, device=kernel_device) for t in (x, w, b)]
+        with tg.cuda.recording() as launches:
+            y = tg.linear(*nodes)
+        assert [launch.kernel.name for launch in launches] == ["linear_forward<float>",
+                                                               "column_sums<float>"]  # fmt: skip
+        assert launches[0].grid == (1, 5, 1)
+        np.testing.assert_array_equal(y.numpy(), x @ w.T + b)

@@ -4,8 +4,10 @@
 //
 // linear_forward
 //   Threads own elements of y as those of matmul.cu do.  RELU=1: max(0, y), a NaN stays.
-//   Grid (tiles of y); block 256.
-//     x (R, I), w (O, I), b (O,)   T, read          y (R, O)   T, written
+//   Grid (tiles of y, chunks); block 256.
+//     x (R, I), w (O, I), b (O,)   T, read          y (chunks, R, O)   T, written
+//   A long sum with a small result is cut into chunks, for several blocks.  The first one brings
+//   the bias, column_sums adds them up.  RELU needs the whole sum: chunks = 1.
 //   Memory: both operands are read along I, where both are contiguous; see gemm.cuh.
 //   numpy:   y = x @ w.T + b
 //
@@ -39,11 +41,11 @@
 template <typename T>
 __global__ void __launch_bounds__(THREADS, 2)
 linear_forward(const T* __restrict__ x, const T* __restrict__ w, const T* __restrict__ b,
-               T* __restrict__ y, int R, int O, int I)
+               T* __restrict__ y, int R, int O, int I, int chunks)
 {
-    const GemmProblem<T> p = {x, w, y, R, O, I, 1, 1, 0, 0, 0, 0, 1, 0, 0};
-    gemm<T, false, true>(p, [=](T sum, long long, int, int column) -> T {
-        const T y = sum + b[column];
+    const GemmProblem<T> p = {x, w, y, R, O, I, 1, 1, 0, 0, 0, 0, 1, 0, 0, chunks};
+    gemm<T, false, true>(p, [=](T sum, long long chunk, int, int column) -> T {
+        const T y = chunk == 0 ? sum + b[column] : sum;
         return RELU && y < 0 ? T(0) : y;
     });
 }

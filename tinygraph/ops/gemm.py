@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -117,34 +117,94 @@ def gemm(
     launches, (outer, inner) = kept[:-2], [Axis(1, 0, 0)] * (2 - len(kept[-2:])) + kept[-2:]
     repeats, last = summed[:-1], (summed or [Axis(1, 0, 0)])[-1]
     products = outer.size * inner.size
-    macros = gemm_macros(m, n, c.dtype, products)
-    tile = macros["GEMM_TILE"]
-    kernel = op_kernel(
-        "matmul", "matmul", c.dtype, **macros,
-        TRANSPOSE_A=int(layout == "tn"), TRANSPOSE_B=int(layout == "nt"),
-    )  # fmt: skip
+    one_launch = mem is not None and not launches and not repeats
+    problem = GemmProblem("matmul", layout, m, n, k, products, last.size, c.dtype.name,
+                          get_float32_matmul_precision(), one_launch)  # fmt: skip
+    a, b, size = a.reshape(-1), b.reshape(-1), products * m * n
+
+    def launch(choice: GemmChoice, c: Array) -> None:
+        kernel = op_kernel(
+            "matmul", "matmul", c.dtype, **choice.macros,
+            TRANSPOSE_A=int(layout == "tn"), TRANSPOSE_B=int(layout == "nt"),
+        )  # fmt: skip
+        grid = tile_grid(choice.tile, m, n, choice.chunks * products, c.dtype)
+        for part, (a_start, b_start) in enumerate(_starts(launches)):
+            target = c[part * size : (part + 1) * size] if launches else c
+            for term, (a_term, b_term) in enumerate(_starts(repeats)):
+                kernel(
+                    grid, THREADS, a[a_start + a_term :], b[b_start + b_term :],
+                    InOut(target) if term else Out(target), m, n, k,
+                    outer.size, inner.size, outer.a, inner.a, outer.b, inner.b,
+                    last.size, last.a, last.b, choice.chunks, int(term > 0),
+                )  # fmt: skip
+
+    run_gemm(problem, c, mem, launch)
+
+
+class GemmProblem(NamedTuple):
+    """All that a choice depends on, beside the GPU and the kernels; ready for JSON."""
+
+    kernel: str  # the stem of the .cu file
+    layout: str
+    m: int
+    n: int
+    k: int
+    products: int
+    terms: int  # of the sum, k numbers each
+    dtype: str
+    precision: str
+    one_launch: bool  # and memory for parts of a sum: then a sum may be cut
+
+
+class GemmChoice(NamedTuple):
+    """How a problem is computed: macros of the kernel, and the chunks of the sum."""
+
+    tile: int
+    number: int  # GEMM_MMA; 0 without tensor cores
+    chunks: int
+
+    @property
+    def macros(self) -> dict[str, int]:
+        return {"GEMM_TILE": self.tile} | ({"GEMM_MMA": self.number} if self.number else {})
+
+
+def run_gemm(
+    problem: GemmProblem, c: Array, mem: Memory | None, launch: Callable[[GemmChoice, Array], None]
+) -> None:
+    """Choose how to compute c, launch(choice, c, or its parts), and add up the parts."""
+
+    def prepared(choice: GemmChoice) -> Callable[[], None]:
+        if choice.chunks == 1 or mem is None:
+            return lambda: launch(choice, c.reshape(-1))
+        memory, parts = mem, mem.empty((choice.chunks, c.size), c.dtype)
+
+        def run() -> None:
+            launch(choice, parts.reshape(-1))
+            column_sums(memory, parts, c.reshape(-1))
+
+        return run
+
+    prepared(choice_by_shape(problem))()
+
+
+def choice_by_shape(problem: GemmProblem) -> GemmChoice:
+    """What is chosen where nothing was measured.
+
+    >>> choice_by_shape(GemmProblem("matmul", "tn", 40, 10, 60_000, 1, 1, "float32", "high", True))
+    GemmChoice(tile=128, number=19, chunks=58)
+    """
+    macros = gemm_macros(problem.m, problem.n, np.dtype(problem.dtype), problem.products)
+    tile, number = macros["GEMM_TILE"], macros.get("GEMM_MMA", 0)
     chunks = 1
-    if mem is not None and not launches and not repeats:
-        tiles = tile_grid(tile, m, n, 1, c.dtype)[0]
-        step = 8 if macros == {"GEMM_TILE": 128} else 16  # what the kernel takes of k at a time
-        chunks = chunks_of_sum(last.size, k, step, tiles * products)
-    whole = c
-    if chunks > 1 and mem is not None:
-        c = mem.empty((chunks, c.size), c.dtype)
-    grid = tile_grid(tile, m, n, chunks * products, c.dtype)
-    a, b, c = a.reshape(-1), b.reshape(-1), c.reshape(-1)
-    size = chunks * products * m * n
-    for part, (a_start, b_start) in enumerate(_starts(launches)):
-        target = c[part * size : (part + 1) * size]
-        for term, (a_term, b_term) in enumerate(_starts(repeats)):
-            kernel(
-                grid, THREADS, a[a_start + a_term :], b[b_start + b_term :],
-                InOut(target) if term else Out(target), m, n, k,
-                outer.size, inner.size, outer.a, inner.a, outer.b, inner.b,
-                last.size, last.a, last.b, chunks, int(term > 0),
-            )  # fmt: skip
-    if chunks > 1 and mem is not None:
-        column_sums(mem, c.reshape(chunks, -1), whole.reshape(-1))
+    if problem.one_launch:
+        busy = tile_grid(tile, problem.m, problem.n, 1, problem.dtype)[0] * problem.products
+        chunks = chunks_of_sum(problem.terms, problem.k, sum_step(tile, number), busy)
+    return GemmChoice(tile, number, chunks)
+
+
+def sum_step(tile: int, number: int) -> int:
+    """How many numbers of the summed axis a kernel takes at a time."""
+    return 8 if tile == 128 and not number else 16
 
 
 def chunks_of_sum(terms: int, k: int, step: int, busy: int) -> int:

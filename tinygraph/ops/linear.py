@@ -18,8 +18,17 @@ from tinygraph.cuda import Out, op_kernel
 from tinygraph.errors import ShapeError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.gemm import column_sums, gemm, gemm_in_chunks, gemm_macros, tile_grid
+from tinygraph.ops.gemm import (
+    GemmChoice,
+    GemmProblem,
+    column_sums,
+    gemm,
+    gemm_in_chunks,
+    run_gemm,
+    tile_grid,
+)
 from tinygraph.ops.launch import THREADS
+from tinygraph.precision import get_float32_matmul_precision
 from tinygraph.shapes import Array, Spec, require_float, require_ndim
 from tinygraph.tensor import Operand, Tensor
 
@@ -69,10 +78,15 @@ class Linear(Op):
         if b is None:
             gemm("nt", x, w, y, rows, o, i, mem=mem)
         elif y.size:
-            macros = gemm_macros(rows, o, x.dtype)
-            kernel = op_kernel("linear", "linear_forward", x.dtype, **macros)
-            grid = tile_grid(macros["GEMM_TILE"], rows, o, 1, x.dtype)
-            kernel(grid, THREADS, x, w, b, Out(y), rows, o, i)
+            problem = GemmProblem("linear", "nt", rows, o, i, 1, 1, x.dtype.name,
+                                  get_float32_matmul_precision(), True)  # fmt: skip
+
+            def launch(choice: GemmChoice, y: Array) -> None:
+                kernel = op_kernel("linear", "linear_forward", y.dtype, **choice.macros)
+                grid = tile_grid(choice.tile, rows, o, choice.chunks, y.dtype)
+                kernel(grid, THREADS, x, w, b, Out(y), rows, o, i, choice.chunks)
+
+            run_gemm(problem, y, mem, launch)
         return y, (x, w)
 
     def backward_kernel(
