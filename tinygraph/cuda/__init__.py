@@ -14,9 +14,10 @@ from tinygraph.cuda.emulator.report import Finding, Report
 from tinygraph.cuda.kernel import Kernel, op_kernel
 from tinygraph.cuda.launch import blocks
 from tinygraph.cuda.recording import Launch, recording
+from tinygraph.cuda.tuning import forget_tuning, tuned, tuning
 from tinygraph.device import set_memory_limit
 
 __all__ = [
     "CapturedStep", "Finding", "InOut", "Kernel", "Launch", "Out", "Report", "blocks", "capture",
-    "checking", "op_kernel", "recording", "set_memory_limit",
+    "checking", "forget_tuning", "op_kernel", "recording", "set_memory_limit", "tuned", "tuning",
 ]  # fmt: skip

@@ -21,6 +21,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from tinygraph.cuda import InOut, Out, blocks, op_kernel
+from tinygraph.cuda.tuning import choose
 from tinygraph.memory import Memory
 from tinygraph.ops.launch import THREADS
 from tinygraph.precision import TENSOR_CORE_NUMBERS, get_float32_matmul_precision
@@ -51,7 +52,7 @@ def gemm_macros(m: int, n: int, dtype: Any, products: int = 1) -> dict[str, int]
     than twice as long as one of 16, and holds 16 times as much.  It is 128, the step with
     overlapped loads, where such tiles give every multiprocessor of a large GPU one, and 64 between.
     GEMM_MMA names tensor cores, where a lower precision of float32 is chosen.  Not measured on a
-    GPU.
+    GPU; cuda/tuning.py measures on the user's.
 
     >>> gemm_macros(10, 16, np.float32), gemm_macros(64, 10, np.float32)
     ({'GEMM_TILE': 16}, {'GEMM_TILE': 64})
@@ -184,14 +185,60 @@ def run_gemm(
 
         return run
 
-    prepared(choice_by_shape(problem))()
+    prepared(_choice(problem, c, prepared))()
+
+
+def _choice(
+    problem: GemmProblem, c: Array, prepared: Callable[[GemmChoice], Callable[[], None]]
+) -> GemmChoice:
+    """By shape, or as it was measured on this GPU."""
+    by_shape = choice_by_shape(problem)
+    if isinstance(c, np.ndarray) or c.dtype.kind != "f" or not problem.one_launch:
+        return by_shape
+    choice = choose(
+        problem._asdict(), by_shape._asdict(),
+        lambda: [candidate._asdict() for candidate in candidates(problem)],
+        lambda choice: prepared(GemmChoice(**choice)),
+    )  # fmt: skip
+    return GemmChoice(**choice)
+
+
+def candidates(problem: GemmProblem) -> list[GemmChoice]:
+    """The ways to compute a problem that may be the fastest, the one by shape first.
+
+    All round the factors alike, so they differ by the rounding of sums alone: tensor cores are
+    among them only where the precision has chosen them, and then alone.
+
+    >>> problem = GemmProblem("matmul", "tn", 9, 9, 1024, 1, 1, "float32", "highest", True)
+    >>> [(choice.tile, choice.chunks) for choice in candidates(problem)]
+    [(16, 1), (16, 2), (16, 4), (64, 1), (64, 2), (64, 4)]
+    """
+    first = choice_by_shape(problem)
+    found = [first]
+    m, n, k, terms = problem.m, problem.n, problem.k, problem.terms
+    for tile in (128,) if first.number else (16, 64, 128):
+        if (tile == 16 and min(m, n) > 128) or (tile == 128 and max(m, n) <= 16):
+            continue  # surely not the fastest
+        busy = tile_grid(tile, m, n, 1, problem.dtype)[0] * problem.products
+        steps = terms * blocks(k, sum_step(tile, first.number))
+        chunks = 1
+        while chunks == 1 or (
+            chunks <= MOST_CHUNKS and terms * k // chunks >= SHORTEST_SUM // 4
+            and busy * chunks <= 2 * ENOUGH_BLOCKS
+        ):  # fmt: skip
+            whole = blocks(steps, blocks(steps, chunks)) if chunks > 1 else 1  # none is empty
+            choice = GemmChoice(tile, first.number, whole)
+            found += [] if choice in found else [choice]
+            chunks *= 2
+    return found
 
 
 def choice_by_shape(problem: GemmProblem) -> GemmChoice:
     """What is chosen where nothing was measured.
 
-    >>> choice_by_shape(GemmProblem("matmul", "tn", 40, 10, 60_000, 1, 1, "float32", "high", True))
-    GemmChoice(tile=128, number=19, chunks=58)
+    >>> problem = GemmProblem("matmul", "tn", 40, 10, 60_000, 1, 1, "float32", "highest", True)
+    >>> choice_by_shape(problem)
+    GemmChoice(tile=64, number=0, chunks=58)
     """
     macros = gemm_macros(problem.m, problem.n, np.dtype(problem.dtype), problem.products)
     tile, number = macros["GEMM_TILE"], macros.get("GEMM_MMA", 0)

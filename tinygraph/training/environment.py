@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda.tuning import tuned
+
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS", "NUMEXPR_NUM_THREADS", "OPENBLAS_CORETYPE",
@@ -18,10 +20,12 @@ THREAD_VARIABLES = (
 def environment() -> dict[str, Any]:
     """The interpreter, numpy, BLAS, the machine and the date, ready for JSON.
 
-    >>> sorted(environment())
+    Where products were measured on a GPU, also "tuned", the choices: see `tg.cuda.tuning`.
+
+    >>> sorted(environment().keys() - {"tuned"})
     ['blas', 'cpus', 'date', 'machine', 'numpy', 'platform', 'python', 'threads']
     """
-    return {
+    found = {
         "date": datetime.now().astimezone().isoformat(timespec="seconds"),
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "numpy": np.__version__,
@@ -31,6 +35,7 @@ def environment() -> dict[str, Any]:
         "blas": blas(),
         "threads": {name: os.environ[name] for name in THREAD_VARIABLES if name in os.environ},
     }
+    return found | ({"tuned": tuned()} if tuned() else {})
 
 
 def blas() -> dict[str, Any]:

@@ -14,7 +14,9 @@ from cupy._stream import (
 
 memory = types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError)
 compiler = types.SimpleNamespace(CompileException=type("CompileException", (Exception,), {}))
-runtime = types.SimpleNamespace(CUDARuntimeError=CUDARuntimeError)
+runtime = types.SimpleNamespace(
+    CUDARuntimeError=CUDARuntimeError, getDeviceProperties=lambda number: {"name": b"rehearsal"}
+)
 __all__ = [
     "Device", "Event", "Graph", "MemoryPool", "Stream", "compiler", "get_current_stream",
     "get_elapsed_time", "is_available", "memory", "runtime", "using_allocator",
