@@ -21,9 +21,7 @@ else.  So equal bits need equal choices.  `forget_tuning` returns to those by sh
 from __future__ import annotations
 
 import fcntl
-import json
 import os
-import statistics
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -33,7 +31,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tinygraph.cuda.cache import folder
 from tinygraph.cuda.capture import active_capture
 from tinygraph.cuda.recording import active_recorder
 from tinygraph.cuda.source import HERE, Source
@@ -169,6 +166,8 @@ def _identity(problem: Problem) -> tuple[str, dict[str, Any]]:
 
 
 def _key(entry: Mapping[str, Any]) -> str:
+    import json  # here, as below: what tunes nothing loads none of it
+
     return json.dumps([entry[name] for name in ("problem", "gpu", "kernels")], sort_keys=True)
 
 
@@ -191,6 +190,8 @@ def _measured(
     candidates: Sequence[Choice], prepared: Callable[[Choice], Launch]
 ) -> dict[str, Any]:
     """The fastest candidate, and the median time of each; of equal ones the first."""
+    import statistics
+
     timers = [timer(prepared(candidate)) for candidate in candidates]
     rounds = [[seconds() for seconds in timers] for _ in range(ROUNDS)]
     medians = [statistics.median(times) for times in zip(*rounds, strict=True)]
@@ -231,6 +232,8 @@ def timer(launch: Launch) -> Callable[[], float]:
 
 
 def _path() -> Path:
+    from tinygraph.cuda.cache import folder
+
     return folder() / FILE
 
 
@@ -243,6 +246,8 @@ def _entries() -> dict[str, dict[str, Any]]:
 
 def _load(path: Path) -> dict[str, dict[str, Any]]:
     """The entries by their keys; none, with a warning, if the file is not what it should be."""
+    import json
+
     try:
         content = json.loads(path.read_bytes())
     except FileNotFoundError:
@@ -281,6 +286,8 @@ def _ignored(path: Path, why: str) -> dict[str, dict[str, Any]]:
 
 def _remember(key: str, entry: dict[str, Any]) -> dict[str, Any]:
     """Add an entry to the file; where another process was first, take its entry."""
+    import json
+
     path = _path()
     with _locked(path):
         with warnings.catch_warnings():
