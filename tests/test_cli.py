@@ -339,8 +339,10 @@ def test_json_of_the_other_commands(finished, capsys):
         assert main([command, str(finished), "--json"]) == 0
         assert key in json.loads(capsys.readouterr().out)
     assert main(["recipes", "--json"]) == 0
-    (recipe,) = json.loads(capsys.readouterr().out)["recipes"]
-    assert recipe["name"] == "numba_cnn" and recipe["settings"]["lr"] == 0.1
+    settings = {
+        r["name"]: r["settings"] for r in json.loads(capsys.readouterr().out)["recipes"]
+    }
+    assert settings["numba_cnn"]["lr"] == 0.1
 
 
 def test_errors_stay_off_stdout_with_json(capsys):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import platform
 import re
 from argparse import Namespace
@@ -14,12 +13,19 @@ import tinygraph
 from tinygraph.cli.commands import evaluate, list_recipes, profile, show, train
 from tinygraph.cli.gradcheck import gradcheck_file
 from tinygraph.cli.kernels import check_kernel, list_kernels
-from tinygraph.cli.machine import DEVICES, doctor
+from tinygraph.cli.machine import doctor
+from tinygraph.cli.values import (
+    SETTING_TYPES,
+    architecture,
+    assignment,
+    dataset_name,
+    device_name,
+    one_architecture,
+    whole_number,
+)
 from tinygraph.cuda.check_spec import add_launch_options
-from tinygraph.cuda.nvrtc import ARCHITECTURES
 from tinygraph.data import datasets
-from tinygraph.errors import ArgumentError, nearest
-from tinygraph.training import parse_duration
+from tinygraph.errors import nearest
 
 
 class UsageError(Exception):
@@ -76,97 +82,34 @@ def _unknown(what: str, word: str, known: Iterable[str]) -> str:
     return f"unknown {what} {word!r}" + (f"; {hint}" if hint else "")
 
 
-def whole_number(low: int, high: int) -> Callable[[str], int]:
-    """An argument type: an int within limits."""
-
-    def convert(text: str) -> int:
-        try:
-            number = int(text)
-        except ValueError:
-            number = low - 1
-        if not low <= number <= high:
-            raise argparse.ArgumentTypeError(
-                f"expected a whole number from {low} to {high}, got {text!r}"
-            )
-        return number
-
-    return convert
-
-
-def learning_rate(text: str) -> float:
-    """An argument type: a finite number above 0."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not (number > 0 and math.isfinite(number)):
-        raise argparse.ArgumentTypeError(f"expected a number above 0, got {text!r}")
-    return number
-
-
-def duration(text: str) -> float:
-    """An argument type: a duration in seconds."""
-    try:
-        return parse_duration(text)
-    except ArgumentError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def dataset_name(text: str) -> str:
-    """An argument type: the name of a dataset."""
-    if text not in datasets:
-        hint = nearest(text, datasets) or f"known: {', '.join(datasets)}"
-        raise argparse.ArgumentTypeError(f"no dataset {text!r}; {hint}")
-    return text
-
-
-def device_name(text: str) -> str:
-    """An argument type: the name of a device, whether it is there or not."""
-    if text not in DEVICES:  # all names: the one nearest to "gpu" would be "cpu"
-        raise argparse.ArgumentTypeError(f"no device {text!r}; known: {', '.join(DEVICES)}")
-    return text
-
-
-def one_architecture(text: str) -> str:
-    """An argument type: an architecture that kernels are compiled for."""
-    if text not in ARCHITECTURES:
-        hint = nearest(text, ARCHITECTURES) or f"known: {', '.join(ARCHITECTURES)}"
-        raise argparse.ArgumentTypeError(f"no architecture {text!r}; {hint}")
-    return text
-
-
-def architecture(text: str) -> str:
-    """An argument type: an architecture that kernels are compiled for, or "all"."""
-    known = (*ARCHITECTURES, "all")
-    if text not in known:
-        hint = nearest(text, known) or f"known: {', '.join(known)}"
-        raise argparse.ArgumentTypeError(f"no architecture {text!r}; {hint}")
-    return text
-
-
 def _train_arguments(parser: argparse.ArgumentParser) -> None:
-    size = whole_number(1, 2**31 - 1)
     add = parser.add_argument
     add("recipe", nargs="?", metavar="RECIPE", help="which one; `tinygraph recipes` lists them")
-    add("--data", type=dataset_name, metavar="NAME", help=f"the dataset: {', '.join(datasets)}")
+    _setting(parser, "data", "NAME", f"the dataset: {', '.join(datasets)}")
     _data_dir_argument(parser)
     add("--download", action="store_true", help="fetch data files that are missing")
-    add("--filters", type=size, metavar="N", help="filters of the convolution")
-    add("--batch-size", type=size, metavar="N", help="samples in a batch")
+    _setting(parser, "filters", "N", "filters of the convolution")
+    _setting(parser, "batch_size", "N", "samples in a batch")
     end = parser.add_mutually_exclusive_group()
-    text = "how often to go through the training data"
-    end.add_argument("--epochs", type=size, metavar="N", help=text)
-    text = "how long to train instead, measured: 90s, 10m, 1.5h"
-    end.add_argument("--duration", type=duration, metavar="TIME", help=text)
-    add("--seed", type=whole_number(0, 2**64 - 1), metavar="N", help="of all random numbers")
-    add("--lr", type=learning_rate, metavar="X", help="learning rate")
+    _setting(end, "epochs", "N", "how often to go through the training data")
+    _setting(end, "duration", "TIME", "how long to train instead, measured: 90s, 10m, 1.5h")
+    _setting(parser, "seed", "N", "of all random numbers")
+    _setting(parser, "lr", "X", "learning rate")
     text = "cpu (numpy), emulator (the CUDA kernels, run by the CPU) or cuda; default cpu"
-    add("--device", type=device_name, metavar="NAME", help=text)
+    _setting(parser, "device", "NAME", text)
+    text = "any setting of the recipe, such as --set lr=0.5; may be given again for another one"
+    add("--set", type=assignment, action="append", default=[], metavar="NAME=VALUE", help=text)
     add("--run", metavar="DIR", help="a new folder for the results (default runs/RECIPE-DATE-TIME)")
     add("--resume", metavar="RUN", help="go on with a run that was stopped, with the same bits")
-    add("--backup-every", type=duration, metavar="TIME", help="keep dated copies of the parameters")
+    _setting(parser, "backup_every", "TIME", "keep dated copies of the parameters")
     add("--dry-run", action="store_true", help="try one batch, measure it, and write nothing")
     _json_argument(parser)
+
+
+def _setting(parser: Any, name: str, metavar: str, text: str) -> None:
+    """An option of its own for a setting that many recipes have."""
+    option = "--" + name.replace("_", "-")
+    parser.add_argument(option, type=SETTING_TYPES[name], metavar=metavar, help=text)
 
 
 def _run_arguments(parser: argparse.ArgumentParser) -> None:

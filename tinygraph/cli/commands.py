@@ -10,23 +10,20 @@ from dataclasses import asdict
 from typing import Any
 
 from tinygraph import recipes
+from tinygraph.cli.values import given_settings
 from tinygraph.errors import ArgumentError, CheckpointError, explain
 from tinygraph.show import kernel_bars
 from tinygraph.training import Progress, RunFolder
 
-SETTINGS = (  # options for recipes
-    "data", "filters", "batch_size", "epochs", "seed", "lr", "duration", "backup_every", "device",
-)  # fmt: skip
-
 
 def train(args: Namespace) -> dict[str, Any]:
     """Train a recipe or go on with a run, draw the pictures, and name all files."""
-    given = {name: getattr(args, name) for name in SETTINGS if getattr(args, name) is not None}
     if args.resume:
-        recipe, config, run = _taken_up(args, given)
+        recipe, config, run = _taken_up(args)
     else:
         recipe = recipes.get(args.recipe)
-        config = recipe.settings(given)
+        _refuse_data_files(recipe, args)
+        config = recipe.settings(given_settings(args, recipe))
         if args.dry_run:
             return _rehearsed(recipe, config, args)
         run = RunFolder(args.run) if args.run else RunFolder.new(recipe.name)
@@ -51,7 +48,7 @@ def train(args: Namespace) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _taken_up(args: Namespace, given: dict[str, Any]) -> tuple[recipes.Recipe, Any, RunFolder]:
+def _taken_up(args: Namespace) -> tuple[recipes.Recipe, Any, RunFolder]:
     """Recipe, settings and folder of a run that goes on; refused with other settings."""
     if args.run or args.dry_run:
         raise ArgumentError("train: --resume goes on in the folder of its run: leave out --run and "
@@ -62,8 +59,14 @@ def _taken_up(args: Namespace, given: dict[str, Any]) -> tuple[recipes.Recipe, A
         config = recipe.settings_of(run)
     except CheckpointError as error:  # bad input, not a failure of the training
         raise ArgumentError(str(error)) from None
+    if not recipe.resumable:
+        raise ArgumentError(
+            explain("train", "--resume", "a run of a recipe that saves checkpoints",
+                    f"one of {recipe.name}, which trains in a moment", "start a new run")
+        )  # fmt: skip
+    _refuse_data_files(recipe, args)
     saved = {**asdict(config), "recipe": recipe.name}
-    asked = {**given, "recipe": args.recipe or recipe.name}
+    asked = {**given_settings(args, recipe), "recipe": args.recipe or recipe.name}
     differing = [
         f"{name} is {saved[name]!r} there and {value!r} here"
         for name, value in asked.items()
@@ -75,6 +78,17 @@ def _taken_up(args: Namespace, given: dict[str, Any]) -> tuple[recipes.Recipe, A
             "Way out: leave these options out, or start a new run"
         )
     return recipe, config, run
+
+
+def _refuse_data_files(recipe: recipes.Recipe, args: Namespace) -> None:
+    """An option about data files means nothing to a recipe that makes its own data."""
+    given = [f"--{name.replace('_', '-')}" for name in ("data_dir", "download")
+             if getattr(args, name, None)]  # fmt: skip
+    if given and not recipe.data_files:
+        raise ArgumentError(
+            explain(recipe.name, given[0], "no such option", "it", "leave it out: this recipe "
+                    "makes its own data")
+        )  # fmt: skip
 
 
 def _rehearsed(recipe: recipes.Recipe, config: Any, args: Namespace) -> dict[str, Any]:
@@ -109,6 +123,7 @@ def evaluate(args: Namespace) -> dict[str, Any]:
     """Look at the test data with the parameters of a run."""
     run = RunFolder.open(args.run)
     recipe = _recipe_of(run)
+    _refuse_data_files(recipe, args)
     result = recipe.evaluate(run, args.data_dir, args.best, args.device)
     for name in sorted(result, key=lambda name: name == recipe.metric):
         print(f"test {name} {result[name]:.4f}")
@@ -123,8 +138,13 @@ def profile(args: Namespace) -> dict[str, Any]:
                     "--device emulator")
         )  # fmt: skip
     recipe = recipes.get(args.recipe)
-    given = {name: getattr(args, name) for name in SETTINGS if getattr(args, name, None)}
-    config = recipe.settings(given)
+    if recipe.profile is None:
+        known = [r.name for r in recipes.recipes.values() if r.profile is not None]
+        raise ArgumentError(
+            explain("profile", "recipe", f"one that can be profiled ({', '.join(known)})",
+                    recipe.name)
+        )  # fmt: skip
+    config = recipe.settings(given_settings(args, recipe))
     found = recipe.profile(config, args.data_dir, args.download, args.steps, args.arch)
     print(f"{recipe.name}: {_listed(asdict(config))}")
     print(found)

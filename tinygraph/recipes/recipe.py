@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tinygraph.errors import ArgumentError, CheckpointError, explain, nearest
+from tinygraph.errors import CheckpointError, explain
+from tinygraph.recipes.settings import require_settings
 from tinygraph.training import Profile, Progress, RunFolder
 
 
@@ -26,8 +27,6 @@ class Recipe:
         return the metrics on the test data.
     rehearse : function of (config, data_dir, download)
         Try one batch, write nothing, and return what `Trainer.rehearse` found, with a `summary`.
-    profile : function of (config, data_dir, download, steps, arch)
-        Train on one batch some times, write nothing, and return a `training.Profile`.
     evaluate : function of (run, data_dir, best, device)
         Load the last or the best parameters of a run onto a device; return the metrics on the test
         data.  Parameters are plain numbers: the device need not be that of the training.
@@ -35,6 +34,13 @@ class Recipe:
         Which of the metrics is named on the last line of a training.
     draw : function of (run,)
         Draw the pictures of a run, and yield the path of each when it is written.
+    profile : function of (config, data_dir, download, steps, arch), optional
+        Train on one batch some times, write nothing, and return a `training.Profile`.
+    resumable : bool
+        Whether a run that was stopped can go on.  A recipe that trains in a moment saves no
+        checkpoints.
+    data_files : bool
+        Whether it reads data, from a folder or a library; others make their own.
     """
 
     name: str
@@ -42,20 +48,16 @@ class Recipe:
     config: type[Any]
     train: Callable[[Any, RunFolder, str | Path | None, bool, Progress | None], dict[str, float]]
     rehearse: Callable[[Any, str | Path | None, bool], dict[str, Any]]
-    profile: Callable[[Any, str | Path | None, bool, int, str | None], Profile]
     evaluate: Callable[[RunFolder, str | Path | None, bool, str], dict[str, float]]
     metric: str
     draw: Callable[[RunFolder], Iterator[Path]]
+    profile: Callable[[Any, str | Path | None, bool, int, str | None], Profile] | None = None
+    resumable: bool = True
+    data_files: bool = True
 
     def settings(self, given: dict[str, Any]) -> Any:
         """The config with some settings given; ArgumentError for one that this recipe lacks."""
-        known = [field.name for field in fields(self.config)]
-        for name in given:
-            if name not in known:
-                raise ArgumentError(
-                    explain(self.name, name, f"one of its settings ({', '.join(known)})",
-                            "no such setting", nearest(name, known))
-                )  # fmt: skip
+        require_settings(self.name, self.config, given)
         return self.config(**given)
 
     def settings_of(self, run: RunFolder) -> Any:
