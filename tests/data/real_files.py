@@ -22,6 +22,11 @@ def set5_folder():
     return _folder("Set5", (inner,), "x3/*_LR.png") / inner
 
 
+def splice_folder():
+    """The folder with the files of splice junctions, or a skip."""
+    return _folder("splice", ("splice", "."), "spliceTrain.tr*")
+
+
 def _folder(what, inner, pattern):
     beside = Path(__file__).parents[3] / "shared" / "data"
     folder = Path(os.environ.get("TINYGRAPH_DATA", beside))

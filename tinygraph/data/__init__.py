@@ -12,6 +12,7 @@ from tinygraph.data.image_folder import ImageFolder, image_folder
 from tinygraph.data.loader import DataLoader
 from tinygraph.data.mnist import mnist
 from tinygraph.data.registry import datasets, load
+from tinygraph.data.splice import splice
 from tinygraph.data.transforms import (
     Draws,
     Transform,
@@ -25,6 +26,7 @@ from tinygraph.data.transforms import (
 __all__ = [
     "ArrayDataset", "DataLoader", "ImageFolder", "TransformedDataset",
     "cifar10", "datasets", "digits", "image_folder", "load", "mnist", "read_idx",
+    "splice",
     "Draws", "Transform", "compose", "degrade", "horizontal_flip", "random_crop",
     "CacheWarning", "cached",
 ]  # fmt: skip

@@ -1,0 +1,195 @@
+"""splice: 3,190 pieces of primate DNA, 60 bases each, with or without a splice junction.
+
+    base     A 1,0,0,0   G 0,1,0,0   C 0,0,1,0   T 0,0,0,1      60 bases of 4 inputs: 240
+    unsure   N (any) .25 each; other letters that stand for two or three bases share 1 likewise
+    class    EI 1,0,0   IE 0,1,0   N 0,0,1
+    line     inputOutputVector(240 inputs;3 outputs)
+
+The junction, where there is one, lies between bases 30 and 31.  EI: an exon ends there and an
+intron begins; IE: the other way round; N: neither.
+
+The notes beside the published files name the four columns A, G, T, C.  The files have A, G, C, T:
+so read, the 3,190 lines are the sequences of UCI's file; the other way round two of them are.
+
+The two files are not part of tinygraph: a folder with them is named, or they are downloaded.  31
+distinct lines of the test file stand in the training file too: a tenth of the whole was set apart
+without a look at repeated sequences.
+
+Source: Noordewier, Towell, Shavlik, "Training knowledge-based neural networks to recognize genes in
+DNA sequences", NIPS 3, 1991 (UCI Machine Learning Repository, "Molecular Biology (Splice-junction
+Gene Sequences)"); the encoding and the two parts are those of the project nnP, 2015.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from tinygraph.data import files
+from tinygraph.data.dataset import ArrayDataset
+from tinygraph.data.digits import require_split
+from tinygraph.data.files import Published
+from tinygraph.errors import DatasetError, explain
+from tinygraph.shapes import Array
+
+URL = (
+    "https://raw.githubusercontent.com/nickoppen/nnP/0c5169bdca9431ac3de7d315680e099b228d014e/"
+    "testData/splice/"
+)
+FILES = {  # as published: text
+    "spliceTrain.tr": Published(
+        1423570, "319781a483f679ef9e4c02a7544767c32ea56c98abde0929dd6d509bd2a5c6a0"),
+    "spliceTest.tr": Published(
+        191292, "9100dbf918f123b131da6edf06a7f98c9b32b4372a95958bb141705a3e0c3a27"),
+}  # fmt: skip
+INPUTS = 240
+CLASSES = ("EI", "IE", "N")
+
+_MAX_BYTES = 1 << 24  # the larger of the files has 1.4 MB
+_LINE = "inputOutputVector(240 inputs;3 outputs)"
+
+
+def splice(
+    split: str = "train", data_dir: str | Path | None = None, download: bool = False,
+    verify: bool = True,
+) -> ArrayDataset:  # fmt: skip
+    """Splice junctions in primate DNA: 2,812 sequences for training, 378 for the test.
+
+    Parameters
+    ----------
+    split : {"train", "test"}
+        Which part.
+    data_dir : str or Path, optional
+        The folder that holds spliceTrain.tr and spliceTest.tr, or that has them in its folder
+        `splice`; by default the folder that the environment variable TINYGRAPH_DATA names.  Files
+        may be text, as published, or compressed with gzip (`.tr.gz`).
+    download : bool
+        Fetch a file that is missing into `data_dir`, or into the user's cache where none is named.
+        Needs pooch.
+    verify : bool
+        Whether the text must be the published one, by its SHA-256.
+
+    Returns
+    -------
+    ArrayDataset
+        Inputs (N, 240), float32 from 0 to 1; labels (N,), int64: 0 for EI, 1 for IE, 2 for N.
+
+    Raises
+    ------
+    DatasetError
+        A file is missing, corrupt, malformed, or not the published one.
+    ArgumentError
+        Another name of a split.
+
+    References
+    ----------
+    Noordewier, Towell, Shavlik, "Training knowledge-based neural networks to recognize genes in DNA
+    sequences", NIPS 3, 1991.
+
+    Examples
+    --------
+    >>> import tempfile, tinygraph as tg
+    >>> adenines = ",".join(["1,0,0,0"] * 60)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with open(f"{folder}/spliceTest.tr", "w") as file:
+    ...         _ = file.write(f"inputOutputVector({adenines};0,0,1)")
+    ...     tg.data.splice("test", folder, verify=False)
+    ArrayDataset(splice: 1 samples of float32 (240,))
+    """
+    name = "spliceTrain.tr" if require_split("splice", split) == "train" else "spliceTest.tr"
+    folders = files.folders(data_dir, "splice")
+    candidates = [folder / (name + suffix) for folder in folders for suffix in ("", ".gz")]
+    path = next((c for c in candidates if c.is_file()), None)
+    if path is None:
+        if not download:
+            raise files.missing("splice", f"{name}.gz", folders)
+        path = files.download("splice", URL, name, FILES[name].sha256, folders)
+    text = _read(path)
+    if verify:
+        _verify(path, text, FILES[name])
+    inputs, labels = _parse(path, text)
+    return ArrayDataset(inputs, labels, "splice", CLASSES)
+
+
+def _read(path: Path) -> bytes:
+    """The text of a file, compressed or not; no more than the limit is ever decompressed."""
+    try:
+        with path.open("rb") as file:
+            compressed = file.read(2) == b"\x1f\x8b"
+            file.seek(0)
+            if compressed:
+                with gzip.GzipFile(fileobj=file) as stream:
+                    text = stream.read(_MAX_BYTES + 1)
+            else:
+                text = file.read(_MAX_BYTES + 1)
+    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise _fault(path, "an intact gzip file", str(error).rstrip(".")) from None
+    except OSError as error:
+        raise _fault(path, "a file that can be read", error) from None
+    if len(text) > _MAX_BYTES:
+        raise _fault(path, f"at most {_MAX_BYTES} bytes of text", "more")
+    return text
+
+
+def _verify(path: Path, text: bytes, published: Published) -> None:
+    """Raise unless the text is the published one."""
+    if len(text) != published.size:
+        what = "truncated" if len(text) < published.size else "too long"
+        raise _fault(path, f"{published.size} bytes of text", f"{len(text)}: it is {what}")
+    digest = hashlib.sha256(text).hexdigest()
+    if digest != published.sha256:
+        raise _fault(path, f"SHA-256 {published.sha256} of the text", f"{digest}: it is corrupt")
+
+
+def _parse(path: Path, text: bytes) -> tuple[Array, Array]:
+    """Inputs (N, 240) and labels (N,) of the lines; empty lines are left out."""
+    try:
+        lines = text.decode("ascii").splitlines()
+    except UnicodeDecodeError as error:
+        raise _fault(path, "ASCII text", f"byte {text[error.start]:#04x}") from None
+    numbered = [(number, line.strip()) for number, line in enumerate(lines, 1) if line.strip()]
+    if not numbered:
+        raise _fault(path, f"lines {_LINE}", "none")
+    inputs = np.empty((len(numbered), INPUTS), np.float32)
+    labels = np.empty(len(numbered), np.int64)
+    for row, (number, line) in enumerate(numbered):
+        inputs[row], labels[row] = _parse_line(path, number, line)
+    return inputs, labels
+
+
+def _parse_line(path: Path, number: int, line: str) -> tuple[list[float], int]:
+    """The 240 inputs and the class of one line."""
+    start, end = "inputOutputVector(", ")"
+    parts = line.removeprefix(start).removesuffix(end).split(";")
+    if not (line.startswith(start) and line.endswith(end)) or len(parts) != 2:
+        raise _fault(path, _LINE, _shortened(line), number)
+    inputs, outputs = ([_number(path, number, word) for word in p.split(",")] for p in parts)
+    if len(inputs) != INPUTS:
+        raise _fault(path, f"{INPUTS} inputs, 60 bases of 4", len(inputs), number)
+    if sorted(outputs) != [0.0, 0.0, 1.0]:
+        raise _fault(path, "three outputs, of which one is 1 and two are 0", parts[1], number)
+    return inputs, outputs.index(1.0)
+
+
+def _number(path: Path, line: int, word: str) -> float:
+    try:
+        value = -1.0 if "_" in word else float(word)  # Python reads 1_0 as ten
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:  # NaN is neither
+        raise _fault(path, "numbers from 0 to 1", repr(_shortened(word)), line)
+    return value
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def _fault(path: Path, expected: str, got: object, line: int | None = None) -> DatasetError:
+    where = str(path) if line is None else f"{path}, line {line}"
+    again = "delete it and fetch it again (--download)"
+    return DatasetError(explain("splice", where, expected, got, again))
