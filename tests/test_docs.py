@@ -6,6 +6,7 @@ import doctest
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -67,33 +68,49 @@ def test_the_code_of_a_page_runs_in_order(page, tmp_path, monkeypatch, capsys):
         assert accuracy and float(accuracy[1]) > 0.95
 
 
-def test_the_op_of_the_guide_holds_the_contract(tmp_path):
-    """Put the printed files where the guide says, in memory, and run the printed test."""
-    blocks = code_blocks("docs/add_an_op.md")
+def test_the_session_of_the_guide_prints_what_it_says():
     names: dict[str, Any] = {"__name__": "documentation"}
-    for kind, source in blocks:
+    for kind, source in code_blocks("docs/add_an_op.md"):
         if kind == "pycon":
             run_session(source, "docs/add_an_op.md", names)
+
+
+def with_the_op_of_the_guide(copy: Path) -> None:
+    """A copy of the project with the four places of the guide, and nothing else, filled in."""
+    for folder in ("tinygraph", "tests"):
+        shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", copy)
+    blocks = code_blocks("docs/add_an_op.md")
+    page = (ROOT / "docs/add_an_op.md").read_text(encoding="utf-8")
     op, reference, test = [source for kind, source in blocks if kind == "python"]
-    (kernel,) = script("refresh_output").blocks((ROOT / "docs/add_an_op.md").read_text(), "cuda")
-    (tmp_path / "softsign.cu").write_text(kernel)
-    (tmp_path / "softsign.py").write_text(op)
-    (tmp_path / "test_softsign.py").write_text(test)
-    (tmp_path / "added.py").write_text(
-        "import pathlib, tinygraph as tg, tinygraph.cuda.kernel, softsign\n"
-        "tinygraph.cuda.kernel.HERE = pathlib.Path(softsign.__file__).parent  # for op_kernel\n"
-        "from tests import reference\n"
-        "tg.softsign = softsign.softsign\n"
-        f"exec({reference!r}, vars(reference))\n"
-    )
-    env = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
-    plugins = ["-p", "added", "-p", "tests.conftest", "-p", "no:cacheprovider"]
-    options = ["-v", "--doctest-modules", "--rootdir", "."]
-    command = [sys.executable, "-m", "pytest", *options, *plugins]
+    (kernel,) = script("refresh_output").blocks(page, "cuda")
+    (export,) = re.findall(r"^    (from tinygraph\.ops\.\S+ import \w+)$", page, re.MULTILINE)
+    (copy / "tinygraph/ops/softsign.py").write_text(op)
+    (copy / "tinygraph/cuda/softsign.cu").write_text(kernel)
+    (copy / "tests/ops/test_softsign.py").write_text(test)
+    with (copy / "tests/reference/activations.py").open("a") as file:
+        file.write(f"\n\n{reference}")
+    exports = copy / "tinygraph/ops/__init__.py"
+    text = exports.read_text().replace("\n__all__ = [\n", f'\n{export}\n\n__all__ = ["softsign",\n')
+    exports.write_text(text)
+
+
+def test_the_op_of_the_guide_takes_four_places(tmp_path):
+    """Its printed test passes, and so do the tests over all ops and all kernels."""
+    with_the_op_of_the_guide(tmp_path)
+    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    about_it = "softsign or test_every_other_file"
+    command = [
+        sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "-k", about_it,
+        "tests/ops/test_softsign.py", "tinygraph/ops/softsign.py", "tests/test_registry.py",
+        "tests/cuda/test_operation_counts.py", "tests/cuda/test_mutations.py",
+    ]  # fmt: skip
     run = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout + run.stderr
-    assert re.search(r"\d\d passed", run.stdout)
-    assert re.search(r"test_kernel_\w+\[emulator", run.stdout), "the kernel was not tested"
+    for name in ("test_kernel_equals_reference.*emulator", "softsign.softsign",
+                 r"test_every_op_has_a_kernel\w+\[softsign", r"emulator_counts\w+\[softsign",
+                 r"clean_and_right\[softsign", r"test_mutant\[softsign"):  # fmt: skip
+        assert re.search(f"{name}.* PASSED", run.stdout), f"{name} was not run"
 
 
 def test_the_pictures_are_up_to_date(tmp_path):

@@ -1,7 +1,8 @@
 """Launches of every kernel of tinygraph/cuda that together reach every line of it.
 
 They stand in the files launches_*.py: each has `FAMILIES`, for a .cu file a function that takes a
-random generator and yields launches.  Shapes are small and no multiples of tiles; there is a launch
+random generator and yields launches.  An op whose file has none there is launched on the problems
+of its own tests (contract_work.py).  Shapes are small and no multiples of tiles; there is a launch
 of size 1, one that fills a tile or block exactly, one with edges, and one in which a thread owns
 several elements.  Kernels of float stand for those of double; where the two run different code,
 both are there.
@@ -18,14 +19,28 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.cuda.contract_work import contract_launches, contracts
 from tests.cuda.launch import Launch
+from tinygraph.cuda.source import HERE
 
 Family = Callable[[np.random.Generator], Iterator[Launch]]
 
 
 @cache
 def families() -> dict[str, Family]:
-    """What makes the launches of each .cu file."""
+    """What makes the launches of each .cu file; those of launches_*.py first."""
+    own = own_families()
+    left = sorted({path.name for path in HERE.glob("*.cu")} - own.keys())
+    return own | {name: _of_contracts(name) for name in left if contracts(name)}
+
+
+def _of_contracts(file: str) -> Family:
+    return lambda random: contract_launches(file)
+
+
+@cache
+def own_families() -> dict[str, Family]:
+    """What makes the launches of those .cu files that have some in launches_*.py."""
     found: dict[str, Family] = {}
     for path in sorted(Path(__file__).parent.glob("launches_*.py")):
         more = import_module(f"tests.cuda.{path.stem}").FAMILIES

@@ -19,7 +19,7 @@ from pathlib import Path
 from unittest import mock
 
 from tests.cuda.launch import Launch
-from tests.cuda.launches import families, launches_of
+from tests.cuda.launches import families, launches_of, own_families
 from tests.cuda.mutants import Mutant, called, mutants
 from tinygraph.cuda import Kernel
 from tinygraph.cuda.emulator.compiler import runtime_library
@@ -101,7 +101,9 @@ def _launches_of(mutant: Mutant) -> list[list[Launch]]:
     """Launches that may execute the line of a mutant, by compiled kernel."""
     first = PREFERRED.get(mutant.file, ())
     found: dict[str, list[list[Launch]]] = {}
-    for file in [*first, *sorted(families().keys() - set(first))]:
+    own = own_families()  # those before launches that no one chose
+    rest = sorted(families().keys() - set(first), key=lambda file: (file not in own, file))
+    for file in [*first, *rest]:
         if mutant.file in included_by(file) and len(found) < MOST_FILES:
             for launches in launches_of(file).values():
                 macros = tuple(launches[0].defines.items())

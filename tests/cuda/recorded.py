@@ -7,7 +7,7 @@ kernel is no wrong kernel of this library.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 from unittest import mock
 
@@ -65,13 +65,15 @@ def launches_in(label: str, work: Callable[[], Any]) -> list[Launch]:
 
 def op_launches(
     function: Callable[..., Any], *arrays: Any, label: str = "", differentiable: bool = True,
-    **keywords: Any,
+    constants: Collection[int] = (), **keywords: Any,
 ) -> Iterator[Launch]:  # fmt: skip
     """The launches of an op, forward and backward: with every gradient, each alone, and none.
 
-    Arguments that are float arrays require a gradient; others go through as they are.
+    Arguments that are float arrays require a gradient, but for those whose positions are in
+    `constants`; others go through as they are.
     """
-    variables = [i for i, x in enumerate(arrays) if differentiable and _is_variable(x)]
+    floats = [i for i, x in enumerate(arrays) if differentiable and _is_variable(x)]
+    variables = [i for i in floats if i not in constants]
     choices = [variables, *([i] for i in variables if len(variables) > 1), []]
     for wanted in choices if variables else [[]]:
         expected = _run(function, arrays, keywords, wanted, "cpu")

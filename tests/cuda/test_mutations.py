@@ -13,7 +13,9 @@ The sections of such a file
     hole        the checker should have seen it, and does not
 
 An entry is a mutant as `test_mutant` prints it; one that matches nothing fails.  A new kernel needs
-launches that reach every line of it; `-s` prints how many mutants were tried.
+launches that reach every line of it, which the problems of an op's own tests give where
+`launches*.py` has none.  Of such a kernel, a broken condition may show in numbers alone without an
+entry; whatever nobody notices needs one.  `-s` prints how many mutants were tried.
 """
 
 import json
@@ -27,7 +29,7 @@ from pathlib import Path
 import pytest
 
 from tests.cuda.launch import Launch
-from tests.cuda.launches import families, launches_of
+from tests.cuda.launches import families, launches_of, own_families
 from tests.cuda.mutants import mutants
 from tests.cuda.mutation_run import (
     CHECKER,
@@ -78,6 +80,13 @@ def table():
     return entries
 
 
+def ends_without_entry(mutant):
+    """How a mutant may end that is not in the table."""
+    a_condition = mutant.kind in ("guard", "exit", "clamp")
+    from_contracts = mutant.file in families().keys() - own_families().keys()
+    return {CHECKER, NUMBERS} if a_condition and from_contracts else {CHECKER}
+
+
 @pytest.fixture(scope="module")
 def sandbox():
     sandbox = Sandbox()
@@ -117,7 +126,7 @@ def test_mutant(name, sandbox, outcomes):
         json.dumps([mutant.kind, outcome.how, section or "", outcome.what])
     )
     if section is None:
-        assert outcome.how == CHECKER, (
+        assert outcome.how in ends_without_entry(mutant), (
             f"{mutant}\n{outcome}\nNo finding. If the change is harmless, or only numbers can tell "
             f"it, put the first line into {TABLE.name}/{mutant.file}.toml with the reason."
         )
@@ -139,10 +148,10 @@ def test_table_gives_a_reason_for_each():
 
 
 def test_every_kernel_is_launched():
-    """A new kernel gets launches in launches_*.py; a file that has them leaves WAITING."""
+    """By an op's own tests, or in launches_*.py; a file that has launches leaves WAITING."""
     files = {path.name for path in kernel_files()}
     new = {name for name in files if name.endswith(".cu")} - set(families()) - WAITING
-    assert not new, f"no launches in launches_*.py: {sorted(new)}"
+    assert not new, f"no op's tests launch them, nor launches_*.py: {sorted(new)}"
     done = WAITING & set(families()) | WAITING - files
     assert not done, f"launches are there, or there is no such file: {sorted(done)}"
     assert not kernels_without_launch()
