@@ -82,6 +82,45 @@ def test_doubles_are_not_rounded(precision):
     np.testing.assert_allclose(y.value, x @ x.T, rtol=1e-15)
 
 
+CONVOLUTIONS = [
+    ((2, 3, 9, 10), (5, 3, 3, 3), {"padding": 1}),
+    ((3, 4, 8, 7), (6, 2, 2, 3), {"groups": 2, "stride": (2, 1), "dilation": (1, 2)}),
+    ((1, 2, 5, 6), (131, 2, 2, 2), {}),  # two tiles of filters
+    ((9, 1, 13, 13), (2, 1, 2, 2), {}),  # gw: a sum that is cut into chunks
+]
+
+
+@pytest.mark.parametrize("precision", ["high", "medium"], indirect=True)
+@pytest.mark.parametrize("x_shape, w_shape, keywords", CONVOLUTIONS)
+def test_conv2d_and_its_gradients_of_rounded_numbers(precision, x_shape, w_shape, keywords):
+    """Against numpy in float64, of rounded factors; the bias and its gradient are not rounded."""
+    rng = np.random.default_rng(0)
+    x, w, b = (rng.standard_normal(shape).astype(F) for shape in (x_shape, w_shape, w_shape[:1]))
+    nodes = [tg.Tensor(t, True, device="emulator") for t in (x, w, b)]
+    with tg.cuda.checking():
+        y = tg.conv2d(*nodes, **keywords)
+        gy = rng.standard_normal(y.shape).astype(F)
+        y.backward(gy)
+    rounded = ROUNDED[precision]
+    exact = [tg.Tensor(t.astype(float), True) for t in (rounded(x), rounded(w), b)]
+    expected = tg.conv2d(*exact, **keywords)
+    expected.backward(rounded(gy).astype(float))
+    close = {"rtol": 1e-5, "atol": 1e-4}
+    np.testing.assert_allclose(y.value, expected.value, **close)
+    np.testing.assert_allclose(nodes[0].grad, exact[0].grad, **close)
+    np.testing.assert_allclose(nodes[1].grad, exact[1].grad, **close)
+    np.testing.assert_allclose(nodes[2].grad, gy.sum(axis=(0, 2, 3)), **close)
+    unrounded = tg.conv2d(x, w, b, **keywords).value
+    assert np.abs(y.value - unrounded).max() > 1e-4
+
+
+@pytest.mark.parametrize("precision", ["medium"], indirect=True)
+def test_conv2d_of_doubles_is_not_rounded(precision):
+    x, w = np.full((1, 1, 2, 2), 1 + 2.0**-30), np.full((1, 1, 2, 2), 1 + 2.0**-30)
+    y = tg.conv2d(*(tg.Tensor(t, device="emulator") for t in (x, w)))
+    np.testing.assert_allclose(y.value.item(), 4 * (1 + 2.0**-30) ** 2, rtol=1e-15)
+
+
 def test_names():
     assert tg.get_float32_matmul_precision() == "highest"
     with pytest.raises(ArgumentError, match="'highest', 'high', 'medium'"):

@@ -5,7 +5,8 @@
 // The same products as after im2col (conv2d.cu, the step before this one), from the same main loop
 // as matmul's largest tile (gemm_pipelined.cuh).  Only the loaders differ: columns are gathered
 // from the image into shared memory.  Memory moves x, w and y, not KH * KW copies of x, and nothing
-// is kept for backward but x and w.
+// is kept for backward but x and w.  With GEMM_MMA, 19 for tf32 or 16 for bf16, the main loop is
+// that of gemm_mma.cuh, on tensor cores: factors are rounded, a warp owns 64 x 32 elements.
 //
 // One block owns 128 x 128 elements (64 x 64 for double) of a group's product, over all images; a
 // thread 8 x 8 (4 x 4).  Grid (tiles, G), for the filters' gradient (tiles, G * chunks); block 256.
@@ -25,8 +26,8 @@
 // numpy: y = conv2d(x, w, b) and its gradients, as ops/conv2d.py writes them
 //
 // __launch_bounds__(256, 1): 64 sums, the places that the loaders have worked out, addresses.  It
-// comes to 120 registers for float on sm_90 (106 and 121 for the gradients): two blocks fit, 16 of 64
-// warps.
+// comes to 120 registers for float on sm_90 (106 and 121 for the gradients): two blocks fit, 16 of
+// 64 warps.
 //
 // operations of conv2d_implicit_forward: y * (2 * (C // G) * KH * KW + (b > 0))
 // operations of conv2d_implicit_input_gradient: 2 * gy * (C // G) * KH * KW
@@ -34,6 +35,10 @@
 //
 // instances: conv2d_implicit_forward<T>, conv2d_implicit_input_gradient<T>,
 //            conv2d_implicit_weight_gradient<T> for T in float, double
+// instances (GEMM_MMA=19): conv2d_implicit_forward<float>, conv2d_implicit_input_gradient<float>,
+//                          conv2d_implicit_weight_gradient<float>
+// instances (GEMM_MMA=16): conv2d_implicit_forward<float>, conv2d_implicit_input_gradient<float>,
+//                          conv2d_implicit_weight_gradient<float>
 #include "implicit_gemm.cuh"
 
 template <typename T>
@@ -48,13 +53,13 @@ conv2d_implicit_forward(const T* __restrict__ w, const T* __restrict__ x, const 
     const int tiles_down = (rows + Tile::TM - 1) / Tile::TM;
     const int row0 = blockIdx.x % tiles_down * Tile::TM;
     const long long column0 = (long long)(blockIdx.x / tiles_down) * Tile::TN;
-    const TiledMatrix<T, true> filters = {w + (long long)group * rows * at.taps(), 0, at.taps(),
-                                          rows, row0};
+    const LeftMatrix<T> filters = {w + (long long)group * rows * at.taps(), 0, at.taps(), rows,
+                                   row0};
     const ImageColumns<T> columns(at, x, group, column0);
     const auto epilogue = [=](T sum, int channel) -> T { return b ? sum + b[channel] : sum; };
-    pipelined_tile<T>(filters, columns, SumSteps(1, at.taps(), Tile::TK, 1, 0),
-                      [&](int r, int c, const T (&four)[4]) {
-        write_to_images(y, four, row0 + r, rows, group * rows, O, column0 + c,
+    convolution_tile<T>(filters, columns, 1, at.taps(), 1, 0,
+                        [&](int r, int c, const T (&some)[NEIGHBOURS]) {
+        write_to_images(y, some, row0 + r, rows, group * rows, O, column0 + c,
                         (long long)N * at.outputs(), at.outputs(), epilogue);
     });
 }
@@ -75,9 +80,9 @@ conv2d_implicit_input_gradient(const T* __restrict__ w, const T* __restrict__ gy
     const FilterTap<T> filters(at, w, group, row0);
     const OutputColumns<T> columns(at, gy, group, column0);
     const auto epilogue = [](T sum, int) -> T { return sum; };
-    pipelined_tile<T>(filters, columns, SumSteps(KH * KW, at.group_filters(), Tile::TK, 1, 0),
-                      [&](int r, int c, const T (&four)[4]) {
-        write_to_images(gx, four, row0 + r, rows, group * rows, C, column0 + c,
+    convolution_tile<T>(filters, columns, KH * KW, at.group_filters(), 1, 0,
+                        [&](int r, int c, const T (&some)[NEIGHBOURS]) {
+        write_to_images(gx, some, row0 + r, rows, group * rows, C, column0 + c,
                         (long long)N * H * W, H * W, epilogue);
     });
 }
@@ -94,17 +99,16 @@ conv2d_implicit_weight_gradient(const T* __restrict__ gy, const T* __restrict__ 
     const int group = blockIdx.y % G, chunk = blockIdx.y / G;
     const int rows = at.group_filters(), tiles_down = (rows + Tile::TM - 1) / Tile::TM;
     const int row0 = blockIdx.x % tiles_down * Tile::TM, tap0 = blockIdx.x / tiles_down * Tile::TN;
-    const TiledMatrix<T, true> left_factor = {gy + (long long)group * rows * at.outputs(),
-                                              (long long)O * at.outputs(), at.outputs(), rows,
-                                              row0};
+    const LeftMatrix<T> left_factor = {gy + (long long)group * rows * at.outputs(),
+                                       (long long)O * at.outputs(), at.outputs(), rows, row0};
     const ImageRows<T> columns(at, x, group, tap0);
     T* to = gw + ((long long)chunk * O + group * rows) * at.taps();
-    pipelined_tile<T>(left_factor, columns, SumSteps(N, at.outputs(), Tile::TK, chunks, chunk),
-                      [&](int r, int c, const T (&four)[4]) {
+    convolution_tile<T>(left_factor, columns, N, at.outputs(), chunks, chunk,
+                        [&](int r, int c, const T (&some)[NEIGHBOURS]) {
         if (row0 + r >= rows) return;
 #pragma unroll
-        for (int j = 0; j < 4; ++j)
+        for (int j = 0; j < NEIGHBOURS; ++j)
             if (tap0 + c + j < at.taps())
-                to[(long long)(row0 + r) * at.taps() + tap0 + c + j] = four[j];
+                to[(long long)(row0 + r) * at.taps() + tap0 + c + j] = some[j];
     });
 }

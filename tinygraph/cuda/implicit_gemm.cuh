@@ -1,14 +1,77 @@
-// Loaders for gemm_pipelined.cuh that read a convolution's operands where they lie: the columns of
-// im2col are made in shared memory, one panel at a time, and never written to global memory.
+// Loaders for gemm_pipelined.cuh and gemm_mma.cuh that read a convolution's operands where they
+// lie: the columns of im2col are made in shared memory, one panel at a time, and never written to
+// global memory.
 //
 //   N C H W    images           O KH KW   filters         OH OW   outputs of an image, P = OH * OW
 //   G          groups           CG OG     channels and filters of one group, C / G and O / G
 //
 // In each loader a thread fills one column x of the panel, the same in all steps, for the width of
 // a panel divides 256.  What the column stands for is worked out once for a tile.
+//
+// GEMM_MMA, 19 for tf32 or 16 for bf16 (gemm_mma.cuh): the tile is computed on tensor cores, of
+// sm_80 and later, T being float; before sm_80 in float32, with the same grid.
 #pragma once
 
 #include "gemm_pipelined.cuh"
+
+#ifndef GEMM_MMA
+#define GEMM_MMA 0
+#endif
+#if GEMM_MMA && (defined(TINYGRAPH_EMULATOR) || __CUDA_ARCH__ >= 800)
+#include "gemm_mma.cuh"
+
+static_assert(GEMM_MMA == 19 || GEMM_MMA == 16, "GEMM_MMA: 19 is tf32, 16 is bf16");
+static_assert(Pipelined<float>::TM == MMA_TILE, "the grid is the same");
+
+constexpr int NEIGHBOURS = 2;  // that a writer gets
+
+template <typename T>
+constexpr int PANEL_STEP = MMA_STEP;
+
+template <typename T>
+using LeftMatrix = MmaMatrix<true>;
+
+// Element k of column x: for tensor cores columns lie in rows of the panel.
+template <typename T, int ROWS, int PITCH>
+__device__ __forceinline__ T* panel_element(T (&panel)[ROWS][PITCH], int k, int x)
+{
+    return &panel[x][k];
+}
+
+// One tile of a product: the sum over `terms` with K numbers each, or over one chunk of it.
+template <typename T, typename LoaderA, typename LoaderB, typename Writer>
+__device__ __forceinline__ void convolution_tile(const LoaderA &a, const LoaderB &b, int terms,
+                                                 int K, int chunks, int chunk, Writer write)
+{
+    const SumSteps steps(terms, K, MMA_STEP, chunks, chunk);
+#if GEMM_MMA == 19
+    mma_tile<Tf32>(a, b, steps, write);
+#else
+    mma_tile<Bf16>(a, b, steps, write);
+#endif
+}
+#else
+constexpr int NEIGHBOURS = 4;
+
+template <typename T>
+constexpr int PANEL_STEP = Pipelined<T>::TK;
+
+template <typename T>
+using LeftMatrix = TiledMatrix<T, true>;
+
+template <typename T, int ROWS, int PITCH>
+__device__ __forceinline__ T* panel_element(T (&panel)[ROWS][PITCH], int k, int x)
+{
+    return &panel[k][x];
+}
+
+template <typename T, typename LoaderA, typename LoaderB, typename Writer>
+__device__ __forceinline__ void convolution_tile(const LoaderA &a, const LoaderB &b, int terms,
+                                                 int K, int chunks, int chunk, Writer write)
+{
+    pipelined_tile<T>(a, b, SumSteps(terms, K, Pipelined<T>::TK, chunks, chunk), write);
+}
+#endif
 
 struct Convolution {
     int N, C, H, W, O, KH, KW, OH, OW, SH, SW, top, left, DH, DW, G;
@@ -40,16 +103,16 @@ struct ImageColumns {
         w0 = output % at.OW * at.SW - at.left;
     }
 
-    template <int TK, int PITCH>
-    __device__ __forceinline__ void load(T (&panel)[TK][PITCH], int, int k0) const
+    template <int ROWS, int PITCH>
+    __device__ __forceinline__ void load(T (&panel)[ROWS][PITCH], int, int k0) const
     {
 #pragma unroll
-        for (int k = threadIdx.x / TX; k < TK; k += THREADS / TX) {
+        for (int k = threadIdx.x / TX; k < PANEL_STEP<T>; k += THREADS / TX) {
             const int tap = k0 + k, c = tap / (at.KH * at.KW);
             const int h = h0 + tap / at.KW % at.KH * at.DH, w = w0 + tap % at.KW * at.DW;
             const bool real = inside && tap < at.taps() && 0 <= h && h < at.H && 0 <= w && w < at.W;
-            copy_or_zero(&panel[k][threadIdx.x % TX], image + ((long long)c * at.H + h) * at.W + w,
-                         real);
+            copy_or_zero(panel_element(panel, k, threadIdx.x % TX),
+                         image + ((long long)c * at.H + h) * at.W + w, real);
         }
     }
 };
@@ -72,17 +135,18 @@ struct ImageRows {
         column = tap % at.KW * at.DW - at.left;
     }
 
-    template <int TK, int PITCH>
-    __device__ __forceinline__ void load(T (&panel)[TK][PITCH], int s, int k0) const
+    template <int ROWS, int PITCH>
+    __device__ __forceinline__ void load(T (&panel)[ROWS][PITCH], int s, int k0) const
     {
         const T* image = channel + (long long)s * at.C * at.H * at.W;
 #pragma unroll
-        for (int k = threadIdx.x / TX; k < TK; k += THREADS / TX) {
+        for (int k = threadIdx.x / TX; k < PANEL_STEP<T>; k += THREADS / TX) {
             const int output = k0 + k;
             const int h = output / at.OW * at.SH + row, w = output % at.OW * at.SW + column;
             const bool real =
                 inside && output < at.outputs() && 0 <= h && h < at.H && 0 <= w && w < at.W;
-            copy_or_zero(&panel[k][threadIdx.x % TX], image + (long long)h * at.W + w, real);
+            copy_or_zero(panel_element(panel, k, threadIdx.x % TX), image + (long long)h * at.W + w,
+                         real);
         }
     }
 };
@@ -108,16 +172,17 @@ struct OutputColumns {
         w = pixel % at.W + at.left;
     }
 
-    template <int TK, int PITCH>
-    __device__ __forceinline__ void load(T (&panel)[TK][PITCH], int s, int k0) const
+    template <int ROWS, int PITCH>
+    __device__ __forceinline__ void load(T (&panel)[ROWS][PITCH], int s, int k0) const
     {
         const int u = h - s / at.KW * at.DH, v = w - s % at.KW * at.DW;
         const bool real = inside && u >= 0 && v >= 0 && u % at.SH == 0 && v % at.SW == 0 &&
                           u / at.SH < at.OH && v / at.SW < at.OW;
         const T* from = image + u / at.SH * at.OW + v / at.SW;
 #pragma unroll
-        for (int k = threadIdx.x / TX; k < TK; k += THREADS / TX)
-            copy_or_zero(&panel[k][threadIdx.x % TX], from + (long long)(k0 + k) * at.outputs(),
+        for (int k = threadIdx.x / TX; k < PANEL_STEP<T>; k += THREADS / TX)
+            copy_or_zero(panel_element(panel, k, threadIdx.x % TX),
+                         from + (long long)(k0 + k) * at.outputs(),
                          real && k0 + k < at.group_filters());
     }
 };
@@ -137,30 +202,32 @@ struct FilterTap {
         filters = w + (long long)group * at.group_filters() * at.taps() + c * at.KH * at.KW;
     }
 
-    template <int TK, int PITCH>
-    __device__ __forceinline__ void load(T (&panel)[TK][PITCH], int s, int k0) const
+    template <int ROWS, int PITCH>
+    __device__ __forceinline__ void load(T (&panel)[ROWS][PITCH], int s, int k0) const
     {
 #pragma unroll
-        for (int k = threadIdx.x / TX; k < TK; k += THREADS / TX)
-            copy_or_zero(&panel[k][threadIdx.x % TX], filters + (long long)(k0 + k) * at.taps() + s,
+        for (int k = threadIdx.x / TX; k < PANEL_STEP<T>; k += THREADS / TX)
+            copy_or_zero(panel_element(panel, k, threadIdx.x % TX),
+                         filters + (long long)(k0 + k) * at.taps() + s,
                          inside && k0 + k < at.group_filters());
     }
 };
 
-// Four neighbours of a result: row `row` of a group, columns that run over all images, `size` of
+// Neighbours of a result: row `row` of a group, columns that run over all images, `size` of
 // each; y is (N, channels, size).
 template <typename T, typename Epilogue>
-__device__ __forceinline__ void write_to_images(T* y, const T (&four)[4], int row, int rows,
-                                                int first_channel, int channels, long long column,
-                                                long long columns, int size, Epilogue epilogue)
+__device__ __forceinline__ void write_to_images(T* y, const T (&some)[NEIGHBOURS], int row,
+                                                int rows, int first_channel, int channels,
+                                                long long column, long long columns, int size,
+                                                Epilogue epilogue)
 {
     if (row >= rows) return;
 #pragma unroll
-    for (int j = 0; j < 4; ++j) {
+    for (int j = 0; j < NEIGHBOURS; ++j) {
         if (column + j >= columns) break;
         const long long n = (column + j) / size;
         const int place = static_cast<int>((column + j) % size);
         const int channel = first_channel + row;
-        y[(n * channels + channel) * size + place] = epilogue(four[j], channel);
+        y[(n * channels + channel) * size + place] = epilogue(some[j], channel);
     }
 }

@@ -10,7 +10,9 @@ With the windows of x as columns, for each sample and group: y = w @ cols, and t
     gw = sum over n of gy @ cols^T       gcols = w^T @ gy, gx = col2im(gcols)       gb = sum of gy
 
 The kernels make the columns in shared memory, a panel at a time, and never write them out (implicit
-GEMM); Im2colConv2d, the step before, has them in memory, as numpy does.
+GEMM); Im2colConv2d, the step before, has them in memory, as numpy does.  Where
+`tg.set_float32_matmul_precision` lowers the precision, implicit GEMM runs on tensor cores, forward
+and both gradients.
 
 Source: Chellapilla, Puri, Simard, "High performance convolutional neural networks for document
 processing", IWFHR 2006; Dumoulin, Visin, "A guide to convolution arithmetic", arXiv:1603.07285.
@@ -23,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.cuda import Out, blocks, op_kernel
+from tinygraph.cuda import Kernel, Out, blocks, op_kernel
 from tinygraph.errors import ArgumentError, ShapeError, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
@@ -38,6 +40,7 @@ from tinygraph.ops.gemm import (
 )
 from tinygraph.ops.im2col import Windows2d, fold, fold_kernel, unfold, unfold_kernel, windows_2d
 from tinygraph.ops.launch import THREADS
+from tinygraph.precision import TENSOR_CORE_NUMBERS, get_float32_matmul_precision
 from tinygraph.shapes import (
     Array,
     Pair,
@@ -57,6 +60,13 @@ ENOUGH_BLOCKS = 256  # and no sum is cut where this many blocks work without it
 MOST_CHUNKS = 64
 
 CHUNK = 16384  # elements of one channel that one block sums for the bias's gradient
+
+
+def _implicit_kernel(name: str, dtype: Any) -> Kernel:
+    """A kernel of implicit GEMM; on tensor cores where a lower precision of float32 is chosen."""
+    number = TENSOR_CORE_NUMBERS[get_float32_matmul_precision()] if dtype == np.float32 else 0
+    macros = {"GEMM_MMA": number} if number else {}
+    return op_kernel("conv2d_implicit", f"conv2d_implicit_{name}", dtype, **macros)
 
 
 @dataclass(frozen=True)
@@ -135,7 +145,7 @@ class Conv2d(Op):
         y = mem.empty((len(x), len(w), numbers[7], numbers[8]), x.dtype)
         if y.size:
             bias = mem.empty((0,), x.dtype) if b is None else b
-            kernel = op_kernel("conv2d_implicit", "conv2d_implicit_forward", x.dtype)
+            kernel = _implicit_kernel("forward", x.dtype)
             grid = self._tiles(x.dtype, len(w), y.size // len(w)), self.groups
             kernel(grid, THREADS, w, x, bias, Out(y), *numbers)
         return y, (x, w) if any(mem.needs) else None
@@ -149,7 +159,7 @@ class Conv2d(Op):
         if needs[0]:
             gx = mem.empty(x.shape, gy.dtype)
             if gx.size:
-                kernel = op_kernel("conv2d_implicit", "conv2d_implicit_input_gradient", gy.dtype)
+                kernel = _implicit_kernel("input_gradient", gy.dtype)
                 grid = self._tiles(gy.dtype, x.shape[1], gx.size // x.shape[1]), self.groups
                 kernel(grid, THREADS, w, gy, Out(gx), *numbers)
         if needs[1]:
@@ -170,7 +180,7 @@ class Conv2d(Op):
         chunks = max(min(MOST_CHUNKS, length // SHORTEST_SUM,
                          ENOUGH_BLOCKS // (tiles * self.groups)), 1)  # fmt: skip
         partial = mem.empty((chunks, gw.size), gw.dtype) if chunks > 1 else gw
-        kernel = op_kernel("conv2d_implicit", "conv2d_implicit_weight_gradient", gy.dtype)
+        kernel = _implicit_kernel("weight_gradient", gy.dtype)
         kernel((tiles, self.groups * chunks), THREADS, gy, x, Out(partial), *numbers, chunks)
         if chunks > 1:
             column_sums(mem, partial, gw.reshape(-1))
