@@ -6,8 +6,8 @@
 
 Lower precisions run on tensor cores, of GPUs since sm_80, and on the emulator with the same
 rounding; an older GPU computes in float32.  They hold for matmul and linear with more than 16 rows
-or columns, and for conv2d with its gradients.  On device "cpu" numpy computes in float32 whatever is set.  The names are those of
-PyTorch.
+or columns, and for conv2d with its gradients (algorithm="im2col" with a bias: for the gradients
+alone).  On device "cpu" numpy computes in float32 whatever is set.  The names are those of PyTorch.
 
 Source: Markidis et al., "NVIDIA tensor core programmability, performance and precision", IPDPSW
 2018.

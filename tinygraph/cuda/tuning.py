@@ -65,9 +65,9 @@ _known = _Known()
 def tuning() -> Iterator[None]:
     """Within it, products of new shapes on device "cuda" are measured before they are computed.
 
-    Measured are float32 and float64 products of `matmul` and `linear`, with their gradients.  The first step takes longer; GPU memory for parts of sums is needed once.
-    Nothing is measured while a step is captured or launches are recorded: call the step once
-    before.
+    Measured are float32 and float64 products of `matmul` and `linear`, with their gradients.  The
+    first step takes longer; GPU memory for parts of sums is needed once.  Nothing is measured while
+    a step is captured or launches are recorded: call the step once before.
 
     Raises
     ------
