@@ -18,6 +18,7 @@ Proceedings of the IEEE, 1998, for networks of this form.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -118,7 +119,7 @@ class Conv2dReluMaxPool2dLinear(Conv2dReluMaxPool2d):
         if any(needs[1:4]):
             turns = max(blocks(w[0].size, TAPS) if needs[1] else 1,
                         blocks(o, OUTS) if needs[3] else 1, 1)  # fmt: skip
-            per_chunk, chunks = self._chunks(len(x), len(w) * turns, pooled[0, 0].size)
+            per_chunk, chunks = self._chunks(len(x), len(w) * turns, math.prod(pooled.shape[2:]))
             gw, gw_parts = gradient_parts(mem, w.shape, chunks, x.dtype, needs[1])
             gb, gb_parts = gradient_parts(mem, w.shape[:1], chunks, x.dtype, needs[2])
             ghead, ghead_parts = gradient_parts(mem, head.shape, chunks, x.dtype, needs[3])
