@@ -1,0 +1,184 @@
+"""SigmoidMLP: layers of sigmoid nodes, with the learning rate and the momentum that belong to it.
+
+    layer 0 is the input x;  I_l nodes in layer l;  w_l (I_l, I_l-1), b_l (I_l,);  target t
+
+    y_0 = x           y_l = sigmoid(w_l y_l-1 + b_l)           E = 1/2 sum (y_L - t)^2
+    delta_L = (y_L - t) y_L (1 - y_L)                          for the last layer
+    delta_l = (w_l+1^T delta_l+1) y_l (1 - y_l)                for those before it
+    dE/dw_l = delta_l y_l-1^T,  dE/db_l = delta_l
+
+One sample at a time: each is followed by an update.  With momentum m, the step of a weight is
+-lr dE/dw + m * (the step before).
+
+Source: Rumelhart, Hinton, Williams, "Learning representations by back-propagating errors", Nature
+323, 1986.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+import tinygraph as tg
+from tinygraph import nn
+from tinygraph.data import ArrayDataset, DataLoader
+from tinygraph.errors import ArgumentError, explain
+from tinygraph.optim import SGD
+from tinygraph.tensor import Parameter, Tensor
+from tinygraph.training import Trainer, evaluate
+
+LEARNING_RATE, MOMENTUM = 0.5, 0.0
+EVALUATION_BATCH = 250  # only a matter of memory
+
+
+class SigmoidMLP(nn.Module):
+    """A multi-layer perceptron whose nodes, all but the inputs, are sigmoids.
+
+    Parameters
+    ----------
+    widths : iterable of int
+        Nodes in each layer, from the inputs to the outputs: at least two.
+    lr, momentum : float
+        How it learns: a finite number above 0, and one from 0 to below 1.
+    name : str
+        Written into its text file.
+    dtype : dtype
+        Of the parameters, float32 or float64.
+
+    Attributes
+    ----------
+    layers : Sequential
+        Linear and Sigmoid in turn.  Weights and biases are uniform on +-1 / sqrt(fan_in) at first.
+
+    Raises
+    ------
+    ArgumentError
+        Widths, a rate or a momentum that cannot be.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> from tinygraph.recipes.splice_mlp_network import SigmoidMLP
+    >>> network = SigmoidMLP([240, 20, 3])
+    >>> network(tg.zeros((5, 240))).shape
+    (5, 3)
+    >>> network.alter([240, 40, 3]).widths
+    (240, 40, 3)
+    """
+
+    def __init__(
+        self, widths: Iterable[int], lr: float = LEARNING_RATE, momentum: float = MOMENTUM,
+        name: str = "network", dtype: Any = np.float32,
+    ) -> None:  # fmt: skip
+        self.widths = _require_widths(widths)
+        self.learn_with(lr, momentum)
+        self.name = name
+        parts: list[nn.Module] = []
+        for fan_in, fan_out in zip(self.widths, self.widths[1:], strict=False):
+            parts += [nn.Linear(fan_in, fan_out, dtype=dtype), nn.Sigmoid()]
+        self.layers = nn.Sequential(*parts)
+
+    def forward(self, x: Any) -> Tensor:
+        """Outputs (N, O), from 0 to 1, of inputs (N, I)."""
+        return self.layers(x)
+
+    def learn_with(self, lr: float, momentum: float = MOMENTUM) -> None:
+        """Set the learning rate and the momentum of the next `trainer` or `fit`."""
+        self.lr, self.momentum = require_learning("SigmoidMLP", lr, momentum)
+
+    def by_layer(self) -> list[tuple[Parameter, Parameter]]:
+        """Weights (to, from) and biases (to,) of layer 1, 2, ..., for layer 0 has none."""
+        parameters = list(self.parameters())
+        return list(zip(parameters[::2], parameters[1::2], strict=True))
+
+    def randomize(self) -> None:
+        """Draw all weights and biases anew, from the generator that `tg.manual_seed` seeds."""
+        for layer in self.layers:
+            if isinstance(layer, nn.Linear):
+                layer.reset_parameters()
+
+    def alter(self, widths: Iterable[int]) -> SigmoidMLP:
+        """A network of another topology that learns like this one.
+
+        With as many layers as before, what lies between nodes that remain keeps its weights, and
+        nodes that remain keep their biases; the rest is drawn.  With more or fewer layers
+        everything is drawn.
+        """
+        dtype = next(self.parameters()).dtype
+        altered = SigmoidMLP(widths, self.lr, self.momentum, self.name, dtype)
+        if len(altered.widths) == len(self.widths):
+            for old, new in zip(self.parameters(), altered.parameters(), strict=True):
+                kept = tuple(slice(min(sizes)) for sizes in zip(old.shape, new.shape, strict=True))
+                new.value[kept] = old.value[kept]
+        return altered
+
+    def trainer(self, **options: Any) -> Trainer:
+        """A Trainer with half the squared error, and gradient descent at this network's rate."""
+        optimizer = SGD(self.named_parameters(), lr=self.lr, momentum=self.momentum)
+        return Trainer(self, optimizer, half_squared_error, **options)
+
+    def fit(self, data: ArrayDataset, epochs: int = 1, seed: int = 0) -> list[dict[str, Any]]:
+        """Learn from one sample after the other, in an order that is drawn for each epoch.
+
+        Parameters
+        ----------
+        data : ArrayDataset
+            Inputs (N, I) of the network's dtype; labels (N,), the number of the right output.
+        epochs, seed : int
+
+        Returns
+        -------
+        list of dict
+            As of `Trainer.fit`.  Momentum begins anew with each call.
+        """
+        return self.trainer(progress=False).fit(online(data, seed), epochs=epochs)
+
+    def test(self, data: ArrayDataset) -> dict[str, float]:
+        """Mean `loss`, and `accuracy`: the share of samples whose largest output is the right one.
+
+        Nothing is learnt.
+        """
+        return evaluate(self, DataLoader(data, EVALUATION_BATCH), half_squared_error)
+
+
+def online(data: ArrayDataset, seed: int = 0) -> DataLoader:
+    """One sample at a time, in an order of its own in each epoch."""
+    return DataLoader(data, batch_size=1, shuffle=True, seed=seed)
+
+
+def half_squared_error(output: Tensor, labels: Tensor) -> Tensor:
+    """Half the squared error against targets of 1 for the right output and 0 for the others.
+
+    The sum over the outputs (N, O), and the mean over the samples: for one sample, E itself.
+
+    >>> import tinygraph as tg
+    >>> float(half_squared_error(tg.Tensor([[0.5, 0.5]]), tg.Tensor([1])).item())
+    0.25
+    """
+    samples, outputs = output.shape
+    rows = tg.Tensor(np.eye(outputs, dtype=output.dtype)).to(output.device)
+    error = tg.half_squared_error(output, tg.embedding(labels, rows))  # targets (N, O)
+    return error if samples == 1 else error / samples
+
+
+def require_learning(op: str, lr: Any, momentum: Any) -> tuple[float, float]:
+    """A learning rate and a momentum as floats, or ArgumentError."""
+    for name, value, low, high in (("lr", lr, 0.0, math.inf), ("momentum", momentum, -1.0, 1.0)):
+        expected = "a finite number above 0" if name == "lr" else "a number from 0 to below 1"
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not (number and low < value < high and value >= 0):
+            raise ArgumentError(explain(op, name, expected, repr(value)))
+    return float(lr), float(momentum)
+
+
+def _require_widths(widths: Iterable[int]) -> tuple[int, ...]:
+    found = tuple(widths)
+    whole = all(isinstance(w, (int, np.integer)) and not isinstance(w, bool) for w in found)
+    if len(found) < 2 or not whole or min(found) < 1:
+        raise ArgumentError(
+            explain("SigmoidMLP", "widths", "at least two ints, each at least 1", list(found))
+        )
+    return tuple(int(width) for width in found)
