@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     --------
     >>> from tinygraph.cli import main
     >>> main(["recipes"])  # doctest: +ELLIPSIS
-    numba_cnn ...
+    perceptron ...linear_regression ...numba_cnn ...
     0
     """
     command = ""

@@ -1,15 +1,25 @@
 """Recipes: known systems, ready to be trained by name.
 
-A recipe is one module that ends in a `Recipe`, and one line here.  Read numba_cnn.py first.
+A recipe is one module that ends in a `Recipe`, and one line here.  Read perceptron.py first, and
+numba_cnn.py for one with a Trainer.
 """
 
 from __future__ import annotations
 
 from tinygraph.errors import ArgumentError, explain, nearest
-from tinygraph.recipes import numba_cnn
+from tinygraph.recipes import linear_regression, numba_cnn, perceptron, splice_mlp, xor_mlp
 from tinygraph.recipes.recipe import Recipe
 
-recipes: dict[str, Recipe] = {r.name: r for r in (numba_cnn.recipe,)}
+recipes: dict[str, Recipe] = {
+    recipe.name: recipe
+    for recipe in (
+        perceptron.recipe,
+        linear_regression.recipe,
+        xor_mlp.recipe,
+        splice_mlp.recipe,
+        numba_cnn.recipe,
+    )
+}
 
 
 def get(name: str) -> Recipe:
@@ -27,4 +37,7 @@ def get(name: str) -> Recipe:
     return recipes[name]
 
 
-__all__ = ["Recipe", "get", "numba_cnn", "recipes"]
+__all__ = [
+    "Recipe", "get", "linear_regression", "numba_cnn", "perceptron", "recipes", "splice_mlp",
+    "xor_mlp",
+]  # fmt: skip

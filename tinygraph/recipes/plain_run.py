@@ -1,0 +1,80 @@
+"""Runs of recipes that train in a moment, without a Trainer: what they save, read and refuse."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import tinygraph as tg
+from tinygraph.errors import ArgumentError, CheckpointError, explain
+from tinygraph.training import RunFolder
+
+
+def save_run(
+    run: RunFolder, recipe: str, settings: Mapping[str, Any], rows: Sequence[Mapping[str, Any]],
+    state: Mapping[str, Any], result: Mapping[str, Any],
+) -> None:  # fmt: skip
+    """Leave config, environment, log, parameters and result in the run folder."""
+    run.write_config({"recipe": recipe, "settings": dict(settings)})
+    seeds = {"all": settings["seed"]} if "seed" in settings else {}
+    run.write_environment(tinygraph=tg.__version__, seeds=seeds, command=sys.argv)
+    for row in rows:
+        run.append(row)
+    run.save_parameters(state)
+    run.write_result(result)
+
+
+def log_column(run: RunFolder, name: str) -> list[float]:
+    """The numbers of one column of the log; CheckpointError where there are none."""
+    values = [row.get(name) if isinstance(row, dict) else None for row in run.rows()]
+    if not values or not all(isinstance(value, (int, float)) for value in values):
+        raise CheckpointError(
+            explain("run folder", str(run.path / "log.jsonl"), f"a number {name} in each row",
+                    next((v for v in values if not isinstance(v, (int, float))), "no row"))
+        )  # fmt: skip
+    return [float(value) for value in values if value is not None]
+
+
+def require_at_least(recipe: str, config: Any, **limits: float) -> None:
+    """ArgumentError for a setting below its limit; a limit of 0 is itself refused.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> require_at_least("demo", SimpleNamespace(epochs=0), epochs=1)
+    Traceback (most recent call last):
+        ...
+    tinygraph.errors.ArgumentError: demo: epochs: expected a finite number of at least 1, got 0.
+    """
+    for name, least in limits.items():
+        value = getattr(config, name)
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not number or not math.isfinite(value) or value < least or value == least == 0:
+            words = f"of at least {least}" if least else "above 0"
+            raise ArgumentError(explain(recipe, name, f"a finite number {words}", repr(value)))
+
+
+def timed(step: Callable[[], Any], times: int = 3) -> float:
+    """Seconds that a step takes: the median of a few."""
+    seconds = []
+    for _ in range(times):
+        started = time.perf_counter()
+        step()
+        seconds.append(time.perf_counter() - started)
+    return sorted(seconds)[times // 2]
+
+
+@contextmanager
+def writing_to(run: RunFolder) -> Iterator[None]:
+    """CheckpointError with the system's reason where a picture cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise CheckpointError(
+            explain("show", str(run.path), "a folder that can be written",
+                    error.strerror or str(error))
+        ) from None  # fmt: skip
