@@ -37,6 +37,8 @@ def test_what_a_training_says(capsys, arguments, said, last):
     )} <= files  # fmt: skip
     assert main(["evaluate", "run"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == last
+    assert "--best: expected a run with validation data" in fails(capsys, ["evaluate", "run",
+                                                                           "--best"])  # fmt: skip
 
 
 def test_json_is_one_object(capsys):
@@ -79,7 +81,9 @@ def test_a_run_of_a_moment_is_not_resumed(capsys):
 
 
 def test_a_recipe_without_a_profile(capsys):
-    assert "one that can be profiled (numba_cnn" in fails(capsys, ["profile", "perceptron"])
+    error = fails(capsys, ["profile", "perceptron"])
+    named = re.search(r"one that can be profiled \((.*)\), got perceptron", error)[1].split(", ")
+    assert "numba_cnn" in named and not set(named) & set(NAMES)
 
 
 def test_a_learning_rate_that_is_too_large(capsys):

@@ -3,6 +3,7 @@
 import json
 import math
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -99,7 +100,7 @@ def test_the_emulator_takes_the_same_steps():
 
 
 @pytest.mark.parametrize("settings, words", [
-    ({"hidden": 0}, "hidden: expected a finite number of at least 1"),
+    ({"hidden": 0}, "hidden: expected a whole number of at least 1"),
     ({"gradients": "delta_rul"}, "did you mean 'delta_rule'"),
     ({"function": "xr"}, "did you mean 'xor'"),
     ({"hiden": 2}, "did you mean 'hidden'"),
@@ -129,6 +130,15 @@ def test_a_run_draws_the_network_beside_its_graph(tmp_path):
     for number in (state["0.weight"][2, 1], state["2.weight"][0, 1], state["2.bias"][0]):
         assert f">{number:+.2f}</text>" in both
     assert "half_squared_error" in both and both.count('class="node') == 11
+
+
+def test_the_picture_of_the_page_is_the_one_that_is_drawn(tmp_path):
+    """Where this fails: train xor_mlp, look at network_and_graph.svg, and copy it there."""
+    recipe, run = recipes.get("xor_mlp"), RunFolder(tmp_path / "run")
+    recipe.train(recipe.config(), run, None, False, QUIET)
+    drawn = {path.name: path for path, _ in zip(recipe.draw(run), range(2), strict=False)}
+    page = Path(__file__).parents[2] / "docs/images/xor_mlp.svg"
+    assert drawn["network_and_graph.svg"].read_text() == page.read_text()
 
 
 def test_signs_and_widths_of_the_lines():

@@ -33,7 +33,14 @@ import tinygraph as tg
 from tinygraph import nn, show
 from tinygraph.errors import DivergenceError, explain
 from tinygraph.optim import SGD
-from tinygraph.recipes.plain_run import log_column, require_at_least, save_run, timed, writing_to
+from tinygraph.recipes.plain_run import (
+    last_parameters,
+    log_column,
+    require_at_least,
+    save_run,
+    timed,
+    writing_to,
+)
 from tinygraph.recipes.recipe import Recipe
 from tinygraph.shapes import Array
 from tinygraph.training import Progress, RunFolder
@@ -215,7 +222,7 @@ def evaluate_run(
 ) -> dict[str, float]:
     """`loss` and `rmse` of a run's line on the test points."""
     model = nn.Linear(1, 1, dtype=np.float64)
-    model.load_state_dict(run.load_parameters(best))
+    model.load_state_dict(last_parameters(run, best))
     return _test(model.to(device), recipe.settings_of(run), device)
 
 

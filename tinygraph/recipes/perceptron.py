@@ -29,7 +29,14 @@ import numpy as np
 
 import tinygraph as tg
 from tinygraph import nn, show
-from tinygraph.recipes.plain_run import log_column, require_at_least, save_run, timed, writing_to
+from tinygraph.recipes.plain_run import (
+    last_parameters,
+    log_column,
+    require_at_least,
+    save_run,
+    timed,
+    writing_to,
+)
 from tinygraph.recipes.recipe import Recipe
 from tinygraph.recipes.truth_tables import INPUTS, require_function, truth_table
 from tinygraph.shapes import Array
@@ -174,7 +181,7 @@ def evaluate_run(
 ) -> dict[str, float]:
     """`accuracy` of a run's parameters on the truth table."""
     network = Perceptron(2)
-    network.load_state_dict(run.load_parameters(best))
+    network.load_state_dict(last_parameters(run, best))
     return {"accuracy": _accuracy(network.to(device), recipe.settings_of(run), device)}
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import tinygraph as tg
 from tinygraph.errors import ArgumentError, CheckpointError, explain
+from tinygraph.shapes import Array
 from tinygraph.training import RunFolder
 
 
@@ -28,6 +29,16 @@ def save_run(
     run.write_result(result)
 
 
+def last_parameters(run: RunFolder, best: bool = False) -> dict[str, Array]:
+    """The parameters of the run; there are no best ones, as there is no validation data."""
+    if best:
+        raise ArgumentError(
+            explain("evaluate", "--best", "a run with validation data", f"{run.path}, which has "
+                    "none", "leave it out: the last parameters are taken")
+        )  # fmt: skip
+    return run.load_parameters()
+
+
 def log_column(run: RunFolder, name: str) -> list[float]:
     """The numbers of one column of the log; CheckpointError where there are none."""
     values = [row.get(name) if isinstance(row, dict) else None for row in run.rows()]
@@ -40,7 +51,9 @@ def log_column(run: RunFolder, name: str) -> list[float]:
 
 
 def require_at_least(recipe: str, config: Any, **limits: float) -> None:
-    """ArgumentError for a setting below its limit; a limit of 0 is itself refused.
+    """ArgumentError for a setting below its limit.
+
+    A limit of at least 1 is for counts, which must be ints; a limit of 0 is itself refused.
 
     Examples
     --------
@@ -48,14 +61,14 @@ def require_at_least(recipe: str, config: Any, **limits: float) -> None:
     >>> require_at_least("demo", SimpleNamespace(epochs=0), epochs=1)
     Traceback (most recent call last):
         ...
-    tinygraph.errors.ArgumentError: demo: epochs: expected a finite number of at least 1, got 0.
+    tinygraph.errors.ArgumentError: demo: epochs: expected a whole number of at least 1, got 0.
     """
     for name, least in limits.items():
-        value = getattr(config, name)
-        number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not number or not math.isfinite(value) or value < least or value == least == 0:
-            words = f"of at least {least}" if least else "above 0"
-            raise ArgumentError(explain(recipe, name, f"a finite number {words}", repr(value)))
+        value, kinds = getattr(config, name), (int,) if least >= 1 else (int, float)
+        number = isinstance(value, kinds) and not isinstance(value, bool) and math.isfinite(value)
+        if not number or value < least or value == least == 0:
+            words = f"a whole number of at least {least}" if least else "a finite number above 0"
+            raise ArgumentError(explain(recipe, name, words, repr(value)))
 
 
 def timed(step: Callable[[], Any], times: int = 3) -> float:

@@ -38,7 +38,13 @@ from tinygraph import nn, show
 from tinygraph.errors import ArgumentError, DivergenceError, explain, nearest
 from tinygraph.optim import SGD
 from tinygraph.recipes.network_picture import beside, network_svg
-from tinygraph.recipes.plain_run import require_at_least, save_run, timed, writing_to
+from tinygraph.recipes.plain_run import (
+    last_parameters,
+    require_at_least,
+    save_run,
+    timed,
+    writing_to,
+)
 from tinygraph.recipes.recipe import Recipe
 from tinygraph.recipes.truth_tables import require_function, truth_table
 from tinygraph.shapes import Array
@@ -240,7 +246,7 @@ def _measure(network: nn.Sequential, x: tg.Tensor, y: tg.Tensor) -> dict[str, fl
 
 def _load(run: RunFolder, config: Config, best: bool = False) -> nn.Sequential:
     network = model(config.hidden)
-    network.load_state_dict(run.load_parameters(best))
+    network.load_state_dict(last_parameters(run, best))
     return network
 
 
