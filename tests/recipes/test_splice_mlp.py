@@ -9,10 +9,12 @@ import pytest
 
 import tinygraph as tg
 from tests.data.real_files import splice_folder
+from tinygraph.cli import main
 from tinygraph.data import ArrayDataset
 from tinygraph.errors import ArgumentError, CheckpointError, DatasetError, DeviceError
 from tinygraph.recipes import splice_mlp
 from tinygraph.recipes.splice_mlp_network import SigmoidMLP, half_squared_error
+from tinygraph.recipes.splice_mlp_picture import influence
 from tinygraph.recipes.splice_mlp_text import read_network, write_network
 from tinygraph.training import Progress, RunFolder
 
@@ -261,16 +263,21 @@ def test_pictures_of_a_run(made_data, tmp_path):
     pytest.importorskip("matplotlib")
     run, _ = run_of(tmp_path / "run", hidden=(4,), epochs=2)
     drawn = [path.name for path in splice_mlp.recipe.draw(run)]
-    assert drawn == ["graph.svg", "report.html", "curves.svg", "weights.png"]
+    assert drawn == ["graph.svg", "report.html", "curves.svg", "influence.png"]
     assert all((run.path / name).stat().st_size for name in drawn)
 
 
-def test_tiles_of_the_first_layer():
-    network = SigmoidMLP([240, 2, 3])
-    weight = next(network.parameters()).value
-    tiles = splice_mlp.base_weights(network)
-    assert tiles.shape == (2, 1, 4, 60)
-    assert tiles[1, 0, 3, 31] == weight[1, 31 * 4 + 3]  # T at the second base behind the middle
+def test_influence_of_a_base():
+    """Two positions, one hidden node: input 5 is G at the second one."""
+    network = SigmoidMLP([8, 1, 3])
+    (w1, _), (w2, _) = network.by_layer()
+    w1.value[...] = 0
+    w1.value[0, 5] = 4
+    w2.value[...] = [[1], [-2], [0]]
+    expected = np.zeros((3, 4, 2))
+    expected[0, :, 1] = [-1, 3, -1, -1]  # 4 for G, less the mean of 1
+    expected[1, :, 1] = [2, -6, 2, 2]
+    np.testing.assert_array_equal(influence(network), expected)
 
 
 def test_settings_that_cannot_be(made_data, tmp_path):
@@ -300,6 +307,26 @@ def test_a_config_that_was_changed(made_data, tmp_path, change):
     with pytest.raises(CheckpointError):
         splice_mlp.recipe.settings_of(copy)
         splice_mlp.recipe.evaluate(copy, None, False, "cpu")
+
+
+def test_on_the_command_line(made_data, tmp_path, capsys):
+    """Train, go on from the file that it left with another topology, and a file that is broken."""
+    first, second = str(tmp_path / "first"), str(tmp_path / "second")
+    settings = ["--set", "hidden=4,3", "--set", "momentum=0.5", "--epochs", "1"]
+    assert main(["train", "splice_mlp", *settings, "--run", first]) == 0
+    output = capsys.readouterr().out
+    assert f"wrote {first}/network.nn" in output and "test accuracy 0." in output
+    assert main(["train", "splice_mlp", "--set", f"network={first}/network.nn", "--set",
+                 "hidden=5,3", "--epochs", "1", "--run", second]) == 0  # fmt: skip
+    assert read_network(f"{second}/network.nn").widths == (240, 5, 3, 3)
+    assert main(["evaluate", second]) == 0
+    capsys.readouterr()
+    broken = tmp_path / "broken.nn"
+    broken.write_text("networkTopology(2;240,3)\nlink(1,0,0,x)")
+    arguments = ["train", "splice_mlp", "--set", f"network={broken}", "--run", str(tmp_path / "c")]
+    assert main(arguments) == 2
+    assert f"{broken}, line 1: expected 723 links and nodes" in capsys.readouterr().err
+    assert not (tmp_path / "c").exists()
 
 
 def test_without_the_data_the_recipe_says_how_to_get_them(tmp_path, monkeypatch):

@@ -46,6 +46,7 @@ FILES = {  # as published: text
     "spliceTest.tr": Published(
         191292, "9100dbf918f123b131da6edf06a7f98c9b32b4372a95958bb141705a3e0c3a27"),
 }  # fmt: skip
+BASES = ("A", "G", "C", "T")  # the order of the four inputs of a base
 INPUTS = 240
 CLASSES = ("EI", "IE", "N")
 
