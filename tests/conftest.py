@@ -17,7 +17,7 @@ _calm = {
     "suppress_health_check": [HealthCheck.differing_executors, HealthCheck.too_slow],
 }
 settings.register_profile("dev", max_examples=20, **_calm)
-settings.register_profile("ci", max_examples=50, derandomize=True, **_calm)
+settings.register_profile("ci", max_examples=30, derandomize=True, **_calm)
 settings.register_profile("nightly", max_examples=5000, **_calm)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "dev"))
 
