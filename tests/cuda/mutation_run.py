@@ -29,13 +29,14 @@ from tinygraph.cuda.source import HERE, Source
 from tinygraph.errors import KernelCompileError, KernelLaunchError
 
 # A kernel that never ends: seconds until the watchdog stops it, and until the process is ended.
-KERNEL_SECONDS, SANDBOX_SECONDS = 1.0, 120.0
+KERNEL_SECONDS, SANDBOX_SECONDS = 5.0, 240.0
 # The mutants of a .cuh are tried through no more .cu files than this: these first, where named.
 MOST_FILES = 2
 PREFERRED = {
     "axes.cuh": ("sum.cu", "mean.cu"),
     "broadcast.cuh": ("expand.cu", "where.cu"),
     "gemm.cuh": ("matmul.cu", "linear.cu"),
+    "gemm_mma.cuh": ("matmul.cu", "linear.cu"),
     "gemm_pipelined.cuh": ("matmul.cu", "linear.cu"),
     "gemm_problem.cuh": ("matmul.cu", "linear.cu"),
     "optimizer.cuh": ("sgd.cu", "adam.cu"),
