@@ -243,11 +243,12 @@ def test_cupy_without_a_driver_is_told_apart(monkeypatch):
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 def test_make_calls_the_command():
-    words = ["make", "-n", "--no-print-directory", "gpu", f"PYTHON={sys.executable}", "ARGS=--only gemm"]
+    words = ["make", "-n", "--no-print-directory", "gpu", f"PYTHON={sys.executable}",
+             "ARGS=--only gemm"]  # fmt: skip
     # not as a part of a make that runs these tests: that one's flags would come along
     env = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
-    out = subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True, check=True).stdout
-    assert out.strip() == f"{sys.executable} -m benchmarks.gpu --only gemm"
+    made = subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True, check=True)
+    assert made.stdout.strip() == f"{sys.executable} -m benchmarks.gpu --only gemm"
 
 
 def test_a_section_fails_alone(monkeypatch, tmp_path, capsys):
