@@ -8,7 +8,9 @@
     shared    one dimension of a shared array smaller by one
 
 The text is cut into tokens, without comments and directives; nothing depends on names or layout.
-A mutant keeps every line where it was.
+A mutant keeps every line where it was.  What stands between `#ifdef TINYGRAPH_EMULATOR` and its
+`#endif` is left alone: there the emulator's body of an instruction stands beside the instruction
+itself, which is not there to be run.
 """
 
 from __future__ import annotations
@@ -127,6 +129,20 @@ def called(text: str, function: str) -> set[str]:
     return reached
 
 
+def _spaces(match: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", match.group())
+
+
+def _without_wrappers(text: str) -> str:
+    """Spaces in the place of what is written twice, for the emulator and for the GPU."""
+    lines, depth = text.splitlines(keepends=True), 0
+    for at, line in enumerate(lines):
+        if depth or re.match(r"#\s*ifdef TINYGRAPH_EMULATOR\b", line):
+            depth += bool(re.match(r"\s*#\s*if", line)) - bool(re.match(r"\s*#\s*endif", line))
+            lines[at] = re.sub(r"[^\n]", " ", line)
+    return "".join(lines)
+
+
 @dataclass(frozen=True)
 class Function:
     """The tokens of a definition: `first` is the opening brace, `last` the closing one."""
@@ -142,7 +158,7 @@ class Tokens:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        blanked = _BLANK.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
+        blanked = _BLANK.sub(_spaces, _without_wrappers(text))
         matches = list(_TOKEN.finditer(blanked))
         self.texts = [m.group() for m in matches]
         self.starts = [m.start() for m in matches]
