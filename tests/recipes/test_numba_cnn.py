@@ -9,6 +9,7 @@ import pytest
 import tinygraph as tg
 from tests.data.real_files import mnist_folder
 from tinygraph import recipes
+from tinygraph.cli import main
 from tinygraph.errors import (
     ArgumentError,
     CheckpointError,
@@ -63,6 +64,50 @@ def test_images_that_are_too_small():
         numba_cnn.model(2, (1, 3, 28))
 
 
+@pytest.mark.parametrize("shape, fits", [
+    ((1, 27, 28), r"height 26 or 28\), got 27 by 28"),
+    ((1, 28, 9), r"width 8 or 10\), got 28 by 9"),
+    ((3, 5, 7), r"height 4 or 6, width 6 or 8\), got 5 by 7"),
+])  # fmt: skip
+def test_strict_refuses_what_leaves_pixels_out(shape, fits):
+    with pytest.raises(ShapeError, match=fits):
+        numba_cnn.model(2, shape, strict=True)
+    x = np.zeros((1, *shape), np.float32)
+    assert numba_cnn.model(2, shape)(x).shape == (1, 10)  # floor division, as ever
+    assert numba_cnn.model(2, shape, padding="same", strict=True)(x).shape == (1, 10)
+
+
+@pytest.mark.parametrize("size", [(4, 6), (26, 28), (10, 8)])
+def test_strict_takes_what_fits(size):
+    network = numba_cnn.model(2, (1, *size), strict=True)
+    assert network(np.zeros((3, 1, *size), np.float32)).shape == (3, 10)
+    assert network[0].strict and network[2].strict
+
+
+@pytest.mark.parametrize("size, features", [((28, 28), 14 * 14), ((27, 4), 14 * 2)])
+def test_same_keeps_the_size(size, features):
+    network = numba_cnn.model(3, (1, *size), padding="same")
+    assert network[0](np.zeros((1, 1, *size), np.float32)).shape == (1, 3, *size)
+    assert network[-1].in_features == 3 * features
+
+
+def test_settings_reach_the_network(tmp_path):
+    run, result = run_of(tmp_path / "run", filters=2, epochs=1, padding="same", strict=True)
+    assert run.load_parameters()["4.weight"].shape == (10, 2 * 4 * 4)
+    assert recipes.get("numba_cnn").evaluate(RunFolder.open(run.path), None) == result
+
+
+@pytest.mark.parametrize("name, words", [
+    ("splice", "known: digits, mnist, cifar10; other data have a recipe of their own"),
+    ("mnits", "did you mean 'mnist'"),
+])  # fmt: skip
+def test_data_that_are_no_images(capsys, name, words):
+    assert main(["train", "numba_cnn", "--data", name]) == 2
+    error = capsys.readouterr().err
+    assert f"numba_cnn: data: expected a dataset of images with labels, got '{name}'" in error
+    assert words in error
+
+
 def test_a_run_leaves_all_that_repeats_it(trained):
     run, result = trained
     assert {path.name for path in run.path.iterdir()} >= {
@@ -70,8 +115,8 @@ def test_a_run_leaves_all_that_repeats_it(trained):
     }  # fmt: skip
     config = json.loads((run.path / "config.json").read_text())
     assert config["settings"] == {
-        "data": "digits", "filters": 3, "batch_size": 16, "epochs": 2, "lr": 0.1, "seed": 0,
-        "duration": None, "backup_every": None, "device": "cpu",
+        "data": "digits", "filters": 3, "padding": "valid", "strict": False, "batch_size": 16,
+        "epochs": 2, "lr": 0.1, "seed": 0, "duration": None, "backup_every": None, "device": "cpu",
     }  # fmt: skip
     assert json.loads((run.path / "result.json").read_text()) == {"test": result}
     environment = json.loads((run.path / "environment.json").read_text())
@@ -105,7 +150,7 @@ def test_the_test_data_are_looked_at_once(tmp_path, monkeypatch):
         return evaluate(model, loader, loss)
 
     monkeypatch.setattr("tinygraph.training.trainer.evaluate", spy)
-    monkeypatch.setattr(numba_cnn, "evaluate", spy)
+    monkeypatch.setattr("tinygraph.recipes.image_run.evaluate", spy)
     run_of(tmp_path / "run", filters=1, epochs=3)
     assert sizes == [144, 144, 144, 359]
 

@@ -85,7 +85,8 @@ def _unknown(what: str, word: str, known: Iterable[str]) -> str:
 def _train_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("recipe", nargs="?", metavar="RECIPE", help="which one; `tinygraph recipes` lists them")
-    _setting(parser, "data", "NAME", f"the dataset: {', '.join(datasets)}")
+    # Any word: the recipe knows which data it takes, and says so.
+    add("--data", metavar="NAME", help=f"the dataset: {', '.join(datasets)}")
     _data_dir_argument(parser)
     add("--download", action="store_true", help="fetch data files that are missing")
     _setting(parser, "filters", "N", "filters of the convolution")

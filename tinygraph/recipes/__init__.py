@@ -7,7 +7,15 @@ numba_cnn.py for one with a Trainer.
 from __future__ import annotations
 
 from tinygraph.errors import ArgumentError, explain, nearest
-from tinygraph.recipes import linear_regression, numba_cnn, perceptron, splice_mlp, xor_mlp
+from tinygraph.recipes import (
+    linear_regression,
+    numba_cnn,
+    perceptron,
+    splice_mlp,
+    vgg224,
+    vgg_cifar,
+    xor_mlp,
+)
 from tinygraph.recipes.recipe import Recipe
 
 recipes: dict[str, Recipe] = {
@@ -18,6 +26,8 @@ recipes: dict[str, Recipe] = {
         xor_mlp.recipe,
         splice_mlp.recipe,
         numba_cnn.recipe,
+        vgg_cifar.recipe,
+        vgg224.recipe,
     )
 }
 
@@ -39,5 +49,5 @@ def get(name: str) -> Recipe:
 
 __all__ = [
     "Recipe", "get", "linear_regression", "numba_cnn", "perceptron", "recipes", "splice_mlp",
-    "xor_mlp",
+    "vgg224", "vgg_cifar", "xor_mlp",
 ]  # fmt: skip

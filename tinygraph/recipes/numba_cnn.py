@@ -19,37 +19,34 @@ Source: the report "Training a CNN on the GPU using Numba", 2021.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any, Literal
 
 import tinygraph as tg
-from tinygraph import nn, show
+from tinygraph import nn
 from tinygraph.cuda.emulator.compiler import find_compiler
-from tinygraph.data import ArrayDataset, DataLoader
-from tinygraph.device import Device, get_device
-from tinygraph.errors import CheckpointError, DatasetError, ShapeError, explain
+from tinygraph.device import Device
+from tinygraph.errors import ShapeError, explain
 from tinygraph.optim import SGD
+from tinygraph.recipes.image_run import (
+    Setting,
+    draw_run,
+    image_shape,
+    load_images,
+    load_test,
+    measure,
+    rehearse_setting,
+    train_setting,
+    usable_device,
+)
 from tinygraph.recipes.recipe import Recipe
-from tinygraph.training import (
-    Profile,
-    Progress,
-    RunFolder,
-    Trainer,
-    evaluate,
-    profile_training,
-)  # fmt: skip
-from tinygraph.training.sealed import reason
+from tinygraph.training import Profile, Progress, RunFolder, profile_training
 
 CLASSES = 10
-TRAIN_SHARE = 0.9  # of the training data; the rest is for validation
-EVALUATION_BATCH = 250  # only a matter of memory
 USUAL = {"digits": (16, 30), "mnist": (100, 3)}  # batch size and epochs where none are given
+Padding = Literal["valid", "same"]
 
 
 @dataclass
@@ -58,6 +55,8 @@ class Config:
 
     data: str = "digits"
     filters: int = 32
+    padding: Padding = "valid"  # or "same": convolution and pooling pad, and leave no pixel out
+    strict: bool = False  # refuse images of which the pooling leaves pixels out
     batch_size: int | None = None
     epochs: int | None = None
     lr: float = 0.1
@@ -73,9 +72,33 @@ class Config:
             self.epochs = epochs
 
 
-def model(filters: int, image_shape: tuple[int, int, int], classes: int = CLASSES) -> nn.Sequential:
+def model(
+    filters: int, image_shape: tuple[int, int, int], classes: int = CLASSES,
+    padding: Padding = "valid", strict: bool = False,
+) -> nn.Sequential:  # fmt: skip
     """The network for images of one shape (C, H, W).
 
+    Parameters
+    ----------
+    filters : int
+        D.
+    image_shape : (int, int, int)
+        C, H, W.
+    classes : int
+        K.
+    padding : {"valid", "same"}
+        "same": zeros around the image, so that the convolution keeps its size, and a row or column
+        more where the pooling needs one.
+    strict : bool
+        Refuse an odd height or width, of which the pooling would leave out the last row or column.
+
+    Raises
+    ------
+    ShapeError
+        Fewer than 4 by 4 pixels; with `strict`, pixels that are left out.
+
+    Examples
+    --------
     >>> import tinygraph as tg
     >>> model(32, (1, 28, 28))(tg.zeros((5, 1, 28, 28))).shape
     (5, 10)
@@ -85,47 +108,45 @@ def model(filters: int, image_shape: tuple[int, int, int], classes: int = CLASSE
         raise ShapeError(
             explain("numba_cnn", "image_shape", "at least 4 by 4 pixels", f"{height} by {width}")
         )
-    features = filters * ((height - 2) // 2) * ((width - 2) // 2)
+    border: int | str
+    if padding == "same":
+        border, rows, columns = "same", (height + 1) // 2, (width + 1) // 2
+    else:
+        border, rows, columns = 0, (height - 2) // 2, (width - 2) // 2
+        if strict:
+            _require_even(height, width)
     return nn.Sequential(
-        nn.Conv2d(channels, filters, 3),
+        nn.Conv2d(channels, filters, 3, padding=border, strict=strict),
         nn.ReLU(),
-        nn.MaxPool2d(2),
+        nn.MaxPool2d(2, padding=border, strict=strict),
         nn.Flatten(),
-        nn.Linear(features, classes),
+        nn.Linear(filters * rows * columns, classes),
     )
 
 
-class Setting(NamedTuple):
-    """Everything that a training works on, before the first batch."""
+def _require_even(height: int, width: int) -> None:
+    """ShapeError where the pooling would leave pixels out, with the sizes that fit."""
+    odd = [f"{name} {size - 1} or {size + 1}" for name, size in
+           (("height", height), ("width", width)) if size % 2]  # fmt: skip
+    if odd:
+        raise ShapeError(
+            explain("numba_cnn", "image_shape", "a size of which max-pool 2x2 leaves no pixel out "
+                    f"after the convolution ({', '.join(odd)})", f"{height} by {width}",
+                    "pad or crop the images, --set padding=same, or leave strict out")
+        )  # fmt: skip
 
-    network: nn.Sequential
-    training: ArrayDataset
-    held_out: ArrayDataset
-    test: ArrayDataset
-    mean: float
-    std: float
 
-    def trainer(self, config: Config, **options: Any) -> Trainer:
-        optimizer = SGD(self.network.named_parameters(), lr=config.lr)
-        return Trainer(self.network, optimizer, tg.softmax_cross_entropy, **options)
-
-    def loader(self, config: Config) -> DataLoader:
-        return DataLoader(self.training, config.batch_size or 1, shuffle=True, seed=config.seed,
-                          device=config.device)  # fmt: skip
+def _model_of(config: Config, shape: tuple[int, int, int]) -> nn.Sequential:
+    return model(config.filters, shape, CLASSES, config.padding, config.strict)
 
 
 def set_up(config: Config, data_dir: str | Path | None = None, download: bool = False) -> Setting:
     """Load, split and standardise the data, and make the network."""
     device = _usable_device(config.device)  # an absent one shows before anything is loaded
-    whole = tg.data.load(config.data, "train", data_dir, download)
-    test = tg.data.load(config.data, "test", data_dir, download)  # a missing file shows now
-    training, held_out = whole.split(TRAIN_SHARE, config.seed)
-    mean, std = float(training.inputs.mean()), float(training.inputs.std())
-    for part in (training, held_out, test):
-        _standardise(part, mean, std)
+    images = load_images("numba_cnn", config.data, config.seed, data_dir, download)
     tg.manual_seed(config.seed)
-    network = model(config.filters, whole.inputs.shape[1:]).to(device)
-    return Setting(network, training, held_out, test, mean, std)
+    network = _model_of(config, images.shape).to(device)
+    return Setting(network, *images, lambda net: SGD(net.named_parameters(), lr=config.lr))
 
 
 def train(
@@ -142,49 +163,14 @@ def train(
         `loss` and `accuracy` on the test data.
     """
     setting = set_up(config, data_dir, download)
-    if not run.opened:
-        run.write_config(
-            {
-                "recipe": "numba_cnn",
-                "settings": asdict(config),
-                "image_shape": setting.training.inputs.shape[1:],
-                "train_share": TRAIN_SHARE,
-                "mean": setting.mean,
-                "std": setting.std,
-                "data_dir": None if data_dir is None else str(Path(data_dir).resolve()),
-            }
-        )
-    elif [setting.mean, setting.std] != _numbers(run, "mean", "std"):
-        raise DatasetError(
-            explain("numba_cnn", config.data, "the training data of the run, whose mean and "
-                    f"deviation are {_numbers(run, 'mean', 'std')}", [setting.mean, setting.std],
-                    "resume with the files that the run began with")
-        )  # fmt: skip
-    trainer = setting.trainer(
-        config, run=run, progress=progress, backup_every=config.backup_every
-    )
-    if run.opened:
-        trainer.resume()
-    run.write_environment(
-        tinygraph=tg.__version__, seeds={"all": config.seed}, command=sys.argv
-    )
-    left = None if config.epochs is None else config.epochs - trainer.epoch
-    if left is None or left > 0:
-        held_out = DataLoader(setting.held_out, EVALUATION_BATCH)
-        trainer.fit(setting.loader(config), held_out, left, config.duration)
-    result = _test(setting.network, setting.test)
-    run.write_result({"test": result})
-    return result
+    return train_setting("numba_cnn", config, setting, run, data_dir, progress)
 
 
 def rehearse(
     config: Config, data_dir: str | Path | None = None, download: bool = False
 ) -> dict[str, Any]:
     """One batch forward and backward, timed; nothing is learnt and nothing written."""
-    setting = set_up(config, data_dir, download)
-    summary = setting.network.summary(setting.training.inputs.shape[1:])
-    found = setting.trainer(config, progress=False).rehearse(setting.loader(config))
-    return {"summary": summary, **found}
+    return rehearse_setting(config, set_up(config, data_dir, download))
 
 
 def profile(
@@ -205,95 +191,26 @@ def evaluate_run(
     The device may be another one than that of the training.
     """
     target = _usable_device(device)
-    return _test(_load(run, best).to(target), _test_data(run, data_dir))
+    test = load_test(run, recipe.settings_of(run).data, data_dir)
+    return measure(_load(run, best).to(target), test)
 
 
 def draw(run: RunFolder) -> Iterator[Path]:
     """The graph of a step and the report, then curves and filters, which need matplotlib."""
-    network = _load(run)
-    images = tg.Tensor(tg.zeros((1, *_image_shape(run))), name="images")
-    labels = tg.Tensor([0], name="labels")
-    loss = tg.softmax_cross_entropy(network(images), labels)
+    network, data = _load(run), recipe.settings_of(run).data
     weight = dict(network.named_parameters())["0.weight"]
-    try:
-        yield show.graph(loss, run.path / "graph.svg")
-        yield show.report(_report(run, network, loss), run.path / "report.html")
-        yield show.curves(run.rows(), run.path / "curves.svg")
-        yield show.filters(weight, run.path / "filters.png")
-    except OSError as error:
-        raise CheckpointError(
-            explain("show", str(run.path), "a folder that can be written", reason(error))
-        ) from None
-
-
-def _report(run: RunFolder, network: nn.Sequential, loss: tg.Tensor) -> show.ReportContents:
-    """What report.html shows; without samples where the test data is not at hand."""
-    samples: dict[str, Any] = {}
-    with suppress(DatasetError):
-        test = _test_data(run)
-        samples = {"images": test.inputs, "labels": test.labels, "classes": test.classes}
-        with tg.no_grad():
-            parts = [network(images).numpy() for images, _ in DataLoader(test, EVALUATION_BATCH)]
-        samples["predictions"] = np.concatenate(parts).argmax(axis=1)
-    return show.ReportContents(
-        title=f"numba_cnn on {recipe.settings_of(run).data}", result=run.result(),
-        rows=run.rows(), config=run.config, environment=run.environment(),
-        state=network.state_dict(), graph=loss, **samples,
-    )  # fmt: skip
-
-
-def _test_data(run: RunFolder, data_dir: str | Path | None = None) -> ArrayDataset:
-    """The test data of a run, standardised as its training data was."""
-    name = recipe.settings_of(run).data
-    test = tg.data.load(name, "test", data_dir or run.config.get("data_dir"))
-    _standardise(test, *_numbers(run, "mean", "std"))
-    return test
-
-
-def _test(network: nn.Module, test: ArrayDataset) -> dict[str, float]:
-    return evaluate(network, DataLoader(test, EVALUATION_BATCH), tg.softmax_cross_entropy)
+    return draw_run(run, f"numba_cnn on {data}", data, network, weight)
 
 
 def _load(run: RunFolder, best: bool = False) -> nn.Sequential:
     """The network of a run with its last or its best parameters."""
-    network = model(recipe.settings_of(run).filters, _image_shape(run))
+    network = _model_of(recipe.settings_of(run), image_shape(run))
     network.load_state_dict(run.load_parameters(best))
     return network
 
 
 def _usable_device(name: str) -> Device:
-    """The device of that name; an error now where its first kernel could not be compiled."""
-    device = get_device(name)
-    if device == "emulator":
-        find_compiler()
-    return device
-
-
-def _standardise(data: ArrayDataset, mean: float, std: float) -> None:
-    """Shift and scale the inputs in place."""
-    data.inputs -= mean
-    data.inputs /= std
-
-
-def _numbers(run: RunFolder, *names: str) -> list[float]:
-    """Numbers from config.json."""
-    numbers = [run.config.get(name) for name in names]
-    if not all(isinstance(number, float) and number == number for number in numbers):
-        raise CheckpointError(
-            explain("run folder", str(run.path / "config.json"), f"numbers {names}", numbers)
-        )
-    return [float(number or 0.0) for number in numbers]
-
-
-def _image_shape(run: RunFolder) -> tuple[int, int, int]:
-    try:
-        channels, height, width = run.config["image_shape"]
-        return int(channels), int(height), int(width)
-    except (KeyError, TypeError, ValueError):
-        raise CheckpointError(
-            explain("run folder", str(run.path / "config.json"), "image_shape: three numbers",
-                    run.config.get("image_shape"))
-        ) from None  # fmt: skip
+    return usable_device(name, find_compiler)
 
 
 recipe = Recipe(

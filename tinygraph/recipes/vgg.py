@@ -1,0 +1,135 @@
+"""vgg: the network of vgg_cifar and vgg224, stages of small convolutions that halve the image.
+
+    N images of C channels, H x W pixels; W_1, W_2, ... channels after each stage; K classes
+
+    stage s    conv 3x3, padding 1  ->  batch norm  ->  ReLU      (N, W_s, H, W), several times
+               max-pool 2x2                                       (N, W_s, H/2, W/2)
+    head       dropout  ->  conv 1x1 (N, K, h, w)  ->  global average pooling (N, K, 1, 1)
+               ->  flatten (N, K)
+
+Padding 1 keeps the size of the image, so that only pooling changes it.  Batch norm stands before
+the ReLU, and takes the convolution's bias over.  Dropout comes after all batch norms: before one,
+it would change the variance that the norm sees in training, but not in evaluation.  The 1x1
+convolution scores the classes at each place and the mean over all places is the logit; no linear
+layer ties the network to one size of images.
+
+With `residual=True` the convolutions of a stage go into pre-activation blocks
+
+    y = shortcut(x) + f(x),   f = norm - ReLU - conv 3x3 - norm - ReLU - conv 3x3
+
+whose shortcut is a 1x1 convolution where the number of channels changes, and otherwise nothing.
+
+Sources: "Neural network implementation tips and tricks", 2016 (the listing);
+Simonyan, Zisserman, "Very deep convolutional networks for large-scale image recognition", 2015;
+Lin, Chen, Yan, "Network in network", 2014 (1x1 convolutions, global average pooling);
+He, Zhang, Ren, Sun, "Identity mappings in deep residual networks", 2016 (pre-activation);
+Li, Chen, Hu, Yang, "Understanding the disharmony between dropout and batch normalization", 2019.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tinygraph as tg
+from tinygraph import nn
+from tinygraph.errors import ArgumentError, ShapeError, explain
+
+Shape3 = tuple[int, int, int]
+
+
+def vgg(
+    image_shape: Shape3, widths: Sequence[int], classes: int = 10, convolutions: int = 1,
+    dropout: float = 0.0, residual: bool = False,
+) -> nn.Sequential:  # fmt: skip
+    """The network for images of C channels, with one stage for each width.
+
+    Parameters
+    ----------
+    image_shape : (int, int, int)
+        C, H, W of one image.
+    widths : sequence of int
+        Channels after each stage.
+    classes : int
+        K.
+    convolutions : int
+        Convolutions of each stage; residual blocks, of two each, where `residual` is true.
+    dropout : float
+        Probability of dropping an element before the 1x1 convolution.
+    residual : bool
+        Pre-activation residual blocks in the place of plain convolutions.
+
+    Returns
+    -------
+    nn.Sequential
+        From (N, C, H, W) to logits (N, K).  Its parts are called stage1, stage2, ... and head.
+
+    Raises
+    ------
+    ArgumentError
+        No width, or fewer than one convolution.
+    ShapeError
+        Images that are too small to be halved so often.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> network = vgg((3, 32, 32), [8, 16]).eval()
+    >>> network(tg.zeros((5, 3, 32, 32))).shape
+    (5, 10)
+    """
+    if not widths or convolutions < 1:
+        raise ArgumentError(
+            explain("vgg", "widths and convolutions", "at least one width, and 1 convolution",
+                    f"{tuple(widths)} and {convolutions}")
+        )  # fmt: skip
+    channels, height, width = image_shape
+    if min(height, width) < 2 ** len(widths):
+        raise ShapeError(
+            explain("vgg", "image_shape", f"at least {2 ** len(widths)} by {2 ** len(widths)} "
+                    f"pixels, which are halved {len(widths)} times", f"{height} by {width}",
+                    "give fewer widths")
+        )  # fmt: skip
+    stages: dict[str, nn.Module] = {}
+    for number, wide in enumerate(widths, start=1):
+        layers: list[nn.Module] = []
+        for _ in range(convolutions):
+            layers += [residual_block(channels, wide)] if residual else plain(channels, wide)
+            channels = wide
+        stages[f"stage{number}"] = nn.Sequential(*layers, nn.MaxPool2d(2))
+    last = [nn.BatchNorm2d(channels), nn.ReLU()] if residual else []  # blocks end in a convolution
+    stages["head"] = nn.Sequential(
+        *last, nn.Dropout(dropout), nn.Conv2d(channels, classes, 1), nn.GlobalAvgPool2d(),
+        nn.Flatten(),
+    )  # fmt: skip
+    return nn.Sequential(stages)
+
+
+def plain(channels: int, wide: int) -> list[nn.Module]:
+    """Convolution, batch norm, ReLU: (N, channels, H, W) to (N, wide, H, W)."""
+    return [nn.Conv2d(channels, wide, 3, padding=1, bias=False), nn.BatchNorm2d(wide), nn.ReLU()]
+
+
+def residual_block(channels: int, wide: int) -> nn.Residual:
+    """The pre-activation block, (N, channels, H, W) to (N, wide, H, W)."""
+    return nn.Residual(
+        nn.BatchNorm2d(channels), nn.ReLU(), nn.Conv2d(channels, wide, 3, padding=1, bias=False),
+        nn.BatchNorm2d(wide), nn.ReLU(), nn.Conv2d(wide, wide, 3, padding=1, bias=False),
+        shortcut=None if channels == wide else nn.Conv2d(channels, wide, 1, bias=False),
+    )  # fmt: skip
+
+
+def shape_chain(network: nn.Sequential, image_shape: Shape3) -> str:
+    """The shape of an image on its way through the parts of the network.
+
+    >>> shape_chain(vgg((3, 32, 32), [8, 16]), (3, 32, 32))
+    '3x32x32 -> 8x16x16 -> 16x8x8 -> 10'
+    """
+    x, shapes = tg.zeros((1, *image_shape)), [image_shape]
+    before = network.training
+    network.eval()
+    with tg.no_grad():
+        for part in network:
+            x = part(x)
+            shapes.append(x.shape[1:])
+    network.train(before)
+    return " -> ".join("x".join(map(str, shape)) for shape in shapes)
