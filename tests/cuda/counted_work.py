@@ -61,11 +61,12 @@ def steps(optimizer: Any, *settings: dict[str, Any]) -> Work:
 
     def work() -> None:
         for chosen in settings:
-            w = tg.Parameter(numbers(512), device="emulator")
-            optimizer_of_w = optimizer([w], **chosen)
+            weights = [tg.Parameter(numbers(n), device="emulator") for n in (512, 256)]
+            both = optimizer(weights, **chosen)
             for _ in range(2):
-                w.grad = numbers(512)
-                optimizer_of_w.step()
+                for w in weights:
+                    w.grad = numbers(w.size)
+                both.step()
 
     return work
 

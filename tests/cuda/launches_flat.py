@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,26 +23,50 @@ def _relu(random: np.random.Generator) -> Iterator[Launch]:
         yield launch("relu_backward<float>", grid, gy, y, Out(gx), n, label=f"n={n}")
 
 
+# Parameters of one launch: their sizes, the most blocks of one, blocks that are too many.
+EIGHTS = [
+    ((1,), 1024, 0), ((256,), 1024, 0), ((300, 0, 1, 256), 1024, 1), ((600, 3, 520), 1, 0),
+    ((2, 3, 257, 4, 5, 6, 7, 300), 1, 1),
+]  # fmt: skip
+
+
+def _eight(arguments: Sequence[Any]) -> list[Any]:
+    """The arguments of some parameters, and null pointers for the others."""
+    return [*arguments, *[null() for _ in range(8 - len(arguments))]]
+
+
 def _sgd(random: np.random.Generator) -> Iterator[Launch]:
     launch = Maker("sgd.cu")
-    lr, momentum, fresh = 0.5, 0.75, 0.25
-    for n, grid in FLAT:
-        start, grad, buffer = random.standard_normal((3, n)).astype(F4)
-        infinite = start.copy()
-        infinite[5::9] = np.inf  # without decay, it must stay out of the gradient
-        for decay, value in ((0.0, infinite), (0.125, start)):
-            g = grad + F4(decay) * value if decay else grad
-            update = Updated(value, value - F4(lr) * g)
-            label = f"n={n} decay={decay}"
-            yield launch("sgd_update<float>", grid, update, grad, n, np.array([lr], F4), decay,
+    momentum, fresh = 0.75, 0.25
+    for sizes, most, too_many in EIGHTS:
+        counts = [min(-(-n // 256), most) for n in sizes]
+        lrs = 0.5 + np.arange(len(sizes), dtype=F4) / 8  # of each parameter its own
+        made = [random.standard_normal((3, n)).astype(F4) for n in sizes]
+        numbers = (*sizes, *[0] * (8 - len(sizes)), most, lrs)
+        for decay in (0.0, 0.125):
+            plain, grads = [], []
+            with_momentum: dict[tuple[int, int], list[tuple[Any, Any]]] = {}
+            for lr, (start, grad, buffer) in zip(lrs, made, strict=True):
+                value = start.copy()
+                if not decay:
+                    value[5::9] = np.inf  # without decay, it must stay out of the gradient
+                g = grad + F4(decay) * value if decay else grad
+                plain.append(Updated(value, value - lr * g))
+                grads.append(grad)
+                for nesterov, first in ((0, 0), (1, 0), (0, 1)):
+                    b = g if first else F4(momentum) * buffer + F4(fresh) * g
+                    step = g + F4(momentum) * b if nesterov else b
+                    with_momentum.setdefault((nesterov, first), []).append(
+                        (Updated(value, value - lr * step), Out(b) if first else Updated(buffer, b))
+                    )
+            grid, label = sum(counts) + too_many, f"sizes={sizes} decay={decay}"
+            yield launch("sgd_update<float>", grid, *_eight(plain), *_eight(grads), *numbers, decay,
                          label=label)  # fmt: skip
-            for nesterov, first in ((0, 0), (1, 0), (0, 1)):
-                b = g if first else F4(momentum) * buffer + F4(fresh) * g
-                step = g + F4(momentum) * b if nesterov else b
+            for (nesterov, first), both in with_momentum.items():
+                values, buffers = zip(*both, strict=True)
                 yield launch(
-                    "sgd_momentum_update<float>", grid, Updated(value, value - F4(lr) * step), grad,
-                    Out(b) if first else Updated(buffer, b), n, np.array([lr], F4), momentum,
-                    decay, fresh, nesterov, first,
+                    "sgd_momentum_update<float>", grid, *_eight(values), *_eight(grads),
+                    *_eight(buffers), *numbers, momentum, decay, fresh, nesterov, first,
                     label=f"{label} nesterov={nesterov} first={first}",
                 )  # fmt: skip
 

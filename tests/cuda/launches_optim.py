@@ -15,28 +15,32 @@ from tests.cuda.recorded import launches_in
 
 # One element, a block exactly, a part of a second one.
 SIZES = (1, 256, 300)
+# Of parameters that share a launch.
+TOGETHER = ((1,), (256, 0, 3), (300, 7))
 
 
 def _steps(optimizer: Any, *settings: dict[str, Any]) -> Family:
-    """Three steps of two parameters for each of some settings; the first has no state yet."""
+    """Three steps of some parameters for each of some settings; the first has no state yet."""
 
     def launches(random: np.random.Generator) -> Iterator[Launch]:
         for number, chosen in enumerate(settings):
-            for n in SIZES:
-                start = random.standard_normal(n).astype(F4)
-                grads = random.standard_normal((3, n)).astype(F4)
-                grads[2] /= 8  # smaller than before, which amsgrad can tell
+            for sizes in TOGETHER:
+                starts = [random.standard_normal(n).astype(F4) for n in sizes]
+                # The last ones are smaller, which amsgrad can tell.
+                grads = [[random.standard_normal(n).astype(F4) / scale for n in sizes]
+                         for scale in (1, 1, 8)]  # fmt: skip
 
-                def work(device: str, start: Any = start, grads: Any = grads,
+                def work(device: str, starts: Any = starts, grads: Any = grads,
                          chosen: dict[str, Any] = chosen) -> np.ndarray:  # fmt: skip
-                    w = tg.Parameter(start.copy(), name="w", device=device)
-                    steps = optimizer([w], **chosen)
-                    for grad in grads:
-                        w.grad = grad.copy()
+                    weights = [tg.Parameter(start.copy(), device=device) for start in starts]
+                    steps = optimizer(weights, **chosen)
+                    for step in grads:
+                        for w, grad in zip(weights, step, strict=True):
+                            w.grad = grad.copy()
                         steps.step()
-                    return w.numpy()
+                    return np.concatenate([w.numpy() for w in weights])
 
-                yield from _agreeing(work, f"n={n} settings={number}")
+                yield from _agreeing(work, f"sizes={sizes} settings={number}")
 
     return launches
 

@@ -1,10 +1,12 @@
 // The update of ADADELTA.
 //
 // instances: adadelta_update<T> for T in float, double
-// operations of adadelta_update: (18 if weight_decay else 16) * n
+// operations of adadelta_update: (18 if weight_decay else 16) * (n_0 + n_1 + n_2 + n_3
+//             + n_4 + n_5 + n_6 + n_7)
 //
-// A thread owns elements i, i + stride, ... of one parameter (a grid-stride loop).
-// Grid (min(ceil(n / 256), 1024)), block (256); any other grid of one dimension works too.
+// A launch takes eight parameters, each n elements; see parameters.cuh.  A thread owns elements
+// first, first + stride, ... of one of them (a grid-stride loop).
+// Grid (the sum of min(ceil(n_p / 256), most_blocks)), block (256).
 // Memory: neighbouring threads touch neighbouring elements: fully coalesced.  Value and running
 // means are read and written once, the gradient is read once: 7 n elements.
 // About 18 operations an element, two roots and a quotient among them: bound by memory.
@@ -12,7 +14,16 @@
 
 #include "optimizer.cuh"
 
-// value, square_avg, acc_delta (n) T in and out, grad (n) T in.  `fresh` is 1 - rho.
+#define RUNNING_MEANS                                                                            \
+    T *__restrict__ square_avg_0, T *__restrict__ square_avg_1, T *__restrict__ square_avg_2,    \
+        T *__restrict__ square_avg_3, T *__restrict__ square_avg_4,                              \
+        T *__restrict__ square_avg_5, T *__restrict__ square_avg_6,                              \
+        T *__restrict__ square_avg_7, T *__restrict__ acc_delta_0, T *__restrict__ acc_delta_1,  \
+        T *__restrict__ acc_delta_2, T *__restrict__ acc_delta_3, T *__restrict__ acc_delta_4,   \
+        T *__restrict__ acc_delta_5, T *__restrict__ acc_delta_6, T *__restrict__ acc_delta_7
+
+// value, square_avg, acc_delta (n) T in and out, grad (n) T in; rates (parts) T in: lr of
+// each.  `fresh` is 1 - rho.
 // numpy: g = grad + weight_decay * value
 //        square_avg = rho * square_avg + fresh * g * g
 //        d = g / np.sqrt(square_avg + eps) * np.sqrt(acc_delta + eps)
@@ -20,12 +31,16 @@
 //        value -= lr * d
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-adadelta_update(T* __restrict__ value, const T* __restrict__ grad, T* __restrict__ square_avg,
-                T* __restrict__ acc_delta, long long n, const T* __restrict__ rates, T rho,
+adadelta_update(VALUES, GRADIENTS, RUNNING_MEANS, SIZES, const T* __restrict__ rates, T rho,
                 T fresh, T eps, T weight_decay)
 {
-    const T lr = rates[0];
-    for (long long i = first_element(); i < n; i += element_stride()) {
+    const Share own = own_share(EIGHT(n), most_blocks);
+    T* const value = of_part(own.part, EIGHT(value));
+    const T* const grad = of_part(own.part, EIGHT(grad));
+    T* const square_avg = of_part(own.part, EIGHT(square_avg));
+    T* const acc_delta = of_part(own.part, EIGHT(acc_delta));
+    const T lr = rates[own.part];
+    for (long long i = own.first; i < own.n; i += own.stride) {
         const T g = decayed(grad[i], value[i], weight_decay);
         const T v = running_mean(square_avg[i], rho, fresh, g * g);
         const T d = g / sqrt(v + eps) * sqrt(acc_delta[i] + eps);

@@ -1,28 +1,43 @@
 // The update of Adagrad.
 //
 // instances: adagrad_update<T> for T in float, double
-// operations of adagrad_update: (9 if weight_decay else 7) * n
+// operations of adagrad_update: (9 if weight_decay else 7) * (n_0 + n_1 + n_2 + n_3
+//             + n_4 + n_5 + n_6 + n_7)
 //
-// A thread owns elements i, i + stride, ... of one parameter (a grid-stride loop).
-// Grid (min(ceil(n / 256), 1024)), block (256); any other grid of one dimension works too.
+// A launch takes eight parameters, each n elements; see parameters.cuh.  A thread owns elements
+// first, first + stride, ... of one of them (a grid-stride loop).
+// Grid (the sum of min(ceil(n_p / 256), most_blocks)), block (256).
 // Memory: neighbouring threads touch neighbouring elements: fully coalesced.  Value and sum are
 // read and written once, the gradient is read once: 5 n elements.
 // About 9 operations an element, a root and a quotient among them: bound by memory.
 // Deterministic: no two threads touch one element.
+//
+// __launch_bounds__(256, 4): left to itself the compiler aims at more blocks on a multiprocessor,
+// and spills registers of the doubles for it.
 
 #include "optimizer.cuh"
 
-// value, squares (n) T in and out, grad (n) T in.  `rate` is the learning rate of this step.
+#define SUMS_OF_SQUARES                                                                          \
+    T *__restrict__ squares_0, T *__restrict__ squares_1, T *__restrict__ squares_2,             \
+        T *__restrict__ squares_3, T *__restrict__ squares_4, T *__restrict__ squares_5,         \
+        T *__restrict__ squares_6, T *__restrict__ squares_7
+
+// value, squares (n) T in and out, grad (n) T in.  rates (parts) T in: the learning
+// rate of this step of each.
 // numpy: g = grad + weight_decay * value
 //        squares += g * g
 //        value -= rate * g / (np.sqrt(squares) + eps)
 template <typename T>
-__global__ void __launch_bounds__(THREADS)
-adagrad_update(T* __restrict__ value, const T* __restrict__ grad, T* __restrict__ squares,
-               long long n, const T* __restrict__ rates, T eps, T weight_decay)
+__global__ void __launch_bounds__(THREADS, 4)
+adagrad_update(VALUES, GRADIENTS, SUMS_OF_SQUARES, SIZES, const T* __restrict__ rates, T eps,
+               T weight_decay)
 {
-    const T rate = rates[0];
-    for (long long i = first_element(); i < n; i += element_stride()) {
+    const Share own = own_share(EIGHT(n), most_blocks);
+    T* const value = of_part(own.part, EIGHT(value));
+    const T* const grad = of_part(own.part, EIGHT(grad));
+    T* const squares = of_part(own.part, EIGHT(squares));
+    const T rate = rates[own.part];
+    for (long long i = own.first; i < own.n; i += own.stride) {
         const T g = decayed(grad[i], value[i], weight_decay);
         const T s = squares[i] + g * g;
         squares[i] = s;

@@ -5,27 +5,35 @@
 // instances: largest_finish, norm_finish
 // operations of gradient_largest: 0
 // operations of largest_finish: 0
-// operations of gradient_powers: 3 * n
+// operations of gradient_powers: 3 * (n_0 + n_1 + n_2 + n_3 + n_4 + n_5 + n_6 + n_7)
 // operations of norm_finish: count + 3
-// operations of scale_gradient: n
+// operations of scale_gradient: (n_0 + n_1 + n_2 + n_3 + n_4 + n_5 + n_6 + n_7)
 // operations of clip_gradient: 0
 //
 //     norm = largest * (sum of (|g| / largest)^power)^(1 / power),    largest = max |g|
 //
 // The largest number is taken out first, so that no power over- or underflows.
 //
-// In four steps: gradient_largest for each gradient, largest_finish, gradient_powers for each
-// gradient, norm_finish.  A thread of the first and third owns elements i, i + stride, ... of one
-// gradient; grid (min(ceil(n / 256), 1024)), block (256).  A block leaves one partial result in
-// its place of `partials`, which all gradients share; one block of 256 threads puts them together.
+// In four steps: gradient_largest for all gradients, largest_finish, gradient_powers for all
+// gradients, norm_finish.  A launch of the first and third takes eight gradients, each n elements;
+// see parameters.cuh.  A thread owns elements first, first + stride, ... of one of them; grid (the
+// sum of min(ceil(n_p / 256), most_blocks)), block (256).  A block leaves one partial result in its
+// place of `partials`, which all gradients share; one block of 256 threads puts them together.
 // The norm stays in device memory until the host reads it.
 //
 // Memory: neighbouring threads touch neighbouring elements: fully coalesced.  Each gradient is read
 // twice for the norm, and is read and written once more where it changes.  Sums are of doubles:
 // about 3 operations an element for power 2, one call of pow for another power.
-// Deterministic: which elements a block owns depends on n alone, and every sum has a fixed order.
+// Deterministic: what a block owns depends on sizes alone, and every sum has a fixed order.
 
+#include "parameters.cuh"
 #include "reduce.cuh"
+
+// Gradients that change in place.
+#define GRADIENTS_TO_CHANGE                                                                      \
+    T *__restrict__ grad_0, T *__restrict__ grad_1, T *__restrict__ grad_2,                      \
+        T *__restrict__ grad_3, T *__restrict__ grad_4, T *__restrict__ grad_5,                  \
+        T *__restrict__ grad_6, T *__restrict__ grad_7
 
 // The larger of two numbers, and NaN where one is NaN.
 struct LargestOrNan {
@@ -40,11 +48,13 @@ struct LargestOrNan {
 // numpy: of the elements of each block, np.max(np.abs(grad))
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-gradient_largest(const T* __restrict__ grad, double* __restrict__ partials, long long n)
+gradient_largest(GRADIENTS, SIZES, double* __restrict__ partials)
 {
     __shared__ T scratch[WARPS];
+    const Share own = own_share(EIGHT(n), most_blocks);
+    const T* const grad = of_part(own.part, EIGHT(grad));
     T largest = 0;
-    for (long long i = first_element(); i < n; i += element_stride())
+    for (long long i = own.first; i < own.n; i += own.stride)
         largest = LargestOrNan::combine(largest, grad[i] < T(0) ? -grad[i] : grad[i]);
     largest = reduce_group<LargestOrNan, THREADS>(largest, scratch);
     if (threadIdx.x == 0)
@@ -69,13 +79,15 @@ largest_finish(const double* __restrict__ partials, double* __restrict__ largest
 // numpy: of the elements of each block, ((np.abs(grad) / largest) ** power).sum()
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-gradient_powers(const T* __restrict__ grad, const double* __restrict__ largest,
-                double* __restrict__ partials, long long n, double power)
+gradient_powers(GRADIENTS, SIZES, const double* __restrict__ largest,
+                double* __restrict__ partials, double power)
 {
     __shared__ double scratch[WARPS];
+    const Share own = own_share(EIGHT(n), most_blocks);
+    const T* const grad = of_part(own.part, EIGHT(grad));
     const double unit = largest[0];
     double sum = 0;
-    for (long long i = first_element(); i < n; i += element_stride()) {
+    for (long long i = own.first; i < own.n; i += own.stride) {
         const double ratio = fabs(static_cast<double>(grad[i])) / unit;
         sum += power == 2.0 ? ratio * ratio : pow(ratio, power);
     }
@@ -106,9 +118,11 @@ norm_finish(const double* __restrict__ partials, const double* __restrict__ larg
 // numpy: grad *= factor
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-scale_gradient(T* __restrict__ grad, long long n, T factor)
+scale_gradient(GRADIENTS_TO_CHANGE, SIZES, T factor)
 {
-    for (long long i = first_element(); i < n; i += element_stride())
+    const Share own = own_share(EIGHT(n), most_blocks);
+    T* const grad = of_part(own.part, EIGHT(grad));
+    for (long long i = own.first; i < own.n; i += own.stride)
         grad[i] *= factor;
 }
 
@@ -116,9 +130,11 @@ scale_gradient(T* __restrict__ grad, long long n, T factor)
 // numpy: np.clip(grad, -limit, limit, out=grad)
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-clip_gradient(T* __restrict__ grad, long long n, T limit)
+clip_gradient(GRADIENTS_TO_CHANGE, SIZES, T limit)
 {
-    for (long long i = first_element(); i < n; i += element_stride()) {
+    const Share own = own_share(EIGHT(n), most_blocks);
+    T* const grad = of_part(own.part, EIGHT(grad));
+    for (long long i = own.first; i < own.n; i += own.stride) {
         const T g = grad[i];
         grad[i] = g > limit ? limit : g < -limit ? -limit : g;
     }

@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "prelude.cuh"
+#include "parameters.cuh"
 
 // The gradient with that of an L2 penalty.  Without one, a value of inf or NaN stays out of it.
 template <typename T>

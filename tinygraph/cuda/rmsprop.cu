@@ -1,11 +1,16 @@
 // The update of RMSprop: plain or centered, with or without momentum.
 //
 // instances: rmsprop_update<T> for T in float, double
-// operations of rmsprop_update: (9 + (5 if grad_avg else 0) + (2 if buffer else 0)
-//             + (2 if weight_decay else 0)) * n
+// operations of rmsprop_update: (
+//             (11 if weight_decay else 9) * (n_0 + n_1 + n_2 + n_3 + n_4 + n_5 + n_6 + n_7)
+//             + 5 * (grad_avg_0 + grad_avg_1 + grad_avg_2 + grad_avg_3
+//                    + grad_avg_4 + grad_avg_5 + grad_avg_6 + grad_avg_7)
+//             + 2 * (buffer_0 + buffer_1 + buffer_2 + buffer_3
+//                    + buffer_4 + buffer_5 + buffer_6 + buffer_7))
 //
-// A thread owns elements i, i + stride, ... of one parameter (a grid-stride loop).
-// Grid (min(ceil(n / 256), 1024)), block (256); any other grid of one dimension works too.
+// A launch takes eight parameters, each n elements; see parameters.cuh.  A thread owns elements
+// first, first + stride, ... of one of them (a grid-stride loop).
+// Grid (the sum of min(ceil(n_p / 256), most_blocks)), block (256).
 // Memory: neighbouring threads touch neighbouring elements: fully coalesced.  Value and state are
 // read and written once, the gradient is read once: 5 n elements, 2 n more for each of the two
 // options.
@@ -17,8 +22,19 @@
 
 #include "optimizer.cuh"
 
+#define STATE                                                                                    \
+    T *__restrict__ square_avg_0, T *__restrict__ square_avg_1, T *__restrict__ square_avg_2,    \
+        T *__restrict__ square_avg_3, T *__restrict__ square_avg_4,                              \
+        T *__restrict__ square_avg_5, T *__restrict__ square_avg_6,                              \
+        T *__restrict__ square_avg_7, T *__restrict__ grad_avg_0, T *__restrict__ grad_avg_1,    \
+        T *__restrict__ grad_avg_2, T *__restrict__ grad_avg_3, T *__restrict__ grad_avg_4,      \
+        T *__restrict__ grad_avg_5, T *__restrict__ grad_avg_6, T *__restrict__ grad_avg_7,      \
+        T *__restrict__ buffer_0, T *__restrict__ buffer_1, T *__restrict__ buffer_2,            \
+        T *__restrict__ buffer_3, T *__restrict__ buffer_4, T *__restrict__ buffer_5,            \
+        T *__restrict__ buffer_6, T *__restrict__ buffer_7
+
 // value, square_avg (n) T in and out; grad_avg, buffer (n) T in and out, or null: not centered, no
-// momentum; grad (n) T in.  `fresh` is 1 - alpha.
+// momentum; grad (n) T in; rates (parts) T in: lr of each.  `fresh` is 1 - alpha.
 // numpy: g = grad + weight_decay * value
 //        square_avg = alpha * square_avg + fresh * g * g
 //        grad_avg = alpha * grad_avg + fresh * g
@@ -27,12 +43,17 @@
 //        value -= lr * d
 template <typename T>
 __global__ void __launch_bounds__(THREADS, 4)
-rmsprop_update(T* __restrict__ value, const T* __restrict__ grad, T* __restrict__ square_avg,
-               T* __restrict__ grad_avg, T* __restrict__ buffer, long long n,
-               const T* __restrict__ rates, T alpha, T fresh, T eps, T weight_decay, T momentum)
+rmsprop_update(VALUES, GRADIENTS, STATE, SIZES, const T* __restrict__ rates, T alpha, T fresh,
+               T eps, T weight_decay, T momentum)
 {
-    const T lr = rates[0];
-    for (long long i = first_element(); i < n; i += element_stride()) {
+    const Share own = own_share(EIGHT(n), most_blocks);
+    T* const value = of_part(own.part, EIGHT(value));
+    const T* const grad = of_part(own.part, EIGHT(grad));
+    T* const square_avg = of_part(own.part, EIGHT(square_avg));
+    T* const grad_avg = of_part(own.part, EIGHT(grad_avg));
+    T* const buffer = of_part(own.part, EIGHT(buffer));
+    const T lr = rates[own.part];
+    for (long long i = own.first; i < own.n; i += own.stride) {
         const T g = decayed(grad[i], value[i], weight_decay);
         T v = running_mean(square_avg[i], alpha, fresh, g * g);
         if (grad_avg) {

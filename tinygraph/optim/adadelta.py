@@ -12,16 +12,16 @@ learning rate as in https://docs.pytorch.org/docs/stable/generated/torch.optim.A
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tinygraph.cuda import op_kernel
 from tinygraph.device import Device
-from tinygraph.ops.launch import for_each
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
+from tinygraph.optim.parts import Part, launch, learning_rates, state_of
 from tinygraph.shapes import Array
 from tinygraph.tensor import Parameter
 
@@ -107,16 +107,13 @@ class Adadelta(Optimizer):
         np.multiply(d, lr, out=d)
         np.subtract(value, d, out=value)
 
-    def update_kernel(
-        self, device: Device, value: Array, grad: Array, state: dict[str, Any], group: Group
-    ) -> None:
-        if not state:
-            for key in self.arrays:
-                state[key] = device.zeros(value.shape, value.dtype)
-        n, rho = value.size, group["rho"]
-        lr = self.rates(device, value, lambda: (group["lr"],))
-        for_each(
-            op_kernel("adadelta", "adadelta_update", value.dtype), n, value, grad,
-            state["square_avg"], state["acc_delta"], n, lr, rho, 1 - rho, group["eps"],
+    def update_kernels(self, device: Device, parts: Sequence[Part]) -> None:
+        group, value = parts[0].group, parts[0].value
+        arrays = [p.value for p in parts], [p.grad for p in parts]
+        state = [state_of(device, parts, key) for key in self.arrays]
+        rho = group["rho"]
+        launch(
+            op_kernel("adadelta", "adadelta_update", value.dtype), device, (*arrays, *state),
+            self.rates(device, value, lambda: learning_rates(parts)), rho, 1 - rho, group["eps"],
             group["weight_decay"],
         )  # fmt: skip

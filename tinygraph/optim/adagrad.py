@@ -11,16 +11,16 @@ https://docs.pytorch.org/docs/stable/generated/torch.optim.Adagrad.html.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tinygraph.cuda import op_kernel
 from tinygraph.device import Device
-from tinygraph.ops.launch import for_each
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
+from tinygraph.optim.parts import Part, launch
 from tinygraph.shapes import Array
 from tinygraph.tensor import Parameter
 
@@ -105,17 +105,21 @@ class Adagrad(Optimizer):
         np.multiply(d, rate, out=d)
         np.subtract(value, d, out=value)
 
-    def update_kernel(
-        self, device: Device, value: Array, grad: Array, state: dict[str, Any], group: Group
-    ) -> None:
-        if not state:
-            start = np.full(value.shape, group["initial_accumulator_value"], value.dtype)
-            state.update(step=0, sum=device.from_numpy(start))
-        n = value.size
-        rate = self.rates(device, value, lambda: (self._next_rate(state, group),))
-        for_each(
-            op_kernel("adagrad", "adagrad_update", value.dtype), n, value, grad, state["sum"], n,
-            rate, group["eps"], group["weight_decay"],
+    def update_kernels(self, device: Device, parts: Sequence[Part]) -> None:
+        group, value = parts[0].group, parts[0].value
+        for part in parts:
+            if not part.state:
+                start, shape = group["initial_accumulator_value"], part.value.shape
+                sums = device.from_numpy(np.full(shape, start, value.dtype))
+                part.state.update(step=0, sum=sums)
+
+        def rates() -> tuple[float, ...]:
+            return tuple([self._next_rate(p.state, p.group) for p in parts])
+
+        arrays = [p.value for p in parts], [p.grad for p in parts], [p.state["sum"] for p in parts]
+        launch(
+            op_kernel("adagrad", "adagrad_update", value.dtype), device, arrays,
+            self.rates(device, value, rates), group["eps"], group["weight_decay"],
         )  # fmt: skip
 
     @staticmethod

@@ -16,7 +16,7 @@ https://docs.pytorch.org/docs/stable/generated/torch.optim.Adam.html.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,9 +24,9 @@ import numpy as np
 from tinygraph.cuda import op_kernel
 from tinygraph.device import Device
 from tinygraph.errors import ArgumentError, explain
-from tinygraph.ops.launch import for_each
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
+from tinygraph.optim.parts import Part, launch, state_of
 from tinygraph.shapes import Array
 from tinygraph.tensor import Parameter
 
@@ -143,34 +143,29 @@ class Adam(Optimizer):
             state["max_exp_avg_sq"] = np.zeros_like(v)
         return np.maximum(state["max_exp_avg_sq"], v, out=state["max_exp_avg_sq"])
 
-    def update_kernel(
-        self, device: Device, value: Array, grad: Array, state: dict[str, Any], group: Group
-    ) -> None:
-        self.launch(
-            "adam", device, value, grad, state, group, lambda t: self._corrected(group, t),
-            group["weight_decay"],
-        )  # fmt: skip
+    def update_kernels(self, device: Device, parts: Sequence[Part]) -> None:
+        self.launch("adam", device, parts, self._corrected, parts[0].group["weight_decay"])
 
     def launch(
-        self, stem: str, device: Device, value: Array, grad: Array, state: dict[str, Any],
-        group: Group, rates_at: Callable[[int], tuple[float, ...]], *numbers: float,
+        self, stem: str, device: Device, parts: Sequence[Part],
+        rates_at: Callable[[Group, int], tuple[float, ...]], *numbers: float,
     ) -> None:  # fmt: skip
         """The kernel of `<stem>.cu`; `rates_at` gives what step t changes, `numbers` the rest."""
 
         def rates() -> tuple[float, ...]:
-            state["step"] += 1
-            return rates_at(state["step"])
+            for p in parts:
+                p.state["step"] += 1
+            return tuple([x for p in parts for x in rates_at(p.group, p.state["step"])])
 
-        if not state:
-            state["step"] = 0
-        used = self.arrays if group["amsgrad"] else self.arrays[:2]
-        for key in used:
-            if key not in state:
-                state[key] = device.zeros(value.shape, value.dtype)
-        largest = state["max_exp_avg_sq"] if group["amsgrad"] else device.empty((0,), value.dtype)
-        n, (beta1, beta2) = value.size, group["betas"]
-        for_each(
-            op_kernel(stem, f"{stem}_update", value.dtype), n, value, grad, state["exp_avg"],
-            state["exp_avg_sq"], largest, n, beta1, 1 - beta1, beta2, 1 - beta2,
-            self.rates(device, value, rates), *numbers,
+        group, value = parts[0].group, parts[0].value
+        for p in parts:
+            p.state.setdefault("step", 0)
+        state = [state_of(device, parts, key) for key in self.arrays[: 2 + group["amsgrad"]]]
+        if not group["amsgrad"]:
+            state.append([device.empty((0,), value.dtype)] * len(parts))  # null pointers
+        beta1, beta2 = group["betas"]
+        launch(
+            op_kernel(stem, f"{stem}_update", value.dtype), device,
+            ([p.value for p in parts], [p.grad for p in parts], *state), beta1, 1 - beta1, beta2,
+            1 - beta2, self.rates(device, value, rates), *numbers,
         )  # fmt: skip

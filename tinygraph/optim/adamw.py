@@ -9,7 +9,7 @@ published at https://docs.pytorch.org/docs/stable/generated/torch.optim.AdamW.ht
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from tinygraph.device import Device
 from tinygraph.optim.adam import Adam
 from tinygraph.optim.members import Group
+from tinygraph.optim.parts import Part
 from tinygraph.shapes import Array
 from tinygraph.tensor import Parameter
 
@@ -75,11 +76,9 @@ class AdamW(Adam):
             np.multiply(value, kept, out=value)
         self.advance(value, grad, state, scratch[0], group, numbers)
 
-    def update_kernel(
-        self, device: Device, value: Array, grad: Array, state: dict[str, Any], group: Group
-    ) -> None:
-        def rates(t: int) -> tuple[float, ...]:
+    def update_kernels(self, device: Device, parts: Sequence[Part]) -> None:
+        def rates(group: Group, t: int) -> tuple[float, ...]:
             remaining = 1 - group["lr"] * group["weight_decay"]
             return (*self._corrected(group, t), remaining)
 
-        self.launch("adamw", device, value, grad, state, group, rates)
+        self.launch("adamw", device, parts, rates)

@@ -22,7 +22,8 @@ from tinygraph.cuda import Kernel, Out, op_kernel
 from tinygraph.cuda.source import HERE
 from tinygraph.device import Device
 from tinygraph.errors import ArgumentError, explain
-from tinygraph.ops.launch import THREADS, for_each, grid_of
+from tinygraph.ops.launch import THREADS, grid_of
+from tinygraph.optim.parts import by_eights, launch
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
 
@@ -84,8 +85,7 @@ def clip_grad_norm(
     factor = limit / (norm + 1e-6)
     if not factor >= 1:  # NaN too
         for device, arrays in gradients.items():
-            for g in arrays:
-                _scale(device, g, factor)
+            _scale(device, arrays, factor)
     return norm
 
 
@@ -118,8 +118,7 @@ def clip_grad_value(parameters: Tensor | Iterable[Tensor], clip_value: float) ->
     """
     limit = _number("clip_grad_value", "clip_value", clip_value)
     for device, arrays in _gradients("clip_grad_value", parameters).items():
-        for g in arrays:
-            _clip(device, g, limit)
+        _clip(device, arrays, limit)
 
 
 def _number(op: str, argument: str, value: Any) -> float:
@@ -149,28 +148,41 @@ def _gradients(op: str, parameters: Any) -> dict[Device, list[Array]]:
     return gradients
 
 
-def _scale(device: Device, grad: Array, factor: float) -> None:
+def _scale(device: Device, gradients: list[Array], factor: float) -> None:
     if device.runs_kernels:
-        _change(device, "scale_gradient", grad, factor)
+        _change(device, "scale_gradient", gradients, factor)
         return
     with np.errstate(invalid="ignore"):  # 0 * inf
-        np.multiply(grad, factor, out=grad)
+        for grad in gradients:
+            np.multiply(grad, factor, out=grad)
 
 
-def _clip(device: Device, grad: Array, limit: float) -> None:
+def _clip(device: Device, gradients: list[Array], limit: float) -> None:
     if device.runs_kernels:
-        beyond = limit > np.finfo(grad.dtype).max  # of the dtype: nothing but infinity is
-        _change(device, "clip_gradient", grad, math.inf if beyond else limit)
+        _change(device, "clip_gradient", gradients, limit)
         return
-    np.clip(grad, -limit, limit, out=grad)
+    for grad in gradients:
+        np.clip(grad, -limit, limit, out=grad)
 
 
-def _change(device: Device, function: str, grad: Array, number: float) -> None:
-    """Launch a kernel that changes a gradient in place."""
-    rows = device.contiguous(grad)  # the gradient itself, unless it was set by hand
-    for_each(op_kernel("clipping", function, grad.dtype), grad.size, rows, grad.size, number)
-    if rows is not grad:
-        grad[...] = rows
+def _change(device: Device, function: str, gradients: list[Array], number: float) -> None:
+    """Launch a kernel that changes gradients in place, eight in a launch."""
+    for dtype, members in _by_dtype(gradients).items():
+        beyond = abs(number) > np.finfo(dtype).max  # of the dtype: nothing but infinity is
+        kernel = op_kernel("clipping", function, dtype)
+        for some in by_eights(members):
+            rows = [device.contiguous(g) for g in some]  # themselves, unless they were set by hand
+            launch(kernel, device, [rows], math.inf if beyond else number)
+            for g, row in zip(some, rows, strict=True):
+                if row is not g:
+                    g[...] = row
+
+
+def _by_dtype(gradients: list[Array]) -> dict[Any, list[Array]]:
+    found: dict[Any, list[Array]] = {}
+    for g in gradients:
+        found.setdefault(g.dtype, []).append(g)
+    return found
 
 
 def _device_norm(device: Device, gradients: list[Array], power: float) -> float:
@@ -185,31 +197,31 @@ def _norm_by_kernels(device: Device, gradients: list[Array], power: float) -> fl
     members = [device.contiguous(g) for g in gradients if g.size]
     if not members:
         return 0.0
-    counts = [grid_of(g.size) for g in members]
-    total = sum(counts)
+    total = sum([grid_of(g.size) for g in members])
     largest, norm = [device.empty((1,), np.float64) for _ in range(2)]
     partials = device.empty((total,), np.float64)
-    _each(members, counts, "gradient_largest", (), partials)
+    _each(device, members, "gradient_largest", (), partials)
     _finish("largest_finish")(1, THREADS, partials, largest, total)
     if power == math.inf:
         return float(device.to_numpy(largest)[0])
     sums = device.empty((total,), np.float64)
-    _each(members, counts, "gradient_powers", (largest,), sums, power)
+    _each(device, members, "gradient_powers", (largest,), sums, power)
     _finish("norm_finish")(1, THREADS, sums, largest, norm, total, power)
     return float(device.to_numpy(norm)[0])
 
 
 def _each(
-    gradients: list[Array], counts: list[int], function: str, inputs: tuple[Array, ...],
+    device: Device, gradients: list[Array], function: str, inputs: tuple[Array, ...],
     partials: Array, *numbers: float,
 ) -> None:  # fmt: skip
-    """Launch a kernel for each gradient; its blocks write to their own part of `partials`."""
+    """Launch a kernel for eight gradients at a time; a block writes one element of `partials`."""
     first = 0
-    for g, count in zip(gradients, counts, strict=True):
-        kernel = op_kernel("clipping", function, g.dtype)
-        own = partials[first : first + count]
-        kernel(count, THREADS, g, *inputs, Out(own), g.size, *numbers)
-        first += count
+    for dtype, members in _by_dtype(gradients).items():
+        kernel = op_kernel("clipping", function, dtype)
+        for some in by_eights(members):
+            last = first + sum([grid_of(g.size) for g in some])
+            launch(kernel, device, [some], *inputs, Out(partials[first:last]), *numbers)
+            first = last
 
 
 @cache

@@ -5,7 +5,8 @@
 
 A new optimiser is one class: its hyper-parameters, the names of its state, and `update`, which
 changes one parameter in place (and `prepare`, where casting a number every time takes too long;
-`update_kernel`, to do the same on a device that runs kernels):
+`update_kernel`, to do the same on a device that runs kernels, or `update_kernels`, for several
+parameters in one launch):
 
 >>> import numpy as np, tinygraph as tg
 >>> class SignDescent(tg.optim.Optimizer):
@@ -25,7 +26,7 @@ array([0.5, 2.5], dtype=float32)
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -35,6 +36,7 @@ from tinygraph.cuda.capture import varying
 from tinygraph.device import Device
 from tinygraph.errors import ArgumentError, CheckpointError, DeviceError, ShapeError, explain
 from tinygraph.optim.members import Group, plain, read_groups
+from tinygraph.optim.parts import Part, by_eights
 from tinygraph.optim.restore import list_faults
 from tinygraph.shapes import Array
 from tinygraph.tensor import Parameter
@@ -49,6 +51,7 @@ class _Work(NamedTuple):
     state: dict[str, Any]
     scratch: list[Array]
     hyper: Any
+    alike: Any  # equal for parameters that one launch may update
 
 
 class Optimizer:
@@ -126,6 +129,14 @@ class Optimizer:
             "in the class, or model.to('cpu') before the optimiser is made"
         )
 
+    def update_kernels(self, device: Device, parts: Sequence[Part]) -> None:
+        """`update_kernel` for one to eight parameters of a dtype, whose groups differ in lr alone.
+
+        The default launches for one parameter after the other; `parts.launch` takes all at once.
+        """
+        for value, grad, state, group in parts:
+            self.update_kernel(device, value, grad, state, group)
+
     def rates(
         self, device: Device, value: Array, numbers: Callable[[], tuple[float, ...]]
     ) -> Array:
@@ -193,7 +204,8 @@ class Optimizer:
     def step(self) -> None:
         """Update every parameter that has a gradient."""
         self.refresh()
-        for name, parameter, device, state, scratch, hyper in self._work:
+        launches: dict[Any, list[Part]] = {}
+        for name, parameter, device, state, scratch, hyper, alike in self._work:
             value, grad = parameter.value, parameter.grad
             if grad is None:
                 continue
@@ -205,9 +217,13 @@ class Optimizer:
                             f"one on {parameter.device}", "make the optimiser after model.to(...)")
                 )  # fmt: skip
             if device.runs_kernels:
-                self.update_kernel(device, value, device.contiguous(grad), state, hyper)
+                part = Part(value, device.contiguous(grad), state, hyper)
+                launches.setdefault((device, alike), []).append(part)
             else:
                 self.update(value, grad, state, scratch, hyper)
+        for (device, _), parts in launches.items():
+            for some in by_eights(parts):
+                self.update_kernels(device, some)
 
     def refresh(self) -> None:
         """Take up hyper-parameters that have changed since the last step."""
@@ -266,16 +282,21 @@ class Optimizer:
     def _prepare(self) -> None:
         """Check the hyper-parameters, which users may change between steps, and cast them."""
         names, work = iter(self.parameters), []
+        kinds: list[Group] = []  # settings but the learning rate
         for group, live in zip(self.groups, self._live, strict=True):
             settings = _settings(group)
             self.check(settings)
             live.update(settings)
+            kind = {**settings, "lr": None}
+            if kind not in kinds:
+                kinds.append(kind)
             for p in group["params"]:
                 name = next(names)
                 kernels = self._devices[name].runs_kernels
                 hyper = live if kernels else self.prepare(settings, p)
                 device, scratch = self._devices[name], self._scratch.like(p)
-                work.append(_Work(name, p, device, self.state[name], scratch, hyper))
+                alike = p.dtype, kinds.index(kind)
+                work.append(_Work(name, p, device, self.state[name], scratch, hyper, alike))
         self._work = work
         self._seen = [tuple(group.values()) for group in self.groups]
 

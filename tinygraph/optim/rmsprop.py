@@ -14,16 +14,16 @@ formula published at https://docs.pytorch.org/docs/stable/generated/torch.optim.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tinygraph.cuda import op_kernel
 from tinygraph.device import Device
-from tinygraph.ops.launch import for_each
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
+from tinygraph.optim.parts import Part, launch, learning_rates, state_of
 from tinygraph.shapes import Array
 from tinygraph.tensor import Parameter
 
@@ -127,23 +127,20 @@ class RMSprop(Optimizer):
             np.multiply(d, lr, out=d)
         np.subtract(value, d, out=value)
 
-    def update_kernel(
-        self, device: Device, value: Array, grad: Array, state: dict[str, Any], group: Group
-    ) -> None:
-        used = {
-            "square_avg": True, "grad_avg": group["centered"],
-            "momentum_buffer": group["momentum"] != 0,
-        }  # fmt: skip
-        absent = device.empty((0,), value.dtype)  # a null pointer
-        for key in self.arrays:
-            if used[key] and key not in state:
-                state[key] = device.zeros(value.shape, value.dtype)
-        arrays = [state[key] if used[key] else absent for key in self.arrays]
-        n, alpha = value.size, group["alpha"]
-        lr = self.rates(device, value, lambda: (group["lr"],))
-        for_each(
-            op_kernel("rmsprop", "rmsprop_update", value.dtype), n, value, grad, *arrays, n,
-            lr, alpha, 1 - alpha, group["eps"], group["weight_decay"], group["momentum"],
+    def update_kernels(self, device: Device, parts: Sequence[Part]) -> None:
+        group, value = parts[0].group, parts[0].value
+        used = (True, group["centered"], group["momentum"] != 0)  # of `arrays`
+        absent = [device.empty((0,), value.dtype)] * len(parts)  # null pointers
+        state = [
+            state_of(device, parts, key) if has else absent
+            for key, has in zip(self.arrays, used, strict=True)
+        ]
+        arrays = [p.value for p in parts], [p.grad for p in parts]
+        alpha = group["alpha"]
+        launch(
+            op_kernel("rmsprop", "rmsprop_update", value.dtype), device, (*arrays, *state),
+            self.rates(device, value, lambda: learning_rates(parts)), alpha, 1 - alpha,
+            group["eps"], group["weight_decay"], group["momentum"],
         )  # fmt: skip
 
 

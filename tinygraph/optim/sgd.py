@@ -13,7 +13,7 @@ Martens, Dahl, Hinton, "On the importance of initialization and momentum in deep
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,9 +21,9 @@ import numpy as np
 from tinygraph.cuda import op_kernel
 from tinygraph.device import Device
 from tinygraph.errors import ArgumentError, explain
-from tinygraph.ops.launch import for_each
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
+from tinygraph.optim.parts import Part, launch, learning_rates
 from tinygraph.shapes import Array
 from tinygraph.tensor import Parameter
 
@@ -122,19 +122,30 @@ class SGD(Optimizer):
         np.multiply(g, lr, out=d)
         np.subtract(value, d, out=value)
 
-    def update_kernel(
-        self, device: Device, value: Array, grad: Array, state: dict[str, Any], group: Group
-    ) -> None:
-        n, decay = value.size, group["weight_decay"]
-        lr = self.rates(device, value, lambda: (group["lr"],))
+    def update_kernels(self, device: Device, parts: Sequence[Part]) -> None:
+        group, dtype = parts[0].group, parts[0].value.dtype
+        values, grads = [p.value for p in parts], [p.grad for p in parts]
         if group["momentum"] == 0:
-            for_each(op_kernel("sgd", "sgd_update", value.dtype), n, value, grad, n, lr, decay)
+            lr = self.rates(device, values[0], lambda: learning_rates(parts))
+            kernel = op_kernel("sgd", "sgd_update", dtype)
+            launch(kernel, device, (values, grads), lr, group["weight_decay"])
             return
-        first = "momentum_buffer" not in state
+        old = [p for p in parts if "momentum_buffer" in p.state]
+        new = [p for p in parts if "momentum_buffer" not in p.state]
+        for some, first in ((old, False), (new, True)):
+            if some:
+                self._launch_momentum(device, some, first)
+
+    def _launch_momentum(self, device: Device, parts: list[Part], first: bool) -> None:
+        """A step with momentum of parts that all have a buffer, or none of which has one."""
+        group, dtype = parts[0].group, parts[0].value.dtype
         if first:
-            state["momentum_buffer"] = device.empty(value.shape, value.dtype)
-        for_each(
-            op_kernel("sgd", "sgd_momentum_update", value.dtype), n, value, grad,
-            state["momentum_buffer"], n, lr, group["momentum"], decay, 1 - group["dampening"],
-            int(group["nesterov"]), int(first),
+            for part in parts:
+                part.state["momentum_buffer"] = device.empty(part.value.shape, dtype)
+        buffers = [p.state["momentum_buffer"] for p in parts]
+        values, grads = [p.value for p in parts], [p.grad for p in parts]
+        launch(
+            op_kernel("sgd", "sgd_momentum_update", dtype), device, (values, grads, buffers),
+            self.rates(device, values[0], lambda: learning_rates(parts)), group["momentum"],
+            group["weight_decay"], 1 - group["dampening"], int(group["nesterov"]), int(first),
         )  # fmt: skip

@@ -16,7 +16,7 @@ biases: give biases a group with weight_decay=0.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,9 +24,9 @@ import numpy as np
 from tinygraph.cuda import op_kernel
 from tinygraph.device import Device
 from tinygraph.errors import ArgumentError, explain
-from tinygraph.ops.launch import for_each
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
+from tinygraph.optim.parts import Part, launch, learning_rates, state_of
 from tinygraph.shapes import Array
 from tinygraph.tensor import Parameter
 
@@ -109,14 +109,12 @@ class SrcnnSGD(Optimizer):
         np.divide(d, batch_size, out=term)
         np.subtract(value, term, out=value)
 
-    def update_kernel(
-        self, device: Device, value: Array, grad: Array, state: dict[str, Any], group: Group
-    ) -> None:
-        if not state:
-            state["previous_step"] = device.zeros(value.shape, value.dtype)
-        n, lr = value.size, self.rates(device, value, lambda: (group["lr"],))
-        for_each(
-            op_kernel("srcnn_sgd", "srcnn_sgd_update", value.dtype), n, value, grad,
-            state["previous_step"], n, lr, group["momentum"], group["weight_decay"],
-            group["batch_size"],
+    def update_kernels(self, device: Device, parts: Sequence[Part]) -> None:
+        group, value = parts[0].group, parts[0].value
+        arrays = [p.value for p in parts], [p.grad for p in parts]
+        launch(
+            op_kernel("srcnn_sgd", "srcnn_sgd_update", value.dtype), device,
+            (*arrays, state_of(device, parts, "previous_step")),
+            self.rates(device, value, lambda: learning_rates(parts)), group["momentum"],
+            group["weight_decay"], group["batch_size"],
         )  # fmt: skip
