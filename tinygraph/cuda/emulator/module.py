@@ -44,7 +44,7 @@ _WAYS_OUT = {
 
 
 def timeout() -> float:
-    """Seconds after which a block counts as endless: $TINYGRAPH_KERNEL_TIMEOUT, or 60."""
+    """Seconds of computing until a block counts as endless: $TINYGRAPH_KERNEL_TIMEOUT, or 60."""
     text = os.environ.get("TINYGRAPH_KERNEL_TIMEOUT")
     if text is None:
         return DEFAULT_TIMEOUT

@@ -221,8 +221,8 @@ void check_endless(Place place) {
                     "barrier or in a call of their warp; given up after %g seconds", waiting,
                     w->launch->timeout);
     else
-        check_found(TIMEOUT, place, last, NULL, "the block is not done after %g seconds",
-                    w->launch->timeout);
+        check_found(TIMEOUT, place, last, NULL, "the block is not done after %g seconds of "
+                    "computing", w->launch->timeout);
 }
 
 _Noreturn static void stop(void) {

@@ -116,9 +116,16 @@ static bool running, idle;
 static uint32_t forks; /* how often this process has been forked off another */
 static atomic_uint active; /* workers that execute blocks now */
 
-static double now_seconds(void) {
+/* Seconds for which a thread has had a processor: a busy machine makes no block endless. */
+static double seconds_of(pthread_t thread) {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clockid_t clock = CLOCK_MONOTONIC;
+#if defined(_POSIX_THREAD_CPUTIME) && _POSIX_THREAD_CPUTIME >= 0
+    if (pthread_getcpuclockid(thread, &clock) != 0) clock = CLOCK_MONOTONIC;
+#else
+    (void)thread;
+#endif
+    if (clock_gettime(clock, &now) != 0) clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
@@ -130,7 +137,7 @@ static void on_watchdog(int signal, siginfo_t *info, void *context) {
     const uintptr_t pc = counter_of(context);
     if (atomic_load(&w->overdue)) {
         launch_fail(FAIL_TIMEOUT, (Place){NULL, 0, in_module(w, pc) ? pc : 0},
-                    "a block is not done after %g seconds", w->launch->timeout);
+                    "a block is not done after %g seconds of computing", w->launch->timeout);
         if (tg_checking) check_endless((Place){NULL, 0, in_module(w, pc) ? pc + 1 : 0});
         block_abandon();
     }
@@ -139,12 +146,13 @@ static void on_watchdog(int signal, siginfo_t *info, void *context) {
     errno = kept;
 }
 
-static void look_at(Worker *w, double now) {
+static void look_at(Worker *w) {
     const uint64_t done = atomic_load(&w->blocks_done);
     if (!atomic_load(&w->working)) {
         w->watched = ~0ull;
         return;
     }
+    const double now = seconds_of(w->thread);
     if (done != w->watched) {
         w->watched = done;
         w->watched_since = now;
@@ -167,8 +175,7 @@ static void *watchdog(void *unused) {
         pthread_mutex_unlock(&lock);
         nanosleep(&(struct timespec){.tv_nsec = SLICE_MS * 1000000l}, NULL);
         pthread_mutex_lock(&lock);
-        const double now = now_seconds();
-        for (Worker *w = workers; w; w = w->next) look_at(w, now);
+        for (Worker *w = workers; w; w = w->next) look_at(w);
     }
     return NULL;
 }

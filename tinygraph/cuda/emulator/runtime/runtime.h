@@ -159,8 +159,8 @@ typedef struct Worker {
     uint32_t forks;
     atomic_bool working;
     atomic_uint_fast64_t blocks_done;
-    uint64_t watched; /* `blocks_done` when the watchdog looked last, and since when it is so */
-    double watched_since;
+    uint64_t watched; /* `blocks_done` when the watchdog looked last, and since when it is so: */
+    double watched_since; /* seconds of `thread` on a processor */
     atomic_bool overdue;
     struct Worker *next; /* all workers that there are */
 } Worker;
