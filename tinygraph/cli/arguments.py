@@ -14,6 +14,8 @@ from tinygraph.cli.commands import evaluate, list_recipes, profile, show, train
 from tinygraph.cli.gradcheck import gradcheck_file
 from tinygraph.cli.kernels import check_kernel, list_kernels
 from tinygraph.cli.machine import doctor
+from tinygraph.cli.super_resolve import add_arguments as add_super_resolve_arguments
+from tinygraph.cli.super_resolve import super_resolve_file
 from tinygraph.cli.values import (
     SETTING_TYPES,
     architecture,
@@ -170,6 +172,11 @@ def _gradcheck_arguments(parser: argparse.ArgumentParser) -> None:
     _json_argument(parser)
 
 
+def _super_resolve_arguments(parser: argparse.ArgumentParser) -> None:
+    add_super_resolve_arguments(parser)
+    _json_argument(parser)
+
+
 def _data_dir_argument(parser: argparse.ArgumentParser) -> None:
     text = "the folder of the data files (default $TINYGRAPH_DATA)"
     parser.add_argument("--data-dir", metavar="DIR", help=text)
@@ -188,6 +195,8 @@ PARSERS: dict[str, Command] = {  # name -> function, help, example, arguments
                  _evaluate_arguments),
     "recipes": (list_recipes, "list what can be trained", "", _json_argument),
     "show": (show, "draw the pictures of a run again", "runs/first", _run_arguments),
+    "super-resolve": (super_resolve_file, "enlarge a picture with a trained srcnn",
+                      "small.png large.png --parameters runs/first", _super_resolve_arguments),
     "gradcheck": (gradcheck_file, "check the gradients of an op in a file, and say what is wrong",
                   "my_op.py:MyOp", _gradcheck_arguments),
     "kernels": (list_kernels, "compile kernels, without a GPU, and show what they take",

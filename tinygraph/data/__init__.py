@@ -13,6 +13,7 @@ from tinygraph.data.loader import DataLoader
 from tinygraph.data.mnist import mnist
 from tinygraph.data.registry import datasets, load
 from tinygraph.data.splice import splice
+from tinygraph.data.super_resolution import super_resolution
 from tinygraph.data.transforms import (
     Draws,
     Transform,
@@ -26,7 +27,7 @@ from tinygraph.data.transforms import (
 __all__ = [
     "ArrayDataset", "DataLoader", "ImageFolder", "TransformedDataset",
     "cifar10", "datasets", "digits", "image_folder", "load", "mnist", "read_idx",
-    "splice",
+    "splice", "super_resolution",
     "Draws", "Transform", "compose", "degrade", "horizontal_flip", "random_crop",
     "CacheWarning", "cached",
 ]  # fmt: skip

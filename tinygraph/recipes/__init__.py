@@ -12,6 +12,7 @@ from tinygraph.recipes import (
     numba_cnn,
     perceptron,
     splice_mlp,
+    srcnn,
     vgg224,
     vgg_cifar,
     xor_mlp,
@@ -28,6 +29,7 @@ recipes: dict[str, Recipe] = {
         numba_cnn.recipe,
         vgg_cifar.recipe,
         vgg224.recipe,
+        srcnn.recipe,
     )
 }
 
@@ -49,5 +51,5 @@ def get(name: str) -> Recipe:
 
 __all__ = [
     "Recipe", "get", "linear_regression", "numba_cnn", "perceptron", "recipes", "splice_mlp",
-    "vgg224", "vgg_cifar", "xor_mlp",
+    "srcnn", "vgg224", "vgg_cifar", "xor_mlp",
 ]  # fmt: skip

@@ -1,0 +1,395 @@
+"""srcnn: three convolutions that put details into an enlarged picture.
+
+    low  ->  conv 9x9, 64 filters, ReLU  ->  conv 1x1, 32 filters, ReLU  ->  conv 5x5  ->  luma
+    loss = half the squared error against the original, summed over a crop, mean over the batch
+
+A picture's luma is shrunk by the scale and enlarged again by bicubic interpolation; the network
+learns to undo it, from 33-pixel crops of T91.  After each epoch PSNR and SSIM on Set5 stand beside
+those of bicubic interpolation, as in the paper: Set5 is validation data here.  Set14 is the test,
+looked at once, at the end.
+
+    srcnn_config.py     the JSON config            srcnn_samples.py    pictures, pairs, crops
+    srcnn_network.py    the network and its files  srcnn_tiles.py      whole pictures, in tiles
+    srcnn_colour.py     luma and chroma            srcnn_quality.py    PSNR, SSIM
+    srcnn_pictures.py   what is drawn
+
+Source: Dong, Loy, He, Tang, "Image super-resolution using deep convolutional networks", TPAMI 2016
+(arXiv:1501.00092); "Neural networks: implementation tips", 2015, for JSON config and rule.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import tinygraph as tg
+from tinygraph import nn
+from tinygraph.cuda.cache import folder as cache_folder
+from tinygraph.cuda.emulator.compiler import find_compiler
+from tinygraph.data import DataLoader
+from tinygraph.device import Device, get_device
+from tinygraph.errors import ArgumentError, CheckpointError, DatasetError, explain
+from tinygraph.recipes.plain_run import require_at_least
+from tinygraph.recipes.recipe import Recipe
+from tinygraph.recipes.srcnn_config import DISTRIBUTIONS, REQUIRED, check_settings, read_config
+from tinygraph.recipes.srcnn_network import (
+    initialise,
+    margin,
+    model,
+    optimizer,
+    read_network,
+    write_json_parameters,
+)
+from tinygraph.recipes.srcnn_pictures import draw_run
+from tinygraph.recipes.srcnn_quality import means, measure
+from tinygraph.recipes.srcnn_samples import (
+    PLACES,
+    Collections,
+    Crops,
+    Pair,
+    Portions,
+    at_hand,
+    pairs,
+    prepared,
+    t91,
+)
+from tinygraph.tensor import Tensor
+from tinygraph.training import (
+    Profile,
+    Progress,
+    RunFolder,
+    Trainer,
+    profile_training,
+    save_arrays,
+)  # fmt: skip
+from tinygraph.training.sealed import reason
+
+USUAL_RATES = {"adam": (1e-3, 1e-3, 1e-4), "sgd": (1e-4, 1e-4, 1e-5), "srcnn": (1e-4, 1e-4, 1e-5)}
+PICTURES = ("t91", "at hand")
+
+
+@dataclass
+class Config:
+    """Settings.  What is None comes from the JSON file, where there is one, or is as usual."""
+
+    config: str | None = None  # a JSON file; see srcnn_config.py
+    n1: int | None = None  # 64
+    n2: int | None = None  # 32
+    f1: int | None = None  # 9
+    f2: int | None = None  # 1
+    f3: int | None = None  # 5
+    rule: str = "adam"  # or "sgd", or "srcnn"
+    momentum: float | None = None  # 0.9
+    weight_decay_parameter: float | None = None  # 0; of weights, not of biases
+    learning_rates: tuple[float, ...] | None = None  # of the three layers
+    parameters_file: str | None = None  # to begin with; .safetensors or .json
+    parameters_distribution_1: dict[str, float] | None = None  # He's normal distribution
+    parameters_distribution_2: dict[str, float] | None = None
+    parameters_distribution_3: dict[str, float] | None = None
+    scale: int = 3
+    crop: int = 33  # pixels
+    stride: int = 14  # of the grid of crops
+    places: str = "grid"  # or "random"
+    crops: int = 1600  # in an epoch
+    batch_size: int = 16
+    epochs: int | None = None  # 20
+    seed: int = 0
+    duration: float | None = None  # seconds, in the place of epochs
+    pictures: str | None = None  # "t91", or "at hand": t91 where its folder is named
+    backup_every: float | None = None  # seconds
+    device: str = "cpu"  # or "emulator": the .cu kernels on the CPU; or "cuda"
+
+    def __post_init__(self) -> None:
+        if self.config is not None and any(getattr(self, name) is None for name in REQUIRED):
+            self._fill(read_config(self.config))
+        self._fill({"n1": 64, "n2": 32, "f1": 9, "f2": 1, "f3": 5, "momentum": 0.9,
+                    "weight_decay_parameter": 0.0,
+                    "learning_rates": USUAL_RATES.get(self.rule, USUAL_RATES["adam"])})  # fmt: skip
+        check_settings({**asdict(self), **{name: _normal(1) for name in DISTRIBUTIONS}})
+        self._fill({name: _normal(fan_in) for name, fan_in in
+                    zip(DISTRIBUTIONS, self.fan_in(), strict=True)})  # fmt: skip
+        check_settings(asdict(self))
+        self.learning_rates = tuple(self.learning_rates or ())  # JSON has lists
+        if self.epochs is None and self.duration is None:
+            self.epochs = 20
+        require_at_least("srcnn", self, scale=2, crop=1, stride=1, crops=1, batch_size=1)
+        self._check()
+
+    def _fill(self, values: Mapping[str, Any]) -> None:
+        """Give settings that are None a value."""
+        for name, value in values.items():
+            if getattr(self, name) is None:
+                setattr(self, name, value)
+
+    def _check(self) -> None:
+        for name, known in (("places", PLACES), ("pictures", (*PICTURES, None)),
+                            ("rule", tuple(USUAL_RATES))):  # fmt: skip
+            if getattr(self, name) not in known:
+                words = ", ".join(repr(word) for word in known if word)
+                raise ArgumentError(
+                    explain("srcnn", name, f"one of {words}", repr(getattr(self, name)))
+                )
+        lost = sum(self.sizes()[2:]) - 3
+        if self.crop <= lost:
+            raise ArgumentError(
+                explain("srcnn", "crop", f"more than the {lost} pixels that the filters take away",
+                        self.crop, "larger crops, or smaller filters")
+            )  # fmt: skip
+        if self.crops % self.batch_size:
+            raise ArgumentError(
+                explain("srcnn", "crops", f"a multiple of the batch size {self.batch_size}",
+                        self.crops, "all batches are full, for the rule srcnn divides by their "
+                        "size")
+            )  # fmt: skip
+
+    def sizes(self) -> tuple[int, int, int, int, int]:
+        """n1, n2, f1, f2, f3."""
+        return self.n1 or 0, self.n2 or 0, self.f1 or 0, self.f2 or 0, self.f3 or 0
+
+    def fan_in(self) -> tuple[int, int, int]:
+        """How many inputs one output of each layer sums over."""
+        n1, n2, f1, f2, f3 = self.sizes()
+        return f1 * f1, f2 * f2 * n1, f3 * f3 * n2
+
+    def network(self) -> nn.Sequential:
+        """The network before it has learnt anything here."""
+        tg.manual_seed(self.seed)
+        if self.parameters_file is None:
+            network = model(*self.sizes())
+            initialise(network, asdict(self))
+            return network
+        try:
+            network = read_network(self.parameters_file)
+        except CheckpointError as error:  # bad input, not a failure of the training
+            raise ArgumentError(str(error)) from None
+        shapes = [[p.shape for p in net.parameters()] for net in (network, model(*self.sizes()))]
+        if shapes[0] != shapes[1]:
+            raise ArgumentError(
+                explain("srcnn", self.parameters_file, f"parameters of {shapes[1]}", shapes[0],
+                        "set n1, n2, f1, f2, f3 as the file has them")
+            )  # fmt: skip
+        return network
+
+
+def _normal(fan_in: int) -> dict[str, float]:
+    """He's normal distribution: the variance 2 / fan_in keeps the signal's size under ReLU."""
+    return {"mean_w": 0.0, "mean_b": 0.0, "std_deviation_w": (2 / fan_in) ** 0.5,
+            "std_deviation_b": 0.0}  # fmt: skip
+
+
+def crop_loss(output: Tensor, target: Tensor) -> Tensor:
+    """Half the squared error, summed over a crop; its mean over the batch.
+
+    >>> crop_loss(tg.zeros((2, 1, 3, 3)), tg.ones((2, 1, 3, 3))).item()
+    4.5
+    """
+    return tg.half_squared_error(output, target) / output.shape[0]
+
+
+class Setting(NamedTuple):
+    """Everything that a training works on, before the first batch."""
+
+    network: nn.Sequential
+    training: Portions
+    validation: list[Pair]
+    test: list[Pair]
+
+    def trainer(self, config: Config, **options: Any) -> Trainer:
+        rule = optimizer(self.network, config.rule, config.learning_rates, config.momentum or 0.0,
+                         config.weight_decay_parameter or 0.0, config.batch_size)  # fmt: skip
+        return Trainer(self.network, rule, crop_loss, **options)
+
+    def loader(self, config: Config) -> DataLoader:
+        """Portions come shuffled: their order spans the epochs of a pass."""
+        return DataLoader(self.training, config.batch_size, device=config.device)
+
+
+def collect(config: Config, data_dir: str | Path | None) -> Collections:
+    """The pictures; where neither T91 nor other pictures were asked for, what there is.
+
+    `config.pictures` says afterwards which they are.
+    """
+    if config.pictures == "at hand":
+        return at_hand()
+    try:
+        found = t91(data_dir)
+    except DatasetError as error:
+        if config.pictures == "t91" or data_dir is not None:
+            raise
+        found = at_hand()
+        warnings.warn(f"{error} Without them: {found.notes}", stacklevel=2)
+        config.pictures = "at hand"
+        return found
+    config.pictures = "t91"
+    return found
+
+
+def set_up(config: Config, data_dir: str | Path | None = None) -> Setting:
+    """Make the network; load the pictures; cut crops, or take them from the cache."""
+    device = _usable_device(config.device)  # an absent one shows before anything is loaded
+    network = config.network()
+    found = collect(config, data_dir)
+    crops = Crops(config.places, config.crop, config.stride, margin(network), config.seed)
+    samples = prepared(found, config.scale, crops, cache_folder() / "data")
+    portions = Portions(samples, config.crops, config.seed)
+    held_out, test = (pairs(part, config.scale) for part in (found.validation, found.test))
+    return Setting(network.to(device), portions, held_out, test)
+
+
+class MeasuredProgress(Progress):
+    """Shows how a training goes; after each epoch PSNR and SSIM go into its row of the log.
+
+    The parameters of the best PSNR so far are kept as the run's best.
+    """
+
+    def __init__(self, shown: Progress, setting: Setting, run: RunFolder, scale: int) -> None:
+        super().__init__(lines=False, bar=False)
+        self.shown, self.setting, self.run, self.scale = shown, setting, run, scale
+
+    def start(self, batches: int | None) -> None:
+        self.shown.start(batches)
+
+    def advance(self) -> None:
+        self.shown.advance()
+
+    def epoch(self, row: Mapping[str, Any], epochs: int | None) -> None:
+        found = means(measure(self.setting.network, self.setting.validation, self.scale))
+        rows = self.run.rows()[:-1]
+        whole = {**row, **found}
+        self.run.keep_rows(len(rows))  # the last row again, with what was measured
+        self.run.append(whole)
+        if all(found["psnr"] > past.get("psnr", 0.0) for past in rows):
+            save_arrays(self.run.best, self.setting.network.state_dict())
+        self.shown.epoch(whole, epochs)
+
+    def close(self) -> None:
+        self.shown.close()
+
+
+def train(
+    config: Config, run: RunFolder, data_dir: str | Path | None = None, download: bool = False,
+    progress: Progress | None = None,
+) -> dict[str, float]:  # fmt: skip
+    """Train, look at the test pictures once, and leave everything in the run folder.
+
+    A run that was opened goes on where it stopped.  `download` is refused: the pictures have no
+    licence that would allow to hand them on.
+
+    Returns
+    -------
+    dict
+        `psnr`, `ssim`, `bicubic_psnr`, `bicubic_ssim` on the test pictures: of the last parameters.
+    """
+    _refuse_download(download)
+    setting = set_up(config, data_dir)
+    if not run.opened:
+        folder = None if data_dir is None else str(Path(data_dir).resolve())
+        run.write_config({"recipe": "srcnn", "settings": asdict(config), "data_dir": folder})
+    shown = MeasuredProgress(progress or Progress(), setting, run, config.scale)
+    trainer = setting.trainer(config, run=run, progress=shown, backup_every=config.backup_every)
+    if run.opened:
+        trainer.resume()
+    run.write_environment(tinygraph=tg.__version__, seeds={"all": config.seed}, command=sys.argv)
+    left = None if config.epochs is None else config.epochs - trainer.epoch
+    if left is None or left > 0:
+        trainer.fit(setting.loader(config), None, left, config.duration)
+    write_json_parameters(setting.network, run.path / "parameters.json")
+    validation = measure(setting.network, setting.validation, config.scale)
+    test = measure(setting.network, setting.test, config.scale)
+    result = means(test)
+    run.write_result({"test": result, "validation": means(validation),
+                      "pictures": {"validation": validation, "test": test}})  # fmt: skip
+    return result
+
+
+def rehearse(
+    config: Config, data_dir: str | Path | None = None, download: bool = False
+) -> dict[str, Any]:
+    """One batch forward and backward, timed; nothing is learnt, and only the cache written."""
+    _refuse_download(download)
+    setting = set_up(config, data_dir)
+    summary = setting.network.summary((1, config.crop, config.crop))
+    found = setting.trainer(config, progress=False).rehearse(setting.loader(config))
+    return {"summary": summary, **found}
+
+
+def profile(
+    config: Config, data_dir: str | Path | None = None, download: bool = False, steps: int = 1,
+    arch: str | None = None,
+) -> Profile:  # fmt: skip
+    """What the kernels of a training step do; what it learns is thrown away."""
+    _refuse_download(download)
+    setting = set_up(config, data_dir)
+    trainer = setting.trainer(config, progress=False)
+    return profile_training(trainer, setting.loader(config), steps, arch)
+
+
+def evaluate_run(
+    run: RunFolder, data_dir: str | Path | None = None, best: bool = False, device: str = "cpu"
+) -> dict[str, float]:
+    """PSNR and SSIM of a run's last or best parameters on the test pictures, beside bicubic."""
+    target = _usable_device(device)
+    config = recipe.settings_of(run)
+    found = collect(config, data_dir or run.config.get("data_dir"))
+    network = _load(run, best).to(target)
+    return means(measure(network, pairs(found.test, config.scale), config.scale))
+
+
+def draw(run: RunFolder) -> Iterator[Path]:
+    """The graph and the report; curves, filters, feature maps and a comparison need matplotlib."""
+    config = recipe.settings_of(run)
+    network = _load(run)
+    crop = Tensor(tg.zeros((1, 1, config.crop, config.crop)), name="low")
+    inner = config.crop - 2 * margin(network)
+    loss = crop_loss(network(crop), Tensor(tg.zeros((1, 1, inner, inner)), name="high"))
+    try:
+        found = collect(config, run.config.get("data_dir"))
+        shown: Pair | None = pairs(found.validation[-3:][:1], config.scale)[0]
+    except DatasetError:  # the pictures are not at hand: what needs none is drawn
+        shown = None
+    try:
+        yield from draw_run(run, network, loss, shown, config.scale)
+    except OSError as error:
+        raise CheckpointError(
+            explain("show", str(run.path), "a folder that can be written", reason(error))
+        ) from None
+
+
+def _load(run: RunFolder, best: bool = False) -> nn.Sequential:
+    """The network of a run with its last or its best parameters."""
+    network = model(*recipe.settings_of(run).sizes())
+    network.load_state_dict(run.load_parameters(best))
+    return network
+
+
+def _refuse_download(download: bool) -> None:
+    if download:
+        raise ArgumentError(
+            explain("srcnn", "--download", "no such option", "it", "the pictures have no explicit "
+                    "licence; fetch T91, Set5 and Set14 yourself and name their folder")
+        )  # fmt: skip
+
+
+def _usable_device(name: str) -> Device:
+    """The device of that name; an error now where its first kernel could not be compiled."""
+    device = get_device(name)
+    if device == "emulator":
+        find_compiler()
+    return device
+
+
+recipe = Recipe(
+    name="srcnn",
+    summary="three convolutions that put details into an enlarged picture: T91, Set5, Set14",
+    config=Config,
+    train=train,
+    rehearse=rehearse,
+    profile=profile,
+    evaluate=evaluate_run,
+    metric="psnr",
+    draw=draw,
+)

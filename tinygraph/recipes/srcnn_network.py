@@ -1,0 +1,200 @@
+"""The network of SRCNN: three convolutions; how it begins, learns, and is kept.
+
+    x (N, 1, H, W)  luma from 0 to 1, enlarged by bicubic interpolation
+      -> conv f1 x f1, n1 filters, ReLU      patches, as n1 features each
+      -> conv f2 x f2, n2 filters, ReLU      features of high resolution
+      -> conv f3 x f3, one filter            luma (N, 1, H - 2M, W - 2M)
+
+Nothing is padded: each layer takes away half a filter at every edge, M = (f1 + f2 + f3 - 3) / 2
+pixels in all.
+
+Source: Dong, Loy, He, Tang, "Image super-resolution using deep convolutional networks", TPAMI 2016;
+"Neural networks: implementation tips", 2015, for the JSON files and the rule `srcnn`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tinygraph import nn
+from tinygraph.errors import ArgumentError, CheckpointError, explain, nearest
+from tinygraph.optim import SGD, Adam, Optimizer, SrcnnSGD
+from tinygraph.recipes.srcnn_config import DISTRIBUTIONS, read_object
+from tinygraph.shapes import Array
+from tinygraph.tensor import Parameter
+from tinygraph.training import load_arrays
+from tinygraph.training.sealed import write_json
+
+LAYERS = ("0", "2", "4")  # the convolutions in the Sequential
+RULES = ("adam", "sgd", "srcnn")
+_MAX_JSON = 1 << 28  # 4096 filters take less
+
+
+def model(n1: int = 64, n2: int = 32, f1: int = 9, f2: int = 1, f3: int = 5) -> nn.Sequential:
+    """The network, with weights as `nn.Conv2d` draws them.
+
+    >>> import tinygraph as tg
+    >>> model(32, 16)(tg.zeros((2, 1, 33, 33))).shape
+    (2, 1, 21, 21)
+    """
+    return nn.Sequential(
+        nn.Conv2d(1, n1, f1),
+        nn.ReLU(),
+        nn.Conv2d(n1, n2, f2),
+        nn.ReLU(),
+        nn.Conv2d(n2, 1, f3),
+    )
+
+
+def layers(network: nn.Sequential) -> list[nn.Conv2d]:
+    """The three convolutions."""
+    return [module for module in network if isinstance(module, nn.Conv2d)]
+
+
+def margin(network: nn.Sequential) -> int:
+    """M: by how many pixels the output is smaller than the input at each edge.
+
+    >>> margin(model())
+    6
+    """
+    return sum(layer.kernel_size[0] - 1 for layer in layers(network)) // 2
+
+
+def initialise(network: nn.Sequential, distributions: Mapping[str, Any]) -> None:
+    """Draw weights and biases of each layer from its own normal distribution."""
+    for name, layer in zip(DISTRIBUTIONS, layers(network), strict=True):
+        normal = distributions[name]
+        nn.init.normal_(layer.weight, normal["mean_w"], normal["std_deviation_w"])
+        if layer.bias is not None:
+            nn.init.normal_(layer.bias, normal["mean_b"], normal["std_deviation_b"])
+
+
+def optimizer(
+    network: nn.Sequential, rule: str, rates: Any, momentum: float, weight_decay: float,
+    batch_size: int,
+) -> Optimizer:  # fmt: skip
+    """The rule of that name, with a learning rate for each layer; biases do not decay.
+
+    All rules get the gradient of the mean over a batch of L = half the squared error of a crop,
+    summed over its pixels.
+
+        adam     momentum is beta1
+        sgd      momentum, and decay * lr
+        srcnn    that of the program of 2015: of the sum over a batch, which the batch size divides
+                 last; the decay is not multiplied by the learning rate.  The mean times the batch
+                 size is the sum: hence the rate times the batch size here.
+
+    Raises
+    ------
+    ArgumentError
+        Another name.
+    """
+    if rule not in RULES:
+        hint = nearest(str(rule), RULES)
+        raise ArgumentError(explain("srcnn", "rule", f"one of {', '.join(RULES)}", rule, hint))
+    scale = batch_size if rule == "srcnn" else 1
+    groups: list[dict[str, Any]] = []
+    for name, layer, rate in zip(LAYERS, layers(network), rates, strict=True):
+        for part, decay in (("weight", weight_decay), ("bias", 0.0)):
+            parameter: Parameter = getattr(layer, part)
+            groups.append({"params": [(f"{name}.{part}", parameter)], "lr": rate * scale,
+                           "weight_decay": decay})  # fmt: skip
+    lr = rates[0] * scale
+    if rule == "adam":
+        return Adam(groups, lr=lr, betas=(momentum, 0.999))
+    if rule == "sgd":
+        return SGD(groups, lr=lr, momentum=momentum)
+    return SrcnnSGD(groups, lr=lr, batch_size=batch_size, momentum=momentum)
+
+
+# ---- parameters in files ------------------------------------------------------------------------
+
+
+def read_network(path: str | Path) -> nn.Sequential:
+    """The network whose parameters a file holds: its sizes are those of the arrays.
+
+    Parameters
+    ----------
+    path : str or Path
+        `parameters.safetensors` of a run, or the JSON that `write_json_parameters` writes.
+
+    Raises
+    ------
+    CheckpointError
+        The file is absent or damaged, or holds no three layers that fit each other.
+    """
+    source = Path(path).expanduser()
+    if source.suffix.lower() == ".json":
+        return _from_json(source)
+    arrays = load_arrays(source)
+    weights = [arrays.get(f"{name}.weight") for name in LAYERS]
+    try:
+        n1, n2, last = (len(w) for w in weights if w is not None)
+        f1, f2, f3 = (w.shape[2] for w in weights if w is not None)
+        if last != 1:
+            raise ValueError
+        network = model(n1, n2, f1, f2, f3)
+    except (ValueError, IndexError, TypeError, ArgumentError):
+        shapes = {name: array.shape for name, array in arrays.items()}
+        raise CheckpointError(
+            explain("srcnn", str(source), "weights of three convolutions, 0, 2 and 4", shapes)
+        ) from None
+    network.load_state_dict(arrays)
+    return network
+
+
+def write_json_parameters(network: nn.Sequential, path: str | Path) -> Path:
+    """Write {"layer1": {"weights": [...], "bias": [...]}, "layer2": ..., "layer3": ...}.
+
+    Weights are in the order (row, column, input channel, filter), as the program of 2015 has them.
+    """
+    content = {}
+    for number, layer in enumerate(layers(network), 1):
+        flat = layer.weight.numpy().transpose(2, 3, 1, 0).ravel()  # (KH, KW, C, O)
+        bias = np.zeros(layer.out_channels) if layer.bias is None else layer.bias.numpy()
+        content[f"layer{number}"] = {"weights": flat.tolist(), "bias": bias.tolist()}
+    return write_json(Path(path), content)
+
+
+def _from_json(path: Path) -> nn.Sequential:
+    """The network of a JSON file; the numbers of biases say how many filters there are."""
+    try:
+        content = read_object("srcnn parameters", path, _MAX_JSON)
+        parts = [content[f"layer{number}"] for number in (1, 2, 3)]
+        flat = [np.array(part["weights"], np.float64) for part in parts]
+        biases = [np.array(part["bias"], np.float64) for part in parts]
+        counts = [len(bias) for bias in biases]  # n1, n2, 1
+        channels = [1, *counts[:-1]]
+        sides = [_side(w.size, c, n) for w, c, n in zip(flat, channels, counts, strict=True)]
+        if counts[2] != 1 or not all(np.isfinite(a).all() for a in (*flat, *biases)):
+            raise ValueError("one filter of finite numbers in layer 3")
+    except ArgumentError as error:
+        raise CheckpointError(str(error)) from None
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        reason = f"no {error}" if isinstance(error, KeyError) else error
+        raise CheckpointError(
+            explain("srcnn parameters", str(path), "layer1, layer2 and layer3, each with weights "
+                    "and bias that fit", reason)
+        ) from None  # fmt: skip
+    network = model(counts[0], counts[1], *sides)
+    state: dict[str, Array] = {}
+    for name, w, bias, c, n, side in zip(
+        LAYERS, flat, biases, channels, counts, sides, strict=True
+    ):
+        ordered = w.reshape(side, side, c, n).transpose(3, 2, 0, 1)  # (O, C, KH, KW)
+        state[f"{name}.weight"] = np.ascontiguousarray(ordered, np.float32)
+        state[f"{name}.bias"] = bias.astype(np.float32)
+    network.load_state_dict(state)
+    return network
+
+
+def _side(size: int, channels: int, filters: int) -> int:
+    """Height and width of a filter, from the number of weights of its layer."""
+    side = round((size / max(channels * filters, 1)) ** 0.5)
+    if not size or side * side * channels * filters != size or side % 2 == 0:
+        raise ValueError(f"{size} weights for {channels} channels and {filters} filters")
+    return side

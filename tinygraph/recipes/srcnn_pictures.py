@@ -1,0 +1,114 @@
+"""The pictures of an SRCNN run: how it came near to the originals, its filters, what it sees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tinygraph import nn, show
+from tinygraph.recipes.srcnn_network import LAYERS
+from tinygraph.recipes.srcnn_quality import levels, psnr
+from tinygraph.recipes.srcnn_samples import Pair
+from tinygraph.recipes.srcnn_tiles import enhance
+from tinygraph.shapes import Array
+from tinygraph.show.figures import new_figure, save
+from tinygraph.tensor import Tensor
+from tinygraph.training import RunFolder
+
+LEARNT, BICUBIC = "#2f66c4", "#c4512f"
+DETAIL = 96  # pixels of a picture that the comparison and the feature maps show
+
+
+def draw_run(
+    run: RunFolder, network: nn.Sequential, loss: Tensor, pair: Pair | None, scale: int
+) -> Iterator[Path]:
+    """Draw all pictures of a run, and yield the path of each; without `pair` those of parameters.
+
+    Parameters
+    ----------
+    run : RunFolder
+    network : Sequential
+        With the run's parameters.
+    loss : Tensor
+        Of a crop: its graph is drawn.
+    pair : Pair or None
+        The picture whose middle is shown.
+    scale : int
+    """
+    contents = show.ReportContents(
+        title="srcnn", result=run.result(), rows=run.rows(), config=run.config,
+        environment=run.environment(), state=network.state_dict(), graph=loss,
+    )  # fmt: skip
+    yield show.graph(loss, run.path / "graph.svg")
+    yield show.report(contents, run.path / "report.html")
+    rows = run.rows()
+    if any("psnr" in row for row in rows):
+        yield draw_quality(rows, run.path / "quality.svg")
+    weights = dict(network.named_parameters())
+    for number, name in ((1, LAYERS[0]), (3, LAYERS[2])):
+        yield show.filters(weights[f"{name}.weight"], run.path / f"filters_{number}.png")
+    if pair is not None:
+        maps = show.activations(network, _middle(pair.low)[None])
+        for number, name in ((1, "1"), (2, "3")):
+            path = run.path / f"feature_maps_{number}.png"
+            yield show.feature_maps(maps[name], path, scale="each")
+        yield draw_comparison(network, pair, scale, run.path / "comparison.png")
+
+
+def draw_quality(rows: Sequence[Mapping[str, Any]], path: str | Path) -> Path:
+    """PSNR and SSIM on the validation pictures after each epoch, over bicubic's constant lines.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        The log; rows that nothing was measured after are passed over.
+    path : str or Path
+        `.svg`, `.png` or `.pdf`.
+    """
+    measured = [row for row in rows if "psnr" in row]
+    minutes = np.cumsum([row["seconds"] for row in rows])[[("psnr" in row) for row in rows]] / 60
+    figure = new_figure(10.4, 3.6)
+    for axes, name, label in zip(figure.subplots(1, 2), ("psnr", "ssim"), ("PSNR (dB)", "SSIM"),
+                                 strict=True):  # fmt: skip
+        learnt = [row[name] for row in measured]
+        axes.plot(minutes, learnt, color=LEARNT, marker="o" if len(learnt) <= 30 else None,
+                  markersize=4, label=f"SRCNN, last {learnt[-1]:.4g}")  # fmt: skip
+        known = measured[-1][f"bicubic_{name}"]
+        axes.axhline(known, color=BICUBIC, linestyle="--", label=f"bicubic {known:.4g}")
+        low = min(known, *learnt[len(learnt) // 10 :])  # the first epochs may lie far below
+        high = max(known, *learnt)
+        axes.set_ylim(low - 0.1 * (high - low), high + 0.1 * (high - low))
+        axes.set(xlabel="minutes of training", ylabel=label, title=f"{label}, mean over pictures")
+        axes.grid(alpha=0.3)
+        axes.legend(loc="lower right")
+    return save(figure, Path(path))
+
+
+def draw_comparison(
+    network: nn.Sequential, pair: Pair, scale: int, path: str | Path
+) -> Path:
+    """The middle of a picture: bicubic, SRCNN, original; with the PSNR of the whole picture."""
+    learnt = enhance(network, pair.low[0])
+    truth = levels(pair.high[0], scale)
+    titles = [f"{word}, {psnr(levels(luma, scale), truth):.2f} dB"
+              for word, luma in (("bicubic", pair.low[0]), ("SRCNN", learnt))]  # fmt: skip
+    images = [_middle(pair.low)[0], _middle(learnt[None])[0], _middle(pair.high)[0]]
+    figure = new_figure(9.6, 3.5)
+    for axes, image, title in zip(figure.subplots(1, 3), images, [*titles, "original"],
+                                  strict=True):  # fmt: skip
+        axes.imshow(image, cmap="gray", vmin=16 / 255, vmax=235 / 255, interpolation="nearest")
+        axes.set_axis_off()
+        axes.set_title(title, fontsize=10)
+    return save(figure, Path(path))
+
+
+def _middle(plane: Array) -> Array:
+    """The middle of (1, H, W), DETAIL pixels high and wide at most."""
+    slices = []
+    for n in plane.shape[1:]:
+        start = max((n - DETAIL) // 2, 0)
+        slices.append(slice(start, start + DETAIL))
+    return plane[:, slices[0], slices[1]]
