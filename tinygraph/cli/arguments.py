@@ -11,6 +11,8 @@ from typing import Any, NoReturn
 
 import tinygraph
 from tinygraph.cli.commands import evaluate, list_recipes, profile, show, train
+from tinygraph.cli.experiment import add_arguments as add_experiment_arguments
+from tinygraph.cli.experiment import run_experiment
 from tinygraph.cli.gradcheck import gradcheck_file
 from tinygraph.cli.kernels import check_kernel, list_kernels
 from tinygraph.cli.machine import doctor
@@ -177,6 +179,12 @@ def _super_resolve_arguments(parser: argparse.ArgumentParser) -> None:
     _json_argument(parser)
 
 
+def _experiment_arguments(parser: argparse.ArgumentParser) -> None:
+    add_experiment_arguments(parser)
+    _data_dir_argument(parser)
+    _json_argument(parser)
+
+
 def _data_dir_argument(parser: argparse.ArgumentParser) -> None:
     text = "the folder of the data files (default $TINYGRAPH_DATA)"
     parser.add_argument("--data-dir", metavar="DIR", help=text)
@@ -197,6 +205,8 @@ PARSERS: dict[str, Command] = {  # name -> function, help, example, arguments
     "show": (show, "draw the pictures of a run again", "runs/first", _run_arguments),
     "super-resolve": (super_resolve_file, "enlarge a picture with a trained srcnn",
                       "small.png large.png --parameters runs/first", _super_resolve_arguments),
+    "experiment": (run_experiment, "run the experiments of a recipe's source, and draw its figures",
+                   "numba_cnn --data-dir data", _experiment_arguments),
     "gradcheck": (gradcheck_file, "check the gradients of an op in a file, and say what is wrong",
                   "my_op.py:MyOp", _gradcheck_arguments),
     "kernels": (list_kernels, "compile kernels, without a GPU, and show what they take",

@@ -1,0 +1,76 @@
+"""`tinygraph experiment`: run the experiments of a recipe's source again."""
+
+from __future__ import annotations
+
+import argparse
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from tinygraph.cli.values import whole_number
+from tinygraph.errors import ArgumentError, explain, nearest
+from tinygraph.recipes.numba_cnn_experiment import draw_accuracy, draw_times, experiment
+from tinygraph.recipes.numba_cnn_timing import Sizes
+from tinygraph.training import Progress, RunFolder
+
+EXPERIMENTS = ("numba_cnn",)
+
+
+def run_experiment(args: Namespace) -> dict[str, Any]:
+    """Measure, train, draw the figures, and name all files."""
+    if args.recipe not in EXPERIMENTS:
+        raise ArgumentError(
+            explain("experiment", "recipe", f"one that has experiments ({', '.join(EXPERIMENTS)})",
+                    repr(args.recipe), nearest(args.recipe, EXPERIMENTS))
+        )  # fmt: skip
+    run = RunFolder(args.run) if args.run else RunFolder.new(f"experiment-{args.recipe}")
+    try:
+        found = experiment(
+            run, args.data, args.data_dir, args.download, args.quick, args.rounds, args.images,
+            args.epochs, said=lambda line: print(line, flush=True),
+            progress=Progress(lines=not args.json),
+        )  # fmt: skip
+    except BaseException:
+        for folder in (run.path / "training", run.path):
+            with suppress(OSError):
+                folder.rmdir()  # goes only while it is empty: nothing was learnt
+        raise
+    notes = list(found["notes"])
+    try:
+        for _ in _draw(run.path, found):
+            pass
+    except ImportError as error:
+        notes.append(str(error))
+        print(notes[-1])
+    checkpoints = run.path / "training" / "checkpoints"
+    files = [str(path) for path in run.files() if checkpoints not in path.parents]
+    for file in files:
+        print(f"wrote {file}")
+    print(f"test accuracy {found['test']['accuracy']:.4f}")
+    return {"recipe": args.recipe, "run": str(run.path), "files": files, **found, "notes": notes}
+
+
+def _draw(folder: Path, found: dict[str, Any]) -> Iterator[Path]:
+    """Figures 2 and 3."""
+    title = f"{found['data']}, {found['filters']} filters, batch size {found['batch_size']}"
+    yield draw_times(found["times"], Sizes(**found["sizes"]), folder / "times.svg")
+    yield draw_accuracy(found["epochs"], title, folder / "accuracy.svg")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options, but for those about data."""
+    size, add = whole_number(1, 2**31 - 1), parser.add_argument
+    add("recipe", metavar="RECIPE", help=f"one of: {', '.join(EXPERIMENTS)}")
+    text = "the data of the training (default mnist where it is found, otherwise digits)"
+    add("--data", metavar="NAME", help=text)
+    add("--download", action="store_true", help="fetch data files that are missing")
+    add("--quick", action="store_true", help="small sizes and one epoch: to see that it runs")
+    text = "measurements of each time, interleaved; default 3"
+    add("--rounds", type=size, default=3, metavar="N", help=text)
+    text = "images in a measurement, scaled to an epoch of 60,000 (default: the largest batch)"
+    add("--images", type=size, metavar="N", help=text)
+    text = "of the training whose accuracy is drawn; default 10"
+    add("--epochs", type=size, default=10, metavar="N", help=text)
+    add("--run", metavar="DIR", help="a new folder (default runs/experiment-RECIPE-DATE-TIME)")
