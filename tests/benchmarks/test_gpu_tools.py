@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.gpu import children, counts, gallery, profiler, sanitizer, suite, verdicts
+from benchmarks.gpu import children, counts, gallery, ours, profiler, sanitizer, suite, verdicts
 from benchmarks.gpu.room import Room, WallClock
+from benchmarks.gpu.workloads import seed_network
 from tests.benchmarks import sample_outputs as samples
 
 
@@ -182,3 +183,16 @@ def test_counts_beside_a_profiler(tmp_path, monkeypatch):
     assert "| transpose_conflicts | global store sectors | 2048 | 16384 | **no** |" in page
     assert not any(line.startswith("transpose_rows") for line in result.lost)
     assert any(line.startswith("transpose_conflicts, shared load") for line in result.lost)
+
+
+def test_each_step_of_ours_is_timed_as_a_graph_too(rehearsed_cuda):
+    workload = seed_network(2, 4, size=8)
+    eager = ours.steps(workload, "emulator")
+    assert list(eager) == ["eager", "fused", "fused with head"]
+    steps = ours.steps(workload, "cuda")
+    assert steps.keys() == eager.keys() | {f"{name}, captured" for name in eager}
+    for name, step in eager.items():
+        losses = [step().item() for _ in range(5)]
+        assert [steps[name]().item() for _ in range(5)] == losses
+        captured = steps[f"{name}, captured"]
+        assert [captured().item() for _ in range(5)] == losses and captured.captured

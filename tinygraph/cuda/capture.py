@@ -191,9 +191,11 @@ class CapturedStep:
         cuda = self._device.cupy.cuda
         outside = cuda.get_current_stream()
         self._stream.wait_event(outside.record())
-        with self._stream, cuda.using_allocator(self._pool.malloc):
-            yield
-        outside.wait_event(self._stream.record())
+        try:
+            with self._stream, cuda.using_allocator(self._pool.malloc):
+                yield
+        finally:  # of a step that failed too: what is taken back comes after what it has queued
+            outside.wait_event(self._stream.record())
 
     def _fits(self, arrays: Sequence[Any]) -> bool:
         """Whether these have the shapes of the step; the first ones set them."""
@@ -217,13 +219,16 @@ class CapturedStep:
         recording = _Recording(self._device)
         token = _active.set(recording)
         self._device.held = []
-        self._stream.begin_capture()
         try:
-            outputs = self.function(*map(self._tensor, self._inputs))
+            self._stream.begin_capture()
+            try:
+                outputs = self.function(*map(self._tensor, self._inputs))
+            finally:
+                graph = self._stream.end_capture()
         finally:
-            self._graph = self._stream.end_capture()
-            self._held, self._device.held = self._device.held, None
+            held, self._device.held = self._device.held, None
             _active.reset(token)
+        self._graph, self._held = graph, held
         self._recording, self._outputs, self._fixed = recording, outputs, recording.fixed()
 
     def _is_stale(self) -> bool:

@@ -24,6 +24,7 @@ from tinygraph.nn import Module
 from tinygraph.optim import Optimizer, ReduceLROnPlateau, Schedule
 from tinygraph.random import default_generator
 from tinygraph.shapes import Array
+from tinygraph.training.captured import CapturedTraining
 from tinygraph.training.checkpoints import Checkpoints
 from tinygraph.training.evaluation import Loss, Means, evaluate, forward, mode, outcome
 from tinygraph.training.progress import Progress
@@ -54,6 +55,15 @@ class Trainer:
         Seconds between checkpoints inside an epoch.  There is one after each epoch in any case.
     backup_every : float, optional
         Seconds between copies of the parameters with a date for a name.
+    capture : bool
+        On a GPU: run each step as one CUDA graph, with the same bits; see `tg.cuda.capture`.  Steps
+        of a smaller batch, as the last one of an epoch, run without it.  A captured step updates
+        even where the loss is not finite, which ends the training in any case.
+
+    Raises
+    ------
+    DeviceError
+        `capture` is set, and the model is not on a GPU.
 
     Attributes
     ----------
@@ -81,7 +91,7 @@ class Trainer:
         self, model: Module, optimizer: Optimizer, loss: Loss, *, run: RunFolder | None = None,
         progress: Progress | bool | None = None,
         schedule: Schedule | ReduceLROnPlateau | None = None, checkpoint_every: float = 60.0,
-        backup_every: float | None = None,
+        backup_every: float | None = None, capture: bool = False,
     ) -> None:  # fmt: skip
         self.model = model
         self.optimizer = optimizer
@@ -98,6 +108,7 @@ class Trainer:
         self.seconds = self._epoch_seconds = 0.0
         self.best: dict[str, Any] | None = None
         self._undo = Undo()
+        self._captured = CapturedTraining(model, optimizer, loss, self._undo) if capture else None
         self._means = Means()  # of the epoch under way
         self._resumed: tuple[dict[str, Any], Array] | None = None  # loader state, order of samples
         self._saved_at = self._backed_up_at = 0.0  # on the clock of `seconds`
@@ -165,7 +176,7 @@ class Trainer:
         """Learn from one batch: its mean loss and its number of right answers, None for no classes.
 
         A method of its own, so that the batch's graph is gone when it returns.  Nothing is learnt
-        from a loss that is not finite.
+        from a loss that is not finite, but where the step is captured.
 
         Raises
         ------
@@ -174,6 +185,8 @@ class Trainer:
             the optimiser's state and the random numbers are as before, whatever it was that failed.
         """
         with self._undo.step(self.model, self.optimizer) as undo:
+            if self._captured is not None and self._captured.takes(inputs):
+                return outcome(*self._captured.step(inputs, labels))
             output, target = forward(self.model, inputs, labels)
             loss = self.loss(output, target)
             number, right = outcome(loss, output, target)
