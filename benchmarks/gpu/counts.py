@@ -9,7 +9,8 @@ from __future__ import annotations
 import shutil
 import subprocess
 
-from benchmarks.gpu import children, gallery, profiler
+from benchmarks import children
+from benchmarks.gpu import gallery, profiler
 from benchmarks.gpu.gallery import GalleryKernel
 from benchmarks.gpu.page import Result, table
 from benchmarks.gpu.room import Room

@@ -7,9 +7,13 @@ what lost is made anew from all sections on the page.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+
+from benchmarks.report import Plot, table, write_page
+
+__all__ = ["Plot", "Result", "error_text", "page_text", "read_sections", "section_text", "table",
+           "write_page"]  # fmt: skip
 
 REHEARSAL = "REHEARSAL, NOT MEASURED"
 LOST = "- lost: "
@@ -17,17 +21,6 @@ LOST = "- lost: "
 _SECTION = re.compile(
     r"<!-- section (?P<name>\w+) -->\n(?P<text>.*?)<!-- end (?P=name) -->\n", re.DOTALL
 )
-
-
-@dataclass(frozen=True)
-class Plot:
-    """Lines over sizes: a name for the file, axis labels, and points (x, y) by label."""
-
-    name: str
-    title: str
-    x: str
-    y: str
-    lines: Mapping[str, Sequence[tuple[float, float]]]
 
 
 @dataclass
@@ -57,21 +50,6 @@ class Result:
         """Note a comparison that stays below its aim."""
         if not reached >= aim:  # NaN has lost too
             self.lost.append(f"{what}: {reached:.2f}, the aim is {aim:.2f}")
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table.
-
-    >>> print(table(["size", "share"], [["256", "0.5"]]))
-    | size | share |
-    |---|---|
-    | 256 | 0.5 |
-    """
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(
-        "| " + " | ".join(line) + " |" if i != 1 else "|" + "|".join(line) + "|"
-        for i, line in enumerate(lines)
-    )
 
 
 def section_text(result: Result, pictures: Mapping[str, str], rehearse: bool) -> str:
@@ -116,8 +94,3 @@ def page_text(title: str, about: str, sections: Mapping[str, str], rehearse: boo
     body = [f"<!-- section {name} -->\n{text}<!-- end {name} -->\n"
             for name, text in sections.items()]  # fmt: skip
     return "\n\n".join(parts) + "\n\n" + "\n".join(body)
-
-
-def write_page(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")

@@ -8,24 +8,19 @@ median of the ratios of each round.
 from __future__ import annotations
 
 import math
-import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
+
+from benchmarks.timing import Ratio, Times, Timing
+
+__all__ = ["EventClock", "Ratio", "Room", "Times", "Timing", "WallClock"]
 
 Run = Callable[[], object]
 
 BURST = 0.02  # seconds: so long a run is repeated for one figure
 MOST_REPEATS = 1000
-UNSEEN = 1.2  # the wall may be so many times the events before a figure is marked
-
-
-class Timing(NamedTuple):
-    """Seconds of one call: by the events on the GPU, and by the clock on the wall."""
-
-    events: float
-    wall: float
 
 
 class WallClock:
@@ -61,56 +56,6 @@ class EventClock:
         cuda.Device().synchronize()
         wall = time.perf_counter() - start
         return Timing(cuda.get_elapsed_time(first, last) / 1e3 / repeats, wall / repeats)
-
-
-@dataclass(frozen=True)
-class Times:
-    """What one run took in each round."""
-
-    rounds: tuple[Timing, ...]
-
-    @property
-    def seconds(self) -> list[float]:
-        return [timing.events for timing in self.rounds]
-
-    @property
-    def median(self) -> float:
-        return statistics.median(self.seconds)
-
-    @property
-    def marked(self) -> bool:
-        """Whether the events saw much less than the clock on the wall."""
-        wall = statistics.median(timing.wall for timing in self.rounds)
-        return wall > UNSEEN * self.median + 20e-6
-
-    def text(self, unit: float = 1e3) -> str:
-        """Median and range, in ms by default; * where events and wall disagree.
-
-        >>> Times((Timing(0.002, 0.002), Timing(0.001, 0.001), Timing(0.004, 0.004))).text()
-        '2 (1 to 4)'
-        """
-        low, high = min(self.seconds), max(self.seconds)
-        mark = "*" if self.marked else ""
-        return f"{self.median * unit:.3g}{mark} ({low * unit:.3g} to {high * unit:.3g})"
-
-
-@dataclass(frozen=True)
-class Ratio:
-    """How many times longer the other took, round by round: above 1, ours was faster."""
-
-    values: tuple[float, ...]
-
-    @classmethod
-    def of(cls, ours: Times, theirs: Times) -> Ratio:
-        pairs = zip(ours.seconds, theirs.seconds, strict=True)
-        return cls(tuple(other / own for own, other in pairs))
-
-    @property
-    def median(self) -> float:
-        return statistics.median(self.values)
-
-    def text(self) -> str:
-        return f"{self.median:.2f} ({min(self.values):.2f} to {max(self.values):.2f})"
 
 
 @dataclass(frozen=True)

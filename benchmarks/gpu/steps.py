@@ -15,7 +15,7 @@ from benchmarks.gpu import ours
 from benchmarks.gpu.page import Plot, Result, table
 from benchmarks.gpu.room import Ratio, Room, Times
 from benchmarks.gpu.torch_side import COMPILED
-from benchmarks.gpu.workloads import Workload, mlp, seed_network, vgg
+from benchmarks.workloads import Workload, mlp, seed_network, vgg
 
 TITLE = "Training steps beside PyTorch"
 AIMS = {"eager": 10.0, "compiled": 4.0}  # on the seed network: times as fast as PyTorch

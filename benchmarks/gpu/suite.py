@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from pathlib import Path
 
-from benchmarks.gpu import children
+from benchmarks import children
 from benchmarks.gpu.page import Result, table
 from benchmarks.gpu.room import Room
 

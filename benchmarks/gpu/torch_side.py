@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.gpu.workloads import LEARNING_RATE, Workload
+from benchmarks.workloads import LEARNING_RATE, Workload
 
 Step = Callable[[], Any]
 

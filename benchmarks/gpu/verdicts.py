@@ -12,7 +12,8 @@ import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from benchmarks.gpu import children, gallery, sanitizer
+from benchmarks import children
+from benchmarks.gpu import gallery, sanitizer
 from benchmarks.gpu.gallery import GalleryKernel
 from benchmarks.gpu.page import Result, table
 from benchmarks.gpu.room import Room

@@ -1,0 +1,74 @@
+"""Tables in Markdown, plots as SVG where matplotlib is installed, and the file that holds them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Lines over sizes: a name for the file, axis labels, and points (x, y) by label."""
+
+    name: str
+    title: str
+    x: str
+    y: str
+    lines: Mapping[str, Sequence[tuple[float, float]]]
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table.
+
+    >>> print(table(["size", "share"], [["256", "0.5"]]))
+    | size | share |
+    |---|---|
+    | 256 | 0.5 |
+    """
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(
+        "| " + " | ".join(line) + " |" if i != 1 else "|" + "|".join(line) + "|"
+        for i, line in enumerate(lines)
+    )
+
+
+def write_page(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def new_figure(width: float, height: float) -> tuple[Any, Any] | None:
+    """A figure without a screen, and its axes; None where matplotlib is not installed."""
+    os.environ.setdefault("MPLBACKEND", "Agg")
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        return None
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots()
+
+
+def draw_lines(plot: Plot, path: Path, note: str = "", log_y: bool = False) -> bool:
+    """Draw lines over sizes on a logarithmic axis; False, and no file, without matplotlib."""
+    made = new_figure(6, 3.5)
+    if made is None:
+        return False
+    figure, axes = made
+    for label, points in plot.lines.items():
+        axes.plot(*zip(*points, strict=True), marker="o", label=label)
+    axes.set(xlabel=plot.x, ylabel=plot.y, xscale="log")
+    if log_y:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(0, None)
+    xs = sorted({x for points in plot.lines.values() for x, _ in points})
+    axes.set_xticks(xs, [f"{x:g}" for x in xs], minor=False)
+    axes.set_xticks([], minor=True)
+    axes.set_title(plot.title + (f"\n{note}" if note else ""))
+    axes.legend()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path)
+    return True
