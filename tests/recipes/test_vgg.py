@@ -197,6 +197,17 @@ def test_other_networks_of_the_recipe(tmp_path, network, parameters):
         assert sum(p.size for p in run.load_parameters().values()) == parameters
 
 
+@pytest.mark.parametrize("network", ["vgg", "residual", "linear"])
+def test_through_the_kernels_the_loss_is_the_same(network):
+    """A batch in training mode, dropout included: the numbers it draws are those of every device."""
+    pytest.importorskip("sklearn", reason="needs scikit-learn")
+    settings = {"data": "digits", "network": network, "widths": (2, 3), "batch_size": 16}
+    found = [vgg_cifar.rehearse(vgg_cifar.Config(**settings, dropout=0.5, device=device))
+             for device in ("cpu", "emulator")]  # fmt: skip
+    assert found[1]["loss"] == pytest.approx(found[0]["loss"], rel=1e-5)
+    assert found[1]["summary"] == found[0]["summary"]
+
+
 @pytest.mark.parametrize("network, shape", [("vgg", (8, 1, 3, 3)), ("linear", (10, 1, 8, 8))])
 def test_weights_that_look_at_the_pixels(network, shape):
     config = vgg_cifar.Config(network=network, widths=(8,))

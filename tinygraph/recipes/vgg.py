@@ -124,7 +124,8 @@ def shape_chain(network: nn.Sequential, image_shape: Shape3) -> str:
     >>> shape_chain(vgg((3, 32, 32), [8, 16]), (3, 32, 32))
     '3x32x32 -> 8x16x16 -> 16x8x8 -> 10'
     """
-    x, shapes = tg.zeros((1, *image_shape)), [image_shape]
+    device = next(network.parameters()).device
+    x, shapes = tg.zeros((1, *image_shape), device=device), [image_shape]
     before = network.training
     network.eval()
     with tg.no_grad():

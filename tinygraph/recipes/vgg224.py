@@ -159,13 +159,13 @@ def draw(run: RunFolder) -> Iterator[Path]:
 def _measure(network: nn.Module, config: Config) -> dict[str, float]:
     """The loss on the batch, by the batch's own statistics: one step moves the running ones by a
     tenth, too little for evaluation mode to mean something."""
-    state = network.state_dict()
+    state, device = network.state_dict(), next(network.parameters()).device
     network.train()
     tg.manual_seed(config.seed)
     data = random_pictures(config)
     with tg.no_grad():
-        images = tg.Tensor(data.inputs, device=config.device)
-        loss = tg.softmax_cross_entropy(network(images), tg.Tensor(data.labels)).item()
+        images, labels = (tg.Tensor(part, device=device) for part in (data.inputs, data.labels))
+        loss = tg.softmax_cross_entropy(network(images), labels).item()
     network.load_state_dict(state)
     return {"loss": float(loss)}
 
