@@ -199,7 +199,7 @@ def test_other_networks_of_the_recipe(tmp_path, network, parameters):
 
 @pytest.mark.parametrize("network", ["vgg", "residual", "linear"])
 def test_through_the_kernels_the_loss_is_the_same(network):
-    """A batch in training mode, dropout included: the numbers it draws are those of every device."""
+    """A batch in training mode, dropout included: it draws the same numbers on every device."""
     pytest.importorskip("sklearn", reason="needs scikit-learn")
     settings = {"data": "digits", "network": network, "widths": (2, 3), "batch_size": 16}
     found = [vgg_cifar.rehearse(vgg_cifar.Config(**settings, dropout=0.5, device=device))
