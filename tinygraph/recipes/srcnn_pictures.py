@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tinygraph import nn, show
 from tinygraph.recipes.srcnn_network import LAYERS
 from tinygraph.recipes.srcnn_quality import levels, psnr
@@ -69,21 +67,22 @@ def draw_quality(rows: Sequence[Mapping[str, Any]], path: str | Path) -> Path:
         `.svg`, `.png` or `.pdf`.
     """
     measured = [row for row in rows if "psnr" in row]
-    minutes = np.cumsum([row["seconds"] for row in rows])[[("psnr" in row) for row in rows]] / 60
+    epochs = [row["epoch"] for row in measured]
     figure = new_figure(10.4, 3.6)
     for axes, name, label in zip(figure.subplots(1, 2), ("psnr", "ssim"), ("PSNR (dB)", "SSIM"),
                                  strict=True):  # fmt: skip
         learnt = [row[name] for row in measured]
-        axes.plot(minutes, learnt, color=LEARNT, marker="o" if len(learnt) <= 30 else None,
+        axes.plot(epochs, learnt, color=LEARNT, marker="o" if len(learnt) <= 30 else None,
                   markersize=4, label=f"SRCNN, last {learnt[-1]:.4g}")  # fmt: skip
         known = measured[-1][f"bicubic_{name}"]
         axes.axhline(known, color=BICUBIC, linestyle="--", label=f"bicubic {known:.4g}")
         low = min(known, *learnt[len(learnt) // 10 :])  # the first epochs may lie far below
         high = max(known, *learnt)
         axes.set_ylim(low - 0.1 * (high - low), high + 0.1 * (high - low))
-        axes.set(xlabel="minutes of training", ylabel=label, title=f"{label}, mean over pictures")
+        axes.set(xlabel="epoch", ylabel=label, title=f"{label}, mean over pictures")
+        axes.xaxis.get_major_locator().set_params(integer=True)
         axes.grid(alpha=0.3)
-        axes.legend(loc="lower right")
+        axes.legend(loc="center right")
     return save(figure, Path(path))
 
 

@@ -217,8 +217,9 @@ class Portions:
 
     def _order(self, number: int) -> Array:
         if number not in self._orders:
-            whole = permutation(len(self.dataset), self.seed, SHUFFLE_STREAM, number)
-            self._orders = {**self._orders, number: whole}
+            self._orders[number] = permutation(
+                len(self.dataset), self.seed, SHUFFLE_STREAM, number
+            )
         return self._orders[number]
 
     def for_epoch(self, epoch: int) -> Portions:

@@ -10,6 +10,7 @@ Source: Dong, Loy, He, Tang, "Image super-resolution using deep convolutional ne
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,9 @@ from tinygraph.recipes.srcnn_colour import to_rgb, to_ycbcr
 from tinygraph.recipes.srcnn_network import layers, margin
 from tinygraph.shapes import Array
 
-MEMORY = 128 << 20  # bytes; beyond it tiles grow no faster
+MEMORY = 16 << 20  # bytes; larger tiles leave the processor's cache and take longer
 _LARGEST_SIDE = 4096
+_BAND = 1 << 16  # pixels whose colours are converted at once
 
 
 def tile_bytes(network: nn.Sequential, side: int) -> int:
@@ -158,10 +160,23 @@ def super_resolve(
         raise DtypeError(explain("super_resolve", "pixels", "uint8", pixels.dtype))
     if isinstance(scale, bool) or not isinstance(scale, int) or scale < 1:
         raise ArgumentError(explain("super_resolve", "scale", "an int of at least 1", repr(scale)))
-    ycbcr = to_ycbcr(np.divide(pixels, 255, dtype=np.float32))  # (3, H, W)
-    large = np.stack([enlarge(plane, scale) for plane in ycbcr])  # (3, scale * H, scale * W)
+    ycbcr = np.empty(pixels.shape, np.float32)
+    for band in _bands(pixels):
+        ycbcr[:, band] = to_ycbcr(np.divide(pixels[:, band], 255, dtype=np.float32))
+    large = [enlarge(plane, scale) for plane in ycbcr]  # three of (scale * H, scale * W)
     large[0] = enhance(network, large[0], memory)
-    return np.rint(255 * to_rgb(large)).astype(np.uint8)
+    result = np.empty((3, *large[0].shape), np.uint8)
+    for band in _bands(result):
+        rgb = to_rgb(np.stack([plane[band] for plane in large]))
+        result[:, band] = np.rint(255 * rgb).astype(np.uint8)
+    return result
+
+
+def _bands(image: Array) -> Iterator[slice]:
+    """The rows of a picture (3, H, W), some at a time: colours are converted in float64."""
+    height, width = image.shape[1:]
+    step = max(_BAND // width, 1)
+    return (slice(top, top + step) for top in range(0, height, step))
 
 
 def enlarge(plane: Array, scale: int) -> Array:
