@@ -318,7 +318,7 @@ def test_an_absent_device_shows_before_anything_is_loaded(monkeypatch, tmp_path)
 
 def test_without_t91_the_pictures_at_hand_are_taken_and_it_is_said(made_data):
     config = srcnn.recipe.settings({**SMALL, "pictures": None})
-    with pytest.warns(UserWarning, match=r"T91: expected a folder .* Without them: made"):
+    with pytest.warns(UserWarning, match=r"T91: expected a folder .* Until then: made"):
         srcnn.set_up(config)
     assert config.pictures == "at hand"  # so that the run goes on with them
 

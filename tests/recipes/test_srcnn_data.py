@@ -157,7 +157,9 @@ def test_crops_are_made_once(tmp_path, monkeypatch):
     np.testing.assert_array_equal(first.labels, again.labels)
     monkeypatch.undo()
     with pytest.warns(match="made with the settings"):
-        assert len(prepared(found._replace(digest="other"), 3, Crops(), tmp_path)) == len(first)
+        assert prepared(found, 3, Crops(margin=5), tmp_path).labels.shape == (9, 1, 23, 23)
+    others = Collections([("other", 1 - rgb)], [], [], "", "another digest")
+    assert (prepared(others, 3, Crops(), tmp_path).inputs != first.inputs).any()
 
 
 @pytest.mark.parametrize("size", [3, 7, 10, 25])

@@ -221,7 +221,7 @@ def collect(config: Config, data_dir: str | Path | None) -> Collections:
         if config.pictures == "t91" or data_dir is not None:
             raise
         found = at_hand()
-        warnings.warn(f"{error} Without them: {found.notes}", stacklevel=2)
+        warnings.warn(f"{error}. Until then: {found.notes}", stacklevel=2)
         config.pictures = "at hand"
         return found
     config.pictures = "t91"

@@ -170,7 +170,8 @@ def prepared(
     if crops.places == "grid":
         del how["seed"]  # nothing is drawn
     settings = {"format": FORMAT, "pictures": collections.digest, "scale": scale, "crops": how}
-    name = f"srcnn-{crops.places}-x{scale}-{crops.size}"
+    pictures = hashlib.sha256(collections.digest.encode()).hexdigest()[:8]
+    name = f"srcnn-{pictures}-x{scale}-{crops.places}-{crops.size}"
     return cached(lambda: crops.cut(pairs(collections.training, scale)), name, cache_dir, settings)
 
 
