@@ -119,7 +119,7 @@ def test_the_numpy_bodies_never_assert_and_never_ask_for_the_device(stem):
 
 SHARED = {
     "__init__", "axes", "broadcast", "gemm", "hyperparameters", "launch", "losses", "methods",
-    "operands", "scatter", "strided",
+    "operands", "pooling_phases", "scatter", "strided",
 }  # fmt: skip
 
 

@@ -10,8 +10,11 @@
 
 The same numbers as max_pool2d(relu(conv2d(x, w, b)), pool): the first maximum of a window wins, a
 NaN counts as larger than everything, and where ReLU gives 0 no gradient comes back.  Forward keeps
-one byte for each window: which of its pool * pool positions has won, or 255 for none.  The kernels
-never write c nor g, which are pool^2 times as large as y.
+one byte for each window: which of its pool * pool positions has won, or 255 for none.  c and g,
+which are pool^2 times as large as y, are never written as a whole.  numpy goes block by block, and
+in a block position by position (pooling_phases.py): c at one position of all windows is as large
+as y, and the largest so far is compared with the next.  b and ReLU come after the maximum, with
+which they commute, on a quarter of the elements or fewer.
 
 Source: Krizhevsky, Sutskever, Hinton, "ImageNet classification with deep convolutional neural
 networks", NIPS 2012, for the three in a row.
@@ -31,6 +34,7 @@ from tinygraph.op import Gradients
 from tinygraph.ops.conv2d import Conv2d
 from tinygraph.ops.gemm import column_sums
 from tinygraph.ops.launch import THREADS, grid_of
+from tinygraph.ops.pooling_phases import Block, PhaseColumns, PoolingPhases
 from tinygraph.shapes import Array, Pair, Shape, Spec, padding_2d, pair
 from tinygraph.tensor import Operand, Tensor
 
@@ -63,32 +67,68 @@ class Conv2dReluMaxPool2d(Conv2d):
         return Spec((n, d, oh // self.pool, ow // self.pool), x.dtype)
 
     def forward(self, mem: Memory, x: Array, w: Array, b: Array | None = None) -> tuple[Array, Any]:
-        c, saved = super().forward(mem, x, w, b)
-        windows = self._windows_of(c)
-        y, argmax = mem.empty(windows[0].shape, x.dtype), mem.zeros(windows[0].shape, np.uint8)
-        y[...] = windows[0]
-        for position, candidate in enumerate(windows[1:], 1):
-            wins = (candidate > y) | (np.isnan(candidate) & ~np.isnan(y))
-            np.copyto(y, candidate, where=wins)
-            argmax[wins] = position
-        dead = y <= 0  # ReLU and the maximum commute
-        y[dead] = 0
-        argmax[dead] = NONE
-        return y, (argmax, c.shape, saved) if any(mem.needs) else None
+        keep = any(mem.needs)
+        phases = PoolingPhases(x.shape, self._windows(x.shape, w.shape), self.pool)
+        first = phases.largest(len(w), x.itemsize)
+        y = mem.empty(self._pooled(x.shape, w.shape), x.dtype)
+        argmax = mem.empty(y.shape if keep else (0,), np.uint8)
+        columns = PhaseColumns(mem, phases, x, first)
+        weights = _rows_of_filters(mem, w)
+        bias, zeros = mem.zeros((len(w), 1), x.dtype), mem.zeros(first.shape, x.dtype)
+        if b is not None:
+            bias[:, 0] += b  # where all is -0, the sum with this +0 is not
+        maps = [mem.empty((len(w) * first.cells,), x.dtype) for _ in range(2)]
+        bytes_ = [mem.empty((len(w) * first.cells,), np.uint8) for _ in range(3 if keep else 0)]
+        for block in phases.blocks(first):
+            columns.gather(block)
+            size = len(w), block.cells
+            best, other = (m[: len(w) * block.cells].reshape(size) for m in maps)
+            winner = [m[: len(w) * block.cells].reshape(size) for m in bytes_]
+            _largest(weights, columns, self.pool, best, other, winner)
+            if keep and best.size and np.isnan(best.max()):
+                _largest(weights, columns, self.pool, best, other, winner, has_nan=True)
+            best += bias  # it commutes with the maximum, and so does ReLU
+            shape = len(w), *block.shape
+            if keep:
+                dead = np.less_equal(best, 0, out=winner[1].view(bool)).view(np.int8)
+                winner[0] |= np.negative(dead, out=dead).view(np.uint8)  # -1 is 255, NONE
+                block.of(argmax)[...] = winner[0].reshape(shape)
+            np.maximum(best.reshape(shape), zeros[: block.shape[0], : block.shape[1]],
+                       out=block.of(y))  # fmt: skip
+        return y, (argmax, x, w) if keep else None
 
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
-        argmax, shape, saved = saved
-        g = mem.zeros(shape, gy.dtype)
-        for position, part in enumerate(self._windows_of(g)):
-            np.copyto(part, gy, where=argmax == position)
-        return super().backward(mem, g, saved, needs)
-
-    def _windows_of(self, c: Array) -> list[Array]:
-        """The positions of all windows, row by row, as views (N, D, PH, PW) of c (N, D, OH, OW)."""
-        (n, d, oh, ow), pool = c.shape, self.pool
-        ph, pw = oh // pool, ow // pool
-        cut = c[:, :, : ph * pool, : pw * pool].reshape(n, d, ph, pool, pw, pool)
-        return [cut[:, :, :, i, :, j] for i in range(pool) for j in range(pool)]
+        argmax, x, w = saved
+        wanted = needs + (False,) * (3 - len(needs))
+        phases = PoolingPhases(x.shape, self._windows(x.shape, w.shape), self.pool)
+        first = phases.largest(len(w), x.itemsize)
+        parts: list[Any] = [None] * 3
+        if wanted[0]:
+            target = PhaseColumns(mem, phases, mem.zeros(x.shape, x.dtype), first)
+            parts[0] = _InputGradient(mem, target, w)
+        if wanted[1]:
+            columns = PhaseColumns(mem, phases, x, first)
+            parts[1] = _WeightGradient(mem, columns, w)
+        if wanted[2]:
+            parts[2] = _BiasGradient(mem, first, w)
+        gradients = [part for part in parts if part is not None]
+        g_buffer = mem.empty((len(w) * first.cells,), x.dtype)
+        wins_buffer = mem.empty(g_buffer.shape, bool)
+        for block in phases.blocks(first):
+            if wanted[0]:
+                target.begin(block)
+            if wanted[1]:
+                columns.gather(block)
+            size, shape = len(w) * block.cells, (len(w), *block.shape)
+            g, wins = g_buffer[:size].reshape(shape), wins_buffer[:size].reshape(shape)
+            winner, upstream = block.of(argmax), block.of(gy)
+            for position in range(self.pool**2):
+                _route(upstream, winner, position, wins, g)
+                for gradient in gradients:
+                    gradient.add(g.reshape(len(w), -1), *divmod(position, self.pool))
+            if wanted[0]:
+                target.scatter()
+        return tuple(part and part.sum() for part in parts)[: len(needs)]
 
     def forward_kernel(
         self, mem: Memory, x: Array, w: Array, b: Array | None = None
@@ -150,6 +190,95 @@ class Conv2dReluMaxPool2d(Conv2d):
         chunks = max(min(ENOUGH_BLOCKS // busy, images // FEWEST_IMAGES), 1)
         per_chunk = max(min(blocks(images, chunks), (2**31 - 1 - THREADS) // windows), 1)
         return per_chunk, max(blocks(images, per_chunk), 1)
+
+
+def _rows_of_filters(mem: Memory, w: Array) -> Array:
+    """w (D, C, KH, KW) as rows (D, KH * KW * C), in the order of the taps of PhaseColumns."""
+    d, c, kh, kw = w.shape
+    rows = mem.empty((d, kh, kw, c), w.dtype)
+    rows[...] = w.transpose(0, 2, 3, 1)
+    return rows.reshape(d, kh * kw * c)
+
+
+def _largest(
+    weights: Array, columns: PhaseColumns, pool: int, best: Array, other: Array,
+    winner: list[Array], has_nan: bool = False,
+) -> None:  # fmt: skip
+    """The largest output of the convolution in each window, and which it is, (D, cells).
+
+    best, other    D x cells of the dtype of the weights; the maximum is in `best`
+    winner         none, or three of D x cells, uint8; the position of the maximum is in the first
+    """
+    np.matmul(weights, columns.of(0, 0), out=best)
+    if winner:
+        winner[0][...] = 0
+    for position in range(1, pool * pool):
+        np.matmul(weights, columns.of(*divmod(position, pool)), out=other)
+        if winner:
+            wins = np.greater(other, best, out=winner[1].view(bool))
+            if has_nan:
+                wins |= np.isnan(other) & ~np.isnan(best)
+            np.multiply(winner[1], np.uint8(position), out=winner[2])
+            np.maximum(winner[0], winner[2], out=winner[0])  # the positions come in order
+        np.maximum(best, other, out=best)
+
+
+def _route(gy: Array, argmax: Array, position: int, wins: Array, g: Array) -> None:
+    """g = gy where the position has won, else 0; bit by bit, so that an infinite gy stays alone."""
+    np.equal(argmax, position, out=wins)
+    mask, bits = wins.view(np.int8), g.view(f"i{g.itemsize}")
+    np.copyto(bits, np.negative(mask, out=mask))  # all bits, or none
+    np.bitwise_and(bits, gy.view(bits.dtype), out=bits)
+
+
+class _WeightGradient:
+    """gw = sum of g @ columns^T over the blocks, and the phases of each, in their order."""
+
+    def __init__(self, mem: Memory, columns: PhaseColumns, w: Array) -> None:
+        (d, c, kh, kw), self.columns = w.shape, columns
+        self.total = mem.zeros((d, kh * kw * c), w.dtype)
+        self.product = mem.empty(self.total.shape, w.dtype)
+        self.gradient = mem.empty(w.shape, w.dtype)
+
+    def add(self, g: Array, a: int, b: int) -> None:
+        """Phase (a, b) of a block's gradient g (D, cells)."""
+        self.total += np.matmul(g, self.columns.of(a, b).T, out=self.product)
+
+    def sum(self) -> Array:
+        d, c, kh, kw = self.gradient.shape
+        self.gradient[...] = self.total.reshape(d, kh, kw, c).transpose(0, 3, 1, 2)
+        return self.gradient
+
+
+class _BiasGradient:
+    """gb = sum of g over the same, as a product with ones."""
+
+    def __init__(self, mem: Memory, first: Block, w: Array) -> None:
+        self.ones = mem.empty((first.cells,), w.dtype)
+        self.ones[...] = 1
+        self.product, self.total = (mem.zeros((len(w),), w.dtype) for _ in range(2))
+
+    def add(self, g: Array, a: int, b: int) -> None:
+        self.total += np.matmul(g, self.ones[: g.shape[1]], out=self.product)
+
+    def sum(self) -> Array:
+        return self.total
+
+
+class _InputGradient:
+    """gx: the columns' gradients w^T @ g, added up where they were read."""
+
+    def __init__(self, mem: Memory, columns: PhaseColumns, w: Array) -> None:
+        self.columns, self.weights = columns, _rows_of_filters(mem, w)
+        self.product = mem.empty((columns.block.cells * self.weights.shape[1],), w.dtype)
+
+    def add(self, g: Array, a: int, b: int) -> None:
+        taps, cells = self.weights.shape[1], g.shape[1]
+        product = self.product[: taps * cells].reshape(taps, cells)
+        self.columns.add(a, b, np.matmul(self.weights.T, g, out=product))
+
+    def sum(self) -> Array:
+        return self.columns.images
 
 
 def gradient_parts(

@@ -1,0 +1,137 @@
+"""The blocks, and the columns of each phase, in which numpy convolves and pools."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tinygraph as tg
+from tests import reference
+from tests.strategies import numbers
+from tinygraph.memory import eager_memory
+from tinygraph.ops import pooling_phases
+from tinygraph.ops.im2col import windows_2d
+from tinygraph.ops.pooling_phases import PhaseColumns, PoolingPhases
+
+pairs = st.tuples(st.integers(1, 4), st.integers(1, 4))
+
+
+@st.composite
+def geometries(draw):
+    """Shapes of images and filters, and the keywords of a convolution with pooling."""
+    pool, stride, dilation = draw(st.integers(2, 3)), draw(pairs), draw(pairs)
+    kernel, padding = draw(pairs), draw(st.tuples(st.integers(0, 3), st.integers(0, 3)))
+    image = [max((pool * draw(st.integers(1, 3)) - 1) * s + d * (k - 1) + 1 - 2 * p, 1)
+             + draw(st.integers(0, 2))
+             for s, d, k, p in zip(stride, dilation, kernel, padding, strict=True)]  # fmt: skip
+    n, c, d = draw(st.integers(1, 5)), draw(st.integers(1, 2)), draw(st.integers(1, 3))
+    keywords = {"stride": stride, "padding": padding, "dilation": dilation, "pool": pool}
+    return (n, c, *image), (d, c, *kernel), keywords
+
+
+def phases_of(image, filters, stride, padding, dilation, pool):
+    at = windows_2d("test", image, filters[2:], stride, padding, dilation)
+    return PoolingPhases(image, at, pool)
+
+
+def outputs_of_phase(y, phases, block, a, b):
+    """A block of the convolution's outputs (N, D, OH, OW) at one place of the windows."""
+    (ph, pw), pool = phases.pooled, phases.pool
+    y = y[:, :, a : ph * pool : pool, b : pw * pool : pool]
+    return y[block.images, :, block.rows].transpose(1, 0, 2, 3).reshape(y.shape[1], -1)
+
+
+@given(geometry=geometries(), fewest=st.integers(1, 20))
+def test_columns_of_a_phase_are_those_of_its_convolution(geometry, fewest):
+    """Filters times columns, against loops; the columns' sums of products, against a scatter."""
+    image, filters, keywords = geometry
+    x, w = numbers(1, image), numbers(2, filters)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pooling_phases, "BLOCK_BYTES", 0)
+        patch.setattr(pooling_phases, "FEWEST_CELLS", fewest)
+        phases = phases_of(image, filters, **keywords)
+        first = phases.largest(len(w), 8)
+    assert first.cells <= max(fewest, phases.pooled[1])
+    settings = [keywords[name] for name in ("stride", "padding", "dilation")]
+    y = reference.conv2d(x, w, None, *settings)
+    mem, total = eager_memory((True,)), np.zeros(image)
+    columns = PhaseColumns(mem, phases, x, first)
+    back = PhaseColumns(mem, phases, total, first)
+    rows, inner, seen = w.transpose(0, 2, 3, 1).reshape(len(w), -1), 0.0, 0
+    rng = np.random.default_rng(3)
+    for block in phases.blocks(first):
+        columns.gather(block)
+        back.begin(block)
+        for a, b in np.ndindex(phases.pool, phases.pool):
+            found = rows @ columns.of(a, b)
+            expected = outputs_of_phase(y, phases, block, a, b)
+            np.testing.assert_allclose(found, expected, atol=1e-10)
+            share = rng.standard_normal(columns.of(a, b).shape)
+            inner += np.vdot(share, columns.of(a, b))
+            back.add(a, b, share)
+        back.scatter()
+        seen += block.cells
+    assert seen == image[0] * phases.pooled[0] * phases.pooled[1]
+    # scatter is the transpose of gather: <share, gather(x)> = <scatter(share), x>
+    np.testing.assert_allclose(np.vdot(total, x), inner, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@given(geometry=geometries(), fewest=st.integers(1, 20))
+def test_many_blocks_give_what_the_three_ops_give(geometry, fewest, bias):
+    image, filters, keywords = geometry
+    x, w, b = numbers(1, image), numbers(2, filters), numbers(3, filters[:1])
+    found = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pooling_phases, "BLOCK_BYTES", 0)
+        patch.setattr(pooling_phases, "FEWEST_CELLS", fewest)
+        for function in (tg.conv2d_relu_max_pool2d, three_ops):
+            leaves = [tg.Tensor(a, requires_grad=True) for a in ((x, w, b) if bias else (x, w))]
+            y = function(*leaves, **keywords)
+            y.backward(numbers(4, y.shape))
+            found.append([y.numpy(), *[leaf.grad for leaf in leaves]])
+    for fused, unfused in zip(*found, strict=True):
+        np.testing.assert_allclose(fused, unfused, atol=1e-10)
+
+
+def three_ops(x, w, b=None, *, pool, **keywords):
+    return tg.max_pool2d(tg.relu(tg.conv2d(x, w, b, **keywords)), pool)
+
+
+def test_a_block_of_the_seed_network_stays_in_cache():
+    """One image at 256 filters, a band of rows of a large one, and never fewer than 256 cells."""
+    settings = {"stride": (1, 1), "padding": (0, 0), "dilation": (1, 1), "pool": 2}
+    seed = phases_of((1000, 1, 28, 28), (256, 1, 3, 3), **settings)
+    assert seed.largest(256, 4).shape == (1, 13, 13)
+    assert seed.largest(32, 4).shape == (8, 13, 13)
+    large = phases_of((2, 3, 226, 226), (64, 3, 3, 3), **settings)
+    band = large.largest(64, 4)
+    assert band.shape == (1, 5, 112)
+    assert [b.shape[1] for b in large.blocks(band)] == (22 * [5] + [2]) * 2
+    deep = phases_of((64, 512, 10, 10), (512, 512, 3, 3), **settings)
+    assert deep.largest(512, 4).shape == (16, 4, 4)
+
+
+def test_no_array_as_large_as_the_convolutions_output_is_asked_for():
+    """Requests to `mem`, in bytes: the pooled values, one byte for each, and small buffers."""
+    op, x, w = tg.conv2d_relu_max_pool2d(np.ones((1, 1, 4, 4)), np.ones((1, 1, 3, 3))).op, *(
+        np.zeros(shape, np.float32) for shape in ((60, 1, 28, 28), (64, 1, 3, 3)))  # fmt: skip
+    asked = []
+
+    class Counting:
+        needs = (False, True, True)
+
+        def empty(self, shape, dtype):
+            asked.append(np.empty(shape, dtype))
+            return asked[-1]
+
+        def zeros(self, shape, dtype):
+            asked.append(np.zeros(shape, dtype))
+            return asked[-1]
+
+    mem = Counting()
+    y, saved = op.forward(mem, x, w, w[:, 0, 0, 0])
+    op.backward(mem, np.ones_like(y), saved, mem.needs)
+    asked.sort(key=lambda a: -a.nbytes)
+    assert asked[0] is y and asked[1] is saved[0] and asked[1].nbytes == y.size
+    assert sum(a.nbytes for a in asked[2:]) < 2 * 2**20

@@ -1,0 +1,214 @@
+"""The columns of a convolution whose output is pooled, one matrix for each place in a window.
+
+    N C H W    batch, channels, height, width     KH KW   kernel size
+    PH PW      pooled size                        a, b    a place in a pooling window, < pool
+
+Pooling takes the maximum over pool * pool places (a, b) of each window.  The outputs of the
+convolution at one such place, of all windows, are a convolution of their own: its stride is
+pool * stride, and it begins at the pixel (a * stride, b * stride).  These are the phases of a
+polyphase decomposition.  With one matrix of columns for each phase, the maximum runs over
+contiguous arrays of the size of the pooled output.
+
+    columns[a, b][(i, j, c), (n, u, v)] = x[n, c, (u * pool + a) * stride + i * dilation - pad, ...]
+
+Phases share rows of pixels: row i of phase a is row i - stride / dilation of phase a + 1.  Such
+rows are gathered once, and the columns of phase (a, b) are a slice of what has been gathered.
+
+All works on a block of images, or of pooled rows of one image, so that what is written last is
+still in the cache when it is read.
+
+Source: Vaidyanathan, "Multirate systems and filter banks", 1993, for polyphase decompositions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from tinygraph.memory import Memory
+from tinygraph.ops.im2col import Windows2d
+from tinygraph.shapes import Array, Shape
+
+BLOCK_BYTES = 512 * 1024  # of a block's columns and of two of its pooled maps: half of an L2 cache
+FEWEST_CELLS = 256  # of a block: matrix products with fewer columns are slow
+
+
+class Block(NamedTuple):
+    """Some images, and some rows of their pooled outputs; all rows where there are many images."""
+
+    images: slice
+    rows: slice
+    last: bool  # the last of these images
+    shape: Shape  # images, pooled rows, pooled columns
+
+    @property
+    def cells(self) -> int:
+        return self.shape[0] * self.shape[1] * self.shape[2]
+
+    def of(self, pooled: Array) -> Array:
+        """This block of an array (N, D, PH, PW), as a view with the filters first."""
+        return pooled[self.images, :, self.rows].transpose(1, 0, 2, 3)
+
+
+@dataclass(frozen=True)
+class PoolingPhases:
+    image: Shape  # N C H W
+    at: Windows2d
+    pool: int
+
+    @cached_property
+    def pooled(self) -> Shape:
+        return self.at[0].out // self.pool, self.at[1].out // self.pool
+
+    @cached_property
+    def distances(self) -> tuple[int, int]:
+        """Taps from where a phase begins to where the next does, down and across.
+
+        KH and KW where phases share no pixels.
+        """
+        down, across = (
+            axis.stride // axis.dilation if axis.stride % axis.dilation == 0 else axis.kernel
+            for axis in self.at
+        )
+        return min(down, self.at[0].kernel), min(across, self.at[1].kernel)
+
+    @cached_property
+    def gathered(self) -> Shape:
+        """Phases b, gathered rows, and for each KW * C taps, as the columns are laid out."""
+        rows, columns = self.at
+        return (self.pool, (self.pool - 1) * self.distances[0] + rows.kernel,
+                columns.kernel * self.image[1])  # fmt: skip
+
+    def rows_of(self, a: int) -> slice:
+        """Where, among the gathered rows, those of phase a lie."""
+        return slice(a * self.distances[0], a * self.distances[0] + self.at[0].kernel)
+
+    def largest(self, filters: int, itemsize: int) -> Block:
+        """The first block, which is the largest."""
+        (n, (ph, pw)) = self.image[0], self.pooled
+        each = itemsize * (2 * filters + self.gathered[0] * self.gathered[1] * self.gathered[2])
+        cells = max(BLOCK_BYTES // each, FEWEST_CELLS)
+        images = min(max(cells // (ph * pw), 1), n)
+        rows = ph if ph * pw <= cells else max(cells // pw, 1)
+        return Block(slice(0, images), slice(0, rows), rows == ph, (images, rows, pw))
+
+    def blocks(self, first: Block) -> Iterator[Block]:
+        (n, (ph, pw)), (images, rows, _) = (self.image[0], self.pooled), first.shape
+        for i in range(0, n, max(images, 1)):
+            many = slice(i, min(i + images, n))
+            for u in range(0, ph, rows):
+                some = slice(u, min(u + rows, ph))
+                shape = many.stop - many.start, some.stop - some.start, pw
+                yield Block(many, some, some.stop == ph, shape)
+
+    def windows(self, images: Array) -> Array:
+        """A view of padded images: (b, gathered rows, KW, C, N, PH, PW)."""
+        (rows, columns), pool = self.at, self.pool
+        by_n, by_c, by_row, by_column = images.strides
+        across = by_row * rows.dilation, by_row * rows.stride
+        # where phases share no row, the gathered rows are two axes
+        sizes: Shape = (pool, rows.kernel)
+        steps: Shape = across[::-1]
+        if self.distances[0] * rows.dilation == rows.stride:
+            sizes, steps = (self.gathered[1],), across[:1]
+        return np.lib.stride_tricks.as_strided(
+            images,
+            (pool, *sizes, columns.kernel, *images.shape[1::-1], *self.pooled),
+            (by_column * columns.stride, *steps, by_column * columns.dilation, by_c, by_n,
+             across[1] * pool, by_column * columns.stride * pool),
+        )  # fmt: skip
+
+    def padding(self) -> Shape | None:
+        """Height and width of an image with its padding; None if there is none to be made."""
+        size = []
+        for axis, pixels, pooled in zip(self.at, self.image[2:], self.pooled, strict=True):
+            span = (pooled * self.pool - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1
+            size.append(max(span, axis.before + pixels))
+        return None if tuple(size) == self.image[2:] else tuple(size)
+
+
+class PhaseColumns:
+    """The columns of one block after the other, gathered from images or added up into images.
+
+    Parameters
+    ----------
+    mem : Memory
+        The buffers for one block come from here.
+    phases : PoolingPhases
+    images : array (N, C, H, W)
+        What `gather` reads, and `scatter` adds to; `scatter` wants zeros there.
+    first : Block
+        The largest block.
+    """
+
+    def __init__(self, mem: Memory, phases: PoolingPhases, images: Array, first: Block) -> None:
+        self.phases, self.images, self.block = phases, images, first
+        size = phases.padding()
+        self._padded: Array | None = None
+        if size is not None:
+            self._padded = mem.zeros((first.shape[0], images.shape[1], *size), images.dtype)
+        self._windows = phases.windows(images if self._padded is None else self._padded)
+        self._buffer = mem.empty((prod(phases.gathered) * first.cells,), images.dtype)
+        self._columns = self._buffer
+        self._shared = phases.at[1].kernel - phases.distances[1]  # of KW, with the phase before
+
+    def of(self, a: int, b: int) -> Array:
+        """The columns of phase (a, b), (KH * KW * C, cells), contiguous."""
+        return self._columns[b, self.phases.rows_of(a)].reshape(-1, self.block.cells)
+
+    def gather(self, block: Block) -> None:
+        """Read the columns of a block."""
+        self.begin(block)
+        if self._padded is not None and block.rows.start == 0:
+            self._inside(self._padded)[...] = self.images[block.images]
+        windows, columns = self._by_tap()
+        np.copyto(columns[0], windows[0])
+        distance, shared = self.phases.distances[1], self._shared
+        np.copyto(columns[1:, ..., shared:, :, :, :, :], windows[1:, ..., shared:, :, :, :, :])
+        for b in range(1, len(columns) if shared else 0):
+            columns[b, ..., :shared, :, :, :, :] = columns[b - 1, ..., distance:, :, :, :, :]
+
+    def begin(self, block: Block) -> None:
+        """Make `of` give columns of this block, which hold anything."""
+        self.block = block
+        b, rows, taps = self.phases.gathered
+        self._columns = self._buffer[: b * rows * taps * block.cells].reshape(b, rows, -1)
+
+    def add(self, a: int, b: int, share: Array) -> None:
+        """Add to the columns of phase (a, b); phases come in order, the first write is a copy."""
+        known = self.phases.at[0].kernel - self.phases.distances[0] if a else 0
+        target = self._columns[b, self.phases.rows_of(a)]
+        share = share.reshape(target.shape)
+        target[:known] += share[:known]
+        target[known:] = share[known:]
+
+    def scatter(self) -> None:
+        """Add the columns to the pixels that they stand for, and spoil the columns."""
+        if self._padded is not None and self.block.rows.start == 0:
+            self._padded[...] = 0
+        windows, columns = self._by_tap()
+        distance, shared = self.phases.distances[1], self._shared
+        for b in range(len(columns) - 1 if shared else 0, 0, -1):
+            columns[b - 1, ..., distance:, :, :, :, :] += columns[b, ..., :shared, :, :, :, :]
+        for index in np.ndindex(windows.shape[:-4]):
+            if not index[0] or index[-1] >= shared:
+                windows[index] += columns[index]
+        if self._padded is not None and self.block.last:
+            self.images[self.block.images] = self._inside(self._padded)
+
+    def _by_tap(self) -> tuple[Array, Array]:
+        """The block's windows and columns, both (b, gathered rows, KW, C, images, rows, PW)."""
+        images = self.block.images if self._padded is None else slice(0, self.block.shape[0])
+        windows = self._windows[..., images, self.block.rows, :]
+        return windows, self._columns.reshape(windows.shape)
+
+    def _inside(self, padded: Array) -> Array:
+        """The real pixels of the padded images of the block."""
+        (rows, columns), (h, w) = self.phases.at, self.images.shape[2:]
+        return padded[: self.block.shape[0], :, rows.before : rows.before + h,
+                      columns.before : columns.before + w]  # fmt: skip
