@@ -15,6 +15,7 @@ from tinygraph.errors import ArgumentError, DatasetError, DeviceError
 from tinygraph.recipes import srcnn, srcnn_samples
 from tinygraph.recipes.srcnn_config import DISTRIBUTIONS, read_config
 from tinygraph.recipes.srcnn_network import layers, margin, model, optimizer, read_network
+from tinygraph.recipes.srcnn_pictures import draw_quality
 from tinygraph.recipes.srcnn_samples import Collections
 from tinygraph.training import Progress, RunFolder
 
@@ -264,6 +265,13 @@ def test_the_pictures_of_a_run(trained, made_data, tmp_path):
     assert "</svg>" in text
 
 
+def test_the_curve_passes_over_rows_without_psnr(tmp_path):
+    pytest.importorskip("matplotlib", reason="needs matplotlib")
+    quality = {"psnr": 31.234, "ssim": 0.88, "bicubic_psnr": 30.39, "bicubic_ssim": 0.87}
+    path = draw_quality([{"epoch": 1}, {"epoch": 2, **quality}], tmp_path / "quality.svg")
+    assert path.stat().st_size > 1000
+
+
 class StopsAfterOne(Progress):
     """As if the process was killed while the first epoch's line was printed."""
 
@@ -285,6 +293,24 @@ def test_a_stopped_run_ends_with_the_same_bits(made_data, tmp_path):
         assert (run.path / name).read_bytes() == (whole.path / name).read_bytes()
     for left, right in zip(whole.rows(), again.rows(), strict=True):
         assert {**left, "seconds": 0} == {**right, "seconds": 0}
+
+
+def test_a_run_killed_while_measuring_goes_on(made_data, monkeypatch, tmp_path):
+    """The row of that epoch has no PSNR; the parameters do not depend on it."""
+    whole, result = run_of(tmp_path / "whole")
+    measure = srcnn.measure
+
+    def killed(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(srcnn, "measure", killed)
+    with pytest.raises(KeyboardInterrupt):
+        run_of(tmp_path / "killed")
+    monkeypatch.setattr(srcnn, "measure", measure)
+    run = RunFolder.open(tmp_path / "killed")
+    assert srcnn.recipe.train(srcnn.recipe.settings_of(run), run, None, False, QUIET) == result
+    assert ["psnr" in row for row in run.rows()] == [False, True]
+    assert run.rows()[1]["psnr"] == whole.rows()[1]["psnr"]
 
 
 def test_a_run_begins_with_parameters_from_a_file(trained, made_data, tmp_path):
