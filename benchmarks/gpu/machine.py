@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
-import re
 import shutil
 import subprocess
 from typing import Any
+
+from benchmarks.host import commit, slug
+
+__all__ = ["about", "find_gpu", "gpu_name", "slug"]
 
 PACKAGES = ("numpy", "cupy", "torch", "pytest", "hypothesis", "matplotlib")
 TOOLS = ("nvidia-smi", "compute-sanitizer", "ncu")
@@ -33,18 +36,9 @@ def gpu_name(cupy: Any) -> str:
     return name.decode() if isinstance(name, bytes) else str(name)
 
 
-def slug(name: str) -> str:
-    """A name for files.
-
-    >>> slug("NVIDIA H100 80GB HBM3")
-    'nvidia-h100-80gb-hbm3'
-    """
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
-
-
 def about(cupy: Any, torch: Any, date: str) -> str:
     """The lines under the title; `cupy` is None in a rehearsal."""
-    lines = [f"- date: {date}", f"- tinygraph: {_commit()}"]
+    lines = [f"- date: {date}", f"- tinygraph: {commit()}"]
     if cupy is not None:
         lines += _gpu_lines(cupy)
     lines.append(f"- host: {platform.machine()}, Python {platform.python_version()}")
@@ -81,17 +75,6 @@ def _query(fields: str) -> str:
     except (OSError, subprocess.SubprocessError):
         return "unknown, nvidia-smi does not answer"
     return out.stdout.splitlines()[0].strip() if out.stdout.strip() else "unknown"
-
-
-def _commit() -> str:
-    try:
-        out = subprocess.run(
-            ["git", "describe", "--always", "--dirty"],
-            capture_output=True, text=True, timeout=30, check=True,
-        )  # fmt: skip
-    except (OSError, subprocess.SubprocessError):
-        return "no git checkout"
-    return out.stdout.strip()
 
 
 def _versions() -> list[str]:

@@ -1,0 +1,59 @@
+"""tinygraph: "eager", node by node; "compiled", the same step through tg.compile."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import numpy as np
+
+import tinygraph as tg
+from benchmarks.cpu.training import NotOffered, Training, versions
+from benchmarks.workloads import Workload, chain
+
+OPS = {
+    "conv": lambda x, w, b, padding: tg.conv2d(x, w, b, padding=padding),
+    "linear": lambda x, w, b, _: tg.linear(x, w, b),
+    "relu": lambda x, _: tg.relu(x),
+    "max_pool": lambda x, size: tg.max_pool2d(x, size),
+    "flatten": lambda x, _: tg.flatten(x, 1),
+}
+LOSSES = {"cross_entropy": tg.softmax_cross_entropy, "mse": tg.mse_loss}
+
+
+def make(workload: Workload, variant: str, threads: int) -> Training:
+    parameters = [tg.Parameter(w) for w in workload.weights]
+    optimizer = tg.optim.SGD(parameters, lr=workload.learning_rate)
+    network, loss_of = chain(workload.layers, OPS), LOSSES[workload.loss]
+
+    def step(images: Any, labels: Any) -> Any:
+        loss = loss_of(network(images, parameters), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    if variant == "compiled":
+        if not hasattr(tg, "compile"):
+            raise NotOffered("this version of tinygraph has no tg.compile")
+        step = tg.compile(step)
+    images, labels = workload.images, workload.labels
+    about = (f"tinygraph {tg.__version__}, {versions('numpy', 'numba')}, {blas()}, "
+             f"{threads} threads")  # fmt: skip
+    return Training(lambda: step(images, labels), float, about)
+
+
+def blas() -> str:
+    """The BLAS of numpy, and which of its kernels run where threadpoolctl can tell.
+
+    OpenBLAS chooses its kernels by the processor, or as OPENBLAS_CORETYPE says.
+    """
+    built = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    name = f"{built.get('name')} {built.get('version')}"
+    if importlib.util.find_spec("threadpoolctl") is None:
+        return name
+    import threadpoolctl
+
+    kernels = {pool["architecture"] for pool in threadpoolctl.threadpool_info()
+               if pool.get("internal_api") == "openblas"}  # fmt: skip
+    return f"{name} with {'/'.join(sorted(kernels))} kernels" if kernels else name
