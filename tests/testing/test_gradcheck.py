@@ -206,3 +206,28 @@ def test_the_tail_of_a_step_in_float32():
     """1 + tanh(x) keeps the rounding of 1, and the gradient is as small as that."""
     x = tg.Tensor(np.array(-4.8100857891476245, np.float32))
     assert gradcheck(lambda x: tg.gelu(x, approximate="tanh"), x).ok
+
+
+def test_two_kinks_that_cancel_are_no_mistake():
+    """max(x, c) - max(c, x) is 0 everywhere; at a tie each backward takes the first operand."""
+
+    def cancelling(x, c):
+        return tg.sum(tg.maximum(x, c) - tg.maximum(c, x)) + tg.sum(tg.relu(x))
+
+    x, c = np.array([1.0, 0.0, 3.0, 2.0]), np.array([1.0, 5.0, 0.5, -1.0])
+    report = tg.testing.gradcheck(cancelling, [x, c], wrt=[0])
+    assert report.ok and report.kinks == 2  # the tie, and ReLU at 0
+
+    def wrong_too(x, c):
+        return cancelling(x, c) + tg.sum(WrongSquare()(x))
+
+    report = tg.testing.gradcheck(wrong_too, [x, c], wrt=[0], raise_on_failure=False)
+    assert report.verdict == "fail"
+
+
+class WrongSquare(tg.Op):
+    def forward(self, mem, x):
+        return x * x, x
+
+    def backward(self, mem, grad, saved, needs):
+        return (grad * saved,)

@@ -33,7 +33,7 @@ from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
 from tinygraph.testing.diagnosis import diagnose
 from tinygraph.testing.diagnosis_evidence import Evidence, evidence_of
-from tinygraph.testing.gradcheck_elements import Comparison, compare
+from tinygraph.testing.gradcheck_elements import Comparison, compare, hidden_kinks
 from tinygraph.testing.gradcheck_function import ContractBroken, PointFunction
 from tinygraph.testing.gradcheck_rounding import compare_rounded
 from tinygraph.testing.properties import broken_linearity, broken_property
@@ -155,6 +155,8 @@ def _checked(
             return Report("fail", None, f"in float64 on the cpu: {broken.diagnosis}",
                           stage=broken.stage, **about)  # fmt: skip
     comparison = compare(exact, precise, upstream, seed, max_elements)
+    if comparison.wrong and hidden_kinks(exact, upstream, comparison, seed):
+        comparison.leave_out_mismatches()
     evidence = evidence_of(exact, precise, upstream, comparison)
     if comparison.wrong:
         return _failure(function, evidence, comparison, about, seed)

@@ -13,6 +13,8 @@ from tinygraph.testing.gradcheck_differences import Slope, slope_along
 from tinygraph.testing.gradcheck_function import PointFunction
 from tinygraph.testing.report import Mismatch
 
+MOVES, MOVED_BY = 3, 1e-2  # points nearby at which a doubtful element is looked at again
+MOST_HIDDEN = 16  # elements that may be wrong for a kink that cannot be seen
 DIRECTIONS = 4  # through all elements of an input that is too large to be checked one by one
 MOST_JACOBIAN = 4_000_000  # numbers: more are not kept
 
@@ -32,6 +34,7 @@ class Comparison:
     rows: dict[int, list[int]] = field(default_factory=dict)
     jacobian: dict[int, list[Array]] = field(default_factory=dict)
     worst: Mismatch | None = None
+    mismatches: list[Mismatch] = field(default_factory=list)
     checked: int = 0
     kinks: int = 0
 
@@ -59,8 +62,21 @@ class Comparison:
         self.checked += 1
         self.numeric[position][element] = slope.numeric
         self.wrong_at[position][element] = error > 1
+        mismatch = Mismatch(position, element, analytic, slope.numeric, error)
+        if error > 1:
+            self.mismatches.append(mismatch)
         if self.worst is None or error > self.worst.error:
-            self.worst = Mismatch(position, element, analytic, slope.numeric, error)
+            self.worst = mismatch
+
+    def leave_out_mismatches(self) -> None:
+        """They sit on kinks after all."""
+        for mismatch in self.mismatches:
+            self.numeric[mismatch.input][mismatch.element] = np.nan
+            self.wrong_at[mismatch.input][mismatch.element] = False
+            self.masked[mismatch.input][mismatch.element] = True
+        self.kinks += len(self.mismatches)
+        self.checked -= len(self.mismatches)
+        self.mismatches, self.worst = [], None
 
 
 def compare(
@@ -90,6 +106,42 @@ def compare(
                 if index >= 0 and index not in found.rows[position]:
                     _add_element(found, lines, position, index)
     return found
+
+
+def hidden_kinks(
+    function: PointFunction, upstream: Array, comparison: Comparison, seed: int
+) -> bool:
+    """Whether all wrong elements sit on kinks that cannot be seen.
+
+    Two ties may cancel: max(x, c) - max(c, x) is 0 everywhere, without a kink; yet at a tie
+    backward passes the gradient to the first operand of each, which gives 1.  So where there are
+    other kinks, wrong elements are looked at again from points nearby, at which nothing ties: a
+    backward that is wrong is wrong there as well.
+    """
+    if not comparison.kinks or len(comparison.mismatches) > MOST_HIDDEN:
+        return False
+    rng = np.random.Generator(philox(seed, 3))
+    compared = dict.fromkeys(range(len(comparison.mismatches)), 0)
+    for _ in range(MOVES):
+        arrays = list(function.arrays)
+        for i in function.wrt:
+            arrays[i] = arrays[i] + MOVED_BY * rng.standard_normal(arrays[i].shape)
+        moved = PointFunction(function.fn, arrays, function.wrt, function.device)
+        moved.generator = function.generator
+        try:
+            analytic, center = moved.vjp(upstream), moved.value()
+        except ArgumentError:  # beyond what the op takes
+            return False
+        for which, mismatch in enumerate(comparison.mismatches):
+            gradient = np.asarray(analytic[mismatch.input])
+            lines = _Lines(moved, mismatch.input, center, upstream, gradient)
+            slope = lines.element(int(np.ravel_multi_index(mismatch.element, gradient.shape)))
+            if slope.kinked:
+                continue
+            compared[which] += 1
+            if not abs(gradient[mismatch.element] - slope.numeric) <= slope.tolerance:
+                return False
+    return all(count >= MOVES - 1 for count in compared.values())
 
 
 def _add_element(found: Comparison, lines: _Lines, position: int, index: int) -> None:
