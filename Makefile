@@ -4,7 +4,9 @@
 #     make demo                      train a small CNN on scikit-learn's digits
 #     make test | lint | docs        what CI runs
 #     make kernels                   compile all CUDA kernels without a GPU (CI too); none may spill
-#     make bench                     time a training step, and the emulator
+#     make bench                     time training steps, and the emulator; a quick look
+#     make bench PEERS="torch jax"   at every size, beside these: installs each in .venv/peers;
+#                                    ARGS="--only w1 --output docs/benchmarks"
 #     make torture                   kill -9, damaged files, no memory, threads, NaN: the full figures;
 #                                    ARGS="--only kills --count 100 --seed 7"
 #     make gpu                       on a machine with an NVIDIA GPU: one page of tests and timings;
@@ -43,7 +45,7 @@ docs: $(VENV)/.has-docs
 	@echo "docs/_build/html/index.html"
 
 bench: $(VENV)/.has-test
-	$(BIN)/python benchmarks/training_step.py
+	$(BIN)/python -m benchmarks.cpu $(if $(PEERS),--peers "$(PEERS)") $(or $(ARGS),$(if $(PEERS),,--quick))
 	$(BIN)/python benchmarks/emulator.py
 
 torture: $(VENV)/.has-test

@@ -25,6 +25,7 @@ LEARNING_RATE = 0.01
 # conv: padding; linear, relu, flatten: nothing; max_pool: size.  conv and linear have weights.
 Layer = tuple[str, int]
 WEIGHTED = ("conv", "linear")
+Ops = Mapping[str, Callable[..., Any]]
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def _weights(rng: np.random.Generator, shape: tuple[int, ...]) -> list[np.ndarra
 
 
 def _workload(
-    name: str, layers: list[Layer], shapes: list[tuple[int, ...]], image: tuple[int, ...],
+    name: str, layers: list[Layer], shapes: Sequence[tuple[int, ...]], image: tuple[int, ...],
     batch: int,
 ) -> Workload:  # fmt: skip
     rng = np.random.default_rng(0)
@@ -110,9 +111,7 @@ def xor(hidden: int = 8) -> Workload:
                     learning_rate=0.1, loss="mse")  # fmt: skip
 
 
-def chain(
-    layers: Sequence[Layer], ops: Mapping[str, Callable[..., Any]]
-) -> Callable[[Any, Sequence[Any]], Any]:
+def chain(layers: Sequence[Layer], ops: Ops) -> Callable[[Any, Sequence[Any]], Any]:
     """The network as a function of the batch and the parameters, out of a framework's ops.
 
     `ops` has "conv" and "linear", called as op(x, weight, bias, number), and "relu", "max_pool"

@@ -1,4 +1,4 @@
-"""A peer for tests: the 2-8-1 network of workload w4, derived by hand in numpy, and ways to fail."""
+"""A peer for tests: network 2-8-1 of workload w4, derived by hand in numpy, and ways to fail."""
 
 import os
 import time

@@ -9,16 +9,16 @@ from dezero import Parameter
 from dezero import optimizers as optim
 
 from benchmarks.cpu.training import Training, versions
-from benchmarks.workloads import Workload, chain
+from benchmarks.workloads import Ops, Workload, chain
 
-OPS = {
+OPS: Ops = {
     "conv": lambda x, w, b, padding: F.conv2d(x, w, b, stride=1, pad=padding),
     "linear": lambda x, w, b, _: F.linear(x, w.T, b),
     "relu": lambda x, _: F.relu(x),
     "max_pool": lambda x, size: F.pooling(x, size, size, 0),
     "flatten": lambda x, _: F.flatten(x),
 }
-LOSSES = {"cross_entropy": F.softmax_cross_entropy, "mse": F.mean_squared_error}
+LOSSES: Ops = {"cross_entropy": F.softmax_cross_entropy, "mse": F.mean_squared_error}
 
 
 class _Parameters:

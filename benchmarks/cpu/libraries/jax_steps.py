@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from benchmarks.cpu.training import Training
-from benchmarks.workloads import Workload, chain
+from benchmarks.workloads import Ops, Workload, chain
 
 
 def _conv(x: Any, w: Any, b: Any, padding: int) -> Any:
@@ -24,7 +24,7 @@ def _max_pool(x: Any, size: int) -> Any:
     return lax.reduce_window(x, -jnp.inf, lax.max, window, window, "VALID")
 
 
-OPS = {
+OPS: Ops = {
     "conv": _conv,
     "linear": lambda x, w, b, _: x @ w.T + b,
     "relu": lambda x, _: jax.nn.relu(x),
@@ -37,7 +37,7 @@ def _cross_entropy(logits: Any, labels: Any) -> Any:
     return -jnp.mean(jax.nn.log_softmax(logits)[jnp.arange(len(labels)), labels])
 
 
-LOSSES = {"cross_entropy": _cross_entropy, "mse": lambda x, y: jnp.mean((x - y) ** 2)}
+LOSSES: Ops = {"cross_entropy": _cross_entropy, "mse": lambda x, y: jnp.mean((x - y) ** 2)}
 
 
 def make(workload: Workload, variant: str, threads: int) -> Training:

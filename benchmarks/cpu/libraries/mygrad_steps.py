@@ -9,9 +9,9 @@ import numpy as np
 from mygrad.nnet import layers, losses, relu
 
 from benchmarks.cpu.training import Training, versions
-from benchmarks.workloads import Workload, chain
+from benchmarks.workloads import Ops, Workload, chain
 
-OPS = {
+OPS: Ops = {
     "conv": lambda x, w, b, padding: (
         layers.conv_nd(x, w, stride=1, padding=padding) + b.reshape(1, -1, 1, 1)
     ),
@@ -20,7 +20,7 @@ OPS = {
     "max_pool": lambda x, size: layers.max_pool(x, (size, size), size),
     "flatten": lambda x, _: x.reshape(x.shape[0], -1),
 }
-LOSSES = {
+LOSSES: Ops = {
     "cross_entropy": losses.softmax_crossentropy,
     "mse": lambda x, y: mg.mean((x - y) ** 2),
 }

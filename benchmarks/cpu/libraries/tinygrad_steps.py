@@ -9,16 +9,16 @@ from tinygrad.helpers import Context
 from tinygrad.nn.optim import SGD
 
 from benchmarks.cpu.training import Training, versions
-from benchmarks.workloads import Workload, chain
+from benchmarks.workloads import Ops, Workload, chain
 
-OPS = {
+OPS: Ops = {
     "conv": lambda x, w, b, padding: x.conv2d(w, b, padding=padding),
     "linear": lambda x, w, b, _: x.linear(w.T, b),
     "relu": lambda x, _: x.relu(),
     "max_pool": lambda x, size: x.max_pool2d((size, size)),
     "flatten": lambda x, _: x.flatten(1),
 }
-LOSSES = {
+LOSSES: Ops = {
     "cross_entropy": lambda x, y: x.sparse_categorical_crossentropy(y),
     "mse": lambda x, y: ((x - y) ** 2).mean(),
 }

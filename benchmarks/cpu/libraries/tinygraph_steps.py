@@ -9,16 +9,16 @@ import numpy as np
 
 import tinygraph as tg
 from benchmarks.cpu.training import NotOffered, Training, versions
-from benchmarks.workloads import Workload, chain
+from benchmarks.workloads import Ops, Workload, chain
 
-OPS = {
+OPS: Ops = {
     "conv": lambda x, w, b, padding: tg.conv2d(x, w, b, padding=padding),
     "linear": lambda x, w, b, _: tg.linear(x, w, b),
     "relu": lambda x, _: tg.relu(x),
     "max_pool": lambda x, size: tg.max_pool2d(x, size),
     "flatten": lambda x, _: tg.flatten(x, 1),
 }
-LOSSES = {"cross_entropy": tg.softmax_cross_entropy, "mse": tg.mse_loss}
+LOSSES: Ops = {"cross_entropy": tg.softmax_cross_entropy, "mse": tg.mse_loss}
 
 
 def make(workload: Workload, variant: str, threads: int) -> Training:

@@ -7,17 +7,17 @@ from typing import Any
 import torch
 
 from benchmarks.cpu.training import Training
-from benchmarks.workloads import Workload, chain
+from benchmarks.workloads import Ops, Workload, chain
 
 F = torch.nn.functional
-OPS = {
+OPS: Ops = {
     "conv": lambda x, w, b, padding: F.conv2d(x, w, b, padding=padding),
     "linear": lambda x, w, b, _: F.linear(x, w, b),
     "relu": lambda x, _: F.relu(x),
     "max_pool": lambda x, size: F.max_pool2d(x, size),
     "flatten": lambda x, _: torch.flatten(x, 1),
 }
-LOSSES = {"cross_entropy": F.cross_entropy, "mse": F.mse_loss}
+LOSSES: Ops = {"cross_entropy": F.cross_entropy, "mse": F.mse_loss}
 
 
 def make(workload: Workload, variant: str, threads: int) -> Training:
