@@ -10,6 +10,15 @@ from typing import NamedTuple
 UNSEEN = 1.2  # the wall may be so many times the events before a figure is marked
 
 
+def digits(value: float) -> str:
+    """Three digits that count, without an exponent for large numbers.
+
+    >>> digits(0.01234), digits(12.34), digits(1234.4)
+    ('0.0123', '12.3', '1234')
+    """
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
+
+
 class Timing(NamedTuple):
     """Seconds of one call: by the events on the GPU, and by the clock on the wall."""
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from benchmarks.cpu.measure import Point
 from benchmarks.cpu.sides import COMPILED, EAGER, FAST, baseline
 from benchmarks.cpu.workloads import GRID, LARGEST
+from benchmarks.timing import digits
 
 MB = 1e6
 
@@ -46,12 +47,20 @@ def reached(aim: Aim, points: Mapping[str, Point]) -> float | None:
         point = points.get(LARGEST)
         found = point.measured.get(aim.side) if point else None
         return found.peak / MB if found else None
-    names = GRID if aim.what in (LARGEST_RATIO, MEDIAN_RATIO) else (aim.what,)
-    ratios = [points[name].ratio(aim.side, baseline(name)) for name in names if name in points]
-    values = [ratio.median for ratio in ratios if ratio is not None]
+    values = _ratios(aim, points)
     if not values:
         return None
     return max(values) if aim.what == LARGEST_RATIO else statistics.median(values)
+
+
+def _of_grid(aim: Aim) -> bool:
+    return aim.what in (LARGEST_RATIO, MEDIAN_RATIO)
+
+
+def _ratios(aim: Aim, points: Mapping[str, Point]) -> list[float]:
+    names = GRID if _of_grid(aim) else (aim.what,)
+    ratios = [points[name].ratio(aim.side, baseline(name)) for name in names if name in points]
+    return [ratio.median for ratio in ratios if ratio is not None]
 
 
 def verdict(aim: Aim, value: float | None) -> str:
@@ -76,6 +85,9 @@ def rows(points: Mapping[str, Point]) -> Sequence[Sequence[str]]:
     for aim in AIMS:
         value = reached(aim, points)
         bounds = ["" if bound is None else f"{bound:g}" for bound in (aim.at_most, aim.aim)]
-        shown = "" if value is None else f"{value:.3g}"
+        shown = "" if value is None else digits(value)
+        count = len(_ratios(aim, points))
+        if _of_grid(aim) and 0 < count < len(GRID):
+            shown += f" ({count} of {len(GRID)} points)"
         table.append([aim.what, aim.side, shown, *bounds, verdict(aim, value)])
     return table

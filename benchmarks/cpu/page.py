@@ -13,6 +13,17 @@ from benchmarks.cpu.plots import draw
 from benchmarks.cpu.sides import SIDES, baseline
 from benchmarks.cpu.workloads import GRID, POINTS, W1, build
 from benchmarks.report import table, write_page
+from benchmarks.timing import Times, digits
+
+
+def milliseconds(times: Times) -> str:
+    """Median and range, in ms.
+
+    >>> milliseconds(Times.by_wall([0.002, 1.25, 0.0155]))
+    '15.5 (2 to 1250)'
+    """
+    low, high = min(times.seconds), max(times.seconds)
+    return "{} ({} to {})".format(*(digits(value * 1e3) for value in (times.median, low, high)))
 
 
 def point_lines(point: Point) -> str:
@@ -22,7 +33,7 @@ def point_lines(point: Point) -> str:
     for side, found in point.measured.items():
         ratio = point.ratio(side, against)
         shown = f"ratio {ratio.text()}" if ratio else "no baseline"
-        lines.append(f"    {side:<32} {found.times.text():>24} ms   {shown:<28}"
+        lines.append(f"    {side:<32} {milliseconds(found.times):>24} ms   {shown:<28}"
                      f"{found.peak / aims.MB:7.0f} MB")  # fmt: skip
     lines += [f"    left out: {line}" for line in point.left_out]
     return "\n".join(lines)
@@ -57,7 +68,7 @@ def times_table(points: Mapping[str, Point]) -> str:
     for name, point in points.items():
         for side, found in point.measured.items():
             ratio = point.ratio(side, baseline(name))
-            rows.append([name, side, found.times.text(), ratio.text() if ratio else "",
+            rows.append([name, side, milliseconds(found.times), ratio.text() if ratio else "",
                          f"{found.peak / aims.MB:.0f}"])  # fmt: skip
     return table(["point", "side", "ms a step", "ratio to the baseline", "peak MB"], rows)
 

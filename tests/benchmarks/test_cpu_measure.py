@@ -3,14 +3,18 @@
 import math
 import os
 import sys
+import warnings
 
 import numpy as np
 import pytest
 
+import tinygraph as tg
 from benchmarks.cpu import sides, workloads
 from benchmarks.cpu.client import Client, SideFailed, SideNotOffered
+from benchmarks.cpu.libraries import tinygraph_steps
 from benchmarks.cpu.measure import agree, measure
 from benchmarks.cpu.sides import Side, environment
+from benchmarks.cpu.training import NotOffered
 from tests.benchmarks import cpu_made_up_peer
 
 MADE_UP = "tests.benchmarks.cpu_made_up_peer"
@@ -121,6 +125,39 @@ def test_a_side_that_disagrees_or_tires_is_left_out():
     (wrong,) = (line for line in point.left_out if "wrong" in line)
     assert wrong.startswith("w4, wrong: its losses disagree: 0.4") and "first side has" in wrong
     assert not point.failed and point.ratio("right", "wrong") is None
+
+
+def test_the_compiled_step_is_the_same_function_of_arrays(monkeypatch):
+    """Here tg.compile notes the arrays that the function is called with."""
+    calls = []
+
+    def spy(fn):
+        return lambda *arrays: calls.append(arrays) or fn(*arrays)
+
+    net = workloads.build("w4")
+    monkeypatch.setattr(tg, "compile", spy, raising=False)
+    training = tinygraph_steps.make(net, "compiled", 1)
+    by_hand = cpu_made_up_peer.make(net, "right", 1)
+    want = [by_hand.step() for _ in range(3)]
+    assert [training.value(training.step()) for _ in range(3)] == pytest.approx(want)
+    assert len(calls) == 3 and calls[0][0] is net.images and calls[0][1] is net.labels
+
+
+def test_a_step_that_cannot_be_compiled_is_no_compiled_step(monkeypatch):
+    def refuse(fn):
+        def call(*arrays):
+            warnings.warn("compile: step runs as it stands: it prints", stacklevel=2)
+            return fn(*arrays)
+
+        return call
+
+    monkeypatch.setattr(tg, "compile", refuse, raising=False)
+    training = tinygraph_steps.make(workloads.build("w4"), "compiled", 1)
+    with pytest.raises(UserWarning, match="it prints"):
+        training.step()
+    monkeypatch.delattr(tg, "compile")
+    with pytest.raises(NotOffered, match="no tg.compile"):
+        tinygraph_steps.make(workloads.build("w4"), "compiled", 1)
 
 
 class Stub:

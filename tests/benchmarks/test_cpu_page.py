@@ -51,6 +51,14 @@ def test_what_is_reached_is_worst_and_median_of_the_grid_and_peak_memory():
     assert values["w2", COMPILED] is None and values[aims.LARGEST_RATIO, sides.FAST] is None
 
 
+def test_a_grid_that_is_not_complete_says_so():
+    points = grid()
+    del points["w1:250:256"]
+    shown = {row[0]: row[2] for row in aims.rows(points) if row[1] == COMPILED}
+    assert shown[aims.MEDIAN_RATIO] == "0.45 (6 of 7 points)" and shown["w2"] == ""
+    assert "points" not in str(aims.rows(grid()))
+
+
 @pytest.mark.parametrize(
     ("value", "words"),
     [(0.2, "reached"), (0.22, "reached"), (0.3, 'within "at most"'), (0.4, "falls short"),
@@ -75,7 +83,7 @@ def test_page_has_ratios_memory_and_what_was_left_out(tmp_path):
     assert f"| {COMPILED} | 0.10 (0.10 to 0.10) |" in text  # w1 beside the kept memory
     assert f"| {EAGER} |  | 2.50 (2.00 to 3.00) |" in text
     assert f"| {COMPILED} | 0.10 | 0.20 | 0.30 | 0.40 | 0.50 | 0.60 | 0.70 |" in text
-    assert f"| w1:1000:256 | {KEPT} | 1e+03 (1e+03 to 1e+03) | 1.00 (1.00 to 1.00) | 4900 |" in text
+    assert f"| w1:1000:256 | {KEPT} | 1000 (1000 to 1000) | 1.00 (1.00 to 1.00) | 4900 |" in text
     assert "## Left out\n\n- w4, DeZero: ImportError: no module\n" in text
     assert "## Failed\n\n- w4, tinygraph compiled: ValueError: no\n" in text
     assert f"{text.count('**falls short**')} of {len(aims.AIMS)} fall short." in text
@@ -236,7 +244,7 @@ def test_which_peers_are_compared_with(tmp_path, pip, monkeypatch):
 
 
 MODULES = ("host", "report", "timing", "workloads", "gpu.page", "cpu.aims", "cpu.measure",
-           "cpu.sides", "cpu.training", "cpu.workloads")  # fmt: skip
+           "cpu.page", "cpu.sides", "cpu.training", "cpu.workloads")  # fmt: skip
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -44,5 +44,5 @@ def make(workload: Workload, variant: str, threads: int) -> Training:
         optimizer.update()
         return loss
 
-    about = f"DeZero {versions('dezero', 'numpy')}, {threads} threads of BLAS"
+    about = f"{versions('dezero', 'numpy')}, {threads} threads of BLAS"
     return Training(step, lambda loss: float(loss.data), about)

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from benchmarks.cpu.training import Training
+from benchmarks.cpu.training import Training, versions
 from benchmarks.workloads import Ops, Workload, chain
 
 
@@ -60,4 +60,6 @@ def make(workload: Workload, variant: str, threads: int) -> Training:
         jax.block_until_ready(parameters)
         return float(loss)
 
-    return Training(step, value, f"JAX {jax.__version__}, {jax.default_backend()}, all its threads")
+    return Training(
+        step, value, f"{versions('jax')}, {jax.default_backend()}, a thread for each core"
+    )

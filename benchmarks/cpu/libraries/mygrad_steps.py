@@ -38,5 +38,5 @@ def make(workload: Workload, variant: str, threads: int) -> Training:
             parameter.data -= rate * parameter.grad
         return loss
 
-    about = f"MyGrad {versions('mygrad', 'numpy')}, {threads} threads of BLAS"
+    about = f"{versions('mygrad', 'numpy')}, {threads} threads of BLAS"
     return Training(step, lambda loss: float(loss.data), about)
