@@ -10,6 +10,7 @@ from tests import reference
 from tests.strategies import numbers
 from tinygraph.memory import eager_memory
 from tinygraph.ops import pooling_phases
+from tinygraph.ops.conv2d_relu_max_pool2d import phases_and_block
 from tinygraph.ops.im2col import windows_2d
 from tinygraph.ops.pooling_phases import PhaseColumns, PoolingPhases
 
@@ -68,7 +69,10 @@ def test_columns_of_a_phase_are_those_of_its_convolution(geometry, fewest):
             np.testing.assert_allclose(found, expected, atol=1e-10)
             share = rng.standard_normal(columns.of(a, b).shape)
             inner += np.vdot(share, columns.of(a, b))
-            back.add(a, b, share)
+            if back.shares(a):
+                back.add(a, b, share)
+            else:
+                back.of(a, b)[...] = share
         back.scatter()
         seen += block.cells
     assert seen == image[0] * phases.pooled[0] * phases.pooled[1]
@@ -85,11 +89,13 @@ def test_many_blocks_give_what_the_three_ops_give(geometry, fewest, bias):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pooling_phases, "BLOCK_BYTES", 0)
         patch.setattr(pooling_phases, "FEWEST_CELLS", fewest)
+        phases_and_block.cache_clear()
         for function in (tg.conv2d_relu_max_pool2d, three_ops):
             leaves = [tg.Tensor(a, requires_grad=True) for a in ((x, w, b) if bias else (x, w))]
             y = function(*leaves, **keywords)
             y.backward(numbers(4, y.shape))
             found.append([y.numpy(), *[leaf.grad for leaf in leaves]])
+    phases_and_block.cache_clear()
     for fused, unfused in zip(*found, strict=True):
         np.testing.assert_allclose(fused, unfused, atol=1e-10)
 
@@ -99,39 +105,48 @@ def three_ops(x, w, b=None, *, pool, **keywords):
 
 
 def test_a_block_of_the_seed_network_stays_in_cache():
-    """One image at 256 filters, a band of rows of a large one, and never fewer than 256 cells."""
+    """A few images, or a band of rows of a large one; never fewer than 512 cells."""
     settings = {"stride": (1, 1), "padding": (0, 0), "dilation": (1, 1), "pool": 2}
-    seed = phases_of((1000, 1, 28, 28), (256, 1, 3, 3), **settings)
-    assert seed.largest(256, 4).shape == (1, 13, 13)
-    assert seed.largest(32, 4).shape == (8, 13, 13)
-    large = phases_of((2, 3, 226, 226), (64, 3, 3, 3), **settings)
-    band = large.largest(64, 4)
-    assert band.shape == (1, 5, 112)
-    assert [b.shape[1] for b in large.blocks(band)] == (22 * [5] + [2]) * 2
-    deep = phases_of((64, 512, 10, 10), (512, 512, 3, 3), **settings)
-    assert deep.largest(512, 4).shape == (16, 4, 4)
+    for shape, filters, expected in [
+        ((1000, 1, 28, 28), 256, (4, 13, 13)),  # 1.4 MiB
+        ((1000, 1, 28, 28), 32, (26, 13, 13)),
+        ((3, 1, 28, 28), 256, (3, 13, 13)),
+        ((2, 3, 226, 226), 64, (1, 17, 112)),
+        ((64, 512, 10, 10), 512, (32, 4, 4)),  # 512 cells
+        ((0, 1, 28, 28), 256, (0, 13, 13)),
+    ]:
+        phases = phases_of(shape, (filters, shape[1], 3, 3), **settings)
+        first = phases.largest(filters, 4)
+        assert first.shape == expected
+        rows = [block.shape[1] for block in phases.blocks(first)]
+        assert sum(rows) == -(-shape[0] // max(expected[0], 1)) * phases.pooled[0]
 
 
-def test_no_array_as_large_as_the_convolutions_output_is_asked_for():
-    """Requests to `mem`, in bytes: the pooled values, one byte for each, and small buffers."""
-    op, x, w = tg.conv2d_relu_max_pool2d(np.ones((1, 1, 4, 4)), np.ones((1, 1, 3, 3))).op, *(
-        np.zeros(shape, np.float32) for shape in ((60, 1, 28, 28), (64, 1, 3, 3)))  # fmt: skip
-    asked = []
+class Counting:
+    """A Memory that keeps what it was asked for."""
 
-    class Counting:
-        needs = (False, True, True)
+    def __init__(self, needs):
+        self.needs, self.asked = needs, []
 
-        def empty(self, shape, dtype):
-            asked.append(np.empty(shape, dtype))
-            return asked[-1]
+    def empty(self, shape, dtype):
+        return self.zeros(shape, dtype)
 
-        def zeros(self, shape, dtype):
-            asked.append(np.zeros(shape, dtype))
-            return asked[-1]
+    def zeros(self, shape, dtype):
+        self.asked.append(np.zeros(shape, dtype))
+        return self.asked[-1]
 
-    mem = Counting()
-    y, saved = op.forward(mem, x, w, w[:, 0, 0, 0])
-    op.backward(mem, np.ones_like(y), saved, mem.needs)
-    asked.sort(key=lambda a: -a.nbytes)
-    assert asked[0] is y and asked[1] is saved[0] and asked[1].nbytes == y.size
-    assert sum(a.nbytes for a in asked[2:]) < 2 * 2**20
+
+def test_only_pooled_values_and_their_bytes_grow_with_the_batch():
+    """All else that forward and backward ask for is as large for 60 images as for 30."""
+    w = np.zeros((64, 1, 3, 3), np.float32)
+    op = tg.conv2d_relu_max_pool2d(np.ones((1, 1, 28, 28), np.float32), w).op
+    others = []
+    for n in (30, 60):
+        mem, x = Counting((False, True, True)), np.zeros((n, 1, 28, 28), np.float32)
+        y, saved = op.forward(mem, x, w, w[:, 0, 0, 0])
+        op.backward(mem, np.ones_like(y), saved, mem.needs)
+        kept = [a for a in mem.asked if a is y or a is saved[0]]
+        assert [a.nbytes for a in kept] == [4 * y.size, y.size]
+        others.append([a.nbytes for a in mem.asked if not any(a is k for k in kept)])
+    assert others[0] == others[1]
+    assert max(others[0]) < pooling_phases.BLOCK_BYTES

@@ -23,6 +23,7 @@ networks", NIPS 2012, for the three in a row.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,16 @@ from tinygraph.op import Gradients
 from tinygraph.ops.conv2d import Conv2d
 from tinygraph.ops.gemm import column_sums
 from tinygraph.ops.launch import THREADS, grid_of
-from tinygraph.ops.pooling_phases import Block, PhaseColumns, PoolingPhases
+from tinygraph.ops.pooling_phases import (
+    BiasGradient,
+    Block,
+    InputGradient,
+    PhaseColumns,
+    PoolingPhases,
+    WeightGradient,
+    matrix,
+    rows_of_filters,
+)
 from tinygraph.shapes import Array, Pair, Shape, Spec, padding_2d, pair
 from tinygraph.tensor import Operand, Tensor
 
@@ -68,24 +78,24 @@ class Conv2dReluMaxPool2d(Conv2d):
 
     def forward(self, mem: Memory, x: Array, w: Array, b: Array | None = None) -> tuple[Array, Any]:
         keep = any(mem.needs)
-        phases = PoolingPhases(x.shape, self._windows(x.shape, w.shape), self.pool)
-        first = phases.largest(len(w), x.itemsize)
+        phases, first = self._phases(x, w)
         y = mem.empty(self._pooled(x.shape, w.shape), x.dtype)
         argmax = mem.empty(y.shape if keep else (0,), np.uint8)
         columns = PhaseColumns(mem, phases, x, first)
-        weights = _rows_of_filters(mem, w)
-        bias, zeros = mem.zeros((len(w), 1), x.dtype), mem.zeros(first.shape, x.dtype)
-        if b is not None:
-            bias[:, 0] += b  # where all is -0, the sum with this +0 is not
-        maps = [mem.empty((len(w) * first.cells,), x.dtype) for _ in range(2)]
-        bytes_ = [mem.empty((len(w) * first.cells,), np.uint8) for _ in range(3 if keep else 0)]
+        weights = rows_of_filters(mem, w)
+        size, cells = len(w) * first.cells, 0
+        maps = [mem.empty((size,), x.dtype) for _ in range(3)]
+        positions = [mem.empty((size,), np.uint8) for _ in range(3 if keep else 0)]
         for block in phases.blocks(first):
+            if block.cells != cells:  # the first block, and those that are smaller
+                cells = block.cells
+                best, other, bias = (matrix(m, len(w), cells) for m in maps)
+                winner = [matrix(m, len(w), cells) for m in positions]
+                bias[...] = 0 if b is None else b[:, None]
+                bias += 0  # not -0: then no sum with it is -0
             columns.gather(block)
-            size = len(w), block.cells
-            best, other = (m[: len(w) * block.cells].reshape(size) for m in maps)
-            winner = [m[: len(w) * block.cells].reshape(size) for m in bytes_]
             _largest(weights, columns, self.pool, best, other, winner)
-            if keep and best.size and np.isnan(best.max()):
+            if keep and np.isnan(best.max()):
                 _largest(weights, columns, self.pool, best, other, winner, has_nan=True)
             best += bias  # it commutes with the maximum, and so does ReLU
             shape = len(w), *block.shape
@@ -93,42 +103,43 @@ class Conv2dReluMaxPool2d(Conv2d):
                 dead = np.less_equal(best, 0, out=winner[1].view(bool)).view(np.int8)
                 winner[0] |= np.negative(dead, out=dead).view(np.uint8)  # -1 is 255, NONE
                 block.of(argmax)[...] = winner[0].reshape(shape)
-            np.maximum(best.reshape(shape), zeros[: block.shape[0], : block.shape[1]],
-                       out=block.of(y))  # fmt: skip
+            other[...] = 0  # numpy's maximum of two arrays is faster than that with a number
+            np.maximum(best.reshape(shape), other.reshape(shape), out=block.of(y))
         return y, (argmax, x, w) if keep else None
 
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
         argmax, x, w = saved
-        wanted = needs + (False,) * (3 - len(needs))
-        phases = PoolingPhases(x.shape, self._windows(x.shape, w.shape), self.pool)
-        first = phases.largest(len(w), x.itemsize)
-        parts: list[Any] = [None] * 3
-        if wanted[0]:
-            target = PhaseColumns(mem, phases, mem.zeros(x.shape, x.dtype), first)
-            parts[0] = _InputGradient(mem, target, w)
-        if wanted[1]:
-            columns = PhaseColumns(mem, phases, x, first)
-            parts[1] = _WeightGradient(mem, columns, w)
-        if wanted[2]:
-            parts[2] = _BiasGradient(mem, first, w)
-        gradients = [part for part in parts if part is not None]
-        g_buffer = mem.empty((len(w) * first.cells,), x.dtype)
-        wins_buffer = mem.empty(g_buffer.shape, bool)
+        phases, first = self._phases(x, w)
+        parts: list[Any] = [None] * len(needs)
+        if needs[0]:
+            parts[0] = InputGradient(mem, phases, first, x, w)
+        if needs[1]:
+            parts[1] = WeightGradient(mem, phases, first, x, w)
+        if len(needs) > 2 and needs[2]:
+            parts[2] = BiasGradient(mem, first, w)
+        wanted = [part for part in parts if part is not None]
+        size, cells = len(w) * first.cells, 0
+        maps = [mem.empty((size,), x.dtype) for _ in range(2)]
+        bytes_ = [mem.empty((size,), np.uint8) for _ in range(2)]
         for block in phases.blocks(first):
-            if wanted[0]:
-                target.begin(block)
-            if wanted[1]:
-                columns.gather(block)
-            size, shape = len(w) * block.cells, (len(w), *block.shape)
-            g, wins = g_buffer[:size].reshape(shape), wins_buffer[:size].reshape(shape)
-            winner, upstream = block.of(argmax), block.of(gy)
+            if block.cells != cells:
+                cells = block.cells
+                g, upstream = (matrix(m, len(w), cells) for m in maps)
+                winner, wins = (matrix(m, len(w), cells) for m in bytes_)
+            upstream.reshape(len(w), *block.shape)[...] = block.of(gy)
+            winner.reshape(len(w), *block.shape)[...] = block.of(argmax)
+            for part in wanted:
+                part.begin(block)
             for position in range(self.pool**2):
-                _route(upstream, winner, position, wins, g)
-                for gradient in gradients:
-                    gradient.add(g.reshape(len(w), -1), *divmod(position, self.pool))
-            if wanted[0]:
-                target.scatter()
-        return tuple(part and part.sum() for part in parts)[: len(needs)]
+                _route(upstream, winner, position, wins.view(bool), g)
+                for part in wanted:
+                    part.add(g, *divmod(position, self.pool))
+            for part in wanted:
+                part.end()
+        return tuple(part and part.sum() for part in parts)
+
+    def _phases(self, x: Array, w: Array) -> tuple[PoolingPhases, Block]:
+        return phases_and_block(self, x.shape, w.shape, x.itemsize)
 
     def forward_kernel(
         self, mem: Memory, x: Array, w: Array, b: Array | None = None
@@ -192,12 +203,13 @@ class Conv2dReluMaxPool2d(Conv2d):
         return per_chunk, max(blocks(images, per_chunk), 1)
 
 
-def _rows_of_filters(mem: Memory, w: Array) -> Array:
-    """w (D, C, KH, KW) as rows (D, KH * KW * C), in the order of the taps of PhaseColumns."""
-    d, c, kh, kw = w.shape
-    rows = mem.empty((d, kh, kw, c), w.dtype)
-    rows[...] = w.transpose(0, 2, 3, 1)
-    return rows.reshape(d, kh * kw * c)
+@lru_cache(maxsize=256)
+def phases_and_block(
+    op: Conv2dReluMaxPool2d, x: Shape, w: Shape, itemsize: int
+) -> tuple[PoolingPhases, Block]:
+    """How numpy cuts the op's work, and the largest piece; the same for the same shapes."""
+    phases = PoolingPhases(x, op._windows(x, w), op.pool)
+    return phases, phases.largest(w[0], itemsize)
 
 
 def _largest(
@@ -229,56 +241,6 @@ def _route(gy: Array, argmax: Array, position: int, wins: Array, g: Array) -> No
     mask, bits = wins.view(np.int8), g.view(f"i{g.itemsize}")
     np.copyto(bits, np.negative(mask, out=mask))  # all bits, or none
     np.bitwise_and(bits, gy.view(bits.dtype), out=bits)
-
-
-class _WeightGradient:
-    """gw = sum of g @ columns^T over the blocks, and the phases of each, in their order."""
-
-    def __init__(self, mem: Memory, columns: PhaseColumns, w: Array) -> None:
-        (d, c, kh, kw), self.columns = w.shape, columns
-        self.total = mem.zeros((d, kh * kw * c), w.dtype)
-        self.product = mem.empty(self.total.shape, w.dtype)
-        self.gradient = mem.empty(w.shape, w.dtype)
-
-    def add(self, g: Array, a: int, b: int) -> None:
-        """Phase (a, b) of a block's gradient g (D, cells)."""
-        self.total += np.matmul(g, self.columns.of(a, b).T, out=self.product)
-
-    def sum(self) -> Array:
-        d, c, kh, kw = self.gradient.shape
-        self.gradient[...] = self.total.reshape(d, kh, kw, c).transpose(0, 3, 1, 2)
-        return self.gradient
-
-
-class _BiasGradient:
-    """gb = sum of g over the same, as a product with ones."""
-
-    def __init__(self, mem: Memory, first: Block, w: Array) -> None:
-        self.ones = mem.empty((first.cells,), w.dtype)
-        self.ones[...] = 1
-        self.product, self.total = (mem.zeros((len(w),), w.dtype) for _ in range(2))
-
-    def add(self, g: Array, a: int, b: int) -> None:
-        self.total += np.matmul(g, self.ones[: g.shape[1]], out=self.product)
-
-    def sum(self) -> Array:
-        return self.total
-
-
-class _InputGradient:
-    """gx: the columns' gradients w^T @ g, added up where they were read."""
-
-    def __init__(self, mem: Memory, columns: PhaseColumns, w: Array) -> None:
-        self.columns, self.weights = columns, _rows_of_filters(mem, w)
-        self.product = mem.empty((columns.block.cells * self.weights.shape[1],), w.dtype)
-
-    def add(self, g: Array, a: int, b: int) -> None:
-        taps, cells = self.weights.shape[1], g.shape[1]
-        product = self.product[: taps * cells].reshape(taps, cells)
-        self.columns.add(a, b, np.matmul(self.weights.T, g, out=product))
-
-    def sum(self) -> Array:
-        return self.columns.images
 
 
 def gradient_parts(

@@ -34,8 +34,10 @@ from tinygraph.memory import Memory
 from tinygraph.ops.im2col import Windows2d
 from tinygraph.shapes import Array, Shape
 
-BLOCK_BYTES = 512 * 1024  # of a block's columns and of two of its pooled maps: half of an L2 cache
-FEWEST_CELLS = 256  # of a block: matrix products with fewer columns are slow
+# Of a block's columns and two of its pooled maps: about an L2 cache.  In smaller blocks the calls
+# of numpy cost more than the cache gives.
+BLOCK_BYTES = 1536 * 1024
+FEWEST_CELLS = 512  # of a block: matrix products with fewer columns are slow
 
 
 class Block(NamedTuple):
@@ -179,9 +181,13 @@ class PhaseColumns:
         b, rows, taps = self.phases.gathered
         self._columns = self._buffer[: b * rows * taps * block.cells].reshape(b, rows, -1)
 
+    def shares(self, a: int) -> bool:
+        """Whether some columns of phase (a, b) are columns of phase (a - 1, b), too."""
+        return a > 0 and self.phases.distances[0] < self.phases.at[0].kernel
+
     def add(self, a: int, b: int, share: Array) -> None:
-        """Add to the columns of phase (a, b); phases come in order, the first write is a copy."""
-        known = self.phases.at[0].kernel - self.phases.distances[0] if a else 0
+        """Add to the columns of phase (a, b), a > 0, after phase (a - 1, b)."""
+        known = self.phases.at[0].kernel - self.phases.distances[0]
         target = self._columns[b, self.phases.rows_of(a)]
         share = share.reshape(target.shape)
         target[:known] += share[:known]
@@ -212,3 +218,91 @@ class PhaseColumns:
         (rows, columns), (h, w) = self.phases.at, self.images.shape[2:]
         return padded[: self.block.shape[0], :, rows.before : rows.before + h,
                       columns.before : columns.before + w]  # fmt: skip
+
+
+def matrix(buffer: Array, rows: int, columns: int) -> Array:
+    """The beginning of a flat buffer, as a matrix."""
+    return buffer[: rows * columns].reshape(rows, columns)
+
+
+def rows_of_filters(mem: Memory, w: Array) -> Array:
+    """w (D, C, KH, KW) as rows (D, KH * KW * C), in the order of the taps of PhaseColumns."""
+    d, c, kh, kw = w.shape
+    rows = mem.empty((d, kh, kw, c), w.dtype)
+    rows[...] = w.transpose(0, 2, 3, 1)
+    return rows.reshape(d, kh * kw * c)
+
+
+class WeightGradient:
+    """gw = sum of g @ columns^T over the blocks, and the phases of each, in their order."""
+
+    def __init__(
+        self, mem: Memory, phases: PoolingPhases, first: Block, x: Array, w: Array
+    ) -> None:
+        (d, c, kh, kw), self.columns = w.shape, PhaseColumns(mem, phases, x, first)
+        self.total = mem.zeros((d, kh * kw * c), w.dtype)
+        self.product = mem.empty(self.total.shape, w.dtype)
+        self.gradient = mem.empty(w.shape, w.dtype)
+
+    def begin(self, block: Block) -> None:
+        self.columns.gather(block)
+
+    def add(self, g: Array, a: int, b: int) -> None:
+        """Phase (a, b) of a block's gradient g (D, cells)."""
+        self.total += np.matmul(g, self.columns.of(a, b).T, out=self.product)
+
+    def end(self) -> None:
+        pass
+
+    def sum(self) -> Array:
+        d, c, kh, kw = self.gradient.shape
+        self.gradient[...] = self.total.reshape(d, kh, kw, c).transpose(0, 3, 1, 2)
+        return self.gradient
+
+
+class BiasGradient:
+    """gb = sum of g over the same, as products with ones."""
+
+    def __init__(self, mem: Memory, first: Block, w: Array) -> None:
+        self.ones = mem.empty((first.cells,), w.dtype)
+        self.ones[...] = 1
+        self.product, self.total = (mem.zeros((len(w),), w.dtype) for _ in range(2))
+
+    def begin(self, block: Block) -> None:
+        pass
+
+    def add(self, g: Array, a: int, b: int) -> None:
+        self.total += np.matmul(g, self.ones[: g.shape[1]], out=self.product)
+
+    def end(self) -> None:
+        pass
+
+    def sum(self) -> Array:
+        return self.total
+
+
+class InputGradient:
+    """gx: the gradients w^T @ g of the columns, added up where these were read."""
+
+    def __init__(
+        self, mem: Memory, phases: PoolingPhases, first: Block, x: Array, w: Array
+    ) -> None:
+        self.columns = PhaseColumns(mem, phases, mem.zeros(x.shape, x.dtype), first)
+        self.weights = rows_of_filters(mem, w).T  # (KH * KW * C, D)
+        self.product = mem.empty((len(self.weights) * first.cells,), w.dtype)
+
+    def begin(self, block: Block) -> None:
+        self.columns.begin(block)
+
+    def add(self, g: Array, a: int, b: int) -> None:
+        if self.columns.shares(a):
+            product = matrix(self.product, len(self.weights), g.shape[1])
+            self.columns.add(a, b, np.matmul(self.weights, g, out=product))
+        else:
+            np.matmul(self.weights, g, out=self.columns.of(a, b))
+
+    def end(self) -> None:
+        self.columns.scatter()
+
+    def sum(self) -> Array:
+        return self.columns.images
