@@ -20,6 +20,7 @@ from tinygraph.graph import Graph
 from tinygraph.op import Op
 from tinygraph.ops import *  # noqa: F403  # ops/__init__.py lists each op's functions, once
 from tinygraph.ops import __all__ as _op_names
+from tinygraph.plan import compile, plan
 from tinygraph.precision import get_float32_matmul_precision, set_float32_matmul_precision
 from tinygraph.random import manual_seed
 from tinygraph.shapes import Spec
@@ -31,9 +32,10 @@ __version__ = "0.1.0"
 _LAZY = ("data", "show", "testing", "training")
 
 __all__ = [
-    "Graph", "Op", "Parameter", "Spec", "Tensor", "arange", "cuda", "detect_anomaly",
+    "Graph", "Op", "Parameter", "Spec", "Tensor", "arange", "compile", "cuda",
+    "detect_anomaly",
     "errors", "full", "get_float32_matmul_precision", "manual_seed", "nn", "no_grad", "ones",
-    "optim", "randn", "set_float32_matmul_precision", "zeros",
+    "optim", "plan", "randn", "set_float32_matmul_precision", "zeros",
     *_op_names, *_LAZY,
 ]  # fmt: skip
 

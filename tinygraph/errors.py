@@ -46,6 +46,10 @@ class GraphError(TinygraphError, RuntimeError):
     """A walk over the graph that cannot be made: freed values, missing feeds, in-place changes."""
 
 
+class PlanWarning(UserWarning):
+    """A compiled function runs as it stands: no plan can repeat what it does."""
+
+
 class CheckpointError(TinygraphError, RuntimeError):
     """A file of parameters or training state that is broken or belongs to another model."""
 

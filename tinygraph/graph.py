@@ -105,8 +105,7 @@ class Graph:
         DtypeError
             A feed has another kind of number than the leaf: floats for labels, say.
         """
-        fed = [(node, self._cast_feed(node, array)) for node, array in self._match(feeds or {})]
-        for node, array in fed:  # all feeds are good before the first leaf changes
+        for node, array in self.fed(feeds):  # all feeds are good before the first leaf changes
             node.value = array
         for node in self.nodes:
             if node.op is not None:
@@ -116,6 +115,10 @@ class Graph:
                 else:
                     node.saved = FREED
         return self.outputs
+
+    def fed(self, feeds: Mapping[Tensor | str, Any] | None) -> list[tuple[Tensor, Array]]:
+        """The leaves that are fed with the arrays that they get, checked; nothing is changed."""
+        return [(node, self._cast_feed(node, array)) for node, array in self._match(feeds or {})]
 
     def backward(self, gradients: Any = None, retain_graph: bool = False) -> None:
         """Add the gradients of the outputs to `.grad` of every leaf that requires one.
@@ -210,6 +213,11 @@ def run_backward(
 
     `visit` is told each node and its whole gradient, before the node passes it on.
     """
+    if grad_mode.trace is not None:
+        for node, gradient in zip(outputs, gradients, strict=True):
+            _upstream(node, gradient)
+        grad_mode.trace.backward(outputs, gradients)
+        return
     pending: dict[Tensor, Array] = {}
     ours: set[Tensor] = set()  # nodes whose pending array the engine made, and may add into
     order = topological_order(outputs, only_differentiable=True)

@@ -128,6 +128,8 @@ class Op:
         """Apply the op: make the node, evaluate it, and return it."""
         if not inputs:
             raise GraphError(explain(self.name, "inputs", "at least one", "none"))
+        if grad_mode.trace is not None:
+            return grad_mode.trace.apply(self, inputs)
         tensors = as_tensors(inputs)
         made_at = anomaly.user_line() if anomaly.mode.enabled else None
         value, saved, needs = evaluate(self, tensors, made_at)

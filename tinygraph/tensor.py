@@ -32,9 +32,13 @@ above: Any = SimpleNamespace()  # functions of the floors above that the methods
 
 
 class _GradMode(threading.local):
-    """Whether new nodes remember how they were made; each thread has its own answer."""
+    """Whether new nodes remember how they were made; each thread has its own answer.
+
+    `trace` is what notes the ops instead of computing them, while a function is compiled (plan/).
+    """
 
     enabled = True
+    trace: Any = None
 
 
 grad_mode = _GradMode()
@@ -194,6 +198,8 @@ class Tensor:
 
     def numpy(self) -> Array:
         """The value as a numpy array; on the cpu it is the value itself, not a copy."""
+        if grad_mode.trace is not None:
+            grad_mode.trace.read(self)
         return self.device.to_numpy(self.value)
 
     def item(self) -> Any:
@@ -259,6 +265,8 @@ class Tensor:
 
     def detach(self) -> Tensor:
         """A leaf with the same value (shared, not copied) that requires no gradient."""
+        if grad_mode.trace is not None:
+            return grad_mode.trace.detach(self)
         return leaf(self.value, self.device, self.name)
 
     def retain_grad(self) -> Tensor:

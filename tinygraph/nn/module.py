@@ -24,7 +24,7 @@ from tinygraph.device import Device, get_device
 from tinygraph.errors import ArgumentError, CheckpointError, explain, nearest
 from tinygraph.nn.summary import summarize
 from tinygraph.shapes import Array, Shape
-from tinygraph.tensor import Parameter, Tensor
+from tinygraph.tensor import Parameter, Tensor, grad_mode
 
 M = TypeVar("M", bound="Module")
 T = TypeVar("T", bound=Tensor)
@@ -91,6 +91,8 @@ class Module:
         )
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
+        if grad_mode.trace is not None:
+            grad_mode.trace.modules.append((self, self.training))
         return self.forward(*inputs, **options)
 
     def __setattr__(self, name: str, value: Any) -> None:

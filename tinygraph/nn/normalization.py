@@ -14,7 +14,7 @@ from tinygraph.nn.init import ones_, zeros_
 from tinygraph.nn.module import Buffer, Module
 from tinygraph.ops.batch_norm import batch_norm, require_eps
 from tinygraph.ops.layer_norm import layer_norm
-from tinygraph.tensor import Operand, Parameter, Tensor, as_tensor
+from tinygraph.tensor import Operand, Parameter, Tensor, as_tensor, grad_mode
 
 SMALL_BATCH = 16  # below it, the statistics of a batch are too noisy to stand for those of the data
 
@@ -70,6 +70,9 @@ class BatchNorm(Module):
         return y
 
     def _after_training_batch(self, samples: int) -> None:
+        if grad_mode.trace is not None:
+            grad_mode.trace.deed(lambda: self._after_training_batch(samples), "count", True)
+            return
         if self.num_batches_tracked is not None:
             self.num_batches_tracked.value[...] += 1
         if samples < SMALL_BATCH and not self._warned:

@@ -25,7 +25,7 @@ from tinygraph.errors import ArgumentError, explain
 from tinygraph.ops.launch import THREADS, grid_of
 from tinygraph.optim.parts import by_eights, launch
 from tinygraph.shapes import Array
-from tinygraph.tensor import Tensor
+from tinygraph.tensor import Tensor, grad_mode
 
 
 def clip_grad_norm(
@@ -70,6 +70,12 @@ def clip_grad_norm(
     >>> w.grad.round(4)
     array([0.6, 0.8], dtype=float32)
     """
+    if grad_mode.trace is not None:
+        kept = _members("clip_grad_norm", parameters)
+        later: float = grad_mode.trace.deed(
+            lambda: clip_grad_norm(kept, max_norm, norm_type, error_if_nonfinite), "clip_grad_norm"
+        )
+        return later
     limit = _number("clip_grad_norm", "max_norm", max_norm)
     power = _number("clip_grad_norm", "norm_type", norm_type)
     if not power:
@@ -116,6 +122,10 @@ def clip_grad_value(parameters: Tensor | Iterable[Tensor], clip_value: float) ->
     >>> w.grad
     array([ 1. , -1. ,  0.5], dtype=float32)
     """
+    if grad_mode.trace is not None:
+        kept = _members("clip_grad_value", parameters)
+        grad_mode.trace.deed(lambda: clip_grad_value(kept, clip_value), "clip_grad_value")
+        return
     limit = _number("clip_grad_value", "clip_value", clip_value)
     for device, arrays in _gradients("clip_grad_value", parameters).items():
         _clip(device, arrays, limit)
@@ -129,8 +139,8 @@ def _number(op: str, argument: str, value: Any) -> float:
     return number
 
 
-def _gradients(op: str, parameters: Any) -> dict[Device, list[Array]]:
-    """The gradients by device."""
+def _members(op: str, parameters: Any) -> list[Tensor]:
+    """The parameters as a list."""
     members = [parameters] if isinstance(parameters, Tensor) else parameters
     if not isinstance(members, Iterable):
         members = [members]
@@ -141,8 +151,13 @@ def _gradients(op: str, parameters: Any) -> dict[Device, list[Array]]:
                 explain(op, "parameters", "Tensors", f"a {type(p).__name__}",
                         "pass model.parameters()")
             )  # fmt: skip
+    return members
+
+
+def _gradients(op: str, parameters: Any) -> dict[Device, list[Array]]:
+    """The gradients by device."""
     gradients: dict[Device, list[Array]] = {}
-    for p in members:
+    for p in _members(op, parameters):
         if p.grad is not None:
             gradients.setdefault(p.device, []).append(p.grad)
     return gradients

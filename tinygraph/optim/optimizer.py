@@ -39,7 +39,7 @@ from tinygraph.optim.members import Group, plain, read_groups
 from tinygraph.optim.parts import Part, by_eights
 from tinygraph.optim.restore import list_faults
 from tinygraph.shapes import Array
-from tinygraph.tensor import Parameter
+from tinygraph.tensor import Parameter, grad_mode
 
 
 class _Work(NamedTuple):
@@ -203,6 +203,9 @@ class Optimizer:
     @np.errstate(all="ignore")  # inf and nan are results, not accidents
     def step(self) -> None:
         """Update every parameter that has a gradient."""
+        if grad_mode.trace is not None:
+            grad_mode.trace.deed(self.step, "step")
+            return
         self.refresh()
         launches: dict[Any, list[Part]] = {}
         for name, parameter, device, state, scratch, hyper, alike in self._work:
@@ -232,6 +235,9 @@ class Optimizer:
 
     def zero_grad(self) -> None:
         """Forget all gradients."""
+        if grad_mode.trace is not None:
+            grad_mode.trace.deed(self.zero_grad, "zero_grad")
+            return
         for parameter in self.parameters.values():
             parameter.grad = None
 

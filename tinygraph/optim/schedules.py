@@ -24,6 +24,7 @@ from typing import Any
 
 from tinygraph.errors import ArgumentError, CheckpointError, explain
 from tinygraph.optim.optimizer import Optimizer
+from tinygraph.tensor import grad_mode
 
 
 class Schedule:
@@ -76,8 +77,18 @@ class Schedule:
 
         Only `ReduceLROnPlateau` looks at the metric.
         """
+        if self._is_noted(metric):
+            return
         self.steps += 1
         self.apply()
+
+    def _is_noted(self, metric: float | None) -> bool:
+        """Whether a function is being traced, which notes this step instead of doing it."""
+        if grad_mode.trace is None:
+            return False
+        number = None if metric is None else float(metric)
+        grad_mode.trace.deed(lambda: self.step(number), "the schedule's step")
+        return True
 
     def apply(self) -> None:
         """Set the learning rates that belong to the present number of steps."""
@@ -268,6 +279,8 @@ class LinearWarmup(Schedule):
 
     def step(self, metric: float | None = None) -> None:
         """Go on by one; after the warm-up this is a step of `then`, which gets the metric."""
+        if self._is_noted(metric):
+            return
         self.steps += 1
         if self.then is not None and self.steps > self.total_iters:
             self.then.step(metric)
@@ -362,6 +375,8 @@ class ReduceLROnPlateau(Schedule):
 
     def step(self, metric: float | None = None) -> None:
         """Look at the metric of one more epoch."""
+        if self._is_noted(metric):
+            return
         if metric is None:
             raise ArgumentError(explain(self.op, "metric", "a number", "none", "step(metric)"))
         value = float(metric)

@@ -1,0 +1,79 @@
+"""Rewrites: what is fused, what is left alone, and that results stay."""
+
+import numpy as np
+import pytest
+
+import tinygraph as tg
+from tinygraph.graph import topological_order
+from tinygraph.plan.code import code_of
+from tinygraph.plan.rewrites import rewrite
+
+RNG = np.random.default_rng(0)
+
+
+def names(*outputs):
+    code = rewrite(code_of(topological_order(outputs), outputs, None))
+    return [made.op.name for made in code.instructions if made.op is not None]
+
+
+def convolved(channels=2, groups=1, **options):
+    x = tg.Tensor(RNG.standard_normal((3, channels, 9, 9)))
+    w = tg.Parameter(RNG.standard_normal((4, channels // groups, 3, 3)), dtype=np.float64)
+    b = tg.Parameter(RNG.standard_normal(4), dtype=np.float64)
+    return tg.conv2d(x, w, b, groups=groups, **options)
+
+
+@pytest.mark.parametrize("options", [{}, {"padding": 1}, {"stride": 2, "padding": "same"}],
+                         ids=str)  # fmt: skip
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("relu_first", [True, False])
+def test_a_convolutional_stage_becomes_one_op(options, size, relu_first):
+    y = convolved(**options)
+    if relu_first:
+        y = tg.max_pool2d(tg.relu(y), size)
+    else:
+        y = tg.relu(tg.max_pool2d(y, size))
+    assert names(y) == ["conv2d_relu_max_pool2d"]
+    upstream = RNG.standard_normal(y.shape)
+
+    def run(function):
+        for leaf in topological_order([y]):
+            leaf.grad = None
+        function()
+        return [x.grad for x in topological_order([y]) if x.op is None and x.requires_grad]
+
+    want = run(lambda: y.backward(upstream, retain_graph=True))
+    compiled = tg.compile(lambda: _again(y))
+    result = compiled()
+    np.testing.assert_allclose(result.value, y.value, rtol=1e-12)
+    got = run(lambda: result.backward(upstream))
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
+    assert "conv2d_relu_max_pool2d" in compiled.explain()
+
+
+def _again(node):
+    """The same ops on the same leaves."""
+    return node if node.op is None else node.op(*[_again(x) for x in node.inputs])
+
+
+@pytest.mark.parametrize("make", [
+    lambda: tg.max_pool2d(tg.relu(convolved()), 3, stride=2),  # windows overlap
+    lambda: tg.max_pool2d(tg.relu(convolved()), 4),  # a size without a kernel
+    lambda: tg.max_pool2d(tg.relu(convolved()), 2, padding=1),
+    lambda: tg.max_pool2d(tg.relu(convolved()), 2, ceil_mode=True),
+    lambda: tg.max_pool2d(tg.relu(convolved(groups=2)), 2),
+    lambda: tg.max_pool2d(tg.tanh(convolved()), 2),
+    lambda: tg.avg_pool2d(tg.relu(convolved()), 2),
+])  # fmt: skip
+def test_other_stages_are_left_alone(make):
+    assert "conv2d_relu_max_pool2d" not in names(make())
+
+
+def test_a_value_that_is_used_elsewhere_stays():
+    c = convolved()
+    r = tg.relu(c)
+    y = tg.max_pool2d(r, 2)
+    assert names(y, c) == ["conv2d", "relu", "max_pool2d"]
+    assert names(y, r) == ["conv2d", "relu", "max_pool2d"]
+    assert names(tg.sum(y) + tg.sum(r))[:3] == ["conv2d", "relu", "max_pool2d"]

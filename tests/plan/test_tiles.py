@@ -1,0 +1,74 @@
+"""Where a batch is cut, and where not; how tiles are shared out."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tinygraph as tg
+from tinygraph.graph import topological_order
+from tinygraph.plan.code import code_of
+from tinygraph.plan.runner import shares_of
+from tinygraph.plan.tiles import FEWEST_SAMPLES, cache_bytes, find_cut, tile_size
+
+
+def code(loss, *arguments, outputs=()):
+    nodes = topological_order([loss, *outputs])
+    root = loss if loss.requires_grad else None
+    return code_of(nodes, [loss, *outputs], root, arguments)
+
+
+def leaves(n=6):
+    x = tg.Tensor(np.ones((n, 3), np.float32))
+    return x, tg.Tensor(np.zeros((n, 2), np.float32)), tg.Parameter(np.ones((2, 3), np.float32))
+
+
+def test_kinds_of_values():
+    x, y, w = leaves()
+    h = tg.linear(x, w)
+    made = code(tg.mse_loss(tg.relu(h), y), x, y)
+    cut = find_cut(made, [0, 1])
+    assert cut.reason == "" and cut.batch == 6
+    kinds = {i.label: kind for i, kind in zip(made.instructions, cut.kinds, strict=True) if i.op}
+    assert kinds == {"linear": "map", "relu": "map", "mse_loss": "sum"}
+    leaves_of = [kind for i, kind in zip(made.instructions, cut.kinds, strict=True) if not i.op]
+    assert sorted(leaves_of) == ["map", "map", "whole"]
+
+
+@pytest.mark.parametrize("make, words", [
+    (lambda x, y, w: tg.mse_loss(tg.linear(x, w), y) * 2.0, "takes a sum over the batch"),
+    (lambda x, y, w: tg.mse_loss(tg.linear(x, w * 2.0), y), "nothing that carries samples"),
+    (lambda x, y, w: tg.mse_loss(tg.linear(x - tg.mean(x, axis=0), w), y), "a sum over the batch"),
+    (lambda x, y, w: tg.mse_loss(tg.linear(tg.cumsum(x, 0), w), y), "mixes samples"),
+    (lambda x, y, w: tg.mse_loss(tg.transpose(tg.linear(x, w)), tg.transpose(y)), "mixes samples"),
+    (lambda x, y, w: tg.linear(x, w), "no sum over the batch"),
+])  # fmt: skip
+def test_why_a_batch_is_not_cut(make, words):
+    x, y, w = leaves()
+    assert words in find_cut(code(make(x, y, w), x, y), [0, 1]).reason
+
+
+def test_arguments_that_are_differentiated_and_single_samples():
+    x, y, w = leaves()
+    x.requires_grad = True
+    assert "is wanted" in find_cut(code(tg.mse_loss(tg.linear(x, w), y), x, y), [0, 1]).reason
+    x, y, w = leaves(1)
+    assert "several" in find_cut(code(tg.mse_loss(tg.linear(x, w), y), x, y), [0, 1]).reason
+
+
+@given(st.integers(1, 200), st.integers(1, 50), st.integers(1, 8))
+def test_shares_cover_the_batch_in_order(batch, tile, workers):
+    tiles = [t for share in shares_of(batch, tile, workers) for t in share]
+    assert [i for first, stop in tiles for i in range(first, stop)] == list(range(batch))
+    assert all(stop - first <= tile for first, stop in tiles)
+
+
+def test_the_size_of_a_tile_follows_the_cache():
+    def of(features, n):
+        x = tg.Tensor(np.ones((n, features), np.float32))
+        return tile_size(code(tg.sum(tg.exp(x)), x), n, 1)
+
+    assert of(1, 50) == 50  # all of it fits
+    many = cache_bytes() // 4 // 100
+    assert of(many, 1000) in range(90, 101)
+    assert of(cache_bytes(), 64) == FEWEST_SAMPLES

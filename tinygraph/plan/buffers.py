@@ -1,0 +1,211 @@
+"""Buffers that are laid out once: an op gets the same arrays at every run of a plan.
+
+The first run answers each request of an op with a fresh array and notes it.  Afterwards it is known
+from when to when each array is in use, and those whose times do not overlap share their place in
+one arena.  That works because the sequence of requests depends on specs, hyper-parameters and needs
+only; see memory.py.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Hashable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tinygraph.device import CPU
+from tinygraph.errors import GraphError, explain
+from tinygraph.memory import Memory
+from tinygraph.random import default_generator, uniform
+from tinygraph.shapes import Array, Shape
+
+ALIGNMENT = 64  # bytes: a cache line, and the widest vector register
+
+
+class Draws:
+    """The streams of random numbers of one pass over a batch, the same for all of its tiles.
+
+    Ops draw in their order in every tile, so that they take the streams in that order too,
+    whichever thread comes first.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._streams: dict[Hashable, tuple[int, int]] = {}
+
+    def forget(self) -> None:
+        """The next pass takes new streams."""
+        self._streams.clear()
+
+    def stream(self, key: Hashable) -> tuple[int, int]:
+        """The seed and stream of one request of one op."""
+        with self._lock:
+            if key not in self._streams:
+                self._streams[key] = default_generator.seed, default_generator.next_stream()
+            return self._streams[key]
+
+
+class KeptMemory(Memory):
+    """The Memory of one op in one phase: fresh arrays at first, the same ones ever after.
+
+    Attributes
+    ----------
+    at : hashable
+        What tells this call of an op from all others.
+    position : int
+        Requests since the op's call began; a plan sets it to 0 before.
+    first_sample : int
+        Where a tile begins in the batch: an element has the random number that it would have in a
+        batch that is not cut.
+    draws_numbers : bool
+        Whether the op has asked for random numbers.
+    """
+
+    __slots__ = ("arrays", "at", "draws", "draws_numbers", "first_sample", "kept", "op", "position")
+
+    def __init__(self, at: Hashable, op: str, needs: tuple[bool, ...], draws: Draws) -> None:
+        super().__init__(CPU, needs)
+        self.at, self.op, self.draws = at, op, draws
+        self.arrays: list[Array] = []
+        self.position = self.first_sample = 0
+        self.kept = self.draws_numbers = False
+        self.empty, self.zeros = self._empty, self._zeros
+
+    def _empty(self, shape: Shape, dtype: Any) -> Array:
+        at = self.position
+        self.position = at + 1
+        if not self.kept:
+            self.arrays.append(np.empty(shape, dtype))
+            return self.arrays[at]
+        if at >= len(self.arrays) or self.arrays[at].shape != shape:
+            raise GraphError(
+                explain(self.op, "mem.empty", "the requests of the first run: they may depend on "
+                        "specs, hyper-parameters and needs only", f"another one, of shape {shape}",
+                        "let the op make that array itself, with numpy")
+            )  # fmt: skip
+        return self.arrays[at]
+
+    def _zeros(self, shape: Shape, dtype: Any) -> Array:
+        array = self._empty(shape, dtype)
+        array.fill(0)
+        return array
+
+    def random(self, shape: Shape, dtype: Any = np.float32) -> Array:
+        """Uniform numbers: those that the whole batch would have at the place of this tile."""
+        self.draws_numbers = True
+        seed, stream = self.draws.stream((self.at, self.position))
+        first = self.first_sample * math.prod(shape[1:])
+        out = self._empty(shape, dtype)
+        out[...] = uniform(shape, dtype, seed, stream, first=first)
+        return out
+
+
+def owner(array: Any) -> Any:
+    """The array that owns the memory of a view."""
+    while isinstance(array, np.ndarray) and isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+_PLAIN = (type(None), bool, int, float, str, bytes, np.generic, np.dtype, type)
+
+
+def arrays_in(thing: Any) -> Iterator[Array | None]:
+    """All arrays in what an op has saved; None for something that cannot be looked into."""
+    if isinstance(thing, np.ndarray):
+        yield thing
+    elif isinstance(thing, (tuple, list)):
+        for part in thing:
+            yield from arrays_in(part)
+    elif isinstance(thing, dict):
+        for part in thing.values():
+            yield from arrays_in(part)
+    elif not isinstance(thing, (*_PLAIN, slice)):
+        yield None
+
+
+class Lifetimes:
+    """From which event to which each array of the first run is in use.  Events are counted from 0.
+
+    An array is known by the id of what owns its memory; the memories keep all of them alive.
+    """
+
+    def __init__(self) -> None:
+        self.first: dict[int, int] = {}
+        self.last: dict[int, int] = {}
+
+    def born(self, arrays: Iterable[Array], event: int) -> None:
+        for array in arrays:
+            self.first[id(array)] = self.last[id(array)] = event
+
+    def used(self, array: Any, event: int) -> None:
+        """An array, or a view of one, is read or written at an event."""
+        key = id(owner(array))
+        if key in self.last:
+            self.last[key] = max(self.last[key], event)
+
+
+def lay_out(spans: list[tuple[int, int, int]]) -> tuple[list[int], int]:
+    """Places in one arena, such that spans which overlap in time do not overlap in memory.
+
+    Parameters
+    ----------
+    spans : list of (first event, last event, bytes)
+
+    Returns
+    -------
+    offsets : list of int
+    total : int
+        Bytes of the arena.
+
+    Examples
+    --------
+    >>> lay_out([(0, 1, 64), (1, 2, 128), (2, 3, 64)])
+    ([128, 0, 128], 192)
+
+    Notes
+    -----
+    The largest first, each at the lowest place that is free for as long as it lives: "greedy by
+    size" of Pisarchyk, Lee, "Efficient memory management for deep neural net inference",
+    arXiv:2001.03288.
+    """
+    offsets = [0] * len(spans)
+    placed: list[int] = []
+    total = 0
+    for at in sorted(range(len(spans)), key=lambda i: (-spans[i][2], spans[i][0])):
+        first, last, size = spans[at]
+        size = -(-size // ALIGNMENT) * ALIGNMENT
+        taken = sorted(
+            (offsets[i], offsets[i] + -(-spans[i][2] // ALIGNMENT) * ALIGNMENT)
+            for i in placed
+            if spans[i][0] <= last and first <= spans[i][1]
+        )
+        offset = 0
+        for begin, end in taken:
+            if offset + size <= begin:
+                break
+            offset = max(offset, end)
+        offsets[at] = offset
+        placed.append(at)
+        total = max(total, offset + size)
+    return offsets, total
+
+
+def into_arena(memories: Iterable[KeptMemory], lifetimes: Lifetimes) -> int:
+    """Give every memory its arrays in one arena, for all runs to come; its bytes."""
+    memories = list(memories)
+    arrays = [array for memory in memories for array in memory.arrays]
+    spans = [(lifetimes.first[id(a)], lifetimes.last[id(a)], a.nbytes) for a in arrays]
+    offsets, total = lay_out(spans)
+    arena = np.empty(total + ALIGNMENT, np.uint8)
+    start = -arena.ctypes.data % ALIGNMENT
+    places = iter(offsets)
+    for memory in memories:
+        memory.arrays = [
+            arena[start + place : start + place + a.nbytes].view(a.dtype).reshape(a.shape)
+            for a, place in zip(memory.arrays, places, strict=False)
+        ]
+        memory.kept = True
+    return total

@@ -1,0 +1,163 @@
+"""Code: a graph as a list of instructions, the form in which a plan rewrites and runs it.
+
+Instruction i makes value i.  A leaf has no op: its value is an argument of the call, or the value
+that a tensor has when the plan runs.  The order is the order in which the ops were applied, so that
+random numbers are drawn in it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tinygraph.errors import GraphError, explain
+from tinygraph.op import Op
+from tinygraph.shapes import Spec
+from tinygraph.tensor import Tensor
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """How one value is made.
+
+    Attributes
+    ----------
+    spec : Spec
+        Of the value, for the whole batch.
+    op : Op or None
+        None for a leaf.
+    inputs : tuple of int
+        Which values the op takes.
+    needs : tuple of bool
+        For each input, whether its gradient is wanted.
+    argument : int or None
+        Of a leaf: which argument of the call gives its value.
+    tensor : Tensor or None
+        Of any other leaf: the tensor whose value is read, and whose `.grad` is written.
+    label : str
+        For tables.
+    """
+
+    spec: Spec
+    op: Op | None = None
+    inputs: tuple[int, ...] = ()
+    needs: tuple[bool, ...] = ()
+    argument: int | None = None
+    tensor: Tensor | None = None
+    label: str = ""
+
+
+@dataclass
+class Code:
+    """Instructions, and what is asked of them.
+
+    Attributes
+    ----------
+    instructions : list of Instruction
+    outputs : tuple of int
+        The values that leave the plan.
+    root : int or None
+        The value that backward starts from, with the gradient 1 or one that is given; None where
+        there is no backward.
+    """
+
+    instructions: list[Instruction] = field(default_factory=list)
+    outputs: tuple[int, ...] = ()
+    root: int | None = None
+
+    def users(self) -> list[list[int]]:
+        """For each value the instructions that take it, each one once."""
+        found: list[list[int]] = [[] for _ in self.instructions]
+        for at, instruction in enumerate(self.instructions):
+            for i in dict.fromkeys(instruction.inputs):
+                found[i].append(at)
+        return found
+
+    def differentiated(self) -> list[bool]:
+        """For each value, whether backward computes its gradient."""
+        wanted = [False] * len(self.instructions)
+        if self.root is not None:
+            wanted[self.root] = True
+        for at in range(len(self.instructions) - 1, -1, -1):
+            instruction = self.instructions[at]
+            if wanted[at]:
+                for i, needed in zip(instruction.inputs, instruction.needs, strict=True):
+                    wanted[i] = wanted[i] or needed
+        return wanted
+
+    def replaced(self, chain: Sequence[int], op: Op, inputs: tuple[int, ...]) -> Code:
+        """The same code with a chain of instructions as one op, in the place of the last of them.
+
+        Values of the others must not be used outside of the chain.
+        """
+        last = chain[-1]
+        dropped = set(chain[:-1])
+        needs: dict[int, bool] = {}
+        for at in chain:
+            instruction = self.instructions[at]
+            needs.update(zip(instruction.inputs, instruction.needs, strict=True))
+        kept = [at for at in range(len(self.instructions)) if at not in dropped]
+        place = {old: new for new, old in enumerate(kept)}
+        made = []
+        for at in kept:
+            old = self.instructions[at]
+            if at == last:
+                made.append(
+                    Instruction(old.spec, op, tuple([place[i] for i in inputs]),
+                                tuple([needs[i] for i in inputs]), label=op.name)
+                )  # fmt: skip
+            else:
+                made.append(
+                    Instruction(old.spec, old.op, tuple([place[i] for i in old.inputs]), old.needs,
+                                old.argument, old.tensor, old.label)
+                )  # fmt: skip
+        root = None if self.root is None else place[self.root]
+        return Code(made, tuple([place[i] for i in self.outputs]), root)
+
+
+def code_of(
+    nodes: Sequence[Tensor], outputs: Sequence[Tensor], root: Tensor | None,
+    arguments: Sequence[Tensor] = (), aliases: Mapping[Tensor, Tensor] | None = None,
+) -> Code:  # fmt: skip
+    """The code of a graph: its nodes in topological order, inputs before users.
+
+    `aliases` names, for nodes that share the value of another one, that other one.
+
+    Raises
+    ------
+    GraphError
+        A node that is used is not among the nodes.
+    """
+    place: dict[Tensor, int] = {}
+    code = Code()
+    argument = {tensor: i for i, tensor in enumerate(arguments)}
+
+    def source(x: Tensor) -> Tensor:
+        while aliases and x in aliases:
+            x = aliases[x]
+        return x
+
+    def place_of(x: Tensor) -> int:
+        x = source(x)
+        if x not in place:
+            if x.op is not None:
+                raise GraphError(explain("plan", "nodes", "inputs before users", x.op.name))
+            place[x] = len(code.instructions)
+            given = argument.get(x)
+            code.instructions.append(
+                Instruction(x.spec, argument=given, tensor=x if given is None else None,
+                            label=x.name or "")
+            )  # fmt: skip
+        return place[x]
+
+    for node in nodes:
+        inputs = tuple([place_of(x) for x in node.inputs])
+        if node.op is not None:
+            place[node] = len(code.instructions)
+            code.instructions.append(
+                Instruction(node.spec, node.op, inputs, node.needs,
+                            label=node.name or node.op.name)
+            )  # fmt: skip
+    code.outputs = tuple([place_of(node) for node in outputs])
+    code.root = None if root is None else place_of(root)
+    return code

@@ -1,0 +1,447 @@
+"""compile: a function of tensors that runs through plans.
+
+The first call with arguments of some shapes traces the function (tracing.py), turns what it did
+into code (code.py), rewrites that (rewrites/) and makes a plan (runner.py).  Later calls with such
+arguments run the plan.  A function that no plan can repeat runs as it stands, and says so once.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from functools import update_wrapper
+from typing import Any
+
+import numpy as np
+
+from tinygraph import anomaly
+from tinygraph.errors import ArgumentError, GraphError, PlanWarning, explain
+from tinygraph.memory import Memory
+from tinygraph.op import Gradients, Op
+from tinygraph.plan.code import code_of
+from tinygraph.plan.rewrites import rewrite
+from tinygraph.plan.runner import Plan
+from tinygraph.plan.table import describe
+from tinygraph.plan.tracing import Backward, Deed, Refused, Trace
+from tinygraph.shapes import Array, Spec
+from tinygraph.tensor import Tensor, grad_mode, leaf
+
+MOST_PLANS = 16  # of one function; those used least are dropped first
+
+
+def compile(
+    fn: Callable[..., Any], *, threads: int | None = None, tile: int | None = None
+) -> Compiled:
+    """A function that does what `fn` does, through plans: buffers laid out once, ops fused, the
+    batch cut into tiles that stay in the cache, several threads.
+
+    Parameters
+    ----------
+    fn : function of arrays and Tensors
+        With `backward()` and `optimizer.step()` inside, or without: then the result can be
+        differentiated as that of `fn` can.  It returns Tensors, in tuples, lists or dicts, or None.
+    threads : int, optional
+        By default all cores where the work is worth it, else one.
+    tile : int, optional
+        Samples of a tile; by default chosen from shapes and the size of the cache.
+
+    Returns
+    -------
+    Compiled
+        Call it like `fn`; `explain()` tells what it does.
+
+    Warns
+    -----
+    PlanWarning
+        Once, where `fn` does what no plan can repeat: it reads a value in the middle, computes on
+        another device than the cpu, calls backward twice.  It then runs as it stands.
+
+    Notes
+    -----
+    `fn` runs once for each combination of shapes, dtypes, grad mode and modes of modules, without
+    computing anything.  What it does besides tensor operations, optimiser steps, `zero_grad`,
+    schedules and clipping (counting, printing, appending to a list) is not repeated, and other
+    numbers that it makes, with numpy for example, stay as they were.  Results equal those of `fn`
+    to rounding; with the same number of threads they are the same bits at every run.
+
+    Examples
+    --------
+    >>> import numpy as np, tinygraph as tg
+    >>> w = tg.Parameter([[1.0, -1.0]])
+    >>> optimizer = tg.optim.SGD([w], lr=0.5)
+    >>> @tg.compile
+    ... def step(x, y):
+    ...     loss = tg.mse_loss(tg.linear(x, w), y)
+    ...     optimizer.zero_grad()
+    ...     loss.backward()
+    ...     optimizer.step()
+    ...     return loss
+    >>> x, y = np.ones((3, 2), np.float32), np.ones((3, 1), np.float32)
+    >>> [round(step(x, y).item(), 4) for _ in range(3)]
+    [1.0, 1.0, 1.0]
+    """
+    for name, value in (("threads", threads), ("tile", tile)):
+        if value is not None and (not isinstance(value, int) or value < 1):
+            raise ArgumentError(explain("compile", name, "an int of at least 1", repr(value)))
+    if not callable(fn):
+        raise ArgumentError(explain("compile", "fn", "a function", repr(fn)))
+    return Compiled(fn, threads, tile)
+
+
+@dataclass(eq=False)
+class Recorded:
+    """What one trace has found.
+
+    Attributes
+    ----------
+    make : function
+        Makes a plan: one more where all others wait for their backward.
+    result : nested tuples, lists and dicts
+        What to return, with a `_Slot` in the place of each Tensor.
+    before, after : list of Deed
+        What is done on the host around the run.
+    leaves : list of (tensor, spec, requires_grad)
+        What was true of the leaves; the plan is good while it is.
+    modules : list of (module, training)
+        The same of modules.
+    root_output : int or None
+        The result that the caller may differentiate, where `fn` calls no backward.
+    unsure : set of Tensor
+        See Trace.
+    plans : list of Plan
+        Those that nobody is using.
+    """
+
+    make: Callable[[], Plan]
+    result: Any
+    before: list[Deed] = field(default_factory=list)
+    after: list[Deed] = field(default_factory=list)
+    leaves: list[tuple[Tensor, Spec, bool]] = field(default_factory=list)
+    modules: list[tuple[Any, bool]] = field(default_factory=list)
+    root_output: int | None = None
+    unsure: set[Tensor] = field(default_factory=set)
+    plans: list[Plan] = field(default_factory=list)
+
+    def holds(self) -> bool:
+        for tensor, spec, requires_grad in self.leaves:
+            value = tensor.value
+            if (value.shape != spec.shape or tensor.requires_grad is not requires_grad
+                    or value.dtype != spec.dtype):  # fmt: skip
+                return False
+        return all(module.training is mode for module, mode in self.modules)
+
+    def take(self) -> Plan:
+        return self.plans.pop() if self.plans else self.make()
+
+
+@dataclass(frozen=True)
+class _Slot:
+    """The place of an output of the plan, or of a tensor that `fn` has not made, in a result."""
+
+    output: int | None = None
+    tensor: Tensor | None = None
+
+
+class Compiled:
+    """What `tg.compile` returns; call it like the function."""
+
+    def __init__(self, fn: Callable[..., Any], threads: int | None, tile: int | None) -> None:
+        update_wrapper(self, fn)
+        self.fn, self.threads, self.tile = fn, threads, tile
+        self.reasons: list[str] = []  # why it ran as it stands
+        self._found: OrderedDict[Hashable, list[Recorded | _AsItStands]] = OrderedDict()
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        if grad_mode.trace is not None or anomaly.mode.enabled:
+            return self.fn(*args, **options)
+        given: list[Any] = []
+        key = (_take_apart((args, options), given), grad_mode.enabled)
+        recorded = self._look_up(key)
+        if recorded is None:
+            recorded = self._record(args, options, given)
+            self._found.setdefault(key, []).append(recorded)
+        elif isinstance(recorded, Recorded) and any(x.grad is not None for x in recorded.unsure):
+            # Now it can be told whether the function removes these gradients itself.
+            found = self._found[key]
+            found[found.index(recorded)] = recorded = self._record(
+                args, options, given, [x for x, _, wanted in recorded.leaves if wanted]
+            )
+        if isinstance(recorded, _AsItStands):
+            return self.fn(*args, **options)
+        return _run(recorded, given)
+
+    def _look_up(self, key: Hashable) -> Any:
+        found = self._found.get(key)
+        if found is None:
+            while len(self._found) >= MOST_PLANS:
+                self._found.popitem(last=False)
+            return None
+        self._found.move_to_end(key)
+        return next((recorded for recorded in found if recorded.holds()), None)
+
+    def _record(
+        self, args: Any, options: Any, given: list[Any], watched: Sequence[Tensor] = ()
+    ) -> Recorded | _AsItStands:
+        try:
+            return self._traced(args, options, given, watched)
+        except Refused as refusal:
+            reason = str(refusal)
+        except Exception as error:  # an error of fn itself will show when it runs as it stands
+            reason = f"tracing it fails: {type(error).__name__}: {error}"
+        self.reasons.append(reason)
+        if len(self.reasons) == 1:
+            name = getattr(self.fn, "__name__", "function")
+            warnings.warn(
+                PlanWarning(f"compile: {name} runs as it stands, without a plan: {reason}"),
+                stacklevel=3,
+            )
+        return _AsItStands()
+
+    def _traced(
+        self, args: Any, options: Any, given: list[Any], watched: Sequence[Tensor]
+    ) -> Recorded:
+        with Trace(watched) as trace:
+            leaves = [
+                trace.argument(Spec(x.shape, x.dtype), isinstance(x, Tensor) and x.requires_grad)
+                for x in given
+            ]
+            parts = iter(leaves)
+            traced_args, traced_options = _put_together((args, options), parts)
+            result = self.fn(*traced_args, **traced_options)
+        return _recorded(trace, result, leaves, self.threads, self.tile)
+
+    def explain(self) -> str:
+        """What was compiled, as text: a table for each plan, and why there is none."""
+        lines = []
+        for found in self._found.values():
+            for recorded in found:
+                if isinstance(recorded, Recorded):
+                    lines.append(describe(recorded.plans[0] if recorded.plans else recorded.make()))
+        lines += [f"runs as it stands: {reason}" for reason in self.reasons]
+        return "\n\n".join(lines) or "nothing is compiled yet: call it first"
+
+
+class _AsItStands:
+    """In the place of a recording: the function runs without a plan."""
+
+    def holds(self) -> bool:
+        return True
+
+
+# ---- arguments and results ------------------------------------------------------------------
+
+
+def _take_apart(thing: Any, given: list[Any]) -> Hashable:
+    """A key of everything but values; arrays and tensors are appended to `given`, in order."""
+    if isinstance(thing, Tensor):
+        given.append(thing)
+        return "tensor", thing.shape, thing.dtype, thing.requires_grad, thing.device.name
+    if isinstance(thing, np.ndarray):
+        given.append(thing)
+        return "array", thing.shape, thing.dtype
+    if isinstance(thing, (tuple, list)):
+        return type(thing), tuple([_take_apart(part, given) for part in thing])
+    if isinstance(thing, dict):
+        return "dict", tuple([(k, _take_apart(part, given)) for k, part in thing.items()])
+    try:
+        hash(thing)
+    except TypeError:
+        return "object", id(thing)
+    return type(thing), thing
+
+
+def _put_together(thing: Any, parts: Any) -> Any:
+    """The same structure with the next of `parts` for each array and tensor."""
+    if isinstance(thing, (Tensor, np.ndarray)):
+        return next(parts)
+    if isinstance(thing, (tuple, list)):
+        made = [_put_together(part, parts) for part in thing]
+        if hasattr(thing, "_fields"):
+            return type(thing)(*made)
+        return type(thing)(made)
+    if isinstance(thing, dict):
+        return {k: _put_together(part, parts) for k, part in thing.items()}
+    return thing
+
+
+def _slots(thing: Any, outputs: list[Tensor], trace: Trace) -> Any:
+    """A result with slots; what the plan has to compute is appended to `outputs`."""
+    if isinstance(thing, Tensor):
+        if not trace.knows(thing):
+            return _Slot(tensor=thing)
+        if not any(thing is other for other in outputs):
+            outputs.append(thing)
+        return _Slot(output=next(i for i, other in enumerate(outputs) if other is thing))
+    if isinstance(thing, (tuple, list)):
+        made = [_slots(part, outputs, trace) for part in thing]
+        return type(thing)(*made) if hasattr(thing, "_fields") else type(thing)(made)
+    if isinstance(thing, dict):
+        return {k: _slots(part, outputs, trace) for k, part in thing.items()}
+    if thing is None:
+        return None
+    raise Refused(f"it returns a {type(thing).__name__}; a plan returns Tensors")
+
+
+def _fill(result: Any, tensors: Sequence[Tensor]) -> Any:
+    if isinstance(result, _Slot):
+        return result.tensor if result.output is None else tensors[result.output]
+    if isinstance(result, (tuple, list)):
+        made = [_fill(part, tensors) for part in result]
+        return type(result)(*made) if hasattr(result, "_fields") else type(result)(made)
+    if isinstance(result, dict):
+        return {k: _fill(part, tensors) for k, part in result.items()}
+    return result
+
+
+# ---- from a trace to a plan -----------------------------------------------------------------
+
+
+def _recorded(
+    trace: Trace, result: Any, arguments: list[Tensor], threads: int | None, tile: int | None
+) -> Recorded:
+    outputs: list[Tensor] = []
+    slots = _slots(result, outputs, trace)
+    if any(node.keeps_grad for node in trace.nodes):
+        raise Refused("it asks for the gradient of a node with retain_grad")
+    before, root, after = _sorted_events(trace)
+    root_output = None
+    if root is None:
+        open_ends = [i for i, node in enumerate(outputs) if node.requires_grad]
+        if len(open_ends) > 1:
+            raise Refused("several of its results can be differentiated, and it calls no backward")
+        root_output = open_ends[0] if open_ends else None
+    start = outputs[root_output] if root_output is not None else root
+    code = rewrite(code_of(trace.nodes, outputs, start, arguments, trace.aliases))
+    # What the caller differentiates stays whole: its backward comes later, with any gradient.
+    carrying = range(len(arguments)) if root_output is None else ()
+
+    def make() -> Plan:
+        return Plan(code, carrying, threads, tile)
+
+    leaves = [
+        (made.tensor, made.spec, made.tensor.requires_grad)
+        for made in code.instructions if made.tensor is not None
+    ]  # fmt: skip
+    modules = list({id(module): (module, mode) for module, mode in trace.modules}.values())
+    zeroed = {
+        parameter for event in trace.events if isinstance(event, Deed) for parameter in event.zeroes
+    }
+    return Recorded(make, slots, before, after, leaves, modules, root_output,
+                    trace.unsure - zeroed, [make()])  # fmt: skip
+
+
+def _sorted_events(trace: Trace) -> tuple[list[Deed], Tensor | None, list[Deed]]:
+    """What is done before and after the run, and where backward begins."""
+    before: list[Deed] = []
+    after: list[Deed] = []
+    root: Tensor | None = None
+    computed = False
+    for event in trace.events:
+        if isinstance(event, Backward):
+            if event.gradient is not None:
+                raise Refused("it gives backward a gradient of its own")
+            root = event.root
+        elif isinstance(event, Deed):
+            if root is not None and not event.anywhere:
+                after.append(event)
+            elif computed and event.name != "zero_grad" and not event.anywhere:
+                raise Refused(f"it does {event.name} between computing and backward")
+            else:
+                before.append(event)
+        elif after:
+            raise Refused("it computes after the optimiser's step")
+        else:
+            computed = True
+    return before, root, after
+
+
+# ---- running --------------------------------------------------------------------------------
+
+
+def _run(recorded: Recorded, given: list[Any]) -> Any:
+    arrays = [x.value if isinstance(x, Tensor) else x for x in given]
+    for deed in recorded.before:
+        deed.call()
+    if recorded.root_output is not None:
+        tensors = _differentiable(recorded, given, arrays)
+    else:
+        plan = recorded.take()
+        try:
+            tensors = [leaf(array) for array in plan.run(arrays)]
+            for argument, gradient in plan.argument_gradients.items():
+                _accumulate(given[argument], gradient)
+        finally:
+            recorded.plans.append(plan)
+    for deed in recorded.after:
+        deed.call()
+    return _fill(recorded.result, tensors)
+
+
+def _accumulate(tensor: Tensor, gradient: Array) -> None:
+    if tensor.grad is None:
+        tensor.grad = gradient.copy()
+    else:
+        np.add(tensor.grad, gradient, out=tensor.grad)
+
+
+def _differentiable(recorded: Recorded, given: list[Any], arrays: list[Array]) -> list[Tensor]:
+    """The results as leaves, but for the one that the caller may differentiate: a node."""
+    plan = recorded.take()
+    instructions = plan.code.instructions
+    sources = [
+        (at, given[made.argument] if made.argument is not None else made.tensor)
+        for at, made in enumerate(instructions) if made.op is None
+    ]  # fmt: skip
+    wanted = [(at, x) for at, x in sources if isinstance(x, Tensor) and x.requires_grad]
+    op = PlannedCall(plan, recorded, arrays, tuple([at for at, _ in wanted]))
+    node = op(*[x for _, x in wanted])
+    tensors = [leaf(array) for array in op.outputs]
+    tensors[recorded.root_output or 0] = node
+    return tensors
+
+
+class _Lease:
+    """Holds a plan until nobody can ask for its backward any more, then gives it back."""
+
+    def __init__(self, plan: Plan, recorded: Recorded) -> None:
+        self.plan, self.recorded = plan, recorded
+
+    def __del__(self) -> None:
+        self.recorded.plans.append(self.plan)
+
+
+class PlannedCall(Op):
+    """A whole plan as one node of a graph: its forward now, its backward when it is asked for."""
+
+    def __init__(
+        self, plan: Plan, recorded: Recorded, arguments: list[Array], leaves: tuple[int, ...]
+    ) -> None:
+        self.recorded, self.leaves = recorded, leaves
+        self.spec = plan.code.instructions[plan.code.root or 0].spec
+        self.outputs: list[Array] = []
+        self._once: tuple[Plan, list[Array]] | None = plan, arguments
+
+    def infer(self, *specs: Spec) -> Spec:
+        return self.spec
+
+    def forward(self, mem: Memory, *arrays: Array) -> tuple[Array, Any]:
+        if self._once is None:
+            raise GraphError(
+                "plan: the node of a compiled call cannot be computed again. Way out: call the "
+                "compiled function again, or make the Graph from the function itself"
+            )
+        plan, arguments = self._once
+        self._once = None
+        lease = _Lease(plan, self.recorded)  # holds the plan from now on
+        self.outputs = plan.forward(arguments)
+        return self.outputs[self.recorded.root_output or 0], lease
+
+    def backward(
+        self, mem: Memory, grad: Array, saved: Any, needs: tuple[bool, ...]
+    ) -> Gradients:
+        found = saved.plan.backward(grad)
+        return tuple([found.get(at) if needed else None
+                      for at, needed in zip(self.leaves, needs, strict=True)])  # fmt: skip
+

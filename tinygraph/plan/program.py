@@ -1,0 +1,253 @@
+"""Program: the forward and backward of one code as a flat list of calls, with kept buffers.
+
+A program runs on a whole batch, or on one tile of it.  It owns its values and buffers, so that two
+programs may run in two threads at once.
+
+The first run goes op by op, and notes which array is in use from when to when.  Then the buffers
+are laid out, and every op becomes one call without arguments: where its operands lie is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tinygraph.op import Op
+from tinygraph.plan.buffers import Draws, KeptMemory, Lifetimes, arrays_in, into_arena
+from tinygraph.plan.code import Code
+from tinygraph.shapes import Array
+
+Call = Callable[[], None]
+
+
+class Totals:
+    """The gradients of leaves, added up over tiles in arrays that somebody provides.
+
+    Attributes
+    ----------
+    arrays : dict of array by leaf
+    reached : set of int
+        The leaves that a gradient has reached since `forget`; the other arrays mean nothing.
+    """
+
+    def __init__(self) -> None:
+        self.arrays: dict[int, Array] = {}
+        self.reached: set[int] = set()
+
+    def forget(self) -> None:
+        self.reached.clear()
+
+    def add(self, leaf: int, gradient: Array) -> None:
+        if leaf in self.reached:
+            np.add(self.arrays[leaf], gradient, out=self.arrays[leaf])
+        else:
+            np.copyto(self.arrays[leaf], gradient)
+            self.reached.add(leaf)
+
+
+class Program:
+    """One code with everything that its runs need.
+
+    Parameters
+    ----------
+    code : Code
+    totals : Totals
+        Where the gradients of leaves go; an array for each leaf that wants one.
+    draws : Draws
+        Shared by all programs of a pass.
+
+    Attributes
+    ----------
+    values : list of array
+        Fill in the leaves, run, and read the outputs.  What lies in buffers is overwritten by the
+        next run.
+    arena : int
+        Bytes that the buffers take together; 0 before the first run.
+    requested : int
+        Bytes that they would take without sharing their places.
+    """
+
+    def __init__(self, code: Code, totals: Totals, draws: Draws) -> None:
+        instructions = code.instructions
+        self.code, self.totals = code, totals
+        self.values: list[Any] = [None] * len(instructions)
+        self.arena = self.requested = 0
+        self._saved: list[Any] = [None] * len(instructions)
+        self._gradients: list[Any] = [None] * len(instructions)
+        wanted = code.differentiated()
+        self._forward = [at for at, made in enumerate(instructions) if made.op is not None]
+        self._backward = [at for at in reversed(self._forward) if wanted[at]]
+        self._memories = {
+            (phase, at): KeptMemory((phase, at), made.label, made.needs, draws)
+            for phase, ats in (("forward", self._forward), ("backward", self._backward))
+            for at in ats
+            for made in [instructions[at]]
+        }
+        self._sums = {
+            at: KeptMemory(("sum", at), "sum", (), draws) for at in self._backward
+        }  # of gradients, where a value has several uses
+        self._drawing: list[KeptMemory] = []
+        self._lifetimes: Lifetimes | None = Lifetimes()  # None once buffers are laid out
+        self._forward_calls: list[Call] = []
+        self._backward_calls: list[Call] = []
+
+    # ---- running ----------------------------------------------------------------------------
+
+    def begin_at(self, first_sample: int) -> None:
+        """Where the tile of the next run begins in the batch."""
+        memories = self._memories.values() if self._lifetimes else self._drawing
+        for memory in memories:
+            memory.first_sample = first_sample
+
+    def forward(self) -> None:
+        """Every op in order.  The leaves' values must be there."""
+        if self._lifetimes is None:
+            for call in self._forward_calls:
+                call()
+        else:
+            self._first_forward(self._lifetimes)
+
+    def backward(self, gradient: Array) -> None:
+        """Every op that a gradient reaches, in reverse; adds to `totals`."""
+        root = self.code.root
+        if root is None:
+            return
+        for at in self._backward:
+            self._gradients[at] = None
+        self._give(root, gradient)
+        if self._lifetimes is None:
+            for call in self._backward_calls:
+                call()
+        else:
+            self._first_backward(self._lifetimes)
+
+    def settle(self) -> None:
+        """After the first whole run: lay the buffers out, and make a call of each op."""
+        if self._lifetimes is None:
+            return
+        memories = [*self._memories.values(), *self._sums.values()]
+        self.requested = sum(array.nbytes for memory in memories for array in memory.arrays)
+        self.arena = into_arena(memories, self._lifetimes)
+        self._lifetimes = None
+        self._drawing = [memory for memory in memories if memory.draws_numbers]
+        self._forward_calls = [self._forward_call(at) for at in self._forward]
+        self._backward_calls = [self._backward_call(at) for at in self._backward]
+
+    def _give(self, at: int, gradient: Array) -> None:
+        """A gradient reaches a value: the first one is borrowed, the others are added to it."""
+        if self.code.instructions[at].op is None:
+            self.totals.add(at, gradient)
+            return
+        before = self._gradients[at]
+        if before is None:
+            self._gradients[at] = gradient
+            return
+        memory = self._sums[at]
+        if not memory.arrays or before is not memory.arrays[0]:
+            memory.position = 0
+            self._gradients[at] = memory.empty(gradient.shape, gradient.dtype)
+        np.add(before, gradient, out=self._gradients[at])
+
+    # ---- the first run ----------------------------------------------------------------------
+
+    def _first_forward(self, lifetimes: Lifetimes) -> None:
+        """Events 0, 1, ...: one for each op; the last event of all is when outputs are read."""
+        end = len(self._forward) + len(self._backward)
+        for event, at in enumerate(self._forward):
+            instruction, memory = self.code.instructions[at], self._memories["forward", at]
+            arrays = [self.values[i] for i in instruction.inputs]
+            op: Op = instruction.op  # type: ignore[assignment]
+            op.check(*arrays)
+            value, self._saved[at] = op.forward(memory, *arrays)
+            self.values[at] = np.asarray(value)
+            lifetimes.born(memory.arrays, event)
+            for array in (*arrays, self.values[at]):
+                lifetimes.used(array, event)
+            if at in self.code.outputs:
+                lifetimes.used(self.values[at], end)
+            if at in self._backward:
+                self._keep_saved(lifetimes, at, memory)
+
+    def _keep_saved(self, lifetimes: Lifetimes, at: int, memory: KeptMemory) -> None:
+        """What an op has saved lives until its backward."""
+        event = len(self._forward) + self._backward.index(at)
+        for array in arrays_in(self._saved[at]):
+            if array is None:  # something unknown, which may hold any array of this op
+                for held in (*memory.arrays, *self._operands(at)):
+                    lifetimes.used(held, event)
+            else:
+                lifetimes.used(array, event)
+
+    def _operands(self, at: int) -> list[Array]:
+        return [self.values[i] for i in self.code.instructions[at].inputs]
+
+    def _first_backward(self, lifetimes: Lifetimes) -> None:
+        for event, at in enumerate(self._backward, len(self._forward)):
+            gradient = self._gradients[at]
+            if gradient is None:
+                continue
+            instruction, memory = self.code.instructions[at], self._memories["backward", at]
+            op: Op = instruction.op  # type: ignore[assignment]
+            received = op.backward(memory, gradient, self._saved[at], instruction.needs)
+            lifetimes.born(memory.arrays, event)
+            lifetimes.used(gradient, event)
+            for i, needed, g in zip(instruction.inputs, instruction.needs, received, strict=True):
+                if needed and g is not None:
+                    before = self._gradients[i]
+                    self._give(i, g)
+                    self._note_given(lifetimes, i, event, g, before)
+
+    def _note_given(
+        self, lifetimes: Lifetimes, at: int, event: int, gradient: Array, before: Any
+    ) -> None:
+        """A gradient that was given to a value lives until the backward of that value."""
+        lifetimes.used(gradient, event)
+        if self.code.instructions[at].op is None:
+            return
+        until = len(self._forward) + self._backward.index(at)
+        held = self._gradients[at]
+        if before is not None:
+            lifetimes.used(before, event)
+            if id(held) not in lifetimes.first:
+                lifetimes.born([held], event)
+        lifetimes.used(held, until)
+
+    # ---- all other runs ---------------------------------------------------------------------
+
+    def _forward_call(self, at: int) -> Call:
+        instruction, memory = self.code.instructions[at], self._memories["forward", at]
+        op: Op = instruction.op  # type: ignore[assignment]
+        forward, inputs, values, saved = op.forward, instruction.inputs, self.values, self._saved
+
+        def call() -> None:
+            memory.position = 0
+            value, saved[at] = forward(memory, *[values[i] for i in inputs])
+            values[at] = value if isinstance(value, np.ndarray) else np.asarray(value)
+
+        def look_and_call() -> None:
+            op.check(*[values[i] for i in inputs])
+            call()
+
+        return call if type(op).check is Op.check else look_and_call
+
+    def _backward_call(self, at: int) -> Call:
+        instruction, memory = self.code.instructions[at], self._memories["backward", at]
+        op: Op = instruction.op  # type: ignore[assignment]
+        backward, needs, saved = op.backward, instruction.needs, self._saved
+        gradients, give = self._gradients, self._give
+        wanted = [(slot, i) for slot, i in enumerate(instruction.inputs) if needs[slot]]
+
+        def call() -> None:
+            gradient = gradients[at]
+            if gradient is None:
+                return
+            memory.position = 0
+            received = backward(memory, gradient, saved[at], needs)
+            for slot, i in wanted:
+                g = received[slot]
+                if g is not None:
+                    give(i, g)
+
+        return call

@@ -1,0 +1,313 @@
+"""Plan: a code that runs, whole or tile by tile, on one thread or several.
+
+    worker 0    tiles 0, 1, 2, ...     forward and backward of one tile after the other; gradients
+    worker 1    tiles k, k + 1, ...    are added up in arrays of the worker's own
+
+Which worker gets which tiles is fixed, and so is the order of all sums: the same bits from run to
+run for the same number of threads.  numpy and BLAS let other threads run while they compute; BLAS
+itself is kept to one thread meanwhile.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tinygraph.plan.buffers import Draws
+from tinygraph.plan.code import Code
+from tinygraph.plan.program import Program, Totals
+from tinygraph.plan.tiles import Cut, cores, find_cut, thread_count, tile_size
+from tinygraph.shapes import Array
+
+
+class Worker:
+    """What one thread has to itself: a program for each size of a tile, and totals of gradients."""
+
+    def __init__(self, code: Code, leaves: Sequence[int], draws: Draws) -> None:
+        self.code, self.draws = code, draws
+        self.totals = Totals()
+        self.leaves = leaves
+        self.programs: dict[int, Program] = {}
+        self.sums: dict[int, Array] = {}  # outputs that are sums over samples
+
+    def program(self, samples: int) -> Program:
+        if samples not in self.programs:
+            self.programs[samples] = Program(self.code, self.totals, self.draws)
+        return self.programs[samples]
+
+    def own_arrays(self) -> None:
+        """Arrays of this worker alone, made once."""
+        for at in self.leaves:
+            if at not in self.totals.arrays:
+                spec = self.code.instructions[at].spec
+                self.totals.arrays[at] = np.empty(spec.shape, spec.dtype)
+
+
+class Plan:
+    """A code with buffers laid out once, that can be run again and again.
+
+    Parameters
+    ----------
+    code : Code
+    carrying : sequence of int
+        The arguments that may carry samples on axis 0; none: the batch is never cut.
+    threads, tile : int, optional
+        By default chosen from shapes and caches.
+
+    Attributes
+    ----------
+    cut : Cut
+    threads, tile : int
+        What was chosen; tile 0 means that the batch is not cut.
+    """
+
+    def __init__(
+        self, code: Code, carrying: Sequence[int] = (), threads: int | None = None,
+        tile: int | None = None,
+    ) -> None:  # fmt: skip
+        self.code = code
+        self.cut: Cut = find_cut(code, carrying)
+        self.threads = (threads or thread_count(code)) if not self.cut.reason else 1
+        self.tile = 0
+        if not self.cut.reason:
+            self.threads = min(self.threads, self.cut.batch)
+            chosen = tile or tile_size(code, self.cut.batch, self.threads)
+            self.tile = min(chosen, self.cut.batch)
+        wanted = code.differentiated()
+        instructions = code.instructions
+        leaves = [at for at, made in enumerate(instructions) if made.op is None]
+        self._leaves = [at for at in leaves if wanted[at]]
+        self._draws = Draws()
+        self._workers = [Worker(code, self._leaves, self._draws) for _ in range(self.threads)]
+        self._kept: dict[int, Array] = {}  # gradients that were handed out
+        self.argument_gradients: dict[int, Array] = {}  # of the last run, by argument
+        self._arguments = [
+            (at, made.argument) for at, made in enumerate(instructions) if made.argument is not None
+        ]
+        self._tensors = [
+            (at, made.tensor) for at, made in enumerate(instructions) if made.tensor is not None
+        ]
+
+    def bytes_of_buffers(self) -> tuple[int, int]:
+        """What the buffers take, and what they would take if none shared its place with others."""
+        programs = [p for worker in self._workers for p in worker.programs.values()]
+        return sum(p.arena for p in programs), sum(p.requested for p in programs)
+
+    # ---- running ----------------------------------------------------------------------------
+
+    @np.errstate(all="ignore")  # inf and nan are results, not accidents
+    def run(self, arguments: Sequence[Array], gradient: Array | None = None) -> list[Array]:
+        """Forward, and backward where the code has a root; the outputs, in arrays of their own.
+
+        Gradients are added to `.grad` of the leaves, which share no memory with the plan.
+        """
+        self._draws.forget()
+        self._take_up()
+        outputs = self._run_tiles(arguments) if self.tile else self._run_whole(arguments, gradient)
+        self._hand_out()
+        return outputs
+
+    @np.errstate(all="ignore")
+    def forward(self, arguments: Sequence[Array]) -> list[Array]:
+        """Forward alone, on the whole batch; `backward` may follow."""
+        self._draws.forget()
+        program = self._filled(arguments)
+        program.forward()
+        if self.code.root is None:
+            program.settle()
+        return [self._fresh(program, at) for at in self.code.outputs]
+
+    @np.errstate(all="ignore")
+    def backward(self, gradient: Array) -> dict[int, Array]:
+        """The gradients of leaves that the last `forward` leads to, in arrays of their own."""
+        worker = self._workers[0]
+        worker.totals.forget()
+        worker.totals.arrays = {
+            at: np.empty(spec.shape, spec.dtype)
+            for at in self._leaves for spec in [self.code.instructions[at].spec]
+        }  # fmt: skip
+        program = worker.program(0)
+        program.backward(gradient)
+        program.settle()
+        return {at: worker.totals.arrays[at] for at in worker.totals.reached}
+
+    def _filled(self, arguments: Sequence[Array]) -> Program:
+        program = self._workers[0].program(0)
+        values = program.values
+        for at, argument in self._arguments:
+            values[at] = arguments[argument]
+        for at, tensor in self._tensors:
+            values[at] = tensor.value
+        return program
+
+    def _run_whole(self, arguments: Sequence[Array], gradient: Array | None) -> list[Array]:
+        program = self._filled(arguments)
+        program.forward()
+        outputs = [self._fresh(program, at) for at in self.code.outputs]
+        if self.code.root is not None:
+            spec = self.code.instructions[self.code.root].spec
+            program.backward(np.ones(spec.shape, spec.dtype) if gradient is None else gradient)
+        program.settle()
+        return outputs
+
+    def _fresh(self, program: Program, at: int) -> Array:
+        """A copy of an output: what leaves a plan is never overwritten later."""
+        return np.array(program.values[at], order="C")
+
+    def _run_tiles(self, arguments: Sequence[Array]) -> list[Array]:
+        whole = {
+            at: np.empty(made.spec.shape, made.spec.dtype)
+            for at in self.code.outputs for made in [self.code.instructions[at]]
+            if self.cut.kinds[at] == "map"
+        }  # fmt: skip
+        shares = shares_of(self.cut.batch, self.tile, self.threads)
+        if self.threads == 1:
+            self._work(self._workers[0], shares[0], arguments, whole)
+        else:
+            with one_blas_thread():
+                others = [
+                    pool().submit(self._work, worker, share, arguments, whole)
+                    for worker, share in zip(self._workers[1:], shares[1:], strict=True)
+                ]
+                try:
+                    self._work(self._workers[0], shares[0], arguments, whole)
+                finally:
+                    failures = [other.exception() for other in others]  # waits for all of them
+                for failure in failures:
+                    if failure is not None:
+                        raise failure
+        return [whole[at] if at in whole else self._total(at) for at in self.code.outputs]
+
+    @np.errstate(all="ignore")  # each thread has its own state
+    def _work(
+        self, worker: Worker, tiles: list[tuple[int, int]], arguments: Sequence[Array],
+        whole: dict[int, Array],
+    ) -> None:  # fmt: skip
+        """The tiles of one worker, one after the other."""
+        worker.sums.clear()
+        for first, stop in tiles:
+            program = worker.program(stop - first)
+            self._fill_tile(program, arguments, first, stop)
+            program.begin_at(first)
+            program.forward()
+            for at in self.code.outputs:
+                self._collect(worker, program, at, first, stop, whole)
+            if self.code.root is not None:
+                spec = self.code.instructions[self.code.root].spec
+                scale = self._scale(self.code.root, stop - first)
+                program.backward(np.full(spec.shape, scale, spec.dtype))
+            program.settle()
+
+    def _fill_tile(
+        self, program: Program, arguments: Sequence[Array], first: int, stop: int
+    ) -> None:
+        values, kinds = program.values, self.cut.kinds
+        for at, argument in self._arguments:
+            array = arguments[argument]
+            values[at] = array[first:stop] if kinds[at] == "map" else array
+        for at, tensor in self._tensors:
+            values[at] = tensor.value
+
+    def _collect(
+        self, worker: Worker, program: Program, at: int, first: int, stop: int,
+        whole: dict[int, Array],
+    ) -> None:  # fmt: skip
+        value = program.values[at]
+        if at in whole:
+            whole[at][first:stop] = value
+        elif self.cut.kinds[at] == "sum":
+            part = value * value.dtype.type(self._scale(at, stop - first))
+            worker.sums[at] = worker.sums[at] + part if at in worker.sums else part
+        else:
+            worker.sums[at] = value
+
+    def _scale(self, at: int, samples: int) -> float:
+        op: Any = self.code.instructions[at].op
+        return float(op.tile_scale(samples, self.cut.batch))
+
+    def _total(self, at: int) -> Array:
+        parts = [worker.sums[at] for worker in self._workers if at in worker.sums]
+        if self.cut.kinds[at] != "sum":
+            return np.array(parts[0])
+        return np.asarray(sum(parts[1:], start=parts[0]))
+
+    # ---- gradients --------------------------------------------------------------------------
+
+    def _take_up(self) -> None:
+        """An array for each leaf's gradient: that of the last run, where nobody else holds it."""
+        for worker in self._workers:
+            worker.totals.forget()
+        for worker in self._workers[1:]:
+            worker.own_arrays()
+        totals = self._workers[0].totals
+        for at in self._leaves:
+            kept = self._kept.pop(at, None)
+            # Two references: this variable, and the argument of getrefcount.
+            if kept is None or sys.getrefcount(kept) > 2:
+                spec = self.code.instructions[at].spec
+                kept = np.empty(spec.shape, spec.dtype)
+            totals.arrays[at] = kept
+
+    def _hand_out(self) -> None:
+        """Add the workers' gradients together, in their order, and give them to the leaves."""
+        totals = self._workers[0].totals
+        for worker in self._workers[1:]:
+            for at in self._leaves:
+                if at in worker.totals.reached:
+                    totals.add(at, worker.totals.arrays[at])
+        self.argument_gradients = {}
+        for at in self._leaves:
+            array = totals.arrays.pop(at)
+            made = self.code.instructions[at]
+            if at not in totals.reached:
+                continue
+            tensor = made.tensor
+            if tensor is None:
+                self.argument_gradients[made.argument or 0] = array
+                continue
+            if tensor.grad is None:
+                tensor.grad = array
+            else:
+                np.add(tensor.grad, array, out=tensor.grad)
+            self._kept[at] = array
+
+
+def shares_of(batch: int, tile: int, workers: int) -> list[list[tuple[int, int]]]:
+    """For each worker its tiles (first, stop): neighbours, and about as many samples for each.
+
+    >>> shares_of(10, 3, 2)
+    [[(0, 3), (3, 5)], [(5, 8), (8, 10)]]
+    """
+    shares = []
+    for worker in range(workers):
+        first, stop = batch * worker // workers, batch * (worker + 1) // workers
+        shares.append([(at, min(at + tile, stop)) for at in range(first, stop, tile)])
+    return shares
+
+
+@cache
+def pool() -> Any:
+    """The threads of all plans."""
+    from concurrent.futures import ThreadPoolExecutor  # not before a plan needs threads
+
+    return ThreadPoolExecutor(max(1, cores() - 1), thread_name_prefix="tinygraph-plan")
+
+
+def one_blas_thread() -> Any:
+    """Keeps BLAS to one thread, where threadpoolctl is there to do so."""
+    controller = _controller()
+    return controller.limit(limits=1, user_api="blas") if controller else nullcontext()
+
+
+@cache
+def _controller() -> Any:
+    try:
+        from threadpoolctl import ThreadpoolController
+    except ImportError:
+        return None
+    return ThreadpoolController()

@@ -1,0 +1,44 @@
+"""A plan as a table that people read."""
+
+from __future__ import annotations
+
+import math
+
+from tinygraph.plan.runner import Plan
+
+
+def describe(plan: Plan) -> str:
+    """What a plan does: its ops in order, tiles, threads and bytes.
+
+    One line for each op: its number and name, the values that it takes, the shape and dtype of what
+    it makes for the whole batch, and whether backward runs it too.
+    """
+    code = plan.code
+    names = {
+        at: f"%{at}" if made.op is not None else made.label or f"argument {made.argument}"
+        for at, made in enumerate(code.instructions)
+    }
+    wanted = code.differentiated()
+    rows = [("value", "op", "takes", "shape", "backward")]
+    for at, made in enumerate(code.instructions):
+        if made.op is not None:
+            takes = ", ".join(names[i] for i in made.inputs)
+            shape = f"{made.spec.dtype}[{', '.join(map(str, made.spec.shape))}]"
+            rows.append((f"%{at}", made.op.name, takes, shape, "yes" if wanted[at] else ""))
+    widths = [max(len(row[i]) for row in rows) for i in range(5)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+             for row in rows]  # fmt: skip
+    return "\n".join([*lines, *_notes(plan)])
+
+
+def _notes(plan: Plan) -> list[str]:
+    if plan.tile:
+        tiles = math.ceil(plan.cut.batch / plan.tile)
+        how = f"tiles of {plan.tile} samples, {tiles} in all, on {plan.threads} thread"
+        lines = [f"batch of {plan.cut.batch}: {how}{'s' if plan.threads > 1 else ''}"]
+    else:
+        lines = [f"the batch is not cut: {plan.cut.reason}"]
+    arena, requested = plan.bytes_of_buffers()
+    if arena:
+        lines.append(f"buffers: {arena / 1e6:.1f} MB, {requested / 1e6:.1f} MB without sharing")
+    return lines

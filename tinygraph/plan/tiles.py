@@ -1,0 +1,130 @@
+"""Where a batch can be cut: which values carry samples, and how many samples make a tile.
+
+    whole   the same for all samples: parameters, constants
+    map     sample i stands at index i of axis 0, and depends on sample i of what carries samples
+    sum     added up over samples; a mean is a sum whose terms are weighted by `tile_scale`
+
+The ops say so themselves (`Op.batch`).  A code is cut where every op that takes samples is a map or
+a sum, and nothing is computed from a sum: a loss at the end.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from tinygraph.plan.code import Code
+
+Kind = Literal["whole", "map", "sum"]
+
+FEWEST_SAMPLES = 16  # of a tile: products over fewer rows leave a processor idle
+WORTH_THREADS = 4 << 20  # bytes of values below which a second thread costs more than it saves
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How a code may be cut into tiles.
+
+    Attributes
+    ----------
+    batch : int
+        Samples of the whole batch.
+    kinds : tuple of "whole", "map" or "sum"
+        For each value; () where it cannot be cut.
+    reason : str
+        Why it cannot be cut; "" where it can.
+    """
+
+    batch: int
+    kinds: tuple[Kind, ...]
+    reason: str = ""
+
+
+def find_cut(code: Code, carrying: Sequence[int]) -> Cut:
+    """How a code may be cut, where `carrying` names the arguments that may carry samples."""
+    shapes = {
+        at: made.spec.shape for at, made in enumerate(code.instructions)
+        if made.argument is not None and made.argument in carrying and made.spec.shape
+    }  # fmt: skip
+    batch = max((shape[0] for shape in shapes.values()), default=0)
+    kinds: list[Kind] = []
+
+    def refuse(reason: str) -> Cut:
+        return Cut(batch, (), reason)
+
+    if batch < 2:
+        return refuse("no argument carries several samples")
+    wanted = code.differentiated()
+    for at, made in enumerate(code.instructions):
+        if made.op is None:
+            kinds.append("map" if shapes.get(at, (0,))[0] == batch else "whole")
+            if kinds[at] == "map" and wanted[at]:
+                return refuse("the gradient of an argument that carries samples is wanted")
+            continue
+        carries = tuple([kinds[i] == "map" for i in made.inputs])
+        name = made.op.name
+        if any(kinds[i] == "sum" for i in made.inputs):
+            return refuse(f"{name} takes a sum over the batch")
+        if not any(carries):
+            return refuse(f"{name} takes nothing that carries samples")
+        if made.op.updates:
+            return refuse(f"{name} writes one of its inputs")
+        specs = tuple([code.instructions[i].spec for i in made.inputs])
+        claim = made.op.batch(specs, carries)
+        if claim is None:
+            return refuse(f"{name} mixes samples, or does not say that it keeps them apart")
+        if claim == "map" and made.spec.shape[:1] != (batch,):
+            return refuse(f"{name} moves samples away from axis 0")
+        kinds.append(claim)
+    if code.root is not None and kinds[code.root] != "sum":
+        return refuse("backward begins at a value that is no sum over the batch")
+    return Cut(batch, tuple(kinds))
+
+
+def bytes_of_values(code: Code) -> int:
+    """Bytes of all values that ops make, for the whole batch."""
+    return sum(
+        math.prod(made.spec.shape) * made.spec.dtype.itemsize
+        for made in code.instructions if made.op is not None
+    )  # fmt: skip
+
+
+def tile_size(code: Code, batch: int, threads: int) -> int:
+    """Samples of a tile: few enough that its values stay in the cache of a core, and at least 16.
+
+    A function of shapes, cache size and threads alone, so that runs can be repeated.
+    """
+    each = max(1, bytes_of_values(code) // batch)
+    fitting = max(FEWEST_SAMPLES, cache_bytes() // each)
+    share = -(-batch // threads)
+    tiles = -(-share // fitting)
+    return -(-share // tiles)
+
+
+def thread_count(code: Code) -> int:
+    """Threads that a run is worth: one, or all cores that this process may use."""
+    if bytes_of_values(code) < WORTH_THREADS:
+        return 1
+    return cores()
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@cache
+def cache_bytes() -> int:
+    """The second-level cache of a core; 1 MiB where the system does not tell."""
+    try:
+        text = Path("/sys/devices/system/cpu/cpu0/cache/index2/size").read_text().strip()
+        return int(text[:-1]) << {"K": 10, "M": 20}[text[-1]]
+    except (OSError, ValueError, KeyError):
+        return 1 << 20

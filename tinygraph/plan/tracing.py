@@ -1,0 +1,204 @@
+"""Trace: what a function does with tensors, found out without computing anything.
+
+While a trace is on in a thread, applying an op infers the output's shape and dtype, and notes the
+op.  `backward`, `zero_grad`, `step` and gradient clipping are noted too, in their order.  Values
+that are not there cannot be read: a function that reads one is refused, and so runs as it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tinygraph.device import CPU
+from tinygraph.op import Op, as_tensors
+from tinygraph.shapes import Array, Spec
+from tinygraph.tensor import Tensor, grad_mode, leaf
+
+
+class Refused(Exception):
+    """The function does something that a plan cannot repeat; the text says what."""
+
+
+class Unread:
+    """Stands for a number or an array that only a run will know; using it refuses the trace."""
+
+    __array_ufunc__ = None
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise Refused(f"it uses {self.what}")
+
+    __getattr__ = __bool__ = __float__ = __int__ = __index__ = __array__ = _refuse
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refuse
+    __truediv__ = __rtruediv__ = __neg__ = __iter__ = __len__ = __getitem__ = _refuse
+    __hash__ = object.__hash__
+
+
+@dataclass(frozen=True)
+class Backward:
+    """One call of backward: from which node, with which gradient."""
+
+    root: Tensor
+    gradient: Any
+
+
+@dataclass(frozen=True)
+class Deed:
+    """A call on the host that belongs to the step: an optimiser's, or clipping."""
+
+    call: Callable[[], Any]
+    name: str
+    anywhere: bool = False  # it has nothing to do with what is computed
+
+    @property
+    def zeroes(self) -> list[Tensor]:
+        """The parameters whose gradients it removes."""
+        owner = getattr(self.call, "__self__", None) if self.name == "zero_grad" else None
+        return list(owner.parameters.values()) if owner is not None else []
+
+
+class Trace:
+    """What was done while it was on.
+
+    Attributes
+    ----------
+    nodes : list of Tensor
+        What ops made, in order.
+    events : list of Tensor, Backward or Deed
+        All of it, in order.
+    modules : list of (module, training)
+        The modules that were called, and the mode they were in.
+    aliases : dict of Tensor
+        For each node made by `detach`, the node whose value it shares.
+    unsure : set of Tensor
+        Leaves that had no gradient when they were first used: whether the function itself had
+        removed it cannot be told.  Those in `watched` are known.
+    """
+
+    def __init__(self, watched: Sequence[Tensor] = ()) -> None:
+        self.nodes: list[Tensor] = []
+        self.events: list[Tensor | Backward | Deed] = []
+        self.modules: list[tuple[Any, bool]] = []
+        self.aliases: dict[Tensor, Tensor] = {}
+        self._made: set[Tensor] = set()
+        self._arguments: set[Tensor] = set()
+        self.unsure: set[Tensor] = set()
+        self._watched = watched
+        self._gradients: dict[Tensor, Any] = {}  # of leaves, as they were
+        self._marks: dict[Tensor, Any] = {}  # what stands there meanwhile
+
+    def __enter__(self) -> Trace:
+        grad_mode.trace = self
+        for node in self._watched:
+            self._watch(node)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        grad_mode.trace = None
+        self._note_removed()
+        for node, gradient in self._gradients.items():
+            node.grad = gradient
+
+    def argument(self, spec: Spec, requires_grad: bool = False) -> Tensor:
+        """A leaf without a value, for an argument of the function."""
+        node = leaf(_nothing(spec))
+        node.requires_grad = requires_grad
+        self._arguments.add(node)
+        return node
+
+    # ---- what the rooms below and above tell -------------------------------------------------
+
+    def apply(self, op: Op, operands: tuple[Any, ...]) -> Tensor:
+        """`op(*operands)`, without its value."""
+        inputs = as_tensors(operands)
+        for x in inputs:
+            if x.device is not CPU:
+                raise Refused(f"it computes on {x.device}; a plan runs on the cpu")
+            if x.op is None and x.requires_grad:
+                self._watch(x)
+        spec = op.infer(*[Spec(x.shape, x.dtype) for x in inputs])
+        if op.output_device(CPU) is not CPU:
+            raise Refused("it moves a tensor to another device; a plan runs on the cpu")
+        differentiable = grad_mode.enabled and spec.dtype.kind == "f"
+        node = leaf(_nothing(spec))
+        node.op, node.inputs = op, inputs
+        node.needs = tuple([differentiable and x.requires_grad for x in inputs])
+        node.requires_grad = True in node.needs
+        self._note(node)
+        return node
+
+    def detach(self, node: Tensor) -> Tensor:
+        """A leaf that shares the value of a node, and requires no gradient."""
+        made = leaf(node.value, node.device, node.name)
+        self.aliases[made] = node
+        if node in self._arguments:
+            self._arguments.add(made)
+        return made
+
+    def backward(self, outputs: Sequence[Tensor], gradients: Sequence[Any]) -> None:
+        if len(outputs) != 1:
+            raise Refused("it calls backward on several outputs at once")
+        if any(isinstance(event, Backward) for event in self.events):
+            raise Refused("it calls backward more than once")
+        if outputs[0].op is None:
+            self._watch(outputs[0])
+        self._note_removed()
+        self.events.append(Backward(outputs[0], gradients[0]))
+
+    def deed(self, call: Callable[[], Any], name: str, anywhere: bool = False) -> Any:
+        """Something on the host that a run does at this place; its result is not known yet."""
+        self.events.append(Deed(call, name, anywhere))
+        return Unread(f"the result of {name}")
+
+    def read(self, node: Tensor) -> None:
+        """Somebody reads the value of a node."""
+        if self.knows(node):
+            raise Refused(
+                "it reads a value (item, numpy, float, bool or print of a tensor), which a plan "
+                "knows only when it runs. Way out: return the tensor and read it outside"
+            )
+
+    def knows(self, node: Tensor) -> bool:
+        """Whether the value of a node is known only when a plan runs."""
+        return node in self._made or node in self._arguments or node in self.aliases
+
+    def _note(self, node: Tensor) -> None:
+        self._made.add(node)
+        self.nodes.append(node)
+        self.events.append(node)
+
+    def _watch(self, node: Tensor) -> None:
+        """Put a mark in the place of a leaf's gradient, which is not known before the run."""
+        if node in self._gradients or node in self._arguments:
+            return
+        if node.grad is None and node not in self._watched:
+            self.unsure.add(node)
+        self._gradients[node] = node.grad
+        node.grad = self._marks[node] = Unread("a gradient")  # type: ignore[assignment]
+
+    def _note_removed(self) -> None:
+        """`leaf.grad = None` in the function: a run does it too."""
+        for node, mark in self._marks.items():
+            if node.grad is mark:
+                continue
+            if node.grad is not None:
+                raise Refused("it assigns a gradient")
+            self.events.append(Deed(partial(_remove_gradient, node), "zero_grad"))
+            node.grad = mark
+
+
+def _remove_gradient(node: Tensor) -> None:
+    node.grad = None
+
+
+def _nothing(spec: Spec) -> Array:
+    """An array of a shape and dtype that takes no memory, and cannot be written."""
+    return np.broadcast_to(np.zeros((), spec.dtype), spec.shape)
