@@ -5,8 +5,8 @@
     y  = a where x < a,  b where x > b,  else x
     gx = gy where a <= x <= b, else 0
 
-At a bound the derivative is 1, as in torch.  NaN stays NaN and has the derivative 0, for it lies in
-no interval.
+At a bound the derivative is 1, as in torch; but 0 if a = b, for then y is the same for all x.  NaN
+stays NaN and has the derivative 0, for it lies in no interval.
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ class Clip(Op):
 
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
         x, y = saved
+        if self._is_constant(x.dtype):
+            return (mem.zeros(x.shape, x.dtype),)
         inside = np.equal(x, y, out=mem.empty(x.shape, bool))  # what clipping left as it was
         return (select(mem, gy, inside),)
 
@@ -58,6 +60,8 @@ class Clip(Op):
     def backward_kernel(
         self, mem: Memory, gy: Array, x: Array, needs: tuple[bool, ...]
     ) -> Gradients:
+        if self._is_constant(x.dtype):
+            return (mem.zeros(x.shape, x.dtype),)
         gx = mem.empty(x.shape, x.dtype)
         kernel = typed_kernel("clip", "clip_backward", x.dtype)
         for_each(kernel, x.size, gy, x, gx, x.size, *self._bounds(x.dtype))
@@ -73,6 +77,10 @@ class Clip(Op):
             )
         low = -math.inf if self.min is None else rounded(self.min, dtype)
         return low, math.inf if self.max is None else rounded(self.max, dtype)
+
+    def _is_constant(self, dtype: np.dtype[Any]) -> bool:
+        low, high = self._bounds(dtype)
+        return low == high
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         return "map"
