@@ -112,8 +112,8 @@ def test_what_a_process_answers(monkeypatch):
     batches, clock = [], iter(range(100))
     make = numba_cnn_timing.step_of
 
-    def spy(device, size):
-        step = make(device, size)
+    def spy(device, size, compiled):
+        step = make(device, size, compiled)
 
         def counted(images, labels):
             batches.append((size.filters, len(images)))
@@ -123,7 +123,7 @@ def test_what_a_process_answers(monkeypatch):
 
     monkeypatch.setattr(numba_cnn_timing, "step_of", spy)
     monkeypatch.setattr(numba_cnn_timing.time, "perf_counter", lambda: next(clock))
-    request = {"device": "cpu", "filters": 2, "batch_size": 2, "images": 5}
+    request = {"device": "cpu", "compiled": False, "filters": 2, "batch_size": 2, "images": 5}
     answers = []
     lines = [request, request, request | {"device": "cuda"}]
     if not any(way.device == "cuda" for way in numba_cnn_timing.variants()[0]):
@@ -132,6 +132,18 @@ def test_what_a_process_answers(monkeypatch):
     numba_cnn_timing.serve(iter(map(json.dumps, lines[:2])), answers.append)
     assert answers == [{"seconds": 1}, {"seconds": 1}]  # the clock was read twice for each
     assert batches == [(2, 2), *[(2, 2), (2, 2), (2, 1)] * 2]
+
+
+def test_a_compiled_step_learns_the_same():
+    """Three steps on one batch: the losses of the plan are those of the Trainer."""
+    images, labels = numba_cnn_timing.random_images(8)[:]
+    eager = numba_cnn_timing.step_of("cpu", Size(3, 8))
+    compiled = numba_cnn_timing.step_of("cpu", Size(3, 8), compiled=True)
+    losses = [eager(images, labels)[0] for _ in range(3)]
+    assert losses[2] < losses[0]
+    for loss in losses:
+        assert compiled(images, labels).item() == pytest.approx(loss, rel=1e-5)
+    assert "nothing is compiled" not in compiled.explain()
 
 
 class Axes:

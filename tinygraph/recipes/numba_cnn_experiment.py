@@ -1,7 +1,7 @@
 """numba_cnn_experiment: the two experiments of the report, and its figures 2 and 3.
 
 1. The time of an epoch over the batch size (256 filters) and over the filters (batch 1000), for the
-   CPU with one thread, the CPU with all, and a GPU where there is one.
+   CPU with one thread, the CPU with all, a compiled plan, and a GPU where there is one.
 2. Accuracy over the epochs of one training, on the data that are learnt from and on the tenth that
    is held out; the test data are looked at once, after the last epoch.
 

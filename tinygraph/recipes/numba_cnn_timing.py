@@ -10,7 +10,8 @@ of an epoch and is scaled: epoch = 60,000 / images * seconds.  The images are ra
 MNIST's size: how long a step takes does not depend on what they show.
 
 As a program, `python -m tinygraph.recipes.numba_cnn_timing`, this is such a process: it reads lines
-of JSON, {"device", "filters", "batch_size", "images"}, and answers {"seconds"} or {"error"}.
+of JSON, {"device", "compiled", "filters", "batch_size", "images"}, and answers {"seconds"} or
+{"error"}.
 """
 
 from __future__ import annotations
@@ -50,11 +51,12 @@ class Size(NamedTuple):
 
 
 class Variant(NamedTuple):
-    """One way to run a step: a device, and threads of the matrix products on the CPU."""
+    """One way to run a step: a device, threads on the CPU, and whether the step is a plan."""
 
     name: str
     device: str
     threads: int
+    compiled: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,9 @@ def variants() -> tuple[list[Variant], list[str]]:
     """The variants that this machine can run, and a line about each that it cannot.
 
     A further way to run a step is one more entry here, and a branch in `step_of`.
+
+    >>> variants()[0][0]
+    Variant(name='CPU sequential', device='cpu', threads=1, compiled=False)
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     found, notes = [Variant("CPU sequential", "cpu", 1)], []
@@ -93,6 +98,7 @@ def variants() -> tuple[list[Variant], list[str]]:
         found.append(Variant("CPU parallel", "cpu", cores))
     else:
         notes.append("CPU parallel: left out, there is one core")
+    found.append(Variant("compiled plan", "cpu", cores or 1, compiled=True))
     try:
         get_device("cuda")
         found.append(Variant("cuda", "cuda", 1))
@@ -186,7 +192,8 @@ class Worker:
         """`seconds`, or `error`."""
         stdin, stdout = self.process.stdin, self.process.stdout
         assert stdin is not None and stdout is not None  # both are pipes
-        request = {"device": self.way.device, **size._asdict(), "images": images}
+        request = {"device": self.way.device, "compiled": self.way.compiled, **size._asdict(),
+                   "images": images}  # fmt: skip
         try:
             stdin.write(json.dumps(request) + "\n")
             stdin.flush()
@@ -224,12 +231,22 @@ def random_images(count: int) -> ArrayDataset:
     return ArrayDataset(images, draws.integers(0, CLASSES, count))
 
 
-def step_of(device: str, size: Size) -> Callable[[Any, Any], Any]:
+def step_of(device: str, size: Size, compiled: bool = False) -> Callable[[Any, Any], Any]:
     """The function of (images, labels) that learns from one batch."""
     tg.manual_seed(0)
     network = model(size.filters, SHAPE).to(get_device(device))
     optimizer = SGD(network.named_parameters(), lr=0.1)
-    return Trainer(network, optimizer, tg.softmax_cross_entropy, progress=False).step
+    if not compiled:
+        return Trainer(network, optimizer, tg.softmax_cross_entropy, progress=False).step
+
+    def step(images: Any, labels: Any) -> tg.Tensor:
+        loss = tg.softmax_cross_entropy(network(images), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return tg.compile(step)
 
 
 def seconds_of(step: Callable[[Any, Any], Any], loader: DataLoader) -> float:
@@ -246,14 +263,14 @@ def serve(requests: Iterator[str], answer: Callable[[dict[str, Any]], None]) -> 
     data: dict[int, ArrayDataset] = {}
     for line in requests:
         request = json.loads(line)
-        device, images = request["device"], request["images"]
+        device, images, compiled = request["device"], request["images"], request["compiled"]
         size = Size(request["filters"], request["batch_size"])
         try:
             data.setdefault(images, random_images(images))
             loader = DataLoader(data[images], size.batch_size, shuffle=True, device=device)
             if size not in steps:
-                steps[size] = step_of(device, size)
-                steps[size](*next(iter(loader)))  # the first is slower: memory, and kernels
+                steps[size] = step_of(device, size, compiled)
+                steps[size](*next(iter(loader)))  # the first is slower: memory, kernels, plans
             answer({"seconds": seconds_of(steps[size], loader)})
         except (TinygraphError, MemoryError) as error:
             answer({"error": str(error) or type(error).__name__})
