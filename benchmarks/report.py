@@ -51,9 +51,18 @@ def new_figure(width: float, height: float) -> tuple[Any, Any] | None:
     return figure, figure.subplots()
 
 
+def plain_ticks(axis: Any) -> None:
+    """Numbers such as 0.5, 1, 2 along a logarithmic axis, in place of powers of ten."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_locator(NullLocator())
+
+
 def draw_lines(plot: Plot, path: Path, note: str = "", log_y: bool = False) -> bool:
     """Draw lines over sizes on a logarithmic axis; False, and no file, without matplotlib."""
-    made = new_figure(6, 3.5)
+    made = new_figure(8, 3.5)
     if made is None:
         return False
     figure, axes = made
@@ -62,13 +71,14 @@ def draw_lines(plot: Plot, path: Path, note: str = "", log_y: bool = False) -> b
     axes.set(xlabel=plot.x, ylabel=plot.y, xscale="log")
     if log_y:
         axes.set_yscale("log")
+        plain_ticks(axes.yaxis)
     else:
         axes.set_ylim(0, None)
     xs = sorted({x for points in plot.lines.values() for x, _ in points})
     axes.set_xticks(xs, [f"{x:g}" for x in xs], minor=False)
     axes.set_xticks([], minor=True)
     axes.set_title(plot.title + (f"\n{note}" if note else ""))
-    axes.legend()
+    figure.legend(loc="outside right upper")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path)
     return True

@@ -8,7 +8,7 @@ from pathlib import Path
 from benchmarks.cpu.measure import Measured, Point
 from benchmarks.cpu.sides import baseline
 from benchmarks.cpu.workloads import BATCHES, W1, batch_of
-from benchmarks.report import Plot, draw_lines, new_figure
+from benchmarks.report import Plot, draw_lines, new_figure, plain_ticks
 
 MB = 1e6
 
@@ -62,11 +62,14 @@ def draw_ratios(points: Mapping[str, Point], path: Path) -> bool:
         [max(ratio.values) - ratio.median for _, ratio in bars],
     ]
     ours = ["tab:blue" if "tinygraph" in label else "tab:gray" for label, _ in bars]
-    axes.barh(range(len(bars)), middles, xerr=spread, color=ours, ecolor="black", capsize=2)
+    from_one = [middle - 1 for middle in middles]  # a bar to the left is a side that is faster
+    axes.barh(range(len(bars)), from_one, left=1, color=ours)
+    axes.errorbar(middles, range(len(bars)), xerr=spread, fmt="none", ecolor="black", capsize=2)
     axes.set_yticks(range(len(bars)), [label for label, _ in bars])
     axes.invert_yaxis()
     axes.axvline(1, color="black", linewidth=0.8)
     axes.set(xscale="log", xlabel="time / baseline (left of 1: faster)")
+    plain_ticks(axes.xaxis)
     axes.set_title("Ratios to the baseline of each workload")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path)
