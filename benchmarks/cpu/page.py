@@ -47,6 +47,8 @@ def ratio_table(points: Mapping[str, Point]) -> str:
         ratios = [points[name].ratio(side, baseline(name)) for name in names]
         if any(ratios):
             rows.append([side, *(ratio.text() if ratio else "" for ratio in ratios)])
+    if not rows:
+        return "No baseline was measured, so there are times only."
     heads = [f"{name} / {baseline(name)}" for name in names]
     return table(["side", *heads], rows)
 

@@ -94,6 +94,13 @@ def test_page_has_ratios_memory_and_what_was_left_out(tmp_path):
     assert raw["points"]["w4"][EAGER]["seconds"] == [2e-4, 3e-4]
 
 
+def test_times_alone_need_no_baseline(tmp_path):
+    alone = Point("w2", {EAGER: measured(1.0)})
+    text = page.write(tmp_path, "x", "A title", [], [alone]).read_text()
+    assert "No baseline was measured" in text and "w1 at batch:filters" not in text
+    assert f"| w2 | {EAGER} | 1000 (1000 to 1000) |  | 100 |" in text
+
+
 def test_a_point_as_plain_text():
     point = grid()["w4"]
     point.measured["other"] = measured(1e-3)
