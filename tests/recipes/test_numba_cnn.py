@@ -117,6 +117,7 @@ def test_a_run_leaves_all_that_repeats_it(trained):
     assert config["settings"] == {
         "data": "digits", "filters": 3, "padding": "valid", "strict": False, "batch_size": 16,
         "epochs": 2, "lr": 0.1, "seed": 0, "duration": None, "backup_every": None, "device": "cpu",
+        "compile": False,
     }  # fmt: skip
     assert json.loads((run.path / "result.json").read_text()) == {"test": result}
     environment = json.loads((run.path / "environment.json").read_text())
@@ -228,3 +229,10 @@ def test_mnist_learns(tmp_path):
     config = recipe.settings({"data": "mnist", "filters": 2, "epochs": 1})
     result = recipe.train(config, RunFolder(tmp_path / "run"), folder, False, QUIET)
     assert result["accuracy"] > 0.9
+
+
+def test_a_compiled_training_ends_with_the_same_numbers(trained, tmp_path):
+    """Forward and backward go through a plan: the same loss, to rounding."""
+    planned = run_of(tmp_path / "run", filters=3, epochs=2, compile=True)[1]
+    assert planned["loss"] == pytest.approx(trained[1]["loss"], rel=1e-3)
+    assert planned["accuracy"] == pytest.approx(trained[1]["accuracy"], abs=0.003)

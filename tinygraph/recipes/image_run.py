@@ -61,7 +61,8 @@ class Setting(NamedTuple):
     def trainer(self, config: Any, **options: Any) -> Trainer:
         """A Trainer with a fresh optimiser and the cross-entropy."""
         optimizer = self.optimizer(self.network)
-        return Trainer(self.network, optimizer, tg.softmax_cross_entropy, **options)
+        return Trainer(self.network, optimizer, tg.softmax_cross_entropy, compile=config.compile,
+                       **options)  # fmt: skip
 
     def loader(self, config: Any) -> DataLoader:
         """Batches to learn from, in an order that the seed fixes."""

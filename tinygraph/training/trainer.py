@@ -22,8 +22,10 @@ from tinygraph.data import DataLoader
 from tinygraph.errors import ArgumentError, CheckpointError, DivergenceError, explain
 from tinygraph.nn import Module
 from tinygraph.optim import Optimizer, ReduceLROnPlateau, Schedule
+from tinygraph.plan import compile as tg_compile
 from tinygraph.random import default_generator
 from tinygraph.shapes import Array
+from tinygraph.tensor import Tensor
 from tinygraph.training.captured import CapturedTraining
 from tinygraph.training.checkpoints import Checkpoints
 from tinygraph.training.evaluation import Loss, Means, evaluate, forward, mode, outcome
@@ -59,11 +61,16 @@ class Trainer:
         On a GPU: run each step as one CUDA graph, with the same bits; see `tg.cuda.capture`.  Steps
         of a smaller batch, as the last one of an epoch, run without it.  A captured step updates
         even where the loss is not finite, which ends the training in any case.
+    compile : bool
+        On the cpu: run forward and backward through a plan, to the same numbers up to rounding; see
+        `tg.compile`.
 
     Raises
     ------
     DeviceError
         `capture` is set, and the model is not on a GPU.
+    ArgumentError
+        Both `capture` and `compile` are set.
 
     Attributes
     ----------
@@ -91,7 +98,7 @@ class Trainer:
         self, model: Module, optimizer: Optimizer, loss: Loss, *, run: RunFolder | None = None,
         progress: Progress | bool | None = None,
         schedule: Schedule | ReduceLROnPlateau | None = None, checkpoint_every: float = 60.0,
-        backup_every: float | None = None, capture: bool = False,
+        backup_every: float | None = None, capture: bool = False, compile: bool = False,
     ) -> None:  # fmt: skip
         self.model = model
         self.optimizer = optimizer
@@ -108,7 +115,11 @@ class Trainer:
         self.seconds = self._epoch_seconds = 0.0
         self.best: dict[str, Any] | None = None
         self._undo = Undo()
+        if capture and compile:
+            raise ArgumentError(explain("Trainer", "compile", "False where capture is set", True,
+                                        "a plan is for the cpu, a graph for a GPU"))  # fmt: skip
         self._captured = CapturedTraining(model, optimizer, loss, self._undo) if capture else None
+        self._compiled = tg_compile(self._differentiate) if compile else None
         self._means = Means()  # of the epoch under way
         self._resumed: tuple[dict[str, Any], Array] | None = None  # loader state, order of samples
         self._saved_at = self._backed_up_at = 0.0  # on the clock of `seconds`
@@ -187,6 +198,12 @@ class Trainer:
         with self._undo.step(self.model, self.optimizer) as undo:
             if self._captured is not None and self._captured.takes(inputs):
                 return outcome(*self._captured.step(inputs, labels))
+            if self._compiled is not None:
+                number, right = outcome(*self._compiled(inputs, labels))
+                if math.isfinite(number):
+                    undo.before_update(self.optimizer)
+                    self.optimizer.step()
+                return number, right
             output, target = forward(self.model, inputs, labels)
             loss = self.loss(output, target)
             number, right = outcome(loss, output, target)
@@ -196,6 +213,14 @@ class Trainer:
                 undo.before_update(self.optimizer)
                 self.optimizer.step()
         return number, right
+
+    def _differentiate(self, inputs: Array, labels: Array) -> tuple[Tensor, Tensor, Tensor]:
+        """Loss, output and labels of a batch, and the gradients in the parameters."""
+        output, target = forward(self.model, inputs, labels)
+        loss = self.loss(output, target)
+        self.optimizer.zero_grad()
+        loss.backward()
+        return loss, output, target
 
     def rehearse(self, loader: DataLoader) -> dict[str, Any]:
         """Try one batch forward and backward, learn nothing from it, and say how long it took.
