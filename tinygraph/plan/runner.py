@@ -63,7 +63,8 @@ class Plan:
     ----------
     cut : Cut
     threads, tile : int
-        What was chosen; tile 0 means that the batch is not cut.
+        What was chosen; tile 0 means that the batch is not cut, for `cut` gives a reason, or
+        because all of it fits into the cache.
     """
 
     def __init__(
@@ -77,13 +78,14 @@ class Plan:
         if not self.cut.reason:
             self.threads = min(self.threads, self.cut.batch)
             chosen = tile or tile_size(code, self.cut.batch, self.threads)
-            self.tile = min(chosen, self.cut.batch)
+            self.tile = chosen if chosen < self.cut.batch else 0
         wanted = code.differentiated()
         instructions = code.instructions
         leaves = [at for at, made in enumerate(instructions) if made.op is None]
         self._leaves = [at for at in leaves if wanted[at]]
         self._draws = Draws()
         self._workers = [Worker(code, self._leaves, self._draws) for _ in range(self.threads)]
+        self._shares = shares_of(self.cut.batch, self.tile, self.threads) if self.tile else []
         self._kept: dict[int, Array] = {}  # gradients that were handed out
         self.argument_gradients: dict[int, Array] = {}  # of the last run, by argument
         self._arguments = [
@@ -165,7 +167,7 @@ class Plan:
             for at in self.code.outputs for made in [self.code.instructions[at]]
             if self.cut.kinds[at] == "map"
         }  # fmt: skip
-        shares = shares_of(self.cut.batch, self.tile, self.threads)
+        shares = self._shares
         if self.threads == 1:
             self._work(self._workers[0], shares[0], arguments, whole)
         else:

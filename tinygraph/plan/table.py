@@ -37,7 +37,8 @@ def _notes(plan: Plan) -> list[str]:
         how = f"tiles of {plan.tile} samples, {tiles} in all, on {plan.threads} thread"
         lines = [f"batch of {plan.cut.batch}: {how}{'s' if plan.threads > 1 else ''}"]
     else:
-        lines = [f"the batch is not cut: {plan.cut.reason}"]
+        reason = plan.cut.reason or "all of it fits into the cache"
+        lines = [f"the batch is not cut: {reason}"]
     arena, requested = plan.bytes_of_buffers()
     if arena:
         lines.append(f"buffers: {arena / 1e6:.1f} MB, {requested / 1e6:.1f} MB without sharing")
