@@ -9,6 +9,7 @@ import argparse
 import datetime
 import os
 import platform
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -127,4 +128,6 @@ def _starter(found: Mapping[str, Path], threads: int, native_blas: bool):  # typ
 
 
 if __name__ == "__main__":
+    # Ended from outside, it ends its workers first: they would go on to the end of a request.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     sys.exit(main())

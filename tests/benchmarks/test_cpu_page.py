@@ -1,12 +1,16 @@
 """`make bench`: page, aims and plots; the command; the environments of the peers."""
 
+import contextlib
 import doctest
 import importlib
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -174,6 +178,33 @@ def test_the_command_measures_and_writes_a_page(variant, code, monkeypatch, tmp_
     assert "- side: made up, 1 threads" in text and "- left out: jax: not asked for" in text
     assert ("## Failed" in text) == (variant == "wrong")
     assert (f"| {COMPILED} | " in text.split("## Ratios")[1]) == (variant == "right")
+
+
+def test_a_command_that_is_ended_takes_its_workers_along(tmp_path):
+    script = f"""
+import runpy, sys
+from benchmarks.cpu import sides
+sides.SIDES = (sides.Side({EAGER!r}, "", {MADE_UP!r}, "hangs"),)
+sys.argv[1:] = ["--only", "w4", "--peers", "", "--output", {str(tmp_path)!r}]
+runpy.run_module("benchmarks.cpu", run_name="__main__")
+"""
+    parent = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE)
+    children_of = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
+    deadline = time.monotonic() + 60
+    workers = []
+    while not workers:
+        assert time.monotonic() < deadline and parent.poll() is None
+        time.sleep(0.1)
+        with contextlib.suppress(OSError):  # a child of another kind that ends just now
+            commands = {int(pid): Path(f"/proc/{pid}/cmdline").read_text()
+                        for pid in children_of.read_text().split()}  # fmt: skip
+            workers = [pid for pid, line in commands.items() if "benchmarks.cpu.worker" in line]
+    time.sleep(0.1)
+    parent.terminate()
+    parent.communicate(timeout=60)
+    assert parent.returncode == 128 + signal.SIGTERM
+    with pytest.raises(ProcessLookupError):
+        os.kill(workers[0], 0)
 
 
 @pytest.mark.parametrize(
