@@ -77,3 +77,31 @@ def test_a_value_that_is_used_elsewhere_stays():
     assert names(y, c) == ["conv2d", "relu", "max_pool2d"]
     assert names(y, r) == ["conv2d", "relu", "max_pool2d"]
     assert names(tg.sum(y) + tg.sum(r))[:3] == ["conv2d", "relu", "max_pool2d"]
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("shape, labels", [((4, 3), [0, 2, 1, 1]), ((2, 3, 2), [[0, 1], [2, 2]])])
+def test_log_softmax_and_nll_become_cross_entropy(reduction, shape, labels):
+    x = tg.Parameter(RNG.standard_normal(shape), dtype=np.float64)
+
+    def loss():
+        return tg.nll_loss(tg.log_softmax(x, 1), np.array(labels), reduction, ignore_index=2)
+
+    want = loss()
+    assert names(want) == ["softmax_cross_entropy"]
+    upstream = RNG.standard_normal(want.shape)
+    want.backward(upstream)
+    gradient, x.grad = x.grad, None
+    got = tg.compile(loss)()
+    np.testing.assert_allclose(got.value, want.value, rtol=1e-12)
+    got.backward(upstream)
+    np.testing.assert_allclose(x.grad, gradient, rtol=1e-10, atol=1e-14)
+
+
+def test_log_softmax_over_another_axis_or_with_another_user_stays():
+    x, labels = tg.Parameter(RNG.standard_normal((3, 3)), dtype=np.float64), np.array([0, 1, 2])
+    over_samples = tg.nll_loss(tg.log_softmax(x, 0), labels)
+    assert names(over_samples) == ["log_softmax", "nll_loss"]
+    logs = tg.log_softmax(x, 1)
+    assert names(tg.nll_loss(logs, labels) + tg.sum(logs))[:2] == ["log_softmax", "nll_loss"]
+    assert names(tg.nll_loss(logs, labels), logs) == ["log_softmax", "nll_loss"]
