@@ -386,6 +386,13 @@ def returns_a_number(x, w):
     return 3.0
 
 
+def assigns_a_gradient(x, w):
+    y = tg.sum(w * x)
+    y.backward()
+    w.grad = np.ones(2)
+    return y
+
+
 def two_backwards(x, w):
     a = tg.sum(w * x)
     a.backward()
@@ -416,6 +423,7 @@ def elsewhere(x, w):
 @pytest.mark.parametrize("fn, words", [
     (reads, "reads a value"), (returns_a_number, "returns a float"),
     (two_backwards, "backward more than once"), (uses_a_gradient, "uses a gradient"),
+    (assigns_a_gradient, "assigns a gradient"),
     (computes_after_the_step, "computes after"), (elsewhere, "reads a value"),
 ])  # fmt: skip
 def test_what_no_plan_can_repeat_runs_as_it_stands_and_says_so_once(fn, words):
@@ -454,6 +462,31 @@ def test_errors_are_those_of_the_function():
     np.testing.assert_array_equal(w.grad, before)
     step(x, np.zeros(4, np.int64))  # and it still works
     np.testing.assert_allclose(w.grad, 2 * before, rtol=1e-6)
+
+
+@pytest.mark.parametrize("options", [{}, {"tile": 3}], ids=str)
+def test_a_first_run_that_fails_leaves_nothing_behind(options):
+    def trained_from(first_labels, compiled):
+        tg.manual_seed(0)
+        model = small_network().eval()
+
+        def step(x, y):
+            loss = tg.softmax_cross_entropy(model(x), y)
+            loss.backward()
+            return loss
+
+        run = tg.compile(step, **options) if compiled else step
+        x, y = images(0, 8)
+        if first_labels is not None:
+            with pytest.raises(ArgumentError, match="label"):
+                run(x, first_labels)
+        for _ in range(3):
+            run(x, y)
+        return [p.grad for p in model.parameters()]
+
+    for bad in (np.full(8, 7), np.array([0, 1, 2, 0, 1, 2, 0, 7])):  # at once, and in a later tile
+        for a, b in zip(trained_from(bad, True), trained_from(None, False), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("options", [{"tile": 0}, {"threads": 1.5}])

@@ -106,8 +106,11 @@ class Program:
         if self._lifetimes is None:
             for call in self._forward_calls:
                 call()
-        else:
-            self._first_forward(self._lifetimes)
+            return
+        self._lifetimes = Lifetimes()  # an earlier first run may have ended in an error
+        for memory in (*self._memories.values(), *self._sums.values()):
+            memory.arrays, memory.position = [], 0
+        self._first_forward(self._lifetimes)
 
     def backward(self, gradient: Array) -> None:
         """Every op that a gradient reaches, in reverse; adds to `totals`."""

@@ -101,11 +101,14 @@ class Trace:
             self._watch(node)
         return self
 
-    def __exit__(self, *exception: object) -> None:
+    def __exit__(self, kind: object, *exception: object) -> None:
         grad_mode.trace = None
-        self._note_removed()
-        for node, gradient in self._gradients.items():
-            node.grad = gradient
+        try:
+            if kind is None:
+                self._note_removed()
+        finally:
+            for node, gradient in self._gradients.items():
+                node.grad = gradient
 
     def argument(self, spec: Spec, requires_grad: bool = False) -> Tensor:
         """A leaf without a value, for an argument of the function."""
