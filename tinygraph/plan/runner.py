@@ -21,7 +21,7 @@ import numpy as np
 from tinygraph.plan.buffers import Draws
 from tinygraph.plan.code import Code
 from tinygraph.plan.program import Program, Totals
-from tinygraph.plan.tiles import Cut, cores, find_cut, thread_count, tile_size
+from tinygraph.plan.tiles import Cut, cores, find_cut, tile_size, worth_cutting
 from tinygraph.shapes import Array
 
 
@@ -73,12 +73,12 @@ class Plan:
     ) -> None:  # fmt: skip
         self.code = code
         self.cut: Cut = find_cut(code, carrying)
-        self.threads = (threads or thread_count(code)) if not self.cut.reason else 1
-        self.tile = 0
-        if not self.cut.reason:
-            self.threads = min(self.threads, self.cut.batch)
+        self.threads, self.tile = 1, 0
+        if not self.cut.reason and (tile or threads or worth_cutting(code)):
+            self.threads = min(threads or cores(), self.cut.batch)
             chosen = tile or tile_size(code, self.cut.batch, self.threads)
             self.tile = chosen if chosen < self.cut.batch else 0
+            self.threads = self.threads if self.tile else 1
         wanted = code.differentiated()
         instructions = code.instructions
         leaves = [at for at, made in enumerate(instructions) if made.op is None]

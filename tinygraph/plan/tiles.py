@@ -23,7 +23,7 @@ from tinygraph.plan.code import Code
 Kind = Literal["whole", "map", "sum"]
 
 FEWEST_SAMPLES = 16  # of a tile: products over fewer rows leave a processor idle
-WORTH_THREADS = 4 << 20  # bytes of values below which a second thread costs more than it saves
+WORTH_CUTTING = 4 << 20  # bytes of values below which tiles and threads cost more than they save
 
 
 @dataclass(frozen=True)
@@ -106,11 +106,9 @@ def tile_size(code: Code, batch: int, threads: int) -> int:
     return -(-share // tiles)
 
 
-def thread_count(code: Code) -> int:
-    """Threads that a run is worth: one, or all cores that this process may use."""
-    if bytes_of_values(code) < WORTH_THREADS:
-        return 1
-    return cores()
+def worth_cutting(code: Code) -> bool:
+    """Whether the values of a batch are too large for a cache."""
+    return bytes_of_values(code) >= WORTH_CUTTING
 
 
 def cores() -> int:
