@@ -23,6 +23,7 @@ from tinygraph.op import Gradients, Op
 from tinygraph.plan.code import code_of
 from tinygraph.plan.rewrites import rewrite
 from tinygraph.plan.runner import Plan
+from tinygraph.plan.structure import fill, put_together, slots_of, take_apart
 from tinygraph.plan.table import describe
 from tinygraph.plan.tracing import Backward, Deed, Refused, Trace
 from tinygraph.shapes import Array, Spec
@@ -99,7 +100,7 @@ class Recorded:
     make : function
         Makes a plan: one more where all others wait for their backward.
     result : nested tuples, lists and dicts
-        What to return, with a `_Slot` in the place of each Tensor.
+        What to return, with a `Slot` in the place of each Tensor.
     before, after : list of Deed
         What is done on the host around the run.
     leaves : list of (tensor, spec, requires_grad)
@@ -136,14 +137,6 @@ class Recorded:
         return self.plans.pop() if self.plans else self.make()
 
 
-@dataclass(frozen=True)
-class _Slot:
-    """The place of an output of the plan, or of a tensor that `fn` has not made, in a result."""
-
-    output: int | None = None
-    tensor: Tensor | None = None
-
-
 class Compiled:
     """What `tg.compile` returns; call it like the function."""
 
@@ -157,7 +150,7 @@ class Compiled:
         if grad_mode.trace is not None or anomaly.mode.enabled:
             return self.fn(*args, **options)
         given: list[Any] = []
-        key = (_take_apart((args, options), given), grad_mode.enabled)
+        key = (take_apart((args, options), given), grad_mode.enabled)
         recorded = self._look_up(key)
         if recorded is None:
             recorded = self._record(args, options, given)
@@ -208,7 +201,7 @@ class Compiled:
                 for x in given
             ]
             parts = iter(leaves)
-            traced_args, traced_options = _put_together((args, options), parts)
+            traced_args, traced_options = put_together((args, options), parts)
             result = self.fn(*traced_args, **traced_options)
         return _recorded(trace, result, leaves, self.threads, self.tile)
 
@@ -230,71 +223,6 @@ class _AsItStands:
         return True
 
 
-# ---- arguments and results ------------------------------------------------------------------
-
-
-def _take_apart(thing: Any, given: list[Any]) -> Hashable:
-    """A key of everything but values; arrays and tensors are appended to `given`, in order."""
-    if isinstance(thing, Tensor):
-        given.append(thing)
-        return "tensor", thing.shape, thing.dtype, thing.requires_grad, thing.device.name
-    if isinstance(thing, np.ndarray):
-        given.append(thing)
-        return "array", thing.shape, thing.dtype
-    if isinstance(thing, (tuple, list)):
-        return type(thing), tuple([_take_apart(part, given) for part in thing])
-    if isinstance(thing, dict):
-        return "dict", tuple([(k, _take_apart(part, given)) for k, part in thing.items()])
-    try:
-        hash(thing)
-    except TypeError:
-        return "object", id(thing)
-    return type(thing), thing
-
-
-def _put_together(thing: Any, parts: Any) -> Any:
-    """The same structure with the next of `parts` for each array and tensor."""
-    if isinstance(thing, (Tensor, np.ndarray)):
-        return next(parts)
-    if isinstance(thing, (tuple, list)):
-        made = [_put_together(part, parts) for part in thing]
-        if hasattr(thing, "_fields"):
-            return type(thing)(*made)
-        return type(thing)(made)
-    if isinstance(thing, dict):
-        return {k: _put_together(part, parts) for k, part in thing.items()}
-    return thing
-
-
-def _slots(thing: Any, outputs: list[Tensor], trace: Trace) -> Any:
-    """A result with slots; what the plan has to compute is appended to `outputs`."""
-    if isinstance(thing, Tensor):
-        if not trace.knows(thing):
-            return _Slot(tensor=thing)
-        if not any(thing is other for other in outputs):
-            outputs.append(thing)
-        return _Slot(output=next(i for i, other in enumerate(outputs) if other is thing))
-    if isinstance(thing, (tuple, list)):
-        made = [_slots(part, outputs, trace) for part in thing]
-        return type(thing)(*made) if hasattr(thing, "_fields") else type(thing)(made)
-    if isinstance(thing, dict):
-        return {k: _slots(part, outputs, trace) for k, part in thing.items()}
-    if thing is None:
-        return None
-    raise Refused(f"it returns a {type(thing).__name__}; a plan returns Tensors")
-
-
-def _fill(result: Any, tensors: Sequence[Tensor]) -> Any:
-    if isinstance(result, _Slot):
-        return result.tensor if result.output is None else tensors[result.output]
-    if isinstance(result, (tuple, list)):
-        made = [_fill(part, tensors) for part in result]
-        return type(result)(*made) if hasattr(result, "_fields") else type(result)(made)
-    if isinstance(result, dict):
-        return {k: _fill(part, tensors) for k, part in result.items()}
-    return result
-
-
 # ---- from a trace to a plan -----------------------------------------------------------------
 
 
@@ -302,7 +230,7 @@ def _recorded(
     trace: Trace, result: Any, arguments: list[Tensor], threads: int | None, tile: int | None
 ) -> Recorded:
     outputs: list[Tensor] = []
-    slots = _slots(result, outputs, trace)
+    slots = slots_of(result, outputs, trace)
     if any(node.keeps_grad for node in trace.nodes):
         raise Refused("it asks for the gradient of a node with retain_grad")
     before, root, after = _sorted_events(trace)
@@ -376,7 +304,7 @@ def _run(recorded: Recorded, given: list[Any]) -> Any:
             recorded.plans.append(plan)
     for deed in recorded.after:
         deed.call()
-    return _fill(recorded.result, tensors)
+    return fill(recorded.result, tensors)
 
 
 def _accumulate(tensor: Tensor, gradient: Array) -> None:

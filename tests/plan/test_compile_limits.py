@@ -1,0 +1,177 @@
+"""What compile cannot repeat, what it refuses, errors on the way, and the memory that it takes."""
+
+import gc
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+
+import tinygraph as tg
+from tests.plan.networks import F, images, small_network
+from tinygraph import nn
+from tinygraph.errors import ArgumentError, PlanWarning, ShapeError
+
+
+def reads(x, w):
+    y = tg.sum(w * x)
+    return y if y.item() > 0 else -y
+
+
+def returns_a_number(x, w):
+    return 3.0
+
+
+def assigns_a_gradient(x, w):
+    y = tg.sum(w * x)
+    y.backward()
+    w.grad = np.ones(2)
+    return y
+
+
+def two_backwards(x, w):
+    a = tg.sum(w * x)
+    a.backward()
+    b = tg.sum(w * w)
+    b.backward()
+    return b
+
+
+def uses_a_gradient(x, w):
+    y = tg.sum(w * x)
+    y.backward()
+    w.value = w.value - 0.0 * w.grad
+    return y
+
+
+def computes_after_the_step(x, w):
+    rule = tg.optim.SGD([w], lr=0.0)
+    y = tg.sum(w * x)
+    y.backward()
+    rule.step()
+    return tg.sum(w)
+
+
+def elsewhere(x, w):
+    return tg.sum(tg.Tensor(x.numpy(), device="emulator") if isinstance(x, tg.Tensor) else x)
+
+
+@pytest.mark.parametrize("fn, words", [
+    (reads, "reads a value"), (returns_a_number, "returns a float"),
+    (two_backwards, "backward more than once"), (uses_a_gradient, "uses a gradient"),
+    (assigns_a_gradient, "assigns a gradient"),
+    (computes_after_the_step, "computes after"), (elsewhere, "reads a value"),
+])  # fmt: skip
+def test_what_no_plan_can_repeat_runs_as_it_stands_and_says_so_once(fn, words):
+    x = np.array([1.0, -3.0])
+    w, v = (tg.Parameter([1.0, 2.0], dtype=np.float64) for _ in range(2))
+    want = [fn(x, w) for _ in range(3)]
+    run = tg.compile(lambda x: fn(x, v))
+    with pytest.warns(PlanWarning, match=words) as caught:
+        got = [run(x) for _ in range(3)]
+    assert len(caught) == 1
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+    np.testing.assert_array_equal(v.value, w.value)
+    assert (v.grad is None) == (w.grad is None)
+    if v.grad is not None:
+        np.testing.assert_array_equal(v.grad, w.grad)
+    assert words in run.explain()
+
+
+def test_errors_are_those_of_the_function():
+    w = tg.Parameter(np.ones((3, 2), F))
+
+    @tg.compile
+    def step(x, y):
+        loss = tg.softmax_cross_entropy(tg.linear(x, w), y)
+        loss.backward()
+        return loss
+
+    with pytest.warns(PlanWarning), pytest.raises(ShapeError, match="linear: x"):
+        step(np.ones((4, 5), F), np.zeros(4, np.int64))
+    x = np.ones((4, 2), F)
+    step(x, np.zeros(4, np.int64))
+    before = w.grad.copy()
+    with pytest.raises(ArgumentError, match="label"):
+        step(x, np.full(4, 9))
+    np.testing.assert_array_equal(w.grad, before)
+    step(x, np.zeros(4, np.int64))  # and it still works
+    np.testing.assert_allclose(w.grad, 2 * before, rtol=1e-6)
+
+
+@pytest.mark.parametrize("options", [{}, {"tile": 3}], ids=str)
+def test_a_first_run_that_fails_leaves_nothing_behind(options):
+    def trained_from(first_labels, compiled):
+        tg.manual_seed(0)
+        model = small_network().eval()
+
+        def step(x, y):
+            loss = tg.softmax_cross_entropy(model(x), y)
+            loss.backward()
+            return loss
+
+        run = tg.compile(step, **options) if compiled else step
+        x, y = images(0, 8)
+        if first_labels is not None:
+            with pytest.raises(ArgumentError, match="label"):
+                run(x, first_labels)
+        for _ in range(3):
+            run(x, y)
+        return [p.grad for p in model.parameters()]
+
+    for bad in (np.full(8, 7), np.array([0, 1, 2, 0, 1, 2, 0, 7])):  # at once, and in a later tile
+        for a, b in zip(trained_from(bad, True), trained_from(None, False), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("options", [{"tile": 0}, {"threads": 1.5}])
+def test_bad_arguments(options):
+    with pytest.raises(ArgumentError, match="compile"):
+        tg.compile(lambda x: x, **options)
+    with pytest.raises(ArgumentError, match="a function"):
+        tg.compile(3)
+
+
+def test_a_compiled_function_in_another_one():
+    w = tg.Parameter([2.0])
+    inner = tg.compile(lambda x: w * x)
+    outer = tg.compile(lambda x: tg.sum(inner(x) * inner(x)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        y = outer(np.array([3.0], F))
+    y.backward()
+    np.testing.assert_allclose([y.item(), w.grad[0]], [36.0, 36.0])
+
+
+# ---- memory --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"tile": 8, "threads": 2}], ids=str)
+def test_no_arrays_are_made_in_the_steady_state(options):
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((32, 1, 16, 16)).astype(F), rng.integers(0, 3, 32)
+    model = nn.Sequential(
+        nn.Conv2d(1, 8, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(392, 3)
+    )
+    rule = tg.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+
+    def step(x, y):
+        loss = tg.softmax_cross_entropy(model(x), y)
+        rule.zero_grad()
+        loss.backward()
+        rule.step()
+        return loss
+
+    def peak(run):
+        for _ in range(3):
+            run(x, y)
+        gc.collect()
+        tracemalloc.start()
+        run(x, y)
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found
+
+    assert peak(step) > 800_000
+    assert peak(tg.compile(step, **options)) < 60_000  # index arrays and the like
