@@ -1,6 +1,7 @@
 """What compile cannot repeat, what it refuses, errors on the way, and the memory that it takes."""
 
 import gc
+import multiprocessing
 import tracemalloc
 import warnings
 
@@ -175,3 +176,19 @@ def test_no_arrays_are_made_in_the_steady_state(options):
 
     assert peak(step) > 800_000
     assert peak(tg.compile(step, **options)) < 60_000  # index arrays and the like
+
+
+def in_tiles(x):
+    return tg.compile(lambda x: tg.tanh(x), tile=2, threads=2)(x).value
+
+
+@pytest.mark.skipif(
+    "fork" not in multiprocessing.get_all_start_methods(), reason="the system cannot fork"
+)
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_process_that_was_forked_off_has_threads_of_its_own():
+    x = np.ones((8, 3), F)
+    with tg.no_grad():
+        want = in_tiles(x)
+        with multiprocessing.get_context("fork").Pool(1) as processes:
+            np.testing.assert_array_equal(processes.apply_async(in_tiles, (x,)).get(60), want)

@@ -10,6 +10,7 @@ itself is kept to one thread meanwhile.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -173,7 +174,7 @@ class Plan:
         else:
             with one_blas_thread():
                 others = [
-                    pool().submit(self._work, worker, share, arguments, whole)
+                    pool(os.getpid()).submit(self._work, worker, share, arguments, whole)
                     for worker, share in zip(self._workers[1:], shares[1:], strict=True)
                 ]
                 try:
@@ -293,8 +294,8 @@ def shares_of(batch: int, tile: int, workers: int) -> list[list[tuple[int, int]]
 
 
 @cache
-def pool() -> Any:
-    """The threads of all plans."""
+def pool(process: int) -> Any:
+    """The threads of all plans in a process; one that was forked off has none of its parent's."""
     from concurrent.futures import ThreadPoolExecutor  # not before a plan needs threads
 
     return ThreadPoolExecutor(max(1, cores() - 1), thread_name_prefix="tinygraph-plan")
