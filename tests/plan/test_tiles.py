@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 
 import tinygraph as tg
 from tinygraph.graph import topological_order
-from tinygraph.plan.code import code_of
+from tinygraph.ops.relu import Relu
+from tinygraph.plan.code import Code, Instruction, code_of
 from tinygraph.plan.runner import shares_of
-from tinygraph.plan.tiles import FEWEST_SAMPLES, cache_bytes, find_cut, tile_size
+from tinygraph.plan.tiles import FEWEST_SAMPLES, TILE_BYTES, find_cut, tile_size
+from tinygraph.shapes import Spec
 
 
 def code(loss, *arguments, outputs=()):
@@ -63,12 +65,14 @@ def test_shares_cover_the_batch_in_order(batch, tile, workers):
     assert all(stop - first <= tile for first, stop in tiles)
 
 
-def test_the_size_of_a_tile_follows_the_cache():
-    def of(features, n):
-        x = tg.Tensor(np.ones((n, features), np.float32))
-        return tile_size(code(tg.sum(tg.exp(x)), x), n, 1)
+def test_the_size_of_a_tile_follows_the_bytes_of_its_values():
+    def of(features, n, threads=1):
+        spec = Spec((n, features), np.dtype(np.float32))
+        made = [Instruction(spec, argument=0), Instruction(spec, Relu(), (0,), (False,))]
+        return tile_size(Code(made, (1,)), n, threads)
 
     assert of(1, 50) == 50  # all of it fits
-    many = cache_bytes() // 4 // 100
-    assert of(many, 1000) in range(90, 101)
-    assert of(cache_bytes(), 64) == FEWEST_SAMPLES
+    many = TILE_BYTES // 4 // 100
+    assert of(many, 1000) == 100 and of(many, 1000, threads=2) == 100
+    assert of(many, 190) == 95  # two of one size, and not 100 and 90
+    assert of(TILE_BYTES, 64) == FEWEST_SAMPLES

@@ -35,8 +35,8 @@ MOST_PLANS = 16  # of one function; those used least are dropped first
 def compile(
     fn: Callable[..., Any], *, threads: int | None = None, tile: int | None = None
 ) -> Compiled:
-    """A function that does what `fn` does, through plans: buffers laid out once, ops fused, the
-    batch cut into tiles that stay in the cache, several threads.
+    """A function that does what `fn` does, through plans: buffers laid out once, ops fused, a
+    large batch cut into tiles, several threads.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def compile(
     threads : int, optional
         By default all cores where the work is worth it, else one.
     tile : int, optional
-        Samples of a tile; by default chosen from shapes and the size of the cache.
+        Samples of a tile; by default chosen from shapes.
 
     Returns
     -------

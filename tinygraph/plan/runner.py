@@ -58,14 +58,14 @@ class Plan:
     carrying : sequence of int
         The arguments that may carry samples on axis 0; none: the batch is never cut.
     threads, tile : int, optional
-        By default chosen from shapes and caches.
+        By default chosen from shapes.
 
     Attributes
     ----------
     cut : Cut
     threads, tile : int
         What was chosen; tile 0 means that the batch is not cut, for `cut` gives a reason, or
-        because all of it fits into the cache.
+        because it is small.
     """
 
     def __init__(

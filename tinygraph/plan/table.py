@@ -37,7 +37,7 @@ def _notes(plan: Plan) -> list[str]:
         how = f"tiles of {plan.tile} samples, {tiles} in all, on {plan.threads} thread"
         lines = [f"batch of {plan.cut.batch}: {how}{'s' if plan.threads > 1 else ''}"]
     else:
-        reason = plan.cut.reason or "all of it fits into the cache"
+        reason = plan.cut.reason or "it is small"
         lines = [f"the batch is not cut: {reason}"]
     arena, requested = plan.bytes_of_buffers()
     if arena:
