@@ -21,6 +21,7 @@ from tinygraph.errors import ArgumentError, GraphError, PlanWarning, explain
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.plan.code import code_of
+from tinygraph.plan.fast import NoNumba, with_compiled_bodies
 from tinygraph.plan.rewrites import rewrite
 from tinygraph.plan.runner import Plan
 from tinygraph.plan.structure import fill, put_together, slots_of, take_apart
@@ -33,8 +34,9 @@ MOST_PLANS = 16  # of one function; those used least are dropped first
 
 
 def compile(
-    fn: Callable[..., Any], *, threads: int | None = None, tile: int | None = None
-) -> Compiled:
+    fn: Callable[..., Any], *, threads: int | None = None, tile: int | None = None,
+    fast: bool | None = None,
+) -> Compiled:  # fmt: skip
     """A function that does what `fn` does, through plans: buffers laid out once, ops fused, a
     large batch cut into tiles, several threads.
 
@@ -47,6 +49,10 @@ def compile(
         By default all cores where the work is worth it, else one.
     tile : int, optional
         Samples of a tile; by default chosen from shapes.
+    fast : bool, optional
+        Whether numba compiles the bodies of some ops, such as convolution + ReLU + max-pooling:
+        True must, False must not.  By default where it is installed and the values of a batch take
+        some MB.  The first process compiles for a few seconds; the result is kept on disk.
 
     Returns
     -------
@@ -88,7 +94,9 @@ def compile(
             raise ArgumentError(explain("compile", name, "an int of at least 1", repr(value)))
     if not callable(fn):
         raise ArgumentError(explain("compile", "fn", "a function", repr(fn)))
-    return Compiled(fn, threads, tile)
+    if fast not in (None, True, False):
+        raise ArgumentError(explain("compile", "fast", "True, False or None", repr(fast)))
+    return Compiled(fn, threads, tile, fast)
 
 
 @dataclass(eq=False)
@@ -140,9 +148,12 @@ class Recorded:
 class Compiled:
     """What `tg.compile` returns; call it like the function."""
 
-    def __init__(self, fn: Callable[..., Any], threads: int | None, tile: int | None) -> None:
+    def __init__(
+        self, fn: Callable[..., Any], threads: int | None, tile: int | None,
+        fast: bool | None = None,
+    ) -> None:  # fmt: skip
         update_wrapper(self, fn)
-        self.fn, self.threads, self.tile = fn, threads, tile
+        self.fn, self.threads, self.tile, self.fast = fn, threads, tile, fast
         self.reasons: list[str] = []  # why it ran as it stands
         self._found: OrderedDict[Hashable, list[Recorded | _AsItStands]] = OrderedDict()
 
@@ -179,6 +190,8 @@ class Compiled:
     ) -> Recorded | _AsItStands:
         try:
             return self._traced(args, options, given, watched)
+        except NoNumba:
+            raise
         except Refused as refusal:
             reason = str(refusal)
         except Exception as error:  # an error of fn itself will show when it runs as it stands
@@ -203,7 +216,7 @@ class Compiled:
             parts = iter(leaves)
             traced_args, traced_options = put_together((args, options), parts)
             result = self.fn(*traced_args, **traced_options)
-        return _recorded(trace, result, leaves, self.threads, self.tile)
+        return _recorded(trace, result, leaves, self.threads, self.tile, self.fast)
 
     def explain(self) -> str:
         """What was compiled, as text: a table for each plan, and why there is none."""
@@ -227,8 +240,9 @@ class _AsItStands:
 
 
 def _recorded(
-    trace: Trace, result: Any, arguments: list[Tensor], threads: int | None, tile: int | None
-) -> Recorded:
+    trace: Trace, result: Any, arguments: list[Tensor], threads: int | None, tile: int | None,
+    fast: bool | None,
+) -> Recorded:  # fmt: skip
     outputs: list[Tensor] = []
     slots = slots_of(result, outputs, trace)
     if any(node.keeps_grad for node in trace.nodes):
@@ -242,6 +256,7 @@ def _recorded(
         root_output = open_ends[0] if open_ends else None
     start = outputs[root_output] if root_output is not None else root
     code = rewrite(code_of(trace.nodes, outputs, start, arguments, trace.aliases))
+    code = with_compiled_bodies(code, fast)
     # What the caller differentiates stays whole: its backward comes later, with any gradient.
     carrying = range(len(arguments)) if root_output is None else ()
 

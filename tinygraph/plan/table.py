@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from tinygraph.plan.fast import CompiledBody
 from tinygraph.plan.runner import Plan
 
 
@@ -39,6 +40,10 @@ def _notes(plan: Plan) -> list[str]:
     else:
         reason = plan.cut.reason or "it is small"
         lines = [f"the batch is not cut: {reason}"]
+    numba = [f"%{at}" for at, made in enumerate(plan.code.instructions)
+             if isinstance(made.op, CompiledBody)]  # fmt: skip
+    if numba:
+        lines.append(f"compiled by numba: {', '.join(numba)}")
     arena, requested = plan.bytes_of_buffers()
     if arena:
         lines.append(f"buffers: {arena / 1e6:.1f} MB, {requested / 1e6:.1f} MB without sharing")

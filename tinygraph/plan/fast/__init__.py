@@ -1,0 +1,9 @@
+"""Bodies compiled by numba, for a few ops of a plan; the extra `fast`.  The ops stay numpy.
+
+One file for each chain of ops: its kernels, loops as mathematics, and the op that calls them.
+"""
+
+from tinygraph.plan.fast.body import CompiledBody
+from tinygraph.plan.fast.choice import NoNumba, with_compiled_bodies
+
+__all__ = ["CompiledBody", "NoNumba", "with_compiled_bodies"]

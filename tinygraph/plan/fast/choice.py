@@ -1,0 +1,61 @@
+"""Which instructions of a plan get bodies that numba has compiled, and whether any do.
+
+    fast=None    where numba is there, and the batch is large enough to be worth cutting into tiles
+    fast=True    always; without numba it is an error
+    fast=False   never
+
+For a small batch numpy is quick enough, and importing numba would take longer than a training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from tinygraph.errors import ArgumentError, explain
+from tinygraph.op import Op
+from tinygraph.plan.code import Code
+from tinygraph.plan.fast import jit
+from tinygraph.plan.fast.body import CompiledBody
+from tinygraph.plan.fast.single_channel_stage import single_channel_stage
+from tinygraph.plan.tiles import worth_cutting
+from tinygraph.shapes import Spec
+
+# Each gives the op with compiled bodies, or None where its bodies are for others.
+BODIES: Sequence[Callable[[Op, tuple[Spec, ...]], CompiledBody | None]] = (single_channel_stage,)
+
+
+class NoNumba(ArgumentError):
+    """`fast=True`, and numba cannot be imported."""
+
+
+def with_compiled_bodies(code: Code, fast: bool | None) -> Code:
+    """The same code, in which some ops have compiled bodies.
+
+    Raises
+    ------
+    NoNumba
+        `fast` is True, and numba cannot be imported.
+    """
+    if fast is False or (fast is None and not (worth_cutting(code) and jit.installed())):
+        return code
+    found = {at: op for at, made in enumerate(code.instructions)
+             if made.op is not None and (op := _compiled(made.op, code, made.inputs))}  # fmt: skip
+    reason = jit.why_not() if found or fast else ""
+    if reason and fast:
+        raise NoNumba(
+            explain("compile", "fast", "numba, which fast=True needs", reason,
+                    "pip install 'tinygraph-nn[fast]', or fast=None")
+        )  # fmt: skip
+    if reason or not found:
+        return code
+    instructions = list(code.instructions)
+    for at, op in found.items():
+        op.prepare(instructions[at].spec.dtype)
+        instructions[at] = replace(instructions[at], op=op)
+    return Code(instructions, code.outputs, code.root)
+
+
+def _compiled(op: Op, code: Code, inputs: Sequence[int]) -> CompiledBody | None:
+    specs = tuple([code.instructions[i].spec for i in inputs])
+    return next((made for made in (body(op, specs) for body in BODIES) if made), None)

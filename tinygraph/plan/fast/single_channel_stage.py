@@ -1,0 +1,177 @@
+"""conv 3x3 + ReLU + max-pool 2x2 on images of one channel, compiled: all from one 4x4 patch.
+
+    N H W      images, height, width          D        filters
+    PH PW      pooled size                    T        PH * PW windows of one image
+
+    patches[n, r, s, t] = x[n, 0, 2u + r - top, 2v + s - left]      t = (u, v), r and s below 4
+    c[a, b]             = sum over i, j < 3 of w[d, i, j] * patches[n, a + i, b + j, t]
+    y[n, d, t]          = max(0, b[d] + max over a, b < 2 of c[a, b])
+    gw[d, i, j]         = sum over n, t of gy[n, d, t] * patches[n, a + i, b + j, t], a b the argmax
+    gb[d]               = sum over n, t of gy[n, d, t]                        where ReLU gives no 0
+
+A pooling window of the convolution sees 16 pixels, and these serve all filters.  They lie in 16
+rows, one number for each window, so that the loop over windows runs over contiguous memory: the
+compiler makes vectors of it, which hold the four outputs and their maximum in registers.  Matrix
+products of 9 columns, as numpy would have them, wait for memory most of the time.
+
+Source: ops/conv2d_relu_max_pool2d.py has the derivation, and the same in numpy.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tinygraph.memory import Memory
+from tinygraph.op import Gradients, Op
+from tinygraph.ops.conv2d_relu_max_pool2d import NONE, Conv2dReluMaxPool2d
+from tinygraph.plan.fast.body import CompiledBody
+from tinygraph.plan.fast.jit import INDEX, Argument, Kernel, compiled, plain
+from tinygraph.shapes import Array, Spec
+
+
+def gather(x: Array, top: int, left: int, patches: Array) -> None:
+    """patches (N, 4, 4, PH, PW) of x (N, 1, H, W); what lies outside of an image is 0."""
+    height, width = x.shape[2], x.shape[3]
+    for n in range(len(x)):
+        for r in range(4):
+            for s in range(4):
+                for u in range(patches.shape[3]):
+                    row = 2 * u + r - top
+                    for v in range(patches.shape[4]):
+                        column = 2 * v + s - left
+                        inside = 0 <= row < height and 0 <= column < width
+                        patches[n, r, s, u, v] = x[n, 0, row, column] if inside else 0
+
+
+def forward(patches: Array, w: Array, b: Array, y: Array, argmax: Array) -> None:
+    """y, argmax (N, D, T) for w (D, 9) and b (D,).
+
+    The first maximum wins.  `not (c1 <= c0)` is true for a NaN too, and `c0 == c0` says that there
+    is none yet: so a NaN counts as larger than everything.
+    """
+    zero = w.dtype.type(0)
+    for n in range(len(y)):
+        for d in range(len(w)):
+            bias = b[d] + zero  # not -0: then no sum with it is -0
+            for t in range(y.shape[2]):
+                c0 = c1 = c2 = c3 = zero
+                for i in range(3):
+                    for j in range(3):
+                        weight = w[d, 3 * i + j]
+                        c0 += weight * patches[n, i, j, t]
+                        c1 += weight * patches[n, i, j + 1, t]
+                        c2 += weight * patches[n, i + 1, j, t]
+                        c3 += weight * patches[n, i + 1, j + 1, t]
+                second = (not (c1 <= c0)) & (c0 == c0)
+                upper, first = (c1, np.int32(1)) if second else (c0, np.int32(0))
+                second = (not (c3 <= c2)) & (c2 == c2)
+                lower, last = (c3, np.int32(3)) if second else (c2, np.int32(2))
+                second = (not (lower <= upper)) & (upper == upper)
+                best = (lower if second else upper) + bias
+                y[n, d, t] = zero if best <= zero else best
+                winner = last if second else first
+                argmax[n, d, t] = np.int32(NONE) if best <= zero else winner
+
+
+def backward(patches: Array, gy: Array, argmax: Array, gw: Array, gb: Array) -> None:
+    """Writes gw (D, 9) and gb (D,)."""
+    zero = gw.dtype.type(0)
+    gw[:] = zero
+    gb[:] = zero
+    for n in range(len(gy)):
+        for d in range(len(gw)):
+            w0 = w1 = w2 = w3 = w4 = w5 = w6 = w7 = w8 = total = zero
+            for t in range(gy.shape[2]):
+                p, g, at = patches[n, :, :, t], gy[n, d, t], np.int32(argmax[n, d, t])
+                g0 = g if at == 0 else zero
+                g1 = g if at == 1 else zero
+                g2 = g if at == 2 else zero
+                g3 = g if at == 3 else zero
+                total += g0 + g1 + g2 + g3
+                w0 += g0 * p[0, 0] + g1 * p[0, 1] + g2 * p[1, 0] + g3 * p[1, 1]
+                w1 += g0 * p[0, 1] + g1 * p[0, 2] + g2 * p[1, 1] + g3 * p[1, 2]
+                w2 += g0 * p[0, 2] + g1 * p[0, 3] + g2 * p[1, 2] + g3 * p[1, 3]
+                w3 += g0 * p[1, 0] + g1 * p[1, 1] + g2 * p[2, 0] + g3 * p[2, 1]
+                w4 += g0 * p[1, 1] + g1 * p[1, 2] + g2 * p[2, 1] + g3 * p[2, 2]
+                w5 += g0 * p[1, 2] + g1 * p[1, 3] + g2 * p[2, 2] + g3 * p[2, 3]
+                w6 += g0 * p[2, 0] + g1 * p[2, 1] + g2 * p[3, 0] + g3 * p[3, 1]
+                w7 += g0 * p[2, 1] + g1 * p[2, 2] + g2 * p[3, 1] + g3 * p[3, 2]
+                w8 += g0 * p[2, 2] + g1 * p[2, 3] + g2 * p[3, 2] + g3 * p[3, 3]
+            for k, share in enumerate((w0, w1, w2, w3, w4, w5, w6, w7, w8)):
+                gw[d, k] += share
+            gb[d] += total
+
+
+class Kernels(NamedTuple):
+    gather: Kernel
+    forward: Kernel
+    backward: Kernel
+
+
+@cache
+def kernels(dtype: Any) -> Kernels:
+    """The three, compiled for float32 or float64."""
+
+    def read(ndim: int, of: Any = dtype) -> Argument:
+        return Argument(of, ndim)
+
+    def written(ndim: int, of: Any = dtype) -> Argument:
+        return Argument(of, ndim, written=True)
+
+    return Kernels(
+        compiled(gather, (read(4), INDEX, INDEX, written(5))),
+        compiled(forward, (read(4), read(2), read(1), written(3), written(3, np.uint8))),
+        compiled(backward, (read(4), read(3), read(3, np.uint8), written(2), written(1)),
+                 reorder=True),
+    )  # fmt: skip
+
+
+class SingleChannelStage(CompiledBody, Conv2dReluMaxPool2d):
+    """`Conv2dReluMaxPool2d` on images of one channel, with filters of 3x3 and windows of 2x2."""
+
+    name = Conv2dReluMaxPool2d.name
+
+    def prepare(self, dtype: Any) -> None:
+        kernels(dtype)
+
+    def forward(self, mem: Memory, x: Array, w: Array, b: Array | None = None) -> tuple[Array, Any]:
+        n, d, ph, pw = self._pooled(x.shape, w.shape)
+        rows, columns = self._windows(x.shape, w.shape)
+        run = kernels(x.dtype)
+        patches = mem.empty((n, 4, 4, ph, pw), x.dtype)
+        run.gather(plain(x), rows.before, columns.before, patches)
+        patches = patches.reshape(n, 4, 4, ph * pw)
+        bias = mem.zeros((d,), x.dtype)
+        if b is not None:
+            bias[...] = b
+        y, argmax = mem.empty((n, d, ph, pw), x.dtype), mem.empty((n, d, ph, pw), np.uint8)
+        filters = plain(w).reshape(d, 9)
+        run.forward(patches, filters, bias, y.reshape(n, d, -1), argmax.reshape(n, d, -1))
+        return y, (argmax, x, w, patches) if any(mem.needs) else None
+
+    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+        argmax, x, w, patches = saved
+        gx = gw = gb = None
+        if needs[0]:  # rare: the images of one channel are mostly the data
+            gx = super().backward(mem, gy, (argmax, x, w), (True, False, False))[0]
+        if any(needs[1:]):
+            n, d = gy.shape[:2]
+            gw, gb = mem.empty(w.shape, w.dtype), mem.empty((d,), w.dtype)
+            kernels(w.dtype).backward(patches, plain(gy).reshape(n, d, -1),
+                                      argmax.reshape(n, d, -1), gw.reshape(d, 9), gb)  # fmt: skip
+        return tuple([g if needed else None
+                      for g, needed in zip((gx, gw, gb), needs, strict=False)])  # fmt: skip
+
+
+def single_channel_stage(op: Op, specs: tuple[Spec, ...]) -> SingleChannelStage | None:
+    """The op with compiled bodies; None for one that this file has no bodies for."""
+    if type(op) is not Conv2dReluMaxPool2d or op.stride != (1, 1) or op.dilation != (1, 1):
+        return None
+    x, w = specs[:2]
+    if op.pool != 2 or x.shape[1] != 1 or w.shape[2:] != (3, 3):
+        return None
+    kernels(x.dtype)  # compiled now, not in the first step
+    return SingleChannelStage(op.stride, op.padding, op.dilation, op.groups, op.pool)
