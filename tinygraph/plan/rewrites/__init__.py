@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tinygraph.plan.code import Code
+from tinygraph.plan.rewrites.activation import fuse_activations
 from tinygraph.plan.rewrites.convolution_stage import fuse_convolution_stages
 from tinygraph.plan.rewrites.cross_entropy import fuse_cross_entropy
 
 REWRITES: dict[str, Callable[[Code], Code]] = {
     "conv + ReLU + max-pool": fuse_convolution_stages,
     "log-softmax + NLL": fuse_cross_entropy,
+    "product + activation": fuse_activations,
 }
 
 
