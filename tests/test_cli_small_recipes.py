@@ -80,10 +80,12 @@ def test_a_run_of_a_moment_is_not_resumed(capsys):
     assert {path: path.read_bytes() for path in Path("run").iterdir()} == before
 
 
-def test_a_recipe_without_a_profile(capsys):
-    error = fails(capsys, ["profile", "perceptron"])
-    named = re.search(r"one that can be profiled \((.*)\), got perceptron", error)[1].split(", ")
-    assert "numba_cnn" in named and not set(named) & set(NAMES)
+def test_profile_of_a_step_on_the_cpu(capsys):
+    assert main(["profile", "xor_mlp", "--device", "cpu", "--steps", "2", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    shares = sum(row["share"] for row in answer["ops"])
+    assert shares == pytest.approx(1 - answer["outside_seconds"] / answer["seconds"])
+    assert answer["files"] == ["profile-xor_mlp-cpu.svg"] and Path(answer["files"][0]).exists()
 
 
 def test_a_learning_rate_that_is_too_large(capsys):

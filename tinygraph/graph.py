@@ -18,6 +18,7 @@ from tinygraph.kernel_table import KernelTable, tabulate
 from tinygraph.memory import eager_memory
 from tinygraph.op import Op, differentiate, evaluate
 from tinygraph.shapes import Array
+from tinygraph.stopwatch import SUMS, timed
 from tinygraph.tensor import Tensor, above, grad_mode
 
 FREED = object()  # stands in Tensor.saved after a backward that did not retain the graph
@@ -220,10 +221,11 @@ def run_backward(
         return
     pending: dict[Tensor, Array] = {}
     ours: set[Tensor] = set()  # nodes whose pending array the engine made, and may add into
+    add, store = timed(_add, SUMS), timed(_store, SUMS)
     order = topological_order(outputs, only_differentiable=True)
     _refuse_freed(order)
     for node, gradient in zip(outputs, gradients, strict=True):
-        _add(pending, ours, node, _upstream(node, gradient))
+        add(pending, ours, node, _upstream(node, gradient))
     for node in reversed(order):
         grad = pending.pop(node, None)
         if grad is None:  # no path that carries a gradient reaches it
@@ -231,7 +233,7 @@ def run_backward(
         if visit is not None:
             visit(node, grad)
         if node.op is None or node.keeps_grad:
-            _store(node, grad)
+            store(node, grad)
         if node.op is None:
             continue
         received = differentiate(node, grad)
@@ -239,7 +241,7 @@ def run_backward(
             node.saved = FREED
         for x, needed, g in zip(node.inputs, node.needs, received, strict=True):
             if needed and g is not None:
-                _add(pending, ours, x, g)
+                add(pending, ours, x, g)
 
 
 def _upstream(node: Tensor, gradient: Any) -> Array:

@@ -42,6 +42,7 @@ class Memory:
     """
 
     __slots__ = ("broadcast_to", "constant", "device", "empty", "needs", "zeros")
+    kept = False  # whether arrays are those of an earlier run
 
     def __init__(self, device: Device, needs: tuple[bool, ...]) -> None:
         self.device = device

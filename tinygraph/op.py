@@ -33,6 +33,7 @@ from tinygraph.device import CPU, Device
 from tinygraph.errors import DeviceError, GraphError, explain
 from tinygraph.memory import Memory, eager_memory
 from tinygraph.shapes import Array, Spec
+from tinygraph.stopwatch import mode as watching
 from tinygraph.tensor import Operand, Tensor, as_tensor, grad_mode, leaf
 
 Gradients = tuple["Array | None", ...]
@@ -174,7 +175,9 @@ def evaluate(
         if device.runs_kernels:
             value, saved = op.forward_kernel(mem, *map(device.contiguous, arrays))
         else:
-            value, saved = op.forward(mem, *arrays)
+            watch = watching.watch
+            forward = op.forward if watch is None else watch.forward_of(op)
+            value, saved = forward(mem, *arrays)
             value = np.asarray(value)
     if value.shape != spec.shape or value.dtype != spec.dtype:
         raise GraphError(
@@ -205,7 +208,9 @@ def differentiate(node: Tensor, grad: Array) -> Gradients:
     if device.runs_kernels:
         gradients = op.backward_kernel(mem, device.contiguous(grad), node.saved, needs)
     else:
-        gradients = op.backward(mem, grad, node.saved, needs)
+        watch = watching.watch
+        backward = op.backward if watch is None else watch.backward_of(op, node.inputs)
+        gradients = backward(mem, grad, node.saved, needs)
     if len(gradients) != len(needs):
         raise GraphError(
             explain(op.name, "backward", f"{len(needs)} gradients, one for each input",

@@ -77,7 +77,6 @@ def test_command(tmp_path, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize("options, words", [
-    (["numba_cnn", "--device", "cpu"], "--device emulator"),
     (["numba_cnn", "--device", "gpu"], "no device 'gpu'"),
     (["numba_cn"], "numba_cnn"),
     (["numba_cnn", "--arch", "sm_91"], "sm_90"),

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 import tinygraph
-from tinygraph.cli.commands import evaluate, list_recipes, profile, show, train
+from tinygraph.cli.commands import evaluate, list_recipes, show, train
 from tinygraph.cli.experiment import add_arguments as add_experiment_arguments
 from tinygraph.cli.experiment import run_experiment
 from tinygraph.cli.gradcheck import gradcheck_file
 from tinygraph.cli.kernels import check_kernel, list_kernels
 from tinygraph.cli.machine import doctor
+from tinygraph.cli.profile import profile
 from tinygraph.cli.super_resolve import add_arguments as add_super_resolve_arguments
 from tinygraph.cli.super_resolve import super_resolve_file
 from tinygraph.cli.values import (
@@ -102,13 +103,18 @@ def _train_arguments(parser: argparse.ArgumentParser) -> None:
     _setting(parser, "lr", "X", "learning rate")
     text = "cpu (numpy), emulator (the CUDA kernels, run by the CPU) or cuda; default cpu"
     _setting(parser, "device", "NAME", text)
-    text = "any setting of the recipe, such as --set lr=0.5; may be given again for another one"
-    add("--set", type=assignment, action="append", default=[], metavar="NAME=VALUE", help=text)
+    _set_argument(parser)
     add("--run", metavar="DIR", help="a new folder for the results (default runs/RECIPE-DATE-TIME)")
     add("--resume", metavar="RUN", help="go on with a run that was stopped, with the same bits")
     _setting(parser, "backup_every", "TIME", "keep dated copies of the parameters")
     add("--dry-run", action="store_true", help="try one batch, measure it, and write nothing")
     _json_argument(parser)
+
+
+def _set_argument(parser: argparse.ArgumentParser) -> None:
+    text = "any setting of the recipe, such as --set lr=0.5; may be given again for another one"
+    parser.add_argument("--set", type=assignment, action="append", default=[],
+                        metavar="NAME=VALUE", help=text)  # fmt: skip
 
 
 def _setting(parser: Any, name: str, metavar: str, text: str) -> None:
@@ -135,14 +141,17 @@ def _profile_arguments(parser: argparse.ArgumentParser) -> None:
     size = whole_number(1, 2**31 - 1)
     add = parser.add_argument
     add("recipe", metavar="RECIPE", help="which one; `tinygraph recipes` lists them")
-    text = "emulator (counts, registers, occupancy) or cuda (times too); default emulator"
+    text = ("cpu (what each op takes), emulator (what kernels move, registers, occupancy) or cuda "
+            "(their times too); default emulator")  # fmt: skip
     add("--device", type=device_name, default="emulator", metavar="NAME", help=text)
     add("--data", type=dataset_name, metavar="NAME", help=f"the dataset: {', '.join(datasets)}")
     _data_dir_argument(parser)
     add("--download", action="store_true", help="fetch data files that are missing")
     add("--filters", type=size, metavar="N", help="filters of the convolution")
     add("--batch-size", type=size, metavar="N", help="samples in a batch")
-    add("--steps", type=size, default=3, metavar="N", help="steps to look at; default 3")
+    _set_argument(parser)
+    text = "steps to look at; default 3, on the cpu 10"
+    add("--steps", type=size, metavar="N", help=text)
     text = "registers and occupancy for this one (default: the GPU's, on the emulator sm_90)"
     add("--arch", type=one_architecture, metavar="ARCH", help=text)
     text = "where the bars are drawn (default profile-RECIPE-DEVICE.svg)"
@@ -214,7 +223,7 @@ PARSERS: dict[str, Command] = {  # name -> function, help, example, arguments
     "check-kernel": (check_kernel, "run one launch of a kernel on the CPU and find its mistakes",
                      "scale.cu --grid 4 --block 256 --arg x=float32[1000]:rand --arg n=1000",
                      _check_kernel_arguments),
-    "profile": (profile, "say what the kernels of a training step do",
-                "numba_cnn --filters 8 --device emulator", _profile_arguments),
+    "profile": (profile, "say what the ops of a training step take, or what its kernels do",
+                "numba_cnn --device cpu --set compile=true", _profile_arguments),
     "doctor": (doctor, "say what tinygraph finds on this machine", "--json", _json_argument),
 }  # fmt: skip

@@ -12,7 +12,6 @@ from typing import Any
 from tinygraph import recipes
 from tinygraph.cli.values import given_settings
 from tinygraph.errors import ArgumentError, CheckpointError, explain
-from tinygraph.show import kernel_bars
 from tinygraph.training import Progress, RunFolder
 
 
@@ -22,15 +21,15 @@ def train(args: Namespace) -> dict[str, Any]:
         recipe, config, run = _taken_up(args)
     else:
         recipe = recipes.get(args.recipe)
-        _refuse_data_files(recipe, args)
+        refuse_data_files(recipe, args)
         config = recipe.settings(given_settings(args, recipe))
         if args.dry_run:
             return _rehearsed(recipe, config, args)
         run = RunFolder(args.run) if args.run else RunFolder.new(recipe.name)
-    print(f"{recipe.name}: {_listed(asdict(config))}", flush=True)
+    print(f"{recipe.name}: {listed(asdict(config))}", flush=True)
     data_dir = args.data_dir or run.config.get("data_dir")
     try:
-        with _plain_warnings():
+        with plain_warnings():
             result = recipe.train(config, run, data_dir, args.download,
                                   Progress(lines=not args.json))  # fmt: skip
     except BaseException:
@@ -64,7 +63,7 @@ def _taken_up(args: Namespace) -> tuple[recipes.Recipe, Any, RunFolder]:
             explain("train", "--resume", "a run of a recipe that saves checkpoints",
                     f"one of {recipe.name}, which trains in a moment", "start a new run")
         )  # fmt: skip
-    _refuse_data_files(recipe, args)
+    refuse_data_files(recipe, args)
     saved = {**asdict(config), "recipe": recipe.name}
     asked = {**given_settings(args, recipe), "recipe": args.recipe or recipe.name}
     differing = [
@@ -80,7 +79,7 @@ def _taken_up(args: Namespace) -> tuple[recipes.Recipe, Any, RunFolder]:
     return recipe, config, run
 
 
-def _refuse_data_files(recipe: recipes.Recipe, args: Namespace) -> None:
+def refuse_data_files(recipe: recipes.Recipe, args: Namespace) -> None:
     """An option about data files means nothing to a recipe that makes its own data."""
     given = [f"--{name.replace('_', '-')}" for name in ("data_dir", "download")
              if getattr(args, name, None)]  # fmt: skip
@@ -94,7 +93,7 @@ def _refuse_data_files(recipe: recipes.Recipe, args: Namespace) -> None:
 def _rehearsed(recipe: recipes.Recipe, config: Any, args: Namespace) -> dict[str, Any]:
     """Build everything, try one batch, and write nothing."""
     found = recipe.rehearse(config, args.data_dir, args.download)
-    print(f"{recipe.name}: {_listed(asdict(config))}")
+    print(f"{recipe.name}: {listed(asdict(config))}")
     print(found["summary"])
     print(f"a batch: {found['batch']}, loss {found['loss']:.4f}")
     step, batches = found["step_seconds"], found["batches"]
@@ -104,12 +103,13 @@ def _rehearsed(recipe: recipes.Recipe, config: Any, args: Namespace) -> dict[str
     return {"recipe": recipe.name, "settings": asdict(config), **found}
 
 
-def _listed(settings: dict[str, Any]) -> str:
+def listed(settings: dict[str, Any]) -> str:
+    """Settings in one line; those that are None are left out."""
     return ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None)
 
 
 @contextmanager
-def _plain_warnings() -> Iterator[None]:
+def plain_warnings() -> Iterator[None]:
     """Warnings as one line each, without the place in the code."""
     before = warnings.formatwarning
     warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
@@ -123,46 +123,11 @@ def evaluate(args: Namespace) -> dict[str, Any]:
     """Look at the test data with the parameters of a run."""
     run = RunFolder.open(args.run)
     recipe = _recipe_of(run)
-    _refuse_data_files(recipe, args)
+    refuse_data_files(recipe, args)
     result = recipe.evaluate(run, args.data_dir, args.best, args.device)
     for name in sorted(result, key=lambda name: name == recipe.metric):
         print(f"test {name} {result[name]:.4f}")
     return {"recipe": recipe.name, "run": str(run.path), "test": result}
-
-
-def profile(args: Namespace) -> dict[str, Any]:
-    """Run a few training steps of a recipe, and say what its kernels do."""
-    if args.device == "cpu":
-        raise ArgumentError(
-            explain("profile", "--device", "one that runs kernels: emulator or cuda", "cpu",
-                    "--device emulator")
-        )  # fmt: skip
-    recipe = recipes.get(args.recipe)
-    if recipe.profile is None:
-        known = [r.name for r in recipes.recipes.values() if r.profile is not None]
-        raise ArgumentError(
-            explain("profile", "recipe", f"one that can be profiled ({', '.join(known)})",
-                    recipe.name)
-        )  # fmt: skip
-    config = recipe.settings(given_settings(args, recipe))
-    found = recipe.profile(config, args.data_dir, args.download, args.steps, args.arch)
-    print(f"{recipe.name}: {_listed(asdict(config))}")
-    print(found)
-    if found.kernel_seconds is not None and found.wall_seconds:
-        share = found.kernel_seconds / found.wall_seconds
-        print(f"a step takes {found.wall_seconds * 1e6:.1f} us, kernels {share:.0%} of it")
-    picture = args.picture or f"profile-{recipe.name}-{args.device}.svg"
-    files, notes = [], []
-    try:
-        files.append(str(kernel_bars(found.to_dict(), picture)))
-        print(f"wrote {files[0]}")
-    except ImportError as error:
-        notes.append(str(error))
-        print(notes[0])
-    return {
-        "recipe": recipe.name, "settings": asdict(config), **found.to_dict(), "files": files,
-        "notes": [*found.notes, *notes],
-    }  # fmt: skip
 
 
 def list_recipes(args: Namespace) -> dict[str, Any]:

@@ -127,12 +127,12 @@ def given_settings(args: argparse.Namespace, recipe: Recipe) -> dict[str, Any]:
     require_settings(recipe.name, recipe.config, given)
     for name, text in getattr(args, "set", []):
         if name in given:
-            raise ArgumentError(f"train: --set {name}={text}: {name} was given twice")
-        given[name] = _assigned(recipe, name, text)
+            raise ArgumentError(f"{args.command}: --set {name}={text}: {name} was given twice")
+        given[name] = _assigned(args.command, recipe, name, text)
     return given
 
 
-def _assigned(recipe: Recipe, name: str, text: str) -> Any:
+def _assigned(command: str, recipe: Recipe, name: str, text: str) -> Any:
     """The value of one --set, held to the limits of the option of that name if there is one."""
     require_settings(recipe.name, recipe.config, {name: text})
     wanted, optional = plain_type(recipe.config, name)
@@ -142,4 +142,4 @@ def _assigned(recipe: Recipe, name: str, text: str) -> Any:
     try:
         return read(text)
     except argparse.ArgumentTypeError as error:
-        raise ArgumentError(f"train: --set {name}: {error}") from None
+        raise ArgumentError(f"{command}: --set {name}: {error}") from None

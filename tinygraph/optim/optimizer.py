@@ -39,6 +39,7 @@ from tinygraph.optim.members import Group, plain, read_groups
 from tinygraph.optim.parts import Part, by_eights
 from tinygraph.optim.restore import list_faults
 from tinygraph.shapes import Array
+from tinygraph.stopwatch import mode as watching
 from tinygraph.tensor import Parameter, grad_mode
 
 
@@ -206,6 +207,14 @@ class Optimizer:
         if grad_mode.trace is not None:
             grad_mode.trace.deed(self.step, "step")
             return
+        watch = watching.watch
+        if watch is None:
+            self._update_all()
+        else:
+            held = [[p.value, p.grad, self.state[name]] for name, p in self.parameters.items()]
+            watch.timed(self._update_all, ("update", self.op), held)()
+
+    def _update_all(self) -> None:
         self.refresh()
         launches: dict[Any, list[Part]] = {}
         for name, parameter, device, state, scratch, hyper, alike in self._work:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph import stopwatch
 from tinygraph.op import Op
 from tinygraph.plan.buffers import Draws, KeptMemory, Lifetimes, arrays_in, into_arena
 from tinygraph.plan.code import Code
@@ -92,6 +93,7 @@ class Program:
         self._lifetimes: Lifetimes | None = Lifetimes()  # None once buffers are laid out
         self._forward_calls: list[Call] = []
         self._backward_calls: list[Call] = []
+        self._watch: Any = None  # the stopwatch that the calls tell of themselves
 
     # ---- running ----------------------------------------------------------------------------
 
@@ -104,6 +106,8 @@ class Program:
     def forward(self) -> None:
         """Every op in order.  The leaves' values must be there."""
         if self._lifetimes is None:
+            if self._watch is not stopwatch.mode.watch:
+                self._bind()
             for call in self._forward_calls:
                 call()
             return
@@ -121,6 +125,8 @@ class Program:
             self._gradients[at] = None
         self._give(root, gradient)
         if self._lifetimes is None:
+            if self._watch is not stopwatch.mode.watch:
+                self._bind()
             for call in self._backward_calls:
                 call()
         else:
@@ -135,6 +141,11 @@ class Program:
         self.arena = into_arena(memories, self._lifetimes)
         self._lifetimes = None
         self._drawing = [memory for memory in memories if memory.draws_numbers]
+        self._bind()
+
+    def _bind(self) -> None:
+        """A call of each op; made anew when a stopwatch begins to watch, or ends."""
+        self._watch = stopwatch.mode.watch
         self._forward_calls = [self._forward_call(at) for at in self._forward]
         self._backward_calls = [self._backward_call(at) for at in self._backward]
 
@@ -163,7 +174,7 @@ class Program:
             arrays = [self.values[i] for i in instruction.inputs]
             op: Op = instruction.op  # type: ignore[assignment]
             op.check(*arrays)
-            value, self._saved[at] = op.forward(memory, *arrays)
+            value, self._saved[at] = stopwatch.forward_of(op)(memory, *arrays)
             self.values[at] = np.asarray(value)
             lifetimes.born(memory.arrays, event)
             for array in (*arrays, self.values[at]):
@@ -193,7 +204,8 @@ class Program:
                 continue
             instruction, memory = self.code.instructions[at], self._memories["backward", at]
             op: Op = instruction.op  # type: ignore[assignment]
-            received = op.backward(memory, gradient, self._saved[at], instruction.needs)
+            backward = stopwatch.backward_of(op, self._operands(at))
+            received = backward(memory, gradient, self._saved[at], instruction.needs)
             lifetimes.born(memory.arrays, event)
             lifetimes.used(gradient, event)
             for i, needed, g in zip(instruction.inputs, instruction.needs, received, strict=True):
@@ -222,7 +234,8 @@ class Program:
     def _forward_call(self, at: int) -> Call:
         instruction, memory = self.code.instructions[at], self._memories["forward", at]
         op: Op = instruction.op  # type: ignore[assignment]
-        forward, inputs, values, saved = op.forward, instruction.inputs, self.values, self._saved
+        forward, inputs = stopwatch.forward_of(op), instruction.inputs
+        values, saved = self.values, self._saved
 
         def call() -> None:
             memory.position = 0
@@ -238,8 +251,9 @@ class Program:
     def _backward_call(self, at: int) -> Call:
         instruction, memory = self.code.instructions[at], self._memories["backward", at]
         op: Op = instruction.op  # type: ignore[assignment]
-        backward, needs, saved = op.backward, instruction.needs, self._saved
-        gradients, give = self._gradients, self._give
+        backward = stopwatch.backward_of(op, self._operands(at))
+        needs, saved, gradients = instruction.needs, self._saved, self._gradients
+        give = stopwatch.timed(self._give, stopwatch.SUMS)
         wanted = [(slot, i) for slot, i in enumerate(instruction.inputs) if needs[slot]]
 
         def call() -> None:

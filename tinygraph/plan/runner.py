@@ -24,6 +24,7 @@ from tinygraph.plan.code import Code
 from tinygraph.plan.program import Program, Totals
 from tinygraph.plan.tiles import Cut, cores, find_cut, tile_size, worth_cutting
 from tinygraph.shapes import Array
+from tinygraph.stopwatch import SUMS, timed
 
 
 class Worker:
@@ -112,7 +113,7 @@ class Plan:
         self._draws.forget()
         self._take_up()
         outputs = self._run_tiles(arguments) if self.tile else self._run_whole(arguments, gradient)
-        self._hand_out()
+        timed(self._hand_out, SUMS)()
         return outputs
 
     @np.errstate(all="ignore")

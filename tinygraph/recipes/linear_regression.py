@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -217,6 +217,24 @@ def rehearse(
             f"{y.shape}", "loss": float(loss), "step_seconds": seconds, "batches": 1}  # fmt: skip
 
 
+def training_step(
+    config: Config, data_dir: str | Path | None = None, download: bool = False
+) -> Callable[[], Any]:
+    """Descend from all points at once, again and again; nothing is written."""
+    x, y, *_ = data(config)
+    model = make_model(config)
+    inputs, targets = tg.Tensor(x, device=config.device), tg.Tensor(y, device=config.device)
+    optimizer = SGD(model.named_parameters(), lr=config.lr)
+
+    def step() -> None:
+        loss = tg.half_squared_error(model(inputs), targets)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    return step
+
+
 def evaluate_run(
     run: RunFolder, data_dir: str | Path | None = None, best: bool = False, device: str = "cpu"
 ) -> dict[str, float]:
@@ -293,6 +311,7 @@ recipe = Recipe(
     config=Config,
     train=train,
     rehearse=rehearse,
+    training_step=training_step,
     evaluate=evaluate_run,
     metric="rmse",
     draw=draw,

@@ -19,7 +19,7 @@ Source: the report "Training a CNN on the GPU using Numba", 2021.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -42,7 +42,7 @@ from tinygraph.recipes.image_run import (
     usable_device,
 )
 from tinygraph.recipes.recipe import Recipe
-from tinygraph.training import Profile, Progress, RunFolder, profile_training
+from tinygraph.training import Progress, RunFolder, first_batch_step
 
 CLASSES = 10
 USUAL = {"digits": (16, 30), "mnist": (100, 3)}  # batch size and epochs where none are given
@@ -174,14 +174,13 @@ def rehearse(
     return rehearse_setting(config, set_up(config, data_dir, download))
 
 
-def profile(
-    config: Config, data_dir: str | Path | None = None, download: bool = False, steps: int = 1,
-    arch: str | None = None,
-) -> Profile:  # fmt: skip
-    """What the kernels of a training step do; what it learns is thrown away."""
+def training_step(
+    config: Config, data_dir: str | Path | None = None, download: bool = False
+) -> Callable[[], Any]:
+    """Learn from one batch, again and again; nothing is written."""
     setting = set_up(config, data_dir, download)
     trainer = setting.trainer(config, progress=False)
-    return profile_training(trainer, setting.loader(config), steps, arch)
+    return first_batch_step(trainer, setting.loader(config))
 
 
 def evaluate_run(
@@ -220,7 +219,7 @@ recipe = Recipe(
     config=Config,
     train=train,
     rehearse=rehearse,
-    profile=profile,
+    training_step=training_step,
     evaluate=evaluate_run,
     metric="accuracy",
     draw=draw,

@@ -20,7 +20,7 @@ probabilistic model for information storage and organization in the brain", Psyc
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -176,6 +176,17 @@ def rehearse(
             "loss": float(loss), "step_seconds": seconds, "batches": len(inputs)}  # fmt: skip
 
 
+def training_step(
+    config: Config, data_dir: str | Path | None = None, download: bool = False
+) -> Callable[[], Any]:
+    """Learn from one sample, again and again; nothing is written."""
+    network = Perceptron(2).to(config.device)
+    inputs, labels = truth_table(config.function)
+    x = tg.Tensor(with_ones(inputs)[:1], device=config.device)
+    y = tg.Tensor(labels[0], device=config.device)
+    return lambda: network.learn(x, y, config.lr)
+
+
 def evaluate_run(
     run: RunFolder, data_dir: str | Path | None = None, best: bool = False, device: str = "cpu"
 ) -> dict[str, float]:
@@ -258,6 +269,7 @@ recipe = Recipe(
     config=Config,
     train=train,
     rehearse=rehearse,
+    training_step=training_step,
     evaluate=evaluate_run,
     metric="accuracy",
     draw=draw,

@@ -9,7 +9,7 @@ from typing import Any
 
 from tinygraph.errors import CheckpointError, explain
 from tinygraph.recipes.settings import require_settings
-from tinygraph.training import Profile, Progress, RunFolder
+from tinygraph.training import Progress, RunFolder
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,9 @@ class Recipe:
         return the metrics on the test data.
     rehearse : function of (config, data_dir, download)
         Try one batch, write nothing, and return what `Trainer.rehearse` found, with a `summary`.
+    training_step : function of (config, data_dir, download)
+        Get everything ready and return a function without arguments, which learns from one batch
+        each time that it is called, and writes nothing: what `tinygraph profile` looks at.
     evaluate : function of (run, data_dir, best, device)
         Load the last or the best parameters of a run onto a device; return the metrics on the test
         data.  Parameters are plain numbers: the device need not be that of the training.
@@ -34,8 +37,6 @@ class Recipe:
         Which of the metrics is named on the last line of a training.
     draw : function of (run,)
         Draw the pictures of a run, and yield the path of each when it is written.
-    profile : function of (config, data_dir, download, steps, arch), optional
-        Train on one batch some times, write nothing, and return a `training.Profile`.
     resumable : bool
         Whether a run that was stopped can go on.  A recipe that trains in a moment saves no
         checkpoints.
@@ -48,10 +49,10 @@ class Recipe:
     config: type[Any]
     train: Callable[[Any, RunFolder, str | Path | None, bool, Progress | None], dict[str, float]]
     rehearse: Callable[[Any, str | Path | None, bool], dict[str, Any]]
+    training_step: Callable[[Any, str | Path | None, bool], Callable[[], Any]]
     evaluate: Callable[[RunFolder, str | Path | None, bool, str], dict[str, float]]
     metric: str
     draw: Callable[[RunFolder], Iterator[Path]]
-    profile: Callable[[Any, str | Path | None, bool, int, str | None], Profile] | None = None
     resumable: bool = True
     data_files: bool = True
 

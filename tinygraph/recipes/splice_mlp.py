@@ -21,7 +21,7 @@ back-propagating errors", Nature 323, 1986.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -44,7 +44,7 @@ from tinygraph.recipes.splice_mlp_network import (
 )
 from tinygraph.recipes.splice_mlp_picture import draw_influence
 from tinygraph.recipes.splice_mlp_text import read_network, write_network
-from tinygraph.training import Profile, Progress, RunFolder, profile_training
+from tinygraph.training import Progress, RunFolder, first_batch_step
 from tinygraph.training.sealed import reason
 
 INPUTS, CLASSES = 240, ("EI", "IE", "N")
@@ -195,14 +195,13 @@ def rehearse(
     return {"summary": summary, **found}
 
 
-def profile(
-    config: Config, data_dir: str | Path | None = None, download: bool = False, steps: int = 1,
-    arch: str | None = None,
-) -> Profile:  # fmt: skip
-    """What the kernels of a training step do; what it learns is thrown away."""
+def training_step(
+    config: Config, data_dir: str | Path | None = None, download: bool = False
+) -> Callable[[], Any]:
+    """Learn from one batch, again and again; nothing is written."""
     setting = set_up(config, data_dir, download)
     trainer = setting.network.trainer(progress=False)
-    return profile_training(trainer, online(setting.training), steps, arch)
+    return first_batch_step(trainer, online(setting.training))
 
 
 def evaluate_run(
@@ -285,7 +284,7 @@ recipe = Recipe(
     config=Config,
     train=train,
     rehearse=rehearse,
-    profile=profile,
+    training_step=training_step,
     evaluate=evaluate_run,
     metric="accuracy",
     draw=draw,

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -59,11 +59,10 @@ from tinygraph.recipes.srcnn_samples import (
 )
 from tinygraph.tensor import Tensor
 from tinygraph.training import (
-    Profile,
     Progress,
     RunFolder,
     Trainer,
-    profile_training,
+    first_batch_step,
     save_arrays,
 )  # fmt: skip
 from tinygraph.training.sealed import reason
@@ -317,15 +316,14 @@ def rehearse(
     return {"summary": summary, **found}
 
 
-def profile(
-    config: Config, data_dir: str | Path | None = None, download: bool = False, steps: int = 1,
-    arch: str | None = None,
-) -> Profile:  # fmt: skip
-    """What the kernels of a training step do; what it learns is thrown away."""
+def training_step(
+    config: Config, data_dir: str | Path | None = None, download: bool = False
+) -> Callable[[], Any]:
+    """Learn from one batch, again and again; nothing is written."""
     _refuse_download(download)
     setting = set_up(config, data_dir)
     trainer = setting.trainer(config, progress=False)
-    return profile_training(trainer, setting.loader(config), steps, arch)
+    return first_batch_step(trainer, setting.loader(config))
 
 
 def evaluate_run(
@@ -388,7 +386,7 @@ recipe = Recipe(
     config=Config,
     train=train,
     rehearse=rehearse,
-    profile=profile,
+    training_step=training_step,
     evaluate=evaluate_run,
     metric="psnr",
     draw=draw,

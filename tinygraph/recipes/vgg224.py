@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ from tinygraph.random import philox
 from tinygraph.recipes.image_run import usable_device
 from tinygraph.recipes.recipe import Recipe
 from tinygraph.recipes.vgg import shape_chain, vgg
-from tinygraph.training import Profile, Progress, RunFolder, Trainer, profile_training
+from tinygraph.training import Progress, RunFolder, Trainer, first_batch_step
 from tinygraph.training.sealed import reason
 
 SHAPE = (3, 224, 224)
@@ -124,13 +124,12 @@ def rehearse(
     return {"summary": summary, **trainer.rehearse(loader)}
 
 
-def profile(
-    config: Config, data_dir: str | Path | None = None, download: bool = False, steps: int = 1,
-    arch: str | None = None,
-) -> Profile:  # fmt: skip
-    """What the kernels of a training step do; what it learns is thrown away."""
+def training_step(
+    config: Config, data_dir: str | Path | None = None, download: bool = False
+) -> Callable[[], Any]:
+    """Learn from one batch, again and again; nothing is written."""
     trainer, loader = set_up(config)
-    return profile_training(trainer, loader, steps, arch)
+    return first_batch_step(trainer, loader)
 
 
 def evaluate_run(
@@ -181,7 +180,7 @@ recipe = Recipe(
     config=Config,
     train=train,
     rehearse=rehearse,
-    profile=profile,
+    training_step=training_step,
     evaluate=evaluate_run,
     metric="loss",
     draw=draw,

@@ -16,7 +16,7 @@ Source: "Neural network implementation tips and tricks", 2016; the papers are na
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -41,7 +41,7 @@ from tinygraph.recipes.image_run import (
 )
 from tinygraph.recipes.recipe import Recipe
 from tinygraph.recipes.vgg import Shape3, shape_chain, vgg
-from tinygraph.training import Profile, Progress, RunFolder, profile_training
+from tinygraph.training import Progress, RunFolder, first_batch_step
 
 CLASSES = 10
 SHIFT = 1 / 16  # of its size: how far a picture is moved at most, each way
@@ -158,14 +158,13 @@ def rehearse(
     return found | {"summary": f"{found['summary']}\n{shape_chain(setting.network, shape)}"}
 
 
-def profile(
-    config: Config, data_dir: str | Path | None = None, download: bool = False, steps: int = 1,
-    arch: str | None = None,
-) -> Profile:  # fmt: skip
-    """What the kernels of a training step do; what it learns is thrown away."""
+def training_step(
+    config: Config, data_dir: str | Path | None = None, download: bool = False
+) -> Callable[[], Any]:
+    """Learn from one batch, again and again; nothing is written."""
     setting = set_up(config, data_dir, download)
     trainer = setting.trainer(config, progress=False)
-    return profile_training(trainer, setting.loader(config), steps, arch)
+    return first_batch_step(trainer, setting.loader(config))
 
 
 def evaluate_run(
@@ -211,7 +210,7 @@ recipe = Recipe(
     config=Config,
     train=train,
     rehearse=rehearse,
-    profile=profile,
+    training_step=training_step,
     evaluate=evaluate_run,
     metric="accuracy",
     draw=draw,

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -227,6 +227,14 @@ def rehearse(
             "float64 (4, 1)", "loss": loss, "step_seconds": seconds, "batches": 1}  # fmt: skip
 
 
+def training_step(
+    config: Config, data_dir: str | Path | None = None, download: bool = False
+) -> Callable[[], Any]:
+    """Descend from the whole table, again and again; nothing is written."""
+    setting = set_up(config)
+    return lambda: setting.step(config.gradients)
+
+
 def evaluate_run(
     run: RunFolder, data_dir: str | Path | None = None, best: bool = False, device: str = "cpu"
 ) -> dict[str, float]:
@@ -278,6 +286,7 @@ recipe = Recipe(
     config=Config,
     train=train,
     rehearse=rehearse,
+    training_step=training_step,
     evaluate=evaluate_run,
     metric="accuracy",
     draw=draw,

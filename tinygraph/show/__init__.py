@@ -12,10 +12,11 @@ from tinygraph.show.feature_maps import feature_maps
 from tinygraph.show.filters import filters
 from tinygraph.show.histograms import histograms
 from tinygraph.show.kernel_bars import kernel_bars
+from tinygraph.show.op_bars import op_bars
 from tinygraph.show.report import ReportContents, report
 from tinygraph.show.samples import samples
 
 __all__ = [
     "ReportContents", "activations", "confusion_matrix", "curves", "feature_maps", "filters",
-    "graph", "histograms", "kernel_bars", "report", "samples",
+    "graph", "histograms", "kernel_bars", "op_bars", "report", "samples",
 ]  # fmt: skip

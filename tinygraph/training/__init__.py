@@ -5,7 +5,14 @@ from tinygraph.training.checkpoints import CheckpointWarning
 from tinygraph.training.environment import environment
 from tinygraph.training.evaluation import evaluate
 from tinygraph.training.metrics import accuracy
-from tinygraph.training.profile import Profile, ProfileRow, profile_steps, profile_training
+from tinygraph.training.op_profile import OpProfile, OpRow, profile_ops
+from tinygraph.training.profile import (
+    Profile,
+    ProfileRow,
+    first_batch_step,
+    profile_steps,
+    profile_training,
+)
 from tinygraph.training.progress import Progress
 from tinygraph.training.run import RunFolder
 from tinygraph.training.sealed import load_arrays, save_arrays
@@ -13,7 +20,8 @@ from tinygraph.training.stopping import Stopped, parse_duration
 from tinygraph.training.trainer import Trainer
 
 __all__ = [
-    "CheckpointWarning", "DivergenceError", "Profile", "ProfileRow", "Progress", "RunFolder",
-    "Stopped", "Trainer", "accuracy", "environment", "evaluate", "load_arrays", "parse_duration",
-    "profile_steps", "profile_training", "save_arrays",
+    "CheckpointWarning", "DivergenceError", "OpProfile", "OpRow", "Profile", "ProfileRow",
+    "Progress", "RunFolder", "Stopped", "Trainer", "accuracy", "environment", "evaluate",
+    "first_batch_step", "load_arrays", "parse_duration", "profile_ops", "profile_steps",
+    "profile_training", "save_arrays",
 ]  # fmt: skip

@@ -19,7 +19,6 @@ from tinygraph.cuda.occupancy import occupancy
 from tinygraph.data import DataLoader
 from tinygraph.device import Device
 from tinygraph.errors import ArgumentError, KernelCompileError, explain
-from tinygraph.training.evaluation import mode
 from tinygraph.training.trainer import Trainer, first_batch
 
 USUAL_ARCH = "sm_90"  # for registers and occupancy, where there is no GPU to ask
@@ -199,10 +198,18 @@ def profile_training(
 
     Parameters and errors are those of `profile_steps`.
     """
-    inputs, labels = first_batch(loader)
     device = next(iter(trainer.model.parameters())).device
-    with mode(trainer.model, training=True):
-        return profile_steps(lambda: trainer.step(inputs, labels), device, steps, arch)
+    return profile_steps(first_batch_step(trainer, loader), device, steps, arch)
+
+
+def first_batch_step(trainer: Trainer, loader: DataLoader) -> Callable[[], Any]:
+    """The trainer's step on the first batch of an epoch, to be called again and again.
+
+    The model is put into training mode, and learns from every call.
+    """
+    inputs, labels = first_batch(loader)
+    trainer.model.train()
+    return lambda: trainer.step(inputs, labels)
 
 
 def _wall_seconds(step: Callable[[], Any], device: Device, steps: int) -> float:

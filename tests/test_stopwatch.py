@@ -1,0 +1,138 @@
+"""The stopwatch: who gets which time, what is counted, and that nothing is changed."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import tinygraph as tg
+from tinygraph.stopwatch import SUMS, Stopwatch, _swept, backward_of, bytes_of, forward_of, mode
+
+A, B, C = ("forward", "a"), ("forward", "b"), ("backward", "c")
+
+
+@pytest.mark.parametrize("marks, wall, added", [
+    ([(1, 0, A), (3, 0, None), (4, 0, B), (5, 0, None)], {A: 2, B: 1}, {A: 2, B: 1}),
+    ([(0, 0, A), (1, 0, B), (3, 0, None), (6, 0, None)], {A: 4, B: 2}, {A: 4, B: 2}),  # b in a
+    ([(0, 0, A), (2, 1, B), (4, 0, None), (5, 1, None)], {A: 3, B: 2}, {A: 4, B: 3}),
+    ([(0, 0, A), (0, 1, A), (0, 2, C), (6, 0, None), (6, 1, None), (6, 2, None)],
+     {A: 4, C: 2}, {A: 12, C: 6}),
+    ([], {}, {}),
+])  # fmt: skip
+def test_time_of_ops_on_several_threads(marks, wall, added):
+    found = _swept(marks)
+    assert found[:2] == (wall, added)
+    assert sum(wall.values()) <= 6
+    assert found[2] == len({thread for _, thread, _ in marks})
+
+
+def test_calls_are_the_ops_own_while_no_stopwatch_runs():
+    node = tg.relu(tg.Parameter([1.0]))
+    assert forward_of(node.op) == node.op.forward
+    assert backward_of(node.op, node.inputs) == node.op.backward
+
+
+def watched(step):
+    with Stopwatch() as watch, watch.lap():
+        step()
+    assert mode.watch is None
+    return watch.laps[0]
+
+
+def test_counts_of_a_step_by_hand():
+    x = tg.Tensor(np.ones((4, 3), np.float32))
+    w, b = tg.Parameter(np.ones((2, 3), np.float32)), tg.Parameter(np.ones(2, np.float32))
+    lap = watched(lambda: tg.sum(tg.relu(tg.linear(x, w, b)).reshape(8)).backward())
+    forward, backward = lap.counts["forward", "linear"], lap.counts["backward", "linear"]
+    assert forward.calls == backward.calls == 1
+    assert forward.bytes == 4 * (4 * 3 + 2 * 3 + 2 + 4 * 2)
+    assert (forward.arrays, forward.new_arrays, forward.new_bytes) == (1, 1, 4 * 8)
+    assert backward.bytes == 4 * (8 + 4 * 3 + 2 * 3 + 2 * 3 + 2)  # gy, x, w; gw, gb
+    assert (backward.new_arrays, backward.new_bytes) == (2, 4 * 8)
+    assert lap.counts["forward", "reshape"].bytes == lap.counts["backward", "reshape"].bytes == 0
+    assert lap.counts["backward", "sum"].bytes == 0  # repeats the upstream gradient, in a view
+    # One for the loss, one for each of the four inputs that want a gradient, and two are kept.
+    assert lap.counts[SUMS].calls == 1 + 5 + 2
+    assert sum(lap.seconds.values()) + lap.outside == pytest.approx(lap.wall)
+    assert [work.op.name for work in lap.work] == [
+        "linear", "relu", "reshape", "sum", "sum", "reshape", "relu", "linear"
+    ]  # fmt: skip
+
+
+def test_random_numbers_and_gradients_are_those_without_it():
+    def gradient():
+        tg.manual_seed(5)
+        x = tg.Parameter(np.ones((50, 4)), dtype=np.float64)
+        tg.sum(tg.dropout(x, 0.5) * x).backward()
+        return x.grad
+
+    found = []
+    lap = watched(lambda: found.append(gradient()))
+    np.testing.assert_array_equal(found[0], gradient())
+    assert lap.counts["forward", "dropout"].new_arrays >= 2  # the random numbers are one
+
+
+def test_an_op_inside_of_an_op_has_its_own_time():
+    class Slow(tg.Op):
+        def forward(self, mem, x):
+            tg.relu(tg.Tensor(x))
+            time.sleep(0.004)
+            return np.negative(x, out=mem.empty(x.shape, x.dtype)), None
+
+    lap = watched(lambda: Slow()([1.0, 2.0]))
+    slow, inner = lap.seconds["forward", "slow"], lap.seconds["forward", "relu"]
+    assert slow >= 0.004 and inner > 0 and slow + inner <= lap.wall
+
+
+def test_threads_that_compute_at_once_share_the_time():
+    class Sleep(tg.Op):
+        def forward(self, mem, x):
+            time.sleep(0.02)
+            return x, None
+
+    def step():
+        threads = [threading.Thread(target=Sleep(), args=([1.0],)) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    lap = watched(step)
+    assert lap.threads == 2 and lap.counts["forward", "sleep"].calls == 2
+    assert lap.thread_seconds["forward", "sleep"] >= 0.04
+    assert lap.seconds["forward", "sleep"] <= lap.wall
+    assert lap.processor < 0.02  # nobody computes
+
+
+def test_an_error_goes_through_and_the_next_lap_is_whole():
+    class Fails(tg.Op):
+        def forward(self, mem, x):
+            raise ValueError("no")
+
+    with Stopwatch() as watch:
+        with pytest.raises(ValueError, match="no"), watch.lap():
+            Fails()([1.0])
+        with watch.lap():
+            tg.relu(tg.Tensor([1.0]))
+    assert len(watch.laps) == 1 and list(watch.laps[0].counts) == [("forward", "relu")]
+
+
+def test_memory_of_a_float_that_is_set_by_name():
+    tg.memory.set_scalar("stopwatch rate", 0.25)
+
+    class Scale(tg.Op):
+        def forward(self, mem, x):
+            return np.multiply(x, mem.scalar("stopwatch rate"), out=mem.zeros(x.shape, x.dtype)), 0
+
+    made = []
+    lap = watched(lambda: made.append(Scale()([4.0]).item()))
+    assert made == [1.0] and lap.counts["forward", "scale"].new_arrays == 1
+
+
+def test_bytes_of_views_and_strides():
+    x = np.zeros((6, 4), np.float32)
+    assert bytes_of([x[:3], x[3:]]) == 96
+    assert bytes_of([x, x[2], {"y": [x.T]}]) == 96
+    assert bytes_of([np.broadcast_to(x[:, :1], (6, 9)), None, 3, "word"]) == 24
+    assert bytes_of([np.zeros((0, 3))]) == 0

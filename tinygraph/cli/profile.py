@@ -1,0 +1,58 @@
+"""The command that says what a training step takes, op by op or kernel by kernel."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from tinygraph import recipes
+from tinygraph.cli.commands import listed, plain_warnings, refuse_data_files
+from tinygraph.cli.values import given_settings
+from tinygraph.device import get_device
+from tinygraph.errors import ArgumentError, explain
+from tinygraph.show import kernel_bars, op_bars
+from tinygraph.training import OpProfile, Profile, profile_ops, profile_steps
+
+STEPS = {"cpu": 10, "emulator": 3, "cuda": 3}  # where no number is given
+
+
+def profile(args: Namespace) -> dict[str, Any]:
+    """Run a few training steps of a recipe; say what its ops take, or what its kernels do."""
+    recipe = recipes.get(args.recipe)
+    refuse_data_files(recipe, args)
+    if args.arch and args.device == "cpu":
+        raise ArgumentError(
+            explain("profile", "--arch", "a device that runs kernels: emulator or cuda", "cpu",
+                    "leave it out, or --device emulator")
+        )  # fmt: skip
+    config = recipe.settings(given_settings(args, recipe))
+    device = get_device(config.device)
+    with plain_warnings():
+        step = recipe.training_step(config, args.data_dir, args.download)
+    steps = args.steps or STEPS[device.name]
+    found: OpProfile | Profile
+    bars: Callable[[Any, str], Path]
+    if device.runs_kernels:
+        found, bars = profile_steps(step, device, steps, args.arch), kernel_bars
+    else:
+        found, bars = profile_ops(step, steps), op_bars
+    print(f"{recipe.name}: {listed(asdict(config))}")
+    print(found)
+    if isinstance(found, Profile) and found.kernel_seconds is not None and found.wall_seconds:
+        share = found.kernel_seconds / found.wall_seconds
+        print(f"a step takes {found.wall_seconds * 1e6:.1f} us, kernels {share:.0%} of it")
+    files, notes = [], list(found.notes) if isinstance(found, Profile) else []
+    try:
+        files.append(str(bars(found.to_dict(), args.picture or
+                              f"profile-{recipe.name}-{device.name}.svg")))  # fmt: skip
+        print(f"wrote {files[0]}")
+    except ImportError as error:
+        notes.append(str(error))
+        print(notes[-1])
+    return {
+        "recipe": recipe.name, "settings": asdict(config), **found.to_dict(), "files": files,
+        "notes": notes,
+    }  # fmt: skip

@@ -1,0 +1,364 @@
+"""Stopwatch: what each op of a step takes on the cpu, seen from inside the engine.
+
+    with Stopwatch() as watch:
+        with watch.lap():
+            step()
+    watch.laps[0].seconds["forward", "linear"]
+
+The engine asks for a function by `timed`, `forward_of` or `backward_of`, which give it the function
+itself while no stopwatch runs.  While one runs, every call leaves two marks: when it began, and
+when it ended.  From the marks of all threads a lap works out its wall time:
+
+    one thread in an op        the time is that op's
+    k threads, each in one     each op gets 1 / k of the time
+    no thread in any           the time is nobody's: Python between the ops
+
+so that the parts of a lap add up to the whole.  An op inside of another one gets its own time, and
+the other one what is left.  What the stopwatch itself takes is taken out.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tinygraph.memory import Memory
+from tinygraph.shapes import Array, Shape, Spec
+
+if TYPE_CHECKING:
+    from tinygraph.op import Op
+
+Key = tuple[str, str]  # "forward", "backward" or "update", and whose
+Mark = tuple[float, int, "Key | None"]  # when, which thread, what begins; None: the last one ends
+
+ITSELF: Key = ("", "the stopwatch")
+SUMS: Key = ("backward", "gradient sums")  # what the engine adds up and keeps
+
+
+class _Mode:
+    """The stopwatch that runs, in all threads: those of a plan too."""
+
+    watch: Stopwatch | None = None
+
+
+mode = _Mode()
+
+
+@dataclass
+class Counts:
+    """What the calls under one key have done in a lap.
+
+    Attributes
+    ----------
+    calls : int
+    bytes : int
+        Each array that was given, saved or returned, once; nothing where a view is returned.
+    arrays : int
+        Requests for memory, `mem.empty` and the like.
+    new_arrays, new_bytes : int
+        Those that were answered with a new array.
+    """
+
+    calls: int = 0
+    bytes: int = 0
+    arrays: int = 0
+    new_arrays: int = 0
+    new_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Work:
+    """One call of an op, as much of it as is needed to count its operations."""
+
+    key: Key
+    op: Op
+    specs: tuple[Spec, ...]
+    needs: tuple[bool, ...]
+
+
+@dataclass
+class Lap:
+    """What one step took.
+
+    Attributes
+    ----------
+    wall : float
+        Seconds from begin to end.
+    processor : float
+        Seconds of all threads of the process together.
+    seconds : dict of float by key
+        Wall time; see the head of this file.
+    thread_seconds : dict of float by key
+        The same, added up over threads: more than the wall time where several compute at once.
+    threads : int
+        How many were in an op at some time.
+    counts : dict of Counts by key
+    work : list of Work
+        Of all calls, in their order.
+    """
+
+    wall: float = 0.0
+    processor: float = 0.0
+    seconds: dict[Key, float] = field(default_factory=dict)
+    thread_seconds: dict[Key, float] = field(default_factory=dict)
+    threads: int = 0
+    counts: dict[Key, Counts] = field(default_factory=lambda: defaultdict(Counts))
+    work: list[Work] = field(default_factory=list)
+
+    @property
+    def outside(self) -> float:
+        """Wall time in which no thread was in any op."""
+        return max(0.0, self.wall - sum(self.seconds.values()))
+
+
+class Stopwatch:
+    """Runs while it is entered; only one at a time, in all threads of the process.
+
+    Attributes
+    ----------
+    laps : list of Lap
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> x = tg.Tensor([3.0, 4.0], requires_grad=True)
+    >>> with Stopwatch() as watch, watch.lap():
+    ...     (x * x).sum().backward()
+    >>> lap = watch.laps[0]
+    >>> [(phase, name) for phase, name in lap.seconds if name == "mul"]
+    [('forward', 'mul'), ('backward', 'mul')]
+    >>> lap.counts["forward", "mul"]  # reads x once, and writes the product
+    Counts(calls=1, bytes=16, arrays=1, new_arrays=1, new_bytes=8)
+    """
+
+    def __init__(self) -> None:
+        self.laps: list[Lap] = []
+        self._marks: list[Mark] = []
+        self._lap = Lap()
+        self._lock = threading.Lock()
+        self._before: Stopwatch | None = None
+
+    def __enter__(self) -> Stopwatch:
+        self._before, mode.watch = mode.watch, self
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        mode.watch = self._before
+
+    @contextmanager
+    def lap(self) -> Iterator[None]:
+        """Around one step."""
+        self._marks, self._lap = [], Lap()
+        processor, started = time.process_time(), time.perf_counter()
+        yield
+        wall, processor = time.perf_counter() - started, time.process_time() - processor
+        lap = self._lap
+        lap.seconds, lap.thread_seconds, lap.threads = _swept(self._marks)
+        # Its own time is Python: a second of it is a second of a processor.
+        lap.wall = wall - lap.seconds.pop(ITSELF, 0.0)
+        lap.processor = max(0.0, processor - lap.thread_seconds.pop(ITSELF, 0.0))
+        self.laps.append(lap)
+
+    # ---- around calls -----------------------------------------------------------------------
+
+    def timed(
+        self, function: Callable[..., Any], key: Key, held: Iterable[Any] = ()
+    ) -> Callable[..., Any]:
+        """The function, whose time is noted; `held` are arrays that it reads or writes."""
+
+        def call(*args: Any) -> Any:
+            self._begin(ITSELF)
+            try:
+                result = self._run(key, function, *args)
+                moved = bytes_of(held)
+                with self._lock:
+                    counts = self._lap.counts[key]
+                    counts.calls += 1
+                    counts.bytes += moved
+            finally:
+                self._end()
+            return result
+
+        return call
+
+    def forward_of(self, op: Op) -> Callable[..., tuple[Array, Any]]:
+        """`op.forward`, noted and counted."""
+        key = "forward", op.name
+
+        def forward(mem: Memory, *arrays: Array) -> tuple[Array, Any]:
+            self._begin(ITSELF)
+            try:
+                counted = CountedMemory(mem)
+                value, saved = self._run(key, op.forward, counted, *arrays)
+                is_view = any(np.may_share_memory(value, x) for x in arrays)
+                moved = 0 if is_view else bytes_of([*arrays, value, saved])
+                self._note(key, counted, moved, Work(key, op, _specs(arrays), mem.needs))
+            finally:
+                self._end()
+            return value, saved
+
+        return forward
+
+    def backward_of(self, op: Op, inputs: Iterable[Any]) -> Callable[..., Any]:
+        """`op.backward`, noted and counted; `inputs` have the shapes and dtypes of its inputs."""
+        key = "backward", op.name
+        specs = _specs(inputs)
+
+        def backward(mem: Memory, grad: Array, saved: Any, needs: tuple[bool, ...]) -> Any:
+            self._begin(ITSELF)
+            try:
+                counted = CountedMemory(mem)
+                gradients = self._run(key, op.backward, counted, grad, saved, needs)
+                made = [g for g in gradients
+                        if g is not None and not np.may_share_memory(g, grad)]  # fmt: skip
+                moved = bytes_of([grad, saved, *made]) if made else 0
+                self._note(key, counted, moved, Work(key, op, specs, needs))
+            finally:
+                self._end()
+            return gradients
+
+        return backward
+
+    def _run(self, key: Key, function: Callable[..., Any], *args: Any) -> Any:
+        self._begin(key)
+        try:
+            return function(*args)
+        finally:
+            self._end()
+
+    def _begin(self, key: Key) -> None:
+        self._marks.append((time.perf_counter(), threading.get_ident(), key))
+
+    def _end(self) -> None:
+        self._marks.append((time.perf_counter(), threading.get_ident(), None))
+
+    def _note(self, key: Key, mem: CountedMemory, moved: int, work: Work) -> None:
+        with self._lock:
+            counts = self._lap.counts[key]
+            counts.calls += 1
+            counts.bytes += moved
+            counts.arrays += mem.arrays
+            counts.new_arrays += mem.new_arrays
+            counts.new_bytes += mem.new_bytes
+            self._lap.work.append(work)
+
+
+# ---- what the engine calls ----------------------------------------------------------------------
+
+
+def timed(function: Callable[..., Any], key: Key) -> Callable[..., Any]:
+    """The function, noted under a key while a stopwatch runs."""
+    return function if mode.watch is None else mode.watch.timed(function, key)
+
+
+def forward_of(op: Op) -> Callable[..., tuple[Array, Any]]:
+    """`op.forward`, noted while a stopwatch runs."""
+    return op.forward if mode.watch is None else mode.watch.forward_of(op)
+
+
+def backward_of(op: Op, inputs: Iterable[Any]) -> Callable[..., Any]:
+    """`op.backward`, noted while a stopwatch runs."""
+    return op.backward if mode.watch is None else mode.watch.backward_of(op, inputs)
+
+
+# ---- counting -----------------------------------------------------------------------------------
+
+
+class CountedMemory(Memory):
+    """Hands every request on to another Memory, and counts it."""
+
+    __slots__ = ("arrays", "inner", "new_arrays", "new_bytes")
+
+    def __init__(self, inner: Memory) -> None:
+        super().__init__(inner.device, inner.needs)
+        self.inner = inner
+        self.arrays = self.new_arrays = self.new_bytes = 0
+        self.broadcast_to, self.constant = inner.broadcast_to, inner.constant
+        self.empty, self.zeros = self._empty, self._zeros
+
+    def _empty(self, shape: Shape, dtype: Any) -> Array:
+        return self._count(self.inner.empty(shape, dtype))
+
+    def _zeros(self, shape: Shape, dtype: Any) -> Array:
+        return self._count(self.inner.zeros(shape, dtype))
+
+    def random(self, shape: Shape, dtype: Any = np.float32) -> Array:
+        return self._count(self.inner.random(shape, dtype))
+
+    def scalar(self, name: str) -> Array:
+        return self.inner.scalar(name)
+
+    def _count(self, array: Array) -> Array:
+        self.arrays += 1
+        if not self.inner.kept:
+            self.new_arrays += 1
+            self.new_bytes += array.nbytes
+        return array
+
+
+def bytes_of(things: Iterable[Any]) -> int:
+    """Bytes of all arrays in some things, each stretch of memory once.
+
+    >>> x = np.zeros((4, 2), np.float32)
+    >>> bytes_of([x, (x.T, None, {"mask": np.zeros(3, bool)}), np.broadcast_to(x[:1, :1], (9, 9))])
+    35
+    """
+    seen: list[Array] = []
+    for array in _arrays_in(things):
+        if not any(np.may_share_memory(array, other) for other in seen):
+            seen.append(array)
+    return sum([_bytes(array) for array in seen])
+
+
+def _arrays_in(thing: Any) -> Iterator[Array]:
+    if isinstance(thing, np.ndarray):
+        yield thing
+    elif isinstance(thing, (tuple, list)):
+        for part in thing:
+            yield from _arrays_in(part)
+    elif isinstance(thing, dict):
+        yield from _arrays_in(list(thing.values()))
+
+
+def _bytes(array: Array) -> int:
+    """Of the elements that are there: a view that repeats some has them once."""
+    sizes = [n for n, stride in zip(array.shape, array.strides, strict=True) if stride]
+    return array.itemsize * math.prod(sizes) if array.size else 0
+
+
+def _specs(arrays: Iterable[Any]) -> tuple[Spec, ...]:
+    return tuple([Spec(x.shape, x.dtype) for x in arrays])
+
+
+def _swept(marks: list[Mark]) -> tuple[dict[Key, float], dict[Key, float], int]:
+    """Wall time and time of threads for each key, and how many threads were in an op.
+
+    Between two marks every thread is in the call that it began last, if in any.
+
+    >>> a, b = ("forward", "a"), ("forward", "b")
+    >>> _swept([(0.0, 1, a), (1.0, 2, b), (3.0, 1, None), (4.0, 2, None)])[0]
+    {('forward', 'a'): 2.0, ('forward', 'b'): 2.0}
+    """
+    wall: dict[Key, float] = defaultdict(float)
+    added: dict[Key, float] = defaultdict(float)
+    stacks: dict[int, list[Key]] = defaultdict(list)
+    before = 0.0
+    for now, thread, key in sorted(marks, key=lambda mark: mark[0]):
+        running = [stack[-1] for stack in stacks.values() if stack]
+        for each in running:
+            wall[each] += (now - before) / len(running)
+            added[each] += now - before
+        before = now
+        if key is None:
+            stacks[thread].pop()
+        else:
+            stacks[thread].append(key)
+    return dict(wall), dict(added), len(stacks)
