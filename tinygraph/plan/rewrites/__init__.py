@@ -12,8 +12,10 @@ from tinygraph.plan.code import Code
 from tinygraph.plan.rewrites.activation import fuse_activations
 from tinygraph.plan.rewrites.convolution_stage import fuse_convolution_stages
 from tinygraph.plan.rewrites.cross_entropy import fuse_cross_entropy
+from tinygraph.plan.rewrites.folded_batch_norm import fold_batch_norms
 
 REWRITES: dict[str, Callable[[Code], Code]] = {
+    "batch norm in eval mode": fold_batch_norms,
     "conv + ReLU + max-pool": fuse_convolution_stages,
     "log-softmax + NLL": fuse_cross_entropy,
     "product + activation": fuse_activations,

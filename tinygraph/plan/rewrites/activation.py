@@ -28,9 +28,10 @@ from tinygraph.ops.relu import Relu
 from tinygraph.ops.sigmoid import Sigmoid
 from tinygraph.ops.tanh import Tanh
 from tinygraph.plan.code import Code
+from tinygraph.plan.rewrites.folded_batch_norm import FoldedBatchNorm
 from tinygraph.shapes import Array, Spec
 
-PRODUCTS = (Linear, Conv2d, Matmul)  # none of them reads its output again
+PRODUCTS = (Linear, Conv2d, Matmul, FoldedBatchNorm)  # none of them reads its output again
 BLOCK = 32768  # elements: 128 KiB of float32, which a core's cache holds between two passes
 
 InPlace = Callable[[Array, Any], None]

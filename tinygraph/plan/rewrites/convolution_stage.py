@@ -3,10 +3,13 @@
     max_pool2d(relu(conv2d(x, w, b)), k)   ->   conv2d_relu_max_pool2d(x, w, b, pool=k)
     relu(max_pool2d(conv2d(x, w, b), k))   ->   the same: ReLU and the maximum commute
 
-for windows of 2x2 or 3x3 that neither overlap nor reach beyond the image.
+for windows of 2x2 or 3x3 that neither overlap nor reach beyond the image.  A batch norm that was
+folded into conv2d before stays so: it shifts w and b alone.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from tinygraph.op import Op
 from tinygraph.ops.conv2d import Conv2d
@@ -14,6 +17,7 @@ from tinygraph.ops.conv2d_relu_max_pool2d import POOLS, Conv2dReluMaxPool2d
 from tinygraph.ops.max_pool2d import MaxPool2d
 from tinygraph.ops.relu import Relu
 from tinygraph.plan.code import Code
+from tinygraph.plan.rewrites.folded_batch_norm import FoldedBatchNorm
 
 
 def fuse_convolution_stages(code: Code) -> Code:
@@ -35,7 +39,7 @@ def _chains(code: Code) -> list[tuple[int, int, int]]:
 
     found = []
     for at, made in enumerate(code.instructions):
-        if type(made.op) is not Conv2d:
+        if type(made.op) is not Conv2d and not isinstance(made.op, FoldedBatchNorm):
             continue
         middle = only_user(at)
         last = None if middle is None else only_user(middle)
@@ -54,6 +58,9 @@ def _pool_of(code: Code, chain: tuple[int, int, int]) -> MaxPool2d:
 
 def _fused(conv: Op | None, pool: MaxPool2d) -> Op | None:
     """The fused op; None where its windows or groups are others."""
+    if isinstance(conv, FoldedBatchNorm):
+        stage = _fused(conv.product, pool)
+        return None if stage is None else replace(conv, product=stage)
     if not isinstance(conv, Conv2d) or conv.groups != 1:
         return None
     size = pool.kernel_size[0]
