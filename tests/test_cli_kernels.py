@@ -91,13 +91,14 @@ def test_a_spill_fails(capsys):
 
 
 def test_the_worst_architecture_is_the_one_that_spills(capsys, monkeypatch):
-    honest = nvrtc.resources
+    honest = nvrtc.resources_of_all
 
-    def spill_on_80(source, name, arch):
-        found = honest(source, name, arch)
-        return found if arch != "sm_80" else type(found)(**{**vars(found), "spill_loads": 12})
+    def spill_on_80(source, names, arch):
+        found = honest(source, names, arch)
+        spilling = [type(one)(**{**vars(one), "spill_loads": 12}) for one in found]
+        return found if arch != "sm_80" else spilling
 
-    monkeypatch.setattr(nvrtc, "resources", spill_on_80)
+    monkeypatch.setattr(nvrtc, "resources_of_all", spill_on_80)
     code, out, _ = run(capsys, "kernels", "scale.cu")
     assert code == 1 and re.search(r"scale<float> FACTOR=2 +sm_80 +\d+ +12 ", out)
 

@@ -22,7 +22,7 @@ from tests.cuda.launch import Launch
 from tests.cuda.launches import families, launches_of, own_families
 from tests.cuda.mutants import Mutant, called, mutants
 from tinygraph.cuda import Kernel
-from tinygraph.cuda.emulator.compiler import runtime_library
+from tinygraph.cuda.emulator.compiler import read_headers, runtime_library
 from tinygraph.cuda.preprocessor import preprocess
 from tinygraph.cuda.signature import kernels
 from tinygraph.cuda.source import HERE, Source
@@ -179,7 +179,7 @@ def _run_launches(folder: Path, launches: list[Launch]) -> Outcome | None:
 
 def _serve(requests: Connection, work: Callable[[str], Outcome]) -> None:
     """Work on names until the other side hangs up."""
-    runtime_library()  # shared: what mutants compile goes to folders that are removed
+    runtime_library(), read_headers(True)  # shared: what mutants compile goes to other folders
     os.environ["TINYGRAPH_KERNEL_TIMEOUT"] = str(KERNEL_SECONDS)
     while True:
         try:

@@ -7,11 +7,11 @@ import multiprocessing
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
-from itertools import groupby, product
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -66,25 +66,41 @@ def list_kernels(args: Namespace) -> dict[str, Any]:
 def _compiled(instances: Sequence[Instance], archs: Sequence[str]) -> list[list[Outcome]]:
     """A row for each kernel, with an outcome for each architecture.
 
-    NVRTC compiles one program at a time in a process, so that many go to several processes.
+    Kernels of one file with the same macros are one program: most of the time goes into reading
+    headers.  NVRTC compiles one program at a time in a process, so that many go to several.
     """
-    jobs = list(product(instances, archs))
+    programs: dict[Hashable, list[int]] = {}
+    for at, instance in enumerate(instances):
+        programs.setdefault((instance.path, tuple(instance.defines.items())), []).append(at)
+    # The longest first: none is left over for the end, when other processes have nothing to do.
+    jobs = [(ats, arch) for ats in sorted(programs.values(), key=len, reverse=True)
+            for arch in archs]  # fmt: skip
+    given = [([instances[at] for at in ats], arch) for ats, arch in jobs]
     if len(jobs) <= FEW:
-        outcomes = [_outcome(job) for job in jobs]
+        outcomes = [_outcomes(job) for job in given]
     else:
         spawn = multiprocessing.get_context("spawn")  # a fork would copy locks of other threads
         with ProcessPoolExecutor(os.cpu_count(), mp_context=spawn) as pool:
-            outcomes = list(pool.map(_outcome, jobs, chunksize=4))
-    width = len(archs)
-    return [outcomes[start : start + width] for start in range(0, len(outcomes), width)]
+            outcomes = list(pool.map(_outcomes, given))
+    found = {
+        (at, arch): outcome
+        for (ats, arch), several in zip(jobs, outcomes, strict=True)
+        for at, outcome in zip(ats, several, strict=True)
+    }
+    return [[found[at, arch] for arch in archs] for at in range(len(instances))]
 
 
-def _outcome(job: tuple[Instance, str]) -> Outcome:
-    instance, arch = job
+def _outcomes(job: tuple[Sequence[Instance], str]) -> list[Outcome]:
+    """Of the kernels of one program; where it fails, of each by itself, to see which one it was."""
+    instances, arch = job
+    source = Source.read(instances[0].path, instances[0].defines)
+    names = [instance.name for instance in instances]
     try:
-        return nvrtc.resources(Source.read(instance.path, instance.defines), instance.name, arch)
+        return list(nvrtc.resources_of_all(source, names, arch))
     except KernelCompileError as error:
-        return error
+        if len(names) == 1:
+            return [error]
+    return [_outcomes(([instance], arch))[0] for instance in instances]
 
 
 def _print_table(

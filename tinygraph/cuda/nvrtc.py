@@ -11,8 +11,8 @@ With the option `--ptxas-options=-v` the assembler writes what a kernel takes in
 
 The machine code itself tells the rest:
 
-    constant    bytes of constant memory: `__constant__` variables and the compiler's own numbers;
-                the arguments of the launch are not counted
+    constant    bytes of constant memory: `__constant__` variables and the compiler's own numbers,
+                which the kernels of one program share; the arguments of the launch are not counted
 
 Occupancy is arithmetic from there (occupancy.py).  Which kernels a file holds, and the `instances`
 lines that say so, is instances.py.
@@ -26,10 +26,11 @@ import ctypes
 import ctypes.util
 import importlib.util
 import io
+import json
 import os
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -50,8 +51,8 @@ from tinygraph.cuda.source import HERE, Source, compile_error
 from tinygraph.errors import KernelCompileError, explain
 
 __all__ = [
-    "ARCHITECTURES", "Compiled", "Instance", "Resources", "compile", "inventory", "resources",
-    "version",
+    "ARCHITECTURES", "Compiled", "Instance", "Resources", "compile", "compile_all", "inventory",
+    "resources", "resources_of_all", "version",
 ]  # fmt: skip
 
 ARCHITECTURES = tuple(MULTIPROCESSORS)
@@ -152,8 +153,27 @@ def resources(source: Source, name: str, arch: str) -> Resources:
     >>> found.spills, found.shared, found.max_threads, found.occupancy.share
     (0, 0, 1024, 1.0)
     """
-    machine_code = compile(source, name, arch)
-    numbers = _numbers(machine_code)
+    return resources_of_all(source, [name], arch)[0]
+
+
+def resources_of_all(source: Source, names: Sequence[str], arch: str) -> list[Resources]:
+    """What several kernels of one source take, compiled together: that is faster than one by one.
+
+    Parameters and errors are those of `resources`; one kernel that does not compile fails them all.
+
+    Examples
+    --------
+    >>> from tinygraph.cuda.source import Source
+    >>> text = "template <typename T> __global__ void one(T* y) { y[threadIdx.x] = 1; }"
+    >>> of_all = resources_of_all(Source.read(text), ["one<float>", "one<double>"], "sm_90")
+    >>> [found.spills for found in of_all]
+    [0, 0]
+    """
+    return [_resources(machine_code) for machine_code in compile_all(source, names, arch)]
+
+
+def _resources(machine_code: Compiled) -> Resources:
+    arch, numbers = machine_code.arch, _numbers(machine_code)
     registers, shared = numbers["registers"], numbers["shared"]
     max_threads = min(machine_code.launch_bound or MAX_BLOCK, largest_block(registers))
     threads = machine_code.launch_bound or min(USUAL_BLOCK, max_threads)
@@ -211,21 +231,28 @@ def compile(source: Source, name: str, arch: str) -> Compiled:
     >>> compile(Source.read(text), "one<double>", "sm_75").cubin[:4]
     b'\\x7fELF'
     """
+    return compile_all(source, [name], arch)[0]
+
+
+def compile_all(source: Source, names: Sequence[str], arch: str) -> list[Compiled]:
+    """Machine code of several kernels as one program, which reads source and headers only once.
+
+    Each `Compiled` names one kernel of the same cubin and log.  Errors are those of `resources`.
+    """
     multiprocessor(arch)  # raises for an unknown architecture
 
     def build(path: Path) -> None:
-        result = _compile(source, name, arch)
+        cubin, log, kernels = _compile(source, names, arch)
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("cubin", result.cubin)
-            archive.writestr("log", result.log)
-            archive.writestr("symbol", result.symbol)
-            archive.writestr("launch_bound", str(result.launch_bound or ""))
+            archive.writestr("cubin", cubin)
+            archive.writestr("log", log)
+            archive.writestr("kernels", json.dumps(kernels))
 
-    parts = ["nvrtc", version(), *OPTIONS, VERBOSE, arch, source.digest, name]
+    parts = ["nvrtc", version(), *OPTIONS, VERBOSE, arch, source.digest, *names]
     with zipfile.ZipFile(compiled(parts, ".nvrtc.zip", build)) as archive:
-        texts = {n: archive.read(n).decode() for n in ("symbol", "log", "launch_bound")}
-        bound = int(texts["launch_bound"]) if texts["launch_bound"] else None
-        return Compiled(arch, texts["symbol"], archive.read("cubin"), texts["log"], bound)
+        cubin, log = archive.read("cubin"), archive.read("log").decode()
+        kernels = json.loads(archive.read("kernels"))
+    return [Compiled(arch, symbol, cubin, log, bound) for symbol, bound in kernels]
 
 
 def _options(source: Source, arch: str) -> list[str]:
@@ -236,15 +263,20 @@ def _options(source: Source, arch: str) -> list[str]:
     ]  # fmt: skip
 
 
-def _compile(source: Source, name: str, arch: str, verbose: bool = True) -> Compiled:
-    """One run of NVRTC, and a second one where the assembler refuses the code."""
+def _compile(
+    source: Source, names: Sequence[str], arch: str, verbose: bool = True
+) -> tuple[bytes, str, list[tuple[str, int | None]]]:
+    """One run of NVRTC, and a second one where the assembler refuses the code.
+
+    Cubin and log; for each name its symbol in them and its `__launch_bounds__`.
+    """
     library = _library()
     program = ctypes.c_void_p()
     _must(library.nvrtcCreateProgram(ctypes.byref(program), source.text.encode(),
                                      source.name.encode(), 0, None, None))  # fmt: skip
     try:
-        expression = name.encode()
-        _must(library.nvrtcAddNameExpression(program, expression))
+        for name in names:
+            _must(library.nvrtcAddNameExpression(program, name.encode()))
         options = [*_options(source, arch), *([VERBOSE] if verbose else [])]
         encoded = [option.encode() for option in options]
         status = library.nvrtcCompileProgram(
@@ -252,16 +284,22 @@ def _compile(source: Source, name: str, arch: str, verbose: bool = True) -> Comp
         )
         log = _output(program, "ProgramLog").decode(errors="replace")
         if status != 0 and verbose and "error" not in log:
-            return _compile(source, name, arch, verbose=False)  # -v hides its errors
+            return _compile(source, names, arch, verbose=False)  # -v hides its errors
         if status != 0:
             raise _refused(source, log or _status(status), arch)
-        symbol = ctypes.c_char_p()
-        _must(library.nvrtcGetLoweredName(program, expression, ctypes.byref(symbol)))
-        lowered = (symbol.value or b"").decode()
         ptx = _output(program, "PTX").decode()
-        return Compiled(arch, lowered, _output(program, "CUBIN"), log, _launch_bound(ptx, lowered))
+        symbols = [_symbol(program, name) for name in names]
+        kernels = [(symbol, _launch_bound(ptx, symbol)) for symbol in symbols]
+        return _output(program, "CUBIN"), log, kernels
     finally:
         library.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+def _symbol(program: ctypes.c_void_p, name: str) -> str:
+    """The name of a kernel in the machine code."""
+    symbol = ctypes.c_char_p()
+    _must(_library().nvrtcGetLoweredName(program, name.encode(), ctypes.byref(symbol)))
+    return (symbol.value or b"").decode()
 
 
 def _refused(source: Source, log: str, arch: str) -> KernelCompileError:

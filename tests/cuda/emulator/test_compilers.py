@@ -126,8 +126,9 @@ def counted(tmp_path, monkeypatch):
     return runs
 
 
-# The run time; plain and checked: compiled, linked; profiled: compiled, assembled, linked.
-RUNS = 1 + 2 + 2 + 3
+# The run time; plain and checked: the headers, compiled, linked; profiled: compiled, assembled,
+# linked.
+RUNS = 1 + 3 + 3 + 3
 
 
 def start():
@@ -148,7 +149,8 @@ def test_two_processes_compile_once_and_a_third_not_at_all(counted, tmp_path):
     assert third.communicate(timeout=120)[0] == "alive\n"
     assert counted() == []
     kept = sorted(path.suffix for path in (tmp_path / "cache").iterdir())
-    assert kept == [".so"] * 4  # the run time and three builds; no lock, no source, no half file
+    # Plain and checked headers, the run time, three builds; no lock, no source, no half file.
+    assert kept == [".gch"] * 2 + [".h"] * 2 + [".so"] * 4
 
 
 def test_another_macro_is_another_build_and_the_run_time_stays(counted):
@@ -162,4 +164,4 @@ for value in (1, 2, 1, 2):
 """
     child = in_child(code)
     assert child.returncode == 0, child.stderr
-    assert len(counted()) == 1 + 2 + 2
+    assert len(counted()) == 1 + 1 + 2 + 2  # the run time, the headers, two kernels

@@ -63,11 +63,10 @@ def test_cxx_that_does_not_run_is_named(monkeypatch, named):
         unseen()(1, 32, np.zeros(32, np.float32), 32)
 
 
-@pytest.mark.parametrize(("named", "words"), [("cat", "cat does not compile it"),
-                                              ("echo", "echo wrote no file")])  # fmt: skip
-def test_cxx_that_is_no_compiler_is_named(monkeypatch, named, words):
-    monkeypatch.setenv("CXX", named)
-    with pytest.raises(KernelCompileError, match=words):
+@pytest.mark.parametrize("named", ["cat", "echo"])
+def test_cxx_that_is_no_compiler_is_named(monkeypatch, named):
+    monkeypatch.setenv("CXX", named)  # it fails at the run time, or at the headers if that is there
+    with pytest.raises(KernelCompileError, match=f"{named} cannot (build the run time|read the h)"):
         unseen()(1, 32, np.zeros(32, np.float32), 32)
 
 

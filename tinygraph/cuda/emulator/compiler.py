@@ -23,7 +23,7 @@ from tinygraph.errors import KernelCompileError
 HERE = Path(__file__).resolve().parent
 INCLUDE, RUNTIME = HERE / "include", HERE / "runtime"
 
-_COMMON = ["-std=c++17", "-fPIC", "-w", "-fstack-clash-protection", "-x", "c++", f"-I{INCLUDE}"]
+_COMMON = ["-std=c++17", "-fPIC", "-w", "-fstack-clash-protection", f"-I{INCLUDE}"]
 _FAST = [
     "-O3", "-g1", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math",
 ]  # fmt: skip
@@ -31,11 +31,11 @@ if os.uname().machine == "x86_64":
     # The inner loops of a register tile are 4 elements long: wider vectors would be half empty.
     _FAST.append("-mprefer-vector-width=128")
 # Without this, static variables of templates (the slots of shared arrays) that have the same name
-# in two libraries are one variable of the process.
-_FAMILY = {"gcc": ["-fno-gnu-unique"], "clang": []}
+# in two libraries are one variable of the process.  Kernels throw nothing.
+_FAMILY = {"gcc": ["-fno-gnu-unique", "-fno-exceptions"], "clang": []}
 # Nothing of the C++ library is used.  The compiler of the wheel would build all of it for its first
-# link, which takes minutes.
-_LINKED = {"gcc": ["-shared"], "clang": ["-shared", "-nostdlib++"]}
+# link, which takes minutes; with g++ two thirds of a link go into it.
+_LIBRARIES = {"gcc": ["-nodefaultlibs", "-lm", "-lgcc", "-lc"], "clang": ["-nostdlib++"]}
 # Calls stay calls (a barrier is told by the calls that led to it) and every access is announced.
 _CHECKED = [
     "-O1", "-g", "-gdwarf-4", "-fno-inline", "-fno-optimize-sibling-calls", "-ffp-contract=fast",
@@ -44,7 +44,7 @@ _CHECKED = [
 # Accesses to volatile variables are announced by hooks of their own.  Equal code of two branches
 # stays where it stands: a barrier in each of them is two barriers (g++ -O1 leaves it there).  And
 # a sum in memory is not kept in a register during a loop: its accesses would belong to no line.
-# Kernels throw nothing, and need no library that unwinds.
+# What throws nothing needs no library that unwinds.
 _CHECKED_BY_FAMILY = {
     "gcc": ["--param", "tsan-distinguish-volatile=1"],
     "clang": ["-mllvm", "-tsan-distinguish-volatile=1", "-mllvm", "-tsan-instrument-atomics=0",
@@ -136,7 +136,8 @@ def runtime_library() -> Path:
     compiler = find_compiler()
     sources = sorted(RUNTIME.glob("*.c"))
     flags = ["-std=gnu11", "-O2", "-g1", "-fPIC", "-pthread",
-             "-ftls-model=initial-exec", *_LINKED[compiler.family]]  # fmt: skip
+             "-ftls-model=initial-exec", "-shared"]  # fmt: skip
+    flags += ["-nostdlib++"] if compiler.family == "clang" else []
     texts = [path.read_text() for path in [*sources, RUNTIME / "runtime.h"]]
 
     def build(target: Path) -> None:
@@ -157,6 +158,50 @@ def _headers() -> str:
     return key([path.read_text() for path in sorted(INCLUDE.iterdir())])
 
 
+def _flags(compiler: Compiler, checked: bool) -> list[str]:
+    flags = [*_COMMON, *_FAMILY[compiler.family], *(_CHECKED if checked else _FAST)]
+    return flags + (_CHECKED_BY_FAMILY[compiler.family] if checked else [])
+
+
+def read_headers(checked: bool) -> list[str]:
+    """Options with which the compiler finds the emulator's headers read already.
+
+    A third of a kernel's compilation would go into them.  Only g++ takes such options; where it
+    does not like what it finds, it reads the headers themselves.
+    """
+    compiler = find_compiler()
+    if compiler.family != "gcc":
+        return []
+    header = _precompiled(compiler, checked)
+    if not header.exists():  # somebody has emptied the cache
+        _precompiled.cache_clear()
+        header = _precompiled(compiler, checked)
+    return ["-include", str(header)]
+
+
+@cache
+def _precompiled(compiler: Compiler, checked: bool) -> Path:
+    """A header without text; g++ takes what lies beside it under its name with `.gch`."""
+    flags = _flags(compiler, checked)
+
+    def build(target: Path) -> None:
+        text = target.with_suffix(".h")
+        text.write_text('#include "cuda_emulator.h"\n')
+        try:
+            run = compiler.run([*flags, "-x", "c++-header", str(text), "-o", str(target)])
+        finally:
+            text.unlink()
+        if run.returncode or not target.exists():
+            raise KernelCompileError(
+                f"emulator: {compiler.name} cannot read the headers:\n{run.stderr[-3000:]}"
+            )
+
+    found = compiled(["headers", compiler.identity, _headers(), *flags], ".h.gch", build)
+    header = found.with_suffix("")
+    header.touch()
+    return header
+
+
 def kernel_library(source: Source, unit: str, checked: bool, profiled: bool = False) -> Path:
     """A kernel as a shared library: `unit` is its translated text with an entry function.
 
@@ -169,10 +214,7 @@ def kernel_library(source: Source, unit: str, checked: bool, profiled: bool = Fa
     """
     compiler = find_compiler()
     runtime = runtime_library()
-    flags = [*_COMMON, *_FAMILY[compiler.family], *(_CHECKED if checked else _FAST)]
-    flags += FLAGS[compiler.family] if profiled else []
-    if checked:
-        flags += _CHECKED_BY_FAMILY[compiler.family]
+    flags = _flags(compiler, checked) + (FLAGS[compiler.family] if profiled else [])
 
     def run(*arguments: str) -> None:
         result = compiler.run(list(arguments))
@@ -191,8 +233,9 @@ def kernel_library(source: Source, unit: str, checked: bool, profiled: bool = Fa
                 assembly.write_text(add_table(assembly.read_text()))
                 run("-c", str(assembly), "-o", str(part))
             else:
-                run(*flags, "-c", str(text), "-o", str(part))
-            run(*_LINKED[compiler.family], "-o", str(target), str(part), str(runtime))
+                run(*flags, *read_headers(checked), "-c", str(text), "-o", str(part))
+            libraries = _LIBRARIES[compiler.family]
+            run("-shared", "-o", str(target), str(part), str(runtime), *libraries)
             if not target.exists():
                 raise KernelCompileError(f"emulator: {compiler.name} wrote no file: no compiler?")
         finally:
