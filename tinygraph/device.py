@@ -138,7 +138,7 @@ class CudaDevice(Device):
         self.cupy = cupy()
         self.arch = f"sm_{self.cupy.cuda.Device().compute_capability}"
         self._constants: OrderedDict[Any, Array] = OrderedDict()
-        self.held: list[Array] | None = None  # while a graph is captured: the tables that it reads
+        self.held: list[Any] | None = None  # while a graph is captured: whose arrays it works on
         limit = os.environ.get("TINYGRAPH_CUDA_MEMORY_LIMIT")
         if limit is not None:
             self.set_memory_limit(int(limit) if limit.isdigit() else limit)

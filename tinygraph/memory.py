@@ -68,7 +68,8 @@ class Memory:
         if out.size:
             grid = min(blocks(out.size, 4 * _THREADS), _MOST_BLOCKS)  # a thread makes four
             kernel = op_kernel("random", "uniform", out.dtype)
-            start = self.empty((0,), np.uint64) if step is None else step.start
+            # A null pointer outside of a capture: no request, so that a plan has the same ones in.
+            start = self.device.empty((0,), np.uint64) if step is None else step.start
             kernel(grid, _THREADS, out, out.size, seed, stream, 0, 0, start)
         return out
 

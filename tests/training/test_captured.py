@@ -8,7 +8,7 @@ import pytest
 import tinygraph as tg
 from tests.training.networks import EPOCHS, fingerprint, loaders
 from tests.training.test_resume import stop_after
-from tinygraph.errors import DeviceError, GraphError
+from tinygraph.errors import ArgumentError, DeviceError, GraphError
 from tinygraph.training import DivergenceError, RunFolder, Stopped, Trainer
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*batch.*:UserWarning")
@@ -36,7 +36,7 @@ def cupy(rehearsed_cuda):
     return rehearsed_cuda
 
 
-def worker(run, capture, rule="adam", loss=tg.softmax_cross_entropy):
+def worker(run, capture, rule="adam", loss=tg.softmax_cross_entropy, compile=False):
     """Dropout, batch normalization, a schedule, a rule with state."""
     tg.manual_seed(3)
     model = tg.nn.Sequential(
@@ -45,7 +45,7 @@ def worker(run, capture, rule="adam", loss=tg.softmax_cross_entropy):
     optimizer = RULES[rule](model.named_parameters())
     schedule = tg.optim.StepLR(optimizer, step_size=1, gamma=0.5)
     return Trainer(model, optimizer, loss, run=run, progress=False, schedule=schedule,
-                   capture=capture)  # fmt: skip
+                   capture=capture, compile=compile)  # fmt: skip
 
 
 def folder(path):
@@ -60,8 +60,8 @@ def graph_of(trainer):
     return step._graph if step is not None and step.captured else None
 
 
-def trained(path, capture, rule):
-    trainer = worker(folder(path), capture, rule)
+def trained(path, capture, rule, **options):
+    trainer = worker(folder(path), capture, rule, **options)
     trainer.fit(*loaders(), EPOCHS)
     return trainer
 
@@ -72,6 +72,17 @@ def test_bits_are_those_of_steps_without_a_graph(rule, tmp_path):
     captured = trained(tmp_path / "captured", True, rule)
     assert graph_of(captured) is not None
     assert fingerprint(captured) == fingerprint(trained(tmp_path / "eager", False, rule))
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_plan_that_is_captured(rule, tmp_path):
+    """The same bits as the plan alone, and here, where nothing is fused, as those of the graph."""
+    captured = trained(tmp_path / "captured", True, rule, compile=True)
+    assert graph_of(captured) is not None and not captured._compiled.reasons
+    assert captured._compiled.explain().count("kernels on cuda") == 2  # whole and small batches
+    for name, compile in (("compiled", True), ("eager", False)):
+        plain = trained(tmp_path / name, False, rule, compile=compile)
+        assert fingerprint(captured) == fingerprint(plain)
 
 
 @pytest.mark.parametrize("steps", [2, 3, 5, 8])  # the next batch: small, full, small, small
@@ -111,6 +122,33 @@ def test_a_replay_launches_nothing_of_its_own(cupy):
         assert graph_of(trainer) is graph
 
 
+def test_a_plan_has_its_arrays_in_one_arena(cupy):
+    """Of the step's own pool: what the graph launches finds them where they were."""
+    trainer = worker(None, True, compile=True)
+    trainer.model.train(True)
+    for _ in range(4):
+        trainer.step(*batch())
+    (plan,) = [made.plans[0] for found in trainer._compiled._found.values() for made in found]
+    (program,) = plan._workers[0].programs.values()
+    arrays = [a for memory in program._memories.values() for a in memory.arrays if a.size]
+    assert len(arrays) > 10 and all(isinstance(a, cupy.ndarray) for a in arrays)
+    first = min(a.data.ptr for a in arrays)
+    assert max(a.data.ptr + a.nbytes for a in arrays) - first <= program.arena
+    assert program.arena < program.requested
+    assert all(a.data.ptr % 256 == 0 for a in arrays)
+
+
+def test_a_bad_label_in_a_plan_is_named():
+    """A GPU is not waited for: the label shows when the loss, NaN by then, is read."""
+    for capture in (False, True):
+        trainer = worker(None, capture, compile=True)
+        trainer.model.train(True)
+        for _ in range(4):
+            trainer.step(*batch())
+        with pytest.raises(ArgumentError, match="label"):
+            trainer.step(batch()[0], np.full(16, 9))
+
+
 def test_a_larger_batch_begins_a_new_graph():
     def losses(capture):
         trainer = worker(None, capture)
@@ -120,10 +158,11 @@ def test_a_larger_batch_begins_a_new_graph():
     assert losses(True) == losses(False)
 
 
+@pytest.mark.parametrize("compile", [False, True])
 @pytest.mark.parametrize("change", ["frozen", "evaluated", "loaded", "precision"])
-def test_what_a_graph_has_taken_over_may_change(change):
+def test_what_a_graph_has_taken_over_may_change(change, compile):
     def results(capture):
-        trainer = worker(None, capture)
+        trainer = worker(None, capture, compile=compile)
         model = trainer.model
         model.train(True)
         found = [trainer.step(*batch()) for _ in range(4)]

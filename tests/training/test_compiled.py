@@ -6,7 +6,6 @@ import pytest
 import tinygraph as tg
 from tests.training.networks import EPOCHS, fingerprint, loaders, trainer
 from tests.training.test_resume import stop_after
-from tinygraph.errors import ArgumentError
 from tinygraph.training import DivergenceError, RunFolder, Stopped, Trainer
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*batch of.*:UserWarning")
@@ -55,8 +54,25 @@ def test_nothing_is_learnt_from_a_loss_that_is_not_finite():
         np.testing.assert_array_equal(p.value, before[name])
 
 
-def test_not_together_with_a_captured_step():
-    model = tg.nn.Linear(1, 1)
-    with pytest.raises(ArgumentError, match="Trainer: compile"):
-        Trainer(model, tg.optim.SGD(model.parameters(), lr=1.0), tg.mse_loss, capture=True,
-                compile=True)  # fmt: skip
+def test_on_the_emulator_a_training_is_that_of_its_graph():
+    """Dropout, batch norm, Adam, a schedule, a smaller last batch; and validation."""
+
+    def rows(compile):
+        tg.manual_seed(3)
+        model = tg.nn.Sequential(
+            tg.nn.Linear(6, 8), tg.nn.BatchNorm1d(8), tg.nn.ReLU(), tg.nn.Dropout(0.3),
+            tg.nn.Linear(8, 2),
+        ).to("emulator")  # fmt: skip
+        rule = tg.optim.Adam(model.named_parameters(), lr=0.01)
+        ours = Trainer(model, rule, tg.softmax_cross_entropy, progress=False, compile=compile,
+                       schedule=tg.optim.StepLR(rule, step_size=1, gamma=0.5))  # fmt: skip
+        return ours.fit(*loaders(), epochs=EPOCHS), ours
+
+    (ours, compiled), (theirs, graph) = rows(True), rows(False)
+    for a, b in zip(ours, theirs, strict=True):
+        for name in a.keys() - {"seconds"}:
+            assert a[name] == pytest.approx(b[name], rel=1e-4, abs=1e-6), name
+    for name, array in graph.model.state_dict().items():
+        np.testing.assert_allclose(compiled.model.state_dict()[name], array, rtol=1e-4, atol=1e-6)
+    text = compiled._compiled.explain()
+    assert "kernels on emulator" in text and "as it stands" not in text

@@ -56,6 +56,7 @@ class _Known:
 
     entries: dict[str, dict[str, Any]] | None = None  # by their keys; None before it was read
     checked: set[str] = field(default_factory=set)  # keys whose choice is a candidate
+    changes: int = 0  # how often a choice was added, or all were forgotten
 
 
 _known = _Known()
@@ -117,6 +118,12 @@ def forget_tuning() -> None:
         path.unlink(missing_ok=True)
     _known.entries = {}
     _known.checked.clear()
+    _known.changes += 1
+
+
+def tuning_state() -> tuple[bool, int]:
+    """Equal for two moments between which no choice has changed, nor whether new ones are made."""
+    return _active.get(), _known.changes
 
 
 def choose(
@@ -297,6 +304,7 @@ def _remember(key: str, entry: dict[str, Any]) -> dict[str, Any]:
             content = {"version": VERSION, "choices": list(entries.values())}
             replace_file(path, (json.dumps(content, indent=1) + "\n").encode())
     _entries()[key] = entries[key]
+    _known.changes += 1
     return entries[key]
 
 

@@ -15,13 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.device import CPU
+from tinygraph.cuda.arguments import is_cupy
+from tinygraph.device import CPU, EMULATOR, Device
 from tinygraph.errors import GraphError, explain
 from tinygraph.memory import Memory
 from tinygraph.random import default_generator, uniform
 from tinygraph.shapes import Array, Shape
 
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector register
+KERNEL_ALIGNMENT = 256  # as cudaMalloc's: no two arrays share what one warp reads at a time
 
 
 class Draws:
@@ -65,8 +67,10 @@ class KeptMemory(Memory):
 
     __slots__ = ("arrays", "at", "draws", "draws_numbers", "first_sample", "kept", "op", "position")
 
-    def __init__(self, at: Hashable, op: str, needs: tuple[bool, ...], draws: Draws) -> None:
-        super().__init__(CPU, needs)
+    def __init__(
+        self, at: Hashable, op: str, needs: tuple[bool, ...], draws: Draws, device: Device = CPU
+    ) -> None:
+        super().__init__(device, needs)
         self.at, self.op, self.draws = at, op, draws
         self.arrays: list[Array] = []
         self.position = self.first_sample = 0
@@ -77,7 +81,7 @@ class KeptMemory(Memory):
         at = self.position
         self.position = at + 1
         if not self.kept:
-            self.arrays.append(np.empty(shape, dtype))
+            self.arrays.append(self.device.empty(shape, dtype))
             return self.arrays[at]
         if at >= len(self.arrays) or self.arrays[at].shape != shape:
             raise GraphError(
@@ -102,9 +106,13 @@ class KeptMemory(Memory):
         return out
 
 
+def is_array(thing: Any) -> bool:
+    return isinstance(thing, np.ndarray) or is_cupy(thing)
+
+
 def owner(array: Any) -> Any:
     """The array that owns the memory of a view."""
-    while isinstance(array, np.ndarray) and isinstance(array.base, np.ndarray):
+    while is_array(array) and is_array(array.base):
         array = array.base
     return array
 
@@ -114,7 +122,7 @@ _PLAIN = (type(None), bool, int, float, str, bytes, np.generic, np.dtype, type)
 
 def arrays_in(thing: Any) -> Iterator[Array | None]:
     """All arrays in what an op has saved; None for something that cannot be looked into."""
-    if isinstance(thing, np.ndarray):
+    if is_array(thing):
         yield thing
     elif isinstance(thing, (tuple, list)):
         for part in thing:
@@ -147,12 +155,16 @@ class Lifetimes:
             self.last[key] = max(self.last[key], event)
 
 
-def lay_out(spans: list[tuple[int, int, int]]) -> tuple[list[int], int]:
+def lay_out(
+    spans: list[tuple[int, int, int]], alignment: int = ALIGNMENT
+) -> tuple[list[int], int]:
     """Places in one arena, such that spans which overlap in time do not overlap in memory.
 
     Parameters
     ----------
     spans : list of (first event, last event, bytes)
+    alignment : int
+        Bytes; what every place is a multiple of.
 
     Returns
     -------
@@ -176,9 +188,9 @@ def lay_out(spans: list[tuple[int, int, int]]) -> tuple[list[int], int]:
     total = 0
     for at in sorted(range(len(spans)), key=lambda i: (-spans[i][2], spans[i][0])):
         first, last, size = spans[at]
-        size = -(-size // ALIGNMENT) * ALIGNMENT
+        size = -(-size // alignment) * alignment
         taken = sorted(
-            (offsets[i], offsets[i] + -(-spans[i][2] // ALIGNMENT) * ALIGNMENT)
+            (offsets[i], offsets[i] + -(-spans[i][2] // alignment) * alignment)
             for i in placed
             if spans[i][0] <= last and first <= spans[i][1]
         )
@@ -193,19 +205,36 @@ def lay_out(spans: list[tuple[int, int, int]]) -> tuple[list[int], int]:
     return offsets, total
 
 
-def into_arena(memories: Iterable[KeptMemory], lifetimes: Lifetimes) -> int:
+class _Lent:
+    """A part of an arena as somebody else's memory: the base of its views is it, not the arena.
+
+    So the checker of kernels takes it for an array of its own.
+    """
+
+    def __init__(self, part: Array) -> None:
+        self.part = part
+        self.__array_interface__ = part.__array_interface__
+
+
+def into_arena(
+    memories: Iterable[KeptMemory], lifetimes: Lifetimes, device: Device = CPU
+) -> int:
     """Give every memory its arrays in one arena, for all runs to come; its bytes."""
     memories = list(memories)
     arrays = [array for memory in memories for array in memory.arrays]
     spans = [(lifetimes.first[id(a)], lifetimes.last[id(a)], a.nbytes) for a in arrays]
-    offsets, total = lay_out(spans)
-    arena = np.empty(total + ALIGNMENT, np.uint8)
-    start = -arena.ctypes.data % ALIGNMENT
+    alignment = KERNEL_ALIGNMENT if device.runs_kernels else ALIGNMENT
+    offsets, total = lay_out(spans, alignment)
+    arena: Any = device.empty((total + alignment,), np.uint8)
+    start = -(arena.ctypes.data if device.on_host else arena.data.ptr) % alignment
     places = iter(offsets)
+
+    def placed(like: Array) -> Array:
+        first = start + next(places)
+        part: Array = arena[first : first + like.nbytes].view(like.dtype).reshape(like.shape)
+        return np.asarray(_Lent(part)) if device is EMULATOR else part
+
     for memory in memories:
-        memory.arrays = [
-            arena[start + place : start + place + a.nbytes].view(a.dtype).reshape(a.shape)
-            for a, place in zip(memory.arrays, places, strict=False)
-        ]
+        memory.arrays = [placed(array) for array in memory.arrays]
         memory.kept = True
     return total

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tinygraph.device import CPU, Device
 from tinygraph.errors import GraphError, explain
 from tinygraph.op import Op
 from tinygraph.shapes import Spec
@@ -59,11 +60,14 @@ class Code:
     root : int or None
         The value that backward starts from, with the gradient 1 or one that is given; None where
         there is no backward.
+    device : Device
+        Where all of it runs.
     """
 
     instructions: list[Instruction] = field(default_factory=list)
     outputs: tuple[int, ...] = ()
     root: int | None = None
+    device: Device = CPU
 
     def users(self) -> list[list[int]]:
         """For each value the instructions that take it, each one once."""
@@ -112,12 +116,13 @@ class Code:
                                 old.argument, old.tensor, old.label)
                 )  # fmt: skip
         root = None if self.root is None else place[self.root]
-        return Code(made, tuple([place[i] for i in self.outputs]), root)
+        return Code(made, tuple([place[i] for i in self.outputs]), root, self.device)
 
 
 def code_of(
     nodes: Sequence[Tensor], outputs: Sequence[Tensor], root: Tensor | None,
     arguments: Sequence[Tensor] = (), aliases: Mapping[Tensor, Tensor] | None = None,
+    device: Device = CPU,
 ) -> Code:  # fmt: skip
     """The code of a graph: its nodes in topological order, inputs before users.
 
@@ -129,7 +134,7 @@ def code_of(
         A node that is used is not among the nodes.
     """
     place: dict[Tensor, int] = {}
-    code = Code()
+    code = Code(device=device)
     argument = {tensor: i for i, tensor in enumerate(arguments)}
 
     def source(x: Tensor) -> Tensor:

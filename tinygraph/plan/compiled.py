@@ -14,21 +14,19 @@ from dataclasses import dataclass, field
 from functools import update_wrapper
 from typing import Any
 
-import numpy as np
-
 from tinygraph import anomaly
-from tinygraph.errors import ArgumentError, GraphError, PlanWarning, explain
-from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
+from tinygraph.device import CPU, Device
+from tinygraph.errors import ArgumentError, PlanWarning, explain
 from tinygraph.plan.code import code_of
 from tinygraph.plan.fast import NoNumba, with_compiled_bodies
+from tinygraph.plan.result import PlannedCall, as_node
 from tinygraph.plan.rewrites import rewrite
-from tinygraph.plan.runner import Plan
+from tinygraph.plan.runner import Plan, added
 from tinygraph.plan.structure import fill, put_together, slots_of, take_apart
 from tinygraph.plan.table import describe
-from tinygraph.plan.tracing import Backward, Deed, Refused, Trace
+from tinygraph.plan.tracing import Backward, Deed, Elsewhere, Refused, Trace
 from tinygraph.shapes import Array, Spec
-from tinygraph.tensor import Tensor, grad_mode, leaf
+from tinygraph.tensor import Tensor, grad_mode
 
 MOST_PLANS = 16  # of one function; those used least are dropped first
 
@@ -62,15 +60,21 @@ def compile(
     Warns
     -----
     PlanWarning
-        Once, where `fn` does what no plan can repeat: it reads a value in the middle, computes on
-        another device than the cpu, calls backward twice.  It then runs as it stands.
+        Once, where `fn` does what no plan can repeat: it reads a value in the middle, moves a
+        tensor to another device, calls backward twice.  It then runs as it stands.
 
     Notes
     -----
     `fn` runs once for each combination of shapes, dtypes, grad mode and modes of modules, without
     computing anything.  What it does besides tensor operations, optimiser steps, `zero_grad`,
     schedules and clipping (counting, printing, appending to a list) is not repeated, and other
-    numbers that it makes, with numpy for example, stay as they were.  Results equal those of `fn`
+    numbers that it makes, with numpy for example, stay as they were.
+
+    A plan stays on the device of the tensors that `fn` computes with; arrays among the arguments
+    are put there.  On the emulator and on a GPU it runs through the kernels, the batch as a whole:
+    `threads` and `tile` are for the cpu.
+
+    Results equal those of `fn`
     to rounding; with the same number of threads they are the same bits at every run.
 
     Examples
@@ -115,6 +119,8 @@ class Recorded:
         What was true of the leaves; the plan is good while it is.
     modules : list of (module, training)
         The same of modules.
+    device : Device
+        Where the plan runs, and its results are.
     root_output : int or None
         The result that the caller may differentiate, where `fn` calls no backward.
     unsure : set of Tensor
@@ -129,6 +135,7 @@ class Recorded:
     after: list[Deed] = field(default_factory=list)
     leaves: list[tuple[Tensor, Spec, bool]] = field(default_factory=list)
     modules: list[tuple[Any, bool]] = field(default_factory=list)
+    device: Device = CPU
     root_output: int | None = None
     unsure: set[Tensor] = field(default_factory=set)
     plans: list[Plan] = field(default_factory=list)
@@ -137,7 +144,8 @@ class Recorded:
         for tensor, spec, requires_grad in self.leaves:
             value = tensor.value
             if (value.shape != spec.shape or tensor.requires_grad is not requires_grad
-                    or value.dtype != spec.dtype):  # fmt: skip
+                    or value.dtype != spec.dtype
+                    or tensor.device is not self.device):  # fmt: skip
                 return False
         return all(module.training is mode for module, mode in self.modules)
 
@@ -155,6 +163,7 @@ class Compiled:
         update_wrapper(self, fn)
         self.fn, self.threads, self.tile, self.fast = fn, threads, tile, fast
         self.reasons: list[str] = []  # why it ran as it stands
+        self._device = CPU  # of the last plan: where the next one is looked for first
         self._found: OrderedDict[Hashable, list[Recorded | _AsItStands]] = OrderedDict()
 
     def __call__(self, *args: Any, **options: Any) -> Any:
@@ -208,11 +217,29 @@ class Compiled:
     def _traced(
         self, args: Any, options: Any, given: list[Any], watched: Sequence[Tensor]
     ) -> Recorded:
-        with Trace(watched) as trace:
+        device = next((x.device for x in given if isinstance(x, Tensor)), self._device)
+        tried: list[Device] = []
+        while True:
+            try:
+                recorded = self._traced_on(device, args, options, given, watched)
+            except Elsewhere as found:
+                tried.append(device)
+                if found.device in tried:
+                    raise
+                device = found.device
+            else:
+                self._device = device
+                return recorded
+
+    def _traced_on(
+        self, device: Device, args: Any, options: Any, given: list[Any], watched: Sequence[Tensor]
+    ) -> Recorded:
+        with Trace(watched, device) as trace:
             leaves = [
-                trace.argument(Spec(x.shape, x.dtype), isinstance(x, Tensor) and x.requires_grad)
+                trace.argument(Spec(x.shape, x.dtype), x.requires_grad, x.device)
+                if isinstance(x, Tensor) else trace.argument(Spec(x.shape, x.dtype))
                 for x in given
-            ]
+            ]  # fmt: skip
             parts = iter(leaves)
             traced_args, traced_options = put_together((args, options), parts)
             result = self.fn(*traced_args, **traced_options)
@@ -255,8 +282,8 @@ def _recorded(
             raise Refused("several of its results can be differentiated, and it calls no backward")
         root_output = open_ends[0] if open_ends else None
     start = outputs[root_output] if root_output is not None else root
-    code = rewrite(code_of(trace.nodes, outputs, start, arguments, trace.aliases))
-    code = with_compiled_bodies(code, fast)
+    code = code_of(trace.nodes, outputs, start, arguments, trace.aliases, trace.device)
+    code = with_compiled_bodies(rewrite(code), fast)
     # What the caller differentiates stays whole: its backward comes later, with any gradient.
     carrying = range(len(arguments)) if root_output is None else ()
 
@@ -271,7 +298,7 @@ def _recorded(
     zeroed = {
         parameter for event in trace.events if isinstance(event, Deed) for parameter in event.zeroes
     }
-    return Recorded(make, slots, before, after, leaves, modules, root_output,
+    return Recorded(make, slots, before, after, leaves, modules, code.device, root_output,
                     trace.unsure - zeroed, [make()])  # fmt: skip
 
 
@@ -304,7 +331,8 @@ def _sorted_events(trace: Trace) -> tuple[list[Deed], Tensor | None, list[Deed]]
 
 
 def _run(recorded: Recorded, given: list[Any]) -> Any:
-    arrays = [x.value if isinstance(x, Tensor) else x for x in given]
+    device = recorded.device
+    arrays = [x.value if isinstance(x, Tensor) else device.from_numpy(x) for x in given]
     for deed in recorded.before:
         deed.call()
     if recorded.root_output is not None:
@@ -312,7 +340,7 @@ def _run(recorded: Recorded, given: list[Any]) -> Any:
     else:
         plan = recorded.take()
         try:
-            tensors = [leaf(array) for array in plan.run(arrays)]
+            tensors = [as_node(array, plan) for array in plan.run(arrays)]
             for argument, gradient in plan.argument_gradients.items():
                 _accumulate(given[argument], gradient)
         finally:
@@ -324,9 +352,9 @@ def _run(recorded: Recorded, given: list[Any]) -> Any:
 
 def _accumulate(tensor: Tensor, gradient: Array) -> None:
     if tensor.grad is None:
-        tensor.grad = gradient.copy()
+        tensor.grad = tensor.device.copy(gradient)
     else:
-        np.add(tensor.grad, gradient, out=tensor.grad)
+        tensor.grad = added(tensor.device, tensor.grad, gradient)
 
 
 def _differentiable(recorded: Recorded, given: list[Any], arrays: list[Array]) -> list[Tensor]:
@@ -338,53 +366,10 @@ def _differentiable(recorded: Recorded, given: list[Any], arrays: list[Array]) -
         for at, made in enumerate(instructions) if made.op is None
     ]  # fmt: skip
     wanted = [(at, x) for at, x in sources if isinstance(x, Tensor) and x.requires_grad]
-    op = PlannedCall(plan, recorded, arrays, tuple([at for at, _ in wanted]))
+    op = PlannedCall(
+        plan, recorded.plans, recorded.root_output or 0, arrays, tuple([at for at, _ in wanted])
+    )
     node = op(*[x for _, x in wanted])
-    tensors = [leaf(array) for array in op.outputs]
+    tensors = [as_node(array, plan) for array in op.outputs]
     tensors[recorded.root_output or 0] = node
     return tensors
-
-
-class _Lease:
-    """Holds a plan until nobody can ask for its backward any more, then gives it back."""
-
-    def __init__(self, plan: Plan, recorded: Recorded) -> None:
-        self.plan, self.recorded = plan, recorded
-
-    def __del__(self) -> None:
-        self.recorded.plans.append(self.plan)
-
-
-class PlannedCall(Op):
-    """A whole plan as one node of a graph: its forward now, its backward when it is asked for."""
-
-    def __init__(
-        self, plan: Plan, recorded: Recorded, arguments: list[Array], leaves: tuple[int, ...]
-    ) -> None:
-        self.recorded, self.leaves = recorded, leaves
-        self.spec = plan.code.instructions[plan.code.root or 0].spec
-        self.outputs: list[Array] = []
-        self._once: tuple[Plan, list[Array]] | None = plan, arguments
-
-    def infer(self, *specs: Spec) -> Spec:
-        return self.spec
-
-    def forward(self, mem: Memory, *arrays: Array) -> tuple[Array, Any]:
-        if self._once is None:
-            raise GraphError(
-                "plan: the node of a compiled call cannot be computed again. Way out: call the "
-                "compiled function again, or make the Graph from the function itself"
-            )
-        plan, arguments = self._once
-        self._once = None
-        lease = _Lease(plan, self.recorded)  # holds the plan from now on
-        self.outputs = plan.forward(arguments)
-        return self.outputs[self.recorded.root_output or 0], lease
-
-    def backward(
-        self, mem: Memory, grad: Array, saved: Any, needs: tuple[bool, ...]
-    ) -> Gradients:
-        found = saved.plan.backward(grad)
-        return tuple([found.get(at) if needed else None
-                      for at, needed in zip(self.leaves, needs, strict=True)])  # fmt: skip
-

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tinygraph.device import Device
 from tinygraph.errors import GraphError, explain
 from tinygraph.graph import Graph
 from tinygraph.plan.code import code_of
@@ -29,7 +30,8 @@ class GraphPlan:
         differentiable = [node for node in graph.outputs if node.requires_grad]
         single = len(graph.outputs) == 1 and graph.outputs[0].size == 1
         root = graph.outputs[0] if single and differentiable else None
-        self.plan = Plan(rewrite(code_of(graph.nodes, graph.outputs, root)))
+        device = _only_device(graph)
+        self.plan = Plan(rewrite(code_of(graph.nodes, graph.outputs, root, device=device)))
 
     def run(self, feeds: Mapping[Tensor | str, Any] | None = None) -> tuple[Array, ...]:
         """Forward, and backward where there is one output of one element to differentiate.
@@ -66,13 +68,28 @@ class GraphPlan:
         return self.explain()
 
 
+def _only_device(graph: Graph) -> Device:
+    devices = list({node.device.name: node.device for node in graph.nodes}.values())
+    if len(devices) > 1:
+        raise GraphError(
+            explain("plan", "graph", "nodes on one device", " and ".join(map(str, devices)),
+                    "move leaves before the graph is made: Tensor(..., device=...), module.to(...)")
+        )  # fmt: skip
+    return devices[0]
+
+
 def plan(graph: Graph) -> GraphPlan:
     """A graph as a plan: what would be fused, in which order it runs, what its buffers take.
 
     Parameters
     ----------
     graph : Graph
-        On the cpu.
+        On one device.  On the emulator and on a GPU the plan runs through the kernels.
+
+    Raises
+    ------
+    GraphError
+        Its nodes lie on several devices.
 
     Examples
     --------

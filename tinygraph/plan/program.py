@@ -9,14 +9,14 @@ are laid out, and every op becomes one call without arguments: where its operand
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
 
 from tinygraph import stopwatch
 from tinygraph.op import Op
-from tinygraph.plan.buffers import Draws, KeptMemory, Lifetimes, arrays_in, into_arena
+from tinygraph.plan.buffers import Draws, KeptMemory, Lifetimes, arrays_in, into_arena, is_array
 from tinygraph.plan.code import Code
 from tinygraph.shapes import Array
 
@@ -49,7 +49,7 @@ class Totals:
 
 
 class Program:
-    """One code with everything that its runs need.
+    """One code with everything that its runs need; in numpy, see kernel_program.py for kernels.
 
     Parameters
     ----------
@@ -81,19 +81,39 @@ class Program:
         self._forward = [at for at, made in enumerate(instructions) if made.op is not None]
         self._backward = [at for at in reversed(self._forward) if wanted[at]]
         self._memories = {
-            (phase, at): KeptMemory((phase, at), made.label, made.needs, draws)
+            (phase, at): self._memory((phase, at), made.label, made.needs, draws)
             for phase, ats in (("forward", self._forward), ("backward", self._backward))
             for at in ats
             for made in [instructions[at]]
         }
         self._sums = {
-            at: KeptMemory(("sum", at), "sum", (), draws) for at in self._backward
+            at: self._memory(("sum", at), "sum", (), draws)
+            for at, reached in enumerate(wanted) if reached
         }  # of gradients, where a value has several uses
         self._drawing: list[KeptMemory] = []
         self._lifetimes: Lifetimes | None = Lifetimes()  # None once buffers are laid out
         self._forward_calls: list[Call] = []
         self._backward_calls: list[Call] = []
         self._watch: Any = None  # the stopwatch that the calls tell of themselves
+
+    # ---- what depends on the device ---------------------------------------------------------
+
+    array_type: type = np.ndarray  # what a body returns; anything else is made one
+
+    def _memory(self, at: Hashable, op: str, needs: tuple[bool, ...], draws: Draws) -> KeptMemory:
+        return KeptMemory(at, op, needs, draws)
+
+    def _forward_of(self, op: Op) -> Callable[..., Any]:
+        """The forward of an op, to be called with a memory and arrays."""
+        return stopwatch.forward_of(op)
+
+    def _backward_of(self, op: Op, inputs: list[Array]) -> Callable[..., Any]:
+        """The backward of an op, to be called as `Op.backward`."""
+        return stopwatch.backward_of(op, inputs)
+
+    def _looks(self, op: Op) -> bool:
+        """Whether an op looks at the values of its operands before it runs."""
+        return type(op).check is not Op.check
 
     # ---- running ----------------------------------------------------------------------------
 
@@ -132,13 +152,16 @@ class Program:
         else:
             self._first_backward(self._lifetimes)
 
+    def look(self) -> None:
+        """Nothing: every op has looked at its operands before it ran."""
+
     def settle(self) -> None:
         """After the first whole run: lay the buffers out, and make a call of each op."""
         if self._lifetimes is None:
             return
         memories = [*self._memories.values(), *self._sums.values()]
         self.requested = sum(array.nbytes for memory in memories for array in memory.arrays)
-        self.arena = into_arena(memories, self._lifetimes)
+        self.arena = into_arena(memories, self._lifetimes, self.code.device)
         self._lifetimes = None
         self._drawing = [memory for memory in memories if memory.draws_numbers]
         self._bind()
@@ -173,9 +196,10 @@ class Program:
             instruction, memory = self.code.instructions[at], self._memories["forward", at]
             arrays = [self.values[i] for i in instruction.inputs]
             op: Op = instruction.op  # type: ignore[assignment]
-            op.check(*arrays)
-            value, self._saved[at] = stopwatch.forward_of(op)(memory, *arrays)
-            self.values[at] = np.asarray(value)
+            if self._looks(op):
+                op.check(*arrays)
+            value, self._saved[at] = self._forward_of(op)(memory, *arrays)
+            self.values[at] = value if is_array(value) else np.asarray(value)
             lifetimes.born(memory.arrays, event)
             for array in (*arrays, self.values[at]):
                 lifetimes.used(array, event)
@@ -204,7 +228,7 @@ class Program:
                 continue
             instruction, memory = self.code.instructions[at], self._memories["backward", at]
             op: Op = instruction.op  # type: ignore[assignment]
-            backward = stopwatch.backward_of(op, self._operands(at))
+            backward = self._backward_of(op, self._operands(at))
             received = backward(memory, gradient, self._saved[at], instruction.needs)
             lifetimes.born(memory.arrays, event)
             lifetimes.used(gradient, event)
@@ -219,39 +243,36 @@ class Program:
     ) -> None:
         """A gradient that was given to a value lives until the backward of that value."""
         lifetimes.used(gradient, event)
+        lifetimes.born([a for a in self._sums[at].arrays if id(a) not in lifetimes.first], event)
         if self.code.instructions[at].op is None:
             return
-        until = len(self._forward) + self._backward.index(at)
-        held = self._gradients[at]
         if before is not None:
             lifetimes.used(before, event)
-            if id(held) not in lifetimes.first:
-                lifetimes.born([held], event)
-        lifetimes.used(held, until)
+        lifetimes.used(self._gradients[at], len(self._forward) + self._backward.index(at))
 
     # ---- all other runs ---------------------------------------------------------------------
 
     def _forward_call(self, at: int) -> Call:
         instruction, memory = self.code.instructions[at], self._memories["forward", at]
         op: Op = instruction.op  # type: ignore[assignment]
-        forward, inputs = stopwatch.forward_of(op), instruction.inputs
-        values, saved = self.values, self._saved
+        forward, inputs = self._forward_of(op), instruction.inputs
+        values, saved, array_type = self.values, self._saved, self.array_type
 
         def call() -> None:
             memory.position = 0
             value, saved[at] = forward(memory, *[values[i] for i in inputs])
-            values[at] = value if isinstance(value, np.ndarray) else np.asarray(value)
+            values[at] = value if isinstance(value, array_type) else np.asarray(value)
 
         def look_and_call() -> None:
             op.check(*[values[i] for i in inputs])
             call()
 
-        return call if type(op).check is Op.check else look_and_call
+        return look_and_call if self._looks(op) else call
 
     def _backward_call(self, at: int) -> Call:
         instruction, memory = self.code.instructions[at], self._memories["backward", at]
         op: Op = instruction.op  # type: ignore[assignment]
-        backward = stopwatch.backward_of(op, self._operands(at))
+        backward = self._backward_of(op, self._operands(at))
         needs, saved, gradients = instruction.needs, self._saved, self._gradients
         give = stopwatch.timed(self._give, stopwatch.SUMS)
         wanted = [(slot, i) for slot, i in enumerate(instruction.inputs) if needs[slot]]

@@ -19,12 +19,16 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.device import Device
+from tinygraph.memory import eager_memory
 from tinygraph.plan.buffers import Draws
 from tinygraph.plan.code import Code
+from tinygraph.plan.kernel_program import KernelProgram, late_checks
 from tinygraph.plan.program import Program, Totals
 from tinygraph.plan.tiles import Cut, cores, find_cut, tile_size, worth_cutting
 from tinygraph.shapes import Array
 from tinygraph.stopwatch import SUMS, timed
+from tinygraph.tensor import above
 
 
 class Worker:
@@ -39,7 +43,8 @@ class Worker:
 
     def program(self, samples: int) -> Program:
         if samples not in self.programs:
-            self.programs[samples] = Program(self.code, self.totals, self.draws)
+            kind = KernelProgram if self.code.device.runs_kernels else Program
+            self.programs[samples] = kind(self.code, self.totals, self.draws)
         return self.programs[samples]
 
     def own_arrays(self) -> None:
@@ -67,13 +72,17 @@ class Plan:
     threads, tile : int
         What was chosen; tile 0 means that the batch is not cut, for `cut` gives a reason, or
         because it is small.
+    device : Device
+    looks_late : bool
+        Whether some ops look at their operands only when `look` is called: on a GPU.
     """
 
     def __init__(
         self, code: Code, carrying: Sequence[int] = (), threads: int | None = None,
         tile: int | None = None,
     ) -> None:  # fmt: skip
-        self.code = code
+        self.code, self.device = code, code.device
+        self.looks_late = bool(late_checks(code))
         self.cut: Cut = find_cut(code, carrying)
         self.threads, self.tile = 1, 0
         if not self.cut.reason and (tile or threads or worth_cutting(code)):
@@ -132,7 +141,7 @@ class Plan:
         worker = self._workers[0]
         worker.totals.forget()
         worker.totals.arrays = {
-            at: np.empty(spec.shape, spec.dtype)
+            at: self.device.empty(spec.shape, spec.dtype)
             for at in self._leaves for spec in [self.code.instructions[at].spec]
         }  # fmt: skip
         program = worker.program(0)
@@ -147,7 +156,21 @@ class Plan:
             values[at] = arguments[argument]
         for at, tensor in self._tensors:
             values[at] = tensor.value
+        if self.device.runs_kernels:
+            self._ready_for_kernels(values)
         return program
+
+    def look(self) -> None:
+        """Let ops look at what the last run has given them, where they have not before."""
+        if self.looks_late:
+            self._workers[0].program(0).look()
+
+    def _ready_for_kernels(self, values: list[Any]) -> None:
+        for at, _ in (*self._arguments, *self._tensors):
+            values[at] = self.device.contiguous(values[at])
+        tables = getattr(self.device, "held", None)
+        if tables is not None:  # a graph that is captured will write these arrays at every launch
+            tables.append(self)
 
     def _run_whole(self, arguments: Sequence[Array], gradient: Array | None) -> list[Array]:
         program = self._filled(arguments)
@@ -155,13 +178,15 @@ class Plan:
         outputs = [self._fresh(program, at) for at in self.code.outputs]
         if self.code.root is not None:
             spec = self.code.instructions[self.code.root].spec
-            program.backward(np.ones(spec.shape, spec.dtype) if gradient is None else gradient)
+            if gradient is None:
+                gradient = self.device.full(spec.shape, spec.dtype, 1)
+            program.backward(gradient)
         program.settle()
         return outputs
 
     def _fresh(self, program: Program, at: int) -> Array:
         """A copy of an output: what leaves a plan is never overwritten later."""
-        return np.array(program.values[at], order="C")
+        return self.device.copy(program.values[at])
 
     def _run_tiles(self, arguments: Sequence[Array]) -> list[Array]:
         whole = {
@@ -254,7 +279,7 @@ class Plan:
             # Two references: this variable, and the argument of getrefcount.
             if kept is None or sys.getrefcount(kept) > 2:
                 spec = self.code.instructions[at].spec
-                kept = np.empty(spec.shape, spec.dtype)
+                kept = self.device.empty(spec.shape, spec.dtype)
             totals.arrays[at] = kept
 
     def _hand_out(self) -> None:
@@ -277,8 +302,17 @@ class Plan:
             if tensor.grad is None:
                 tensor.grad = array
             else:
-                np.add(tensor.grad, array, out=tensor.grad)
+                tensor.grad = added(self.device, tensor.grad, array)
             self._kept[at] = array
+
+
+def added(device: Device, total: Array, gradient: Array) -> Array:
+    """total + gradient: in place, but where kernels run in a new array."""
+    if not device.runs_kernels:
+        return np.add(total, gradient, out=total)
+    mem = eager_memory((False, False), device)
+    result: Array = above.add_arrays(mem, device.contiguous(total), gradient)
+    return result
 
 
 def shares_of(batch: int, tile: int, workers: int) -> list[list[tuple[int, int]]]:

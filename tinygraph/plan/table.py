@@ -46,5 +46,14 @@ def _notes(plan: Plan) -> list[str]:
         lines.append(f"compiled by numba: {', '.join(numba)}")
     arena, requested = plan.bytes_of_buffers()
     if arena:
-        lines.append(f"buffers: {arena / 1e6:.1f} MB, {requested / 1e6:.1f} MB without sharing")
+        lines.append(f"buffers: {_size(arena)}, {_size(requested)} without sharing")
     return lines
+
+
+def _size(count: int) -> str:
+    """Bytes in a unit that shows some of them.
+
+    >>> _size(4352), _size(2_500_000)
+    ('4.4 kB', '2.5 MB')
+    """
+    return f"{count / 1e6:.1f} MB" if count >= 100_000 else f"{count / 1e3:.1f} kB"

@@ -58,6 +58,8 @@ def find_cut(code: Code, carrying: Sequence[int]) -> Cut:
     def refuse(reason: str) -> Cut:
         return Cut(batch, (), reason)
 
+    if code.device.runs_kernels:
+        return refuse(f"kernels on {code.device} take all samples at once")
     if batch < 2:
         return refuse("no argument carries several samples")
     wanted = code.differentiated()

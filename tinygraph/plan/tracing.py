@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tinygraph.device import CPU
+from tinygraph.device import CPU, Device
 from tinygraph.op import Op, as_tensors
 from tinygraph.shapes import Array, Spec
 from tinygraph.tensor import Tensor, grad_mode, leaf
@@ -22,6 +22,14 @@ from tinygraph.tensor import Tensor, grad_mode, leaf
 
 class Refused(Exception):
     """The function does something that a plan cannot repeat; the text says what."""
+
+
+class Elsewhere(Refused):
+    """A tensor lies on another device than the trace: perhaps all the others do, too."""
+
+    def __init__(self, device: Device, here: Device) -> None:
+        super().__init__(f"it computes on {here} and on {device}; a plan stays on one device")
+        self.device = device
 
 
 class Unread:
@@ -68,6 +76,13 @@ class Deed:
 class Trace:
     """What was done while it was on.
 
+    Parameters
+    ----------
+    watched : sequence of Tensor
+        Leaves whose gradients are known to be there.
+    device : Device
+        Where arguments are that come as arrays, and so everything else.
+
     Attributes
     ----------
     nodes : list of Tensor
@@ -83,7 +98,8 @@ class Trace:
         removed it cannot be told.  Those in `watched` are known.
     """
 
-    def __init__(self, watched: Sequence[Tensor] = ()) -> None:
+    def __init__(self, watched: Sequence[Tensor] = (), device: Device = CPU) -> None:
+        self.device = device
         self.nodes: list[Tensor] = []
         self.events: list[Tensor | Backward | Deed] = []
         self.modules: list[tuple[Any, bool]] = []
@@ -110,9 +126,13 @@ class Trace:
             for node, gradient in self._gradients.items():
                 node.grad = gradient
 
-    def argument(self, spec: Spec, requires_grad: bool = False) -> Tensor:
-        """A leaf without a value, for an argument of the function."""
-        node = leaf(_nothing(spec))
+    def argument(
+        self, spec: Spec, requires_grad: bool = False, device: Device | None = None
+    ) -> Tensor:
+        """A leaf without a value, for an argument of the function; an array has no device yet."""
+        if device is not None and device is not self.device:
+            raise Elsewhere(device, self.device)
+        node = leaf(_nothing(spec), self.device)
         node.requires_grad = requires_grad
         self._arguments.add(node)
         return node
@@ -123,15 +143,16 @@ class Trace:
         """`op(*operands)`, without its value."""
         inputs = as_tensors(operands)
         for x in inputs:
-            if x.device is not CPU:
-                raise Refused(f"it computes on {x.device}; a plan runs on the cpu")
+            if x.device is not self.device:
+                raise Elsewhere(x.device, self.device)
             if x.op is None and x.requires_grad:
                 self._watch(x)
         spec = op.infer(*[Spec(x.shape, x.dtype) for x in inputs])
-        if op.output_device(CPU) is not CPU:
-            raise Refused("it moves a tensor to another device; a plan runs on the cpu")
+        if op.output_device(self.device) is not self.device:
+            raise Refused("it moves a tensor to another device; a plan stays on one. Way out: move "
+                          "arguments before the call, results after it")  # fmt: skip
         differentiable = grad_mode.enabled and spec.dtype.kind == "f"
-        node = leaf(_nothing(spec))
+        node = leaf(_nothing(spec), self.device)
         node.op, node.inputs = op, inputs
         node.needs = tuple([differentiable and x.requires_grad for x in inputs])
         node.requires_grad = True in node.needs

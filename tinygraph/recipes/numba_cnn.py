@@ -64,7 +64,7 @@ class Config:
     duration: float | None = None  # seconds, in the place of epochs
     backup_every: float | None = None  # seconds
     device: str = "cpu"  # or "emulator": the .cu kernels on the CPU; or "cuda"
-    compile: bool = False  # on the cpu: forward and backward through a plan
+    compile: bool = False  # forward and backward through a plan
 
     def __post_init__(self) -> None:
         batch_size, epochs = USUAL.get(self.data, USUAL["digits"])

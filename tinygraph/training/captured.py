@@ -9,6 +9,7 @@ losses and parameters have the bits of ordinary steps.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tinygraph.cuda.capture import CapturedStep, active_capture, capture
@@ -18,12 +19,17 @@ from tinygraph.nn import Module
 from tinygraph.optim import Optimizer
 from tinygraph.precision import get_float32_matmul_precision
 from tinygraph.tensor import Tensor, as_tensor
-from tinygraph.training.evaluation import Loss
 from tinygraph.training.undo import Undo
 
 
 class CapturedTraining:
-    """Steps of one model, optimiser and loss on a GPU.
+    """Steps of one model and optimiser on a GPU.
+
+    Parameters
+    ----------
+    differentiate : function of (inputs, labels)
+        Leaves the gradients of a batch in the parameters, and returns loss, output and labels.  It
+        may be compiled: then its plan is what the graph consists of.
 
     Raises
     ------
@@ -31,7 +37,10 @@ class CapturedTraining:
         The model is not on a GPU.
     """
 
-    def __init__(self, model: Module, optimizer: Optimizer, loss: Loss, undo: Undo) -> None:
+    def __init__(
+        self, model: Module, optimizer: Optimizer,
+        differentiate: Callable[[Any, Any], tuple[Tensor, Tensor, Tensor]], undo: Undo,
+    ) -> None:  # fmt: skip
         parameter = next(model.parameters(), None)
         device = CPU if parameter is None else parameter.device
         if device.on_host:
@@ -39,8 +48,8 @@ class CapturedTraining:
                 explain("Trainer", "capture", "a model on device 'cuda'", f"one on {str(device)!r}",
                         "model.to('cuda') before optimiser and Trainer are made, or capture=False")
             )  # fmt: skip
-        self.model, self.optimizer, self.loss = model, optimizer, loss
-        self._undo = undo
+        self.model, self.optimizer = model, optimizer
+        self._differentiate, self._undo = differentiate, undo
         self._samples = 0  # of a batch that the graph takes
         self._step: CapturedStep | None = None
         self._fixed: Any = None
@@ -71,10 +80,7 @@ class CapturedTraining:
         return found
 
     def _learn(self, inputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        output = self.model(inputs)
-        loss = self.loss(output, labels)
-        self.optimizer.zero_grad()
-        loss.backward()
+        loss, output, labels = self._differentiate(inputs, labels)
         if active_capture() is None:  # while it is recorded nothing happens that could fail
             self._undo.before_update(self.optimizer)
         self.optimizer.step()

@@ -62,15 +62,13 @@ class Trainer:
         of a smaller batch, as the last one of an epoch, run without it.  A captured step updates
         even where the loss is not finite, which ends the training in any case.
     compile : bool
-        On the cpu: run forward and backward through a plan, to the same numbers up to rounding; see
-        `tg.compile`.
+        Run forward and backward through a plan, to the same numbers up to rounding; see
+        `tg.compile`.  With `capture` the plan is what becomes a graph.
 
     Raises
     ------
     DeviceError
         `capture` is set, and the model is not on a GPU.
-    ArgumentError
-        Both `capture` and `compile` are set.
 
     Attributes
     ----------
@@ -115,11 +113,11 @@ class Trainer:
         self.seconds = self._epoch_seconds = 0.0
         self.best: dict[str, Any] | None = None
         self._undo = Undo()
-        if capture and compile:
-            raise ArgumentError(explain("Trainer", "compile", "False where capture is set", True,
-                                        "a plan is for the cpu, a graph for a GPU"))  # fmt: skip
-        self._captured = CapturedTraining(model, optimizer, loss, self._undo) if capture else None
         self._compiled = tg_compile(self._differentiate) if compile else None
+        differentiate = self._compiled or self._differentiate
+        self._captured = (
+            CapturedTraining(model, optimizer, differentiate, self._undo) if capture else None
+        )
         self._means = Means()  # of the epoch under way
         self._resumed: tuple[dict[str, Any], Array] | None = None  # loader state, order of samples
         self._saved_at = self._backed_up_at = 0.0  # on the clock of `seconds`

@@ -30,7 +30,7 @@ class NoNumba(ArgumentError):
 
 
 def with_compiled_bodies(code: Code, fast: bool | None) -> Code:
-    """The same code, in which some ops have compiled bodies.
+    """The same code, in which some ops have compiled bodies; on a device with kernels none has.
 
     Raises
     ------
@@ -38,6 +38,8 @@ def with_compiled_bodies(code: Code, fast: bool | None) -> Code:
         `fast` is True, and numba cannot be imported.
     """
     if fast is False or (fast is None and not (worth_cutting(code) and jit.installed())):
+        return code
+    if code.device.runs_kernels:
         return code
     found = {at: op for at, made in enumerate(code.instructions)
              if made.op is not None and (op := _compiled(made.op, code, made.inputs))}  # fmt: skip
@@ -53,7 +55,7 @@ def with_compiled_bodies(code: Code, fast: bool | None) -> Code:
     for at, op in found.items():
         op.prepare(instructions[at].spec.dtype)
         instructions[at] = replace(instructions[at], op=op)
-    return Code(instructions, code.outputs, code.root)
+    return replace(code, instructions=instructions)
 
 
 def _compiled(op: Op, code: Code, inputs: Sequence[int]) -> CompiledBody | None:

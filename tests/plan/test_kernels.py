@@ -1,0 +1,390 @@
+"""Plans on the emulator: the kernels' numbers, in buffers and in an order that are checked."""
+
+import importlib
+import itertools
+
+import numpy as np
+import pytest
+
+import tinygraph as tg
+from tests.plan.networks import NETWORKS, F, images, small_network
+from tinygraph import nn
+from tinygraph.cuda.kernel import Kernel
+from tinygraph.device import EMULATOR, EmulatorDevice
+from tinygraph.errors import DeviceError, GraphError, PlanWarning
+from tinygraph.ops import gemm
+from tinygraph.plan import buffers
+from tinygraph.plan.buffers import KERNEL_ALIGNMENT
+from tinygraph.plan.code import Code
+from tinygraph.plan.rewrites import REWRITES
+
+IMAGES, LABELS = images(0, 5)
+tuning = importlib.import_module("tinygraph.cuda.tuning")  # tg.cuda.tuning is the function
+
+
+def seed_network(device="emulator"):
+    tg.manual_seed(0)
+    return nn.Sequential(
+        nn.Conv2d(1, 3, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(27, 3)
+    ).to(device)  # fmt: skip
+
+
+def step_of(model, rule=None):
+    """Loss and gradients of a batch; and an update, where there is a rule."""
+    optimizer = rule or tg.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(x, y):
+        loss = tg.softmax_cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        if rule is not None:
+            rule.step()
+        return loss
+
+    return step
+
+
+def plans_of(compiled):
+    """Those that nobody is using."""
+    return [plan for found in compiled._found.values() for made in found for plan in made.plans]
+
+
+def trained(make, device, compiled):
+    """Losses, parameters and buffers after steps with dropout, a smaller batch, a schedule."""
+    tg.manual_seed(3)
+    model = make().to(device)
+    rule = tg.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    schedule = tg.optim.StepLR(rule, step_size=2, gamma=0.5)
+    step = step_of(model, rule)
+    run = tg.compile(step) if compiled else step
+    losses = []
+    for i, n in enumerate((18, 18, 17, 18)):
+        x, y = (tg.Tensor(a, device=device) for a in images(i, n))
+        losses.append(run(x, y).item())
+        schedule.step()
+    return losses, model.state_dict(), run
+
+
+@pytest.mark.parametrize("make", NETWORKS.values(), ids=NETWORKS)
+def test_a_training_is_that_of_the_graph_and_of_the_cpus_plan(make):
+    """Running statistics, and weights that are used twice, among them."""
+    losses, state, run = trained(make, "emulator", True)
+    assert len(plans_of(run)) == 2 and not run.reasons
+    for device, compiled in (("emulator", False), ("cpu", True)):
+        want_losses, want, _ = trained(make, device, compiled)
+        np.testing.assert_allclose(losses, want_losses, rtol=1e-5)
+        for name, array in want.items():
+            np.testing.assert_allclose(state[name], array, rtol=1e-3, atol=1e-5, err_msg=name)
+
+
+def test_the_checker_finds_nothing_in_a_planned_step(monkeypatch):
+    reports = []
+    check = Kernel._check
+
+    def spy(*args, **options):
+        reports.append(check(*args, **options))
+        return reports[-1]
+
+    monkeypatch.setattr(Kernel, "_check", spy)
+    model = seed_network()
+    run = tg.compile(step_of(model, tg.optim.SGD(model.parameters(), lr=0.1)))
+    with tg.cuda.checking():
+        losses = [run(IMAGES, LABELS).item() for _ in range(3)]
+    assert losses[2] < losses[0] and all(report.ok for report in reports)
+    launched = [report.kernel.split("<")[0] for report in reports]
+    assert {"conv2d_relu_max_pool2d_forward", "linear_forward", "sgd_update"} <= set(launched)
+    each = len(launched) // 3
+    assert launched == launched[:each] * 3
+
+
+def test_reading_what_the_last_run_left_in_a_buffer_is_found():
+    """To the checker an array of a plan is as fresh at every run as a new one."""
+    plan_reads = tg.cuda.Kernel(
+        """__global__ void add_to(float* y, const float* x, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] += x[i];
+}""", "add_to"
+    )  # fmt: skip
+
+    class Accumulates(tg.Op):
+        def forward_kernel(self, mem, x):
+            y = mem.empty(x.shape, x.dtype)
+            plan_reads(1, 32, y.reshape(-1), x, x.size)
+            return y, None
+
+    run = tg.compile(lambda x: Accumulates()(x))
+    x = tg.Tensor(np.ones((2, 3), F), device="emulator")
+    for _ in range(2):
+        run(x)
+    with tg.cuda.checking(), pytest.raises(tg.errors.KernelLaunchError, match="uninitialized"):
+        run(x)
+
+
+# ---- buffers and order ---------------------------------------------------------------------------
+
+
+def dataflow(launches):
+    """For each launch its kernel and, for each array that it reads, which launches wrote it."""
+    writers, found = {}, []
+    for number, launch in enumerate(launches):
+        ranges = [range(*_bytes(use)) for use in launch.arrays]
+        sources = [
+            sorted({writers.get(at, -1) for at in cells})
+            for use, cells in zip(launch.arrays, ranges, strict=True) if use.reads
+        ]  # fmt: skip
+        for use, cells in zip(launch.arrays, ranges, strict=True):
+            if use.writes:
+                writers.update(dict.fromkeys(cells, number))
+        found.append((launch.kernel.name, sources))
+    return found
+
+
+def _bytes(use):
+    first = use.array.__array_interface__["data"][0]
+    return first, first + use.bytes
+
+
+def recorded(run, *arguments):
+    with tg.cuda.recording(execute=False) as launches:
+        run(*arguments)
+    return launches
+
+
+@pytest.mark.parametrize("make", [small_network, NETWORKS["residual"]])
+def test_every_launch_reads_what_it_reads_without_an_arena(make):
+    """The first run has an array for each request; all others share places."""
+    run = tg.compile(step_of(make().to("emulator")))
+    alone, shared = (dataflow(recorded(run, IMAGES, LABELS)) for _ in range(2))
+    (plan,) = plans_of(run)
+    assert len(alone) > 8 and alone == shared
+    arena, requested = plan.bytes_of_buffers()
+    assert arena < 0.8 * requested
+
+
+def wrong_gradients(monkeypatch, layout):
+    """Whether loss or gradients of the seed network differ from the graph's, with that layout."""
+    model = seed_network()
+    step = step_of(model)
+
+    def results(run):
+        loss = run(tg.Tensor(IMAGES, device="emulator"), LABELS).item()
+        return [loss, *[p.grad.copy() for p in model.parameters()]]
+
+    monkeypatch.setattr(buffers, "lay_out", layout)
+    run = tg.compile(step)
+    results(run)
+    return not all(
+        np.allclose(a, b, rtol=1e-4, atol=1e-6)
+        for a, b in zip(results(run), results(step), strict=True)
+    )
+
+
+def lasting(spans):
+    """The buffers that are still in use when the next op runs, but for the loss."""
+    return [i for i, (first, last, size) in enumerate(spans) if first < last and size > 4]
+
+
+def overlapping(spans):
+    """Pairs of them that are in use at one time."""
+    return [
+        (i, j) for i, j in itertools.combinations(lasting(spans), 2)
+        if spans[i][0] <= spans[j][1] and spans[j][0] <= spans[i][1]
+    ]  # fmt: skip
+
+
+def test_a_mistake_in_the_layout_is_seen(monkeypatch):
+    """One buffer in the place of another one; and a place that is a block too short."""
+    whole, spans = buffers.lay_out, []
+
+    def right(given, alignment):
+        spans[:] = given
+        return whole(given, alignment)
+
+    def on_another(given, alignment):
+        offsets, total = whole(given, alignment)
+        offsets[j] = offsets[i]
+        return offsets, max(total, offsets[i] + given[j][2])
+
+    def too_short(given, alignment):
+        cut = list(given)
+        cut[i] = (*cut[i][:2], max(0, cut[i][2] - KERNEL_ALIGNMENT))
+        return whole(cut, alignment)
+
+    assert not wrong_gradients(monkeypatch, right)
+    assert len(overlapping(spans)) > 8 and len(lasting(spans)) > 5
+    for i, j in overlapping(spans):
+        assert wrong_gradients(monkeypatch, on_another), (spans[i], spans[j])
+    for i in lasting(spans):
+        assert wrong_gradients(monkeypatch, too_short), spans[i]
+
+
+def test_no_array_is_made_through_mem_in_the_steady_state(monkeypatch):
+    model = small_network().to("emulator")
+    run = tg.compile(step_of(model))
+    x, y = (tg.Tensor(a, device="emulator") for a in (IMAGES, LABELS))
+    for _ in range(2):
+        run(x, y)
+    made = []
+
+    def spy_on(name):
+        whole = getattr(EmulatorDevice, name)
+
+        def spy(self, array, *rest):
+            got = whole(self, array, *rest)
+            if got is not array and got.size:
+                made.append((name, got.shape))
+            return got
+
+        monkeypatch.setattr(EmulatorDevice, name, spy)
+
+    for name in ("empty", "zeros", "copy", "contiguous"):
+        spy_on(name)
+    run(x, y)
+    assert made == [("copy", ())]  # the loss, which leaves the plan
+
+
+def test_other_products_take_other_buffers(monkeypatch):
+    """How a product is computed may be measured later: parts of its sum want memory then."""
+    rng = np.random.default_rng(0)
+    x, w = rng.integers(-4, 5, (5, 600)).astype(F), rng.integers(-4, 5, (6, 600)).astype(F)
+    w = tg.Parameter(w, device="emulator")
+    rule = tg.optim.SGD([w], lr=0.0)
+
+    def step(x):
+        loss = tg.mean(tg.linear(x, w))
+        rule.zero_grad()
+        loss.backward()
+        return loss
+
+    run = tg.compile(step)
+    want = step(tg.Tensor(x, device="emulator")).item(), w.grad
+
+    def arena():
+        assert run(x).item() == want[0]
+        np.testing.assert_array_equal(w.grad, want[1])
+        return plans_of(run)[0].bytes_of_buffers()[0]
+
+    before = [arena() for _ in range(3)]
+    by_shape = gemm.choice_by_shape
+    monkeypatch.setattr(gemm, "choice_by_shape", lambda given: by_shape(given)._replace(chunks=3))
+    monkeypatch.setattr(tuning._known, "changes", tuning._known.changes + 1)
+    after = [arena() for _ in range(3)]
+    assert len({*before}) == len({*after}) == 1 and before[0] < after[0]
+
+
+# ---- devices -------------------------------------------------------------------------------------
+
+
+def test_arrays_go_where_the_parameters_are():
+    """Though the first op takes none; and the backward of a result is the plan's."""
+    w = tg.Parameter(np.ones((2, 6), F), device="emulator")
+    run = tg.compile(lambda x: tg.mean(tg.linear(tg.flatten(x, 1), w)))
+    for _ in range(2):
+        w.grad = None
+        y = run(np.full((4, 2, 3), 2, F))
+        assert y.device is EMULATOR and y.item() == 12
+        y.backward(0.5)
+        np.testing.assert_array_equal(w.grad, np.full((2, 6), 0.5, F))
+    assert not run.reasons
+
+
+def test_gradients_add_up():
+    w = tg.Parameter([3.0], device="emulator")
+    v = tg.Tensor([2.0], requires_grad=True, device="emulator")
+
+    @tg.compile
+    def step(x):
+        loss = tg.sum(w * w * x)
+        loss.backward()
+        return loss
+
+    for _ in range(3):
+        step(v)
+    np.testing.assert_array_equal(w.grad, [36.0])
+    np.testing.assert_array_equal(v.grad, [27.0])
+
+
+def test_a_model_that_moves_gets_another_plan():
+    model = nn.Linear(3, 2)
+    run = tg.compile(lambda x: model(x))
+    x = np.ones((2, 3), F)
+    want = run(x).value
+    for device in ("emulator", "cpu"):
+        model.to(device)
+        got = run(x)
+        assert got.device == device
+        np.testing.assert_allclose(got.value, want, rtol=1e-6)
+    del got
+    assert [plan.device.name for plan in plans_of(run)] == ["cpu", "emulator"]
+
+
+def test_labels_are_looked_at():
+    run = tg.compile(step_of(seed_network()))
+    for _ in range(2):
+        run(IMAGES, LABELS)
+        with pytest.raises(tg.errors.ArgumentError, match="label"):
+            run(IMAGES, np.full(5, 9))
+
+
+@pytest.mark.parametrize("words, fn", [
+    ("moves a tensor to another device", lambda w: tg.sum((w * 2).to("cpu"))),
+    ("moves a tensor to another device", lambda w: tg.sum(w.to("cpu").to("emulator"))),
+], ids=["away", "and back"])  # fmt: skip
+def test_a_function_that_moves_tensors_runs_as_it_stands(words, fn):
+    w = tg.Parameter([1.0, 2.0], device="emulator")
+    run = tg.compile(lambda: fn(w))
+    with pytest.warns(PlanWarning, match=words):
+        assert run().item() == fn(w).item()
+
+
+def test_tensors_of_two_devices_are_the_functions_own_error():
+    w, v = tg.Parameter([1.0]), tg.Parameter([1.0], device="emulator")
+    for run in (tg.compile(lambda: w * v), tg.compile(lambda w: w * v)):
+        arguments = [] if run.fn.__code__.co_argcount == 0 else [w]
+        with pytest.warns(PlanWarning, match="stays on one device"), pytest.raises(DeviceError):
+            run(*arguments)
+
+
+def test_a_plan_to_read_names_the_device():
+    x = tg.Tensor(IMAGES, device="emulator", name="x")
+    model = seed_network()
+    graph = tg.Graph(tg.sum(model(x)))
+    plan = tg.plan(graph)
+    assert "kernels on emulator take all samples at once" in plan.explain()
+    assert "conv2d_relu_max_pool2d" in plan.explain()
+    for factor in (1, 2):
+        graph.forward({"x": factor * IMAGES})
+        np.testing.assert_allclose(plan.run({"x": factor * IMAGES})[0], graph.outputs[0].value,
+                                   rtol=1e-5)  # fmt: skip
+    graph.backward()
+    want = [p.grad / 3 for p in model.parameters()]  # two runs of the plan, and the graph's
+    model.zero_grad()
+    plan.run()
+    for p, gradient in zip(model.parameters(), want, strict=True):
+        assert p.grad.shape == gradient.shape
+    with pytest.raises(GraphError, match="cpu and emulator"):
+        tg.plan(tg.Graph(tg.Tensor([1.0]).to("emulator") * 2.0))
+
+
+class HostOnly(tg.Op):
+    """A fused op that has no kernel."""
+
+    def forward(self, mem, x):
+        return np.exp(x), None
+
+
+def test_a_rewrite_whose_op_has_no_kernel_is_left_out(monkeypatch):
+    def fuse(code: Code) -> Code:
+        last = len(code.instructions) - 1
+        if isinstance(code.instructions[last].op, HostOnly):
+            return code
+        return code.replaced((last,), HostOnly(), code.instructions[last].inputs)
+
+    monkeypatch.setitem(REWRITES, "for numpy alone", fuse)
+    ops = {}
+    for device in ("cpu", "emulator"):
+        run = tg.compile(lambda x: tg.exp(x))
+        x = tg.Tensor([1.0], device=device)
+        np.testing.assert_allclose(run(x).value, np.exp([1.0]), rtol=1e-6)
+        ops[device] = [made.op.name for made in plans_of(run)[0].code.instructions if made.op]
+    assert ops == {"cpu": ["host_only"], "emulator": ["exp"]}

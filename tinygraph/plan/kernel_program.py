@@ -1,0 +1,153 @@
+"""KernelProgram: a program whose ops run as kernels, on the emulator or on a GPU.
+
+    code, order, lifetimes, arena    those of every program
+    the body of an op                `forward_kernel` and `backward_kernel`, on contiguous arrays
+    gradients of several uses        added by the kernel of `add`, each sum in a buffer of its own
+
+Kernels promise not to write what they read (`__restrict__`), so that nothing is added in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from tinygraph.cuda.tuning import tuning_state
+from tinygraph.memory import Memory
+from tinygraph.op import Op
+from tinygraph.plan.buffers import Draws, KeptMemory, Lifetimes
+from tinygraph.plan.code import Code
+from tinygraph.plan.program import Program
+from tinygraph.precision import get_float32_matmul_precision
+from tinygraph.shapes import Array, Shape
+from tinygraph.tensor import above
+
+
+class KernelMemory(KeptMemory):
+    """A KeptMemory in the memory of a device that runs kernels.
+
+    On the emulator every request is told to the checker, as one for a new array would be: what the
+    last run has left in a buffer counts as uninitialised.
+    """
+
+    __slots__ = ()
+
+    random = Memory.random  # the batch is whole, so that each request has a stream of its own
+
+    def contiguous(self, array: Array) -> Array:
+        """The array in row-major order, as kernels read it; a copy is one of the kept arrays."""
+        if array.flags.c_contiguous:
+            return array
+        return self._filled(array.shape, array.dtype, array)
+
+    def add(self, x: Array, y: Array) -> Array:
+        """x + y, in an array that is neither of them."""
+        total: Array = above.add_arrays(self, self.contiguous(x), self.contiguous(y))
+        return total
+
+    def _empty(self, shape: Shape, dtype: Any) -> Array:
+        array = super()._empty(shape, dtype)
+        on_empty = getattr(self.device, "on_empty", None)
+        if self.kept and on_empty is not None:
+            on_empty(array)
+        return array
+
+    def _zeros(self, shape: Shape, dtype: Any) -> Array:
+        return self._filled(shape, dtype, 0)
+
+    def _filled(self, shape: Shape, dtype: Any, contents: Any) -> Array:
+        """An array that no kernel has to write, for it is filled at once."""
+        if self.kept:
+            array = super()._empty(shape, dtype)
+        else:
+            array = self.device.zeros(shape, dtype)
+            self.arrays.append(array)
+            self.position += 1
+        if array.size:
+            array[...] = contents
+        return array
+
+
+def late_checks(code: Code) -> list[int]:
+    """The instructions whose ops look at values (`Op.check`) too late to refuse them: on a GPU."""
+    if code.device.on_host:
+        return []
+    return [at for at, made in enumerate(code.instructions)
+            if made.op is not None and type(made.op).check is not Op.check]  # fmt: skip
+
+
+class KernelProgram(Program):
+    """A Program for a code whose device runs kernels; the batch is whole."""
+
+    array_type = object  # kernels give arrays of their device, whatever their class
+    _sums: dict[int, KernelMemory]  # type: ignore[assignment]
+    _products: Any = None  # what products depended on in the last run
+
+    def _memory(self, at: Hashable, op: str, needs: tuple[bool, ...], draws: Draws) -> KernelMemory:
+        return KernelMemory(at, op, needs, draws, self.code.device)
+
+    def _forward_of(self, op: Op) -> Callable[..., Any]:
+        forward = op.forward_kernel
+        return lambda mem, *arrays: forward(mem, *[mem.contiguous(array) for array in arrays])
+
+    def _backward_of(self, op: Op, inputs: list[Array]) -> Callable[..., Any]:
+        backward = op.backward_kernel
+        return lambda mem, grad, saved, needs: backward(mem, mem.contiguous(grad), saved, needs)
+
+    def _looks(self, op: Op) -> bool:
+        return self.code.device.on_host and super()._looks(op)
+
+    # ---- running ----------------------------------------------------------------------------
+
+    def forward(self) -> None:
+        """Every op in order; buffers are laid out anew where products ask for others.
+
+        How a product is computed, and so which memory it needs, depends on the precision of
+        products and on what was measured.
+        """
+        products = get_float32_matmul_precision(), tuning_state()
+        if products != self._products and self._lifetimes is None:
+            self._lifetimes = Lifetimes()
+            for memory in (*self._memories.values(), *self._sums.values()):
+                memory.kept = False
+        self._products = products
+        super().forward()
+
+    # ---- a GPU is not waited for: ops look at their operands when somebody reads a NaN ----------
+
+    def look(self) -> None:
+        """Let those ops look at the operands of the last run; ArgumentError from one of them."""
+        for at in late_checks(self.code):
+            op: Any = self.code.instructions[at].op
+            op.check(*self.code.device.to_host(*self._operands(at)))
+
+    def _first_forward(self, lifetimes: Lifetimes) -> None:
+        super()._first_forward(lifetimes)
+        for at in late_checks(self.code):
+            for operand in self._operands(at):
+                lifetimes.used(operand, len(self._forward) + len(self._backward))
+
+    # ---- gradients --------------------------------------------------------------------------
+
+    def _give(self, at: int, gradient: Array) -> None:
+        memory = self._sums[at]
+        if self.code.instructions[at].op is None:
+            self._give_leaf(at, gradient, memory)
+            return
+        before = self._gradients[at]
+        if before is None:
+            memory.position = 0
+            self._gradients[at] = gradient
+        else:
+            self._gradients[at] = memory.add(before, gradient)
+
+    def _give_leaf(self, at: int, gradient: Array, memory: KernelMemory) -> None:
+        """The arrays of leaves are written by copies alone: they leave the plan."""
+        array = self.totals.arrays[at]
+        if at not in self.totals.reached:
+            memory.position = 0
+            self.totals.reached.add(at)
+        else:
+            gradient = memory.add(array, gradient)
+        if array.size:
+            array[...] = gradient
