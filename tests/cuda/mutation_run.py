@@ -30,7 +30,7 @@ from tinygraph.errors import KernelCompileError, KernelLaunchError
 
 # A kernel that never ends: seconds of computing until the watchdog stops it, and seconds until the
 # process is ended.
-KERNEL_SECONDS, SANDBOX_SECONDS = 1.0, 240.0
+KERNEL_SECONDS, SANDBOX_SECONDS = 0.5, 240.0
 # The mutants of a .cuh are tried through no more .cu files than this: these first, where named.
 MOST_FILES = 2
 PREFERRED = {

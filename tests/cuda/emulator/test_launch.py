@@ -140,11 +140,13 @@ import warnings
 warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads
 from tests.cuda.emulator.test_launch import RACY, sums
 expected = sums().tobytes()
-for _ in range(3):
+for _ in range(6):
+    time.sleep(0.12)  # the parent's watchdog has gone to sleep, in some of the forks
     if (pid := os.fork()) == 0:
         status = 1
         try:
             good = sums().tobytes() == expected and not check(RACY, 1, 64, np.zeros(64, "f4")).ok
+            time.sleep(0.12)  # the child's too: it must be woken
             try:
                 run("__global__ void k(int* y) { while (*(volatile int*)y == 0) {} }", 1, 1,
                     np.zeros(1, np.int32))

@@ -184,6 +184,7 @@ static void *watchdog(void *unused) {
 
 static void after_fork(void) { /* the child has none of the parent's threads */
     pthread_mutex_init(&lock, NULL);
+    pthread_cond_init(&wake, NULL); /* it would wake the parent's watchdog, which is not here */
     forks++;
     running = idle = false;
     workers = NULL;
@@ -245,9 +246,9 @@ void faults_work_begins(Worker *w) {
     if (w->forks != forks) faults_watch(w);
     atomic_store(&w->overdue, false);
     atomic_store(&w->working, true);
-    if (atomic_fetch_add(&active, 1) == 0 && idle) {
-        pthread_mutex_lock(&lock);
-        pthread_cond_signal(&wake);
+    if (atomic_fetch_add(&active, 1) == 0) {
+        pthread_mutex_lock(&lock); /* the watchdog has looked at `active` and sleeps, or will look */
+        if (idle) pthread_cond_signal(&wake);
         pthread_mutex_unlock(&lock);
     }
 }
