@@ -88,6 +88,12 @@ def test_test_points_are_others_of_the_same_line():
         assert rest.std() == pytest.approx(config.noise, rel=0.05)
 
 
+def test_compiled_it_finds_the_same_line():
+    line, rows, _ = descend(Config())
+    same, planned, stopped = descend(Config(compile=True))
+    assert stopped and len(planned) == len(rows) and same == pytest.approx(line, rel=1e-12)
+
+
 def test_the_emulator_finds_the_same_line():
     line, rows, _ = descend(Config(tolerance=1e-6))
     same, through, stopped = descend(Config(tolerance=1e-6, device="emulator"))

@@ -250,6 +250,14 @@ def test_training_through_the_kernels_ends_where_numpy_does(made_data, tmp_path)
         np.testing.assert_allclose(parameters[name], array, rtol=1e-4, atol=1e-5)
 
 
+def test_compiled_it_ends_with_the_same_numbers(made_data, tmp_path):
+    run, result = run_of(tmp_path / "graph", hidden=(3,), epochs=2, momentum=0.5)
+    planned, same = run_of(tmp_path / "plan", hidden=(3,), epochs=2, momentum=0.5, compile=True)
+    assert same == pytest.approx(result, rel=1e-5)
+    for name, array in run.load_parameters().items():
+        np.testing.assert_allclose(planned.load_parameters()[name], array, rtol=1e-4, atol=1e-6)
+
+
 def test_rehearsal_writes_and_learns_nothing(made_data, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     recipe = splice_mlp.recipe

@@ -265,6 +265,14 @@ def test_training_through_the_kernels_ends_where_numpy_does(made_data, tmp_path)
         np.testing.assert_allclose(through.load_parameters()[name], array, rtol=1e-3, atol=1e-5)
 
 
+def test_compiled_it_ends_with_the_same_numbers(made_data, tmp_path):
+    planned, same = run_of(tmp_path / "plan", epochs=1, crops=16, compile=True)
+    run, result = run_of(tmp_path / "graph", epochs=1, crops=16)
+    assert same["psnr"] == pytest.approx(result["psnr"], abs=1e-4)
+    for name, array in run.load_parameters().items():
+        np.testing.assert_allclose(planned.load_parameters()[name], array, rtol=1e-3, atol=1e-5)
+
+
 def test_an_absent_device_shows_before_anything_is_loaded(monkeypatch, tmp_path):
     monkeypatch.setattr(srcnn, "at_hand", lambda: pytest.fail("loaded"))
     with pytest.raises(DeviceError):

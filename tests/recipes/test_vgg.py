@@ -208,6 +208,19 @@ def test_through_the_kernels_the_loss_is_the_same(network):
     assert found[1]["summary"] == found[0]["summary"]
 
 
+@pytest.mark.parametrize("network", ["vgg", "residual", "linear"])
+def test_compiled_it_ends_with_the_same_numbers(tmp_path, network):
+    """Dropout and batch norm included: a plan draws the same numbers."""
+    pytest.importorskip("sklearn", reason="needs scikit-learn")
+    settings = {"data": "digits", "network": network, "widths": (2, 3), "epochs": 1}
+    run, result = run_of(tmp_path / "graph", **settings)
+    planned, same = run_of(tmp_path / "plan", compile=True, **settings)
+    assert same["loss"] == pytest.approx(result["loss"], rel=1e-3)
+    assert same["accuracy"] == pytest.approx(result["accuracy"], abs=0.006)
+    for name, array in run.load_parameters().items():
+        np.testing.assert_allclose(planned.load_parameters()[name], array, rtol=0.02, atol=2e-3)
+
+
 @pytest.mark.parametrize("network, shape", [("vgg", (8, 1, 3, 3)), ("linear", (10, 1, 8, 8))])
 def test_weights_that_look_at_the_pixels(network, shape):
     config = vgg_cifar.Config(network=network, widths=(8,))
@@ -282,6 +295,10 @@ def test_one_step_on_random_pictures(capsys, tmp_path):
     assert out.splitlines()[-1] == f"test loss {result['loss']:.4f}"
     assert main(["evaluate", str(folder)]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == f"test loss {result['loss']:.4f}"
+    planned = str(tmp_path / "planned")
+    assert main(["train", "vgg224", *NARROW, "--set", "compile=true", "--run", planned]) == 0
+    same = RunFolder.open(planned).result()["test"]
+    assert same["loss"] == pytest.approx(result["loss"], rel=1e-4)
 
 
 @pytest.mark.parametrize("options, words", [

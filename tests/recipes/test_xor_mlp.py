@@ -79,6 +79,14 @@ def test_both_ways_to_the_gradients_end_alike():
         np.testing.assert_allclose(by_rule.state_dict()[name], array, rtol=1e-9)
 
 
+def test_compiled_it_ends_alike():
+    outcome, _, network = fit()
+    other, _, planned = fit(compile=True)
+    assert other.epochs == outcome.epochs
+    for name, array in network.state_dict().items():
+        np.testing.assert_allclose(planned.state_dict()[name], array, rtol=1e-9)
+
+
 @pytest.mark.parametrize("seed", range(1, 6))
 def test_other_seeds(seed):
     assert fit(seed=seed)[0].solved
@@ -101,6 +109,7 @@ def test_the_emulator_takes_the_same_steps():
 
 @pytest.mark.parametrize("settings, words", [
     ({"hidden": 0}, "hidden: expected a whole number of at least 1"),
+    ({"gradients": "delta_rule", "compile": True}, "compile: expected gradients=graph"),
     ({"gradients": "delta_rul"}, "did you mean 'delta_rule'"),
     ({"function": "xr"}, "did you mean 'xor'"),
     ({"hiden": 2}, "did you mean 'hidden'"),

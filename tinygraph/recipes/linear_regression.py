@@ -59,6 +59,7 @@ class Config:
     epochs: int = 10_000  # at most
     seed: int = 0
     device: str = "cpu"
+    compile: bool = False  # forward and backward through a plan
 
     def __post_init__(self) -> None:
         require_at_least("linear_regression", self, points=2, lr=0, tolerance=0, epochs=1)
@@ -112,11 +113,11 @@ def descend(
     """
     inputs, targets = tg.Tensor(x, device=config.device), tg.Tensor(y, device=config.device)
     optimizer = SGD(model.named_parameters(), lr=config.lr)
+    differentiate = _differentiation(model, config)
     for epoch in range(1, config.epochs + 1):
         started = time.perf_counter()
-        loss = tg.half_squared_error(model(inputs), targets)
         optimizer.zero_grad()
-        loss.backward()
+        loss = differentiate(inputs, targets)
         gradient = _length(model)
         first = rows[0]["loss"] if rows else math.inf
         if not math.isfinite(gradient) or loss.item() > 1e6 * first:
@@ -135,6 +136,19 @@ def descend(
         if stopped:
             return True
     return False
+
+
+def _differentiation(
+    model: nn.Linear, config: Config
+) -> Callable[[tg.Tensor, tg.Tensor], tg.Tensor]:
+    """J of inputs and targets; its gradient is left in the model."""
+
+    def differentiate(inputs: tg.Tensor, targets: tg.Tensor) -> tg.Tensor:
+        loss = tg.half_squared_error(model(inputs), targets)
+        loss.backward()
+        return loss
+
+    return tg.compile(differentiate) if config.compile else differentiate
 
 
 def _length(model: nn.Linear) -> float:
@@ -225,11 +239,11 @@ def training_step(
     model = make_model(config)
     inputs, targets = tg.Tensor(x, device=config.device), tg.Tensor(y, device=config.device)
     optimizer = SGD(model.named_parameters(), lr=config.lr)
+    differentiate = _differentiation(model, config)
 
     def step() -> None:
-        loss = tg.half_squared_error(model(inputs), targets)
         optimizer.zero_grad()
-        loss.backward()
+        differentiate(inputs, targets)
         optimizer.step()
 
     return step

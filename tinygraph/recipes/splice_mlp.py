@@ -66,6 +66,7 @@ class Config:
     duration: float | None = None  # seconds, in the place of epochs
     backup_every: float | None = None  # seconds
     device: str = "cpu"  # or "emulator": the .cu kernels on the CPU; or "cuda"
+    compile: bool = False  # forward and backward through a plan
 
     def __post_init__(self) -> None:
         if self.network is None:
@@ -171,7 +172,8 @@ def train(
             }
         )
         write_network(network, run.path / "initial.nn")
-    trainer = network.trainer(run=run, progress=progress, backup_every=config.backup_every)
+    trainer = network.trainer(run=run, progress=progress, backup_every=config.backup_every,
+                              compile=config.compile)  # fmt: skip
     if run.opened:
         trainer.resume()
     run.write_environment(tinygraph=tg.__version__, seeds={"all": config.seed}, command=sys.argv)
@@ -200,7 +202,7 @@ def training_step(
 ) -> Callable[[], Any]:
     """Learn from one batch, again and again; nothing is written."""
     setting = set_up(config, data_dir, download)
-    trainer = setting.network.trainer(progress=False)
+    trainer = setting.network.trainer(progress=False, compile=config.compile)
     return first_batch_step(trainer, online(setting.training))
 
 

@@ -101,6 +101,7 @@ class Config:
     pictures: str | None = None  # "t91", or "at hand": t91 where its folder is named
     backup_every: float | None = None  # seconds
     device: str = "cpu"  # or "emulator": the .cu kernels on the CPU; or "cuda"
+    compile: bool = False  # forward and backward through a plan
 
     def __post_init__(self) -> None:
         if self.config is not None and any(getattr(self, name) is None for name in REQUIRED):
@@ -200,7 +201,7 @@ class Setting(NamedTuple):
     def trainer(self, config: Config, **options: Any) -> Trainer:
         rule = optimizer(self.network, config.rule, config.learning_rates, config.momentum or 0.0,
                          config.weight_decay_parameter or 0.0, config.batch_size)  # fmt: skip
-        return Trainer(self.network, rule, crop_loss, **options)
+        return Trainer(self.network, rule, crop_loss, compile=config.compile, **options)
 
     def loader(self, config: Config) -> DataLoader:
         """Portions come shuffled: their order spans the epochs of a pass."""

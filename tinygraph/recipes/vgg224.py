@@ -55,6 +55,7 @@ class Config:
     lr: float = 1.0  # the published ADADELTA
     seed: int = 0
     device: str = "cpu"  # or "emulator": the .cu kernels on the CPU; or "cuda"
+    compile: bool = False  # forward and backward through a plan
 
     def __post_init__(self) -> None:
         self.widths = tuple(self.widths)  # JSON has lists
@@ -84,7 +85,8 @@ def set_up(config: Config) -> tuple[Trainer, DataLoader]:
     tg.manual_seed(config.seed)
     network = model(config).to(device)
     optimizer = Adadelta(network.named_parameters(), config.lr, rho=0.95)
-    trainer = Trainer(network, optimizer, tg.softmax_cross_entropy, progress=False)
+    trainer = Trainer(network, optimizer, tg.softmax_cross_entropy, progress=False,
+                      compile=config.compile)  # fmt: skip
     return trainer, DataLoader(random_pictures(config), config.batch_size, device=config.device)
 
 

@@ -67,6 +67,7 @@ class Config:
     gradients: Literal["graph", "delta_rule"] = "graph"
     seed: int = 0
     device: str = "cpu"
+    compile: bool = False  # the graph's forward and backward through a plan
 
     def __post_init__(self) -> None:
         require_function("xor_mlp", self.function)
@@ -75,6 +76,11 @@ class Config:
             raise ArgumentError(
                 explain("xor_mlp", "gradients", f"one of {', '.join(RULES)}",
                         repr(self.gradients), nearest(str(self.gradients), RULES))
+            )  # fmt: skip
+        if self.compile and self.gradients != "graph":
+            raise ArgumentError(
+                explain("xor_mlp", "compile", "gradients=graph, whose backward a plan repeats",
+                        f"gradients={self.gradients}", "leave one of them out")
             )  # fmt: skip
 
 
@@ -132,23 +138,18 @@ class Outcome(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """What a training works on."""
+    """What a training works on.  `differentiate` gives J, and leaves its gradient behind."""
 
     network: nn.Sequential
     optimizer: SGD
     x: tg.Tensor
     y: tg.Tensor
+    differentiate: Callable[[tg.Tensor, tg.Tensor], tg.Tensor]
 
-    def step(self, rule: str) -> float:
+    def step(self) -> float:
         """One step of gradient descent on the whole table; J before it."""
-        loss = tg.half_squared_error(self.network(self.x), self.y)
         self.optimizer.zero_grad()
-        if rule == "graph":
-            loss.backward()
-        else:
-            gradients = delta_rule(self.network, self.x, self.y)
-            for name, parameter in self.network.named_parameters():
-                parameter.grad = gradients[name]
+        loss = self.differentiate(self.x, self.y)
         self.optimizer.step()
         return float(loss.item())
 
@@ -159,7 +160,21 @@ def set_up(config: Config) -> Setting:
     network = model(config.hidden).to(config.device)
     optimizer = SGD(network.named_parameters(), lr=config.lr, momentum=config.momentum)
     x, y = (tg.Tensor(part, device=config.device) for part in truth_table(config.function))
-    return Setting(network, optimizer, x, y)
+
+    def by_graph(x: tg.Tensor, y: tg.Tensor) -> tg.Tensor:
+        loss = tg.half_squared_error(network(x), y)
+        loss.backward()
+        return loss
+
+    def by_rule(x: tg.Tensor, y: tg.Tensor) -> tg.Tensor:
+        gradients = delta_rule(network, x, y)
+        for name, parameter in network.named_parameters():
+            parameter.grad = gradients[name]
+        return tg.half_squared_error(network(x), y)
+
+    differentiate = by_graph if config.gradients == "graph" else by_rule
+    return Setting(network, optimizer, x, y,
+                   tg.compile(differentiate) if config.compile else differentiate)  # fmt: skip
 
 
 def fit(
@@ -171,7 +186,7 @@ def fit(
     """
     started = time.perf_counter()
     for epoch in range(1, config.epochs + 1):
-        setting.step(config.gradients)
+        setting.step()
         measured = _measure(setting.network, setting.x, setting.y)
         if not math.isfinite(measured["loss"]):
             raise DivergenceError(
@@ -222,7 +237,7 @@ def rehearse(
     """One step on the whole table, timed; nothing is kept."""
     setting = set_up(config)
     loss = _measure(setting.network, setting.x, setting.y)["loss"]
-    seconds = timed(lambda: setting.step(config.gradients))
+    seconds = timed(setting.step)
     return {"summary": setting.network.summary((2,), np.float64), "batch": "float64 (4, 2) and "
             "float64 (4, 1)", "loss": loss, "step_seconds": seconds, "batches": 1}  # fmt: skip
 
@@ -232,7 +247,7 @@ def training_step(
 ) -> Callable[[], Any]:
     """Descend from the whole table, again and again; nothing is written."""
     setting = set_up(config)
-    return lambda: setting.step(config.gradients)
+    return setting.step
 
 
 def evaluate_run(
