@@ -10,7 +10,6 @@ from __future__ import annotations
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
 from functools import update_wrapper
 from typing import Any
 
@@ -19,13 +18,14 @@ from tinygraph.device import CPU, Device
 from tinygraph.errors import ArgumentError, PlanWarning, explain
 from tinygraph.plan.code import code_of
 from tinygraph.plan.fast import NoNumba, with_compiled_bodies
-from tinygraph.plan.result import PlannedCall, as_node
+from tinygraph.plan.recorded import AsItStands, Recorded
 from tinygraph.plan.rewrites import rewrite
-from tinygraph.plan.runner import Plan, added
-from tinygraph.plan.structure import fill, put_together, slots_of, take_apart
+from tinygraph.plan.runner import Plan
+from tinygraph.plan.structure import put_together, slots_of, take_apart
 from tinygraph.plan.table import describe
 from tinygraph.plan.tracing import Backward, Deed, Elsewhere, Refused, Trace
-from tinygraph.shapes import Array, Spec
+from tinygraph.plan.tuning import Tuning
+from tinygraph.shapes import Spec
 from tinygraph.tensor import Tensor, grad_mode
 
 MOST_PLANS = 16  # of one function; those used least are dropped first
@@ -33,7 +33,7 @@ MOST_PLANS = 16  # of one function; those used least are dropped first
 
 def compile(
     fn: Callable[..., Any], *, threads: int | None = None, tile: int | None = None,
-    fast: bool | None = None,
+    fast: bool | None = None, tune: bool = False,
 ) -> Compiled:  # fmt: skip
     """A function that does what `fn` does, through plans: buffers laid out once, ops fused, a
     large batch cut into tiles, several threads.
@@ -51,6 +51,11 @@ def compile(
         Whether numba compiles the bodies of some ops, such as convolution + ReLU + max-pooling:
         True must, False must not.  By default where it is installed and the values of a batch take
         some MB.  The first process compiles for a few seconds; the result is kept on disk.
+    tune : bool
+        Measure a few numbers of threads and tile sizes at the first call with arguments of some
+        shapes, and keep the fastest; `threads` or `tile` leaves only the other one to be measured.
+        `explain()` tells the times.  Another process may choose otherwise, and so come to other
+        bits: `tuning.to_list()` of one and `tuning.load` of the other make them the same.
 
     Returns
     -------
@@ -100,57 +105,12 @@ def compile(
         raise ArgumentError(explain("compile", "fn", "a function", repr(fn)))
     if fast not in (None, True, False):
         raise ArgumentError(explain("compile", "fast", "True, False or None", repr(fast)))
-    return Compiled(fn, threads, tile, fast)
-
-
-@dataclass(eq=False)
-class Recorded:
-    """What one trace has found.
-
-    Attributes
-    ----------
-    make : function
-        Makes a plan: one more where all others wait for their backward.
-    result : nested tuples, lists and dicts
-        What to return, with a `Slot` in the place of each Tensor.
-    before, after : list of Deed
-        What is done on the host around the run.
-    leaves : list of (tensor, spec, requires_grad)
-        What was true of the leaves; the plan is good while it is.
-    modules : list of (module, training)
-        The same of modules.
-    device : Device
-        Where the plan runs, and its results are.
-    root_output : int or None
-        The result that the caller may differentiate, where `fn` calls no backward.
-    unsure : set of Tensor
-        See Trace.
-    plans : list of Plan
-        Those that nobody is using.
-    """
-
-    make: Callable[[], Plan]
-    result: Any
-    before: list[Deed] = field(default_factory=list)
-    after: list[Deed] = field(default_factory=list)
-    leaves: list[tuple[Tensor, Spec, bool]] = field(default_factory=list)
-    modules: list[tuple[Any, bool]] = field(default_factory=list)
-    device: Device = CPU
-    root_output: int | None = None
-    unsure: set[Tensor] = field(default_factory=set)
-    plans: list[Plan] = field(default_factory=list)
-
-    def holds(self) -> bool:
-        for tensor, spec, requires_grad in self.leaves:
-            value = tensor.value
-            if (value.shape != spec.shape or tensor.requires_grad is not requires_grad
-                    or value.dtype != spec.dtype
-                    or tensor.device is not self.device):  # fmt: skip
-                return False
-        return all(module.training is mode for module, mode in self.modules)
-
-    def take(self) -> Plan:
-        return self.plans.pop() if self.plans else self.make()
+    if tune and threads and tile:
+        raise ArgumentError(
+            explain("compile", "tune", "threads or tile left open", f"threads {threads} and tile "
+                    f"{tile}", "leave one of them out")
+        )  # fmt: skip
+    return Compiled(fn, threads, tile, fast, Tuning(threads, tile) if tune else None)
 
 
 class Compiled:
@@ -158,13 +118,14 @@ class Compiled:
 
     def __init__(
         self, fn: Callable[..., Any], threads: int | None, tile: int | None,
-        fast: bool | None = None,
+        fast: bool | None = None, tuning: Tuning | None = None,
     ) -> None:  # fmt: skip
         update_wrapper(self, fn)
+        self.tuning = tuning
         self.fn, self.threads, self.tile, self.fast = fn, threads, tile, fast
         self.reasons: list[str] = []  # why it ran as it stands
         self._device = CPU  # of the last plan: where the next one is looked for first
-        self._found: OrderedDict[Hashable, list[Recorded | _AsItStands]] = OrderedDict()
+        self._found: OrderedDict[Hashable, list[Recorded | AsItStands]] = OrderedDict()
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         if grad_mode.trace is not None or anomaly.mode.enabled:
@@ -181,9 +142,11 @@ class Compiled:
             found[found.index(recorded)] = recorded = self._record(
                 args, options, given, [x for x, _, wanted in recorded.leaves if wanted]
             )
-        if isinstance(recorded, _AsItStands):
+        if isinstance(recorded, AsItStands):
             return self.fn(*args, **options)
-        return _run(recorded, given)
+        if self.tuning is not None and not recorded.settled:
+            recorded.settle(self.tuning, given)
+        return recorded.run(given)
 
     def _look_up(self, key: Hashable) -> Any:
         found = self._found.get(key)
@@ -196,7 +159,7 @@ class Compiled:
 
     def _record(
         self, args: Any, options: Any, given: list[Any], watched: Sequence[Tensor] = ()
-    ) -> Recorded | _AsItStands:
+    ) -> Recorded | AsItStands:
         try:
             return self._traced(args, options, given, watched)
         except NoNumba:
@@ -212,7 +175,7 @@ class Compiled:
                 PlanWarning(f"compile: {name} runs as it stands, without a plan: {reason}"),
                 stacklevel=3,
             )
-        return _AsItStands()
+        return AsItStands()
 
     def _traced(
         self, args: Any, options: Any, given: list[Any], watched: Sequence[Tensor]
@@ -251,16 +214,11 @@ class Compiled:
         for found in self._found.values():
             for recorded in found:
                 if isinstance(recorded, Recorded):
-                    lines.append(describe(recorded.plans[0] if recorded.plans else recorded.make()))
+                    plan = recorded.plans[0] if recorded.plans else recorded.make()
+                    tuned = [str(recorded.choice)] if recorded.choice else []
+                    lines.append("\n".join([describe(plan), *tuned]))
         lines += [f"runs as it stands: {reason}" for reason in self.reasons]
         return "\n\n".join(lines) or "nothing is compiled yet: call it first"
-
-
-class _AsItStands:
-    """In the place of a recording: the function runs without a plan."""
-
-    def holds(self) -> bool:
-        return True
 
 
 # ---- from a trace to a plan -----------------------------------------------------------------
@@ -325,51 +283,3 @@ def _sorted_events(trace: Trace) -> tuple[list[Deed], Tensor | None, list[Deed]]
         else:
             computed = True
     return before, root, after
-
-
-# ---- running --------------------------------------------------------------------------------
-
-
-def _run(recorded: Recorded, given: list[Any]) -> Any:
-    device = recorded.device
-    arrays = [x.value if isinstance(x, Tensor) else device.from_numpy(x) for x in given]
-    for deed in recorded.before:
-        deed.call()
-    if recorded.root_output is not None:
-        tensors = _differentiable(recorded, given, arrays)
-    else:
-        plan = recorded.take()
-        try:
-            tensors = [as_node(array, plan) for array in plan.run(arrays)]
-            for argument, gradient in plan.argument_gradients.items():
-                _accumulate(given[argument], gradient)
-        finally:
-            recorded.plans.append(plan)
-    for deed in recorded.after:
-        deed.call()
-    return fill(recorded.result, tensors)
-
-
-def _accumulate(tensor: Tensor, gradient: Array) -> None:
-    if tensor.grad is None:
-        tensor.grad = tensor.device.copy(gradient)
-    else:
-        tensor.grad = added(tensor.device, tensor.grad, gradient)
-
-
-def _differentiable(recorded: Recorded, given: list[Any], arrays: list[Array]) -> list[Tensor]:
-    """The results as leaves, but for the one that the caller may differentiate: a node."""
-    plan = recorded.take()
-    instructions = plan.code.instructions
-    sources = [
-        (at, given[made.argument] if made.argument is not None else made.tensor)
-        for at, made in enumerate(instructions) if made.op is None
-    ]  # fmt: skip
-    wanted = [(at, x) for at, x in sources if isinstance(x, Tensor) and x.requires_grad]
-    op = PlannedCall(
-        plan, recorded.plans, recorded.root_output or 0, arrays, tuple([at for at, _ in wanted])
-    )
-    node = op(*[x for _, x in wanted])
-    tensors = [as_node(array, plan) for array in op.outputs]
-    tensors[recorded.root_output or 0] = node
-    return tensors

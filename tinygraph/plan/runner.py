@@ -81,7 +81,7 @@ class Plan:
         self, code: Code, carrying: Sequence[int] = (), threads: int | None = None,
         tile: int | None = None,
     ) -> None:  # fmt: skip
-        self.code, self.device = code, code.device
+        self.code, self.device, self.carrying = code, code.device, carrying
         self.looks_late = bool(late_checks(code))
         self.cut: Cut = find_cut(code, carrying)
         self.threads, self.tile = 1, 0
@@ -124,6 +124,20 @@ class Plan:
         outputs = self._run_tiles(arguments) if self.tile else self._run_whole(arguments, gradient)
         timed(self._hand_out, SUMS)()
         return outputs
+
+    def rehearse(self, arguments: Sequence[Array]) -> None:
+        """`run` for its time alone: the outputs and the gradients are thrown away."""
+        self._draws.forget()
+        self._take_up()
+        with np.errstate(all="ignore"):
+            if self.tile:
+                self._run_tiles(arguments)
+            else:
+                self._run_whole(arguments, None)
+            self._add_up()
+        totals = self._workers[0].totals.arrays
+        self._kept.update(totals)
+        totals.clear()
 
     @np.errstate(all="ignore")
     def forward(self, arguments: Sequence[Array]) -> list[Array]:
@@ -282,13 +296,18 @@ class Plan:
                 kept = self.device.empty(spec.shape, spec.dtype)
             totals.arrays[at] = kept
 
-    def _hand_out(self) -> None:
-        """Add the workers' gradients together, in their order, and give them to the leaves."""
+    def _add_up(self) -> None:
+        """Add the workers' gradients together, in their order."""
         totals = self._workers[0].totals
         for worker in self._workers[1:]:
             for at in self._leaves:
                 if at in worker.totals.reached:
                     totals.add(at, worker.totals.arrays[at])
+
+    def _hand_out(self) -> None:
+        """Give the gradients of all workers to the leaves."""
+        self._add_up()
+        totals = self._workers[0].totals
         self.argument_gradients = {}
         for at in self._leaves:
             array = totals.arrays.pop(at)

@@ -62,7 +62,7 @@ class Setting(NamedTuple):
         """A Trainer with a fresh optimiser and the cross-entropy."""
         optimizer = self.optimizer(self.network)
         return Trainer(self.network, optimizer, tg.softmax_cross_entropy, compile=config.compile,
-                       **options)  # fmt: skip
+                       tune=config.tune, **options)  # fmt: skip
 
     def loader(self, config: Any) -> DataLoader:
         """Batches to learn from, in an order that the seed fixes."""
@@ -133,6 +133,7 @@ def train_setting(
     DatasetError
         The data are not those that the run began with.
     """
+    trainer = setting.trainer(config, run=run, progress=progress, backup_every=config.backup_every)
     if not run.opened:
         run.write_config(
             {
@@ -152,7 +153,6 @@ def train_setting(
                     [setting.mean, setting.std],
                     "resume with the files that the run began with")
         )  # fmt: skip
-    trainer = setting.trainer(config, run=run, progress=progress, backup_every=config.backup_every)
     if run.opened:
         trainer.resume()
     run.write_environment(tinygraph=tg.__version__, seeds={"all": config.seed}, command=sys.argv)

@@ -65,6 +65,7 @@ class Config:
     backup_every: float | None = None  # seconds
     device: str = "cpu"  # or "emulator": the .cu kernels on the CPU; or "cuda"
     compile: bool = False  # forward and backward through a plan
+    tune: bool = False  # with compile: measure tiles and threads, and keep the fastest
 
     def __post_init__(self) -> None:
         batch_size, epochs = USUAL.get(self.data, USUAL["digits"])

@@ -145,7 +145,7 @@ def profile_ops(step: Callable[[], Any], steps: int = 10) -> OpProfile:
     >>> profile = profile_ops(lambda: tg.linear(x, w).sum().backward(), steps=3)
     >>> row = next(row for row in profile.rows if row.op == "linear")
     >>> row.calls, row.operations  # forward, and backward for w alone
-    (2, 256000)
+    (2.0, 256000)
     >>> abs(sum(row.seconds for row in profile.rows) + profile.outside_seconds
     ...     - profile.seconds) < 1e-12
     True
@@ -202,7 +202,7 @@ def _median(
     laps: Sequence[Lap], keys: Iterable[Key], number: Callable[[Lap, Key], float]
 ) -> float:
     """Over the laps, of the sum over some keys."""
-    return median([sum([number(lap, key) for key in keys]) for lap in laps])
+    return float(median([sum([number(lap, key) for key in keys]) for lap in laps]))
 
 
 def _operations(lap: Lap) -> dict[str, int | None]:

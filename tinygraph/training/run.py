@@ -8,6 +8,7 @@
     checkpoints/            what a stopped training goes on from (checkpoints.py)
     backups/                dated copies of the parameters
     result.json             the metrics on the test data, once there are any
+    tuning.json             tiles and threads of a compiled training, where they were tuned
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import json
 import math
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -156,6 +157,10 @@ class RunFolder:
         """Write result.json."""
         return write_json(self.path / "result.json", dict(result))
 
+    def write_tuning(self, choices: Sequence[Mapping[str, Any]]) -> Path:
+        """Replace tuning.json: the choices of a tuned training."""
+        return write_json(self.path / "tuning.json", {"choices": list(choices)})
+
     def append(self, row: Mapping[str, Any]) -> None:
         """Add a line to log.jsonl; a number that is not finite becomes null, as JSON has none."""
         plain = {
@@ -192,6 +197,11 @@ class RunFolder:
     def result(self) -> dict[str, Any]:
         """What result.json says; nothing before there is one."""
         return self._read_json("result.json") if (self.path / "result.json").exists() else {}
+
+    def tuning(self) -> Any:
+        """The choices in tuning.json; none before there are any."""
+        found = self._read_json("tuning.json") if (self.path / "tuning.json").exists() else {}
+        return found.get("choices", [])
 
     def rows(self) -> list[dict[str, Any]]:
         """The log, one dict for each epoch.  A last line that a crash cut off is left out."""

@@ -34,6 +34,7 @@ from tinygraph.training.run import RunFolder
 from tinygraph.training.sealed import save_arrays
 from tinygraph.training.state import no_state, pack, require_numbers, unpack
 from tinygraph.training.stopping import Clock, Stopped, StopSignal
+from tinygraph.training.tuned import KeptTuning
 from tinygraph.training.undo import Undo
 
 
@@ -64,11 +65,16 @@ class Trainer:
     compile : bool
         Run forward and backward through a plan, to the same numbers up to rounding; see
         `tg.compile`.  With `capture` the plan is what becomes a graph.
+    tune : bool
+        With `compile`, on the cpu: measure tiles and threads at the first step with a batch of some
+        size, and keep the fastest.  The run folder records the choice; a resumed run takes it.
 
     Raises
     ------
     DeviceError
         `capture` is set, and the model is not on a GPU.
+    ArgumentError
+        `tune` is set without `compile`.
 
     Attributes
     ----------
@@ -97,6 +103,7 @@ class Trainer:
         progress: Progress | bool | None = None,
         schedule: Schedule | ReduceLROnPlateau | None = None, checkpoint_every: float = 60.0,
         backup_every: float | None = None, capture: bool = False, compile: bool = False,
+        tune: bool = False,
     ) -> None:  # fmt: skip
         self.model = model
         self.optimizer = optimizer
@@ -113,7 +120,12 @@ class Trainer:
         self.seconds = self._epoch_seconds = 0.0
         self.best: dict[str, Any] | None = None
         self._undo = Undo()
-        self._compiled = tg_compile(self._differentiate) if compile else None
+        if tune and not compile:
+            raise ArgumentError(explain("Trainer", "tune", "False where compile is not set", True,
+                                        "compile=True: what is tuned is a plan"))  # fmt: skip
+        self._compiled = tg_compile(self._differentiate, tune=tune) if compile else None
+        tuning = self._compiled.tuning if self._compiled is not None else None
+        self._tuned = KeptTuning(tuning, run) if tuning is not None else None
         differentiate = self._compiled or self._differentiate
         self._captured = (
             CapturedTraining(model, optimizer, differentiate, self._undo) if capture else None
@@ -198,6 +210,8 @@ class Trainer:
                 return outcome(*self._captured.step(inputs, labels))
             if self._compiled is not None:
                 number, right = outcome(*self._compiled(inputs, labels))
+                if self._tuned is not None:
+                    self._tuned.write()
                 if math.isfinite(number):
                     undo.before_update(self.optimizer)
                     self.optimizer.step()

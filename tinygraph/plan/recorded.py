@@ -1,0 +1,138 @@
+"""Recorded: what one trace of a compiled function has found, and how a call of it runs.
+
+    before      what the function does on the host before it computes: `zero_grad`, counts
+    the plan    values, and gradients where the function calls backward
+    after       steps of optimisers and schedules, clipping
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from tinygraph.device import CPU, Device
+from tinygraph.plan.result import PlannedCall, as_node
+from tinygraph.plan.runner import Plan, added
+from tinygraph.plan.structure import fill
+from tinygraph.plan.tracing import Deed
+from tinygraph.plan.tuning import Choice, Tuning, cut_as
+from tinygraph.shapes import Array, Spec
+from tinygraph.tensor import Tensor
+
+
+@dataclass(eq=False)
+class Recorded:
+    """What one trace has found.
+
+    Attributes
+    ----------
+    make : function
+        Makes a plan: one more where all others wait for their backward.
+    result : nested tuples, lists and dicts
+        What to return, with a `Slot` in the place of each Tensor.
+    before, after : list of Deed
+        What is done on the host around the run.
+    leaves : list of (tensor, spec, requires_grad)
+        What was true of the leaves; the plan is good while it is.
+    modules : list of (module, training)
+        The same of modules.
+    device : Device
+        Where the plan runs, and its results are.
+    root_output : int or None
+        The result that the caller may differentiate, where `fn` calls no backward.
+    unsure : set of Tensor
+        See Trace.
+    plans : list of Plan
+        Those that nobody is using.
+    settled : bool
+        Whether tiles and threads have been tuned, where they are to be.
+    choice : Choice or None
+        What was chosen.
+    """
+
+    make: Callable[[], Plan]
+    result: Any
+    before: list[Deed] = field(default_factory=list)
+    after: list[Deed] = field(default_factory=list)
+    leaves: list[tuple[Tensor, Spec, bool]] = field(default_factory=list)
+    modules: list[tuple[Any, bool]] = field(default_factory=list)
+    device: Device = CPU
+    root_output: int | None = None
+    unsure: set[Tensor] = field(default_factory=set)
+    plans: list[Plan] = field(default_factory=list)
+    settled: bool = False
+    choice: Choice | None = None
+
+    def holds(self) -> bool:
+        for tensor, spec, requires_grad in self.leaves:
+            value = tensor.value
+            if (value.shape != spec.shape or tensor.requires_grad is not requires_grad
+                    or value.dtype != spec.dtype
+                    or tensor.device is not self.device):  # fmt: skip
+                return False
+        return all(module.training is mode for module, mode in self.modules)
+
+    def take(self) -> Plan:
+        return self.plans.pop() if self.plans else self.make()
+
+    def settle(self, tuning: Tuning, given: Sequence[Any]) -> None:
+        """Let the plan have the fastest tiles and threads, and all later ones the same."""
+        plan, self.choice = tuning.tuned(self.take(), self._arrays(given))
+        self.plans[:], self.settled = [plan], True
+        if self.choice is not None:
+            self.make = partial(cut_as, plan, plan.threads, plan.tile)
+
+    def run(self, given: list[Any]) -> Any:
+        """One call of the function: what it returns."""
+        arrays = self._arrays(given)
+        for deed in self.before:
+            deed.call()
+        if self.root_output is not None:
+            tensors = self._differentiable(given, arrays)
+        else:
+            plan = self.take()
+            try:
+                tensors = [as_node(array, plan) for array in plan.run(arrays)]
+                for argument, gradient in plan.argument_gradients.items():
+                    _accumulate(given[argument], gradient)
+            finally:
+                self.plans.append(plan)
+        for deed in self.after:
+            deed.call()
+        return fill(self.result, tensors)
+
+    def _arrays(self, given: Sequence[Any]) -> list[Array]:
+        return [x.value if isinstance(x, Tensor) else self.device.from_numpy(x) for x in given]
+
+    def _differentiable(self, given: list[Any], arrays: list[Array]) -> list[Tensor]:
+        """The results as leaves, but for the one that the caller may differentiate: a node."""
+        plan = self.take()
+        instructions = plan.code.instructions
+        sources = [
+            (at, given[made.argument] if made.argument is not None else made.tensor)
+            for at, made in enumerate(instructions) if made.op is None
+        ]  # fmt: skip
+        wanted = [(at, x) for at, x in sources if isinstance(x, Tensor) and x.requires_grad]
+        op = PlannedCall(
+            plan, self.plans, self.root_output or 0, arrays, tuple([at for at, _ in wanted])
+        )
+        node = op(*[x for _, x in wanted])
+        tensors = [as_node(array, plan) for array in op.outputs]
+        tensors[self.root_output or 0] = node
+        return tensors
+
+
+def _accumulate(tensor: Tensor, gradient: Array) -> None:
+    if tensor.grad is None:
+        tensor.grad = tensor.device.copy(gradient)
+    else:
+        tensor.grad = added(tensor.device, tensor.grad, gradient)
+
+
+class AsItStands:
+    """In the place of a recording: the function runs without a plan."""
+
+    def holds(self) -> bool:
+        return True

@@ -1,0 +1,215 @@
+"""tune=True: a few tile sizes and numbers of threads are measured, and the fastest is kept.
+
+Each candidate runs forward and backward on the arguments of the first call, and its gradients are
+thrown away.  Only batches that can be cut are tuned, and of their ops none writes an input, so
+that nothing outside of the plan changes; the random streams are put back.
+
+Which candidate wins depends on the moment, and sums are taken in another order on other tiles.  So
+a choice can be recorded, and given to the next process: with it the bits are the same.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tinygraph.errors import CheckpointError, explain
+from tinygraph.plan.code import Code
+from tinygraph.plan.runner import Plan
+from tinygraph.plan.tiles import cores, tile_size
+from tinygraph.random import default_generator
+from tinygraph.shapes import Array, Spec
+
+ROUNDS = 3  # of each candidate
+FINAL_ROUNDS = 5  # of the two fastest, in turns
+TOO_SLOW = 1.3  # times the fastest so far: no further rounds
+HOPELESS = 4.0  # the same for the first run of all, which lays the buffers out
+
+
+class Candidate(NamedTuple):
+    """Threads, and samples of a tile; 0 for a batch that is not cut."""
+
+    threads: int
+    tile: int
+
+    def __str__(self) -> str:
+        if not self.tile:
+            return "the whole batch"
+        return f"tiles of {self.tile} on {self.threads} thread{'s' if self.threads > 1 else ''}"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen for one plan.
+
+    Attributes
+    ----------
+    arguments : tuple of str
+        Dtypes and shapes of the call's arrays, as in "float32[100, 1, 28, 28]".
+    code : str
+        A digest of the plan's ops and their shapes.
+    threads, tile : int
+        Tile 0: the batch is not cut.
+    milliseconds : dict of str to float
+        What each candidate took: the two fastest as medians, the others at their best, and those
+        that are far behind in their first run.
+    """
+
+    arguments: tuple[str, ...]
+    code: str
+    threads: int
+    tile: int
+    milliseconds: dict[str, float]
+
+    def __str__(self) -> str:
+        chosen = str(Candidate(self.threads, self.tile))
+        times = ", ".join([f"{name} {ms:.4g} ms" for name, ms in self.milliseconds.items()])
+        return f"tuned: {chosen}; measured: {times}"
+
+
+class Tuning:
+    """The choices for all plans of a compiled function.
+
+    Attributes
+    ----------
+    choices : list of Choice
+        Measured in this process, or given to `load`.
+    """
+
+    def __init__(self, threads: int | None = None, tile: int | None = None) -> None:
+        self.threads, self.tile = threads, tile  # what is fixed beforehand
+        self.choices: list[Choice] = []
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """The choices as JSON takes them."""
+        return [{**asdict(c), "arguments": list(c.arguments)} for c in self.choices]
+
+    def load(self, saved: Any) -> None:
+        """Take over what `to_list` gave; plans with these shapes are not measured again.
+
+        Raises
+        ------
+        CheckpointError
+            It is no list of choices.
+        """
+        try:
+            self.choices = [_choice_of(item) for item in saved]
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise CheckpointError(
+                explain("compile", "tuning", "a list of choices, as to_list gives them",
+                        f"{type(error).__name__}: {error}", "start a new run, or leave tune out")
+            ) from None  # fmt: skip
+
+    def tuned(self, plan: Plan, arguments: Sequence[Array]) -> tuple[Plan, Choice | None]:
+        """The plan with the fastest tiles and threads, ready to run; None if there is no choice."""
+        if plan.cut.reason:
+            return plan, None
+        shapes = tuple([str_of(Spec(array.shape, array.dtype)) for array in arguments])
+        digest = digest_of(plan.code)
+        for choice in self.choices:
+            if (choice.arguments, choice.code) == (shapes, digest):
+                return cut_as(plan, choice.threads, choice.tile), choice
+        candidates = candidates_for(plan, self.threads, self.tile)
+        draws = default_generator.state_dict()
+        try:
+            found, times = fastest(plan, candidates, arguments)
+        finally:
+            default_generator.load_state_dict(draws)
+        milliseconds = {str(candidate): 1e3 * s for candidate, s in times.items()}
+        self.choices.append(Choice(shapes, digest, found.threads, found.tile, milliseconds))
+        return found, self.choices[-1]
+
+
+def candidates_for(plan: Plan, threads: int | None, tile: int | None) -> list[Candidate]:
+    """What is measured: first what the plan chose by itself, then other threads and tiles.
+
+    All cores, and one, two, four, ... of them; with each the usual tile, half of it and twice as
+    much; and the whole batch.
+    """
+    batch, most = plan.cut.batch, cores()
+    counts = sorted({most, *[1 << k for k in range(most.bit_length())]}, reverse=True)
+    found = [Candidate(plan.threads, plan.tile)]
+    for count in [threads] if threads else counts:
+        usual = tile_size(plan.code, batch, count)
+        share = -(-batch // count)
+        for size in [tile] if tile else [usual, usual // 2, 2 * usual]:
+            if size >= 1 and count <= batch:
+                size = min(size, share)
+                found.append(Candidate(count, size) if size < batch else Candidate(1, 0))
+    if not (threads or tile):
+        found.append(Candidate(1, 0))
+    return list(dict.fromkeys(found))
+
+
+def fastest(
+    plan: Plan, candidates: Sequence[Candidate], arguments: Sequence[Array]
+) -> tuple[Plan, dict[Candidate, float]]:
+    """The fastest candidate as a plan whose buffers are laid out, and the seconds of all."""
+    times: dict[Candidate, float] = {}
+    leading: list[tuple[float, Candidate, Plan]] = []  # the two fastest; others free their memory
+    for candidate in candidates:
+        made = cut_as(plan, *candidate)
+        best = leading[0][0] if leading else math.inf
+        times[candidate] = _timed(made, arguments)  # lays the buffers out, which takes longer
+        if times[candidate] > HOPELESS * best:
+            continue
+        seconds = [_timed(made, arguments)]
+        while len(seconds) < ROUNDS and min(seconds) <= TOO_SLOW * best:
+            seconds.append(_timed(made, arguments))
+        times[candidate] = min(seconds)
+        leading = sorted([*leading, (min(seconds), candidate, made)], key=lambda x: x[0])[:2]
+    if len(leading) > 1:
+        rounds: dict[Candidate, list[float]] = {candidate: [] for _, candidate, _ in leading}
+        for _ in range(FINAL_ROUNDS):
+            for _, candidate, made in leading:
+                rounds[candidate].append(_timed(made, arguments))
+        times.update({candidate: float(np.median(taken)) for candidate, taken in rounds.items()})
+        leading.sort(key=lambda x: times[x[1]])
+    return leading[0][2], times
+
+
+def _timed(plan: Plan, arguments: Sequence[Array]) -> float:
+    started = time.perf_counter()
+    plan.rehearse(arguments)
+    return time.perf_counter() - started
+
+
+def cut_as(plan: Plan, threads: int, tile: int) -> Plan:
+    """A plan of the same code in other tiles; tile 0 for the whole batch."""
+    return Plan(plan.code, plan.carrying, threads, tile or plan.cut.batch)
+
+
+def digest_of(code: Code) -> str:
+    """Ops, shapes and who takes what, as a short text that is the same in every process."""
+    import hashlib  # not before a plan is tuned
+
+    lines = [
+        f"{made.op.name if made.op else 'leaf'} {str_of(made.spec)} {made.inputs} {made.needs}"
+        for made in code.instructions
+    ]
+    text = "\n".join([*lines, f"{code.outputs} {code.root}"])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def str_of(spec: Spec) -> str:
+    """A shape with its dtype.
+
+    >>> str_of(Spec((3, 4), np.dtype("float32")))
+    'float32[3, 4]'
+    """
+    return f"{spec.dtype}[{', '.join(map(str, spec.shape))}]"
+
+
+def _choice_of(item: Mapping[str, Any]) -> Choice:
+    """One choice from plain values; an exception where it is none."""
+    threads, tile = item["threads"], item["tile"]
+    for value, least in ((threads, 1), (tile, 0)):
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise ValueError(f"{value!r} for threads or tile")
+    times = {str(name): float(ms) for name, ms in item["milliseconds"].items()}
+    return Choice(tuple(map(str, item["arguments"])), str(item["code"]), threads, tile, times)
