@@ -26,7 +26,7 @@ from tinygraph.plan.code import Code
 from tinygraph.plan.kernel_program import KernelProgram, late_checks
 from tinygraph.plan.program import Program, Totals
 from tinygraph.plan.tiles import Cut, cores, find_cut, tile_size, worth_cutting
-from tinygraph.shapes import Array
+from tinygraph.shapes import Array, Spec
 from tinygraph.stopwatch import SUMS, timed
 from tinygraph.tensor import above
 
@@ -98,6 +98,7 @@ class Plan:
         self._workers = [Worker(code, self._leaves, self._draws) for _ in range(self.threads)]
         self._shares = shares_of(self.cut.batch, self.tile, self.threads) if self.tile else []
         self._kept: dict[int, Array] = {}  # gradients that were handed out
+        self._root_gradient: Array | None = None
         self.argument_gradients: dict[int, Array] = {}  # of the last run, by argument
         self._arguments = [
             (at, made.argument) for at, made in enumerate(instructions) if made.argument is not None
@@ -192,11 +193,17 @@ class Plan:
         outputs = [self._fresh(program, at) for at in self.code.outputs]
         if self.code.root is not None:
             spec = self.code.instructions[self.code.root].spec
-            if gradient is None:
-                gradient = self.device.full(spec.shape, spec.dtype, 1)
-            program.backward(gradient)
+            program.backward(self._one(spec) if gradient is None else gradient)
         program.settle()
         return outputs
+
+    def _one(self, spec: Spec) -> Array:
+        """The gradient of the root by itself; a graph that is captured has to fill it each time."""
+        if self._root_gradient is None or not self.device.on_host:
+            self._root_gradient = self.device.full(spec.shape, spec.dtype, 1)
+            if self.device.on_host:
+                self._root_gradient.flags.writeable = False  # it serves all runs
+        return self._root_gradient
 
     def _fresh(self, program: Program, at: int) -> Array:
         """A copy of an output: what leaves a plan is never overwritten later."""
