@@ -117,7 +117,7 @@ def test_a_run_leaves_all_that_repeats_it(trained):
     assert config["settings"] == {
         "data": "digits", "filters": 3, "padding": "valid", "strict": False, "batch_size": 16,
         "epochs": 2, "lr": 0.1, "seed": 0, "duration": None, "backup_every": None, "device": "cpu",
-        "compile": False,
+        "compile": False, "tune": False,
     }  # fmt: skip
     assert json.loads((run.path / "result.json").read_text()) == {"test": result}
     environment = json.loads((run.path / "environment.json").read_text())
