@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tinygraph.plan.fast import CompiledBody
+from tinygraph.plan.fast import compiled_body
 from tinygraph.plan.runner import Plan
 
 
@@ -41,7 +41,7 @@ def _notes(plan: Plan) -> list[str]:
         reason = plan.cut.reason or "it is small"
         lines = [f"the batch is not cut: {reason}"]
     numba = [f"%{at}" for at, made in enumerate(plan.code.instructions)
-             if isinstance(made.op, CompiledBody)]  # fmt: skip
+             if compiled_body(made.op)]  # fmt: skip
     if numba:
         lines.append(f"compiled by numba: {', '.join(numba)}")
     arena, requested = plan.bytes_of_buffers()

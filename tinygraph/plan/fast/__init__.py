@@ -3,7 +3,7 @@
 One file for each chain of ops: its kernels, loops as mathematics, and the op that calls them.
 """
 
-from tinygraph.plan.fast.body import CompiledBody
+from tinygraph.plan.fast.body import CompiledBody, compiled_body
 from tinygraph.plan.fast.choice import NoNumba, with_compiled_bodies
 
-__all__ = ["CompiledBody", "NoNumba", "with_compiled_bodies"]
+__all__ = ["CompiledBody", "compiled_body", "NoNumba", "with_compiled_bodies"]

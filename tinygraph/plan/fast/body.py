@@ -12,3 +12,10 @@ class CompiledBody(Op):
 
     def prepare(self, dtype: Any) -> None:
         """Compile all that the op will call, so that its first run does not wait."""
+
+
+def compiled_body(op: Op | None) -> CompiledBody | None:
+    """The op itself, or the product within it, that has compiled bodies; None if none has."""
+    while op is not None and not isinstance(op, CompiledBody):
+        op = getattr(op, "product", None)
+    return op

@@ -16,13 +16,17 @@ from tinygraph.errors import ArgumentError, explain
 from tinygraph.op import Op
 from tinygraph.plan.code import Code
 from tinygraph.plan.fast import jit
-from tinygraph.plan.fast.body import CompiledBody
+from tinygraph.plan.fast.body import CompiledBody, compiled_body
+from tinygraph.plan.fast.convolution import blocked_convolution
+from tinygraph.plan.fast.pooled_convolution import pooled_convolution
 from tinygraph.plan.fast.single_channel_stage import single_channel_stage
 from tinygraph.plan.tiles import worth_cutting
 from tinygraph.shapes import Spec
 
-# Each gives the op with compiled bodies, or None where its bodies are for others.
-BODIES: Sequence[Callable[[Op, tuple[Spec, ...]], CompiledBody | None]] = (single_channel_stage,)
+# Each gives the op with compiled bodies, or None where its bodies are for others.  The first wins.
+BODIES: Sequence[Callable[[Op, tuple[Spec, ...]], CompiledBody | None]] = (
+    single_channel_stage, pooled_convolution, blocked_convolution,
+)  # fmt: skip
 
 
 class NoNumba(ArgumentError):
@@ -53,11 +57,18 @@ def with_compiled_bodies(code: Code, fast: bool | None) -> Code:
         return code
     instructions = list(code.instructions)
     for at, op in found.items():
-        op.prepare(instructions[at].spec.dtype)
+        body = compiled_body(op)
+        if body is not None:
+            body.prepare(instructions[at].spec.dtype)
         instructions[at] = replace(instructions[at], op=op)
     return replace(code, instructions=instructions)
 
 
-def _compiled(op: Op, code: Code, inputs: Sequence[int]) -> CompiledBody | None:
+def _compiled(op: Op, code: Code, inputs: Sequence[int]) -> Op | None:
+    """The op with compiled bodies; so too where it is the product within another op."""
+    product = getattr(op, "product", None)
+    if isinstance(product, Op):
+        inner = _compiled(product, code, inputs)
+        return inner and replace(op, product=inner)  # type: ignore[type-var]
     specs = tuple([code.instructions[i].spec for i in inputs])
     return next((made for made in (body(op, specs) for body in BODIES) if made), None)

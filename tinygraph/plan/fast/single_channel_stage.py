@@ -173,5 +173,4 @@ def single_channel_stage(op: Op, specs: tuple[Spec, ...]) -> SingleChannelStage 
     x, w = specs[:2]
     if op.pool != 2 or x.shape[1] != 1 or w.shape[2:] != (3, 3):
         return None
-    kernels(x.dtype)  # compiled now, not in the first step
     return SingleChannelStage(op.stride, op.padding, op.dilation, op.groups, op.pool)

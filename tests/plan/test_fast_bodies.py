@@ -1,0 +1,203 @@
+"""Bodies that numba compiles, against the ops in numpy, the naive references and differences.
+
+The kernels are plain Python.  What they compute is tested on small arrays without numba, and again
+compiled where numba is installed.
+"""
+
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tinygraph as tg
+from tests import reference
+from tests.ops.fused_convolutions import extreme_images, fused_problems
+from tests.strategies import conv_problems, numbers, seeds
+from tinygraph.ops.conv2d import Conv2d
+from tinygraph.ops.conv2d_relu_max_pool2d import Conv2dReluMaxPool2d
+from tinygraph.plan.fast import (
+    columns,
+    convolution,
+    jit,
+    pooled_convolution,
+    single_channel_stage,
+)
+from tinygraph.plan.fast.convolution import BlockedConv2d
+from tinygraph.plan.fast.pooled_convolution import PooledConvolution
+from tinygraph.plan.fast.single_channel_stage import SingleChannelStage
+from tinygraph.shapes import Spec
+
+CHAINS = columns, convolution, pooled_convolution, single_channel_stage
+STAGE = (1, 1), (0, 0), (1, 1), 1, 2
+STAGES = [SingleChannelStage(*STAGE), PooledConvolution(*STAGE)]
+BLOCKS = st.sampled_from([64, 700, 1 << 20])  # bytes: one row of columns, a few rows, all
+
+
+def as_written(function, arguments, reorder=False):
+    """In the place of `jit.compiled`: the kernel itself, in Python."""
+
+    def run(*args):
+        assert len(args) == len(arguments)
+        for array, argument in zip(args, arguments, strict=True):
+            if argument.ndim:
+                assert (array.ndim, array.dtype) == (argument.ndim, argument.dtype)
+                assert array.flags.c_contiguous
+        with np.errstate(all="ignore"):
+            function(*args)
+
+    return run
+
+
+@contextmanager
+def python_bodies():
+    with pytest.MonkeyPatch.context() as patch:
+        for chain in CHAINS:
+            patch.setattr(chain, "compiled", as_written)
+            chain.kernels.cache_clear()
+        yield
+    for chain in CHAINS:
+        chain.kernels.cache_clear()
+
+
+@contextmanager
+def blocks_of(size):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(columns, "BLOCK_BYTES", size)
+        yield
+
+
+@pytest.fixture(scope="module", params=[
+    "python",
+    pytest.param("numba", marks=pytest.mark.skipif(
+        not jit.installed(), reason="numba is missing: pip install 'tinygraph-nn[fast]'")),
+])  # fmt: skip
+def dtype(request):
+    """float64 in Python, float32 compiled: kernels are compiled for one dtype only."""
+    if request.param == "numba":
+        yield np.float32
+    else:
+        with python_bodies():
+            yield np.float64
+
+
+def results(op, arrays, g):
+    """The output and all gradients."""
+    nodes = [tg.Tensor(a, requires_grad=True) for a in arrays]
+    y = op(*nodes)
+    y.backward(g)
+    return [y.numpy(), *[node.grad for node in nodes]]
+
+
+def assert_as_numpy(op, plain_op, arrays, g, **tolerances):
+    for ours, theirs in zip(results(op, arrays, g), results(plain_op, arrays, g), strict=True):
+        np.testing.assert_allclose(ours, theirs, **tolerances)
+
+
+def assert_right(problem, function, oracle, body, dtype, block):
+    """Against the reference forward, and against numpy's body backward."""
+    arrays = [a.astype(dtype) for a in problem.args if a is not None]
+    plain_op = function(*map(tg.Tensor, arrays), **problem.kwargs).op
+    op = body(plain_op, tuple([Spec(a.shape, a.dtype) for a in arrays]))
+    if op is None:
+        assert getattr(plain_op, "groups", 1) > 1
+        return
+    wanted = oracle(*[a.astype(float) for a in arrays], **problem.kwargs)
+    with blocks_of(block):
+        np.testing.assert_allclose(op(*arrays).numpy(), wanted, rtol=1e-4, atol=1e-4)
+        g = np.random.default_rng(len(arrays)).standard_normal(wanted.shape).astype(dtype)
+        assert_as_numpy(op, plain_op, arrays, g, rtol=1e-4, atol=1e-4)
+
+
+@given(problem=conv_problems(), block=BLOCKS)
+def test_conv2d(dtype, problem, block):
+    body = convolution.blocked_convolution
+    assert_right(problem, tg.conv2d, reference.conv2d, body, dtype, block)
+
+
+@given(problem=fused_problems(), block=BLOCKS)
+def test_conv2d_relu_max_pool2d(dtype, problem, block):
+    function, oracle = tg.conv2d_relu_max_pool2d, reference.conv2d_relu_max_pool2d
+    body = pooled_convolution.pooled_convolution
+    assert_right(problem, function, oracle, body, dtype, block)
+
+
+@given(seed=seeds, padding=st.sampled_from([(0, 0), (1, 1), (0, 2), "same"]), bias=st.booleans(),
+       n=st.integers(1, 2), d=st.integers(1, 3))  # fmt: skip
+def test_single_channel_stage(dtype, seed, padding, bias, n, d):
+    image = np.random.default_rng(seed).integers(4, 8, 2)
+    b = numbers(seed, (d,)) if bias else None
+    arrays = numbers(seed, (n, 1, *image)), numbers(seed + 1, (d, 1, 3, 3)), b
+    problem = tg.testing.problem.Problem(arrays, {"padding": padding})
+    function, oracle = tg.conv2d_relu_max_pool2d, reference.conv2d_relu_max_pool2d
+    body = single_channel_stage.single_channel_stage
+    assert_right(problem, function, oracle, body, dtype, 1 << 20)
+
+
+@pytest.mark.parametrize("op", STAGES, ids=lambda op: type(op).__name__)
+@given(seed=seeds, scale=st.sampled_from([1.0, -1.0]))
+def test_ties_nan_and_zeros_as_numpy(dtype, op, seed, scale):
+    """One weight of a filter is 1 or -1 and the others 0: its outputs are pixels, so exact."""
+    rng = np.random.default_rng(seed)
+    x = rng.choice([0.0, -0.0, 1.0, -1.0, 2.0], (2, 1, 6, 7)).astype(dtype)
+    x[0] = np.where(rng.random(x[0].shape) < 0.05, np.nan, x[0])
+    w = np.zeros((2, 1, 3, 3), dtype)
+    w[:, 0, *rng.integers(0, 3, 2)] = scale, -scale
+    g = rng.integers(-4, 5, (2, 2, 2, 2)).astype(dtype)
+    plain_op = Conv2dReluMaxPool2d(*STAGE)
+    assert_as_numpy(op, plain_op, (x, w, np.zeros(2, dtype)), g, atol=1e-12)
+    y = op(x, w).numpy()
+    assert not np.signbit(y[y == 0]).any()
+
+
+@pytest.mark.parametrize("op", STAGES, ids=lambda op: type(op).__name__)
+def test_infinite_pixels_as_numpy(dtype, op):
+    x = extreme_images(5, (1, 1, 8, 8)).astype(dtype)
+    w = numbers(3, (2, 1, 3, 3)).astype(dtype)
+    g = np.ones((1, 2, 3, 3), dtype)
+    assert_as_numpy(op, Conv2dReluMaxPool2d(*STAGE), (x, w), g, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "op", [*STAGES, BlockedConv2d(*STAGE[:4])], ids=lambda op: type(op).__name__
+)
+def test_arrays_in_other_layouts(dtype, op):
+    """In Fortran's order, read-only, not aligned."""
+    x, w = numbers(1, (2, 1, 7, 6)).astype(dtype), numbers(2, (2, 1, 3, 3)).astype(dtype)
+    g = numbers(3, op(x, w).shape).astype(dtype)
+    raw = np.empty(x.nbytes + 1, np.uint8)
+    shifted = raw[1:].view(dtype).reshape(x.shape)
+    shifted[...] = x
+    frozen = w.copy()
+    frozen.flags.writeable = False
+    wanted = results(op, (x, w), g)
+    for arrays in [(shifted, frozen, g), tuple([np.asfortranarray(a) for a in (x, w, g)])]:
+        mem = tg.memory.eager_memory((True, True), tg.device.CPU)
+        y, saved = op.forward(mem, *arrays[:2])
+        found = [y, *op.backward(mem, arrays[2], saved, (True, True))]
+        for ours, theirs in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    "op", [*STAGES, BlockedConv2d((1, 2), (1, 0), (2, 1), 1)], ids=lambda op: type(op).__name__
+)
+def test_gradients_are_those_of_differences(op):
+    channels = 1 if isinstance(op, SingleChannelStage) else 2
+    inputs = numbers(1, (2, channels, 6, 6)), numbers(2, (2, channels, 3, 3)), numbers(3, (2,))
+    with python_bodies(), blocks_of(700):
+        tg.testing.gradcheck(lambda *tensors: op(*tensors), inputs)
+
+
+def test_where_there_is_no_body():
+    """Several groups, other windows and kernels than those of one channel, other ops."""
+    x, w = Spec((2, 4, 8, 8), np.dtype("f4")), Spec((4, 2, 3, 3), np.dtype("f4"))
+    grouped = Conv2d((1, 1), (0, 0), (1, 1), 2)
+    assert convolution.blocked_convolution(grouped, (x, w)) is None
+    grey, small = Spec((2, 1, 8, 8), x.dtype), Spec((4, 1, 2, 2), x.dtype)
+    stage = single_channel_stage.single_channel_stage
+    assert stage(Conv2dReluMaxPool2d(*STAGE), (x, w)) is None
+    assert stage(Conv2dReluMaxPool2d(*STAGE), (grey, small)) is None
+    for op in (tg.relu(np.ones(1, np.float32)).op, grouped):
+        assert stage(op, (grey,)) is None

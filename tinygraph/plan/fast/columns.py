@@ -1,0 +1,228 @@
+"""The windows of images as columns of a matrix, block by block: im2col and col2im, compiled.
+
+    M C H W    images of a block, channels, height, width       KH KW   kernel size
+    R OW       rows of a block, columns of the output
+    PR PC      rows and columns of pixels that they see, with the padding
+
+    seen[m, c, r, s]            = x[m, c, first * stride + r - top, s - left],  or 0 outside
+    cols[(c, i, j), (m, u, v)]  = seen[m, c, u * stride + i * dilation, v * stride + j * dilation]
+
+`pad` and `unfold` write these; `fold` and `crop` go the other way, and add up.  What a block sees
+is copied first: each of its pixels is read KH * KW times, and rows without borders are read three
+times as fast.  The images of a block lie side by side, so that one matrix product serves all of
+them, and what has been written is still in the cache when the product reads it.  Nothing of it is
+kept: backward unfolds again, which takes less time than memory does for the columns of a batch.
+
+Source: Chellapilla, Puri, Simard, "High performance convolutional neural networks for document
+processing", IWFHR 2006.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tinygraph.memory import Memory
+from tinygraph.ops.im2col import Windows2d
+from tinygraph.plan.fast.jit import INDEX, Argument, Kernel, compiled
+from tinygraph.shapes import Array, Shape
+
+BLOCK_BYTES = 1 << 20  # of a block's columns: about a core's second cache
+
+
+def pad(x: Array, top: int, left: int, seen: Array) -> None:
+    """seen (M, C, PR, PC) of x (M, C, H, W); `top` rows and `left` columns of 0 come first.
+
+    A negative `top` says how many rows of the images are above of what is seen.
+    """
+    images, channels, rows, columns = seen.shape
+    height, width = x.shape[2], x.shape[3]
+    zero, begin = x.dtype.type(0), min(left, columns)
+    end = max(begin, min(columns, width + left))
+    for m in range(images):
+        for c in range(channels):
+            for r in range(rows):
+                target = seen[m, c, r]
+                if not top <= r < height + top:
+                    for v in range(columns):
+                        target[v] = zero
+                    continue
+                source, inner, rest = x[m, c, r - top], target[begin:end], target[end:]
+                for v in range(begin):
+                    target[v] = zero
+                for v in range(len(inner)):
+                    inner[v] = source[v]
+                for v in range(len(rest)):
+                    rest[v] = zero
+
+
+def crop(seen: Array, top: int, left: int, gx: Array) -> None:
+    """The reverse: what lies within the images is added to gx (M, C, H, W)."""
+    images, channels, rows, columns = seen.shape
+    height, width = gx.shape[2], gx.shape[3]
+    begin = min(left, columns)
+    end = max(begin, min(columns, width + left))
+    for m in range(images):
+        for c in range(channels):
+            for r in range(max(top, 0), min(rows, height + top)):
+                source, target = seen[m, c, r, begin:end], gx[m, c, r - top]
+                for v in range(len(source)):
+                    target[v] += source[v]
+
+
+def unfold(seen: Array, sh: int, sw: int, dh: int, dw: int, cols: Array) -> None:
+    """cols (C, KH, KW, M, R, OW) of seen (M, C, PR, PC), for stride (sh, sw), dilation (dh, dw)."""
+    channels, kh, kw, images, rows, columns = cols.shape
+    for c in range(channels):
+        for i in range(kh):
+            for j in range(kw):
+                for m in range(images):
+                    for u in range(rows):
+                        source = seen[m, c, u * sh + i * dh, j * dw :]
+                        target = cols[c, i, j, m, u]
+                        if sw == 1:  # contiguous on both sides: vectors
+                            for v in range(columns):
+                                target[v] = source[v]
+                        else:
+                            for v in range(columns):
+                                target[v] = source[v * sw]
+
+
+def fold(cols: Array, sh: int, sw: int, dh: int, dw: int, seen: Array) -> None:
+    """Each of seen (M, C, PR, PC) becomes the sum of the cols that `unfold` would read there."""
+    channels, kh, kw, images, rows, columns = cols.shape
+    for c in range(channels):
+        for m in range(images):
+            seen[m, c] = 0
+            for i in range(kh):
+                for j in range(kw):
+                    for u in range(rows):
+                        source = cols[c, i, j, m, u]
+                        target = seen[m, c, u * sh + i * dh, j * dw :]
+                        if sw == 1:
+                            for v in range(columns):
+                                target[v] += source[v]
+                        else:
+                            for v in range(columns):
+                                target[v * sw] += source[v]
+
+
+class Kernels(NamedTuple):
+    pad: Kernel
+    crop: Kernel
+    unfold: Kernel
+    fold: Kernel
+
+
+@cache
+def kernels(dtype: Any) -> Kernels:
+    """All four, compiled for float32 or float64."""
+
+    def read(ndim: int) -> Argument:
+        return Argument(dtype, ndim)
+
+    def written(ndim: int) -> Argument:
+        return Argument(dtype, ndim, written=True)
+
+    steps = (INDEX,) * 4
+    return Kernels(
+        compiled(pad, (read(4), INDEX, INDEX, written(4))),
+        compiled(crop, (read(4), INDEX, INDEX, written(4))),
+        compiled(unfold, (read(4), *steps, written(6))),
+        compiled(fold, (read(6), *steps, written(4))),
+    )
+
+
+class Block(NamedTuple):
+    """Some images, and some rows of their outputs; all rows where there are many images."""
+
+    images: slice
+    first: int
+    rows: int
+
+    @property
+    def size(self) -> int:
+        return self.images.stop - self.images.start
+
+
+class Columns:
+    """The columns of one block after the other.
+
+    Parameters
+    ----------
+    mem : Memory
+        The buffer of one block comes from here.
+    image, filters : shapes (N, C, H, W) and (D, C, KH, KW)
+    at : Windows2d
+    size : (int, int)
+        Rows and columns of the output that are wanted, from the first on.
+    step : int
+        Blocks begin at multiples of so many rows.
+    """
+
+    def __init__(
+        self, mem: Memory, image: Shape, filters: Shape, at: Windows2d, size: tuple[int, int],
+        dtype: Any, step: int = 1,
+    ) -> None:  # fmt: skip
+        (rows, columns), self.at, self.kernels = size, at, kernels(dtype)
+        self.batch, self.taps, self.height, self.width = image[0], filters[1:], rows, columns
+        itemsize, per_row = np.dtype(dtype).itemsize, prod(self.taps) * columns
+        fitting = max(1, BLOCK_BYTES // (per_row * itemsize))  # rows of output
+        self.rows = rows if rows <= fitting else max(fitting // step, 1) * step
+        self.images = max(1, min(fitting // rows, self.batch))
+        self._cols = mem.empty((per_row * self.most,), dtype)
+        self._seen = mem.empty((self.images * prod(self._sees(self.rows)),), dtype)
+
+    @property
+    def most(self) -> int:
+        """Rows of all images of the largest block."""
+        return self.images * self.rows
+
+    def blocks(self) -> Iterator[Block]:
+        for n in range(0, self.batch, self.images):
+            for first in range(0, self.height, self.rows):
+                yield Block(slice(n, min(n + self.images, self.batch)), first,
+                            min(self.rows, self.height - first))  # fmt: skip
+
+    def gather(self, x: Array, block: Block) -> Array:
+        """The columns of a block as a matrix, (C * KH * KW, M * R * OW)."""
+        seen, cols = self._rooms(block)
+        self.kernels.pad(x[block.images], *self._corner(block), seen)
+        self.kernels.unfold(seen, *self._steps(), cols)
+        return self.matrix(block)
+
+    def scatter(self, block: Block, gx: Array) -> None:
+        """Add what lies in the matrix of a block to the images (N, C, H, W) it stands for."""
+        seen, cols = self._rooms(block)
+        self.kernels.fold(cols, *self._steps(), seen)
+        self.kernels.crop(seen, *self._corner(block), gx[block.images])
+
+    def matrix(self, block: Block) -> Array:
+        """Room for the columns of a block."""
+        return self._rooms(block)[1].reshape(prod(self.taps), -1)
+
+    def _rooms(self, block: Block) -> tuple[Array, Array]:
+        """For what a block sees, (M, C, PR, PC), and its columns, (C, KH, KW, M, R, OW)."""
+        seen = block.size, *self._sees(block.rows)
+        cols = *self.taps, block.size, block.rows, self.width
+        return self._seen[: prod(seen)].reshape(seen), self._cols[: prod(cols)].reshape(cols)
+
+    def _sees(self, rows: int) -> Shape:
+        """C PR PC for so many rows of one image."""
+        return self.taps[0], *[
+            (count - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1
+            for count, axis in zip((rows, self.width), self.at, strict=True)
+        ]
+
+    def _corner(self, block: Block) -> tuple[int, int]:
+        """Rows and columns of padding before the first pixels that a block sees."""
+        rows, columns = self.at
+        return rows.before - block.first * rows.stride, columns.before
+
+    def _steps(self) -> tuple[int, ...]:
+        rows, columns = self.at
+        return rows.stride, columns.stride, rows.dilation, columns.dilation
