@@ -248,7 +248,8 @@ def compile_all(source: Source, names: Sequence[str], arch: str) -> list[Compile
             archive.writestr("log", log)
             archive.writestr("kernels", json.dumps(kernels))
 
-    parts = ["nvrtc", version(), *OPTIONS, VERBOSE, arch, source.digest, *names]
+    # Another word than before: what lies in older caches has no "kernels".
+    parts = ["nvrtc program", version(), *OPTIONS, VERBOSE, arch, source.digest, *names]
     with zipfile.ZipFile(compiled(parts, ".nvrtc.zip", build)) as archive:
         cubin, log = archive.read("cubin"), archive.read("log").decode()
         kernels = json.loads(archive.read("kernels"))
