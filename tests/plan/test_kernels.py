@@ -12,7 +12,7 @@ from tests.plan.networks import NETWORKS, F, images, small_network
 from tinygraph import nn
 from tinygraph.cuda.kernel import Kernel
 from tinygraph.device import EMULATOR, EmulatorDevice
-from tinygraph.errors import DeviceError, GraphError, PlanWarning
+from tinygraph.errors import ArgumentError, DeviceError, GraphError, PlanWarning
 from tinygraph.ops import gemm
 from tinygraph.plan import buffers
 from tinygraph.plan.buffers import KERNEL_ALIGNMENT
@@ -126,27 +126,37 @@ def test_the_checker_finds_nothing_in_a_planned_step(monkeypatch):
     assert launched == launched[:each] * 3
 
 
-def test_reading_what_the_last_run_left_in_a_buffer_is_found():
-    """To the checker an array of a plan is as fresh at every run as a new one."""
-    plan_reads = tg.cuda.Kernel(
+class Accumulates(tg.Op):
+    """x added to what stands in a buffer."""
+
+    KERNEL = tg.cuda.Kernel(
         """__global__ void add_to(float* y, const float* x, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) y[i] += x[i];
 }""", "add_to"
     )  # fmt: skip
 
-    class Accumulates(tg.Op):
-        def forward_kernel(self, mem, x):
-            y = mem.empty(x.shape, x.dtype)
-            plan_reads(1, 32, y.reshape(-1), x, x.size)
-            return y, None
+    def __init__(self, request):
+        self.request = request
 
-    run = tg.compile(lambda x: Accumulates()(x))
+    def forward_kernel(self, mem, x):
+        y = getattr(mem, self.request)(x.shape, x.dtype)
+        self.KERNEL(1, 32, y.reshape(-1), x, x.size)
+        return y, None
+
+
+def test_reading_what_the_last_run_left_in_a_buffer_is_found():
+    """To the checker an array of a plan is as fresh at every run as a new one; zeros are zeros."""
     x = tg.Tensor(np.ones((2, 3), F), device="emulator")
+    zeros = tg.compile(lambda x: Accumulates("zeros")(x))
+    empty = tg.compile(lambda x: Accumulates("empty")(x))
     for _ in range(2):
-        run(x)
-    with tg.cuda.checking(), pytest.raises(tg.errors.KernelLaunchError, match="uninitialized"):
-        run(x)
+        empty(x)
+    with tg.cuda.checking():
+        for _ in range(3):
+            np.testing.assert_array_equal(zeros(x).value, x.value)
+        with pytest.raises(tg.errors.KernelLaunchError, match="uninitialized"):
+            empty(x)
 
 
 # ---- buffers and order ---------------------------------------------------------------------------
@@ -247,8 +257,20 @@ def test_a_mistake_in_the_layout_is_seen(monkeypatch):
         assert wrong_gradients(monkeypatch, too_short), spans[i]
 
 
-def test_no_array_is_made_through_mem_in_the_steady_state(monkeypatch):
-    model = small_network().to("emulator")
+class Spread(nn.Module):
+    """Values and gradients that are no contiguous arrays: repeated, and of a sum."""
+
+    def __init__(self):
+        self.weight = tg.Parameter(np.ones((3, 8), F))
+
+    def forward(self, x):
+        rows = tg.sum(x * x, axis=(1, 2))  # (N, W)
+        return tg.linear(tg.expand(rows[:, :1], (-1, 8)) * rows, self.weight)
+
+
+@pytest.mark.parametrize("make", [small_network, Spread])
+def test_no_array_is_made_through_mem_in_the_steady_state(monkeypatch, make):
+    model = make().to("emulator")
     run = tg.compile(step_of(model))
     x, y = (tg.Tensor(a, device="emulator") for a in (IMAGES, LABELS))
     for _ in range(2):
@@ -333,6 +355,24 @@ def test_gradients_add_up():
     np.testing.assert_array_equal(v.grad, [27.0])
 
 
+def test_a_gradient_that_somebody_holds_is_not_written_again():
+    w = tg.Parameter([3.0], device="emulator")
+    rule = tg.optim.SGD([w], lr=0.0)
+
+    @tg.compile
+    def step(x):
+        loss = tg.sum(w * x)
+        rule.zero_grad()
+        loss.backward()
+        return loss
+
+    held = []
+    for i in range(4):
+        step(np.full(1, i, F))
+        held.append(w.grad)
+    np.testing.assert_array_equal(np.concatenate(held), [0, 1, 2, 3])
+
+
 def test_a_model_that_moves_gets_another_plan():
     model = nn.Linear(3, 2)
     run = tg.compile(lambda x: model(x))
@@ -351,8 +391,36 @@ def test_labels_are_looked_at():
     run = tg.compile(step_of(seed_network()))
     for _ in range(2):
         run(IMAGES, LABELS)
-        with pytest.raises(tg.errors.ArgumentError, match="label"):
+        with pytest.raises(ArgumentError, match="label"):
             run(IMAGES, np.full(5, 9))
+
+
+@pytest.mark.parametrize("inside", [True, False], ids=["backward inside", "by the caller"])
+def test_on_a_gpu_probabilities_are_looked_at_when_a_nan_is_read(rehearsed_cuda, inside):
+    """At those that the op was given, though their place might have been free by then."""
+    w = tg.Parameter(np.full((40, 9), 0.1, F), device="cuda")
+    v = tg.Parameter(np.full((1, 40), 0.1, F), device="cuda")
+
+    def step(x, y, squash):
+        p = tg.linear(tg.tanh(tg.linear(x, w)), v)
+        loss = tg.binary_cross_entropy(tg.sigmoid(p) if squash else p, y)
+        w.grad = v.grad = None
+        if inside:
+            loss.backward()
+        return loss
+
+    run = tg.compile(step)
+    x = np.ones((8, 9), F)
+    for squash, y in itertools.product((True, False), (1, np.nan)):
+        for _ in range(3):
+            loss = run(x if squash else -x, np.full((8, 1), y, F), squash)
+            if not inside:
+                loss.backward(retain_graph=True)
+            if squash:
+                assert np.isnan(loss.item()) == np.isnan(y)  # a NaN that was given is no mistake
+            else:
+                with pytest.raises(ArgumentError, match="probabilities from 0 to 1"):
+                    loss.item()
 
 
 @pytest.mark.parametrize("words, fn", [

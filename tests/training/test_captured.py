@@ -1,6 +1,8 @@
 """Trainer(capture=True) on the stand-in for CuPy: the bits of steps without a graph."""
 
+import gc
 import signal
+import weakref
 
 import numpy as np
 import pytest
@@ -124,7 +126,7 @@ def test_a_replay_launches_nothing_of_its_own(cupy):
 
 def test_a_plan_has_its_arrays_in_one_arena(cupy):
     """Of the step's own pool: what the graph launches finds them where they were."""
-    trainer = worker(None, True, compile=True)
+    trainer = worker(None, True, compile=True, loss=lambda y, t: tg.mean(y * y))
     trainer.model.train(True)
     for _ in range(4):
         trainer.step(*batch())
@@ -136,6 +138,14 @@ def test_a_plan_has_its_arrays_in_one_arena(cupy):
     assert max(a.data.ptr + a.nbytes for a in arrays) - first <= program.arena
     assert program.arena < program.requested
     assert all(a.data.ptr % 256 == 0 for a in arrays)
+    alive = weakref.ref(plan)
+    trainer._compiled._found.clear()
+    del plan, program, arrays
+    gc.collect()
+    assert alive() is not None  # the graph keeps what it writes to
+    trainer._captured._step = None
+    gc.collect()
+    assert alive() is None
 
 
 def test_a_bad_label_in_a_plan_is_named():
