@@ -12,7 +12,11 @@ from tinygraph.memory import eager_memory
 from tinygraph.ops import pooling_phases
 from tinygraph.ops.conv2d_relu_max_pool2d import phases_and_block
 from tinygraph.ops.im2col import windows_2d
-from tinygraph.ops.pooling_phases import PhaseColumns, PoolingPhases
+from tinygraph.ops.pooling_phases import (
+    CorrelatedInputGradient,
+    PhaseColumns,
+    PoolingPhases,
+)
 
 pairs = st.tuples(st.integers(1, 4), st.integers(1, 4))
 
@@ -150,3 +154,35 @@ def test_only_pooled_values_and_their_bytes_grow_with_the_batch():
         others.append([a.nbytes for a in mem.asked if not any(a is k for k in kept)])
     assert others[0] == others[1]
     assert max(others[0]) < pooling_phases.BLOCK_BYTES
+
+
+@given(
+    kernel=pairs, padding=pairs, pool=st.integers(2, 3), n=st.integers(1, 5), c=st.integers(1, 3),
+    d=st.integers(1, 6), windows=pairs, left_over=st.integers(0, 1),
+)  # fmt: skip
+def test_input_gradient_as_a_convolution(kernel, padding, pool, n, c, d, windows, left_over):
+    """Where windows overlap pixel by pixel; several blocks of images."""
+    padding = tuple(min(p, k - 1) for p, k in zip(padding, kernel, strict=True))
+    image = (n, c, *(max(pool * u + k - 1 - 2 * p + left_over, 1)
+                     for u, k, p in zip(windows, kernel, padding, strict=True)))  # fmt: skip
+    filters = d, c, *kernel
+    w = numbers(2, filters)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pooling_phases, "BLOCK_BYTES", 0)
+        patch.setattr(pooling_phases, "FEWEST_CELLS", 2 * windows[0] * windows[1])
+        phases = phases_of(image, filters, (1, 1), padding, (1, 1), pool)
+        first = phases.largest(d, 8)
+    assert CorrelatedInputGradient.fits(phases, first, w) == (d <= 2 * c)
+    (ph, pw), at = phases.pooled, phases.at
+    upstream = np.zeros((n, d, at[0].out, at[1].out))
+    upstream[:, :, : ph * pool, : pw * pool] = numbers(3, (n, d, ph * pool, pw * pool))
+    part = CorrelatedInputGradient(eager_memory((True,)), phases, first, np.zeros(image), w)
+    for block in phases.blocks(first):
+        part.begin(block)
+        for a, b in np.ndindex(pool, pool):
+            part.add(outputs_of_phase(upstream, phases, block, a, b), a, b)
+        part.end()
+    for seed in (4, 5):  # a convolution is linear: <conv(x), g> = <x, gx> for every x
+        x = numbers(seed, image)
+        expected = np.vdot(reference.conv2d(x, w, None, 1, padding), upstream)
+        np.testing.assert_allclose(np.vdot(x, part.sum()), expected, rtol=1e-9, atol=1e-10)

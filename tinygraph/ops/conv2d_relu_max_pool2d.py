@@ -38,6 +38,7 @@ from tinygraph.ops.launch import THREADS, grid_of
 from tinygraph.ops.pooling_phases import (
     BiasGradient,
     Block,
+    CorrelatedInputGradient,
     InputGradient,
     PhaseColumns,
     PoolingPhases,
@@ -112,7 +113,9 @@ class Conv2dReluMaxPool2d(Conv2d):
         phases, first = self._phases(x, w)
         parts: list[Any] = [None] * len(needs)
         if needs[0]:
-            parts[0] = InputGradient(mem, phases, first, x, w)
+            by_map = CorrelatedInputGradient.fits(phases, first, w)
+            kind = CorrelatedInputGradient if by_map else InputGradient
+            parts[0] = kind(mem, phases, first, x, w)
         if needs[1]:
             parts[1] = WeightGradient(mem, phases, first, x, w)
         if len(needs) > 2 and needs[2]:

@@ -306,3 +306,68 @@ class InputGradient:
 
     def sum(self) -> Array:
         return self.columns.images
+
+
+class CorrelatedInputGradient:
+    """gx as a convolution of the gradient's map with the filters turned by half a turn.
+
+        gx[c, p, q] = sum of w[d, c, KH - 1 - i, KW - 1 - j] * map[d, p + i, q + j] over d, i, j
+
+    The map has the outputs of the convolution before pooling, between borders of zeros.  Its
+    columns are only written, where those of InputGradient are written, added to and added up.
+    """
+
+    def __init__(
+        self, mem: Memory, phases: PoolingPhases, first: Block, x: Array, w: Array
+    ) -> None:
+        (_, c, h, width), (d, _, kh, kw) = x.shape, w.shape
+        self.phases, self.block = phases, first
+        self.images = mem.zeros(x.shape, x.dtype)
+        turned = mem.empty((c, kh, kw, d), w.dtype)
+        turned[...] = w[:, :, ::-1, ::-1].transpose(1, 2, 3, 0)
+        self.weights = turned.reshape(c, kh * kw * d)
+        self.map = mem.zeros((d, first.shape[0], h + kh - 1, width + kw - 1), x.dtype)
+        self.columns = mem.empty((self.weights.shape[1] * first.shape[0] * h * width,), x.dtype)
+        self.product = mem.empty((c * first.shape[0] * h * width,), x.dtype)
+
+    @staticmethod
+    def fits(phases: PoolingPhases, first: Block, w: Array) -> bool:
+        """Whether it can be done so, and has no more columns to write than InputGradient adds up.
+
+        Windows must overlap pixel by pixel, and a block hold whole images.
+        """
+        plain = all(axis.stride == axis.dilation == 1 for axis in phases.at)
+        inside = all(
+            max(axis.before, axis.out - pixels + axis.kernel - 1 - axis.before) < axis.kernel
+            for axis, pixels in zip(phases.at, phases.image[2:], strict=True)
+        )
+        return plain and inside and first.last and len(w) <= 2 * w.shape[1]
+
+    def begin(self, block: Block) -> None:
+        self.block = block
+
+    def add(self, g: Array, a: int, b: int) -> None:
+        """Write the gradient of one phase to its places in the map."""
+        pool = self.phases.pool
+        rows, columns = (
+            slice(axis.kernel - 1 - axis.before + place,
+                  axis.kernel - 1 - axis.before + pooled * pool, pool)
+            for axis, pooled, place in zip(self.phases.at, self.phases.pooled, (a, b), strict=True)
+        )  # fmt: skip
+        self.map[:, : self.block.shape[0], rows, columns] = g.reshape(len(g), *self.block.shape)
+
+    def end(self) -> None:
+        n, (_, c, h, w) = self.block.shape[0], self.images.shape
+        kernel = [axis.kernel for axis in self.phases.at]
+        by_d, by_n, by_row, by_column = self.map.strides
+        windows = np.lib.stride_tricks.as_strided(
+            self.map, (*kernel, len(self.map), n, h, w),
+            (by_row, by_column, by_d, by_n, by_row, by_column),
+        )  # fmt: skip
+        columns = matrix(self.columns, self.weights.shape[1], n * h * w)
+        columns.reshape(windows.shape)[...] = windows
+        product = np.matmul(self.weights, columns, out=matrix(self.product, c, n * h * w))
+        self.images[self.block.images] = product.reshape(c, n, h, w).transpose(1, 0, 2, 3)
+
+    def sum(self) -> Array:
+        return self.images
