@@ -8,10 +8,11 @@ import pytest
 
 import tinygraph as tg
 from tests.plan.networks import images, small_network
+from tinygraph import recipes
 from tinygraph.cli import main
 from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.plan import tuning
-from tinygraph.training import RunFolder, Trainer
+from tinygraph.training import Progress, RunFolder, Trainer
 
 
 def trainer_in(run):
@@ -91,13 +92,12 @@ def test_tune_without_compile():
 
 def test_recipe(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    command = ["train", "numba_cnn", "--filters", "2", "--batch-size", "700", "--epochs", "1",
-               "--run", "run", "--set", "tune=true"]  # fmt: skip
-    assert main(command) == 2
+    assert main(["train", "numba_cnn", "--run", "run", "--set", "tune=true"]) == 2
     assert "tune: expected False where compile is not set" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
-    assert main([*command, "--set", "compile=true", "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert "run/tuning.json" in answer["files"]
-    choices = json.loads((tmp_path / "run/tuning.json").read_text())["choices"]
+    recipe = recipes.get("numba_cnn")
+    config = recipe.settings({"filters": 2, "batch_size": 700, "epochs": 1, "compile": True,
+                              "tune": True})  # fmt: skip
+    recipe.train(config, RunFolder("run"), None, False, Progress(lines=False, bar=False))
+    choices = RunFolder.open("run").tuning()
     assert {choice["arguments"][0][:12] for choice in choices} == {"float32[700,", "float32[594,"}
