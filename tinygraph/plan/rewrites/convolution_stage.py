@@ -5,18 +5,22 @@
 
 for windows of 2x2 or 3x3 that neither overlap nor reach beyond the image.  A batch norm that was
 folded into conv2d before stays so: it shifts w and b alone.
+
+The kernels of the fused op are made for few input channels; see its notes.  Where kernels run,
+other convolutions stay as they are, so that a plan does not do worse than the graph.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from tinygraph.op import Op
 from tinygraph.ops.conv2d import Conv2d
-from tinygraph.ops.conv2d_relu_max_pool2d import POOLS, Conv2dReluMaxPool2d
+from tinygraph.ops.conv2d_relu_max_pool2d import CHANNELS, POOLS, TAPS, Conv2dReluMaxPool2d
 from tinygraph.ops.max_pool2d import MaxPool2d
 from tinygraph.ops.relu import Relu
-from tinygraph.plan.code import Code
+from tinygraph.plan.code import Code, Instruction
 from tinygraph.plan.rewrites.folded_batch_norm import FoldedBatchNorm
 
 
@@ -25,9 +29,15 @@ def fuse_convolution_stages(code: Code) -> Code:
     for chain in _chains(code):
         conv, pool = code.instructions[chain[0]], _pool_of(code, chain)
         op = _fused(conv.op, pool)
-        if op is not None:
+        if op is not None and _suits_device(code, conv):
             return fuse_convolution_stages(code.replaced(chain, op, conv.inputs))
     return code
+
+
+def _suits_device(code: Code, conv: Instruction) -> bool:
+    """Whether a filter is small enough for the kernels, where they run: four channels of 3x3."""
+    taps = math.prod(code.instructions[conv.inputs[1]].spec.shape[1:])
+    return not code.device.runs_kernels or taps <= CHANNELS * TAPS
 
 
 def _chains(code: Code) -> list[tuple[int, int, int]]:
