@@ -84,6 +84,27 @@ def test_labels_are_looked_at():
             run(IMAGES, np.full(5, 9))
 
 
+def test_a_compiled_step_can_be_captured(rehearsed_cuda):
+    """Dropout and Adam in the plan's graph: the bits of steps without plan or graph."""
+
+    def losses(compiled, captured):
+        tg.manual_seed(1)
+        layers = nn.Linear(6, 8), nn.Dropout(0.3), nn.ReLU(), nn.Linear(8, 2)
+        model = nn.Sequential(*layers).to("cuda")
+        rule = tg.optim.Adam(model.parameters(), lr=0.01)
+        run = step_of(model, rule)
+        run = tg.compile(run) if compiled else run
+        run = tg.cuda.capture(run, warm_up=1) if captured else run
+        rng, found = np.random.default_rng(0), []
+        for _ in range(4):
+            x = tg.Tensor(rng.standard_normal((16, 6)).astype(F), device="cuda")
+            y = tg.Tensor(rng.integers(0, 2, 16), device="cuda")
+            found.append(run(x, y).item())
+        return found
+
+    assert losses(True, True) == losses(True, False) == losses(False, False)
+
+
 @pytest.mark.parametrize("inside", [True, False], ids=["backward inside", "by the caller"])
 def test_on_a_gpu_probabilities_are_looked_at_when_a_nan_is_read(rehearsed_cuda, inside):
     """At those that the op was given, though their place might have been free by then."""
