@@ -12,6 +12,7 @@ from tinygraph import recipes
 from tinygraph.cli import main
 from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.plan import tuning
+from tinygraph.plan.tuning import Candidate
 from tinygraph.training import Progress, RunFolder, Trainer
 
 
@@ -35,7 +36,7 @@ def parameters(trainer):
 def slow_but_one(monkeypatch):
     """The plan with tiles of 3 on two threads is said to be fast."""
     monkeypatch.setattr(tuning, "cores", lambda: 2)
-    monkeypatch.setattr(tuning, "candidates_for", lambda *_: [(1, 0), (2, 3)])
+    monkeypatch.setattr(tuning, "candidates_for", lambda *_: [Candidate(1, 0), Candidate(2, 3)])
     monkeypatch.setattr(tuning, "_timed", lambda plan, arguments: 1.0 if plan.tile == 3 else 2.0)
 
 

@@ -28,7 +28,7 @@ from tinygraph.shapes import Array, Spec
 ROUNDS = 3  # of each candidate
 FINAL_ROUNDS = 5  # of the two fastest, in turns
 TOO_SLOW = 1.3  # times the fastest so far: no further rounds
-HOPELESS = 4.0  # the same for the first run of all, which lays the buffers out
+HOPELESS = 4.0  # the same for a first run, which lays buffers out: no such number of threads
 
 
 class Candidate(NamedTuple):
@@ -56,8 +56,8 @@ class Choice:
     threads, tile : int
         Tile 0: the batch is not cut.
     milliseconds : dict of str to float
-        What each candidate took: the two fastest as medians, the others at their best, and those
-        that are far behind in their first run.
+        What each candidate took that was tried: the two fastest as medians, the others at their
+        best, and those that are far behind in their first run.
     """
 
     arguments: tuple[str, ...]
@@ -149,14 +149,18 @@ def candidates_for(plan: Plan, threads: int | None, tile: int | None) -> list[Ca
 def fastest(
     plan: Plan, candidates: Sequence[Candidate], arguments: Sequence[Array]
 ) -> tuple[Plan, dict[Candidate, float]]:
-    """The fastest candidate as a plan whose buffers are laid out, and the seconds of all."""
+    """The fastest candidate as a plan that is laid out, and the seconds of all that were tried."""
     times: dict[Candidate, float] = {}
     leading: list[tuple[float, Candidate, Plan]] = []  # the two fastest; others free their memory
+    hopeless: set[int] = set()  # numbers of threads
     for candidate in candidates:
+        if candidate.threads in hopeless:
+            continue
         made = cut_as(plan, *candidate)
         best = leading[0][0] if leading else math.inf
         times[candidate] = _timed(made, arguments)  # lays the buffers out, which takes longer
         if times[candidate] > HOPELESS * best:
+            hopeless.add(candidate.threads)
             continue
         seconds = [_timed(made, arguments)]
         while len(seconds) < ROUNDS and min(seconds) <= TOO_SLOW * best:
