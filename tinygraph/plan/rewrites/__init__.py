@@ -14,6 +14,7 @@ from tinygraph.plan.code import Code
 from tinygraph.plan.rewrites.activation import fuse_activations
 from tinygraph.plan.rewrites.convolution_stage import fuse_convolution_stages
 from tinygraph.plan.rewrites.cross_entropy import fuse_cross_entropy
+from tinygraph.plan.rewrites.elementwise_chains import fuse_elementwise_chains
 from tinygraph.plan.rewrites.folded_batch_norm import fold_batch_norms
 
 REWRITES: dict[str, Callable[[Code], Code]] = {
@@ -21,6 +22,7 @@ REWRITES: dict[str, Callable[[Code], Code]] = {
     "conv + ReLU + max-pool": fuse_convolution_stages,
     "log-softmax + NLL": fuse_cross_entropy,
     "product + activation": fuse_activations,
+    "elementwise chain": fuse_elementwise_chains,
 }
 
 

@@ -1,0 +1,73 @@
+"""Neighbouring elementwise ops on large arrays as one op that works block by block.
+
+    x * sigmoid(x)        ->   sigmoid_mul(x)
+    (x - y) * 0.5 + x     ->   sub_mul_add(x, y, 0.5)
+
+See elementwise_chain.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from tinygraph.plan.code import Code, Instruction
+from tinygraph.plan.elementwise_chain import ElementwiseChain
+from tinygraph.plan.elementwise_rules import RULES
+
+FEWEST_BYTES = 8 << 20  # of the output: smaller values stay in a cache between two ops
+
+
+def fuse_elementwise_chains(code: Code) -> Code:
+    """Every chain of two or more, with the values between them used nowhere else."""
+    for last in range(len(code.instructions) - 1, -1, -1):
+        made = code.instructions[last]
+        if not _large(made) or not _fits(code, made):
+            continue
+        chain = _chain_to(code, last)
+        if len(chain) > 1:
+            op, operands = _as_op(code, chain)
+            return fuse_elementwise_chains(code.replaced(chain, op, operands))
+    return code
+
+
+def _large(made: Instruction) -> bool:
+    spec = made.spec
+    return (type(made.op) in RULES and spec.dtype.kind == "f"
+            and math.prod(spec.shape) * spec.dtype.itemsize >= FEWEST_BYTES)  # fmt: skip
+
+
+def _fits(code: Code, made: Instruction) -> bool:
+    """Whether each operand has the shape of the output, or is a number without a gradient."""
+    return all(
+        code.instructions[i].spec == made.spec
+        or (math.prod(code.instructions[i].spec.shape) == 1 and not needed)
+        for i, needed in zip(made.inputs, made.needs, strict=True)
+    )
+
+
+def _chain_to(code: Code, last: int) -> list[int]:
+    """The ops that lead to `last` and to nothing else, in order."""
+    users, outside = code.users(), {*code.outputs, code.root}
+    spec = code.instructions[last].spec
+    chain = {last}
+    for at in range(last - 1, -1, -1):
+        made = code.instructions[at]
+        if (type(made.op) in RULES and made.spec == spec and _fits(code, made)
+                and at not in outside and users[at] and chain.issuperset(users[at])):  # fmt: skip
+            chain.add(at)
+    return sorted(chain)
+
+
+def _as_op(code: Code, chain: Sequence[int]) -> tuple[ElementwiseChain, tuple[int, ...]]:
+    """The op, and the values that it takes."""
+    inner = [code.instructions[at] for at in chain]
+    operands = list(dict.fromkeys([i for made in inner for i in made.inputs if i not in chain]))
+    place = {old: new for new, old in enumerate([*operands, *chain])}
+    leaves = [Instruction(code.instructions[at].spec, argument=i, label=code.instructions[at].label)
+              for i, at in enumerate(operands)]  # fmt: skip
+    steps = [Instruction(made.spec, made.op, tuple([place[i] for i in made.inputs]), made.needs,
+                         label=made.label) for made in inner]  # fmt: skip
+    return ElementwiseChain(Code([*leaves, *steps], (len(place) - 1,), len(place) - 1)), tuple(
+        operands
+    )
