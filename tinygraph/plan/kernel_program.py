@@ -143,11 +143,14 @@ class KernelProgram(Program):
 
     def _give_leaf(self, at: int, gradient: Array, memory: KernelMemory) -> None:
         """The arrays of leaves are written by copies alone: they leave the plan."""
-        array = self.totals.arrays[at]
-        if at not in self.totals.reached:
-            memory.position = 0
-            self.totals.reached.add(at)
+        totals = self.totals
+        if at in totals.reached:
+            gradient = memory.add(totals.arrays[at], gradient)
         else:
-            gradient = memory.add(array, gradient)
-        if array.size:
+            memory.position = 0
+            totals.reached.add(at)
+        array = totals.arrays.get(at)
+        if array is None:
+            totals.arrays[at] = self.code.device.copy(gradient)
+        elif array.size:
             array[...] = gradient

@@ -155,10 +155,9 @@ class Plan:
         """The gradients of leaves that the last `forward` leads to, in arrays of their own."""
         worker = self._workers[0]
         worker.totals.forget()
-        worker.totals.arrays = {
-            at: self.device.empty(spec.shape, spec.dtype)
-            for at in self._leaves for spec in [self.code.instructions[at].spec]
-        }  # fmt: skip
+        worker.totals.arrays = {}
+        if not self.device.runs_kernels:
+            worker.own_arrays()
         program = worker.program(0)
         program.backward(gradient)
         program.settle()
@@ -298,10 +297,11 @@ class Plan:
         for at in self._leaves:
             kept = self._kept.pop(at, None)
             # Two references: this variable, and the argument of getrefcount.
-            if kept is None or sys.getrefcount(kept) > 2:
+            if kept is not None and sys.getrefcount(kept) == 2:
+                totals.arrays[at] = kept
+            elif not self.device.runs_kernels:  # there the first gradient that comes is copied
                 spec = self.code.instructions[at].spec
-                kept = self.device.empty(spec.shape, spec.dtype)
-            totals.arrays[at] = kept
+                totals.arrays[at] = np.empty(spec.shape, spec.dtype)
 
     def _add_up(self) -> None:
         """Add the workers' gradients together, in their order."""
@@ -317,9 +317,9 @@ class Plan:
         totals = self._workers[0].totals
         self.argument_gradients = {}
         for at in self._leaves:
-            array = totals.arrays.pop(at)
+            array = totals.arrays.pop(at, None)
             made = self.code.instructions[at]
-            if at not in totals.reached:
+            if at not in totals.reached or array is None:
                 continue
             tensor = made.tensor
             if tensor is None:
