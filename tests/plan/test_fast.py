@@ -12,7 +12,7 @@ from tests.plan.networks import F, images, small_network
 from tests.plan.test_compile import assert_same, trained
 from tinygraph import nn
 from tinygraph.cuda.cache import folder
-from tinygraph.errors import ArgumentError
+from tinygraph.errors import ArgumentError, PlanWarning
 from tinygraph.plan.fast import jit, single_channel_stage
 
 needs_numba = pytest.mark.skipif(
@@ -48,6 +48,20 @@ def test_a_numba_that_cannot_be_imported_is_done_without(monkeypatch):
     monkeypatch.setattr(jit, "why_not", lambda: "Numba needs NumPy 1.0 or less")
     _, _, run = trained(small_network, True, steps=1, batches=(MANY,))
     assert "numba" not in run.explain()
+
+
+def test_a_numba_that_cannot_compile_is_done_without_aloud(monkeypatch):
+    def damaged(dtype):
+        raise EOFError("Ran out of input")
+
+    monkeypatch.setattr(jit, "installed", lambda: True)
+    monkeypatch.setattr(jit, "why_not", lambda: "")
+    monkeypatch.setattr(single_channel_stage, "kernels", damaged)
+    with pytest.warns(PlanWarning, match="in numpy, for numba: EOFError: Ran out of input"):
+        _, _, run = trained(small_network, True, steps=1, batches=(MANY,))
+    assert "numba" not in run.explain()
+    with pytest.raises(ArgumentError, match="EOFError: Ran out of input"):
+        trained(small_network, True, fast=True)
 
 
 def test_another_value_is_refused():

@@ -9,15 +9,18 @@ For a small batch numpy is quick enough, and importing numba would take longer t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError, PlanWarning, explain
 from tinygraph.op import Op
 from tinygraph.plan.code import Code
 from tinygraph.plan.fast import jit
 from tinygraph.plan.fast.body import CompiledBody, compiled_body
 from tinygraph.plan.fast.convolution import blocked_convolution
+from tinygraph.plan.fast.image_columns import image_columns
+from tinygraph.plan.fast.max_pooling import max_pooling
 from tinygraph.plan.fast.pooled_convolution import pooled_convolution
 from tinygraph.plan.fast.single_channel_stage import single_channel_stage
 from tinygraph.plan.tiles import worth_cutting
@@ -25,12 +28,12 @@ from tinygraph.shapes import Spec
 
 # Each gives the op with compiled bodies, or None where its bodies are for others.  The first wins.
 BODIES: Sequence[Callable[[Op, tuple[Spec, ...]], CompiledBody | None]] = (
-    single_channel_stage, pooled_convolution, blocked_convolution,
+    single_channel_stage, pooled_convolution, blocked_convolution, max_pooling, image_columns,
 )  # fmt: skip
 
 
 class NoNumba(ArgumentError):
-    """`fast=True`, and numba cannot be imported."""
+    """`fast=True`, and numba cannot be imported, or cannot compile."""
 
 
 def with_compiled_bodies(code: Code, fast: bool | None) -> Code:
@@ -39,7 +42,12 @@ def with_compiled_bodies(code: Code, fast: bool | None) -> Code:
     Raises
     ------
     NoNumba
-        `fast` is True, and numba cannot be imported.
+        `fast` is True, and numba cannot be imported, or cannot compile.
+
+    Warns
+    -----
+    PlanWarning
+        `fast` is None, and numba is there but cannot compile.  The plan is then all numpy.
     """
     if fast is False or (fast is None and not (worth_cutting(code) and jit.installed())):
         return code
@@ -48,6 +56,11 @@ def with_compiled_bodies(code: Code, fast: bool | None) -> Code:
     found = {at: op for at, made in enumerate(code.instructions)
              if made.op is not None and (op := _compiled(made.op, code, made.inputs))}  # fmt: skip
     reason = jit.why_not() if found or fast else ""
+    if not reason:
+        reason = _prepared(code, found)
+        if reason and not fast:
+            message = f"compile: a plan in numpy, for numba: {reason}"
+            warnings.warn(PlanWarning(message), stacklevel=2)
     if reason and fast:
         raise NoNumba(
             explain("compile", "fast", "numba, which fast=True needs", reason,
@@ -57,11 +70,20 @@ def with_compiled_bodies(code: Code, fast: bool | None) -> Code:
         return code
     instructions = list(code.instructions)
     for at, op in found.items():
-        body = compiled_body(op)
-        if body is not None:
-            body.prepare(instructions[at].spec.dtype)
         instructions[at] = replace(instructions[at], op=op)
     return replace(code, instructions=instructions)
+
+
+def _prepared(code: Code, found: Mapping[int, Op]) -> str:
+    """Compile all bodies; why that has failed, or ""."""
+    for at, op in found.items():
+        body = compiled_body(op)
+        if body is not None:
+            try:
+                body.prepare(code.instructions[at].spec.dtype)
+            except Exception as error:  # numba has many, and a file of its cache may be damaged
+                return f"{type(error).__name__}: {error}"
+    return ""
 
 
 def _compiled(op: Op, code: Code, inputs: Sequence[int]) -> Op | None:
