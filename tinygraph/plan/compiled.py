@@ -180,7 +180,7 @@ class Compiled:
     def _traced(
         self, args: Any, options: Any, given: list[Any], watched: Sequence[Tensor]
     ) -> Recorded:
-        """On the device of the arguments; arrays follow the first tensor that `fn` computes with."""
+        """On the arguments' device; arrays follow the first tensor that `fn` computes with."""
         device = next((x.device for x in given if isinstance(x, Tensor)), self._device)
         tried: list[Device] = []
         while True:
