@@ -60,7 +60,7 @@ _OURS, _TORCH = f"{LIBRARIES}.tinygraph_steps", f"{LIBRARIES}.torch_steps"
 SIDES = (
     Side(EAGER, "", _OURS, "eager", POINTS),
     Side(COMPILED, "", _OURS, "compiled", POINTS),
-    Side(FAST, "fast", _OURS, "compiled", POINTS),
+    Side(FAST, "fast", _OURS, "fast", POINTS),
     Side(TORCH, "torch", _TORCH, "eager", POINTS),
     Side(KEPT, "torch", _TORCH, "eager", GRID, variables=KEEP_MEMORY),
     Side(BARE, "torch", _TORCH, "bare", ("w4",), threads=1),

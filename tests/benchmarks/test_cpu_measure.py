@@ -129,12 +129,14 @@ def test_a_side_that_disagrees_or_tires_is_left_out():
 def test_the_compiled_step_agrees_with_the_network_derived_by_hand(monkeypatch):
     net, calls = workloads.build("w4"), []
     real = tg.compile
-    monkeypatch.setattr(tg, "compile", lambda fn: calls.append(fn) or real(fn))
+    monkeypatch.setattr(
+        tg, "compile", lambda fn, **options: calls.append(options) or real(fn, **options)
+    )
     training = tinygraph_steps.make(net, "compiled", 1)
     by_hand = cpu_made_up_peer.make(net, "right", 1)
     want = [by_hand.step() for _ in range(5)]
     assert [training.value(training.step()) for _ in range(5)] == pytest.approx(want)
-    assert len(calls) == 1
+    assert calls == [{"fast": False}]
 
 
 def test_a_step_that_runs_as_it_stands_is_no_compiled_step(monkeypatch):

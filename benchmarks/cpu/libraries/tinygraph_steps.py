@@ -1,4 +1,5 @@
-"""tinygraph: "eager", node by node; "compiled", the same step through tg.compile.
+"""tinygraph: "eager", node by node; "compiled", the same step through tg.compile, all in numpy;
+"fast", the same with what numba compiles.
 
 A step that tg.compile would run as it stands, without a plan, is an error here: else the figures of
 a compiled step would be those of the graph.
@@ -39,11 +40,11 @@ def make(workload: Workload, variant: str, threads: int) -> Training:
         optimizer.step()
         return loss
 
-    if variant == "compiled":
+    if variant in ("compiled", "fast"):
         if not hasattr(tg, "compile"):
             raise NotOffered("this version of tinygraph has no tg.compile")
         warnings.filterwarnings("error", message=AS_IT_STANDS)
-        step = tg.compile(step)
+        step = tg.compile(step, fast=variant == "fast")
     images, labels = workload.images, workload.labels
     about = (f"tinygraph {tg.__version__}, {versions('numpy', 'numba')}, {blas()}, "
              f"{threads} threads")  # fmt: skip
