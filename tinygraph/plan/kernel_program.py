@@ -141,6 +141,9 @@ class KernelProgram(Program):
         else:
             self._gradients[at] = memory.add(before, gradient)
 
+    def _gradients_of_leaves(self, at: int, received: Any) -> list[tuple[int, int]]:
+        return []  # see `_give_leaf`
+
     def _give_leaf(self, at: int, gradient: Array, memory: KernelMemory) -> None:
         """The arrays of leaves are written by copies alone: they leave the plan."""
         totals = self.totals

@@ -16,7 +16,15 @@ import numpy as np
 
 from tinygraph import stopwatch
 from tinygraph.op import Op
-from tinygraph.plan.buffers import Draws, KeptMemory, Lifetimes, arrays_in, into_arena, is_array
+from tinygraph.plan.buffers import (
+    Draws,
+    KeptMemory,
+    Lifetimes,
+    arrays_in,
+    into_arena,
+    is_array,
+    owner,
+)
 from tinygraph.plan.code import Code
 from tinygraph.shapes import Array
 
@@ -41,11 +49,13 @@ class Totals:
         self.reached.clear()
 
     def add(self, leaf: int, gradient: Array) -> None:
+        total = self.arrays[leaf]
         if leaf in self.reached:
-            np.add(self.arrays[leaf], gradient, out=self.arrays[leaf])
-        else:
-            np.copyto(self.arrays[leaf], gradient)
-            self.reached.add(leaf)
+            np.add(total, gradient, out=total)
+            return
+        if gradient is not total:  # else the op has written it there itself
+            np.copyto(total, gradient)
+        self.reached.add(leaf)
 
 
 class Program:
@@ -92,6 +102,8 @@ class Program:
         }  # of gradients, where a value has several uses
         self._drawing: list[KeptMemory] = []
         self._lifetimes: Lifetimes | None = Lifetimes()  # None once buffers are laid out
+        # For each op the buffers of its backward that are gradients of leaves: which, and whose.
+        self._leaf_buffers: dict[int, list[tuple[int, int]]] = {}
         self._forward_calls: list[Call] = []
         self._backward_calls: list[Call] = []
         self._watch: Any = None  # the stopwatch that the calls tell of themselves
@@ -232,11 +244,25 @@ class Program:
             received = backward(memory, gradient, self._saved[at], instruction.needs)
             lifetimes.born(memory.arrays, event)
             lifetimes.used(gradient, event)
+            self._leaf_buffers[at] = self._gradients_of_leaves(at, received)
             for i, needed, g in zip(instruction.inputs, instruction.needs, received, strict=True):
                 if needed and g is not None:
                     before = self._gradients[i]
                     self._give(i, g)
                     self._note_given(lifetimes, i, event, g, before)
+
+    def _gradients_of_leaves(self, at: int, received: Any) -> list[tuple[int, int]]:
+        """Which buffers of a backward are the gradient of one leaf and of nothing else: (buffer,
+        leaf).  In later runs the op writes into the leaf's total at once."""
+        inputs, buffers = self.code.instructions[at].inputs, self._memories["backward", at].arrays
+        owners = [owner(g) for g in received]
+        return [
+            (k, i)
+            for i, g in zip(inputs, received, strict=True)
+            if self.code.instructions[i].op is None and inputs.count(i) == 1
+            for k, buffer in enumerate(buffers)
+            if buffer is g and sum(other is g for other in owners) == 1
+        ]
 
     def _note_given(
         self, lifetimes: Lifetimes, at: int, event: int, gradient: Array, before: Any
@@ -276,12 +302,16 @@ class Program:
         needs, saved, gradients = instruction.needs, self._saved, self._gradients
         give = stopwatch.timed(self._give, stopwatch.SUMS)
         wanted = [(slot, i) for slot, i in enumerate(instruction.inputs) if needs[slot]]
+        totals, arrays = self.totals, memory.arrays
+        to_leaves = [(k, i, arrays[k]) for k, i in self._leaf_buffers.get(at, ())]
 
         def call() -> None:
             gradient = gradients[at]
             if gradient is None:
                 return
             memory.position = 0
+            for k, i, buffer in to_leaves:  # the first of several terms needs no copy
+                arrays[k] = buffer if i in totals.reached else totals.arrays[i]
             received = backward(memory, gradient, saved[at], needs)
             for slot, i in wanted:
                 g = received[slot]
