@@ -34,16 +34,26 @@ from tinygraph.shapes import Array, Spec
 
 def gather(x: Array, top: int, left: int, patches: Array) -> None:
     """patches (N, 4, 4, PH, PW) of x (N, 1, H, W); what lies outside of an image is 0."""
-    height, width = x.shape[2], x.shape[3]
+    height, width, columns = x.shape[2], x.shape[3], patches.shape[4]
+    zero = x.dtype.type(0)
     for n in range(len(x)):
-        for r in range(4):
-            for s in range(4):
+        for s in range(4):
+            begin = min(max(0, (left - s + 1) // 2), columns)  # the first v within the image
+            end = max(begin, min(columns, (width - 1 + left - s) // 2 + 1))
+            for r in range(4):
                 for u in range(patches.shape[3]):
-                    row = 2 * u + r - top
-                    for v in range(patches.shape[4]):
-                        column = 2 * v + s - left
-                        inside = 0 <= row < height and 0 <= column < width
-                        patches[n, r, s, u, v] = x[n, 0, row, column] if inside else 0
+                    row, target = 2 * u + r - top, patches[n, r, s, u]
+                    if not 0 <= row < height:
+                        for v in range(columns):
+                            target[v] = zero
+                        continue
+                    source, inner = x[n, 0, row, 2 * begin + s - left :], target[begin:end]
+                    for v in range(begin):
+                        target[v] = zero
+                    for v in range(len(inner)):
+                        inner[v] = source[2 * v]
+                    for v in range(end, columns):
+                        target[v] = zero
 
 
 def forward(patches: Array, w: Array, b: Array, y: Array, argmax: Array) -> None:
