@@ -75,7 +75,14 @@ def crop(seen: Array, top: int, left: int, gx: Array) -> None:
 
 
 def unfold(seen: Array, sh: int, sw: int, dh: int, dw: int, cols: Array) -> None:
-    """cols (C, KH, KW, M, R, OW) of seen (M, C, PR, PC), for stride (sh, sw), dilation (dh, dw)."""
+    """cols (C, KH, KW, M, R, OW) of seen (M, C, PR, PC), for stride (sh, sw), dilation (dh, dw).
+
+    >>> cols = np.empty((1, 1, 2, 1, 1, 2))
+    >>> unfold(np.arange(3.0).reshape(1, 1, 1, 3), 1, 1, 1, 1, cols)
+    >>> cols.reshape(2, 2)
+    array([[0., 1.],
+           [1., 2.]])
+    """
     channels, kh, kw, images, rows, columns = cols.shape
     for c in range(channels):
         for i in range(kh):

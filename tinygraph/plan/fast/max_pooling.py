@@ -24,7 +24,13 @@ from tinygraph.shapes import Array, Spec
 
 
 def backward(gy: Array, argmax: Array, gx: Array) -> None:
-    """gx (M, H * W): each gy (M, T) goes to the pixel that has won."""
+    """gx (M, H * W): each gy (M, T) goes to the pixel that has won.
+
+    >>> gx = np.empty((1, 3))
+    >>> backward(np.array([[1.0, 5.0]]), np.array([[2, 2]]), gx)
+    >>> gx
+    array([[0., 0., 6.]])
+    """
     gx[:] = 0
     for m in range(len(gy)):
         for t in range(gy.shape[1]):
