@@ -6,6 +6,7 @@ import pytest
 import tinygraph as tg
 from tests.plan.test_rewrites import names
 from tinygraph.ops.conv2d import Conv2d
+from tinygraph.ops.conv2d_relu_max_pool2d import Conv2dReluMaxPool2d
 from tinygraph.ops.linear import Linear
 from tinygraph.ops.matmul import Matmul
 from tinygraph.ops.relu import Relu
@@ -20,9 +21,11 @@ PRODUCTS = {
     "linear": (Linear(), [(4, 5), (3, 5), (3,)]),
     "linear of one sample": (Linear(), [(5,), (3, 5)]),
     "conv2d": (Conv2d((1, 1), (1, 1), (1, 1), 2), [(2, 4, 5, 4), (6, 2, 3, 3), (6,)]),
+    "conv2d_relu_max_pool2d": (Conv2dReluMaxPool2d((1, 1), (0, 0), (1, 1), 1, 2),
+                               [(2, 1, 6, 6), (3, 1, 3, 3), (3,)]),
     "matmul": (Matmul(), [(2, 4, 5), (5, 3)]),
     "matmul of vectors": (Matmul(), [(5,), (5,)]),
-}
+}  # fmt: skip
 
 
 def draw(shapes):
