@@ -26,15 +26,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tinygraph.memory import Memory
 from tinygraph.shapes import Array, Shape, Spec
-
-if TYPE_CHECKING:
-    from tinygraph.op import Op
 
 Key = tuple[str, str]  # "forward", "backward" or "update", and whose
 Mark = tuple[float, int, "Key | None"]  # when, which thread, what begins; None: the last one ends
@@ -79,7 +76,7 @@ class Work:
     """One call of an op, as much of it as is needed to count its operations."""
 
     key: Key
-    op: Op
+    op: Any  # an Op: the room of ops lies above this one
     specs: tuple[Spec, ...]
     needs: tuple[bool, ...]
 
@@ -189,7 +186,7 @@ class Stopwatch:
 
         return call
 
-    def forward_of(self, op: Op) -> Callable[..., tuple[Array, Any]]:
+    def forward_of(self, op: Any) -> Callable[..., tuple[Array, Any]]:
         """`op.forward`, noted and counted."""
         key = "forward", op.name
 
@@ -207,7 +204,7 @@ class Stopwatch:
 
         return forward
 
-    def backward_of(self, op: Op, inputs: Iterable[Any]) -> Callable[..., Any]:
+    def backward_of(self, op: Any, inputs: Iterable[Any]) -> Callable[..., Any]:
         """`op.backward`, noted and counted; `inputs` have the shapes and dtypes of its inputs."""
         key = "backward", op.name
         specs = _specs(inputs)
@@ -259,12 +256,12 @@ def timed(function: Callable[..., Any], key: Key) -> Callable[..., Any]:
     return function if mode.watch is None else mode.watch.timed(function, key)
 
 
-def forward_of(op: Op) -> Callable[..., tuple[Array, Any]]:
+def forward_of(op: Any) -> Callable[..., tuple[Array, Any]]:
     """`op.forward`, noted while a stopwatch runs."""
     return op.forward if mode.watch is None else mode.watch.forward_of(op)
 
 
-def backward_of(op: Op, inputs: Iterable[Any]) -> Callable[..., Any]:
+def backward_of(op: Any, inputs: Iterable[Any]) -> Callable[..., Any]:
     """`op.backward`, noted while a stopwatch runs."""
     return op.backward if mode.watch is None else mode.watch.backward_of(op, inputs)
 
