@@ -25,7 +25,6 @@ from tinygraph.device import EMULATOR, cupy
 from tinygraph.shapes import Array
 
 if TYPE_CHECKING:
-    from tinygraph.cuda.kernel import Kernel
     from tinygraph.cuda.signature import Parameter
 
 Extent = tuple[int, int, int]
@@ -78,7 +77,7 @@ class Launch:
         Before and after the launch, on a GPU.
     """
 
-    kernel: Kernel
+    kernel: Any  # a Kernel, which itself knows who records
     grid: Extent
     block: Extent
     shared: int
@@ -126,7 +125,7 @@ class Recorder:
             self._kept.append(array)
 
     def add(
-        self, kernel: Kernel, grid: Extent, block: Extent, args: Sequence[Any],
+        self, kernel: Any, grid: Extent, block: Extent, args: Sequence[Any],
         values: Sequence[Value], shared: int,
     ) -> Launch:  # fmt: skip
         """Take down one launch, whose arguments were checked."""
