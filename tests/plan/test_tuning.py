@@ -122,7 +122,12 @@ def test_what_cannot_be_cut_is_not_tuned(monkeypatch):
     monkeypatch.setattr(tuning, "fastest", None)
     losses, _, run = trained(network_with_statistics, (20, 20), tune=True)
     assert losses == trained(network_with_statistics, (20, 20))[0]
-    assert not run.tuning.choices and "tuned" not in run.explain()
+    (choice,) = run.tuning.choices
+    assert choice.reason == "batch_norm writes one of its inputs" and not choice.milliseconds
+    assert run.explain().endswith(f"tuned: the whole batch; nothing to choose: {choice.reason}")
+    again = Tuning()
+    again.load(json.loads(json.dumps(run.tuning.to_list())))
+    assert again.choices == [choice]
 
 
 def test_gradients_that_are_added_up_and_several_backwards(clock):

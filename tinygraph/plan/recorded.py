@@ -81,7 +81,7 @@ class Recorded:
         """Let the plan have the fastest tiles and threads, and all later ones the same."""
         plan, self.choice = tuning.tuned(self.take(), self._arrays(given))
         self.plans[:], self.settled = [plan], True
-        if self.choice is not None:
+        if not self.choice.reason:
             self.make = partial(cut_as, plan, plan.threads, plan.tile)
 
     def run(self, given: list[Any]) -> Any:

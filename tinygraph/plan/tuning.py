@@ -1,8 +1,9 @@
 """tune=True: a few tile sizes and numbers of threads are measured, and the fastest is kept.
 
 Each candidate runs forward and backward on the arguments of the first call, and its gradients are
-thrown away.  Only batches that can be cut are tuned, and of their ops none writes an input, so
-that nothing outside of the plan changes; the random streams are put back.
+thrown away.  Only batches that can be cut are measured, and of their ops none writes an input, so
+that nothing outside of the plan changes; the random streams are put back.  Of others it is
+recorded that they run whole, and why.
 
 Which candidate wins depends on the moment, and sums are taken in another order on other tiles.  So
 a choice can be recorded, and given to the next process: with it the bits are the same.
@@ -58,6 +59,8 @@ class Choice:
     milliseconds : dict of str to float
         What each candidate took that was tried: the two fastest as medians, the others at their
         best, and those that are far behind in their first run.
+    reason : str
+        Why the batch cannot be cut, so that nothing was measured; "" where it can.
     """
 
     arguments: tuple[str, ...]
@@ -65,9 +68,12 @@ class Choice:
     threads: int
     tile: int
     milliseconds: dict[str, float]
+    reason: str = ""
 
     def __str__(self) -> str:
         chosen = str(Candidate(self.threads, self.tile))
+        if self.reason:
+            return f"tuned: {chosen}; nothing to choose: {self.reason}"
         times = ", ".join([f"{name} {ms:.4g} ms" for name, ms in self.milliseconds.items()])
         return f"tuned: {chosen}; measured: {times}"
 
@@ -105,15 +111,16 @@ class Tuning:
                         f"{type(error).__name__}: {error}", "start a new run, or leave tune out")
             ) from None  # fmt: skip
 
-    def tuned(self, plan: Plan, arguments: Sequence[Array]) -> tuple[Plan, Choice | None]:
-        """The plan with the fastest tiles and threads, ready to run; None if there is no choice."""
-        if plan.cut.reason:
-            return plan, None
+    def tuned(self, plan: Plan, arguments: Sequence[Array]) -> tuple[Plan, Choice]:
+        """The plan with the fastest tiles and threads, ready to run, and what was chosen."""
         shapes = tuple([str_of(Spec(array.shape, array.dtype)) for array in arguments])
-        digest = digest_of(plan.code)
+        digest, reason = digest_of(plan.code), plan.cut.reason
         for choice in self.choices:
-            if (choice.arguments, choice.code) == (shapes, digest):
-                return cut_as(plan, choice.threads, choice.tile), choice
+            if (choice.arguments, choice.code, choice.reason) == (shapes, digest, reason):
+                return plan if reason else cut_as(plan, choice.threads, choice.tile), choice
+        if reason:
+            self.choices.append(Choice(shapes, digest, plan.threads, plan.tile, {}, reason))
+            return plan, self.choices[-1]
         candidates = candidates_for(plan, self.threads, self.tile)
         draws = default_generator.state_dict()
         try:
@@ -216,4 +223,5 @@ def _choice_of(item: Mapping[str, Any]) -> Choice:
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise ValueError(f"{value!r} for threads or tile")
     times = {str(name): float(ms) for name, ms in item["milliseconds"].items()}
-    return Choice(tuple(map(str, item["arguments"])), str(item["code"]), threads, tile, times)
+    return Choice(tuple(map(str, item["arguments"])), str(item["code"]), threads, tile, times,
+                  str(item.get("reason", "")))  # fmt: skip

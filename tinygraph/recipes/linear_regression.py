@@ -37,13 +37,17 @@ from tinygraph.recipes.plain_run import (
     last_parameters,
     log_column,
     require_at_least,
+    require_compile,
     save_run,
+    through_plan,
     timed,
     writing_to,
 )
 from tinygraph.recipes.recipe import Recipe
 from tinygraph.shapes import Array
 from tinygraph.training import Progress, RunFolder
+
+Differentiation = Callable[[tg.Tensor, tg.Tensor], tg.Tensor]
 
 
 @dataclass
@@ -60,9 +64,11 @@ class Config:
     seed: int = 0
     device: str = "cpu"
     compile: bool = False  # forward and backward through a plan
+    tune: bool = False  # with compile: measure tiles and threads, and keep the fastest
 
     def __post_init__(self) -> None:
         require_at_least("linear_regression", self, points=2, lr=0, tolerance=0, epochs=1)
+        require_compile("linear_regression", self)
 
 
 class Line(NamedTuple):
@@ -104,7 +110,7 @@ def largest_rate(x: Array) -> float:
 
 def descend(
     model: nn.Linear, config: Config, x: Array, y: Array, rows: list[dict[str, Any]],
-    progress: Progress,
+    progress: Progress, differentiate: Differentiation | None = None,
 ) -> bool:  # fmt: skip
     """Gradient descent on all points at once; whether the gradient stopped within the epochs.
 
@@ -113,7 +119,7 @@ def descend(
     """
     inputs, targets = tg.Tensor(x, device=config.device), tg.Tensor(y, device=config.device)
     optimizer = SGD(model.named_parameters(), lr=config.lr)
-    differentiate = _differentiation(model, config)
+    differentiate = differentiate or _differentiation(model, config)
     for epoch in range(1, config.epochs + 1):
         started = time.perf_counter()
         optimizer.zero_grad()
@@ -138,9 +144,7 @@ def descend(
     return False
 
 
-def _differentiation(
-    model: nn.Linear, config: Config
-) -> Callable[[tg.Tensor, tg.Tensor], tg.Tensor]:
+def _differentiation(model: nn.Linear, config: Config) -> Differentiation:
     """J of inputs and targets; its gradient is left in the model."""
 
     def differentiate(inputs: tg.Tensor, targets: tg.Tensor) -> tg.Tensor:
@@ -148,7 +152,7 @@ def _differentiation(
         loss.backward()
         return loss
 
-    return tg.compile(differentiate) if config.compile else differentiate
+    return through_plan(differentiate, config)
 
 
 def _length(model: nn.Linear) -> float:
@@ -199,7 +203,8 @@ def train(
     x, y, *_ = data(config)
     model = make_model(config)
     rows: list[dict[str, Any]] = []
-    stopped = descend(model, config, x, y, rows, progress)
+    differentiate = _differentiation(model, config)
+    stopped = descend(model, config, x, y, rows, progress, differentiate)
     found, exact = line_of(model), closed_form(x, y)
     difference = max(abs(a - b) for a, b in zip(found, exact, strict=True))
     end = "stopped" if stopped else "has not stopped"
@@ -214,7 +219,7 @@ def train(
         "closed_form": exact._asdict(), "largest_difference": difference,
     }  # fmt: skip
     save_run(run, "linear_regression", asdict(config), rows, model.state_dict(),
-             {"test": result, "training": training})  # fmt: skip
+             {"test": result, "training": training}, differentiate)  # fmt: skip
     return result
 
 

@@ -41,6 +41,7 @@ from tinygraph.recipes.image_run import (
     train_setting,
     usable_device,
 )
+from tinygraph.recipes.plain_run import require_compile
 from tinygraph.recipes.recipe import Recipe
 from tinygraph.training import Progress, RunFolder, first_batch_step
 
@@ -72,6 +73,7 @@ class Config:
         self.batch_size = batch_size if self.batch_size is None else self.batch_size
         if self.epochs is None and self.duration is None:
             self.epochs = epochs
+        require_compile("numba_cnn", self)
 
 
 def model(

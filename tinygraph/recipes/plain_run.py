@@ -1,4 +1,7 @@
-"""Runs of recipes that train in a moment, without a Trainer: what they save, read and refuse."""
+"""Runs of recipes that train in a moment, without a Trainer: what they save, read and refuse.
+
+Some of the checks of settings serve all recipes.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from typing import Any
 
 import tinygraph as tg
 from tinygraph.errors import ArgumentError, CheckpointError, explain
+from tinygraph.plan import Compiled
 from tinygraph.shapes import Array
 from tinygraph.training import RunFolder
 
@@ -18,13 +22,19 @@ from tinygraph.training import RunFolder
 def save_run(
     run: RunFolder, recipe: str, settings: Mapping[str, Any], rows: Sequence[Mapping[str, Any]],
     state: Mapping[str, Any], result: Mapping[str, Any],
+    differentiate: Callable[..., Any] | None = None,
 ) -> None:  # fmt: skip
-    """Leave config, environment, log, parameters and result in the run folder."""
+    """Leave config, environment, log, parameters and result in the run folder.
+
+    And the tiles and threads of `differentiate`, where it is a compiled function that was tuned.
+    """
     run.write_config({"recipe": recipe, "settings": dict(settings)})
     seeds = {"all": settings["seed"]} if "seed" in settings else {}
     run.write_environment(tinygraph=tg.__version__, seeds=seeds, command=sys.argv)
     for row in rows:
         run.append(row)
+    if isinstance(differentiate, Compiled) and differentiate.tuning is not None:
+        run.write_tuning(differentiate.tuning.to_list())
     run.save_parameters(state)
     run.write_result(result)
 
@@ -69,6 +79,28 @@ def require_at_least(recipe: str, config: Any, **limits: float) -> None:
         if not number or value < least or value == least == 0:
             words = f"a whole number of at least {least}" if least else "a finite number above 0"
             raise ArgumentError(explain(recipe, name, words, repr(value)))
+
+
+def require_compile(recipe: str, config: Any) -> None:
+    """ArgumentError where `tune` is set without `compile`: what is tuned is a plan.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> require_compile("demo", SimpleNamespace(compile=True, tune=True))
+    """
+    if config.tune and not config.compile:
+        raise ArgumentError(
+            explain(recipe, "tune", "False where compile is not set", True,
+                    "--set compile=true too: what is tuned is a plan")
+        )  # fmt: skip
+
+
+def through_plan(differentiate: Callable[..., Any], config: Any) -> Callable[..., Any]:
+    """The function, compiled where the settings say so, with measured tiles where they do."""
+    if not config.compile:
+        return differentiate
+    return tg.compile(differentiate, tune=config.tune)
 
 
 def timed(step: Callable[[], Any], times: int = 3) -> float:

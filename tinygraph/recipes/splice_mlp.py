@@ -33,6 +33,7 @@ from tinygraph.cuda.emulator.compiler import find_compiler
 from tinygraph.data import ArrayDataset, DataLoader, splice
 from tinygraph.device import Device, get_device
 from tinygraph.errors import ArgumentError, CheckpointError, DatasetError, explain
+from tinygraph.recipes.plain_run import require_compile
 from tinygraph.recipes.recipe import Recipe
 from tinygraph.recipes.splice_mlp_network import (
     EVALUATION_BATCH,
@@ -48,6 +49,7 @@ from tinygraph.training import Progress, RunFolder, first_batch_step
 from tinygraph.training.sealed import reason
 
 INPUTS, CLASSES = 240, ("EI", "IE", "N")
+INITIAL = "initial.nn"  # in the run folder: the network before it has learnt anything
 HIDDEN = (20,)
 TRAIN_SHARE = 0.9  # of the training data; the rest is for validation
 
@@ -67,6 +69,7 @@ class Config:
     backup_every: float | None = None  # seconds
     device: str = "cpu"  # or "emulator": the .cu kernels on the CPU; or "cuda"
     compile: bool = False  # forward and backward through a plan
+    tune: bool = False  # with compile: measure tiles and threads, and keep the fastest
 
     def __post_init__(self) -> None:
         if self.network is None:
@@ -77,6 +80,7 @@ class Config:
             self.hidden = tuple(self.hidden)  # JSON has lists
         if self.epochs is None and self.duration is None:
             self.epochs = 10
+        require_compile("splice_mlp", self)
 
 
 def first_network(config: Config) -> SigmoidMLP:
@@ -137,7 +141,7 @@ def set_up(
     """Make the network, or take that of a run that goes on; load and split the data."""
     device = _usable_device(config.device)  # an absent one shows before anything is loaded
     goes_on = run is not None and run.opened
-    network = _network_of(run) if run is not None and goes_on else first_network(config)
+    network = _initial(run) if run is not None and goes_on else first_network(config)
     whole = splice("train", data_dir, download)
     test = splice("test", data_dir, download)  # a missing file shows now
     training, held_out = whole.split(TRAIN_SHARE, config.seed)
@@ -160,6 +164,7 @@ def train(
     setting = set_up(config, data_dir, download, run)
     network = setting.network
     if not run.opened:
+        write_network(network, run.path / INITIAL)  # first: whoever opens the run finds it
         run.write_config(
             {
                 "recipe": "splice_mlp",
@@ -171,9 +176,8 @@ def train(
                 "data_dir": None if data_dir is None else str(Path(data_dir).resolve()),
             }
         )
-        write_network(network, run.path / "initial.nn")
     trainer = network.trainer(run=run, progress=progress, backup_every=config.backup_every,
-                              compile=config.compile)  # fmt: skip
+                              compile=config.compile, tune=config.tune)  # fmt: skip
     if run.opened:
         trainer.resume()
     run.write_environment(tinygraph=tg.__version__, seeds={"all": config.seed}, command=sys.argv)
@@ -202,7 +206,7 @@ def training_step(
 ) -> Callable[[], Any]:
     """Learn from one batch, again and again; nothing is written."""
     setting = set_up(config, data_dir, download)
-    trainer = setting.network.trainer(progress=False, compile=config.compile)
+    trainer = setting.network.trainer(progress=False, compile=config.compile, tune=config.tune)
     return first_batch_step(trainer, online(setting.training))
 
 
@@ -255,6 +259,14 @@ def _load(run: RunFolder, best: bool = False) -> SigmoidMLP:
     """The network of a run with its last or its best parameters."""
     network = _network_of(run)
     network.load_state_dict(run.load_parameters(best))
+    return network
+
+
+def _initial(run: RunFolder) -> SigmoidMLP:
+    """The network that a run began with: without a checkpoint it begins there once more."""
+    network = _network_of(run)
+    if (run.path / INITIAL).exists():
+        network.load_state_dict(read_network(run.path / INITIAL).state_dict())
     return network
 
 

@@ -33,7 +33,7 @@ from tinygraph.cuda.emulator.compiler import find_compiler
 from tinygraph.data import DataLoader
 from tinygraph.device import Device, get_device
 from tinygraph.errors import ArgumentError, CheckpointError, DatasetError, explain
-from tinygraph.recipes.plain_run import require_at_least
+from tinygraph.recipes.plain_run import require_at_least, require_compile
 from tinygraph.recipes.recipe import Recipe
 from tinygraph.recipes.srcnn_config import DISTRIBUTIONS, REQUIRED, check_settings, read_config
 from tinygraph.recipes.srcnn_network import (
@@ -102,6 +102,7 @@ class Config:
     backup_every: float | None = None  # seconds
     device: str = "cpu"  # or "emulator": the .cu kernels on the CPU; or "cuda"
     compile: bool = False  # forward and backward through a plan
+    tune: bool = False  # with compile: measure tiles and threads, and keep the fastest
 
     def __post_init__(self) -> None:
         if self.config is not None and any(getattr(self, name) is None for name in REQUIRED):
@@ -117,6 +118,7 @@ class Config:
         if self.epochs is None and self.duration is None:
             self.epochs = 20
         require_at_least("srcnn", self, scale=2, crop=1, stride=1, crops=1, batch_size=1)
+        require_compile("srcnn", self)
         self._check()
 
     def _fill(self, values: Mapping[str, Any]) -> None:
@@ -201,7 +203,8 @@ class Setting(NamedTuple):
     def trainer(self, config: Config, **options: Any) -> Trainer:
         rule = optimizer(self.network, config.rule, config.learning_rates, config.momentum or 0.0,
                          config.weight_decay_parameter or 0.0, config.batch_size)  # fmt: skip
-        return Trainer(self.network, rule, crop_loss, compile=config.compile, **options)
+        return Trainer(self.network, rule, crop_loss, compile=config.compile, tune=config.tune,
+                       **options)  # fmt: skip
 
     def loader(self, config: Config) -> DataLoader:
         """Portions come shuffled: their order spans the epochs of a pass."""

@@ -33,6 +33,7 @@ from tinygraph.errors import ArgumentError, CheckpointError, explain
 from tinygraph.optim import Adadelta
 from tinygraph.random import philox
 from tinygraph.recipes.image_run import usable_device
+from tinygraph.recipes.plain_run import require_compile
 from tinygraph.recipes.recipe import Recipe
 from tinygraph.recipes.vgg import shape_chain, vgg
 from tinygraph.training import Progress, RunFolder, Trainer, first_batch_step
@@ -56,11 +57,13 @@ class Config:
     seed: int = 0
     device: str = "cpu"  # or "emulator": the .cu kernels on the CPU; or "cuda"
     compile: bool = False  # forward and backward through a plan
+    tune: bool = False  # with compile: measure tiles and threads, and keep the fastest
 
     def __post_init__(self) -> None:
         self.widths = tuple(self.widths)  # JSON has lists
         if self.batch_size < 1:
             raise ArgumentError(explain("vgg224", "batch_size", "at least 1", self.batch_size))
+        require_compile("vgg224", self)
 
 
 def model(config: Config) -> nn.Sequential:
@@ -79,14 +82,14 @@ def random_pictures(config: Config) -> ArrayDataset:
     return ArrayDataset(images, draws.integers(0, CLASSES, config.batch_size), "random pictures")
 
 
-def set_up(config: Config) -> tuple[Trainer, DataLoader]:
+def set_up(config: Config, run: RunFolder | None = None) -> tuple[Trainer, DataLoader]:
     """The network with its optimiser, and the one batch."""
     device = usable_device(config.device)
     tg.manual_seed(config.seed)
     network = model(config).to(device)
     optimizer = Adadelta(network.named_parameters(), config.lr, rho=0.95)
-    trainer = Trainer(network, optimizer, tg.softmax_cross_entropy, progress=False,
-                      compile=config.compile)  # fmt: skip
+    trainer = Trainer(network, optimizer, tg.softmax_cross_entropy, run=run, progress=False,
+                      compile=config.compile, tune=config.tune)  # fmt: skip
     return trainer, DataLoader(random_pictures(config), config.batch_size, device=config.device)
 
 
@@ -102,7 +105,7 @@ def train(
         `loss_before` and `loss` on the batch, both in training mode with the same dropout;
         `step_seconds`.
     """
-    trainer, loader = set_up(config)
+    trainer, loader = set_up(config, run)
     print(f"{trainer.model.summary(SHAPE)}\n{_chain(trainer)}")
     images, labels = next(iter(loader))
     started = time.perf_counter()

@@ -39,6 +39,7 @@ from tinygraph.recipes.image_run import (
     train_setting,
     usable_device,
 )
+from tinygraph.recipes.plain_run import require_compile
 from tinygraph.recipes.recipe import Recipe
 from tinygraph.recipes.vgg import Shape3, shape_chain, vgg
 from tinygraph.training import Progress, RunFolder, first_batch_step
@@ -73,6 +74,7 @@ class Config:
         self.widths = tuple(self.widths)  # JSON has lists
         if self.epochs is None and self.duration is None:
             self.epochs = 12
+        require_compile("vgg_cifar", self)
 
 
 def model(config: Config, shape: Shape3) -> nn.Sequential:

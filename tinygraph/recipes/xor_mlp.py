@@ -41,7 +41,9 @@ from tinygraph.recipes.network_picture import beside, network_svg
 from tinygraph.recipes.plain_run import (
     last_parameters,
     require_at_least,
+    require_compile,
     save_run,
+    through_plan,
     timed,
     writing_to,
 )
@@ -68,6 +70,7 @@ class Config:
     seed: int = 0
     device: str = "cpu"
     compile: bool = False  # the graph's forward and backward through a plan
+    tune: bool = False  # with compile: measure tiles and threads, and keep the fastest
 
     def __post_init__(self) -> None:
         require_function("xor_mlp", self.function)
@@ -77,6 +80,7 @@ class Config:
                 explain("xor_mlp", "gradients", f"one of {', '.join(RULES)}",
                         repr(self.gradients), nearest(str(self.gradients), RULES))
             )  # fmt: skip
+        require_compile("xor_mlp", self)
         if self.compile and self.gradients != "graph":
             raise ArgumentError(
                 explain("xor_mlp", "compile", "gradients=graph, whose backward a plan repeats",
@@ -173,8 +177,7 @@ def set_up(config: Config) -> Setting:
         return tg.half_squared_error(network(x), y)
 
     differentiate = by_graph if config.gradients == "graph" else by_rule
-    return Setting(network, optimizer, x, y,
-                   tg.compile(differentiate) if config.compile else differentiate)  # fmt: skip
+    return Setting(network, optimizer, x, y, through_plan(differentiate, config))
 
 
 def fit(
@@ -227,7 +230,7 @@ def train(
             print(f"  {a:.0f} {b:.0f}  ->  {o[0]:.4f}")
     result = _measure(setting.network, setting.x, setting.y)
     save_run(run, "xor_mlp", asdict(config), rows, setting.network.state_dict(),
-             {"test": result, "training": outcome._asdict()})  # fmt: skip
+             {"test": result, "training": outcome._asdict()}, setting.differentiate)  # fmt: skip
     return result
 
 

@@ -207,11 +207,12 @@ class Trainer:
         """
         with self._undo.step(self.model, self.optimizer) as undo:
             if self._captured is not None and self._captured.takes(inputs):
-                return outcome(*self._captured.step(inputs, labels))
+                found = self._captured.step(inputs, labels)
+                self._record_choices()
+                return outcome(*found)
             if self._compiled is not None:
                 number, right = outcome(*self._compiled(inputs, labels))
-                if self._tuned is not None:
-                    self._tuned.write()
+                self._record_choices()
                 if math.isfinite(number):
                     undo.before_update(self.optimizer)
                     self.optimizer.step()
@@ -225,6 +226,11 @@ class Trainer:
                 undo.before_update(self.optimizer)
                 self.optimizer.step()
         return number, right
+
+    def _record_choices(self) -> None:
+        """Write new tiles and threads into the run folder, before anything is learnt with them."""
+        if self._tuned is not None:
+            self._tuned.write()
 
     def _differentiate(self, inputs: Array, labels: Array) -> tuple[Tensor, Tensor, Tensor]:
         """Loss, output and labels of a batch, and the gradients in the parameters."""
