@@ -38,7 +38,7 @@ STAGES = [SingleChannelStage(*STAGE), PooledConvolution(*STAGE)]
 BLOCKS = st.sampled_from([64, 700, 1 << 20])  # bytes: one row of columns, a few rows, all
 
 
-def as_written(function, arguments, reorder=False):
+def as_written(function, arguments, reorder=False, contract=True):
     """In the place of `jit.compiled`: the kernel itself, in Python."""
 
     def run(*args):

@@ -14,6 +14,7 @@ arXiv:1604.06174, for computing values again in backward.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -115,7 +116,8 @@ class ElementwiseChain(Op):
         shape = np.broadcast_shapes(*[x.shape for x in arrays])
         program = self._forward if any(mem.needs) else self._inference
         outputs = [mem.empty(shape, arrays[0].dtype) for _ in range(program.outputs)]
-        program.run(mem, [_flat(x, shape) for x in arrays], [y.reshape(-1) for y in outputs])
+        self._run(program, mem, [_flat(x, shape) for x in arrays],
+                  [y.reshape(-1) for y in outputs])  # fmt: skip
         return outputs[0], (arrays, outputs)
 
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
@@ -125,10 +127,15 @@ class ElementwiseChain(Op):
         gradients = [mem.empty(gy.shape, gy.dtype) for _ in range(self._backward.outputs)]
         if gradients:
             inputs = [_flat(x, gy.shape) for x in (*arrays, *kept, gy)]
-            self._backward.run(mem, inputs, [g.reshape(-1) for g in gradients])
+            self._run(self._backward, mem, inputs, [g.reshape(-1) for g in gradients])
         found = [*gradients, gy]  # the last one stands for places of -1
         return tuple([found[place] if needed and place is not None else None
                       for place, needed in zip(self._places, needs, strict=True)])  # fmt: skip
+
+    def _run(
+        self, program: BlockProgram, mem: Memory, inputs: Sequence[Array], outputs: Sequence[Array]
+    ) -> None:
+        program.run(mem, inputs, outputs)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         """Sample by sample, where every operand but single numbers carries samples."""

@@ -19,6 +19,7 @@ from tinygraph.plan.code import Code
 from tinygraph.plan.fast import jit
 from tinygraph.plan.fast.body import CompiledBody, compiled_body
 from tinygraph.plan.fast.convolution import blocked_convolution
+from tinygraph.plan.fast.elementwise_chain import elementwise_chain
 from tinygraph.plan.fast.image_columns import image_columns
 from tinygraph.plan.fast.max_pooling import max_pooling
 from tinygraph.plan.fast.pooled_convolution import pooled_convolution
@@ -29,6 +30,7 @@ from tinygraph.shapes import Spec
 # Each gives the op with compiled bodies, or None where its bodies are for others.  The first wins.
 BODIES: Sequence[Callable[[Op, tuple[Spec, ...]], CompiledBody | None]] = (
     single_channel_stage, pooled_convolution, blocked_convolution, max_pooling, image_columns,
+    elementwise_chain,
 )  # fmt: skip
 
 

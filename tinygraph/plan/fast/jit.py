@@ -57,18 +57,22 @@ def why_not() -> str:
 
 
 @cache
-def compiled(function: Kernel, arguments: tuple[Argument, ...], reorder: bool = False) -> Kernel:
+def compiled(
+    function: Kernel, arguments: tuple[Argument, ...], reorder: bool = False, contract: bool = True
+) -> Kernel:
     """A kernel as machine code, for contiguous arrays of these dtypes, aligned.
 
     Parameters
     ----------
     function : function
-        Of the arguments, in their order.  It calls no other function of ours: changes of that one
-        would not be noticed by the cache.
+        Of the arguments, in their order.  It calls no function of another file of ours: changes of
+        that one would not be noticed by the cache.
     arguments : tuple of Argument
     reorder : bool
         Whether sums over a loop may be taken in another order, as vectors of partial sums.  The
         order is fixed when the kernel is compiled.
+    contract : bool
+        Whether a product and a sum may become one instruction with one rounding.
 
     Returns
     -------
@@ -78,14 +82,14 @@ def compiled(function: Kernel, arguments: tuple[Argument, ...], reorder: bool = 
     Notes
     -----
     Compiling takes seconds; the result lies in the folder of our cache, or in NUMBA_CACHE_DIR where
-    the user has named one.  A product and a sum may become one instruction with one rounding.
+    the user has named one.
     """
     import numba
 
     from tinygraph.cuda.cache import folder  # heavy: not before something is compiled
 
     types = [_type(argument, numba) for argument in arguments]
-    options = {"contract", "reassoc"} if reorder else {"contract"}
+    options = {name for name, may in (("contract", contract), ("reassoc", reorder)) if may}
     with _lock:
         before = numba.config.CACHE_DIR
         numba.config.CACHE_DIR = before or str(folder() / "numba")
@@ -94,6 +98,16 @@ def compiled(function: Kernel, arguments: tuple[Argument, ...], reorder: bool = 
                               error_model="numpy")(function)  # fmt: skip
         finally:
             numba.config.CACHE_DIR = before
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """A function of numbers that a kernel may call, and that is compiled as a part of the kernel.
+
+    In it a product and a sum may become one instruction with one rounding.
+    """
+    import numba
+
+    return numba.njit(fastmath={"contract"}, error_model="numpy")(function)
 
 
 def _type(argument: Argument, numba: Any) -> Any:
