@@ -53,11 +53,28 @@ def test_counts_of_a_step_by_hand():
     assert lap.counts["forward", "reshape"].bytes == lap.counts["backward", "reshape"].bytes == 0
     assert lap.counts["backward", "sum"].bytes == 0  # repeats the upstream gradient, in a view
     # One for the loss, one for each of the four inputs that want a gradient, and two are kept.
-    assert lap.counts[SUMS].calls == 1 + 5 + 2
+    sums = lap.counts[SUMS]
+    assert sums.calls == 1 + 5 + 2
+    # Kept are copies of gw and gb; what is only passed on moves nothing.
+    assert (sums.bytes, sums.new_arrays, sums.new_bytes) == (2 * 4 * (6 + 2), 2, 4 * (6 + 2))
+    assert lap.operations == {SUMS: 0}
     assert sum(lap.seconds.values()) + lap.outside == pytest.approx(lap.wall)
     assert [work.op.name for work in lap.work] == [
         "linear", "relu", "reshape", "sum", "sum", "reshape", "relu", "linear"
     ]  # fmt: skip
+
+
+def test_gradients_that_are_added_up_by_hand():
+    x = tg.Parameter(np.ones((4, 3)), dtype=np.float64)
+    x.grad = np.ones((4, 3))
+    a, b, c = (x * s for s in (2.0, 3.0, 4.0))
+    lap = watched(lambda: (tg.sum(a) + tg.sum(b) + tg.sum(c)).backward())
+    np.testing.assert_array_equal(x.grad, np.full((4, 3), 10.0))
+    # Three gradients of x: the second makes a new sum (2 read, 1 written), the third is added to it
+    # (2 touched), and that to what was in x.grad (2 touched).
+    sums = lap.counts[SUMS]
+    assert (sums.bytes, sums.new_arrays, sums.new_bytes) == (8 * 12 * (3 + 2 + 2), 1, 8 * 12)
+    assert lap.operations == {SUMS: 3 * 12}
 
 
 def test_random_numbers_and_gradients_are_those_without_it():

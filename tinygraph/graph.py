@@ -18,7 +18,7 @@ from tinygraph.kernel_table import KernelTable, tabulate
 from tinygraph.memory import eager_memory
 from tinygraph.op import Op, differentiate, evaluate
 from tinygraph.shapes import Array
-from tinygraph.stopwatch import SUMS, timed
+from tinygraph.stopwatch import SUMS, adding
 from tinygraph.tensor import Tensor, above, grad_mode
 
 FREED = object()  # stands in Tensor.saved after a backward that did not retain the graph
@@ -221,7 +221,8 @@ def run_backward(
         return
     pending: dict[Tensor, Array] = {}
     ours: set[Tensor] = set()  # nodes whose pending array the engine made, and may add into
-    add, store = timed(_add, SUMS), timed(_store, SUMS)
+    add = adding(_add, lambda pending, ours, node, grad: pending.get(node), SUMS)
+    store = adding(_store, lambda node, grad: node.grad, SUMS)
     order = topological_order(outputs, only_differentiable=True)
     _refuse_freed(order)
     for node, gradient in zip(outputs, gradients, strict=True):

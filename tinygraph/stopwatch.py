@@ -5,9 +5,9 @@
             step()
     watch.laps[0].seconds["forward", "linear"]
 
-The engine asks for a function by `timed`, `forward_of` or `backward_of`, which give it the function
-itself while no stopwatch runs.  While one runs, every call leaves two marks: when it began, and
-when it ended.  From the marks of all threads a lap works out its wall time:
+The engine asks for a function by `timed`, `adding`, `forward_of` or `backward_of`, which give it
+the function itself while no stopwatch runs.  While one runs, every call leaves two marks: when it
+began, and when it ended.  From the marks of all threads a lap works out its wall time:
 
     one thread in an op        the time is that op's
     k threads, each in one     each op gets 1 / k of the time
@@ -70,6 +70,14 @@ class Counts:
     new_arrays: int = 0
     new_bytes: int = 0
 
+    def add(self, other: Counts) -> None:
+        """Count other calls too."""
+        self.calls += other.calls
+        self.bytes += other.bytes
+        self.arrays += other.arrays
+        self.new_arrays += other.new_arrays
+        self.new_bytes += other.new_bytes
+
 
 @dataclass(frozen=True)
 class Work:
@@ -99,7 +107,10 @@ class Lap:
         How many were in an op at some time.
     counts : dict of Counts by key
     work : list of Work
-        Of all calls, in their order.
+        Of all calls of ops, in their order.
+    operations : dict of int or None by key
+        Floating-point operations of what is no op: optimisers' and the engine's own.  None where
+        one of the calls states none.
     """
 
     wall: float = 0.0
@@ -109,6 +120,7 @@ class Lap:
     threads: int = 0
     counts: dict[Key, Counts] = field(default_factory=lambda: defaultdict(Counts))
     work: list[Work] = field(default_factory=list)
+    operations: dict[Key, int | None] = field(default_factory=dict)
 
     @property
     def outside(self) -> float:
@@ -167,22 +179,47 @@ class Stopwatch:
     # ---- around calls -----------------------------------------------------------------------
 
     def timed(
-        self, function: Callable[..., Any], key: Key, held: Iterable[Any] = ()
-    ) -> Callable[..., Any]:
-        """The function, whose time is noted; `held` are arrays that it reads or writes."""
+        self, function: Callable[..., Any], key: Key, held: Iterable[Any] = (),
+        operations: int | None = None,
+    ) -> Callable[..., Any]:  # fmt: skip
+        """The function, whose time is noted; `held` are arrays that it reads or writes, and
+        `operations` how many it does, where that is known."""
 
         def call(*args: Any) -> Any:
             self._begin(ITSELF)
             try:
                 result = self._run(key, function, *args)
-                moved = bytes_of(held)
-                with self._lock:
-                    counts = self._lap.counts[key]
-                    counts.calls += 1
-                    counts.bytes += moved
+                self._note(key, Counts(1, bytes_of(held)), operations)
             finally:
                 self._end()
             return result
+
+        return call
+
+    def adding(
+        self, function: Callable[..., None], total_of: Callable[..., Array | None], key: Key
+    ) -> Callable[..., None]:
+        """A function that adds its last argument to a total, noted and counted.
+
+        `total_of` takes the same arguments and gives the total as it stands, None before the first
+        term.  A total that is the term itself, borrowed, has moved nothing.
+        """
+
+        def call(*args: Any) -> None:
+            self._begin(ITSELF)
+            try:
+                before, term = total_of(*args), args[-1]
+                self._run(key, function, *args)
+                after = total_of(*args)
+                counts = Counts(1)
+                if after is not term:
+                    counts.bytes = bytes_of([before, term, after])
+                if after is not None and after is not term and after is not before:
+                    counts.arrays = counts.new_arrays = 1
+                    counts.new_bytes = after.nbytes
+                self._note(key, counts, 0 if before is None else term.size)
+            finally:
+                self._end()
 
         return call
 
@@ -197,7 +234,7 @@ class Stopwatch:
                 value, saved = self._run(key, op.forward, counted, *arrays)
                 is_view = any(np.may_share_memory(value, x) for x in arrays)
                 moved = 0 if is_view else bytes_of([*arrays, value, saved])
-                self._note(key, counted, moved, Work(key, op, _specs(arrays), mem.needs))
+                self._note_op(counted, moved, Work(key, op, _specs(arrays), mem.needs))
             finally:
                 self._end()
             return value, saved
@@ -217,7 +254,7 @@ class Stopwatch:
                 made = [g for g in gradients
                         if g is not None and not np.may_share_memory(g, grad)]  # fmt: skip
                 moved = bytes_of([grad, saved, *made]) if made else 0
-                self._note(key, counted, moved, Work(key, op, specs, needs))
+                self._note_op(counted, moved, Work(key, op, specs, needs))
             finally:
                 self._end()
             return gradients
@@ -237,14 +274,18 @@ class Stopwatch:
     def _end(self) -> None:
         self._marks.append((time.perf_counter(), threading.get_ident(), None))
 
-    def _note(self, key: Key, mem: CountedMemory, moved: int, work: Work) -> None:
+    def _note(self, key: Key, counts: Counts, operations: int | None) -> None:
+        """A call of something that is no op."""
         with self._lock:
-            counts = self._lap.counts[key]
-            counts.calls += 1
-            counts.bytes += moved
-            counts.arrays += mem.arrays
-            counts.new_arrays += mem.new_arrays
-            counts.new_bytes += mem.new_bytes
+            self._lap.counts[key].add(counts)
+            before = self._lap.operations.get(key, 0)
+            known = before is not None and operations is not None
+            self._lap.operations[key] = (before or 0) + (operations or 0) if known else None
+
+    def _note_op(self, mem: CountedMemory, moved: int, work: Work) -> None:
+        counts = Counts(1, moved, mem.arrays, mem.new_arrays, mem.new_bytes)
+        with self._lock:
+            self._lap.counts[work.key].add(counts)
             self._lap.work.append(work)
 
 
@@ -254,6 +295,13 @@ class Stopwatch:
 def timed(function: Callable[..., Any], key: Key) -> Callable[..., Any]:
     """The function, noted under a key while a stopwatch runs."""
     return function if mode.watch is None else mode.watch.timed(function, key)
+
+
+def adding(
+    function: Callable[..., None], total_of: Callable[..., Array | None], key: Key
+) -> Callable[..., None]:
+    """A function that adds to a total, noted and counted while a stopwatch runs."""
+    return function if mode.watch is None else mode.watch.adding(function, total_of, key)
 
 
 def forward_of(op: Any) -> Callable[..., tuple[Array, Any]]:

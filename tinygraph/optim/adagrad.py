@@ -105,6 +105,10 @@ class Adagrad(Optimizer):
         np.multiply(d, rate, out=d)
         np.subtract(value, d, out=value)
 
+    def operations(self, group: Group, first: bool) -> int:
+        """g 2 with a decay; s 2, value 5: root, sum, quotient, product, difference."""
+        return 7 + (2 if group["weight_decay"] else 0)
+
     def update_kernels(self, device: Device, parts: Sequence[Part]) -> None:
         group, value = parts[0].group, parts[0].value
         for part in parts:

@@ -143,6 +143,10 @@ class Adam(Optimizer):
             state["max_exp_avg_sq"] = np.zeros_like(v)
         return np.maximum(state["max_exp_avg_sq"], v, out=state["max_exp_avg_sq"])
 
+    def operations(self, group: Group, first: bool) -> int:
+        """g 2 with a decay; m 3, v 4, root, sum and quotient 3, value 2; no maximum counts."""
+        return 12 + (2 if group["weight_decay"] else 0)
+
     def update_kernels(self, device: Device, parts: Sequence[Part]) -> None:
         self.launch("adam", device, parts, self._corrected, parts[0].group["weight_decay"])
 

@@ -6,7 +6,7 @@
 A new optimiser is one class: its hyper-parameters, the names of its state, and `update`, which
 changes one parameter in place (and `prepare`, where casting a number every time takes too long;
 `update_kernel`, to do the same on a device that runs kernels, or `update_kernels`, for several
-parameters in one launch):
+parameters in one launch; `operations`, how many an element takes, for `tinygraph profile`):
 
 >>> import numpy as np, tinygraph as tg
 >>> class SignDescent(tg.optim.Optimizer):
@@ -16,6 +16,8 @@ parameters in one launch):
 ...         step = np.sign(grad, out=scratch[0])
 ...         step *= hyper["lr"]
 ...         np.subtract(value, step, out=value)
+...     def operations(self, group, first):
+...         return 2
 >>> w = tg.Parameter([1.0, 2.0])
 >>> w.grad = np.array([5.0, -5.0], np.float32)
 >>> SignDescent([w], lr=0.5).step()
@@ -117,6 +119,15 @@ class Optimizer:
         """
         raise ArgumentError(f"{self.op}: no update. Way out: define update(...) in the class")
 
+    def operations(self, group: Group, first: bool) -> int | None:
+        """Floating-point operations that `update` does for one element, None where none are stated.
+
+        They are counted as those of kernels are, see cuda/operation_counts.py: additions,
+        multiplications, divisions and roots are one each, maxima and copies none.  `group` holds
+        the hyper-parameters; `first` says whether the parameter has no state yet.
+        """
+        return None
+
     def update_kernel(
         self, device: Device, value: Array, grad: Array, state: dict[str, Any], group: Group
     ) -> None:
@@ -211,8 +222,10 @@ class Optimizer:
         if watch is None:
             self._update_all()
         else:
-            held = [[p.value, p.grad, self.state[name]] for name, p in self.parameters.items()]
-            watch.timed(self._update_all, ("update", self.op), held)()
+            held = [[p.value, p.grad, self.state[name]] for name, p in self.parameters.items()
+                    if p.grad is not None]  # fmt: skip
+            key = "update", self.op
+            watch.timed(self._update_all, key, held, self._operations_of_step())()
 
     def _update_all(self) -> None:
         self.refresh()
@@ -236,6 +249,18 @@ class Optimizer:
         for (device, _), parts in launches.items():
             for some in by_eights(parts):
                 self.update_kernels(device, some)
+
+    def _operations_of_step(self) -> int | None:
+        """Those of all parameters that have a gradient; None where the class states none."""
+        names, total = iter(self.parameters), 0
+        for group in self.groups:
+            for p in group["params"]:
+                state = self.state[next(names)]
+                each = self.operations(group, not state) if p.grad is not None else 0
+                if each is None:
+                    return None
+                total += each * p.size
+        return total
 
     def refresh(self) -> None:
         """Take up hyper-parameters that have changed since the last step."""

@@ -127,6 +127,11 @@ class RMSprop(Optimizer):
             np.multiply(d, lr, out=d)
         np.subtract(value, d, out=value)
 
+    def operations(self, group: Group, first: bool) -> int:
+        """g 2 with a decay; v 4, d 3, value 2; centered a 3, v - a^2 2; b 2 with momentum."""
+        options = (2 if group["weight_decay"] else 0) + (2 if group["momentum"] else 0)
+        return 9 + options + (5 if group["centered"] else 0)
+
     def update_kernels(self, device: Device, parts: Sequence[Part]) -> None:
         group, value = parts[0].group, parts[0].value
         used = (True, group["centered"], group["momentum"] != 0)  # of `arrays`

@@ -122,6 +122,14 @@ class SGD(Optimizer):
         np.multiply(g, lr, out=d)
         np.subtract(value, d, out=value)
 
+    def operations(self, group: Group, first: bool) -> int:
+        """g 2 with a decay; b 2, and 1 more with dampening, none at first; Nesterov 2; value 2."""
+        count = 2 + (2 if group["weight_decay"] else 0)
+        if group["momentum"]:
+            count += 0 if first else 3 if group["dampening"] else 2
+            count += 2 if group["nesterov"] else 0
+        return count
+
     def update_kernels(self, device: Device, parts: Sequence[Part]) -> None:
         group, dtype = parts[0].group, parts[0].value.dtype
         values, grads = [p.value for p in parts], [p.grad for p in parts]

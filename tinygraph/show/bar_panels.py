@@ -1,6 +1,6 @@
 """Panels of horizontal bars beside each other: one line for each thing, one panel for each measure.
 
-A bar may have parts, one behind the other; its number is their sum.
+A bar may have parts, one behind the other; its number is their sum, a dash where that is 0.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ def _draw(axes: Any, panel: Panel, count: int) -> None:
                          label=panel.legend.get(colour))  # fmt: skip
         begin = [left + width for left, width in zip(begin, widths, strict=True)]
     # The bars of the last part end where the whole bar ends, also where they have no width.
-    axes.bar_label(bars, [f"{total / factor:.3g}" for total in totals], padding=3, fontsize=7)
+    numbers = [f"{total / factor:.3g}" if total else "-" for total in totals]
+    axes.bar_label(bars, numbers, padding=3, fontsize=7)
     axes.set_title(f"{panel.title} in {PREFIXES[factor]}{panel.unit}", fontsize=9)
     axes.set_xlim(0, 1.18 * max(totals) / factor or 1.0)  # room for the numbers
     axes.tick_params(labelsize=7)

@@ -19,6 +19,7 @@ from typing import Any
 from tinygraph.errors import ArgumentError, explain
 from tinygraph.stopwatch import Key, Lap, Stopwatch
 from tinygraph.training.op_operations import operations_of
+from tinygraph.training.units import digits, prefix
 
 WARMING_UP = 2  # steps before: a plan is made in the first, its buffers are in use from the second
 
@@ -41,7 +42,8 @@ class OpRow:
     bytes : float
         Each array that a call was given, saved or returned, once.
     operations : float or None
-        Floating-point operations, as the op's kernel states them; None where it has none.
+        Floating-point operations, as the op's kernel or the optimiser states them; None where
+        neither does.
     arrays : float
         Requests for memory.
     new_arrays, new_bytes : float
@@ -217,7 +219,7 @@ def _operations(lap: Lap) -> dict[str, int | None]:
         operations = known[call][phase == "backward"]
         before = found.get(name, 0)
         found[name] = None if None in (before, operations) else (before or 0) + (operations or 0)
-    return found
+    return {**found, **{name: stated for (_, name), stated in lap.operations.items()}}
 
 
 # ---- the table ----------------------------------------------------------------------------------
@@ -259,7 +261,7 @@ class _Units:
     def __init__(self, seconds: float, moved: float, done: float, new: float) -> None:
         self.step = seconds
         self.seconds = (1e-3, "ms") if seconds >= 1e-2 else (1e-6, "us")
-        self.moved, self.done, self.new = (_prefix(total) for total in (moved, done, new))
+        self.moved, self.done, self.new = (prefix(total) for total in (moved, done, new))
 
     def header(self) -> list[str]:
         time = self.seconds[1]
@@ -271,24 +273,11 @@ class _Units:
         return [
             row.op, f"{row.calls:g}", self._time(row.forward_seconds),
             self._time(row.backward_seconds), self._time(seconds), f"{seconds / self.step:.1%}",
-            _number(row.bytes / self.moved[0]), _number(row.bytes / (seconds or 1) / 1e9),
-            _number(None if row.operations is None else row.operations / self.done[0]),
-            _number((row.operations or 0) / (seconds or 1) / 1e9), f"{row.new_arrays:g}",
-            _number(row.new_bytes / self.new[0]),
+            digits(row.bytes / self.moved[0]), digits(row.bytes / (seconds or 1) / 1e9),
+            digits(None if row.operations is None else row.operations / self.done[0]),
+            digits((row.operations or 0) / (seconds or 1) / 1e9), f"{row.new_arrays:g}",
+            digits(row.new_bytes / self.new[0]),
         ]  # fmt: skip
 
     def _time(self, seconds: float | None) -> str:
         return "-" if seconds is None else f"{seconds / self.seconds[0]:.2f}"
-
-
-def _prefix(total: float) -> tuple[float, str]:
-    """The largest of giga, mega and kilo of which there is one."""
-    return next(((factor, name) for factor, name in ((1e9, "G"), (1e6, "M")) if total >= factor),
-                (1e3, "k"))  # fmt: skip
-
-
-def _number(number: float | None) -> str:
-    """Three digits; a dash for nothing."""
-    if not number:
-        return "-"
-    return f"{number:.0f}" if number >= 100 else f"{number:.3g}"

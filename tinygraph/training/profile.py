@@ -20,6 +20,7 @@ from tinygraph.data import DataLoader
 from tinygraph.device import Device
 from tinygraph.errors import ArgumentError, KernelCompileError, explain
 from tinygraph.training.trainer import Trainer, first_batch
+from tinygraph.training.units import digits, prefix
 
 USUAL_ARCH = "sm_90"  # for registers and occupancy, where there is no GPU to ask
 
@@ -115,28 +116,32 @@ class Profile:
 
     def __str__(self) -> str:
         timed = self.kernel_seconds is not None
-        header = ["kernel", "calls", "MB", "GFLOP", "registers", "occupancy"]
+        units = prefix(self.bytes), prefix(self.operations)
+        header = ["kernel", "calls", f"{units[0][1]}B", f"{units[1][1]}FLOP", "registers",
+                  "occupancy"]  # fmt: skip
         header += ["us", "share", "GB/s", "GFLOP/s"] if timed else []
-        lines = [header, *[self._cells(row, timed) for row in self.rows], self._total(timed)]
+        factors = units[0][0], units[1][0]
+        lines = [header, *[self._cells(row, timed, factors) for row in self.rows],
+                 self._total(timed, factors)]  # fmt: skip
         widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
         text = [
             "  ".join([line[0].ljust(widths[0]), *[
                 cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)
-            ]])
+            ]]).rstrip()
             for line in lines
         ]  # fmt: skip
         return "\n".join([*text, *self.notes])
 
-    def _cells(self, row: ProfileRow, timed: bool) -> list[str]:
+    def _cells(self, row: ProfileRow, timed: bool, factors: tuple[float, float]) -> list[str]:
         cells = [
-            row.label, f"{row.calls:g}", f"{row.bytes / 1e6:.3f}", _giga(row.operations),
+            row.label, f"{row.calls:g}", *_counts(row.bytes, row.operations, factors),
             _or_dash(row.registers, "d"), _or_dash(row.occupancy, ".0%"),
         ]  # fmt: skip
         return cells + (self._times(row.seconds, row.bytes, row.operations) if timed else [])
 
-    def _total(self, timed: bool) -> list[str]:
+    def _total(self, timed: bool, factors: tuple[float, float]) -> list[str]:
         calls = sum([row.calls for row in self.rows])
-        cells = ["a step", f"{calls:g}", f"{self.bytes / 1e6:.3f}", _giga(self.operations), "", ""]
+        cells = ["a step", f"{calls:g}", *_counts(self.bytes, self.operations, factors), "", ""]
         times = self._times(self.kernel_seconds, self.bytes, self.operations)
         return cells + (times if timed else [])
 
@@ -264,8 +269,10 @@ def _row(
     )  # fmt: skip
 
 
-def _giga(number: float | None) -> str:
-    return "-" if number is None else f"{number / 1e9:.4f}"
+def _counts(moved: float, operations: float | None, factors: tuple[float, float]) -> list[str]:
+    """Bytes and operations in the table's units."""
+    done = None if operations is None else operations / factors[1]
+    return [digits(moved / factors[0]), digits(done)]
 
 
 def _or_dash(number: Any, form: str) -> str:
