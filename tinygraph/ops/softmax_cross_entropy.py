@@ -87,7 +87,7 @@ class SoftmaxCrossEntropy(LabelLoss, Op):
             np.einsum("mc,mc->m", t, log_p, out=loss)
         else:
             t, counts, count = self.kept(labels.reshape(-1))
-            loss[...] = log_p[np.arange(len(t)), t]
+            loss[...] = log_p[mem.constant(np.arange(len(t))), t]
             if counts is not None:
                 loss[~counts] = 0
         np.negative(loss, out=loss)
@@ -109,7 +109,7 @@ class SoftmaxCrossEntropy(LabelLoss, Op):
                 gx -= t
             else:
                 gx[...] = p
-                gx[np.arange(len(t)), t] -= 1
+                gx[mem.constant(np.arange(len(t))), t] -= 1
             gx *= g
             if counts is not None:
                 gx[~counts] = 0  # whatever their logits are

@@ -94,8 +94,8 @@ class KernelProgram(Program):
         backward = op.backward_kernel
         return lambda mem, grad, saved, needs: backward(mem, mem.contiguous(grad), saved, needs)
 
-    def _looks(self, op: Op) -> bool:
-        return self.code.device.on_host and super()._looks(op)
+    def looks(self, op: Op) -> bool:
+        return self.code.device.on_host and super().looks(op)
 
     # ---- running ----------------------------------------------------------------------------
 
@@ -129,17 +129,17 @@ class KernelProgram(Program):
 
     # ---- gradients --------------------------------------------------------------------------
 
-    def _give(self, at: int, gradient: Array) -> None:
+    def give(self, at: int, gradient: Array) -> None:
         memory = self._sums[at]
         if self.code.instructions[at].op is None:
             self._give_leaf(at, gradient, memory)
             return
-        before = self._gradients[at]
+        before = self.gradients[at]
         if before is None:
             memory.position = 0
-            self._gradients[at] = gradient
+            self.gradients[at] = gradient
         else:
-            self._gradients[at] = memory.add(before, gradient)
+            self.gradients[at] = memory.add(before, gradient)
 
     def _gradients_of_leaves(self, at: int, received: Any) -> list[tuple[int, int]]:
         return []  # see `_give_leaf`

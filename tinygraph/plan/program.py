@@ -4,18 +4,20 @@ A program runs on a whole batch, or on one tile of it.  It owns its values and b
 programs may run in two threads at once.
 
 The first run goes op by op, and notes which array is in use from when to when.  Then the buffers
-are laid out, and every op becomes one call without arguments: where its operands lie is known.
+are laid out, and every op becomes one call without arguments: where its operands lie is known.  The
+calls of a whole batch become a replay, if that is asked for (replay.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 import numpy as np
 
 from tinygraph import stopwatch
 from tinygraph.op import Op
+from tinygraph.plan.bound_calls import Call
 from tinygraph.plan.buffers import (
     Draws,
     KeptMemory,
@@ -26,9 +28,8 @@ from tinygraph.plan.buffers import (
     owner,
 )
 from tinygraph.plan.code import Code
+from tinygraph.plan.replay import MOST_TIMES, Replay
 from tinygraph.shapes import Array
-
-Call = Callable[[], None]
 
 
 class Totals:
@@ -68,25 +69,34 @@ class Program:
         Where the gradients of leaves go; an array for each leaf that wants one.
     draws : Draws
         Shared by all programs of a pass.
+    replays : bool
+        Whether the calls of later runs are bound to arrays.
 
     Attributes
     ----------
     values : list of array
         Fill in the leaves, run, and read the outputs.  What lies in buffers is overwritten by the
         next run.
+    saved : list
+        What the forward of each op has saved.
+    gradients : list of array or None
+        Of the values, as far as backward has come.
     arena : int
         Bytes that the buffers take together; 0 before the first run.
     requested : int
         Bytes that they would take without sharing their places.
     """
 
-    def __init__(self, code: Code, totals: Totals, draws: Draws) -> None:
+    def __init__(
+        self, code: Code, totals: Totals, draws: Draws, replays: bool = False
+    ) -> None:  # fmt: skip
         instructions = code.instructions
         self.code, self.totals = code, totals
         self.values: list[Any] = [None] * len(instructions)
         self.arena = self.requested = 0
-        self._saved: list[Any] = [None] * len(instructions)
-        self._gradients: list[Any] = [None] * len(instructions)
+        self.saved: list[Any] = [None] * len(instructions)
+        self.gradients: list[Any] = [None] * len(instructions)
+        self._no_gradients = (None,) * len(instructions)
         wanted = code.differentiated()
         self._forward = [at for at, made in enumerate(instructions) if made.op is not None]
         self._backward = [at for at in reversed(self._forward) if wanted[at]]
@@ -106,7 +116,12 @@ class Program:
         self._leaf_buffers: dict[int, list[tuple[int, int]]] = {}
         self._forward_calls: list[Call] = []
         self._backward_calls: list[Call] = []
+        self._to_leaves: dict[int, list[tuple[int, int, Array]]] = {}  # the same, and the buffer
         self._watch: Any = None  # the stopwatch that the calls tell of themselves
+        self._replays = replays
+        self.replay: Replay | None = None
+        self._replayed = False  # whether the last forward was one of the replay
+        self._taken = 0  # how many replays were made
 
     # ---- what depends on the device ---------------------------------------------------------
 
@@ -123,7 +138,7 @@ class Program:
         """The backward of an op, to be called as `Op.backward`."""
         return stopwatch.backward_of(op, inputs)
 
-    def _looks(self, op: Op) -> bool:
+    def looks(self, op: Op) -> bool:
         """Whether an op looks at the values of its operands before it runs."""
         return type(op).check is not Op.check
 
@@ -137,32 +152,50 @@ class Program:
 
     def forward(self) -> None:
         """Every op in order.  The leaves' values must be there."""
-        if self._lifetimes is None:
-            if self._watch is not stopwatch.mode.watch:
-                self._bind()
+        if self._lifetimes is not None:
+            self._lifetimes = Lifetimes()  # an earlier first run may have ended in an error
+            for memory in (*self._memories.values(), *self._sums.values()):
+                memory.arrays, memory.position = [], 0
+            self._first_forward(self._lifetimes)
+            return
+        if self._watch is not stopwatch.mode.watch:
+            self._bind()
+        self._replayed = self._replays and self._watch is None and self._replay_forward()
+        if not self._replayed:
             for call in self._forward_calls:
                 call()
-            return
-        self._lifetimes = Lifetimes()  # an earlier first run may have ended in an error
-        for memory in (*self._memories.values(), *self._sums.values()):
-            memory.arrays, memory.position = [], 0
-        self._first_forward(self._lifetimes)
+
+    def _replay_forward(self) -> bool:
+        """A forward as it was taken down, or one that is; False where that is of no use."""
+        if self.replay is not None and self.replay.fits():
+            self.replay.run_forward()
+            return True
+        if self._taken == MOST_TIMES:
+            return False
+        self._taken += 1
+        self.replay = None  # an error while one is taken down leaves none
+        self.replay = Replay(self)
+        return True
 
     def backward(self, gradient: Array) -> None:
         """Every op that a gradient reaches, in reverse; adds to `totals`."""
-        root = self.code.root
-        if root is None:
+        if self.code.root is None:
             return
-        for at in self._backward:
-            self._gradients[at] = None
-        self._give(root, gradient)
-        if self._lifetimes is None:
-            if self._watch is not stopwatch.mode.watch:
-                self._bind()
-            for call in self._backward_calls:
-                call()
-        else:
+        if self._replayed and self.replay is not None and self.replay.run_backward(gradient):
+            return
+        self.begin_backward(gradient)
+        if self._lifetimes is not None:
             self._first_backward(self._lifetimes)
+            return
+        if self._watch is not stopwatch.mode.watch:
+            self._bind()
+        for call in self._backward_calls:
+            call()
+
+    def begin_backward(self, gradient: Array) -> None:
+        """No value has a gradient but the root."""
+        self.gradients[:] = self._no_gradients
+        self.give(self.code.root or 0, gradient)
 
     def look(self) -> None:
         """Nothing: every op has looked at its operands before it ran."""
@@ -175,6 +208,10 @@ class Program:
         self.requested = sum(array.nbytes for memory in memories for array in memory.arrays)
         self.arena = into_arena(memories, self._lifetimes, self.code.device)
         self._lifetimes = None
+        self._to_leaves = {
+            at: [(k, i, self._memories["backward", at].arrays[k]) for k, i in found]
+            for at, found in self._leaf_buffers.items()
+        }
         self._drawing = [memory for memory in memories if memory.draws_numbers]
         self._bind()
 
@@ -184,20 +221,20 @@ class Program:
         self._forward_calls = [self._forward_call(at) for at in self._forward]
         self._backward_calls = [self._backward_call(at) for at in self._backward]
 
-    def _give(self, at: int, gradient: Array) -> None:
+    def give(self, at: int, gradient: Array) -> None:
         """A gradient reaches a value: the first one is borrowed, the others are added to it."""
         if self.code.instructions[at].op is None:
             self.totals.add(at, gradient)
             return
-        before = self._gradients[at]
+        before = self.gradients[at]
         if before is None:
-            self._gradients[at] = gradient
+            self.gradients[at] = gradient
             return
         memory = self._sums[at]
         if not memory.arrays or before is not memory.arrays[0]:
             memory.position = 0
-            self._gradients[at] = memory.empty(gradient.shape, gradient.dtype)
-        np.add(before, gradient, out=self._gradients[at])
+            self.gradients[at] = memory.empty(gradient.shape, gradient.dtype)
+        np.add(before, gradient, out=self.gradients[at])
 
     # ---- the first run ----------------------------------------------------------------------
 
@@ -208,9 +245,9 @@ class Program:
             instruction, memory = self.code.instructions[at], self._memories["forward", at]
             arrays = [self.values[i] for i in instruction.inputs]
             op: Op = instruction.op  # type: ignore[assignment]
-            if self._looks(op):
+            if self.looks(op):
                 op.check(*arrays)
-            value, self._saved[at] = self._forward_of(op)(memory, *arrays)
+            value, self.saved[at] = self._forward_of(op)(memory, *arrays)
             self.values[at] = value if is_array(value) else np.asarray(value)
             lifetimes.born(memory.arrays, event)
             for array in (*arrays, self.values[at]):
@@ -223,7 +260,7 @@ class Program:
     def _keep_saved(self, lifetimes: Lifetimes, at: int, memory: KeptMemory) -> None:
         """What an op has saved lives until its backward."""
         event = len(self._forward) + self._backward.index(at)
-        for array in arrays_in(self._saved[at]):
+        for array in arrays_in(self.saved[at]):
             if array is None:  # something unknown, which may hold any array of this op
                 for held in (*memory.arrays, *self._operands(at)):
                     lifetimes.used(held, event)
@@ -235,20 +272,20 @@ class Program:
 
     def _first_backward(self, lifetimes: Lifetimes) -> None:
         for event, at in enumerate(self._backward, len(self._forward)):
-            gradient = self._gradients[at]
+            gradient = self.gradients[at]
             if gradient is None:
                 continue
             instruction, memory = self.code.instructions[at], self._memories["backward", at]
             op: Op = instruction.op  # type: ignore[assignment]
             backward = self._backward_of(op, self._operands(at))
-            received = backward(memory, gradient, self._saved[at], instruction.needs)
+            received = backward(memory, gradient, self.saved[at], instruction.needs)
             lifetimes.born(memory.arrays, event)
             lifetimes.used(gradient, event)
             self._leaf_buffers[at] = self._gradients_of_leaves(at, received)
             for i, needed, g in zip(instruction.inputs, instruction.needs, received, strict=True):
                 if needed and g is not None:
-                    before = self._gradients[i]
-                    self._give(i, g)
+                    before = self.gradients[i]
+                    self.give(i, g)
                     self._note_given(lifetimes, i, event, g, before)
 
     def _gradients_of_leaves(self, at: int, received: Any) -> list[tuple[int, int]]:
@@ -274,15 +311,43 @@ class Program:
             return
         if before is not None:
             lifetimes.used(before, event)
-        lifetimes.used(self._gradients[at], len(self._forward) + self._backward.index(at))
+        lifetimes.used(self.gradients[at], len(self._forward) + self._backward.index(at))
 
     # ---- all other runs ---------------------------------------------------------------------
+
+    def write_to_leaves(self, at: int) -> None:
+        """Let the backward of an op write the gradients of leaves where they go, not in buffers.
+
+        Of several terms the first one: it needs no copy.
+        """
+        arrays, totals = self._memories["backward", at].arrays, self.totals
+        for k, i, buffer in self._to_leaves.get(at, ()):
+            arrays[k] = buffer if i in totals.reached else totals.arrays[i]
+
+    def forward_calls(self) -> Iterator[tuple[int, Call]]:
+        """Which op, and the call of its body; in order."""
+        return zip(self._forward, self._forward_calls, strict=True)
+
+    def backward_calls(self) -> Iterator[tuple[int, Call]]:
+        return zip(self._backward, self._backward_calls, strict=True)
+
+    def memory_of(self, phase: str, at: int) -> KeptMemory:
+        return self._memories[phase, at]
+
+    def sum_of(self, at: int) -> Array:
+        """The buffer in which the gradients of a value are added up."""
+        return self._sums[at].arrays[0]
+
+    def buffers(self) -> list[Array]:
+        """All arrays that the bodies of ops are given."""
+        memories = (*self._memories.values(), *self._sums.values())
+        return [array for memory in memories for array in memory.arrays]
 
     def _forward_call(self, at: int) -> Call:
         instruction, memory = self.code.instructions[at], self._memories["forward", at]
         op: Op = instruction.op  # type: ignore[assignment]
         forward, inputs = self._forward_of(op), instruction.inputs
-        values, saved, array_type = self.values, self._saved, self.array_type
+        values, saved, array_type = self.values, self.saved, self.array_type
 
         def call() -> None:
             memory.position = 0
@@ -293,25 +358,23 @@ class Program:
             op.check(*[values[i] for i in inputs])
             call()
 
-        return look_and_call if self._looks(op) else call
+        return look_and_call if self.looks(op) else call
 
     def _backward_call(self, at: int) -> Call:
         instruction, memory = self.code.instructions[at], self._memories["backward", at]
         op: Op = instruction.op  # type: ignore[assignment]
         backward = self._backward_of(op, self._operands(at))
-        needs, saved, gradients = instruction.needs, self._saved, self._gradients
-        give = stopwatch.timed(self._give, stopwatch.SUMS)
+        needs, saved, gradients = instruction.needs, self.saved, self.gradients
+        give = stopwatch.timed(self.give, stopwatch.SUMS)
+        write_to_leaves = self.write_to_leaves
         wanted = [(slot, i) for slot, i in enumerate(instruction.inputs) if needs[slot]]
-        totals, arrays = self.totals, memory.arrays
-        to_leaves = [(k, i, arrays[k]) for k, i in self._leaf_buffers.get(at, ())]
 
         def call() -> None:
             gradient = gradients[at]
             if gradient is None:
                 return
             memory.position = 0
-            for k, i, buffer in to_leaves:  # the first of several terms needs no copy
-                arrays[k] = buffer if i in totals.reached else totals.arrays[i]
+            write_to_leaves(at)
             received = backward(memory, gradient, saved[at], needs)
             for slot, i in wanted:
                 g = received[slot]

@@ -13,8 +13,9 @@ from functools import partial
 from typing import Any
 
 from tinygraph.device import CPU, Device
+from tinygraph.plan.leaf_gradients import added
 from tinygraph.plan.result import PlannedCall, as_node
-from tinygraph.plan.runner import Plan, added
+from tinygraph.plan.runner import Plan
 from tinygraph.plan.structure import fill
 from tinygraph.plan.tracing import Deed
 from tinygraph.plan.tuning import Choice, Tuning, cut_as

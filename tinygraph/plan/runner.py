@@ -11,7 +11,6 @@ itself is kept to one thread meanwhile.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import cache
@@ -19,16 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.device import Device
-from tinygraph.memory import eager_memory
 from tinygraph.plan.buffers import Draws
 from tinygraph.plan.code import Code
 from tinygraph.plan.kernel_program import KernelProgram, late_checks
+from tinygraph.plan.leaf_gradients import LeafGradients
 from tinygraph.plan.program import Program, Totals
+from tinygraph.plan.replay import Replay
 from tinygraph.plan.tiles import Cut, cores, find_cut, tile_size, worth_cutting
 from tinygraph.shapes import Array, Spec
 from tinygraph.stopwatch import SUMS, timed
-from tinygraph.tensor import above
 
 
 class Worker:
@@ -43,8 +41,11 @@ class Worker:
 
     def program(self, samples: int) -> Program:
         if samples not in self.programs:
-            kind = KernelProgram if self.code.device.runs_kernels else Program
-            self.programs[samples] = kind(self.code, self.totals, self.draws)
+            self.programs[samples] = (
+                KernelProgram(self.code, self.totals, self.draws)
+                if self.code.device.runs_kernels
+                else Program(self.code, self.totals, self.draws, replays=samples == 0)
+            )
         return self.programs[samples]
 
     def own_arrays(self) -> None:
@@ -90,16 +91,14 @@ class Plan:
             chosen = tile or tile_size(code, self.cut.batch, self.threads)
             self.tile = chosen if chosen < self.cut.batch else 0
             self.threads = self.threads if self.tile else 1
-        wanted = code.differentiated()
         instructions = code.instructions
-        leaves = [at for at, made in enumerate(instructions) if made.op is None]
-        self._leaves = [at for at in leaves if wanted[at]]
+        self._gradients = LeafGradients(code)
         self._draws = Draws()
-        self._workers = [Worker(code, self._leaves, self._draws) for _ in range(self.threads)]
+        self._workers = [
+            Worker(code, self._gradients.leaves, self._draws) for _ in range(self.threads)
+        ]
         self._shares = shares_of(self.cut.batch, self.tile, self.threads) if self.tile else []
-        self._kept: dict[int, Array] = {}  # gradients that were handed out
         self._root_gradient: Array | None = None
-        self.argument_gradients: dict[int, Array] = {}  # of the last run, by argument
         self._arguments = [
             (at, made.argument) for at, made in enumerate(instructions) if made.argument is not None
         ]
@@ -112,7 +111,17 @@ class Plan:
         programs = [p for worker in self._workers for p in worker.programs.values()]
         return sum(p.arena for p in programs), sum(p.requested for p in programs)
 
+    def replays(self) -> list[Replay]:
+        """What was taken down of a plan whose batch is not cut."""
+        programs = [p for worker in self._workers for p in worker.programs.values()]
+        return [p.replay for p in programs if p.replay is not None]
+
     # ---- running ----------------------------------------------------------------------------
+
+    @property
+    def argument_gradients(self) -> dict[int, Array]:
+        """Of the last run, by argument."""
+        return self._gradients.of_arguments
 
     @np.errstate(all="ignore")  # inf and nan are results, not accidents
     def run(self, arguments: Sequence[Array], gradient: Array | None = None) -> list[Array]:
@@ -120,25 +129,32 @@ class Plan:
 
         Gradients are added to `.grad` of the leaves, which share no memory with the plan.
         """
-        self._draws.forget()
-        self._take_up()
+        self._begin()
         outputs = self._run_tiles(arguments) if self.tile else self._run_whole(arguments, gradient)
         timed(self._hand_out, SUMS)()
         return outputs
 
     def rehearse(self, arguments: Sequence[Array]) -> None:
         """`run` for its time alone: the outputs and the gradients are thrown away."""
-        self._draws.forget()
-        self._take_up()
+        self._begin()
         with np.errstate(all="ignore"):
             if self.tile:
                 self._run_tiles(arguments)
             else:
                 self._run_whole(arguments, None)
             self._add_up()
-        totals = self._workers[0].totals.arrays
-        self._kept.update(totals)
-        totals.clear()
+        self._gradients.take_back(self._workers[0].totals)
+
+    def _begin(self) -> None:
+        self._draws.forget()
+        self._gradients.take_up(self._workers[0].totals)
+        for worker in self._workers[1:]:
+            worker.totals.forget()
+            worker.own_arrays()
+
+    def _hand_out(self) -> None:
+        self._add_up()
+        self._gradients.hand_out(self._workers[0].totals)
 
     @np.errstate(all="ignore")
     def forward(self, arguments: Sequence[Array]) -> list[Array]:
@@ -154,14 +170,11 @@ class Plan:
     def backward(self, gradient: Array) -> dict[int, Array]:
         """The gradients of leaves that the last `forward` leads to, in arrays of their own."""
         worker = self._workers[0]
-        worker.totals.forget()
-        worker.totals.arrays = {}
-        if not self.device.runs_kernels:
-            worker.own_arrays()
+        self._gradients.take_new(worker.totals)
         program = worker.program(0)
         program.backward(gradient)
         program.settle()
-        return {at: worker.totals.arrays[at] for at in worker.totals.reached}
+        return self._gradients.leave(worker.totals)
 
     def _filled(self, arguments: Sequence[Array]) -> Program:
         program = self._workers[0].program(0)
@@ -285,60 +298,13 @@ class Plan:
             return np.array(parts[0])
         return np.asarray(sum(parts[1:], start=parts[0]))
 
-    # ---- gradients --------------------------------------------------------------------------
-
-    def _take_up(self) -> None:
-        """An array for each leaf's gradient: that of the last run, where nobody else holds it."""
-        for worker in self._workers:
-            worker.totals.forget()
-        for worker in self._workers[1:]:
-            worker.own_arrays()
-        totals = self._workers[0].totals
-        for at in self._leaves:
-            kept = self._kept.pop(at, None)
-            # Two references: this variable, and the argument of getrefcount.
-            if kept is not None and sys.getrefcount(kept) == 2:
-                totals.arrays[at] = kept
-            elif not self.device.runs_kernels:  # there the first gradient that comes is copied
-                spec = self.code.instructions[at].spec
-                totals.arrays[at] = np.empty(spec.shape, spec.dtype)
-
     def _add_up(self) -> None:
         """Add the workers' gradients together, in their order."""
         totals = self._workers[0].totals
         for worker in self._workers[1:]:
-            for at in self._leaves:
+            for at in self._gradients.leaves:
                 if at in worker.totals.reached:
                     totals.add(at, worker.totals.arrays[at])
-
-    def _hand_out(self) -> None:
-        """Give the gradients of all workers to the leaves."""
-        self._add_up()
-        totals = self._workers[0].totals
-        self.argument_gradients = {}
-        for at in self._leaves:
-            array = totals.arrays.pop(at, None)
-            made = self.code.instructions[at]
-            if at not in totals.reached or array is None:
-                continue
-            tensor = made.tensor
-            if tensor is None:
-                self.argument_gradients[made.argument or 0] = array
-                continue
-            if tensor.grad is None:
-                tensor.grad = array
-            else:
-                tensor.grad = added(self.device, tensor.grad, array)
-            self._kept[at] = array
-
-
-def added(device: Device, total: Array, gradient: Array) -> Array:
-    """total + gradient: in place, but where kernels run in a new array."""
-    if not device.runs_kernels:
-        return np.add(total, gradient, out=total)
-    mem = eager_memory((False, False), device)
-    result: Array = above.add_arrays(mem, device.contiguous(total), gradient)
-    return result
 
 
 def shares_of(batch: int, tile: int, workers: int) -> list[list[tuple[int, int]]]:

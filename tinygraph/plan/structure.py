@@ -25,12 +25,12 @@ class Slot:
 
 def take_apart(thing: Any, given: list[Any]) -> Hashable:
     """A key of everything but values; arrays and tensors are appended to `given`, in order."""
-    if isinstance(thing, Tensor):
-        given.append(thing)
-        return "tensor", thing.shape, thing.dtype, thing.requires_grad, thing.device.name
     if isinstance(thing, np.ndarray):
         given.append(thing)
         return "array", thing.shape, thing.dtype
+    if isinstance(thing, Tensor):
+        given.append(thing)
+        return "tensor", thing.shape, thing.dtype, thing.requires_grad, thing.device.name
     if isinstance(thing, (tuple, list)):
         return type(thing), tuple([take_apart(part, given) for part in thing])
     if isinstance(thing, dict):

@@ -47,6 +47,11 @@ def _notes(plan: Plan) -> list[str]:
     arena, requested = plan.bytes_of_buffers()
     if arena:
         lines.append(f"buffers: {_size(arena)}, {_size(requested)} without sharing")
+    for replay in plan.replays():
+        calls = len(replay.forward) + len(replay.backward)
+        apart = [f"%{at}" for at in replay.not_bound()]
+        through = f", {', '.join(apart)} through their bodies" if apart else ""
+        lines.append(f"replayed as {calls} calls{through}")
     return lines
 
 

@@ -1,0 +1,261 @@
+"""Replay: a program as one flat list of calls, for graphs whose arrays are tiny.
+
+    a run of a program     for each op: find its operands, call its body, which asks for buffers,
+                           makes views and calls ufuncs; pass its gradients on
+    a replay               for call in calls: call()
+
+All of that but the ufuncs is the same at every run, where arrays stay in their places.  Those of a
+plan do.  A small argument is copied to a place of its own; parameters and the arrays of their
+gradients stay until somebody exchanges them, which is looked at before every replay.
+
+A replay is taken down while the program runs, op by op.  An op whose body cannot be bound (see
+bound_calls.py) keeps the call that the program makes of it, and so does one that takes what lies at
+another place in every run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from operator import is_, itemgetter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tinygraph.op import Op
+from tinygraph.plan.bound_calls import Call, NotBound, Recorder
+from tinygraph.plan.buffers import KeptMemory
+from tinygraph.shapes import Array
+
+if TYPE_CHECKING:
+    from tinygraph.plan.program import Program
+
+COPIED_BYTES = 64 << 10  # of an argument: a copy of so many takes less than the body of its op
+MOST_TIMES = 8  # that a replay is taken down: where arrays change all the time it is of no use
+
+
+class Same:
+    """Some entries of a list or dict, to see whether they are still the same arrays."""
+
+    def __init__(self, keys: Sequence[int], entries: Any) -> None:
+        self._get = itemgetter(*keys) if len(keys) > 1 else lambda now: [now[k] for k in keys]
+        self._seen = self._get(entries)
+
+    def hold(self, entries: Any) -> bool:
+        return all(map(is_, self._get(entries), self._seen))
+
+
+class Replay:
+    """The calls of a program, taken down while it runs forward and backward once.
+
+    Parameters
+    ----------
+    program : Program
+        Its buffers are laid out and its leaves are filled; it is run forward here.
+
+    Attributes
+    ----------
+    forward, backward : list of Call
+    bound : set of (phase, int)
+        The ops whose bodies are bound.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.forward: list[Call] = []
+        self.backward: list[Call] = []
+        self.bound: set[tuple[str, int]] = set()
+        instructions, values = program.code.instructions, program.values
+        leaves = [at for at, made in enumerate(instructions) if made.op is None]
+        tensors = [at for at in leaves if instructions[at].tensor is not None]
+        written = {i for made in instructions if made.op and made.op.updates for i in made.inputs}
+        small = [at for at in leaves if instructions[at].argument is not None
+                 and values[at].nbytes <= COPIED_BYTES and at not in written]  # fmt: skip
+        self._copied = [(at, np.empty(values[at].shape, values[at].dtype)) for at in small]
+        self._fill_copied()
+        self._tensors = Same(tensors, values)
+        self.recorder = Recorder([*[values[at] for at in (*small, *tensors)], *program.buffers()])
+        self._stays = {*small, *tensors}  # values that lie at the same place in every run
+        self._differentiated = {at for at, _ in program.backward_calls()}
+        self._root_gradient: Array | None = None
+        self._taken = 0  # how often backward was taken down
+        self._leaf_gradients: Same | None = None  # None: backward is to be taken down
+        self._take_down_forward()
+
+    def not_bound(self) -> list[int]:
+        """The ops of which some body runs as it is written."""
+        return [at for at, _ in self.program.forward_calls()
+                if ("forward", at) not in self.bound
+                or (at in self._differentiated and ("backward", at) not in self.bound)]  # fmt: skip
+
+    # ---- running --------------------------------------------------------------------------------
+
+    def fits(self) -> bool:
+        """Whether parameters and constants have the arrays that they had."""
+        return self._tensors.hold(self.program.values)
+
+    def run_forward(self) -> None:
+        self._fill_copied()
+        for call in self.forward:
+            call()
+
+    def run_backward(self, gradient: Array) -> bool:
+        """After a forward of this replay; False where backward is to run without it."""
+        program = self.program
+        if self._leaf_gradients is None or not self._leaf_gradients.hold(program.totals.arrays):
+            if self._taken == MOST_TIMES:
+                return False
+            self._taken += 1
+            self._leaf_gradients = None  # an error leaves it to be taken down again
+            self._take_down_backward(gradient)
+            self._leaf_gradients = Same(list(program.totals.arrays), program.totals.arrays)
+            return True
+        if self._root_gradient is not None:
+            np.copyto(self._root_gradient, gradient)
+            gradient = self._root_gradient
+        program.begin_backward(gradient)
+        for call in self.backward:
+            call()
+        return True
+
+    def _fill_copied(self) -> None:
+        values = self.program.values
+        for at, place in self._copied:
+            np.copyto(place, values[at])
+            values[at] = place
+
+    # ---- taking down ----------------------------------------------------------------------------
+
+    def _take_down_forward(self) -> None:
+        program = self.program
+        for at, plain in program.forward_calls():
+            made = program.code.instructions[at]
+            op: Any = made.op
+            bound = None
+            if all(i in self._stays for i in made.inputs):
+                operands = [program.values[i] for i in made.inputs]
+                if program.looks(op):
+                    op.check(*operands)
+                bound = self._bound(op, op.forward, program.memory_of("forward", at), *operands)
+            if bound is None:
+                plain()
+                self.forward.append(plain)
+                if _is_own(op) and self.recorder.knows(program.values[at]):
+                    self._stays.add(at)
+                continue
+            calls, (program.values[at], program.saved[at]) = bound
+            if program.looks(op):
+                self.forward.append(partial(op.check, *operands))
+            self.forward += calls
+            self._stays.add(at)
+            self.bound.add(("forward", at))
+
+    def _bound(self, op: Op, body: Any, memory: KeptMemory, *given: Any) -> Any:
+        """The calls of a body, which are made, and its result; None where it cannot be bound."""
+        if not _is_own(op) or _is_compiled(op) or op.updates or memory.draws_numbers:
+            return None
+        try:
+            return self.recorder.bound(body, memory, *given)
+        except NotBound:
+            return None
+
+    def _take_down_backward(self, gradient: Array) -> None:
+        program = self.program
+        self.backward.clear()
+        root: Any = program.code.root
+        gradients = _Gradients(self)
+        if gradient.nbytes <= COPIED_BYTES:
+            self._root_gradient = gradient = np.array(gradient)
+            self.recorder.know(gradient)
+            gradients.stay.add(root)
+        for array in program.totals.arrays.values():
+            self.recorder.know(array)
+        program.begin_backward(gradient)
+        for at, plain in program.backward_calls():
+            made = program.code.instructions[at]
+            op: Any = made.op
+            bound = None
+            if ("forward", at) in self.bound and at in gradients.stay:
+                memory = program.memory_of("backward", at)
+                program.write_to_leaves(at)
+                bound = self._bound(op, op.backward, memory, program.gradients[at],
+                                    program.saved[at], made.needs)  # fmt: skip
+            if bound is None:
+                self.backward.append(plain)
+                plain()
+                gradients.passed_on(at, _is_own(op))
+                continue
+            calls, received = bound
+            self.backward += calls
+            self.bound.add(("backward", at))
+            for i, needed, g in zip(made.inputs, made.needs, received, strict=True):
+                if needed and g is not None:
+                    gradients.pass_on(i, g)
+
+
+class _Gradients:
+    """How the gradients of values are passed on while a backward is taken down.
+
+    Attributes
+    ----------
+    stay : set of int
+        The values whose gradients lie at the same place in every run.
+    """
+
+    def __init__(self, replay: Replay) -> None:
+        self.replay, self.program = replay, replay.program
+        self.stay: set[int] = set()
+        self._unsure: set[int] = set()  # users' ops may give them a gradient or none
+
+    def passed_on(self, at: int, own: bool) -> None:
+        """An op has passed gradients on by itself."""
+        for i in self.program.code.instructions[at].inputs:
+            if not own:
+                self._unsure.add(i)
+            gradient, knows = self.program.gradients[i], self.replay.recorder.knows
+            if gradient is not None and i not in self._unsure and knows(gradient):
+                self.stay.add(i)
+            else:
+                self.stay.discard(i)
+
+    def pass_on(self, i: int, gradient: Array) -> None:
+        """What `Program.give` does, as calls."""
+        program = self.program
+        if i in self._unsure:
+            self._call(program.give, i, gradient)
+        elif program.code.instructions[i].op is None:
+            self._pass_to_leaf(i, gradient)
+        elif program.gradients[i] is None:
+            self._call(program.gradients.__setitem__, i, gradient)
+            self.stay.add(i)
+        elif i in self.stay:
+            total = program.sum_of(i)
+            self._call(np.add, program.gradients[i], gradient, total)
+            self._call(program.gradients.__setitem__, i, total)
+        else:
+            self._call(program.give, i, gradient)
+
+    def _pass_to_leaf(self, leaf: int, gradient: Array) -> None:
+        totals = self.program.totals
+        total = totals.arrays[leaf]
+        if leaf in totals.reached:
+            self._call(np.add, total, gradient, total)
+            return
+        if gradient is not total:  # else the op has written it there itself
+            self._call(np.copyto, total, gradient)
+        self._call(totals.reached.add, leaf)
+
+    def _call(self, function: Any, *given: Any) -> None:
+        call = partial(function, *given)
+        call()
+        self.replay.backward.append(call)
+
+
+def _is_own(op: Op) -> bool:
+    """Whether an op is tinygraph's: users' ops may do otherwise in another run."""
+    return type(op).__module__.startswith("tinygraph.")
+
+
+def _is_compiled(op: Op) -> bool:
+    """Whether its body is compiled for arrays, and for nothing that looks like one."""
+    return type(op).__module__.startswith("tinygraph.plan.fast.")
