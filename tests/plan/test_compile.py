@@ -69,6 +69,13 @@ def test_what_is_cut_is_cut_and_the_table_says_so():
     assert "the batch is not cut: batch_norm" in text
 
 
+def test_the_table_tells_arguments_from_tensors_without_a_name():
+    w = tg.Parameter(np.ones((3, 4), F))
+    run = tg.compile(lambda x: tg.linear(x, w))
+    run(np.ones((2, 4), F))
+    assert " argument 0, a tensor " in run.explain()
+
+
 @given(ts.graphs(), st.booleans())
 def test_random_graphs(graph, several):
     """Forward by one plan, backward by it later; called twice, so that kept buffers are used."""

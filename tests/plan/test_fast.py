@@ -43,6 +43,19 @@ def test_without_numba_a_plan_is_made_of_numpy(monkeypatch):
     assert "numba" not in run.explain()
 
 
+def test_why_numba_cannot_be_used(monkeypatch):
+    """Not there, not for this numpy; or one of the packages that it uses is in the way."""
+    for error, words in [(ImportError("No module named 'numba'"), "No module named 'numba'"),
+                         (AttributeError("no attribute 'types'"),
+                          "AttributeError: no attribute 'types'")]:  # fmt: skip
+
+        def fails(name, error=error):
+            raise error
+
+        monkeypatch.setattr(jit.importlib, "import_module", fails)
+        assert jit.why_not.__wrapped__() == words
+
+
 def test_a_numba_that_cannot_be_imported_is_done_without(monkeypatch):
     monkeypatch.setattr(jit, "installed", lambda: True)
     monkeypatch.setattr(jit, "why_not", lambda: "Numba needs NumPy 1.0 or less")

@@ -19,6 +19,7 @@ from tests.strategies import conv_problems, numbers, pool_problems, seeds, windo
 from tinygraph.ops.conv2d import Conv2d
 from tinygraph.ops.conv2d_relu_max_pool2d import Conv2dReluMaxPool2d
 from tinygraph.plan.fast import (
+    choice,
     columns,
     convolution,
     image_columns,
@@ -220,6 +221,28 @@ def test_gradients_are_those_of_differences(op):
     inputs = numbers(1, (2, channels, 6, 6)), numbers(2, (2, channels, 3, 3)), numbers(3, (2,))
     with python_bodies(), blocks_of(700):
         tg.testing.gradcheck(lambda *tensors: op(*tensors), inputs)
+
+
+@pytest.mark.parametrize("body", [
+    single_channel_stage.single_channel_stage, pooled_convolution.pooled_convolution,
+])  # fmt: skip
+def test_no_images_are_left_to_numpy(body):
+    specs = [Spec(shape, np.dtype("f4")) for shape in [(0, 1, 8, 8), (4, 1, 3, 3)]]
+    assert body(Conv2dReluMaxPool2d(*STAGE), tuple(specs)) is None
+
+
+def test_a_compiled_body_within_another_op_takes_arrays_alone(monkeypatch):
+    """Plans look at numpy's bodies through arrays that note what is done with them."""
+    given, forward = [], BlockedConv2d.forward
+    monkeypatch.setattr(BlockedConv2d, "forward", lambda self, mem, x, w: (
+        given.append(type(x)), forward(self, mem, x, w))[1])  # fmt: skip
+    monkeypatch.setattr(choice.jit, "why_not", lambda: "")
+    w = tg.Parameter(numbers(1, (2, 2, 3, 3)))
+    with python_bodies():
+        run = tg.compile(lambda x: tg.tanh(tg.conv2d(x, w)), fast=True)
+        for _ in range(3):
+            run(numbers(2, (1, 2, 5, 5))).backward(np.ones((1, 2, 3, 3)))
+    assert given == [np.ndarray] * 3 and "compiled by numba" in run.explain()
 
 
 def test_where_there_is_no_body():

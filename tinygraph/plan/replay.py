@@ -25,6 +25,7 @@ import numpy as np
 from tinygraph.op import Op
 from tinygraph.plan.bound_calls import Call, NotBound, Recorder
 from tinygraph.plan.buffers import KeptMemory
+from tinygraph.plan.fast.body import compiled_body
 from tinygraph.shapes import Array
 
 if TYPE_CHECKING:
@@ -152,7 +153,9 @@ class Replay:
 
     def _bound(self, op: Op, body: Any, memory: KeptMemory, *given: Any) -> Any:
         """The calls of a body, which are made, and its result; None where it cannot be bound."""
-        if not _is_own(op) or _is_compiled(op) or op.updates or memory.draws_numbers:
+        if not _is_own(op) or op.updates or memory.draws_numbers:
+            return None
+        if compiled_body(op):  # for arrays, and for nothing that looks like one
             return None
         try:
             return self.recorder.bound(body, memory, *given)
@@ -254,8 +257,3 @@ class _Gradients:
 def _is_own(op: Op) -> bool:
     """Whether an op is tinygraph's: users' ops may do otherwise in another run."""
     return type(op).__module__.startswith("tinygraph.")
-
-
-def _is_compiled(op: Op) -> bool:
-    """Whether its body is compiled for arrays, and for nothing that looks like one."""
-    return type(op).__module__.startswith("tinygraph.plan.fast.")

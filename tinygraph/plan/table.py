@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from tinygraph.plan.code import Instruction
 from tinygraph.plan.fast import compiled_body
 from tinygraph.plan.runner import Plan
 
@@ -15,10 +16,7 @@ def describe(plan: Plan) -> str:
     it makes for the whole batch, and whether backward runs it too.
     """
     code = plan.code
-    names = {
-        at: f"%{at}" if made.op is not None else made.label or f"argument {made.argument}"
-        for at, made in enumerate(code.instructions)
-    }
+    names = [_name(at, made) for at, made in enumerate(code.instructions)]
     wanted = code.differentiated()
     rows = [("value", "op", "takes", "shape", "backward")]
     for at, made in enumerate(code.instructions):
@@ -30,6 +28,12 @@ def describe(plan: Plan) -> str:
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
              for row in rows]  # fmt: skip
     return "\n".join([*lines, *_notes(plan)])
+
+
+def _name(at: int, made: Instruction) -> str:
+    if made.op is not None:
+        return f"%{at}"
+    return made.label or ("a tensor" if made.argument is None else f"argument {made.argument}")
 
 
 def _notes(plan: Plan) -> list[str]:

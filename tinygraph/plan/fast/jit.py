@@ -53,6 +53,8 @@ def why_not() -> str:
         importlib.import_module("numba")
     except ImportError as error:  # not there, or not for this numpy
         return str(error)
+    except Exception as error:  # of one of the packages that it looks for and uses
+        return f"{type(error).__name__}: {error}"
     return ""
 
 

@@ -177,10 +177,10 @@ class SingleChannelStage(CompiledBody, Conv2dReluMaxPool2d):
 
 
 def single_channel_stage(op: Op, specs: tuple[Spec, ...]) -> SingleChannelStage | None:
-    """The op with compiled bodies; None for one that this file has no bodies for."""
+    """The op with compiled bodies; None for one that this file has no bodies for, or no images."""
     if type(op) is not Conv2dReluMaxPool2d or op.stride != (1, 1) or op.dilation != (1, 1):
         return None
     x, w = specs[:2]
-    if op.pool != 2 or x.shape[1] != 1 or w.shape[2:] != (3, 3):
+    if op.pool != 2 or x.shape[1] != 1 or w.shape[2:] != (3, 3) or 0 in x.shape:
         return None
     return SingleChannelStage(op.stride, op.padding, op.dilation, op.groups, op.pool)
