@@ -4,6 +4,7 @@ import gc
 import multiprocessing
 import tracemalloc
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import tinygraph as tg
 from tests.plan.networks import F, images, small_network
 from tinygraph import nn
 from tinygraph.errors import ArgumentError, PlanWarning, ShapeError
+from tinygraph.op import Op
 
 
 def reads(x, w):
@@ -176,6 +178,45 @@ def test_no_arrays_are_made_in_the_steady_state(options):
 
     assert peak(step) > 800_000
     assert peak(tg.compile(step, **options)) < 60_000  # index arrays and the like
+
+
+class Noting(Op):
+    """y = x; it notes the arrays that it is given to write."""
+
+    def __init__(self):
+        self.made = []
+
+    def infer(self, x):
+        return x
+
+    def forward(self, mem, x):
+        y = mem.empty(x.shape, x.dtype)
+        self.made.append(weakref.ref(y))
+        np.copyto(y, x)
+        return y, y
+
+    def backward(self, mem, grad, saved, needs):
+        return (grad * (saved > 0),)
+
+    def batch(self, specs, carries):
+        return "map"
+
+
+@pytest.mark.parametrize("options", [{}, {"tile": 8, "threads": 2}], ids=str)
+def test_the_arrays_of_the_first_run_are_freed_before_the_second(options):
+    """Else they would lie in memory beside the buffers."""
+    op, w = Noting(), tg.Parameter(np.ones((300, 3), F))
+
+    def step(x):
+        loss = tg.sum(op(tg.linear(x, w)))
+        loss.backward()
+        return loss
+
+    planned = tg.compile(step, **options)
+    planned(np.ones((16, 3), F))
+    gc.collect()
+    assert op.made and all(array() is None for array in op.made)
+    planned(np.ones((16, 3), F))
 
 
 def in_tiles(x):

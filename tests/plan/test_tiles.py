@@ -58,6 +58,17 @@ def test_arguments_that_are_differentiated_and_single_samples():
     assert "several" in find_cut(code(tg.mse_loss(tg.linear(x, w), y), x, y), [0, 1]).reason
 
 
+def test_tiles_of_two_sizes_lie_in_one_arena():
+    found = []
+    for n in (10, 7):  # tiles of 5 and 5; of 5 and 2
+        x, y, w = leaves(n)
+        step = tg.compile(lambda x, y, w=w: tg.mse_loss(tg.linear(x, w), y).backward(), tile=5,
+                          threads=1)  # fmt: skip
+        step(x, y)
+        found.append(step.explain().split("buffers: ")[1].split(",")[0])
+    assert found[0] == found[1]
+
+
 @given(st.integers(1, 200), st.integers(1, 50), st.integers(1, 8))
 def test_shares_cover_the_batch_in_order(batch, tile, workers):
     tiles = [t for share in shares_of(batch, tile, workers) for t in share]
@@ -75,4 +86,6 @@ def test_the_size_of_a_tile_follows_the_bytes_of_its_values():
     many = TILE_BYTES // 4 // 100
     assert of(many, 1000) == 100 and of(many, 1000, threads=2) == 100
     assert of(many, 190) == 95  # two of one size, and not 100 and 90
+    assert of(many, 250, threads=2) == 125  # one size, though a little too large
+    assert of(many, 2 * 151, threads=2) == 76  # no number but 1 divides 151
     assert of(TILE_BYTES, 64) == FEWEST_SAMPLES

@@ -9,6 +9,7 @@ only; see memory.py.
 from __future__ import annotations
 
 import math
+import mmap
 import threading
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Any
@@ -23,6 +24,7 @@ from tinygraph.random import default_generator, uniform
 from tinygraph.shapes import Array, Shape
 
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector register
+PASSING_BYTES = 1 << 20  # of an array of the first run that is worth a mapping of its own
 KERNEL_ALIGNMENT = 256  # as cudaMalloc's: no two arrays share what one warp reads at a time
 
 
@@ -81,7 +83,7 @@ class KeptMemory(Memory):
         at = self.position
         self.position = at + 1
         if not self.kept:
-            self.arrays.append(self.device.empty(shape, dtype))
+            self.arrays.append(_passing(shape, dtype, self.device))
             return self.arrays[at]
         if at >= len(self.arrays) or self.arrays[at].shape != shape:
             raise GraphError(
@@ -104,6 +106,17 @@ class KeptMemory(Memory):
         out = self._empty(shape, dtype)
         out[...] = uniform(shape, dtype, seed, stream, first=first)
         return out
+
+
+def _passing(shape: Shape, dtype: Any, device: Device) -> Array:
+    """An array for the first run alone: freed, its memory goes back to the system at once.
+
+    malloc would keep some tens of MB of it for later, beside the arena.
+    """
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    if not device.on_host or size < PASSING_BYTES:
+        return device.empty(shape, dtype)
+    return np.ndarray(shape, dtype, mmap.mmap(-1, size))
 
 
 def is_array(thing: Any) -> bool:
@@ -216,22 +229,38 @@ class _Lent:
         self.__array_interface__ = part.__array_interface__
 
 
-def into_arena(
-    memories: Iterable[KeptMemory], lifetimes: Lifetimes, device: Device = CPU
-) -> int:
-    """Give every memory its arrays in one arena, for all runs to come; its bytes."""
+class Arena:
+    """Memory of which programs take their buffers that never run at the same time.
+
+    What one of them leaves there, the next one overwrites.
+    """
+
+    def __init__(self, device: Device = CPU) -> None:
+        self.device = device
+        self._block: Any = None
+
+    def block(self, size: int) -> Any:
+        """At least so many bytes: the same ones as before, if they are enough."""
+        if self._block is None or self._block.nbytes < size:
+            self._block = self.device.empty((size,), np.uint8)
+        return self._block
+
+
+def into_arena(memories: Iterable[KeptMemory], lifetimes: Lifetimes, arena: Arena) -> int:
+    """Give every memory its arrays in an arena, for all runs to come; the bytes that they take."""
+    device = arena.device
     memories = list(memories)
     arrays = [array for memory in memories for array in memory.arrays]
     spans = [(lifetimes.first[id(a)], lifetimes.last[id(a)], a.nbytes) for a in arrays]
     alignment = KERNEL_ALIGNMENT if device.runs_kernels else ALIGNMENT
     offsets, total = lay_out(spans, alignment)
-    arena: Any = device.empty((total + alignment,), np.uint8)
-    start = -(arena.ctypes.data if device.on_host else arena.data.ptr) % alignment
+    block = arena.block(total + alignment)
+    start = -(block.ctypes.data if device.on_host else block.data.ptr) % alignment
     places = iter(offsets)
 
     def placed(like: Array) -> Array:
         first = start + next(places)
-        part: Array = arena[first : first + like.nbytes].view(like.dtype).reshape(like.shape)
+        part: Array = block[first : first + like.nbytes].view(like.dtype).reshape(like.shape)
         return np.asarray(_Lent(part)) if device is EMULATOR else part
 
     for memory in memories:

@@ -127,6 +127,9 @@ class KernelProgram(Program):
             for operand in self._operands(at):
                 lifetimes.used(operand, len(self._forward) + len(self._backward))
 
+    def _let_go(self) -> None:
+        """Nothing: `look` may come later."""
+
     # ---- gradients --------------------------------------------------------------------------
 
     def give(self, at: int, gradient: Array) -> None:

@@ -19,6 +19,7 @@ from tinygraph import stopwatch
 from tinygraph.op import Op
 from tinygraph.plan.bound_calls import Call
 from tinygraph.plan.buffers import (
+    Arena,
     Draws,
     KeptMemory,
     Lifetimes,
@@ -69,6 +70,8 @@ class Program:
         Where the gradients of leaves go; an array for each leaf that wants one.
     draws : Draws
         Shared by all programs of a pass.
+    arena : Arena
+        Where the buffers lie; shared by programs that run one after the other.
     replays : bool
         Whether the calls of later runs are bound to arrays.
 
@@ -88,12 +91,13 @@ class Program:
     """
 
     def __init__(
-        self, code: Code, totals: Totals, draws: Draws, replays: bool = False
-    ) -> None:  # fmt: skip
+        self, code: Code, totals: Totals, draws: Draws, arena: Arena, replays: bool = False
+    ) -> None:
         instructions = code.instructions
         self.code, self.totals = code, totals
         self.values: list[Any] = [None] * len(instructions)
         self.arena = self.requested = 0
+        self._arena = arena
         self.saved: list[Any] = [None] * len(instructions)
         self.gradients: list[Any] = [None] * len(instructions)
         self._no_gradients = (None,) * len(instructions)
@@ -206,14 +210,20 @@ class Program:
             return
         memories = [*self._memories.values(), *self._sums.values()]
         self.requested = sum(array.nbytes for memory in memories for array in memory.arrays)
-        self.arena = into_arena(memories, self._lifetimes, self.code.device)
+        self.arena = into_arena(memories, self._lifetimes, self._arena)
         self._lifetimes = None
         self._to_leaves = {
             at: [(k, i, self._memories["backward", at].arrays[k]) for k, i in found]
             for at, found in self._leaf_buffers.items()
         }
         self._drawing = [memory for memory in memories if memory.draws_numbers]
+        self._let_go()
         self._bind()
+
+    def _let_go(self) -> None:
+        """Free the arrays of the first run, before the buffers take memory too."""
+        for at in self._forward:
+            self.values[at] = self.saved[at] = self.gradients[at] = None
 
     def _bind(self) -> None:
         """A call of each op; made anew when a stopwatch begins to watch, or ends."""

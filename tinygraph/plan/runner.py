@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.plan.buffers import Draws
+from tinygraph.plan.buffers import Arena, Draws
 from tinygraph.plan.code import Code
 from tinygraph.plan.kernel_program import KernelProgram, late_checks
 from tinygraph.plan.leaf_gradients import LeafGradients
@@ -37,14 +37,15 @@ class Worker:
         self.totals = Totals()
         self.leaves = leaves
         self.programs: dict[int, Program] = {}
+        self.arena = Arena(code.device)
         self.sums: dict[int, Array] = {}  # outputs that are sums over samples
 
     def program(self, samples: int) -> Program:
         if samples not in self.programs:
             self.programs[samples] = (
-                KernelProgram(self.code, self.totals, self.draws)
+                KernelProgram(self.code, self.totals, self.draws, self.arena)
                 if self.code.device.runs_kernels
-                else Program(self.code, self.totals, self.draws, replays=samples == 0)
+                else Program(self.code, self.totals, self.draws, self.arena, samples == 0)
             )
         return self.programs[samples]
 
@@ -108,8 +109,9 @@ class Plan:
 
     def bytes_of_buffers(self) -> tuple[int, int]:
         """What the buffers take, and what they would take if none shared its place with others."""
-        programs = [p for worker in self._workers for p in worker.programs.values()]
-        return sum(p.arena for p in programs), sum(p.requested for p in programs)
+        programs = [list(worker.programs.values()) for worker in self._workers]
+        arenas = [max([p.arena for p in some], default=0) for some in programs]
+        return sum(arenas), sum(p.requested for some in programs for p in some)
 
     def replays(self) -> list[Replay]:
         """What was taken down of a plan whose batch is not cut."""
@@ -162,9 +164,10 @@ class Plan:
         self._draws.forget()
         program = self._filled(arguments)
         program.forward()
+        outputs = [self._fresh(program, at) for at in self.code.outputs]
         if self.code.root is None:
             program.settle()
-        return [self._fresh(program, at) for at in self.code.outputs]
+        return outputs
 
     @np.errstate(all="ignore")
     def backward(self, gradient: Array) -> dict[int, Array]:

@@ -100,12 +100,18 @@ def bytes_of_values(code: Code) -> int:
 def tile_size(code: Code, batch: int, threads: int) -> int:
     """Samples of a tile: few enough that its values take little memory, and at least 16.
 
-    A function of shapes and threads alone, so that runs can be repeated.
+    About as many as `TILE_BYTES` hold; a quarter less to a third more where all tiles are then of
+    one size, for each size has a program of its own.  A function of shapes and threads alone, so
+    that runs can be repeated.
     """
     each = max(1, bytes_of_values(code) // batch)
     fitting = max(FEWEST_SAMPLES, TILE_BYTES // each)
     share = -(-batch // threads)
     tiles = -(-share // fitting)
+    low, high = max(FEWEST_SAMPLES, fitting * 3 / 4), fitting * 4 / 3
+    even = [n for n in range(1, share + 1) if share % n == 0 and low <= share // n <= high]
+    if even:
+        tiles = min(even, key=lambda n: abs(n - tiles))
     return -(-share // tiles)
 
 
