@@ -15,13 +15,15 @@ import tinygraph as tg
 from tests.plan.test_elementwise_chains import EXTREMES, FORMULAS, chain_of, draw
 from tests.plan.test_fast import needs_numba
 from tests.plan.test_fast_bodies import as_written
+from tinygraph.errors import PlanWarning
+from tinygraph.graph import topological_order
 from tinygraph.memory import eager_memory
 from tinygraph.plan.block_program import Writer
-from tinygraph.plan.code import Code, Instruction
+from tinygraph.plan.code import Code, Instruction, code_of
 from tinygraph.plan.elementwise_chain import ElementwiseChain
-from tinygraph.plan.fast import elementwise_chain
+from tinygraph.plan.fast import choice, elementwise_chain, with_compiled_bodies
 from tinygraph.plan.fast.elementary import elementary
-from tinygraph.plan.rewrites import elementwise_chains
+from tinygraph.plan.rewrites import elementwise_chains, rewrite
 from tinygraph.shapes import Spec
 from tinygraph.testing import gradcheck
 
@@ -279,6 +281,29 @@ def test_in_tiles_on_two_threads(body):
         bits.append(w.grad)
     np.testing.assert_array_equal(*bits)
     assert ("compiled by numba: %" in run.explain()) is (body == "numba")
+
+
+def names(code):
+    return [made.op.name for made in code.instructions if made.op is not None]
+
+
+def test_which_chains_are_fused_where_they_are_compiled(monkeypatch):
+    """Smaller ones than in numpy; where numba then cannot compile, the ops stay one by one."""
+    monkeypatch.setattr(elementwise_chains, "FEWEST_BYTES", 8 << 20)
+    monkeypatch.setattr(choice.jit, "why_not", lambda: "")
+    monkeypatch.setattr(choice.jit, "installed", lambda: True)
+    fewest = elementwise_chain.FEWEST_BYTES // 8
+    codes = []
+    for size in (fewest - 1, fewest, 1 << 19):
+        y = tg.relu(tg.Tensor(np.zeros(size)) * 2.0)
+        codes.append(rewrite(code_of(topological_order([y]), [y], None)))
+    with python_loops():
+        found = [names(with_compiled_bodies(code, True)) for code in codes]
+    assert found == [["mul", "relu"], ["mul_relu"], ["mul_relu"]]
+    compiled = elementwise_chain.CompiledElementwiseChain
+    monkeypatch.setattr(compiled, "prepare", lambda self, dtype: 1 / 0)
+    with pytest.warns(PlanWarning, match="ZeroDivisionError"):
+        assert names(with_compiled_bodies(codes[2], None)) == ["mul", "relu"]
 
 
 def test_a_text_is_a_function_of_its_own():

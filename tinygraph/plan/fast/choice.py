@@ -19,11 +19,12 @@ from tinygraph.plan.code import Code
 from tinygraph.plan.fast import jit
 from tinygraph.plan.fast.body import CompiledBody, compiled_body
 from tinygraph.plan.fast.convolution import blocked_convolution
-from tinygraph.plan.fast.elementwise_chain import elementwise_chain
+from tinygraph.plan.fast.elementwise_chain import FEWEST_BYTES, elementwise_chain
 from tinygraph.plan.fast.image_columns import image_columns
 from tinygraph.plan.fast.max_pooling import max_pooling
 from tinygraph.plan.fast.pooled_convolution import pooled_convolution
 from tinygraph.plan.fast.single_channel_stage import single_channel_stage
+from tinygraph.plan.rewrites.elementwise_chains import fuse_elementwise_chains
 from tinygraph.plan.tiles import worth_cutting
 from tinygraph.shapes import Spec
 
@@ -55,11 +56,12 @@ def with_compiled_bodies(code: Code, fast: bool | None) -> Code:
         return code
     if code.device.runs_kernels:
         return code
-    found = {at: op for at, made in enumerate(code.instructions)
-             if made.op is not None and (op := _compiled(made.op, code, made.inputs))}  # fmt: skip
+    fused = fuse_elementwise_chains(code, FEWEST_BYTES)  # of smaller arrays than in numpy
+    found = {at: op for at, made in enumerate(fused.instructions)
+             if made.op is not None and (op := _compiled(made.op, fused, made.inputs))}  # fmt: skip
     reason = jit.why_not() if found or fast else ""
     if not reason:
-        reason = _prepared(code, found)
+        reason = _prepared(fused, found)
         if reason and not fast:
             message = f"compile: a plan in numpy, for numba: {reason}"
             warnings.warn(PlanWarning(message), stacklevel=2)
@@ -70,10 +72,10 @@ def with_compiled_bodies(code: Code, fast: bool | None) -> Code:
         )  # fmt: skip
     if reason or not found:
         return code
-    instructions = list(code.instructions)
+    instructions = list(fused.instructions)
     for at, op in found.items():
         instructions[at] = replace(instructions[at], op=op)
-    return replace(code, instructions=instructions)
+    return replace(fused, instructions=instructions)
 
 
 def _prepared(code: Code, found: Mapping[int, Op]) -> str:

@@ -37,6 +37,8 @@ from tinygraph.plan.fast.body import CompiledBody
 from tinygraph.plan.fast.jit import Argument, Kernel, compiled, inlined, plain
 from tinygraph.shapes import Array, Spec
 
+FEWEST_BYTES = 1 << 18  # of the output: smaller chains are as soon done op by op
+
 # What each ufunc of a program is for one element.  A comparison makes the number 1 or 0.
 EXPRESSIONS: dict[Any, str] = {
     np.add: "{0} + {1}",
@@ -138,6 +140,7 @@ class CompiledElementwiseChain(CompiledBody, ElementwiseChain):
     def __init__(self, code: Code, numbers: tuple[bool, ...]) -> None:
         super().__init__(code)
         self.numbers = numbers
+        self._kernels: dict[Any, Kernel] = {}  # those of `kernel`, which looks at whole programs
 
     def prepare(self, dtype: Any) -> None:
         kept = (False,) * (self._backward.inputs - len(self.numbers) - 1)
@@ -150,7 +153,10 @@ class CompiledElementwiseChain(CompiledBody, ElementwiseChain):
         self, program: BlockProgram, mem: Memory, inputs: Sequence[Array], outputs: Sequence[Array]
     ) -> None:
         """Which inputs are one number is as `prepare` foresees, or the kernel is compiled now."""
-        run = kernel(program, tuple([x.ndim == 0 for x in inputs]), outputs[0].dtype)
+        numbers, dtype = tuple([x.ndim == 0 for x in inputs]), outputs[0].dtype
+        run = self._kernels.get((id(program), numbers, dtype))
+        if run is None:
+            run = self._kernels[id(program), numbers, dtype] = kernel(program, numbers, dtype)
         run(*[plain(x.reshape(-1)) for x in inputs], *outputs)
 
 

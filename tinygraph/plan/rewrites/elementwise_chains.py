@@ -18,23 +18,27 @@ from tinygraph.plan.elementwise_rules import RULES
 FEWEST_BYTES = 8 << 20  # of the output: smaller values stay in a cache between two ops
 
 
-def fuse_elementwise_chains(code: Code) -> Code:
-    """Every chain of two or more, with the values between them used nowhere else."""
+def fuse_elementwise_chains(code: Code, fewest_bytes: int | None = None) -> Code:
+    """Every chain of two or more, with the values between them used nowhere else.
+
+    By default those whose output has at least `FEWEST_BYTES`.
+    """
+    fewest = FEWEST_BYTES if fewest_bytes is None else fewest_bytes
     for last in range(len(code.instructions) - 1, -1, -1):
         made = code.instructions[last]
-        if not _large(made) or not _fits(code, made):
+        if not _large(made, fewest) or not _fits(code, made):
             continue
         chain = _chain_to(code, last)
         if len(chain) > 1:
             op, operands = _as_op(code, chain)
-            return fuse_elementwise_chains(code.replaced(chain, op, operands))
+            return fuse_elementwise_chains(code.replaced(chain, op, operands), fewest)
     return code
 
 
-def _large(made: Instruction) -> bool:
+def _large(made: Instruction, fewest_bytes: int) -> bool:
     spec = made.spec
     return (type(made.op) in RULES and spec.dtype.kind == "f"
-            and math.prod(spec.shape) * spec.dtype.itemsize >= FEWEST_BYTES)  # fmt: skip
+            and math.prod(spec.shape) * spec.dtype.itemsize >= fewest_bytes)  # fmt: skip
 
 
 def _fits(code: Code, made: Instruction) -> bool:
