@@ -131,7 +131,9 @@ class Compiled:
         if grad_mode.trace is not None or anomaly.mode.enabled:
             return self.fn(*args, **options)
         given: list[Any] = []
-        key = (take_apart((args, options), given), grad_mode.enabled)
+        placed = tuple([take_apart(x, given) for x in args])
+        named = take_apart(options, given) if options else None
+        key = placed, named, grad_mode.enabled
         recorded = self._look_up(key)
         if recorded is None:
             recorded = self._record(args, options, given)
@@ -155,7 +157,10 @@ class Compiled:
                 self._found.popitem(last=False)
             return None
         self._found.move_to_end(key)
-        return next((recorded for recorded in found if recorded.holds()), None)
+        for recorded in found:
+            if recorded.holds():
+                return recorded
+        return None
 
     def _record(
         self, args: Any, options: Any, given: list[Any], watched: Sequence[Tensor] = ()
