@@ -1,8 +1,9 @@
 """compile: a function of tensors that runs through plans.
 
 The first call with arguments of some shapes traces the function (tracing.py), turns what it did
-into code (code.py), rewrites that (rewrites/) and makes a plan (runner.py).  Later calls with such
-arguments run the plan.  A function that no plan can repeat runs as it stands, and says so once.
+into code (code.py), rewrites that (rewrites/) and makes a plan (runner.py).  The second traces it
+once more, and looks whether it still does the same (changes.py).  Later calls with such arguments
+run the plan.  A function that no plan can repeat runs as it stands, and says so once.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 from tinygraph import anomaly
 from tinygraph.device import CPU, Device
 from tinygraph.errors import ArgumentError, PlanWarning, explain
+from tinygraph.plan.changes import Account, difference
 from tinygraph.plan.code import code_of
 from tinygraph.plan.fast import NoNumba, with_compiled_bodies
 from tinygraph.plan.recorded import AsItStands, Recorded
@@ -66,14 +68,17 @@ def compile(
     -----
     PlanWarning
         Once, where `fn` does what no plan can repeat: it reads a value in the middle, moves a
-        tensor to another device, calls backward twice.  It then runs as it stands.
+        tensor to another device, calls backward twice, computes something else at the second call
+        than at the first.  It then runs as it stands.  And once where plans are dropped, for there
+        are more than 16.
 
     Notes
     -----
-    `fn` runs once for each combination of shapes, dtypes, grad mode and modes of modules, without
-    computing anything.  What it does besides tensor operations, optimiser steps, `zero_grad`,
-    schedules and clipping (counting, printing, appending to a list) is not repeated, and other
-    numbers that it makes, with numpy for example, stay as they were.
+    For each combination of shapes, dtypes, grad mode and modes of modules `fn` runs without
+    computing anything at the first call, and at the second, to see whether it still does the same:
+    a number that it finds somewhere and that has changed is noticed there, and not later.  What it
+    does besides tensor operations, optimiser steps, `zero_grad`, schedules and clipping (counting,
+    printing, appending to a list) is not repeated.
 
     A plan stays on the device of the tensors that `fn` computes with; arrays among the arguments
     are put there.  On the emulator and on a GPU it runs through the kernels, the batch as a whole:
@@ -124,6 +129,7 @@ class Compiled:
         self.tuning = tuning
         self.fn, self.threads, self.tile, self.fast = fn, threads, tile, fast
         self.reasons: list[str] = []  # why it ran as it stands
+        self._dropped = False  # whether plans were, so that it was told
         self._device = CPU  # of the last plan: where the next one is looked for first
         self._found: OrderedDict[Hashable, list[Recorded | AsItStands]] = OrderedDict()
 
@@ -136,15 +142,20 @@ class Compiled:
         key = placed, named, grad_mode.enabled
         recorded = self._look_up(key)
         if recorded is None:
-            recorded = self._record(args, options, given)
-            self._found.setdefault(key, []).append(recorded)
+            found = self._found.setdefault(key, [])
+            recorded = self._record(args, options, given, others=found)
+            found.append(recorded)
         elif isinstance(recorded, Recorded) and any(x.grad is not None for x in recorded.unsure):
             # Now it can be told whether the function removes these gradients itself.
             found = self._found[key]
             found[found.index(recorded)] = recorded = self._record(
-                args, options, given, [x for x, _, wanted in recorded.leaves if wanted]
+                args, options, given, [x for x, _, wanted in recorded.leaves if wanted], recorded
             )
+        elif isinstance(recorded, Recorded) and recorded.account is not None:
+            recorded = self._look_again(key, recorded, args, options, given)
         if isinstance(recorded, AsItStands):
+            if recorded.wraps:
+                args, options = put_together((args, options), recorded.tensors(given))
             return self.fn(*args, **options)
         if self.tuning is not None and not recorded.settled:
             recorded.settle(self.tuning, given)
@@ -155,6 +166,7 @@ class Compiled:
         if found is None:
             while len(self._found) >= MOST_PLANS:
                 self._found.popitem(last=False)
+                self._tell_of_dropping()
             return None
         self._found.move_to_end(key)
         for recorded in found:
@@ -162,11 +174,60 @@ class Compiled:
                 return recorded
         return None
 
-    def _record(
-        self, args: Any, options: Any, given: list[Any], watched: Sequence[Tensor] = ()
+    def _tell_of_dropping(self) -> None:
+        """Warn once: making plans that are soon dropped takes longer than running without."""
+        if not self._dropped:
+            self._dropped = True
+            name = getattr(self.fn, "__name__", "function")
+            warnings.warn(
+                PlanWarning(
+                    f"compile: {name} needs more than {MOST_PLANS} plans, one for each kind of "
+                    "arguments; those used least are dropped. Way out: pass numbers that change "
+                    "from call to call as arrays (np.array(t)), and batches of few sizes"
+                ),
+                stacklevel=4,
+            )
+
+    def _look_again(
+        self, key: Hashable, recorded: Recorded, args: Any, options: Any, given: list[Any]
     ) -> Recorded | AsItStands:
+        """At the second call: the recording, where the function still does the same."""
+
+        def same() -> Recorded:
+            trace, _, _ = self._trace(recorded.device, args, options, given, ())
+            _require_same(recorded, Account(trace))
+            return recorded
+
+        found, again = self._found[key], self._unless_refused(same, recorded)
+        found[found.index(recorded)] = again
+        return again
+
+    def _record(
+        self, args: Any, options: Any, given: list[Any], watched: Sequence[Tensor] = (),
+        before: Recorded | None = None, others: Sequence[Recorded | AsItStands] = (),
+    ) -> Recorded | AsItStands:  # fmt: skip
+        """A recording of a call; `before` is an earlier one, of which it must be the same, and
+        `others` are recordings that did not hold before the call."""
+
+        def traced() -> Recorded:
+            recorded = self._traced(args, options, given, watched)
+            if not recorded.holds() or any(other.holds() for other in others):
+                raise Refused("it changes requires_grad or the mode of a module (train, eval) "
+                              "itself. Way out: do that before the call")  # fmt: skip
+            if before is not None:
+                _require_same(before, recorded.account)
+                recorded.account = None
+            return recorded
+
+        earlier = before or next((x for x in others if isinstance(x, Recorded)), None)
+        return self._unless_refused(traced, earlier)
+
+    def _unless_refused(
+        self, trace: Callable[[], Recorded], earlier: Recorded | None
+    ) -> Recorded | AsItStands:
+        """What `trace` finds; where it fails that is said, and the function runs as it stands."""
         try:
-            return self._traced(args, options, given, watched)
+            return trace()
         except NoNumba:
             raise
         except Refused as refusal:
@@ -178,9 +239,9 @@ class Compiled:
             name = getattr(self.fn, "__name__", "function")
             warnings.warn(
                 PlanWarning(f"compile: {name} runs as it stands, without a plan: {reason}"),
-                stacklevel=3,
+                stacklevel=4,
             )
-        return AsItStands()
+        return AsItStands(earlier)
 
     def _traced(
         self, args: Any, options: Any, given: list[Any], watched: Sequence[Tensor]
@@ -203,6 +264,13 @@ class Compiled:
     def _traced_on(
         self, device: Device, args: Any, options: Any, given: list[Any], watched: Sequence[Tensor]
     ) -> Recorded:
+        trace, result, leaves = self._trace(device, args, options, given, watched)
+        return _recorded(trace, result, leaves, self.threads, self.tile, self.fast)
+
+    def _trace(
+        self, device: Device, args: Any, options: Any, given: list[Any], watched: Sequence[Tensor]
+    ) -> tuple[Trace, Any, list[Tensor]]:
+        """What the function does, what it returns, and what stands for its arguments."""
         with Trace(watched, device) as trace:
             leaves = [
                 trace.argument(Spec(x.shape, x.dtype), x.requires_grad, x.device)
@@ -212,7 +280,7 @@ class Compiled:
             parts = iter(leaves)
             traced_args, traced_options = put_together((args, options), parts)
             result = self.fn(*traced_args, **traced_options)
-        return _recorded(trace, result, leaves, self.threads, self.tile, self.fast)
+        return trace, result, leaves
 
     def explain(self) -> str:
         """What was compiled, as text: a table for each plan, and why there is none."""
@@ -230,10 +298,19 @@ class Compiled:
 # ---- from a trace to a plan -----------------------------------------------------------------
 
 
+def _require_same(before: Recorded, now: Account | None) -> None:
+    """A recording is good from its second call on, where the function does the same then."""
+    reason = difference(before.account, now) if before.account and now else ""
+    if reason:
+        raise Refused(reason)
+    before.account = None
+
+
 def _recorded(
     trace: Trace, result: Any, arguments: list[Tensor], threads: int | None, tile: int | None,
     fast: bool | None,
 ) -> Recorded:  # fmt: skip
+    account = Account(trace)
     outputs: list[Tensor] = []
     slots = slots_of(result, outputs, trace)
     if any(node.keeps_grad for node in trace.nodes):
@@ -263,7 +340,7 @@ def _recorded(
         parameter for event in trace.events if isinstance(event, Deed) for parameter in event.zeroes
     }
     return Recorded(make, slots, before, after, leaves, modules, code.device, root_output,
-                    trace.unsure - zeroed, [make()])  # fmt: skip
+                    trace.unsure - zeroed, [make()], account=account)  # fmt: skip
 
 
 def _sorted_events(trace: Trace) -> tuple[list[Deed], Tensor | None, list[Deed]]:

@@ -7,12 +7,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from tinygraph.device import CPU, Device
+from tinygraph.plan.changes import Account
 from tinygraph.plan.leaf_gradients import added
 from tinygraph.plan.result import PlannedCall, as_node
 from tinygraph.plan.runner import Plan
@@ -20,7 +21,7 @@ from tinygraph.plan.structure import fill
 from tinygraph.plan.tracing import Deed
 from tinygraph.plan.tuning import Choice, Tuning, cut_as
 from tinygraph.shapes import Array, Spec
-from tinygraph.tensor import Tensor
+from tinygraph.tensor import Tensor, leaf
 
 
 @dataclass(eq=False)
@@ -51,6 +52,8 @@ class Recorded:
         Whether tiles and threads have been tuned, where they are to be.
     choice : Choice or None
         What was chosen.
+    account : Account or None
+        Of the first call, until a second has shown that the function does the same again.
     """
 
     make: Callable[[], Plan]
@@ -65,6 +68,7 @@ class Recorded:
     plans: list[Plan] = field(default_factory=list)
     settled: bool = False
     choice: Choice | None = None
+    account: Account | None = None
 
     def holds(self) -> bool:
         for tensor, spec, requires_grad in self.leaves:
@@ -88,8 +92,7 @@ class Recorded:
     def run(self, given: list[Any]) -> Any:
         """One call of the function: what it returns."""
         arrays = self._arrays(given)
-        for deed in self.before:
-            deed.call()
+        done = {id(deed): deed.call() for deed in self.before}
         if self.root_output is not None:
             tensors = self._differentiable(given, arrays)
         else:
@@ -101,8 +104,8 @@ class Recorded:
             finally:
                 self.plans.append(plan)
         for deed in self.after:
-            deed.call()
-        return fill(self.result, tensors)
+            done[id(deed)] = deed.call()
+        return fill(self.result, tensors, done)
 
     def _arrays(self, given: Sequence[Any]) -> list[Array]:
         return [x.value if isinstance(x, Tensor) else self.device.from_numpy(x) for x in given]
@@ -133,7 +136,27 @@ def _accumulate(tensor: Tensor, gradient: Array) -> None:
 
 
 class AsItStands:
-    """In the place of a recording: the function runs without a plan."""
+    """In the place of a recording: the function runs without a plan.
+
+    Where earlier calls went through a plan, arrays among the arguments came to the function as
+    Tensors: then they still do.
+
+    Parameters
+    ----------
+    earlier : Recorded, optional
+        One of such calls.
+    """
+
+    def __init__(self, earlier: Recorded | None = None) -> None:
+        self.wraps = earlier is not None
+        self._device = CPU if earlier is None else earlier.device
+        leaves = [] if earlier is None else earlier.leaves  # parameters move, numbers do not
+        self._leaf = next((x for x, _, _ in leaves if type(x) is not Tensor), None)
+
+    def tensors(self, given: Sequence[Any]) -> Iterator[Tensor]:
+        """The arguments, arrays as Tensors on the device of what the function computes with."""
+        device = self._device if self._leaf is None else self._leaf.device
+        return (x if isinstance(x, Tensor) else leaf(device.from_numpy(x), device) for x in given)
 
     def holds(self) -> bool:
         return True

@@ -5,22 +5,24 @@ Everything else in the arguments belongs to the key under which a plan is found 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tinygraph.plan.tracing import Refused, Trace
+from tinygraph.plan.tracing import Deed, Refused, Trace, Unread
 from tinygraph.tensor import Tensor
 
 
 @dataclass(frozen=True)
 class Slot:
-    """The place of an output of the plan, or of a tensor that `fn` has not made, in a result."""
+    """The place of an output of the plan in a result, or of a tensor that `fn` has not made, or of
+    the result of a deed: the norm that clipping returns."""
 
     output: int | None = None
     tensor: Tensor | None = None
+    deed: Deed | None = None
 
 
 def take_apart(thing: Any, given: list[Any]) -> Hashable:
@@ -71,15 +73,20 @@ def slots_of(thing: Any, outputs: list[Tensor], trace: Trace) -> Any:
         return {k: slots_of(part, outputs, trace) for k, part in thing.items()}
     if thing is None:
         return None
+    if isinstance(thing, Unread) and thing.deed is not None:
+        return Slot(deed=thing.deed)
     raise Refused(f"it returns a {type(thing).__name__}; a plan returns Tensors")
 
 
-def fill(result: Any, tensors: Sequence[Tensor]) -> Any:
+def fill(result: Any, tensors: Sequence[Tensor], done: Mapping[int, Any]) -> Any:
+    """The result of a call; `done` holds what each deed has returned, by its id."""
     if isinstance(result, Slot):
+        if result.deed is not None:
+            return done[id(result.deed)]
         return result.tensor if result.output is None else tensors[result.output]
     if isinstance(result, (tuple, list)):
-        made = [fill(part, tensors) for part in result]
+        made = [fill(part, tensors, done) for part in result]
         return type(result)(*made) if hasattr(result, "_fields") else type(result)(made)
     if isinstance(result, dict):
-        return {k: fill(part, tensors) for k, part in result.items()}
+        return {k: fill(part, tensors, done) for k, part in result.items()}
     return result

@@ -37,8 +37,9 @@ class Unread:
 
     __array_ufunc__ = None
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, deed: Deed | None = None) -> None:
         self.what = what
+        self.deed = deed  # whose result it is
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise Refused(f"it uses {self.what}")
@@ -89,6 +90,8 @@ class Trace:
         What ops made, in order.
     events : list of Tensor, Backward or Deed
         All of it, in order.
+    arguments : list of Tensor
+        The leaves that stand for arguments, in order.
     modules : list of (module, training)
         The modules that were called, and the mode they were in.
     aliases : dict of Tensor
@@ -104,6 +107,7 @@ class Trace:
         self.events: list[Tensor | Backward | Deed] = []
         self.modules: list[tuple[Any, bool]] = []
         self.aliases: dict[Tensor, Tensor] = {}
+        self.arguments: list[Tensor] = []
         self._made: set[Tensor] = set()
         self._arguments: set[Tensor] = set()
         self.unsure: set[Tensor] = set()
@@ -125,6 +129,8 @@ class Trace:
         finally:
             for node, gradient in self._gradients.items():
                 node.grad = gradient
+            self._gradients.clear()  # a trace may be kept for long
+            self._marks.clear()
 
     def argument(
         self, spec: Spec, requires_grad: bool = False, device: Device | None = None
@@ -134,6 +140,7 @@ class Trace:
             raise Elsewhere(device, self.device)
         node = leaf(_nothing(spec), self.device)
         node.requires_grad = requires_grad
+        self.arguments.append(node)
         self._arguments.add(node)
         return node
 
@@ -179,16 +186,27 @@ class Trace:
 
     def deed(self, call: Callable[[], Any], name: str, anywhere: bool = False) -> Any:
         """Something on the host that a run does at this place; its result is not known yet."""
-        self.events.append(Deed(call, name, anywhere))
-        return Unread(f"the result of {name}")
+        deed = Deed(call, name, anywhere)
+        self.events.append(deed)
+        return Unread(f"the result of {name}", deed)
 
     def read(self, node: Tensor) -> None:
-        """Somebody reads the value of a node."""
+        """Somebody reads the value of a node, or of a leaf that training changes."""
         if self.knows(node):
             raise Refused(
                 "it reads a value (item, numpy, float, bool or print of a tensor), which a plan "
                 "knows only when it runs. Way out: return the tensor and read it outside"
             )
+        if node.requires_grad or type(node) is not Tensor:  # a Parameter, a buffer
+            raise Refused(
+                f"it reads the value of {node.name or 'a parameter'} (numpy, item, state_dict), "
+                "which is another one at every call. Way out: read it outside"
+            )
+
+    def draw(self, what: str) -> NoReturn:
+        """Somebody draws random numbers that are no op's."""
+        raise Refused(f"it draws numbers with {what}, which a plan would repeat. Way out: draw "
+                      "them outside, and pass them as an argument")  # fmt: skip
 
     def knows(self, node: Tensor) -> bool:
         """Whether the value of a node is known only when a plan runs."""
