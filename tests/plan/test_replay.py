@@ -220,6 +220,25 @@ def test_a_training_in_which_arrays_change(between, width):
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 
+def test_large_gradients_of_leaves_come_in_the_array_of_the_run_before():
+    """No call is bound to one, and holds it."""
+    x = tg.Parameter(np.ones(COPIED_BYTES // 4 + 1, np.float32))
+
+    def step():
+        loss = tg.sum(x * x)
+        loss.backward()
+        return loss
+
+    run, places = tg.compile(step), []
+    for _ in range(4):
+        run()
+        places.append(x.grad.ctypes.data)
+        np.testing.assert_array_equal(x.grad, 2 * x.value)
+        x.grad = None
+    assert places[1:] == places[:1] * 3, places
+    assert "replayed as" in run.explain()
+
+
 def test_gradients_added_up_over_several_calls():
     """Without zero_grad inside, and called from outside at every third call."""
     ends = []

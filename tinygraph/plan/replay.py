@@ -104,7 +104,10 @@ class Replay:
         """After a forward of this replay; False where backward is to run without it."""
         program = self.program
         if self._leaf_gradients is None or not self._leaf_gradients.hold(program.totals.arrays):
-            if self._taken == MOST_TIMES:
+            gradients = program.totals.arrays.values()
+            # Calls that are bound to a large gradient, which leaves, would hold it for ever: a new
+            # array at every run, and backward taken down again.
+            if self._taken == MOST_TIMES or any(g.nbytes > COPIED_BYTES for g in gradients):
                 return False
             self._taken += 1
             self._leaf_gradients = None  # an error leaves it to be taken down again
