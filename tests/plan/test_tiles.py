@@ -38,7 +38,9 @@ def test_kinds_of_values():
 
 
 @pytest.mark.parametrize("make, words", [
-    (lambda x, y, w: tg.mse_loss(tg.linear(x, w), y) * 2.0, "takes a sum over the batch"),
+    (lambda x, y, w: tg.mse_loss(tg.linear(x, w), y) + 2.0, "takes a sum over the batch"),
+    (lambda x, y, w: 2.0 / tg.mse_loss(tg.linear(x, w), y), "takes a sum over the batch"),
+    (lambda x, y, w: (lambda a: a * a)(tg.sum(tg.linear(x, w))), "takes a sum over the batch"),
     (lambda x, y, w: tg.mse_loss(tg.linear(x, w * 2.0), y), "nothing that carries samples"),
     (lambda x, y, w: tg.mse_loss(tg.linear(x - tg.mean(x, axis=0), w), y), "a sum over the batch"),
     (lambda x, y, w: tg.mse_loss(tg.linear(tg.cumsum(x, 0), w), y), "mixes samples"),
@@ -89,3 +91,31 @@ def test_the_size_of_a_tile_follows_the_bytes_of_its_values():
     assert of(many, 250, threads=2) == 125  # one size, though a little too large
     assert of(many, 2 * 151, threads=2) == 76  # no number but 1 divides 151
     assert of(TILE_BYTES, 64) == FEWEST_SAMPLES
+
+
+@pytest.mark.parametrize("reduce", [tg.mean, tg.sum])
+@pytest.mark.parametrize("times", [
+    lambda a, c: a * 0.25, lambda a, c: -(a / c), lambda a, c: c * (2.0 * a) / 3.0,
+], ids=["number", "parameter", "chain"])  # fmt: skip
+def test_a_multiple_of_a_sum_is_cut(reduce, times):
+    """Value and gradients are those of the graph, that of the factor too, in tiles that differ."""
+    x, _, w = leaves(7)
+    x.value = np.random.default_rng(0).standard_normal((7, 3)).astype(np.float32)
+    c = tg.Parameter(np.float32(1.5))
+
+    def step(x):
+        part = reduce(tg.tanh(tg.linear(x, w)))
+        loss = times(part, c)
+        loss.backward()
+        return loss, part
+
+    expected, gradients = [out.item() for out in step(x)], [w.grad, c.grad]
+    cut = tg.compile(step, tile=3, threads=2)
+    for _ in range(3):
+        w.grad = c.grad = None
+        np.testing.assert_allclose([out.item() for out in cut(x)], expected, rtol=1e-6)
+        for found, right in zip([w.grad, c.grad], gradients, strict=True):
+            assert (found is None) == (right is None)
+            if right is not None:
+                np.testing.assert_allclose(found, right, rtol=1e-6)
+    assert "tiles of" in cut.explain()

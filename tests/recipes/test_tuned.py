@@ -23,7 +23,6 @@ SMALL = {
 }  # fmt: skip
 WHOLE = {  # batches that no plan cuts, and why
     "splice_mlp": "no argument carries several samples",
-    "srcnn": "div takes a sum over the batch",
     "vgg224": "batch_norm writes one of its inputs",
 }
 

@@ -292,7 +292,7 @@ class Plan:
             worker.sums[at] = value
 
     def _scale(self, at: int, samples: int) -> float:
-        op: Any = self.code.instructions[at].op
+        op: Any = self.code.instructions[self.cut.reduced[at]].op
         return float(op.tile_scale(samples, self.cut.batch))
 
     def _total(self, at: int) -> Array:

@@ -5,7 +5,8 @@
     sum     added up over samples; a mean is a sum whose terms are weighted by `tile_scale`
 
 The ops say so themselves (`Op.batch`).  A code is cut where every op that takes samples is a map or
-a sum, and nothing is computed from a sum: a loss at the end.
+a sum, and nothing is computed from a sum: a loss at the end.  But a sum times a number is a sum:
+c (a + b) = c a + c b, as in a loss that is divided by a number of steps.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
-from tinygraph.plan.code import Code
+from tinygraph.ops.arithmetic import Div, Mul
+from tinygraph.ops.elementwise import Neg
+from tinygraph.plan.code import Code, Instruction
 
 Kind = Literal["whole", "map", "sum"]
 
@@ -39,11 +42,14 @@ class Cut:
         For each value; () where it cannot be cut.
     reason : str
         Why it cannot be cut; "" where it can.
+    reduced : dict of int
+        For each sum the value that sums over samples: itself, or what it is a multiple of.
     """
 
     batch: int
     kinds: tuple[Kind, ...]
     reason: str = ""
+    reduced: dict[int, int] = field(default_factory=dict)
 
 
 def find_cut(code: Code, carrying: Sequence[int]) -> Cut:
@@ -54,6 +60,7 @@ def find_cut(code: Code, carrying: Sequence[int]) -> Cut:
     }  # fmt: skip
     batch = max((shape[0] for shape in shapes.values()), default=0)
     kinds: list[Kind] = []
+    reduced: dict[int, int] = {}
 
     def refuse(reason: str) -> Cut:
         return Cut(batch, (), reason)
@@ -71,7 +78,12 @@ def find_cut(code: Code, carrying: Sequence[int]) -> Cut:
             continue
         carries = tuple([kinds[i] == "map" for i in made.inputs])
         name = made.op.name
-        if any(kinds[i] == "sum" for i in made.inputs):
+        totals = [i for i in made.inputs if kinds[i] == "sum"]
+        if totals and _is_multiple(made, kinds):
+            kinds.append("sum")
+            reduced[at] = reduced[totals[0]]
+            continue
+        if totals:
             return refuse(f"{name} takes a sum over the batch")
         if not any(carries):
             return refuse(f"{name} takes nothing that carries samples")
@@ -84,9 +96,20 @@ def find_cut(code: Code, carrying: Sequence[int]) -> Cut:
         if claim == "map" and made.spec.shape[:1] != (batch,):
             return refuse(f"{name} moves samples away from axis 0")
         kinds.append(claim)
+        if claim == "sum":
+            reduced[at] = at
     if code.root is not None and kinds[code.root] != "sum":
         return refuse("backward begins at a value that is no sum over the batch")
-    return Cut(batch, tuple(kinds))
+    return Cut(batch, tuple(kinds), reduced=reduced)
+
+
+def _is_multiple(made: Instruction, kinds: Sequence[Kind]) -> bool:
+    """Whether an op multiplies one sum with what is the same for all samples, or divides it by
+    that, or turns its sign."""
+    found = tuple([kinds[i] for i in made.inputs])
+    return (isinstance(made.op, Neg)
+            or (isinstance(made.op, (Mul, Div)) and found == ("sum", "whole"))
+            or (isinstance(made.op, Mul) and found == ("whole", "sum")))  # fmt: skip
 
 
 def bytes_of_values(code: Code) -> int:
