@@ -67,7 +67,8 @@ class Recorder:
         Raises
         ------
         NotBound
-            The body may have run in part: what it writes is to be written again.
+            And any error of the body.  It may have run in part: what it writes is to be written
+            again.
         """
         self.calls, self._made = [], []
         asked = memory.arrays
