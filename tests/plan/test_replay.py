@@ -220,22 +220,26 @@ def test_a_training_in_which_arrays_change(between, width):
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 
-def test_large_gradients_of_leaves_come_in_the_array_of_the_run_before():
-    """No call is bound to one, and holds it."""
-    x = tg.Parameter(np.ones(COPIED_BYTES // 4 + 1, np.float32))
+@pytest.mark.parametrize("width", [16, 256])
+@pytest.mark.parametrize("function", [lambda x, w: tg.tanh(tg.linear(x, w)), lambda x, w: w * w],
+                         ids=["written there", "a sum of two"])  # fmt: skip
+def test_a_gradient_comes_in_the_array_of_the_run_before(function, width):
+    """Nothing in the plan holds it, so that it is taken up again once nobody else does."""
+    assert (width * width * 4 > COPIED_BYTES) == (width == 256)
+    w = tg.Parameter(np.ones((width, width), np.float32))
+    x = np.ones((2, width), np.float32)
 
-    def step():
-        loss = tg.sum(x * x)
+    def step(x):
+        loss = tg.sum(function(x, w))
         loss.backward()
         return loss
 
     run, places = tg.compile(step), []
-    for _ in range(4):
-        run()
-        places.append(x.grad.ctypes.data)
-        np.testing.assert_array_equal(x.grad, 2 * x.value)
-        x.grad = None
-    assert places[1:] == places[:1] * 3, places
+    for _ in range(6):
+        run(x)
+        places.append(w.grad.ctypes.data)
+        w.grad = None
+    assert places[1:] == places[:1] * 5, places
     assert "replayed as" in run.explain()
 
 

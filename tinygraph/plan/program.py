@@ -334,6 +334,12 @@ class Program:
         for k, i, buffer in self._to_leaves.get(at, ()):
             arrays[k] = buffer if i in totals.reached else totals.arrays[i]
 
+    def let_go_of_leaves(self, at: int) -> None:
+        """Hold none of the arrays that leave: one that is held is not taken up again."""
+        arrays = self._memories["backward", at].arrays
+        for k, _, buffer in self._to_leaves.get(at, ()):
+            arrays[k] = buffer
+
     def forward_calls(self) -> Iterator[tuple[int, Call]]:
         """Which op, and the call of its body; in order."""
         return zip(self._forward, self._forward_calls, strict=True)
@@ -376,7 +382,7 @@ class Program:
         backward = self._backward_of(op, self._operands(at))
         needs, saved, gradients = instruction.needs, self.saved, self.gradients
         give = stopwatch.timed(self.give, stopwatch.SUMS)
-        write_to_leaves = self.write_to_leaves
+        write_to_leaves, let_go_of_leaves = self.write_to_leaves, self.let_go_of_leaves
         wanted = [(slot, i) for slot, i in enumerate(instruction.inputs) if needs[slot]]
 
         def call() -> None:
@@ -390,5 +396,6 @@ class Program:
                 g = received[slot]
                 if g is not None:
                     give(i, g)
+            let_go_of_leaves(at)
 
         return call
