@@ -5,8 +5,9 @@
     a replay               for call in calls: call()
 
 All of that but the ufuncs is the same at every run, where arrays stay in their places.  Those of a
-plan do.  A small argument is copied to a place of its own; parameters and the arrays of their
-gradients stay until somebody exchanges them, which is looked at before every replay.
+plan do.  A small argument is copied to a place of its own; parameters stay until somebody exchanges
+their arrays, which is looked at before every replay.  Backward is replayed where the gradients of
+leaves are small, and so are added up in arrays that stay.
 
 A replay is taken down while the program runs, op by op.  An op whose body cannot be bound (see
 bound_calls.py) keeps the call that the program makes of it, and so does one that takes what lies at
@@ -15,9 +16,7 @@ another place in every run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
-from operator import is_, itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,17 +32,6 @@ if TYPE_CHECKING:
 
 COPIED_BYTES = 64 << 10  # of an argument: a copy of so many takes less than the body of its op
 MOST_TIMES = 8  # that a replay is taken down: where arrays change all the time it is of no use
-
-
-class Same:
-    """Some entries of a list or dict, to see whether they are still the same arrays."""
-
-    def __init__(self, keys: Sequence[int], entries: Any) -> None:
-        self._get = itemgetter(*keys) if len(keys) > 1 else lambda now: [now[k] for k in keys]
-        self._seen = self._get(entries)
-
-    def hold(self, entries: Any) -> bool:
-        return all(map(is_, self._get(entries), self._seen))
 
 
 class Replay:
@@ -74,13 +62,12 @@ class Replay:
                  and values[at].nbytes <= COPIED_BYTES and at not in written]  # fmt: skip
         self._copied = [(at, np.empty(values[at].shape, values[at].dtype)) for at in small]
         self._fill_copied()
-        self._tensors = Same(tensors, values)
+        self._tensors = [(at, values[at]) for at in tensors]
         self.recorder = Recorder([*[values[at] for at in (*small, *tensors)], *program.buffers()])
         self._stays = {*small, *tensors}  # values that lie at the same place in every run
         self._differentiated = {at for at, _ in program.backward_calls()}
         self._root_gradient: Array | None = None
-        self._taken = 0  # how often backward was taken down
-        self._leaf_gradients: Same | None = None  # None: backward is to be taken down
+        self._backward_taken = False
         self._take_down_forward()
 
     def not_bound(self) -> list[int]:
@@ -93,7 +80,8 @@ class Replay:
 
     def fits(self) -> bool:
         """Whether parameters and constants have the arrays that they had."""
-        return self._tensors.hold(self.program.values)
+        values = self.program.values
+        return all(values[at] is array for at, array in self._tensors)
 
     def run_forward(self) -> None:
         self._fill_copied()
@@ -103,16 +91,11 @@ class Replay:
     def run_backward(self, gradient: Array) -> bool:
         """After a forward of this replay; False where backward is to run without it."""
         program = self.program
-        if self._leaf_gradients is None or not self._leaf_gradients.hold(program.totals.arrays):
-            gradients = program.totals.arrays.values()
-            # Calls that are bound to a large gradient, which leaves, would hold it for ever: a new
-            # array at every run, and backward taken down again.
-            if self._taken == MOST_TIMES or any(g.nbytes > COPIED_BYTES for g in gradients):
-                return False
-            self._taken += 1
-            self._leaf_gradients = None  # an error leaves it to be taken down again
+        if not self._backward_taken:
+            if any(array.nbytes > COPIED_BYTES for array in program.totals.arrays.values()):
+                return False  # it leaves, and calls that are bound to it would hold it
             self._take_down_backward(gradient)
-            self._leaf_gradients = Same(list(program.totals.arrays), program.totals.arrays)
+            self._backward_taken = True
             return True
         if self._root_gradient is not None:
             np.copyto(self._root_gradient, gradient)
