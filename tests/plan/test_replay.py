@@ -9,7 +9,8 @@ from tinygraph import nn
 from tinygraph.op import Op
 from tinygraph.plan.bound_calls import MOST_BYTES, NotBound, Recorder
 from tinygraph.plan.buffers import Draws, KeptMemory
-from tinygraph.plan.replay import COPIED_BYTES, MOST_TIMES
+from tinygraph.plan.program import MOST_TIMES
+from tinygraph.plan.replay import COPIED_BYTES
 
 CASES = [case for path in sorted(FOLDER.glob("*.json")) for case in load(path)
          if case.error is None and case.seed is None]  # fmt: skip

@@ -18,8 +18,8 @@ import numpy as np
 from tinygraph.device import Device
 from tinygraph.memory import eager_memory
 from tinygraph.plan.code import Code
-from tinygraph.plan.program import Totals
 from tinygraph.plan.replay import COPIED_BYTES
+from tinygraph.plan.totals import Totals
 from tinygraph.shapes import Array
 from tinygraph.tensor import above
 

@@ -11,7 +11,7 @@ calls of a whole batch become a replay, if that is asked for (replay.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -29,35 +29,22 @@ from tinygraph.plan.buffers import (
     owner,
 )
 from tinygraph.plan.code import Code
-from tinygraph.plan.replay import MOST_TIMES, Replay
+from tinygraph.plan.totals import Totals
 from tinygraph.shapes import Array
 
+MOST_TIMES = 8  # that a replay is taken down: where arrays change all the time it is of no use
 
-class Totals:
-    """The gradients of leaves, added up over tiles in arrays that somebody provides.
 
-    Attributes
-    ----------
-    arrays : dict of array by leaf
-    reached : set of int
-        The leaves that a gradient has reached since `forget`; the other arrays mean nothing.
-    """
+class Replaying(Protocol):
+    """A program as calls that are bound to its arrays: see replay.py."""
 
-    def __init__(self) -> None:
-        self.arrays: dict[int, Array] = {}
-        self.reached: set[int] = set()
+    def fits(self) -> bool:
+        """Whether the arrays are still those that the calls are bound to."""
 
-    def forget(self) -> None:
-        self.reached.clear()
+    def run_forward(self) -> None: ...
 
-    def add(self, leaf: int, gradient: Array) -> None:
-        total = self.arrays[leaf]
-        if leaf in self.reached:
-            np.add(total, gradient, out=total)
-            return
-        if gradient is not total:  # else the op has written it there itself
-            np.copyto(total, gradient)
-        self.reached.add(leaf)
+    def run_backward(self, gradient: Array) -> bool:
+        """False where backward is to run without it."""
 
 
 class Program:
@@ -72,8 +59,8 @@ class Program:
         Shared by all programs of a pass.
     arena : Arena
         Where the buffers lie; shared by programs that run one after the other.
-    replays : bool
-        Whether the calls of later runs are bound to arrays.
+    take_down : function of a Program, optional
+        Runs it forward and returns its replay, for later runs.
 
     Attributes
     ----------
@@ -91,8 +78,9 @@ class Program:
     """
 
     def __init__(
-        self, code: Code, totals: Totals, draws: Draws, arena: Arena, replays: bool = False
-    ) -> None:
+        self, code: Code, totals: Totals, draws: Draws, arena: Arena,
+        take_down: Callable[[Program], Replaying] | None = None,
+    ) -> None:  # fmt: skip
         instructions = code.instructions
         self.code, self.totals = code, totals
         self.values: list[Any] = [None] * len(instructions)
@@ -122,8 +110,8 @@ class Program:
         self._backward_calls: list[Call] = []
         self._to_leaves: dict[int, list[tuple[int, int, Array]]] = {}  # the same, and the buffer
         self._watch: Any = None  # the stopwatch that the calls tell of themselves
-        self._replays = replays
-        self.replay: Replay | None = None
+        self._take_down = take_down
+        self.replay: Replaying | None = None
         self._replayed = False  # whether the last forward was one of the replay
         self._taken = 0  # how many replays were made
 
@@ -164,7 +152,7 @@ class Program:
             return
         if self._watch is not stopwatch.mode.watch:
             self._bind()
-        self._replayed = self._replays and self._watch is None and self._replay_forward()
+        self._replayed = self._watch is None and self._replay_forward()
         if not self._replayed:
             for call in self._forward_calls:
                 call()
@@ -174,11 +162,11 @@ class Program:
         if self.replay is not None and self.replay.fits():
             self.replay.run_forward()
             return True
-        if self._taken == MOST_TIMES:
+        if self._take_down is None or self._taken == MOST_TIMES:
             return False
         self._taken += 1
         self.replay = None  # an error while one is taken down leaves none
-        self.replay = Replay(self)
+        self.replay = self._take_down(self)
         return True
 
     def backward(self, gradient: Array) -> None:

@@ -17,7 +17,7 @@ another place in every run.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,13 +25,10 @@ from tinygraph.op import Op
 from tinygraph.plan.bound_calls import Call, Recorder
 from tinygraph.plan.buffers import KeptMemory
 from tinygraph.plan.fast.body import compiled_body
+from tinygraph.plan.program import Program
 from tinygraph.shapes import Array
 
-if TYPE_CHECKING:
-    from tinygraph.plan.program import Program
-
 COPIED_BYTES = 64 << 10  # of an argument: a copy of so many takes less than the body of its op
-MOST_TIMES = 8  # that a replay is taken down: where arrays change all the time it is of no use
 
 
 class Replay:

@@ -22,9 +22,10 @@ from tinygraph.plan.buffers import Arena, Draws
 from tinygraph.plan.code import Code
 from tinygraph.plan.kernel_program import KernelProgram, late_checks
 from tinygraph.plan.leaf_gradients import LeafGradients
-from tinygraph.plan.program import Program, Totals
+from tinygraph.plan.program import Program
 from tinygraph.plan.replay import Replay
 from tinygraph.plan.tiles import Cut, cores, find_cut, tile_size, worth_cutting
+from tinygraph.plan.totals import Totals
 from tinygraph.shapes import Array, Spec
 from tinygraph.stopwatch import SUMS, timed
 
@@ -42,11 +43,11 @@ class Worker:
 
     def program(self, samples: int) -> Program:
         if samples not in self.programs:
-            self.programs[samples] = (
-                KernelProgram(self.code, self.totals, self.draws, self.arena)
-                if self.code.device.runs_kernels
-                else Program(self.code, self.totals, self.draws, self.arena, samples == 0)
-            )
+            given = self.code, self.totals, self.draws, self.arena
+            if self.code.device.runs_kernels:
+                self.programs[samples] = KernelProgram(*given)
+            else:
+                self.programs[samples] = Program(*given, take_down=None if samples else Replay)
         return self.programs[samples]
 
     def own_arrays(self) -> None:
@@ -116,7 +117,7 @@ class Plan:
     def replays(self) -> list[Replay]:
         """What was taken down of a plan whose batch is not cut."""
         programs = [p for worker in self._workers for p in worker.programs.values()]
-        return [p.replay for p in programs if p.replay is not None]
+        return [p.replay for p in programs if isinstance(p.replay, Replay)]
 
     # ---- running ----------------------------------------------------------------------------
 
