@@ -238,7 +238,7 @@ def timer(launch: Launch) -> Callable[[], float]:
 
 
 def _path() -> Path:
-    from tinygraph.cuda.cache import folder
+    from tinygraph.cuda.cache import folder  # heavy: not before a file is wanted
 
     return folder() / FILE
 
