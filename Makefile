@@ -38,6 +38,7 @@ kernels: $(VENV)/.has-test
 
 lint: $(VENV)/.has-lint
 	$(BIN)/ruff check
+	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
 docs: $(VENV)/.has-docs

@@ -48,7 +48,7 @@ FORMULAS: dict[str, Callable[[Any, Any], Any]] = {
     ),
     "exp(-(x - y)^2)": lambda x, y: tg.exp(-((x - y) * (x - y))),
     "log(x^2 + y^2 + 1)": lambda x, y: tg.log(x * x + y * y + 1.0),
-}  # fmt: skip
+}
 
 # Run in a fresh process: seconds of importing numba, and of making one chain ready, then another.
 FIRST_CALL = """
@@ -81,8 +81,11 @@ class Part:
     def __init__(self, formula: Callable[[Any, Any], Any], samples: int, body: str) -> None:
         code = code_of_chain(formula, samples, body)
         self.plan = Plan(code)
-        self.leaves = [made.tensor for made in code.instructions
-                       if made.tensor is not None and made.tensor.requires_grad]  # fmt: skip
+        self.leaves = [
+            made.tensor
+            for made in code.instructions
+            if made.tensor is not None and made.tensor.requires_grad
+        ]
         rng = np.random.default_rng(samples + 1)
         self.upstream = rng.standard_normal((samples, COLUMNS), np.float32)
         for _ in range(2):  # buffers are laid out, and two sets of gradients made
@@ -100,8 +103,7 @@ class Part:
 def timed(name: str, kibibytes: int, threads: int, rounds: int) -> str:
     """A line of the table."""
     samples = (kibibytes << 10) // (4 * COLUMNS * threads)
-    sides = {body: [Part(FORMULAS[name], samples, body) for _ in range(threads)]
-             for body in BODIES}  # fmt: skip
+    sides = {body: [Part(FORMULAS[name], samples, body) for _ in range(threads)] for body in BODIES}
     for body in BODIES[1:]:
         for a, b in zip(sides[body][0].gradients(), sides[BODIES[0]][0].gradients(), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
@@ -128,8 +130,13 @@ def compiling(rounds: int) -> str:
             settings = {**os.environ, "TINYGRAPH_CACHE": cache}
             settings.pop("NUMBA_CACHE_DIR", None)
             for runs in found:
-                out = subprocess.run([sys.executable, "-c", FIRST_CALL], env=settings, check=True,
-                                     capture_output=True, text=True).stdout  # fmt: skip
+                out = subprocess.run(
+                    [sys.executable, "-c", FIRST_CALL],
+                    env=settings,
+                    check=True,
+                    capture_output=True,
+                    text=True,
+                ).stdout
                 runs.append([float(line) for line in out.split()])
     lines = ["| seconds | empty cache | next process |", "|---|---|---|"]
     for i, what in enumerate(("import numba", "the first chain", "the second chain")):
@@ -144,8 +151,10 @@ def main() -> None:
     parser.add_argument("--kibibytes", type=int, nargs="+", default=[256, 1024, 8192, 65536])
     args = parser.parse_args()
     print(f"{host.processor()}, {host.cores()} cores, numpy {np.__version__}, load {host.load()}\n")
-    print("| chain | MiB | threads | op by op, ms | numpy, ms | numba, ms | numba / op by op "
-          "| numba / numpy |\n|---|---|---|---|---|---|---|---|")  # fmt: skip
+    print(
+        "| chain | MiB | threads | op by op, ms | numpy, ms | numba, ms | numba / op by op "
+        "| numba / numpy |\n|---|---|---|---|---|---|---|---|"
+    )
     for kibibytes in args.kibibytes:
         for threads in (1, 2):
             for name in FORMULAS:

@@ -25,9 +25,15 @@ def run(
         After so many seconds; the whole group is then gone.
     """
     process = subprocess.Popen(
-        command, cwd=ROOT, env={**os.environ, **(variables or {})}, text=True, errors="replace",
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-    )  # fmt: skip
+        command,
+        cwd=ROOT,
+        env={**os.environ, **(variables or {})},
+        text=True,
+        errors="replace",
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
     try:
         out, err = process.communicate(timeout=limit)
     except BaseException:  # the limit, or the user's Ctrl-C: neither may leave a kernel running

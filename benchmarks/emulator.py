@@ -159,9 +159,12 @@ def bench_compiling(rounds: int = 3) -> None:
             environment = {**os.environ, "TINYGRAPH_CACHE": cache}
             for times in (compiled, found):
                 out = subprocess.run(
-                    [sys.executable, "-c", FIRST_LAUNCH], env=environment, check=True,
-                    capture_output=True, text=True,
-                ).stdout  # fmt: skip
+                    [sys.executable, "-c", FIRST_LAUNCH],
+                    env=environment,
+                    check=True,
+                    capture_output=True,
+                    text=True,
+                ).stdout
                 first, second = map(float, out.split())
                 times.append(1e3 * first)
                 again.append(1e3 * second)
@@ -186,8 +189,10 @@ def bench_checking() -> None:
 
 
 def main() -> None:
-    print(f"emulator on {platform.machine()}, {threads()} threads, {find_compiler().name}, "
-          f"Python {platform.python_version()}; no figure of a GPU")  # fmt: skip
+    print(
+        f"emulator on {platform.machine()}, {threads()} threads, {find_compiler().name}, "
+        f"Python {platform.python_version()}; no figure of a GPU"
+    )
     kernel = Kernel(EMPTY, "empty")
     times = in_turns({"empty": lambda: kernel(1, 1)}, 2000, 9)["empty"]
     show("empty launch", [1e6 * t for t in times], "us")

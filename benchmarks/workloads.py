@@ -62,9 +62,12 @@ def _weights(rng: np.random.Generator, shape: tuple[int, ...]) -> list[np.ndarra
 
 
 def _workload(
-    name: str, layers: list[Layer], shapes: Sequence[tuple[int, ...]], image: tuple[int, ...],
+    name: str,
+    layers: list[Layer],
+    shapes: Sequence[tuple[int, ...]],
+    image: tuple[int, ...],
     batch: int,
-) -> Workload:  # fmt: skip
+) -> Workload:
     rng = np.random.default_rng(0)
     weights = [array for shape in shapes for array in _weights(rng, shape)]
     images = rng.standard_normal((batch, *image)).astype(F)
@@ -107,8 +110,15 @@ def xor(hidden: int = 8) -> Workload:
     weights = [array for shape in ((hidden, 2), (1, hidden)) for array in _weights(rng, shape)]
     inputs = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], F)
     targets = np.array([[0], [1], [1], [0]], F)
-    return Workload(f"MLP 2-{hidden}-1, batch 4", tuple(layers), tuple(weights), inputs, targets,
-                    learning_rate=0.1, loss="mse")  # fmt: skip
+    return Workload(
+        f"MLP 2-{hidden}-1, batch 4",
+        tuple(layers),
+        tuple(weights),
+        inputs,
+        targets,
+        learning_rate=0.1,
+        loss="mse",
+    )
 
 
 def chain(layers: Sequence[Layer], ops: Ops) -> Callable[[Any, Sequence[Any]], Any]:

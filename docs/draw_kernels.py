@@ -43,8 +43,9 @@ class Picture:
             f'<rect width="{width}" height="{height}" rx="8" fill="{PAPER}"/>',
         ]
 
-    def rect(self, x: float, y: float, w: float, h: float, fill: str, stroke: str = "none",
-             rx: float = 0) -> None:  # fmt: skip
+    def rect(
+        self, x: float, y: float, w: float, h: float, fill: str, stroke: str = "none", rx: float = 0
+    ) -> None:
         self.lines.append(
             f'<rect x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" rx="{rx:g}" fill="{fill}" '
             f'stroke="{stroke}"/>'
@@ -67,16 +68,25 @@ class Picture:
             f'L{x - 8 * dx + 4 * dy:g} {y - 8 * dy + 4 * dx:g} z" fill="{FAINT}"/>'
         )
 
-    def text(self, x: float, y: float, words: str, anchor: str = "middle", colour: str = INK,
-             bold: bool = False, size: int = 14) -> None:  # fmt: skip
+    def text(
+        self,
+        x: float,
+        y: float,
+        words: str,
+        anchor: str = "middle",
+        colour: str = INK,
+        bold: bool = False,
+        size: int = 14,
+    ) -> None:
         weight = ' font-weight="bold"' if bold else ""
         self.lines.append(
             f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" fill="{colour}" '
             f'font-size="{size}"{weight}>{words}</text>'
         )
 
-    def box(self, x: float, y: float, w: float, words: str, under: str, fill: str, edge: str,
-            ) -> None:  # fmt: skip
+    def box(
+        self, x: float, y: float, w: float, words: str, under: str, fill: str, edge: str
+    ) -> None:
         """A state: its name, and what it means."""
         self.rect(x, y, w, 46, fill, edge, 8)
         self.text(x + w / 2, y + 20, words, bold=True)

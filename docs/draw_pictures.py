@@ -14,7 +14,10 @@ IMAGES = Path(__file__).parent / "images"
 def numba_cnn(folder: Path) -> Path:
     """A small convolutional network for MNIST, a batch of 100, up to the loss."""
     model = tg.nn.Sequential(
-        tg.nn.Conv2d(1, 8, 3), tg.nn.ReLU(), tg.nn.MaxPool2d(2), tg.nn.Flatten(),
+        tg.nn.Conv2d(1, 8, 3),
+        tg.nn.ReLU(),
+        tg.nn.MaxPool2d(2),
+        tg.nn.Flatten(),
         tg.nn.Linear(1352, 10),
     )
     images = tg.zeros(100, 1, 28, 28, name="images")

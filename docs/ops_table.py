@@ -88,8 +88,11 @@ def batch_claims(cls: type[tg.Op]) -> str:
     if method is tg.Op.batch:
         return "none"
     tree = ast.parse(textwrap.dedent(inspect.getsource(method)))
-    called = {n.func.id for n in ast.walk(tree)
-              if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}  # fmt: skip
+    called = {
+        n.func.id
+        for n in ast.walk(tree)
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
+    }
     claims = _returned(tree)
     for name in called & {n for n in method.__globals__ if n.endswith("_claim")}:
         claims |= _returned(ast.parse(inspect.getsource(method.__globals__[name])))

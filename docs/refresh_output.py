@@ -45,15 +45,25 @@ def files(page: str) -> dict[str, str]:
 
 def refreshed(page: str) -> str:
     """The page with the kernels of the gallery and the output of today."""
-    page = _BLOCK.sub(lambda block: _fenced(block["kind"], _from_gallery(block["text"]))
-                      if block["kind"] == "cuda" else block[0], page)  # fmt: skip
+    page = _BLOCK.sub(
+        lambda block: (
+            _fenced(block["kind"], _from_gallery(block["text"]))
+            if block["kind"] == "cuda"
+            else block[0]
+        ),
+        page,
+    )
     with tempfile.TemporaryDirectory() as folder:
         for name, text in files(page).items():
             Path(folder, name).write_text(text, encoding="utf-8")
         return _BLOCK.sub(
-            lambda block: _fenced("console", session(block["text"], folder))
-            if block["kind"] == "console" else block[0], page,
-        )  # fmt: skip
+            lambda block: (
+                _fenced("console", session(block["text"], folder))
+                if block["kind"] == "console"
+                else block[0]
+            ),
+            page,
+        )
 
 
 def _fenced(kind: str, text: str) -> str:
@@ -103,9 +113,11 @@ def run(command: str, folder: str) -> str:
         raise ValueError(f"a page runs `tinygraph`, not {command!r}")
     printed = io.StringIO()
     with (
-        mock.patch.dict(os.environ, environment), contextlib.chdir(folder),
-        contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed),
-    ):  # fmt: skip
+        mock.patch.dict(os.environ, environment),
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(printed),
+        contextlib.redirect_stderr(printed),
+    ):
         main(words[1:])
     return printed.getvalue()
 

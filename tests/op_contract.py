@@ -28,9 +28,17 @@ from tinygraph.testing.contract import DTYPES, Contract, grad_of
 from tinygraph.testing.problem import LAYOUTS, Bad, Problem, cast, laid_out
 
 __all__ = [
-    "CHECKED_EXAMPLES", "DTYPES", "KERNEL_EXAMPLES", "LAYOUTS", "Bad", "OpContract", "Problem",
-    "cast", "grad_of", "laid_out",
-]  # fmt: skip
+    "CHECKED_EXAMPLES",
+    "DTYPES",
+    "KERNEL_EXAMPLES",
+    "LAYOUTS",
+    "Bad",
+    "OpContract",
+    "Problem",
+    "cast",
+    "grad_of",
+    "laid_out",
+]
 
 # A launch costs more than a call of numpy, the checker more again: fewer examples than on the cpu,
 # 10 and 5 in the profiles dev and ci.

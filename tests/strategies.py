@@ -24,10 +24,23 @@ from tinygraph.testing.strategies import (
 )
 
 __all__ = [
-    "LARGE_PAIRS", "as_pair", "axis_problems", "broadcastable_problems", "class_label_problems",
-    "class_problems", "conv_problems", "elementwise_problems", "linear_problems", "numbers",
-    "pool_problems", "reductions", "same_shape_problems", "seeds", "shapes", "window_problems",
-]  # fmt: skip
+    "LARGE_PAIRS",
+    "as_pair",
+    "axis_problems",
+    "broadcastable_problems",
+    "class_label_problems",
+    "class_problems",
+    "conv_problems",
+    "elementwise_problems",
+    "linear_problems",
+    "numbers",
+    "pool_problems",
+    "reductions",
+    "same_shape_problems",
+    "seeds",
+    "shapes",
+    "window_problems",
+]
 
 # Two arrays for a loss that take more than one block; probabilities, so that every loss takes them.
 LARGE_PAIRS = tuple(

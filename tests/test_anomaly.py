@@ -39,7 +39,8 @@ def here():
 def test_forward(value):
     x = tg.zeros(2, 3)
     with tg.detect_anomaly(), pytest.raises(GraphError) as caught:
-        line = here(); tg.relu(Bad(value, (1, 2))(x))  # noqa: E702  # one line on purpose
+        line = here()
+        tg.relu(Bad(value, (1, 2))(x))  # one line on purpose
     text = str(caught.value)
     assert f"bad made {np.float32(value)} at [1, 2] in its forward (1 of 6 elements)" in text
     assert f"{line}: line = here(); tg.relu(Bad(" in text
@@ -48,7 +49,8 @@ def test_forward(value):
 def test_backward_names_the_line_that_made_the_node():
     x = tg.ones(3, requires_grad=True)
     with tg.detect_anomaly():
-        line = here(); y = Bad(np.nan, 1, backward=True)(x)  # noqa: E702
+        line = here()
+        y = Bad(np.nan, 1, backward=True)(x)
         with pytest.raises(GraphError, match=r"bad made nan at \[1\] in its backward") as caught:
             y.backward(np.ones(3))
     assert line in str(caught.value)

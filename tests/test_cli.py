@@ -44,22 +44,25 @@ def fails(capsys, arguments, code=2):
 # ---- usage ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("arguments, hint", [
-    ([], "expected a command"),
-    (["trian"], "did you mean 'train'"),
-    (["--verison"], "did you mean '--version'"),
-    (["train"], "RECIPE"),
-    (["train", "numba_cn"], "did you mean 'numba_cnn'"),
-    (["train", "zzz"], "`tinygraph recipes` lists them"),
-    (["train", "numba_cnn", "--epoch", "3"], "did you mean '--epochs'"),
-    (["train", "numba_cnn", "--filtres=3"], "did you mean '--filters'"),
-    (["train", "numba_cnn", "--data", "mnits"], "did you mean 'mnist'"),
-    (["train", "numba_cnn", "--data", "zzz"], "known: digits, mnist"),
-    (["train", "numba_cnn", "more"], "unknown argument 'more'"),
-    (["train", "numba_cnn", "--epochs"], "expected one argument"),
-    (["evaluate"], "RUN"),
-    (["doctor", "--jsno"], "did you mean '--json'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "arguments, hint",
+    [
+        ([], "expected a command"),
+        (["trian"], "did you mean 'train'"),
+        (["--verison"], "did you mean '--version'"),
+        (["train"], "RECIPE"),
+        (["train", "numba_cn"], "did you mean 'numba_cnn'"),
+        (["train", "zzz"], "`tinygraph recipes` lists them"),
+        (["train", "numba_cnn", "--epoch", "3"], "did you mean '--epochs'"),
+        (["train", "numba_cnn", "--filtres=3"], "did you mean '--filters'"),
+        (["train", "numba_cnn", "--data", "mnits"], "did you mean 'mnist'"),
+        (["train", "numba_cnn", "--data", "zzz"], "known: digits, mnist"),
+        (["train", "numba_cnn", "more"], "unknown argument 'more'"),
+        (["train", "numba_cnn", "--epochs"], "expected one argument"),
+        (["evaluate"], "RUN"),
+        (["doctor", "--jsno"], "did you mean '--json'"),
+    ],
+)
 def test_bad_usage(capsys, arguments, hint):
     assert hint in fails(capsys, arguments)
 
@@ -128,11 +131,14 @@ def test_mnist_files_in_a_folder(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.splitlines()[-1] == trained
 
 
-@pytest.mark.parametrize("damage, words", [
-    (lambda data: data[:-5], "truncated"),
-    (lambda data: data + b"x", "too long"),
-    (lambda data: data[:99] + bytes([data[99] ^ 1]) + data[100:], "corrupt"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "damage, words",
+    [
+        (lambda data: data[:-5], "truncated"),
+        (lambda data: data + b"x", "too long"),
+        (lambda data: data[:99] + bytes([data[99] ^ 1]) + data[100:], "corrupt"),
+    ],
+)
 def test_damaged_data_files(tmp_path, monkeypatch, capsys, damage, words):
     path = small_mnist(tmp_path, monkeypatch)
     path.write_bytes(damage(path.read_bytes()))
@@ -150,8 +156,13 @@ def test_label_count_differs(tmp_path, monkeypatch, capsys):
 def test_data_files_that_are_missing(tmp_path, capsys):
     for folder in (tmp_path, tmp_path / "absent"):
         error = fails(capsys, [*MNIST, "--data-dir", str(folder)])
-        for part in ("train-images-idx3-ubyte.gz", str(folder), "--data-dir", "$TINYGRAPH_DATA",
-                     "--download"):  # fmt: skip
+        for part in (
+            "train-images-idx3-ubyte.gz",
+            str(folder),
+            "--data-dir",
+            "$TINYGRAPH_DATA",
+            "--download",
+        ):
             assert part in error
     assert "name the folder" in fails(capsys, MNIST)
 
@@ -201,8 +212,9 @@ def test_evaluate_gives_the_accuracy_of_the_training(finished, capsys):
     assert main(["evaluate", str(finished)]) == 0
     result = json.loads((finished / "result.json").read_text())["test"]
     assert capsys.readouterr().out.splitlines() == [
-        f"test loss {result['loss']:.4f}", f"test accuracy {result['accuracy']:.4f}"
-    ]  # fmt: skip
+        f"test loss {result['loss']:.4f}",
+        f"test accuracy {result['accuracy']:.4f}",
+    ]
 
 
 def test_evaluate_a_flipped_bit(copied, capsys):
@@ -239,8 +251,11 @@ def test_show_draws_again(copied, capsys):
     assert main(["show", str(copied)]) == 0
     written = [line.removeprefix("wrote ") for line in capsys.readouterr().out.splitlines()]
     assert [Path(path).name for path in written] == [
-        "graph.svg", "report.html", "curves.svg", "filters.png"
-    ]  # fmt: skip
+        "graph.svg",
+        "report.html",
+        "curves.svg",
+        "filters.png",
+    ]
     assert all(Path(path).stat().st_size for path in written)
 
 
@@ -263,10 +278,13 @@ def test_a_training_that_diverges(capsys):
     assert "use a smaller learning rate" in fails(capsys, [*TRAIN, "--lr", "1e30"], code=1)
 
 
-@pytest.mark.parametrize("error, code, words", [
-    (MemoryError("Unable to allocate 67 GiB"), 1, "not enough memory"),
-    (OSError(errno.EIO, "Input/output error", "file"), 1, "file: Input/output error"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "error, code, words",
+    [
+        (MemoryError("Unable to allocate 67 GiB"), 1, "not enough memory"),
+        (OSError(errno.EIO, "Input/output error", "file"), 1, "file: Input/output error"),
+    ],
+)
 def test_failures_of_the_machine(monkeypatch, capsys, error, code, words):
     def fail(*_):
         raise error
@@ -304,8 +322,17 @@ def _env():
 
 def test_a_whole_training_in_a_process_of_its_own(tmp_path):
     pytest.importorskip("sklearn", reason="needs scikit-learn")
-    command = [sys.executable, "-m", "tinygraph", "train", "numba_cnn", "--epochs", "1",
-               "--filters", "2"]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "tinygraph",
+        "train",
+        "numba_cnn",
+        "--epochs",
+        "1",
+        "--filters",
+        "2",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=_env())
     assert done.returncode == 0 and done.stderr == ""
     lines = done.stdout.splitlines()
@@ -339,9 +366,7 @@ def test_json_of_the_other_commands(finished, capsys):
         assert main([command, str(finished), "--json"]) == 0
         assert key in json.loads(capsys.readouterr().out)
     assert main(["recipes", "--json"]) == 0
-    settings = {
-        r["name"]: r["settings"] for r in json.loads(capsys.readouterr().out)["recipes"]
-    }
+    settings = {r["name"]: r["settings"] for r in json.loads(capsys.readouterr().out)["recipes"]}
     assert settings["numba_cnn"]["lr"] == 0.1
 
 
@@ -355,8 +380,16 @@ def test_doctor(monkeypatch, capsys):
     monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
     assert main(["doctor"]) == 0
     out = capsys.readouterr().out
-    for part in (np.__version__, tinygraph.__version__, "blas ", "cpu        available", "cuda ",
-                 "emulator ", "compiler ", "warning: OPENBLAS_CORETYPE=Haswell"):  # fmt: skip
+    for part in (
+        np.__version__,
+        tinygraph.__version__,
+        "blas ",
+        "cpu        available",
+        "cuda ",
+        "emulator ",
+        "compiler ",
+        "warning: OPENBLAS_CORETYPE=Haswell",
+    ):
         assert part in out
     assert sum("warning" in line for line in out.splitlines()) == 1
     monkeypatch.delenv("OPENBLAS_CORETYPE")

@@ -177,9 +177,11 @@ def test_a_run_of_before_there_were_devices(whole, tmp_path, capsys):
 def test_parameters_are_plain_numbers(whole):
     arrays = load_arrays(whole / "parameters.safetensors")
     assert {name: (a.shape, str(a.dtype)) for name, a in arrays.items()} == {
-        "0.weight": ((2, 1, 3, 3), "float32"), "0.bias": ((2,), "float32"),
-        "4.weight": ((10, 18), "float32"), "4.bias": ((10,), "float32"),
-    }  # fmt: skip
+        "0.weight": ((2, 1, 3, 3), "float32"),
+        "0.bias": ((2,), "float32"),
+        "4.weight": ((10, 18), "float32"),
+        "4.bias": ((10,), "float32"),
+    }
 
 
 # ---- doctor ---------------------------------------------------------------------------------

@@ -25,8 +25,20 @@ __global__ void __launch_bounds__(128) scale(const T* x, T* y, int n)
 }
 """
 BROKEN = "__global__ void broken(float* x)\n{\n    *x = missing;\n}\n"
-CHECK = ["check-kernel", "scale.cu", "--kernel", "scale<float>", "--define", "FACTOR=3",
-         "--grid", "8", "--block", "128", "--arg", "x=float32[1000]:rand"]  # fmt: skip
+CHECK = [
+    "check-kernel",
+    "scale.cu",
+    "--kernel",
+    "scale<float>",
+    "--define",
+    "FACTOR=3",
+    "--grid",
+    "8",
+    "--block",
+    "128",
+    "--arg",
+    "x=float32[1000]:rand",
+]
 ARGUMENTS = ["--arg", "y=float32[1000]:empty", "--arg", "n=1000"]
 
 
@@ -53,14 +65,23 @@ def test_one_line_for_a_kernel_with_its_worst_architecture(capsys):
     code, out, err = run(capsys, "kernels", "scale.cu")
     assert code == 0 and err == ""
     head, file, *rows, last = out.splitlines()
-    assert head.split() == ["kernel", "arch", "registers", "spills", "shared", "threads",
-                            "occupancy"]  # fmt: skip
+    assert head.split() == [
+        "kernel",
+        "arch",
+        "registers",
+        "spills",
+        "shared",
+        "threads",
+        "occupancy",
+    ]
     assert file == "scale.cu" and len(rows) == 2
     for row, dtype in zip(rows, ("float", "double"), strict=True):
         pattern = rf"  scale<{dtype}> FACTOR=2 +sm_\d+ +\d+ +0 +0 +128 +\d+%"
         assert re.fullmatch(pattern, row), row
-    assert last == (f"kernels: 2, architectures: {', '.join(ARCHITECTURES)}, "
-                    f"NVRTC {nvrtc.version()}; compile errors: 0, spills: 0")  # fmt: skip
+    assert last == (
+        f"kernels: 2, architectures: {', '.join(ARCHITECTURES)}, "
+        f"NVRTC {nvrtc.version()}; compile errors: 0, spills: 0"
+    )
 
 
 @pytest.mark.parametrize("arch, archs", [("sm_80", ["sm_80"]), ("all", list(ARCHITECTURES))])
@@ -114,10 +135,15 @@ def test_a_kernel_that_does_not_compile_fails_and_the_others_are_shown(capsys):
     assert code == 1 and not answer["ok"] and "missing" in answer["errors"][0]
 
 
-@pytest.mark.parametrize("arguments, words", [
-    (["absent.cu"], "no file 'absent.cu'"), (["--arch", "sm90"], "did you mean 'sm_90'"),
-    (["--arch", "hopper"], "known: sm_75"), (["--arhc", "sm_90"], "did you mean '--arch'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["absent.cu"], "no file 'absent.cu'"),
+        (["--arch", "sm90"], "did you mean 'sm_90'"),
+        (["--arch", "hopper"], "known: sm_75"),
+        (["--arhc", "sm_90"], "did you mean '--arch'"),
+    ],
+)
 def test_bad_usage_of_kernels(capsys, arguments, words):
     code, _, err = run(capsys, "kernels", *arguments)
     assert code == 2 and words in err and err.startswith("error: ")
@@ -151,8 +177,17 @@ def test_several_processes_give_the_same_numbers(monkeypatch):
 # ---- check-kernel ---------------------------------------------------------------------------
 
 
-FINDING = Finding("out-of-bounds", "y[1000] is past the end", "scale.cu", 6, "y[i] = x[i];", "y",
-                  1000, (7, 0, 0), (104, 0, 0))  # fmt: skip
+FINDING = Finding(
+    "out-of-bounds",
+    "y[1000] is past the end",
+    "scale.cu",
+    6,
+    "y[i] = x[i];",
+    "y",
+    1000,
+    (7, 0, 0),
+    (104, 0, 0),
+)
 
 
 @pytest.fixture
@@ -199,9 +234,10 @@ def test_findings_as_json(capsys, checked):
     assert answer["lines"][0]["sectors_per_request"] == 4
 
 
-@pytest.mark.parametrize("terminal, no_color, coloured", [
-    (True, None, True), (True, "", True), (True, "1", False), (False, None, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "terminal, no_color, coloured",
+    [(True, None, True), (True, "", True), (True, "1", False), (False, None, False)],
+)
 def test_colour_only_on_a_terminal(capsys, checked, monkeypatch, terminal, no_color, coloured):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal, raising=False)
     monkeypatch.delenv("NO_COLOR", raising=False)
@@ -211,25 +247,36 @@ def test_colour_only_on_a_terminal(capsys, checked, monkeypatch, terminal, no_co
     assert ("\x1b[" in out) is coloured
 
 
-@pytest.mark.parametrize("arguments, words", [
-    (CHECK, "missing y, n"), ([*CHECK, *ARGUMENTS, "--arg", "m=3"], "unknown m"),
-    ([*CHECK, *ARGUMENTS, "--arg", "m=x"], "--arg m=x (column 3)"),
-    ([*CHECK[:2], *CHECK[4:], *ARGUMENTS], "scale<...>"),
-    (["check-kernel", "absent.cu", *CHECK[2:], *ARGUMENTS], "absent.cu"),
-    ([*CHECK, *ARGUMENTS, "--kernel", "scael<float>"], "did you mean 'scale'"),
-    ([*CHECK, *ARGUMENTS, "--grid", "none"], "--grid: expected one to three whole numbers"),
-    ([*CHECK, *ARGUMENTS, "--sharde", "3"], "did you mean '--shared'"),
-    (CHECK[:2], "--grid"), (["check-kernel"], "FILE"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (CHECK, "missing y, n"),
+        ([*CHECK, *ARGUMENTS, "--arg", "m=3"], "unknown m"),
+        ([*CHECK, *ARGUMENTS, "--arg", "m=x"], "--arg m=x (column 3)"),
+        ([*CHECK[:2], *CHECK[4:], *ARGUMENTS], "scale<...>"),
+        (["check-kernel", "absent.cu", *CHECK[2:], *ARGUMENTS], "absent.cu"),
+        ([*CHECK, *ARGUMENTS, "--kernel", "scael<float>"], "did you mean 'scale'"),
+        ([*CHECK, *ARGUMENTS, "--grid", "none"], "--grid: expected one to three whole numbers"),
+        ([*CHECK, *ARGUMENTS, "--sharde", "3"], "did you mean '--shared'"),
+        (CHECK[:2], "--grid"),
+        (["check-kernel"], "FILE"),
+    ],
+)
 def test_bad_usage_of_check_kernel(capsys, arguments, words):
     code, out, err = run(capsys, *arguments)
     assert code == 2 and out == "" and err.startswith("error: ") and words in err
 
 
-@pytest.mark.parametrize("changed, words", [
-    (["--grid", "0"], "grid"), (["--block", "2000"], "block"), (["--block", "256"], "128"),
-    (["--shared", "999999"], "shared"), (["--arg", "n=0.5"], "int"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "changed, words",
+    [
+        (["--grid", "0"], "grid"),
+        (["--block", "2000"], "block"),
+        (["--block", "256"], "128"),
+        (["--shared", "999999"], "shared"),
+        (["--arg", "n=0.5"], "int"),
+    ],
+)
 def test_launches_that_do_not_fit_the_kernel(capsys, changed, words):
     arguments = ARGUMENTS[:2] if changed[0] == "--arg" else ARGUMENTS
     code, _, err = run(capsys, *CHECK, *arguments, *changed)
@@ -256,16 +303,43 @@ def test_the_real_checker_on_a_right_and_a_wrong_launch(capsys):
 
 
 def test_the_real_checker_refuses_what_does_not_compile(capsys):
-    code, _, err = run(capsys, "check-kernel", "broken.cu", "--grid", "1", "--block", "1",
-                       "--arg", "x=float32[1]:empty")  # fmt: skip
+    code, _, err = run(
+        capsys,
+        "check-kernel",
+        "broken.cu",
+        "--grid",
+        "1",
+        "--block",
+        "1",
+        "--arg",
+        "x=float32[1]:empty",
+    )
     assert code == 2 and "broken.cu:3" in err and "*x = missing;" in err
 
 
 def test_json_stays_alone_on_stdout_when_a_kernel_prints(tmp_path):
     text = '__global__ void loud(int* x)\n{\n    printf("value %d\\n", 41);\n    *x = 41;\n}\n'
     (tmp_path / "loud.cu").write_text(text)
-    command = [sys.executable, "-m", "tinygraph", "check-kernel", "loud.cu", "--grid", "1",
-               "--block", "1", "--arg", "x=int32[1]:empty", "--json"]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path,
-                          env={**os.environ, "PYTHONPATH": str(ROOT)})  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "tinygraph",
+        "check-kernel",
+        "loud.cu",
+        "--grid",
+        "1",
+        "--block",
+        "1",
+        "--arg",
+        "x=int32[1]:empty",
+        "--json",
+    ]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
     assert json.loads(done.stdout)["ok"] and done.stderr == "value 41\n", done.stderr

@@ -74,9 +74,12 @@ def test_exit_code_of_a_process_that_is_stopped():
     root = str(Path(tinygraph.__file__).parents[1])
     command = [sys.executable, "-m", "tinygraph", *TRAIN[:-1], "100000", "--run", "run"]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
         env=os.environ | {"PYTHONPATH": root},
-    ) as process:  # fmt: skip
+    ) as process:
         lines = iter(process.stdout.readline, "")
         assert any(line.startswith("epoch ") for line in lines)  # it is under way
         process.send_signal(signal.SIGTERM)
@@ -99,14 +102,20 @@ def contents(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("options, words", [
-    (["--lr", "0.2"], ["lr is 0.1 there and 0.2 here"]),
-    (["--epochs", "9", "--seed", "4"], ["epochs is 3 there and 9 here", "seed is 0 there and 4"]),
-    (["--data", "mnist"], ["data is 'digits' there and 'mnist' here"]),
-    (["--duration", "1h"], ["duration is None there and 3600.0 here"]),
-    (["--run", "other"], ["leave out --run"]),
-    (["--dry-run"], ["--dry-run"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (["--lr", "0.2"], ["lr is 0.1 there and 0.2 here"]),
+        (
+            ["--epochs", "9", "--seed", "4"],
+            ["epochs is 3 there and 9 here", "seed is 0 there and 4"],
+        ),
+        (["--data", "mnist"], ["data is 'digits' there and 'mnist' here"]),
+        (["--duration", "1h"], ["duration is None there and 3600.0 here"]),
+        (["--run", "other"], ["leave out --run"]),
+        (["--dry-run"], ["--dry-run"]),
+    ],
+)
 def test_other_settings_are_refused_and_nothing_changes(capsys, stopped, options, words):
     before = contents(stopped)
     assert main(["train", "--resume", "run", *options]) == 2
@@ -162,12 +171,15 @@ def test_a_duration_in_the_place_of_epochs(capsys):
     assert 0 < answer["test"]["accuracy"] <= 1
 
 
-@pytest.mark.parametrize("options, words", [
-    (["--duration", "1m", "--epochs", "2"], "not allowed with"),
-    (["--duration", "soon"], "a number above 0 with a unit, such as 90s"),
-    (["--duration", "0m"], "a number above 0"),
-    (["--backup-every", "-1s"], "backup-every"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (["--duration", "1m", "--epochs", "2"], "not allowed with"),
+        (["--duration", "soon"], "a number above 0 with a unit, such as 90s"),
+        (["--duration", "0m"], "a number above 0"),
+        (["--backup-every", "-1s"], "backup-every"),
+    ],
+)
 def test_bad_durations(capsys, options, words):
     assert main(["train", "numba_cnn", *options]) == 2
     assert words in capsys.readouterr().err

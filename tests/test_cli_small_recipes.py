@@ -18,12 +18,15 @@ def elsewhere(tmp_path, monkeypatch):
     monkeypatch.delenv("TINYGRAPH_DATA", raising=False)
 
 
-@pytest.mark.parametrize("arguments, said, last", [
-    (["perceptron"], "nand: converged, epoch 6 was without a mistake", "test accuracy 1.0000"),
-    (["perceptron", "--set", "function=xor"], "xor: does not converge", "test accuracy 0.5000"),
-    (["linear_regression"], "the gradient stopped after 145 epochs", "test rmse 0.1983"),
-    (["xor_mlp"], "xor: solved, J 0.00997", "test accuracy 1.0000"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "arguments, said, last",
+    [
+        (["perceptron"], "nand: converged, epoch 6 was without a mistake", "test accuracy 1.0000"),
+        (["perceptron", "--set", "function=xor"], "xor: does not converge", "test accuracy 0.5000"),
+        (["linear_regression"], "the gradient stopped after 145 epochs", "test rmse 0.1983"),
+        (["xor_mlp"], "xor: solved, J 0.00997", "test accuracy 1.0000"),
+    ],
+)
 def test_what_a_training_says(capsys, arguments, said, last):
     assert main(["train", *arguments, "--run", "run"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -31,14 +34,23 @@ def test_what_a_training_says(capsys, arguments, said, last):
     assert lines[-1] == last
     files = {str(path) for path in Path("run").rglob("*") if path.is_file()}
     assert {line.removeprefix("wrote ") for line in lines if line.startswith("wrote ")} == files
-    assert {f"run/{name}" for name in (
-        "config.json", "environment.json", "log.jsonl", "parameters.safetensors", "result.json",
-        "graph.svg", "report.html",
-    )} <= files  # fmt: skip
+    assert {
+        f"run/{name}"
+        for name in (
+            "config.json",
+            "environment.json",
+            "log.jsonl",
+            "parameters.safetensors",
+            "result.json",
+            "graph.svg",
+            "report.html",
+        )
+    } <= files
     assert main(["evaluate", "run"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == last
-    assert "--best: expected a run with validation data" in fails(capsys, ["evaluate", "run",
-                                                                           "--best"])  # fmt: skip
+    assert "--best: expected a run with validation data" in fails(
+        capsys, ["evaluate", "run", "--best"]
+    )
 
 
 def test_json_is_one_object(capsys):
@@ -57,14 +69,17 @@ def test_a_dry_run_writes_nothing(capsys, name):
     assert not list(Path().iterdir())
 
 
-@pytest.mark.parametrize("options, words", [
-    (["--batch-size", "2"], "batch_size: expected one of its settings"),
-    (["--duration", "1m"], "no such setting"),
-    (["--data-dir", "."], "--data-dir: expected no such option"),
-    (["--download"], "this recipe makes its own data"),
-    (["--set", "epoch=1"], "did you mean 'epochs'"),
-    (["--set", "epochs=0"], "expected a whole number from 1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (["--batch-size", "2"], "batch_size: expected one of its settings"),
+        (["--duration", "1m"], "no such setting"),
+        (["--data-dir", "."], "--data-dir: expected no such option"),
+        (["--download"], "this recipe makes its own data"),
+        (["--set", "epoch=1"], "did you mean 'epochs'"),
+        (["--set", "epochs=0"], "expected a whole number from 1"),
+    ],
+)
 def test_options_that_these_recipes_lack(capsys, options, words):
     for name in NAMES:
         assert words in fails(capsys, ["train", name, *options])

@@ -101,15 +101,30 @@ def test_the_op_of_the_guide_takes_four_places(tmp_path):
     env = {**os.environ, "PYTHONPATH": str(tmp_path)}
     about_it = "softsign or test_every_other_file"
     command = [
-        sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "-k", about_it,
-        "tests/ops/test_softsign.py", "tinygraph/ops/softsign.py", "tests/test_registry.py",
-        "tests/cuda/test_operation_counts.py", "tests/cuda/test_mutations.py",
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "pytest",
+        "-v",
+        "-p",
+        "no:cacheprovider",
+        "-k",
+        about_it,
+        "tests/ops/test_softsign.py",
+        "tinygraph/ops/softsign.py",
+        "tests/test_registry.py",
+        "tests/cuda/test_operation_counts.py",
+        "tests/cuda/test_mutations.py",
+    ]
     run = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout + run.stderr
-    for name in ("test_kernel_equals_reference.*emulator", "softsign.softsign",
-                 r"test_every_op_has_a_kernel\w+\[softsign", r"emulator_counts\w+\[softsign",
-                 r"clean_and_right\[softsign", r"test_mutant\[softsign"):  # fmt: skip
+    for name in (
+        "test_kernel_equals_reference.*emulator",
+        "softsign.softsign",
+        r"test_every_op_has_a_kernel\w+\[softsign",
+        r"emulator_counts\w+\[softsign",
+        r"clean_and_right\[softsign",
+        r"test_mutant\[softsign",
+    ):
         assert re.search(f"{name}.* PASSED", run.stdout), f"{name} was not run"
 
 

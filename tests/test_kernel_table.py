@@ -19,14 +19,22 @@ def test_a_chain_by_hand():
     table = tg.Graph(tg.relu(tg.relu(x)).sum()).kernel_table()
     relus = [row for row in table if row.op == "relu"]
     assert [(r.phase, r.kernel) for r in relus] == [
-        ("forward", "relu_forward<float>"), ("forward", "relu_forward<float>"),
-        ("backward", "relu_backward<float>"), ("backward", "relu_backward<float>"),
-    ]  # fmt: skip
+        ("forward", "relu_forward<float>"),
+        ("forward", "relu_forward<float>"),
+        ("backward", "relu_backward<float>"),
+        ("backward", "relu_backward<float>"),
+    ]
     assert [[b.name for b in r.reads] for r in relus] == [
-        ["x"], ["relu"], ["grad of relu 2", "relu 2"], ["grad of relu", "relu"],
+        ["x"],
+        ["relu"],
+        ["grad of relu 2", "relu 2"],
+        ["grad of relu", "relu"],
     ]
     assert [[b.name for b in r.writes] for r in relus] == [
-        ["relu"], ["relu 2"], ["grad of relu"], ["grad of x"],
+        ["relu"],
+        ["relu 2"],
+        ["grad of relu"],
+        ["grad of x"],
     ]
     assert [r.bytes for r in relus] == [4 * 600 * 2] * 2 + [4 * 600 * 3] * 2
     assert [(r.grid, r.block) for r in relus] == [((3, 1, 1), (256, 1, 1))] * 4
@@ -45,13 +53,14 @@ def test_the_launches_are_those_that_run():
     table = graph.kernel_table()
     assert [(row.kernel, row.grid, row.block, row.shared, row.bytes) for row in table] == [
         (run.kernel.name, run.grid, run.block, run.shared, run.bytes) for run in launches
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("device", ["cpu", "emulator"])
 def test_nothing_changes(device):
-    network = tg.nn.Sequential(tg.nn.Linear(6, 4, bias=False), tg.nn.BatchNorm1d(4),
-                               tg.nn.Dropout(0.5))  # fmt: skip
+    network = tg.nn.Sequential(
+        tg.nn.Linear(6, 4, bias=False), tg.nn.BatchNorm1d(4), tg.nn.Dropout(0.5)
+    )
     network = network.to(device)
     loss = network(tg.Tensor(float32(16, 6), device=device)).sum()
     graph = tg.Graph(loss)
@@ -88,9 +97,7 @@ print(table.bytes, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 def test_a_large_step_needs_no_memory():
     """Batch 1000, 256 filters: gigabytes are counted, and none of them is used."""
-    done = subprocess.run(
-        [sys.executable, "-c", STEP], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", STEP], capture_output=True, text=True, check=True)
     moved, used = map(int, done.stdout.split())
     conv = 4 * 1000 * 256 * 26 * 26  # bytes of the output of the convolution
     assert moved > 10 * conv  # written, read by ReLU, written, read by max-pool, ... and back
@@ -106,8 +113,11 @@ def test_text_and_dict():
     assert lines[-1].split() == ["2", "launches", "0.020", "0.000"]
     assert table.to_dict()["bytes"] == 20000
     assert table.to_dict()["kernels"][0]["reads"][0] == {
-        "name": "x", "shape": (1000,), "dtype": "float32", "bytes": 4000,
-    }  # fmt: skip
+        "name": "x",
+        "shape": (1000,),
+        "dtype": "float32",
+        "bytes": 4000,
+    }
 
 
 def test_an_op_without_kernel_is_named():

@@ -118,9 +118,19 @@ def test_the_numpy_bodies_never_assert_and_never_ask_for_the_device(stem):
 
 
 SHARED = {
-    "__init__", "axes", "broadcast", "gemm", "hyperparameters", "launch", "losses", "methods",
-    "operands", "pooling_phases", "scatter", "strided",
-}  # fmt: skip
+    "__init__",
+    "axes",
+    "broadcast",
+    "gemm",
+    "hyperparameters",
+    "launch",
+    "losses",
+    "methods",
+    "operands",
+    "pooling_phases",
+    "scatter",
+    "strided",
+}
 
 
 def test_every_other_file_of_the_room_is_an_op():

@@ -14,15 +14,19 @@ from tinygraph.shapes import (
     pair,
     reduced_shape,
     windows,
-)  # fmt: skip
+)
 
 small = st.integers(1, 4)
 
 
 @given(
-    size=st.integers(0, 12), kernel=small, stride=small, dilation=small, ceil_mode=st.booleans(),
+    size=st.integers(0, 12),
+    kernel=small,
+    stride=small,
+    dilation=small,
+    ceil_mode=st.booleans(),
     padding=st.one_of(st.just("same"), st.integers(0, 3)),
-)  # fmt: skip
+)
 def test_windows_equal_a_search(size, kernel, stride, dilation, ceil_mode, padding):
     span = dilation * (kernel - 1) + 1
     if padding != "same" and size + 2 * padding < span:

@@ -12,14 +12,20 @@ from tinygraph.stopwatch import SUMS, Stopwatch, _swept, backward_of, bytes_of, 
 A, B, C = ("forward", "a"), ("forward", "b"), ("backward", "c")
 
 
-@pytest.mark.parametrize("marks, wall, added", [
-    ([(1, 0, A), (3, 0, None), (4, 0, B), (5, 0, None)], {A: 2, B: 1}, {A: 2, B: 1}),
-    ([(0, 0, A), (1, 0, B), (3, 0, None), (6, 0, None)], {A: 4, B: 2}, {A: 4, B: 2}),  # b in a
-    ([(0, 0, A), (2, 1, B), (4, 0, None), (5, 1, None)], {A: 3, B: 2}, {A: 4, B: 3}),
-    ([(0, 0, A), (0, 1, A), (0, 2, C), (6, 0, None), (6, 1, None), (6, 2, None)],
-     {A: 4, C: 2}, {A: 12, C: 6}),
-    ([], {}, {}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "marks, wall, added",
+    [
+        ([(1, 0, A), (3, 0, None), (4, 0, B), (5, 0, None)], {A: 2, B: 1}, {A: 2, B: 1}),
+        ([(0, 0, A), (1, 0, B), (3, 0, None), (6, 0, None)], {A: 4, B: 2}, {A: 4, B: 2}),  # b in a
+        ([(0, 0, A), (2, 1, B), (4, 0, None), (5, 1, None)], {A: 3, B: 2}, {A: 4, B: 3}),
+        (
+            [(0, 0, A), (0, 1, A), (0, 2, C), (6, 0, None), (6, 1, None), (6, 2, None)],
+            {A: 4, C: 2},
+            {A: 12, C: 6},
+        ),
+        ([], {}, {}),
+    ],
+)
 def test_time_of_ops_on_several_threads(marks, wall, added):
     found = _swept(marks)
     assert found[:2] == (wall, added)
@@ -60,8 +66,15 @@ def test_counts_of_a_step_by_hand():
     assert lap.operations == {SUMS: 0}
     assert sum(lap.seconds.values()) + lap.outside == pytest.approx(lap.wall)
     assert [work.op.name for work in lap.work] == [
-        "linear", "relu", "reshape", "sum", "sum", "reshape", "relu", "linear"
-    ]  # fmt: skip
+        "linear",
+        "relu",
+        "reshape",
+        "sum",
+        "sum",
+        "reshape",
+        "relu",
+        "linear",
+    ]
 
 
 def test_gradients_that_are_added_up_by_hand():

@@ -15,11 +15,19 @@ from tinygraph.errors import ArgumentError, DeviceError, DtypeError, GraphError,
 @pytest.mark.parametrize(
     ("data", "dtype"),
     [
-        (1.5, "float32"), ([1.0, 2.0], "float32"), ([[1, 2.5]], "float32"), (3, "int64"),
-        ([1, 2], "int64"), (True, "bool"), (np.float64(1.5), "float64"), (np.ones(2), "float64"),
-        (np.ones(2, np.float32), "float32"), (np.ones(2, np.uint8), "uint8"), ([], "float32"),
+        (1.5, "float32"),
+        ([1.0, 2.0], "float32"),
+        ([[1, 2.5]], "float32"),
+        (3, "int64"),
+        ([1, 2], "int64"),
+        (True, "bool"),
+        (np.float64(1.5), "float64"),
+        (np.ones(2), "float64"),
+        (np.ones(2, np.float32), "float32"),
+        (np.ones(2, np.uint8), "uint8"),
+        ([], "float32"),
     ],
-)  # fmt: skip
+)
 def test_dtype_of_a_leaf(data, dtype):
     assert tg.Tensor(data).dtype == dtype
     assert tg.Tensor(data, dtype=np.float64).dtype == np.float64

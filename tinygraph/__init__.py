@@ -32,12 +32,30 @@ __version__ = "0.1.0"
 _LAZY = ("data", "show", "testing", "training")
 
 __all__ = [
-    "Graph", "Op", "Parameter", "Spec", "Tensor", "arange", "compile", "cuda",
+    "Graph",
+    "Op",
+    "Parameter",
+    "Spec",
+    "Tensor",
+    "arange",
+    "compile",
+    "cuda",
     "detect_anomaly",
-    "errors", "full", "get_float32_matmul_precision", "manual_seed", "nn", "no_grad", "ones",
-    "optim", "plan", "randn", "set_float32_matmul_precision", "zeros",
-    *_op_names, *_LAZY,
-]  # fmt: skip
+    "errors",
+    "full",
+    "get_float32_matmul_precision",
+    "manual_seed",
+    "nn",
+    "no_grad",
+    "ones",
+    "optim",
+    "plan",
+    "randn",
+    "set_float32_matmul_precision",
+    "zeros",
+    *_op_names,
+    *_LAZY,
+]
 
 
 def __getattr__(name: str) -> Any:

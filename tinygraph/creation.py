@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.device import Device
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 from tinygraph.random import default_generator
 from tinygraph.tensor import Tensor, grad_mode
 
@@ -16,14 +16,18 @@ def _shape(op: str, shape: tuple[Any, ...]) -> tuple[int, ...]:
     """`zeros(2, 3)` and `zeros((2, 3))` mean the same."""
     sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
     if not all(isinstance(n, (int, np.integer)) and n >= 0 for n in sizes):
-        raise ArgumentError(explain(op, "shape", "sizes of 0 or more, as ints or a tuple", sizes))
+        raise ArgumentError(op, "shape", "sizes of 0 or more, as ints or a tuple", sizes)
     return tuple(int(n) for n in sizes)
 
 
 def full(
-    shape: int | tuple[int, ...], fill_value: float, requires_grad: bool = False,
-    dtype: Any = np.float32, device: str | Device | None = None, name: str | None = None,
-) -> Tensor:  # fmt: skip
+    shape: int | tuple[int, ...],
+    fill_value: float,
+    requires_grad: bool = False,
+    dtype: Any = np.float32,
+    device: str | Device | None = None,
+    name: str | None = None,
+) -> Tensor:
     """A leaf of the given shape, filled with one value.
 
     Examples
@@ -62,9 +66,14 @@ def ones(*shape: Any, **options: Any) -> Tensor:
 
 
 def arange(
-    start: float, stop: float | None = None, step: float = 1, requires_grad: bool = False,
-    dtype: Any = None, device: str | Device | None = None, name: str | None = None,
-) -> Tensor:  # fmt: skip
+    start: float,
+    stop: float | None = None,
+    step: float = 1,
+    requires_grad: bool = False,
+    dtype: Any = None,
+    device: str | Device | None = None,
+    name: str | None = None,
+) -> Tensor:
     """Evenly spaced numbers from `start` up to, without, `stop`; `arange(n)` counts from 0.
 
     int64 where all arguments are ints, else float32.
@@ -76,7 +85,7 @@ def arange(
     (array([0, 1, 2]), array([0. , 0.5], dtype=float32))
     """
     if not step:
-        raise ArgumentError(explain("arange", "step", "any number but 0", step))
+        raise ArgumentError("arange", "step", "any number but 0", step)
     first, last = (0, start) if stop is None else (start, stop)
     if dtype is None:
         whole = all(isinstance(v, (int, np.integer)) for v in (first, last, step))
@@ -85,9 +94,12 @@ def arange(
 
 
 def randn(
-    *shape: Any, requires_grad: bool = False, dtype: Any = np.float32,
-    device: str | Device | None = None, name: str | None = None,
-) -> Tensor:  # fmt: skip
+    *shape: Any,
+    requires_grad: bool = False,
+    dtype: Any = np.float32,
+    device: str | Device | None = None,
+    name: str | None = None,
+) -> Tensor:
     """A leaf of standard normal numbers, from the generator that `manual_seed` seeds.
 
     Examples

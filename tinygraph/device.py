@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, DeviceError, GraphError, explain, nearest
+from tinygraph.errors import ArgumentError, DeviceError, GraphError, nearest
 from tinygraph.shapes import Array, Shape
 
 
@@ -147,7 +147,7 @@ class CudaDevice(Device):
         """Let CuPy's pool take at most so many bytes of the GPU; 0 for no limit."""
         if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
             raise ArgumentError(
-                explain("device", "memory limit", "a number of bytes, 0 for no limit", repr(limit))
+                "device", "memory limit", "a number of bytes, 0 for no limit", repr(limit)
             )
         self.cupy.get_default_memory_pool().set_limit(size=limit)
 
@@ -226,9 +226,12 @@ class CudaDevice(Device):
         """A graph holds launches alone: it would repeat no other thing, or a wrong one."""
         if self.held is not None:
             raise GraphError(
-                explain("capture", "step", "launches alone", f"one that {what}",
-                        "do it outside the captured function; pass arrays as its inputs")
-            )  # fmt: skip
+                "capture",
+                "step",
+                "launches alone",
+                f"one that {what}",
+                "do it outside the captured function; pass arrays as its inputs",
+            )
 
     def _out_of_memory(self, shape: Shape, dtype: Any) -> DeviceError:
         pool = self.cupy.get_default_memory_pool()
@@ -237,11 +240,13 @@ class CudaDevice(Device):
         limit = pool.get_limit()
         allowed = f"a limit of {limit:,} bytes" if limit else "no limit but the GPU's memory"
         return DeviceError(
-            explain("cuda", f"array {np.dtype(dtype)}{list(sizes)}",
-                    f"room for {asked:,} bytes", f"{pool.used_bytes():,} bytes in use, with "
-                    f"{allowed}", "a smaller batch, tg.no_grad() where nothing is learnt, or a "
-                    "larger limit: tg.cuda.set_memory_limit(bytes)")
-        )  # fmt: skip
+            "cuda",
+            f"array {np.dtype(dtype)}{list(sizes)}",
+            f"room for {asked:,} bytes",
+            f"{pool.used_bytes():,} bytes in use, with {allowed}",
+            "a smaller batch, tg.no_grad() where nothing is learnt, or a "
+            "larger limit: tg.cuda.set_memory_limit(bytes)",
+        )
 
 
 CPU = Device()
@@ -274,9 +279,8 @@ def get_device(name: str | Device | None) -> Device:
     if asked in _DEVICES:
         return _DEVICES[asked]
     raise ArgumentError(
-        explain("device", "name", "'cpu', 'emulator' or 'cuda'", repr(name),
-                nearest(asked, _NAMES))
-    )  # fmt: skip
+        "device", "name", "'cpu', 'emulator' or 'cuda'", repr(name), nearest(asked, _NAMES)
+    )
 
 
 def set_memory_limit(limit: int) -> None:
@@ -306,13 +310,19 @@ def cupy() -> Any:
         import cupy as module
     except ImportError as error:
         raise DeviceError(
-            explain("device", "cuda", "CuPy", f"{type(error).__name__}: {error}",
-                    "pip install 'tinygraph-nn[cuda12]' or 'tinygraph-nn[cuda13]', by the version "
-                    f"of your CUDA driver; or {way_out}")
-        ) from error  # fmt: skip
+            "device",
+            "cuda",
+            "CuPy",
+            f"{type(error).__name__}: {error}",
+            "pip install 'tinygraph-nn[cuda12]' or 'tinygraph-nn[cuda13]', by the version "
+            f"of your CUDA driver; or {way_out}",
+        ) from error
     if not module.cuda.is_available():
         raise DeviceError(
-            explain("device", "cuda", "an NVIDIA GPU and its driver", "none that CuPy can see",
-                    f"check what `nvidia-smi` says; or {way_out}")
-        )  # fmt: skip
+            "device",
+            "cuda",
+            "an NVIDIA GPU and its driver",
+            "none that CuPy can see",
+            f"check what `nvidia-smi` says; or {way_out}",
+        )
     return module

@@ -1,7 +1,8 @@
 """Every error that tinygraph raises on purpose.
 
 A message has the same five parts wherever it comes from: the op, the argument, what was expected,
-what came, and the way out.  `explain` puts them together, so that no two rooms word it differently.
+what came, and the way out.  An error takes them as its arguments, so that no two rooms word it
+differently.
 
     conv2d: w: expected 3 input channels, as x has; got 4 (w.shape = (8, 4, 3, 3)). Way out: ...
 
@@ -15,7 +16,25 @@ from collections.abc import Iterable
 
 
 class TinygraphError(Exception):
-    """The base of all errors below; the command line prints these without a traceback."""
+    """The base of all errors below; the command line prints these without a traceback.
+
+    Takes the five parts of a message (see `explain`), or a sentence of its own.
+
+    >>> raise ShapeError("relu", "x", "one axis", "none", "x.reshape(1)")
+    Traceback (most recent call last):
+    ...
+    tinygraph.errors.ShapeError: relu: x: expected one axis, got none. Way out: x.reshape(1)
+    """
+
+    def __init__(
+        self,
+        op: str,
+        argument: str | None = None,
+        expected: str = "",
+        got: object = "",
+        way_out: str = "",
+    ) -> None:
+        super().__init__(op if argument is None else explain(op, argument, expected, got, way_out))
 
 
 class ArgumentError(TinygraphError, ValueError):

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import DtypeError, GraphError, ShapeError, explain, nearest
+from tinygraph.errors import DtypeError, GraphError, ShapeError, nearest
 from tinygraph.kernel_table import KernelTable, tabulate
 from tinygraph.memory import eager_memory
 from tinygraph.op import Op, differentiate, evaluate
@@ -81,7 +81,7 @@ class Graph:
     def __init__(self, *outputs: Tensor) -> None:
         if not outputs or not all(isinstance(node, Tensor) for node in outputs):
             got = [type(node).__name__ for node in outputs]
-            raise GraphError(explain("Graph", "outputs", "Tensors, at least one", got))
+            raise GraphError("Graph", "outputs", "Tensors, at least one", got)
         self.outputs = outputs
         self.nodes = topological_order(outputs)
 
@@ -143,9 +143,12 @@ class Graph:
             gradients = [gradients]
         if len(gradients) != len(self.outputs):
             raise GraphError(
-                explain("Graph.backward", "gradients", f"{len(self.outputs)}, one for each output",
-                        len(gradients), "pass None for an output of a single element")
-            )  # fmt: skip
+                "Graph.backward",
+                "gradients",
+                f"{len(self.outputs)}, one for each output",
+                len(gradients),
+                "pass None for an output of a single element",
+            )
         run_backward(self.outputs, gradients, retain_graph)
 
     def kernel_table(self) -> KernelTable:
@@ -186,9 +189,12 @@ class Graph:
                 what = "more than one leaf has that name" if found else "no leaf of this graph"
                 label = repr(key) if isinstance(key, str) else f"a {type(key).__name__}"
                 raise GraphError(
-                    explain("Graph.forward", "feeds", f"one of the leaves {names}",
-                            f"{label}: {what}", nearest(str(key), names) or "feed the leaf itself")
-                )  # fmt: skip
+                    "Graph.forward",
+                    "feeds",
+                    f"one of the leaves {names}",
+                    f"{label}: {what}",
+                    nearest(str(key), names) or "feed the leaf itself",
+                )
             matched.append((found[0], array))
         return matched
 
@@ -198,18 +204,23 @@ class Graph:
         if array.dtype != leaf.dtype:
             if not np.can_cast(array.dtype, leaf.dtype, "same_kind"):
                 raise DtypeError(
-                    explain("Graph.forward", f"feed of {leaf.name or 'a leaf'}", str(leaf.dtype),
-                            array.dtype, "convert the array with .astype")
-                )  # fmt: skip
+                    "Graph.forward",
+                    f"feed of {leaf.name or 'a leaf'}",
+                    str(leaf.dtype),
+                    array.dtype,
+                    "convert the array with .astype",
+                )
             array = array.astype(leaf.dtype)
         return leaf.device.from_numpy(array)
 
 
 @np.errstate(all="ignore")  # inf and nan are results, not accidents
 def run_backward(
-    outputs: Sequence[Tensor], gradients: Sequence[Any], retain_graph: bool,
+    outputs: Sequence[Tensor],
+    gradients: Sequence[Any],
+    retain_graph: bool,
     visit: Callable[[Tensor, Array], None] | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """The reverse walk.  `pending` holds the gradients of nodes that are not visited yet.
 
     `visit` is told each node and its whole gradient, before the node passes it on.
@@ -255,9 +266,12 @@ def _upstream(node: Tensor, gradient: Any) -> Array:
     if gradient is None:
         if node.size != 1:
             raise ShapeError(
-                explain("backward", "gradient", f"an upstream gradient of shape {node.shape}",
-                        "none", "pass one, or reduce the output first, for example with .sum()")
-            )  # fmt: skip
+                "backward",
+                "gradient",
+                f"an upstream gradient of shape {node.shape}",
+                "none",
+                "pass one, or reduce the output first, for example with .sum()",
+            )
         return node.device.full(node.shape, node.dtype, 1)
     if not node.device.owns(gradient):
         gradient = np.asarray(gradient)
@@ -265,7 +279,7 @@ def _upstream(node: Tensor, gradient: Any) -> Array:
         gradient = gradient.astype(node.dtype)
     array = node.device.from_numpy(gradient)
     if array.shape != node.shape:
-        raise ShapeError(explain("backward", "gradient", f"shape {node.shape}", array.shape))
+        raise ShapeError("backward", "gradient", f"shape {node.shape}", array.shape)
     return array
 
 

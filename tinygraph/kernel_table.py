@@ -115,9 +115,10 @@ class KernelTable(Sequence[KernelRow]):
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings, lists and dicts, as JSON takes them."""
         return {
-            "bytes": self.bytes, "operations": self.operations,
+            "bytes": self.bytes,
+            "operations": self.operations,
             "kernels": [asdict(row) for row in self.rows],
-        }  # fmt: skip
+        }
 
     def __str__(self) -> str:
         header = ("phase", "op", "kernel", "grid", "block", "MB", "MFLOP", "reads -> writes")
@@ -130,8 +131,15 @@ class KernelTable(Sequence[KernelRow]):
 def _cells(row: KernelRow) -> tuple[str, ...]:
     macros = "".join([f" {name}={value}" for name, value in row.macros.items()])
     moved = (", ".join(map(str, row.reads)), ", ".join(map(str, row.writes)))
-    return (row.phase, row.op, row.kernel + macros, _extent(row.grid), _extent(row.block),
-            *_millions(row.bytes, row.operations), " -> ".join(moved))  # fmt: skip
+    return (
+        row.phase,
+        row.op,
+        row.kernel + macros,
+        _extent(row.grid),
+        _extent(row.block),
+        *_millions(row.bytes, row.operations),
+        " -> ".join(moved),
+    )
 
 
 def _millions(moved: int, operations: int | None) -> tuple[str, str]:
@@ -185,9 +193,12 @@ def _forward(
 
 
 def _backward(
-    outputs: Sequence[Tensor], launches: Sequence[Launch], names: _Names, marks: _Marks,
+    outputs: Sequence[Tensor],
+    launches: Sequence[Launch],
+    names: _Names,
+    marks: _Marks,
     run_backward: RunBackward,
-) -> None:  # fmt: skip
+) -> None:
     """The reverse walk over the twins, where anything requires a gradient."""
 
     def visit(twin: Tensor, grad: Array) -> None:
@@ -250,20 +261,22 @@ def _begin(array: Any) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def _rows(
-    launches: Sequence[Launch], marks: _Marks, names: _Names
-) -> Iterator[KernelRow]:
+def _rows(launches: Sequence[Launch], marks: _Marks, names: _Names) -> Iterator[KernelRow]:
     ends = [start for start, _, _ in marks[1:]] + [len(launches)]
     for (start, phase, op), end in zip(marks, ends, strict=True):
         for launch in launches[start:end]:
             uses = [(use, names.of(use, op)) for use in launch.arrays if use.bytes]
             buffers = [(use, Buffer(n, use.shape, use.dtype.name, use.bytes)) for use, n in uses]
             yield KernelRow(
-                phase, op, launch.kernel.name, dict(launch.kernel.source.defines), launch.grid,
-                launch.block, launch.shared,
+                phase,
+                op,
+                launch.kernel.name,
+                dict(launch.kernel.source.defines),
+                launch.grid,
+                launch.block,
+                launch.shared,
                 tuple([buffer for use, buffer in buffers if use.reads]),
                 tuple([buffer for use, buffer in buffers if use.writes]),
-                launch.bytes, launch.operations,
-            )  # fmt: skip
-
-
+                launch.bytes,
+                launch.operations,
+            )

@@ -30,7 +30,7 @@ import numpy as np
 
 from tinygraph import anomaly
 from tinygraph.device import CPU, Device
-from tinygraph.errors import DeviceError, GraphError, explain
+from tinygraph.errors import DeviceError, GraphError
 from tinygraph.memory import Memory, eager_memory
 from tinygraph.shapes import Array, Spec
 from tinygraph.stopwatch import mode as watching
@@ -128,7 +128,7 @@ class Op:
     def __call__(self, *inputs: Operand) -> Tensor:
         """Apply the op: make the node, evaluate it, and return it."""
         if not inputs:
-            raise GraphError(explain(self.name, "inputs", "at least one", "none"))
+            raise GraphError(self.name, "inputs", "at least one", "none")
         if grad_mode.trace is not None:
             return grad_mode.trace.apply(self, inputs)
         tensors = as_tensors(inputs)
@@ -163,7 +163,7 @@ def evaluate(
     for x in inputs:
         if x.device is not device:
             raise DeviceError(
-                explain(op.name, "inputs", f"all on {device}", f"one on {x.device}", "x.to(device)")
+                op.name, "inputs", f"all on {device}", f"one on {x.device}", "x.to(device)"
             )
     arrays = [x.value for x in inputs]
     spec = op.infer(*[Spec(a.shape, a.dtype) for a in arrays])
@@ -181,9 +181,12 @@ def evaluate(
             value = np.asarray(value)
     if value.shape != spec.shape or value.dtype != spec.dtype:
         raise GraphError(
-            explain(op.name, "forward", f"what infer promised, {spec.dtype}{list(spec.shape)}",
-                    f"{value.dtype}{list(value.shape)}", "make infer and forward agree")
-        )  # fmt: skip
+            op.name,
+            "forward",
+            f"what infer promised, {spec.dtype}{list(spec.shape)}",
+            f"{value.dtype}{list(value.shape)}",
+            "make infer and forward agree",
+        )
     if anomaly.mode.enabled:
         anomaly.look(op.name, "forward", made_at, arrays, value)
     return value, saved, needs
@@ -213,15 +216,21 @@ def differentiate(node: Tensor, grad: Array) -> Gradients:
         gradients = backward(mem, grad, node.saved, needs)
     if len(gradients) != len(needs):
         raise GraphError(
-            explain(op.name, "backward", f"{len(needs)} gradients, one for each input",
-                    len(gradients), "return None for an input that needs none")
-        )  # fmt: skip
+            op.name,
+            "backward",
+            f"{len(needs)} gradients, one for each input",
+            len(gradients),
+            "return None for an input that needs none",
+        )
     for x, needed, g in zip(node.inputs, needs, gradients, strict=True):
         if needed and g is not None and (g.shape != x.value.shape or g.dtype != x.value.dtype):
             raise GraphError(
-                explain(op.name, "backward", f"a gradient like its input, {x.dtype}{list(x.shape)}",
-                        f"{g.dtype}{list(g.shape)}", "sum over broadcast axes, keep the dtype")
-            )  # fmt: skip
+                op.name,
+                "backward",
+                f"a gradient like its input, {x.dtype}{list(x.shape)}",
+                f"{g.dtype}{list(g.shape)}",
+                "sum over broadcast axes, keep the dtype",
+            )
         if anomaly.mode.enabled and needed and g is not None:
             given = [grad, node.value, *[i.value for i in node.inputs]]
             anomaly.look(op.name, "backward", node.made_at, given, g)

@@ -15,7 +15,7 @@ Source: Markidis et al., "NVIDIA tensor core programmability, performance and pr
 
 from __future__ import annotations
 
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 
 # GEMM_MMA of cuda/gemm.cuh: bits of a number.  0: no tensor cores.
 TENSOR_CORE_NUMBERS = {"highest": 0, "high": 19, "medium": 16}
@@ -47,9 +47,11 @@ def set_float32_matmul_precision(precision: str) -> None:
     global _precision
     if precision not in TENSOR_CORE_NUMBERS:
         raise ArgumentError(
-            explain("set_float32_matmul_precision", "precision",
-                    f"one of {', '.join(map(repr, TENSOR_CORE_NUMBERS))}", repr(precision))
-        )  # fmt: skip
+            "set_float32_matmul_precision",
+            "precision",
+            f"one of {', '.join(map(repr, TENSOR_CORE_NUMBERS))}",
+            repr(precision),
+        )
     _precision = precision
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 from tinygraph.shapes import Array, Shape
 
 _WORD = (1 << 64) - 1
@@ -64,9 +64,9 @@ class Generator:
         try:
             number = operator.index(seed)
         except TypeError:
-            raise ArgumentError(explain("manual_seed", "seed", "an int", repr(seed))) from None
+            raise ArgumentError("manual_seed", "seed", "an int", repr(seed)) from None
         if not 0 <= number <= _WORD:
-            raise ArgumentError(explain("manual_seed", "seed", "0 to 2**64 - 1", seed))
+            raise ArgumentError("manual_seed", "seed", "0 to 2**64 - 1", seed)
         self.seed, self.stream = number, 0
 
     def next_stream(self) -> int:

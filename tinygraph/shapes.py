@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError, explain
+from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 
 Array: TypeAlias = NDArray[Any]
 Shape: TypeAlias = tuple[int, ...]
@@ -40,25 +40,27 @@ def require_float(op: str, **specs: Spec) -> None:
     first_name, first = next(iter(specs.items()))
     for name, spec in specs.items():
         if spec.dtype.char not in "fd":
-            raise DtypeError(
-                explain(op, name, "float32 or float64", spec.dtype, "x.astype('float32')")
-            )
+            raise DtypeError(op, name, "float32 or float64", spec.dtype, "x.astype('float32')")
         if spec.dtype != first.dtype:
             raise DtypeError(
-                explain(
-                    op, name, f"{first.dtype}, the dtype of {first_name}", spec.dtype,
-                    f"convert one of the two, for example {name}.astype('{first.dtype}')",
-                )
-            )  # fmt: skip
+                op,
+                name,
+                f"{first.dtype}, the dtype of {first_name}",
+                spec.dtype,
+                f"convert one of the two, for example {name}.astype('{first.dtype}')",
+            )
 
 
 def require_ndim(op: str, argument: str, spec: Spec, ndim: int, legend: str) -> None:
     """Raise ShapeError unless `spec` has `ndim` axes; `legend` names them: '(N, C, H, W)'."""
     if len(spec.shape) != ndim:
         raise ShapeError(
-            explain(op, argument, f"{ndim} axes {legend}", f"{spec.ndim} axes, shape {spec.shape}",
-                    "reshape it, or add an axis with x[None]")
-        )  # fmt: skip
+            op,
+            argument,
+            f"{ndim} axes {legend}",
+            f"{spec.ndim} axes, shape {spec.shape}",
+            "reshape it, or add an axis with x[None]",
+        )
 
 
 def broadcast_shapes(op: str, *shapes: Shape) -> Shape:
@@ -74,9 +76,12 @@ def broadcast_shapes(op: str, *shapes: Shape) -> Shape:
     except ValueError:
         got = " and ".join(map(str, shapes))
         raise ShapeError(
-            explain(op, "inputs", "shapes that broadcast together: aligned from the right, each "
-                    "axis equal or 1", got, "insert axes of size 1 with reshape, or transpose")
-        ) from None  # fmt: skip
+            op,
+            "inputs",
+            "shapes that broadcast together: aligned from the right, each axis equal or 1",
+            got,
+            "insert axes of size 1 with reshape, or transpose",
+        ) from None
 
 
 def broadcast_axes(shape: Shape, out: Shape) -> tuple[int, ...]:
@@ -104,15 +109,13 @@ def normalize_axes(op: str, axis: int | Sequence[int] | None, ndim: int) -> tupl
         try:
             index = operator.index(a)
         except TypeError:
-            raise DtypeError(
-                explain(op, "axis", "an int, a tuple of ints or None", repr(axis))
-            ) from None
+            raise DtypeError(op, "axis", "an int, a tuple of ints or None", repr(axis)) from None
         if not -ndim <= index < ndim:
             allowed = f"an axis from {-ndim} to {ndim - 1}" if ndim else "no axis: the input is 0-d"
-            raise ShapeError(explain(op, "axis", allowed, a))
+            raise ShapeError(op, "axis", allowed, a)
         normal.append(index % ndim)
     if len(set(normal)) < len(normal):
-        raise ShapeError(explain(op, "axis", "each axis once", axis))
+        raise ShapeError(op, "axis", "each axis once", axis)
     return tuple(sorted(normal))
 
 
@@ -137,11 +140,9 @@ def pair(op: str, argument: str, value: Any, minimum: int = 1) -> Pair:
     try:
         vertical, horizontal = (operator.index(v) for v in both)
     except (TypeError, ValueError):
-        raise ArgumentError(
-            explain(op, argument, "an int or a pair of ints", repr(value))
-        ) from None
+        raise ArgumentError(op, argument, "an int or a pair of ints", repr(value)) from None
     if min(vertical, horizontal) < minimum:
-        raise ArgumentError(explain(op, argument, f"at least {minimum}", repr(value)))
+        raise ArgumentError(op, argument, f"at least {minimum}", repr(value))
     return vertical, horizontal
 
 
@@ -149,9 +150,7 @@ def padding_2d(op: str, value: Any) -> Pair | Literal["same"]:
     """The argument `padding` of windowed ops: an int, two ints, or the word 'same'."""
     if isinstance(value, str):
         if value != "same":
-            raise ArgumentError(
-                explain(op, "padding", "an int, a pair of ints or 'same'", repr(value))
-            )
+            raise ArgumentError(op, "padding", "an int, a pair of ints or 'same'", repr(value))
         return "same"
     return pair(op, "padding", value, minimum=0)
 
@@ -184,9 +183,14 @@ class Windows(NamedTuple):
 
 
 def windows(
-    op: str, size: int, kernel: int, stride: int, padding: int | str, dilation: int = 1,
+    op: str,
+    size: int,
+    kernel: int,
+    stride: int,
+    padding: int | str,
+    dilation: int = 1,
     ceil_mode: bool = False,
-) -> Windows:  # fmt: skip
+) -> Windows:
     """Lay windows over an axis of `size` elements.
 
     The number of windows is floor((size + 2 * padding - dilation * (kernel - 1) - 1) / stride) + 1,
@@ -206,10 +210,13 @@ def windows(
     room = size + 2 * pad - span
     if room < 0:
         raise ShapeError(
-            explain(op, "x", f"an image of at least {span - 2 * pad} pixels on each axis that the "
-                    f"kernel spans (kernel {kernel}, dilation {dilation}, padding {pad})",
-                    f"{size} pixels", "use a smaller kernel, more padding or padding='same'")
-        )  # fmt: skip
+            op,
+            "x",
+            f"an image of at least {span - 2 * pad} pixels on each axis that the "
+            f"kernel spans (kernel {kernel}, dilation {dilation}, padding {pad})",
+            f"{size} pixels",
+            "use a smaller kernel, more padding or padding='same'",
+        )
     out = (math.ceil if ceil_mode else math.floor)(room / stride) + 1
     if ceil_mode and (out - 1) * stride >= size + pad:
         out -= 1

@@ -179,9 +179,12 @@ class Stopwatch:
     # ---- around calls -----------------------------------------------------------------------
 
     def timed(
-        self, function: Callable[..., Any], key: Key, held: Iterable[Any] = (),
+        self,
+        function: Callable[..., Any],
+        key: Key,
+        held: Iterable[Any] = (),
         operations: int | None = None,
-    ) -> Callable[..., Any]:  # fmt: skip
+    ) -> Callable[..., Any]:
         """The function, whose time is noted; `held` are arrays that it reads or writes, and
         `operations` how many it does, where that is known."""
 
@@ -251,8 +254,7 @@ class Stopwatch:
             try:
                 counted = CountedMemory(mem)
                 gradients = self._run(key, op.backward, counted, grad, saved, needs)
-                made = [g for g in gradients
-                        if g is not None and not np.may_share_memory(g, grad)]  # fmt: skip
+                made = [g for g in gradients if g is not None and not np.may_share_memory(g, grad)]
                 moved = bytes_of([grad, saved, *made]) if made else 0
                 self._note_op(counted, moved, Work(key, op, specs, needs))
             finally:

@@ -25,7 +25,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tinygraph.device import CPU, Device, get_device
-from tinygraph.errors import DtypeError, GraphError, ShapeError, explain
+from tinygraph.errors import DtypeError, GraphError, ShapeError
 from tinygraph.shapes import Array, Shape, Spec
 
 above: Any = SimpleNamespace()  # functions of the floors above that the methods of Tensor call
@@ -131,9 +131,19 @@ class Tensor:
     """
 
     __slots__ = (
-        "__weakref__", "device", "grad", "inputs", "keeps_grad", "made_at", "name", "needs", "op",
-        "requires_grad", "saved", "value",
-    )  # fmt: skip
+        "__weakref__",
+        "device",
+        "grad",
+        "inputs",
+        "keeps_grad",
+        "made_at",
+        "name",
+        "needs",
+        "op",
+        "requires_grad",
+        "saved",
+        "value",
+    )
 
     __array_ufunc__ = None  # numpy_array + tensor asks Tensor.__radd__ instead of looping over it
 
@@ -157,9 +167,12 @@ class Tensor:
         self.value = self.device.from_numpy(_as_numbers(data, dtype, copy=True))
         if requires_grad and self.value.dtype.kind != "f":
             raise DtypeError(
-                explain("Tensor", "requires_grad", "False for a dtype without derivatives",
-                        f"True with {self.value.dtype}", "pass dtype='float32'")
-            )  # fmt: skip
+                "Tensor",
+                "requires_grad",
+                "False for a dtype without derivatives",
+                f"True with {self.value.dtype}",
+                "pass dtype='float32'",
+            )
         self.grad = None
         self.requires_grad = requires_grad
         self.keeps_grad = False
@@ -209,7 +222,7 @@ class Tensor:
         make NaN of it, and a number that is not finite makes the ops below look at their inputs.
         """
         if self.value.size != 1:
-            raise ShapeError(explain("item", "self", "one element", f"shape {self.shape}"))
+            raise ShapeError("item", "self", "one element", f"shape {self.shape}")
         number = self.numpy().item()
         if not self.device.on_host and not math.isfinite(number):
             above.raise_for_bad_values(self)
@@ -229,7 +242,7 @@ class Tensor:
 
     def __len__(self) -> int:
         if not self.ndim:
-            raise ShapeError(explain("len", "self", "at least one axis", "a 0-d tensor"))
+            raise ShapeError("len", "self", "at least one axis", "a 0-d tensor")
         return len(self.value)
 
     def __iter__(self) -> Iterator[Tensor]:
@@ -399,13 +412,16 @@ def _as_numbers(data: Any, dtype: Any, copy: bool | None) -> Array:
         array = np.array(data, dtype=dtype, copy=copy)
     except (TypeError, ValueError) as error:
         raise DtypeError(
-            explain("Tensor", "data", "numbers in a rectangular array", f"{data!r:.80} ({error})")
+            "Tensor", "data", "numbers in a rectangular array", f"{data!r:.80} ({error})"
         ) from None
     if array.dtype.kind not in "fiub" or array.dtype.itemsize > 8:
         raise DtypeError(
-            explain("Tensor", "data", "floats up to 64 bits, integers or bools", array.dtype,
-                    "pass dtype='float32', or convert the array with .astype")
-        )  # fmt: skip
+            "Tensor",
+            "data",
+            "floats up to 64 bits, integers or bools",
+            array.dtype,
+            "pass dtype='float32', or convert the array with .astype",
+        )
     if dtype is None and array.dtype == np.float64 and not hasattr(data, "dtype"):
         array = array.astype(np.float32)
     return array

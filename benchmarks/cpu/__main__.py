@@ -55,14 +55,25 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         prog="python -m benchmarks.cpu", description="Time training steps on a CPU, on one page."
     )
     add = parser.add_argument
-    add("--quick", action="store_true", help="one point of each workload, five rounds, and no "
-        "torch.compile")  # fmt: skip
-    add("--peers", type=str.split, metavar='"NAME ..."',
+    add(
+        "--quick",
+        action="store_true",
+        help="one point of each workload, five rounds, and no torch.compile",
+    )
+    add(
+        "--peers",
+        type=str.split,
+        metavar='"NAME ..."',
         help=f"make the environments of these, and compare with these alone, of: "
         f"{' '.join(peers.PEERS)}; an empty string: with none (default: those that stand, and "
-        "torch where pip finds a wheel for CPUs)")  # fmt: skip
-    add("--only", action="append", metavar="POINT", help="a workload (w1) or a point (w1:100:256); "
-        "may be repeated")  # fmt: skip
+        "torch where pip finds a wheel for CPUs)",
+    )
+    add(
+        "--only",
+        action="append",
+        metavar="POINT",
+        help="a workload (w1) or a point (w1:100:256); may be repeated",
+    )
     add("--threads", type=int, default=2, help="cores that every side may use (default 2)")
     add("--rounds", type=int, help=f"default {ROUNDS}, quick {QUICK_ROUNDS}")
     add(
@@ -71,8 +82,12 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="keep OPENBLAS_CORETYPE as exported; by default OpenBLAS chooses for the processor",
     )
     add("--output", type=Path, default=DEFAULT_OUTPUT, help="folder of the page (build/bench)")
-    add("--environments", type=Path, default=peers.DEFAULT_FOLDER,
-        help="folder of the peers' environments (.venv/peers)")  # fmt: skip
+    add(
+        "--environments",
+        type=Path,
+        default=peers.DEFAULT_FOLDER,
+        help="folder of the peers' environments (.venv/peers)",
+    )
     args = parser.parse_args(arguments)
     unknown = [name for name in args.peers or () if name not in peers.PEERS]
     if unknown:
@@ -90,8 +105,11 @@ def _points(args: argparse.Namespace) -> list[str]:
     if not args.only:
         return list(QUICK if args.quick else POINTS)
     pool = QUICK if args.quick else POINTS
-    return [name for name in POINTS if name in args.only
-            or (name in pool and name.split(":")[0] in args.only)]  # fmt: skip
+    return [
+        name
+        for name in POINTS
+        if name in args.only or (name in pool and name.split(":")[0] in args.only)
+    ]
 
 
 def _about(args: argparse.Namespace) -> list[str]:

@@ -49,9 +49,14 @@ class Client:
         self._rest = b""
         try:
             self._process = subprocess.Popen(
-                command, cwd=ROOT, env=dict(variables), stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE, stderr=self._errors, start_new_session=True,
-            )  # fmt: skip
+                command,
+                cwd=ROOT,
+                env=dict(variables),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                start_new_session=True,
+            )
         except OSError as error:
             self._errors.close()
             raise SideFailed(f"could not be started: {error}") from error

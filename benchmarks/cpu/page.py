@@ -33,8 +33,10 @@ def point_lines(point: Point) -> str:
     for side, found in point.measured.items():
         ratio = point.ratio(side, against)
         shown = f"ratio {ratio.text()}" if ratio else "no baseline"
-        lines.append(f"    {side:<32} {milliseconds(found.times):>24} ms   {shown:<28}"
-                     f"{found.peak / aims.MB:7.0f} MB")  # fmt: skip
+        lines.append(
+            f"    {side:<32} {milliseconds(found.times):>24} ms   {shown:<28}"
+            f"{found.peak / aims.MB:7.0f} MB"
+        )
     lines += [f"    left out: {line}" for line in point.left_out]
     return "\n".join(lines)
 
@@ -70,8 +72,15 @@ def times_table(points: Mapping[str, Point]) -> str:
     for name, point in points.items():
         for side, found in point.measured.items():
             ratio = point.ratio(side, baseline(name))
-            rows.append([name, side, milliseconds(found.times), ratio.text() if ratio else "",
-                         f"{found.peak / aims.MB:.0f}"])  # fmt: skip
+            rows.append(
+                [
+                    name,
+                    side,
+                    milliseconds(found.times),
+                    ratio.text() if ratio else "",
+                    f"{found.peak / aims.MB:.0f}",
+                ]
+            )
     return table(["point", "side", "ms a step", "ratio to the baseline", "peak MB"], rows)
 
 
@@ -110,13 +119,17 @@ def raw(about: Sequence[str], points: Mapping[str, Point]) -> dict[str, Any]:
         "about": list(about),
         "points": {
             name: {
-                side: {"seconds": found.times.seconds, "peak bytes": found.peak,
-                       "losses": list(found.losses), "about": found.about}
+                side: {
+                    "seconds": found.times.seconds,
+                    "peak bytes": found.peak,
+                    "losses": list(found.losses),
+                    "about": found.about,
+                }
                 for side, found in point.measured.items()
             }
             for name, point in points.items()
         },
-    }  # fmt: skip
+    }
 
 
 def write(folder: Path, stem: str, title: str, about: Sequence[str], points: list[Point]) -> Path:

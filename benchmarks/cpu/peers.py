@@ -52,13 +52,14 @@ PEERS = {
     "torch": Peer((("torch==2.13.0+cpu", "numpy"), ("torch", "numpy")), small=1),
     "jax": Peer((("jax==0.10.2", "numpy"),)),
     "tinygrad": Peer(
-        (("tinygrad==0.14.0", "numpy", "ziglang"),), variables={"DEV": "CPU", "CC": "{bin}/clang"},
+        (("tinygrad==0.14.0", "numpy", "ziglang"),),
+        variables={"DEV": "CPU", "CC": "{bin}/clang"},
         scripts={"clang": _CLANG},
     ),
     "mygrad": Peer((("mygrad==2.5.0",),)),
     "dezero": Peer((("dezero==0.0.13", "numpy<1.24", "matplotlib"),)),  # it uses numpy.int
     "fast": Peer((("--editable", f"{ROOT}[fast]"),)),  # tinygraph's own, with numba
-}  # fmt: skip
+}
 
 
 def python_of(folder: Path, name: str) -> Path:
@@ -147,5 +148,6 @@ def gather(folder: Path, asked: Sequence[str] | None) -> tuple[dict[str, Path], 
 def variables(name: str, python: Path) -> dict[str, str]:
     """What the processes of a peer's sides need in their environment; the user's settings win."""
     wanted = PEERS[name].variables if name in PEERS else {}
-    return {key: os.environ.get(key, value.format(bin=python.parent))
-            for key, value in wanted.items()}  # fmt: skip
+    return {
+        key: os.environ.get(key, value.format(bin=python.parent)) for key, value in wanted.items()
+    }

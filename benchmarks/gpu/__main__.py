@@ -28,13 +28,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     cupy, missing = (None, "") if args.rehearse else machine.find_gpu()
     if missing:
-        print(f"make gpu: {missing}. Way out: a machine with an NVIDIA GPU and CuPy, or "
-              "`make gpu ARGS=--rehearse` for a rehearsal on the CPU", file=sys.stderr)  # fmt: skip
+        print(
+            f"make gpu: {missing}. Way out: a machine with an NVIDIA GPU and CuPy, or "
+            "`make gpu ARGS=--rehearse` for a rehearsal on the CPU",
+            file=sys.stderr,
+        )
         return NO_GPU
     absent = [name for name in ("numpy", "pytest") if importlib.util.find_spec(name) is None]
     if absent:
-        print(f"make gpu: {' and '.join(absent)} not found for {sys.executable}. Way out: "
-              "`make gpu PYTHON=...` with a Python that has them", file=sys.stderr)  # fmt: skip
+        print(
+            f"make gpu: {' and '.join(absent)} not found for {sys.executable}. Way out: "
+            "`make gpu PYTHON=...` with a Python that has them",
+            file=sys.stderr,
+        )
         return FAILED
     return _measure(args, cupy)
 
@@ -46,8 +52,12 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add = parser.add_argument
     add("--only", action="append", choices=SECTIONS, help="this section alone; may be repeated")
     add("--quick", action="store_true", help="fewer sizes, kernels and rounds")
-    add("--output", type=Path, help="folder of the page (default docs/benchmarks; a rehearsal's "
-        "goes into a temporary folder)")  # fmt: skip
+    add(
+        "--output",
+        type=Path,
+        help="folder of the page (default docs/benchmarks; a rehearsal's "
+        "goes into a temporary folder)",
+    )
     add("--rehearse", action="store_true", help="every section as far as it goes without a GPU")
     return parser.parse_args(arguments)
 

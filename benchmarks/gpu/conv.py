@@ -26,15 +26,23 @@ class Problem(NamedTuple):
     padding: int
 
     def __str__(self) -> str:
-        return (f"{self.n}x{self.channels}x{self.size}x{self.size}, {self.filters} filters "
-                f"{self.kernel}x{self.kernel}, padding {self.padding}")  # fmt: skip
+        return (
+            f"{self.n}x{self.channels}x{self.size}x{self.size}, {self.filters} filters "
+            f"{self.kernel}x{self.kernel}, padding {self.padding}"
+        )
 
 
 FULL = [
-    Problem(100, 1, 28, 256, 3, 0), Problem(1000, 1, 28, 256, 3, 0), Problem(1000, 1, 28, 32, 3, 0),
-    Problem(64, 3, 32, 32, 3, 1), Problem(64, 32, 32, 32, 3, 1), Problem(64, 64, 16, 64, 3, 1),
-    Problem(64, 128, 8, 128, 3, 1), Problem(256, 64, 56, 64, 1, 0), Problem(64, 64, 56, 64, 5, 2),
-]  # fmt: skip
+    Problem(100, 1, 28, 256, 3, 0),
+    Problem(1000, 1, 28, 256, 3, 0),
+    Problem(1000, 1, 28, 32, 3, 0),
+    Problem(64, 3, 32, 32, 3, 1),
+    Problem(64, 32, 32, 32, 3, 1),
+    Problem(64, 64, 16, 64, 3, 1),
+    Problem(64, 128, 8, 128, 3, 1),
+    Problem(256, 64, 56, 64, 1, 0),
+    Problem(64, 64, 56, 64, 5, 2),
+]
 REHEARSED = [Problem(2, 1, 6, 4, 3, 0), Problem(2, 3, 5, 4, 3, 1)]
 
 
@@ -95,9 +103,12 @@ def _note_missing_tf32(
 
 
 def _rows(
-    room: Room, result: Result, problem: Problem, precision: str,
+    room: Room,
+    result: Result,
+    problem: Problem,
+    precision: str,
     sides: dict[str, tuple[Callable[[], Any], Callable[[], Any], Any]],
-) -> list[list[str]]:  # fmt: skip
+) -> list[list[str]]:
     rows = []
     for at, name in enumerate(("forward", "forward and backward")):
         times: dict[str, Times] = room.in_turns({side: runs[at] for side, runs in sides.items()})

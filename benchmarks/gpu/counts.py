@@ -62,9 +62,11 @@ def counts(report: Report) -> dict[Key, int]:
     sums = dict.fromkeys(profiler.METRICS, 0)
     for line in report.lines:
         values = {
-            "requests": line.requests, "sectors": line.sectors, "wavefronts": line.wavefronts,
+            "requests": line.requests,
+            "sectors": line.sectors,
+            "wavefronts": line.wavefronts,
             "conflicts": line.wavefronts - line.least_wavefronts,
-        }  # fmt: skip
+        }
         for space, access, quantity in sums:
             if (line.space, line.access) == (space, access):
                 sums[space, access, quantity] += values[quantity]
@@ -73,9 +75,17 @@ def counts(report: Report) -> dict[Key, int]:
 
 def profiled(kernel: GalleryKernel, tool: str, device: str) -> dict[Key, float]:
     """The profiler's counts of the same launch; ValueError if it prints none."""
-    command = [tool, "--csv", "--metrics", ",".join(profiler.METRICS.values()),
-               "--kernel-name", f"regex:{kernel.function}", "--target-processes", "all",
-               *child([kernel.path], device)]  # fmt: skip
+    command = [
+        tool,
+        "--csv",
+        "--metrics",
+        ",".join(profiler.METRICS.values()),
+        "--kernel-name",
+        f"regex:{kernel.function}",
+        "--target-processes",
+        "all",
+        *child([kernel.path], device),
+    ]
     out = children.run(command, LIMIT)
     values = profiler.parse(out.stdout + out.stderr)
     return {key: values[name] for key, name in profiler.METRICS.items() if name in values}

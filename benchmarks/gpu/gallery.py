@@ -63,8 +63,14 @@ def right() -> list[GalleryKernel]:
 
 def for_counts() -> list[GalleryKernel]:
     """Kernels that differ in how they access memory: two bad transposes, and right ones."""
-    names = ("transpose_padded", "vector_float4_with_tail", "stencil_1d_halo", "gemm_tiled",
-             "reduce_warp_parts", "histogram_privatised")  # fmt: skip
+    names = (
+        "transpose_padded",
+        "vector_float4_with_tail",
+        "stencil_1d_halo",
+        "gemm_tiled",
+        "reduce_warp_parts",
+        "histogram_privatised",
+    )
     return _kernels(HERE) + [GalleryKernel(GALLERY / "right" / f"{name}.cu") for name in names]
 
 

@@ -61,19 +61,39 @@ def _compare(room: Room, result: Result, library: Any, precision: str, sizes: li
         speeds = [2 * n**3 / times[side].median / 1e9 for side in ("ours", "theirs")]
         own_line.append((n, speeds[0]))
         their_line.append((n, speeds[1]))
-        rows.append([str(n), times["ours"].text(), times["theirs"].text(), f"{speeds[0]:.0f}",
-                     f"{speeds[1]:.0f}", share.text(), *(f"{e:.1e}" for e in errors)])  # fmt: skip
+        rows.append(
+            [
+                str(n),
+                times["ours"].text(),
+                times["theirs"].text(),
+                f"{speeds[0]:.0f}",
+                f"{speeds[1]:.0f}",
+                share.text(),
+                *(f"{e:.1e}" for e in errors),
+            ]
+        )
         if n == AIM_SIZE:
             result.aim(f"GEMM {n}, {precision}, share of cuBLAS", share.median, AIMS[precision])
         elif share.median < AIMS[precision]:
             result.lost.append(f"GEMM {n}, {precision}: {share.median:.2f} of cuBLAS")
     peer = room.peer("cuBLAS", "numpy")
-    head = ["size", "ours ms", f"{peer} ms", "ours GFLOP/s", f"{peer} GFLOP/s", f"share of {peer}",
-            "our error", f"error of {peer}"]  # fmt: skip
+    head = [
+        "size",
+        "ours ms",
+        f"{peer} ms",
+        "ours GFLOP/s",
+        f"{peer} GFLOP/s",
+        f"share of {peer}",
+        "our error",
+        f"error of {peer}",
+    ]
     result.blocks += [f"**{precision}**", table(head, rows)]
     name = "gemm-tf32" if precision == ours.TF32 else "gemm-float32"
-    result.plots.append(Plot(name, f"GEMM, {precision}", "size", "GFLOP/s",
-                             {"tinygraph": own_line, peer: their_line}))  # fmt: skip
+    result.plots.append(
+        Plot(
+            name, f"GEMM, {precision}", "size", "GFLOP/s", {"tinygraph": own_line, peer: their_line}
+        )
+    )
 
 
 def error(library: Any, a: Any, b: Any, c: Any) -> float:

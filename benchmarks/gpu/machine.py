@@ -43,8 +43,11 @@ def about(cupy: Any, torch: Any, date: str) -> str:
         lines += _gpu_lines(cupy)
     lines.append(f"- host: {platform.machine()}, Python {platform.python_version()}")
     lines.append("- packages: " + ", ".join(_versions()))
-    lines.append(f"- PyTorch: {torch.about()}" if torch is not None else
-                 "- PyTorch: not used, its columns are left out")  # fmt: skip
+    lines.append(
+        f"- PyTorch: {torch.about()}"
+        if torch is not None
+        else "- PyTorch: not used, its columns are left out"
+    )
     present = [f"{tool} {'found' if shutil.which(tool) else 'absent'}" for tool in TOOLS]
     lines.append("- tools: " + ", ".join(present))
     return "\n".join(lines)

@@ -12,8 +12,16 @@ from dataclasses import dataclass, field
 
 from benchmarks.report import Plot, table, write_page
 
-__all__ = ["Plot", "Result", "error_text", "page_text", "read_sections", "section_text", "table",
-           "write_page"]  # fmt: skip
+__all__ = [
+    "Plot",
+    "Result",
+    "error_text",
+    "page_text",
+    "read_sections",
+    "section_text",
+    "table",
+    "write_page",
+]
 
 REHEARSAL = "REHEARSAL, NOT MEASURED"
 LOST = "- lost: "
@@ -81,16 +89,20 @@ def page_text(title: str, about: str, sections: Mapping[str, str], rehearse: boo
     """The whole page."""
     head = [f"# {title}"]
     if rehearse:
-        head += [f"**{REHEARSAL}.** No GPU was used: every figure below is of numpy and of the "
-                 "emulator, at tiny sizes, and says nothing about speed anywhere."]  # fmt: skip
-    lost = [line for text in sections.values() for line in text.splitlines()
-            if line.startswith(LOST)]  # fmt: skip
+        head += [
+            f"**{REHEARSAL}.** No GPU was used: every figure below is of numpy and of the "
+            "emulator, at tiny sizes, and says nothing about speed anywhere."
+        ]
+    lost = [
+        line for text in sections.values() for line in text.splitlines() if line.startswith(LOST)
+    ]
     failed = [name for name, text in sections.items() if "\n**Failed:**" in text]
     nothing = "Nothing was measured." if rehearse else "Nothing fell short of its aim."
     what_lost = [line.replace(LOST, "- ") for line in lost] or [nothing]
     parts = [*head, about, "## What lost", "\n".join(what_lost)]
     if failed:
         parts.append(f"Sections that failed: {', '.join(failed)}.")
-    body = [f"<!-- section {name} -->\n{text}<!-- end {name} -->\n"
-            for name, text in sections.items()]  # fmt: skip
+    body = [
+        f"<!-- section {name} -->\n{text}<!-- end {name} -->\n" for name, text in sections.items()
+    ]
     return "\n\n".join(parts) + "\n\n" + "\n".join(body)

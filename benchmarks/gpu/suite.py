@@ -27,8 +27,17 @@ def command(room: Room, report: Path) -> list[str]:
 
     A rehearsal runs a few tests of one small op, those of "cuda" on the tests' stand-in for CuPy.
     """
-    pytest = [sys.executable, "-m", "pytest", "-q", "--tb=line", "-p", "no:cacheprovider",
-              "--continue-on-collection-errors", f"--junitxml={report}"]  # fmt: skip
+    pytest = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "--tb=line",
+        "-p",
+        "no:cacheprovider",
+        "--continue-on-collection-errors",
+        f"--junitxml={report}",
+    ]
     if room.rehearse:
         return [*pytest, "tests/ops/test_relu.py", "-k", "more_than_one_block and not checker"]
     pytest += ["-p", "benchmarks.gpu.real_cuda"]
@@ -51,8 +60,15 @@ def read_report(text: str) -> tuple[dict[str, Counter[str]], list[str]]:
         parameters = re.search(r"\[(.*)\]", name)
         words = re.split(r"[-_ ]", parameters[1]) if parameters else []
         device = next((d for d in DEVICES if d in words), "other")
-        outcome = ("failed" if "failure" in tags else "error" if "error" in tags
-                   else "skipped" if "skipped" in tags else "passed")  # fmt: skip
+        outcome = (
+            "failed"
+            if "failure" in tags
+            else "error"
+            if "error" in tags
+            else "skipped"
+            if "skipped" in tags
+            else "passed"
+        )
         outcomes.setdefault(device, Counter())[outcome] += 1
         if outcome in ("failed", "error"):
             failed.append(f"{case.get('classname', '')}::{name}")
@@ -68,8 +84,11 @@ def run(room: Room) -> Result:
         if not report.exists():
             raise RuntimeError(f"pytest left no report:\n{(done.stdout + done.stderr)[-2000:]}")
         outcomes, failed = read_report(report.read_text(encoding="utf-8"))
-    rows = [[device, *(str(outcomes[device][outcome]) for outcome in OUTCOMES)]
-            for device in (*DEVICES, "other") if device in outcomes]  # fmt: skip
+    rows = [
+        [device, *(str(outcomes[device][outcome]) for outcome in OUTCOMES)]
+        for device in (*DEVICES, "other")
+        if device in outcomes
+    ]
     shown = " ".join(word for word in words[1:] if not word.startswith("--junitxml"))
     result.blocks += [f"`python {shown}`", table(["device", *OUTCOMES], rows)]
     if failed:

@@ -39,8 +39,10 @@ class TorchSide:
 
     def about(self) -> str:
         torch = self._torch
-        return (f"{torch.__version__}, CUDA {torch.version.cuda}, "
-                f"cuDNN {torch.backends.cudnn.version()}, on {self._device}")  # fmt: skip
+        return (
+            f"{torch.__version__}, CUDA {torch.version.cuda}, "
+            f"cuDNN {torch.backends.cudnn.version()}, on {self._device}"
+        )
 
     @contextmanager
     def precision(self, tf32: bool) -> Iterator[None]:

@@ -103,9 +103,11 @@ def _all(judge: Callable[[GalleryKernel], Cell], kernels: Sequence[GalleryKernel
 
 
 def _write(
-    result: Result, wrong: list[GalleryKernel], right: list[GalleryKernel],
+    result: Result,
+    wrong: list[GalleryKernel],
+    right: list[GalleryKernel],
     cells: dict[str, list[Cell]],
-) -> None:  # fmt: skip
+) -> None:
     """Counts of what each found, then every kernel, and what the checker missed."""
     tools = [name for name in cells if name != "checker"]
     named = {name: [kinds for _, kinds in of] for name, of in cells.items()}
@@ -114,16 +116,23 @@ def _write(
             set().union(*kinds) for kinds in zip(*(named[name] for name in tools), strict=True)
         ]
     found = {
-        name: [bool(kinds & set(kernel.expected))
-               for kernel, kinds in zip(wrong, of[: len(wrong)], strict=True)]
+        name: [
+            bool(kinds & set(kernel.expected))
+            for kernel, kinds in zip(wrong, of[: len(wrong)], strict=True)
+        ]
         for name, of in named.items()
-    }  # fmt: skip
+    }
     blamed = {
         name: sum(cell[0] != "clean" for cell in of[len(wrong) :]) for name, of in cells.items()
     }
-    rows = [[name, f"{sum(of)} of {len(wrong)}",
-             f"{blamed[name]} of {len(right)}" if name in blamed else ""]
-            for name, of in found.items()]  # fmt: skip
+    rows = [
+        [
+            name,
+            f"{sum(of)} of {len(wrong)}",
+            f"{blamed[name]} of {len(right)}" if name in blamed else "",
+        ]
+        for name, of in found.items()
+    ]
     head = ["tool", "wrong kernels named with the right kind", "right kernels not called clean"]
     result.blocks.append(table(head, rows))
     result.blocks.append(

@@ -94,6 +94,10 @@ Counters on the target device 0.
 
 def ncu_table(values: dict[str, object], launch: int = 0) -> str:
     """The CSV of one launch, with commas between thousands as ncu prints them."""
-    rows = [NCU_ROW.format(id=launch, name=name, unit="", value=value if isinstance(value, str)
-            else f"{value:,}") for name, value in values.items()]  # fmt: skip
+    rows = [
+        NCU_ROW.format(
+            id=launch, name=name, unit="", value=value if isinstance(value, str) else f"{value:,}"
+        )
+        for name, value in values.items()
+    ]
     return "".join(rows)

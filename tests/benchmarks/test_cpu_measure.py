@@ -186,9 +186,17 @@ def test_bursts_take_turns_and_a_short_step_is_repeated():
     which, begin, diary, clients = stubs({"a": 0.05, "b": 1.0})
     point = measure("w4", which, begin, rounds=2, burst=0.2)
     assert diary == [
-        "a: losses 3", "b: losses 3", "b: run 1", "a: run 1", "a: run 4", "b: run 1", "b: run 1",
-        "a: run 4", "a: peak", "b: peak",
-    ]  # fmt: skip
+        "a: losses 3",
+        "b: losses 3",
+        "b: run 1",
+        "a: run 1",
+        "a: run 4",
+        "b: run 1",
+        "b: run 1",
+        "a: run 4",
+        "a: peak",
+        "b: peak",
+    ]
     assert point.measured["a"].times.seconds == pytest.approx([0.05, 0.05])
     assert point.ratio("a", "b").median == pytest.approx(0.05)
     assert all(client.closed for client in clients.values())

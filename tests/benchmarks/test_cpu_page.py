@@ -34,10 +34,13 @@ def grid():
     """w1 at every point: compiled takes 0.1, ..., 0.7 of the baseline, in the order of the grid."""
     points = {}
     for number, name in enumerate(workloads.GRID, start=1):
-        points[name] = Point(name, {
-            COMPILED: measured(0.1 * number, 0.1 * number, peak=3e8 + 1e7 * number),
-            KEPT: measured(1.0, 1.0, peak=4.9e9),
-        })  # fmt: skip
+        points[name] = Point(
+            name,
+            {
+                COMPILED: measured(0.1 * number, 0.1 * number, peak=3e8 + 1e7 * number),
+                KEPT: measured(1.0, 1.0, peak=4.9e9),
+            },
+        )
     points["w4"] = Point("w4", {EAGER: measured(2e-4, 3e-4), BARE: measured(1e-4, 1e-4)})
     return points
 
@@ -65,9 +68,15 @@ def test_a_grid_that_is_not_complete_says_so():
 
 @pytest.mark.parametrize(
     ("value", "words"),
-    [(0.2, "reached"), (0.22, "reached"), (0.3, 'within "at most"'), (0.4, "falls short"),
-     (float("nan"), "falls short"), (None, "not measured")],
-)  # fmt: skip
+    [
+        (0.2, "reached"),
+        (0.22, "reached"),
+        (0.3, 'within "at most"'),
+        (0.4, "falls short"),
+        (float("nan"), "falls short"),
+        (None, "not measured"),
+    ],
+)
 def test_verdicts(value, words):
     aim = aims.Aim("w1", COMPILED, 0.35, 0.22)
     assert words in aims.verdict(aim, value)
@@ -196,8 +205,10 @@ runpy.run_module("benchmarks.cpu", run_name="__main__")
         assert time.monotonic() < deadline and parent.poll() is None
         time.sleep(0.1)
         with contextlib.suppress(OSError):  # a child of another kind that ends just now
-            commands = {int(pid): Path(f"/proc/{pid}/cmdline").read_text()
-                        for pid in children_of.read_text().split()}  # fmt: skip
+            commands = {
+                int(pid): Path(f"/proc/{pid}/cmdline").read_text()
+                for pid in children_of.read_text().split()
+            }
             workers = [pid for pid, line in commands.items() if "benchmarks.cpu.worker" in line]
     time.sleep(0.1)
     parent.terminate()
@@ -209,18 +220,31 @@ runpy.run_module("benchmarks.cpu", run_name="__main__")
 
 @pytest.mark.parametrize(
     ("given", "want"),
-    [([], "--quick"), (['PEERS=torch jax'], '--peers "torch jax"'),
-     (["ARGS=--only w1"], "--only w1"), (["PEERS=jax", "ARGS=--quick"], '--peers "jax" --quick')],
-)  # fmt: skip
+    [
+        ([], "--quick"),
+        (["PEERS=torch jax"], '--peers "torch jax"'),
+        (["ARGS=--only w1"], "--only w1"),
+        (["PEERS=jax", "ARGS=--quick"], '--peers "jax" --quick'),
+    ],
+)
 def test_make_calls_the_command(given, want):
     make = shutil.which("make")
     if make is None:
         raise RuntimeError("this test needs make")
     # what a make that runs these tests has exported is not for this one
-    clean = {key: value for key, value in os.environ.items()
-             if not key.startswith("MAKE") and key not in ("ARGS", "PEERS")}  # fmt: skip
-    out = subprocess.run([make, "-n", "bench", *given], cwd=ROOT, env=clean, text=True,
-                         capture_output=True, check=True).stdout  # fmt: skip
+    clean = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith("MAKE") and key not in ("ARGS", "PEERS")
+    }
+    out = subprocess.run(
+        [make, "-n", "bench", *given],
+        cwd=ROOT,
+        env=clean,
+        text=True,
+        capture_output=True,
+        check=True,
+    ).stdout
     (line,) = (line for line in out.splitlines() if "benchmarks.cpu" in line)
     assert " ".join(line.split()).endswith(f"python -m benchmarks.cpu {want}")
 
@@ -276,15 +300,27 @@ def test_which_peers_are_compared_with(tmp_path, pip, monkeypatch):
     monkeypatch.setitem(peers.PEERS, "dezero", peers.Peer((("bad",),)))
     found, left_out = peers.gather(tmp_path, ["jax", "dezero"])
     assert list(found) == ["jax"] and found["jax"] == tmp_path / "jax/bin/python"
-    assert left_out == ["dezero: its environment cannot be made: "
-                        "ERROR: No matching distribution for bad"]  # fmt: skip
+    assert left_out == [
+        "dezero: its environment cannot be made: ERROR: No matching distribution for bad"
+    ]
 
 
 # ---- shared by the pages
 
 
-MODULES = ("host", "report", "timing", "workloads", "gpu.page", "cpu.aims", "cpu.measure",
-           "cpu.page", "cpu.sides", "cpu.training", "cpu.workloads")  # fmt: skip
+MODULES = (
+    "host",
+    "report",
+    "timing",
+    "workloads",
+    "gpu.page",
+    "cpu.aims",
+    "cpu.measure",
+    "cpu.page",
+    "cpu.sides",
+    "cpu.training",
+    "cpu.workloads",
+)
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -99,10 +99,11 @@ def test_events_are_recorded_around_the_repeats():
             said.append(stream)
 
     cuda = types.SimpleNamespace(
-        Event=Event, Stream=types.SimpleNamespace(null="null"),
+        Event=Event,
+        Stream=types.SimpleNamespace(null="null"),
         Device=lambda: types.SimpleNamespace(synchronize=lambda: said.append("wait")),
         get_elapsed_time=lambda first, last: 12.0,
-    )  # fmt: skip
+    )
     clock = EventClock(types.SimpleNamespace(cuda=cuda))
     timing = clock.timing(lambda: said.append("run"), 3)
     assert said == ["wait", "null", "run", "run", "run", "null", "wait"]
@@ -181,8 +182,12 @@ def test_a_side_that_disagrees_is_left_out(monkeypatch):
 
 def test_the_faster_compiled_side_is_the_one_to_beat(monkeypatch):
     monkeypatch.setattr(steps, "workloads", lambda room: [seed_network(2, 4, size=8)])
-    seconds = {"tinygraph eager": 4.0, "PyTorch eager": 12.0, "PyTorch compiled": 10.0,
-               "PyTorch compiled, CUDA graphs": 2.0}  # fmt: skip
+    seconds = {
+        "tinygraph eager": 4.0,
+        "PyTorch eager": 12.0,
+        "PyTorch compiled": 10.0,
+        "PyTorch compiled, CUDA graphs": 2.0,
+    }
 
     def in_turns(self, runs):
         assert set(seconds) <= set(runs)
@@ -195,8 +200,10 @@ def test_the_faster_compiled_side_is_the_one_to_beat(monkeypatch):
     line = f"| {name} | tinygraph eager | 4e+03 (4e+03 to 4e+03) | 3.00 (3.00 to 3.00) | 0.50 ("
     assert line in result.blocks[1]
     lost = f"{name}, strict float32, times as fast as PyTorch"
-    assert result.lost[:2] == [f"{lost} eager: 3.00, the aim is 10.00",
-                               f"{lost} compiled: 0.50, the aim is 4.00"]  # fmt: skip
+    assert result.lost[:2] == [
+        f"{lost} eager: 3.00, the aim is 10.00",
+        f"{lost} compiled: 0.50, the aim is 4.00",
+    ]
     assert torch.precisions[0] is False
 
 
@@ -243,8 +250,14 @@ def test_cupy_without_a_driver_is_told_apart(monkeypatch):
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 def test_make_calls_the_command():
-    words = ["make", "-n", "--no-print-directory", "gpu", f"PYTHON={sys.executable}",
-             "ARGS=--only gemm"]  # fmt: skip
+    words = [
+        "make",
+        "-n",
+        "--no-print-directory",
+        "gpu",
+        f"PYTHON={sys.executable}",
+        "ARGS=--only gemm",
+    ]
     # not as a part of a make that runs these tests: that one's flags would come along
     env = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     made = subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True, check=True)

@@ -41,9 +41,11 @@ def test_metrics_of_the_profiler_are_summed_over_launches():
     name = profiler.METRICS["global", "load", "sectors"]
     other = profiler.METRICS["shared", "load", "wavefronts"]
     text = (
-        samples.NCU_START + samples.NCU_HEAD
-        + samples.ncu_table({name: 2048, other: "n/a"}) + samples.ncu_table({name: 1}, launch=1)
-    )  # fmt: skip
+        samples.NCU_START
+        + samples.NCU_HEAD
+        + samples.ncu_table({name: 2048, other: "n/a"})
+        + samples.ncu_table({name: 1}, launch=1)
+    )
     assert profiler.parse(text) == {name: 2049.0}
 
 
@@ -102,8 +104,14 @@ def test_the_suite_takes_the_cupy_that_is_imported_first(tmp_path):
         )
     room = Room("cuda", WallClock())
     words = suite.command(room, tmp_path / "report.xml")
-    words = [*(w for w in words if w not in ("tests", "-n", "4")), "-s", "-x",
-             "tests/ops/test_relu.py", "-k", "more_than_one_block and cuda"]  # fmt: skip
+    words = [
+        *(w for w in words if w not in ("tests", "-n", "4")),
+        "-s",
+        "-x",
+        "tests/ops/test_relu.py",
+        "-k",
+        "more_than_one_block and cuda",
+    ]
     path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
     out = children.run(words, 60, {**suite.VARIABLES, "PYTHONPATH": path})
     outcomes, _ = suite.read_report((tmp_path / "report.xml").read_text())
@@ -122,11 +130,15 @@ def tool(folder, name, script):
 def test_a_child_is_stopped_with_its_own_children(tmp_path):
     """The child starts a grandchild that would hold the pipe open, and names it in a file."""
     grandchild = tmp_path / "pid"
-    path = tool(tmp_path, "starts-another", (
-        "import subprocess\n"
-        "p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
-        f"open({str(grandchild)!r}, 'w').write(str(p.pid)); time.sleep(60)"
-    ))  # fmt: skip
+    path = tool(
+        tmp_path,
+        "starts-another",
+        (
+            "import subprocess\n"
+            "p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+            f"open({str(grandchild)!r}, 'w').write(str(p.pid)); time.sleep(60)"
+        ),
+    )
     with pytest.raises(subprocess.TimeoutExpired):
         children.run([str(path)], 3)
     state = Path(f"/proc/{grandchild.read_text()}/stat")

@@ -33,7 +33,7 @@ from tests.cases.schema import (
     parse,
     read_array,
     read_case,
-)  # fmt: skip
+)
 from tests.cases.writing import layout, nested
 
 DIGITS = 13  # of made numbers, counted from the largest in the array
@@ -63,8 +63,9 @@ def made_case(raw: Raw, op: str, place: Place) -> Raw:
     if raw.get("made"):
         bare = {k: v for k, v in raw.items() if k not in (*raw["made"], "upstream", "made")}
         # Only the arguments are read here; what is made or belongs to it follows.
-        asked = read_case({**bare, "expected": raw.get("expected") or [], "gradients": {},
-                           "after": {}}, op, place)  # fmt: skip
+        asked = read_case(
+            {**bare, "expected": raw.get("expected") or [], "gradients": {}, "after": {}}, op, place
+        )
         raw = filled_in(raw, asked, place)
     read_case(raw, op, place)
     return {key: raw[key] for key in FIELDS if key in raw}
@@ -118,10 +119,15 @@ def made_gradients(raw: Raw, case: Case, place: Place) -> Raw:
             parts = range(len(arg)) if isinstance(arg, list) else [None]
             found = [oracles.gradient(case, name, part, upstream) for part in parts]
         except oracles.NotDifferentiable as error:
-            raise place.at("gradients").at(name).error(
-                "an argument that the reference is differentiable at", error,
-                'take "gradients" out of "made" and write down what the convention says',
-            ) from None  # fmt: skip
+            raise (
+                place.at("gradients")
+                .at(name)
+                .error(
+                    "an argument that the reference is differentiable at",
+                    error,
+                    'take "gradients" out of "made" and write down what the convention says',
+                )
+            ) from None
         new = [as_raw(g, "float", case) for g in found]
         gradients[name] = kept(old, new if isinstance(arg, list) else new[0])
     return gradients

@@ -27,9 +27,13 @@ STEP = 2.0**-8  # a power of two: inputs that are short in binary are moved exac
 
 # The reference of most functions has the function's name; of these it has another.
 NAMES = {
-    "abs": "absolute", "pow": "power", "sum": "sum_over", "mean": "mean_over", "max": "max_over",
+    "abs": "absolute",
+    "pow": "power",
+    "sum": "sum_over",
+    "mean": "mean_over",
+    "max": "max_over",
     "min": "min_over",
-}  # fmt: skip
+}
 
 # Arguments that never require a gradient.
 CONSTANTS = {"batch_norm": ("running_mean", "running_var")}

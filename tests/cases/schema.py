@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph import errors, ops
-from tinygraph.errors import explain, nearest
+from tinygraph.errors import nearest
 
 FOLDER = Path(__file__).parent
 
@@ -31,17 +31,40 @@ KINDS = ("ordinary", "odd sizes", *EDGES, "error")
 
 MADE = ("expected", "gradients", "after")  # what the reference can fill in
 FIELDS = (
-    "name", "kind", "comment", "source", "made", "seed", "args", "kwargs", "upstream", "expected",
-    "gradients", "after", "error", "tolerance",
-)  # fmt: skip
+    "name",
+    "kind",
+    "comment",
+    "source",
+    "made",
+    "seed",
+    "args",
+    "kwargs",
+    "upstream",
+    "expected",
+    "gradients",
+    "after",
+    "error",
+    "tolerance",
+)
 
 # Largest difference that is allowed, relative to the larger of 1 and the largest expected number.
 TOLERANCE = {"float64": 1e-11, "float32": 2e-6}
 
 DTYPES = (
-    "float", "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8",
-    "uint16", "uint32", "uint64", "bool",
-)  # fmt: skip
+    "float",
+    "float16",
+    "float32",
+    "float64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "bool",
+)
 
 
 class CaseError(ValueError):
@@ -103,7 +126,7 @@ class Place:
 
     def error(self, expected: str, got: object, way_out: str = "") -> CaseError:
         where = f"{self.file}: case {self.case!r}" if self.case else self.file
-        return CaseError(explain(where, self.path or "the file", expected, got, way_out))
+        return CaseError(where, self.path or "the file", expected, got, way_out)
 
     def require(self, condition: bool, expected: str, got: object, way_out: str = "") -> None:
         if not condition:
@@ -226,17 +249,27 @@ def read_case(raw: dict[str, Any], op: str, place: Place) -> Case:
     place.at("seed").require(seed is None or type(seed) is int, "an integer", show(seed))
     outcomes = [key for key in ("expected", "error") if key in raw]
     place.at("expected").require(
-        len(outcomes) == 1, 'either "expected" or "error"', " and ".join(outcomes) or "none",
+        len(outcomes) == 1,
+        'either "expected" or "error"',
+        " and ".join(outcomes) or "none",
         "" if outcomes else "let the reference fill it in: python -m tests.cases.make",
-    )  # fmt: skip
+    )
     parts = read_arrays(raw, op, place)
     is_error = raw["kind"] == "error"
     place.at("kind").require(is_error is ("error" in raw), '"error" just for errors', raw["kind"])
     return Case(
-        place.file, op, raw["name"], raw["kind"], raw["source"], comment=raw.get("comment", ""),
-        made=tuple(made), seed=seed, error=read_error(raw.get("error"), place.at("error")),
-        tolerance=read_tolerance(raw.get("tolerance", {}), place.at("tolerance")), **parts,
-    )  # fmt: skip
+        place.file,
+        op,
+        raw["name"],
+        raw["kind"],
+        raw["source"],
+        comment=raw.get("comment", ""),
+        made=tuple(made),
+        seed=seed,
+        error=read_error(raw.get("error"), place.at("error")),
+        tolerance=read_tolerance(raw.get("tolerance", {}), place.at("tolerance")),
+        **parts,
+    )
 
 
 def read_arrays(raw: dict[str, Any], op: str, place: Place) -> dict[str, Any]:
@@ -349,9 +382,11 @@ def parse(text: str, file: str) -> dict[str, Any]:
 
     try:
         raw = json.loads(
-            text, object_pairs_hook=unique, parse_constant=refuse,
+            text,
+            object_pairs_hook=unique,
+            parse_constant=refuse,
             parse_int=lambda digits: -0.0 if digits == "-0" else int(digits),
-        )  # fmt: skip
+        )
     except json.JSONDecodeError as error:
         raise place.error("JSON", f"{error.msg} in line {error.lineno}") from None
     require_fields(raw, ("op", "cases"), ("op", "cases"), place)

@@ -19,15 +19,17 @@ from tinygraph.op import registry
 CASES = [case for path in sorted(FOLDER.glob("*.json")) for case in load(path)]
 
 CLASSES = {
-    name.removeprefix("tinygraph.ops."): cls for name, cls in registry.items()
+    name.removeprefix("tinygraph.ops."): cls
+    for name, cls in registry.items()
     if name.startswith("tinygraph.ops.") and name != "tinygraph.ops.to.To"
-}  # fmt: skip
+}
 
 # The derivative of a step is 0 everywhere: each mistake below leaves it 0.
 DIFFERENTIABLE = [
-    name for name, cls in CLASSES.items()
+    name
+    for name, cls in CLASSES.items()
     if cls.backward is not tg.Op.backward and name != "heaviside.Heaviside"
-]  # fmt: skip
+]
 
 
 def a_little_more(x):
@@ -58,10 +60,7 @@ def only_sample_0(x):
     return changed
 
 
-VALUES = {
-    "off by a thousandth": a_little_more,
-    "last element": last_element,
-}
+VALUES = {"off by a thousandth": a_little_more, "last element": last_element}
 GRADIENTS = {
     "off by a thousandth": a_little_more,
     "other sign": np.negative,

@@ -34,8 +34,19 @@ def test_equal_bits_are_asked_for_with_tolerance_0():
 )
 def test_an_error_case_looks_at_the_class_and_the_words(changes, complaint):
     error = {"class": "ShapeError", "words": ["an axis from -1 to 0"], **changes}
-    raw = {"op": "cumsum", "cases": [{"name": "far", "kind": "error", "source": "-",
-           "args": {"x": Y}, "kwargs": {"axis": 1}, "error": error}]}  # fmt: skip
+    raw = {
+        "op": "cumsum",
+        "cases": [
+            {
+                "name": "far",
+                "kind": "error",
+                "source": "-",
+                "args": {"x": Y},
+                "kwargs": {"axis": 1},
+                "error": error,
+            }
+        ],
+    }
     run = functools.partial(check, read_cases(json.dumps(raw), "cumsum.json")[0], "cpu", "float64")
     if complaint is None:
         run()

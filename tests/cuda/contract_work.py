@@ -43,8 +43,14 @@ def problems(contract: OpContract) -> tuple[Problem, ...]:
     """A few drawn problems, from small to large, and the large ones; none without elements."""
     drawn: list[Problem] = []
 
-    @settings(max_examples=DRAWN, derandomize=True, database=None, deadline=None,
-              phases=[Phase.generate], suppress_health_check=list(HealthCheck))  # fmt: skip
+    @settings(
+        max_examples=DRAWN,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
     @given(contract.problems)
     def draw(problem: Problem) -> None:
         if all(a.size for a in problem.arrays):
@@ -69,9 +75,10 @@ def contract_launches(file: str) -> Iterator[Launch]:
             fixed = [i for i, x in enumerate(nodes) if not x.requires_grad]
             yield from op_launches(
                 lambda *nodes, c=contract, p=problem: c.apply(p, nodes),
-                *[cast(a, F4) for a in problem.arrays], constants=fixed,
+                *[cast(a, F4) for a in problem.arrays],
+                constants=fixed,
                 label=f"{type(contract).__name__}, problem {number}",
-            )  # fmt: skip
+            )
 
 
 def contract_work(file: str) -> Iterator[list[Callable[[], None]]]:

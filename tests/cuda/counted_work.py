@@ -38,9 +38,10 @@ def op(function: Callable[..., Any], *arrays: Any, **keywords: Any) -> Work:
     def work() -> None:
         nodes = [
             tg.Tensor(x, device="emulator", requires_grad=x.dtype.kind == "f")
-            if isinstance(x, np.ndarray) else x
+            if isinstance(x, np.ndarray)
+            else x
             for x in arrays
-        ]  # fmt: skip
+        ]
         y = function(*nodes, **keywords)
         if y.requires_grad:
             y.backward(numbers(*y.shape).astype(y.dtype))
@@ -86,9 +87,9 @@ def losses(function: Callable[..., Any], low: float = -1, high: float = 1) -> Wo
 def along_axes(function: Callable[..., Any], *more: Callable[..., Any]) -> Work:
     """Sets of one thread, a warp, a block, and in two stages."""
     sizes = [((512, 8), 1), ((16, 1024), 1), ((2, 8192), 1), ((1, 65536), 1), ((64, 256), 0)]
-    return each(*[
-        op(f, numbers(*shape), axis=axis) for f in (function, *more) for shape, axis in sizes
-    ])
+    return each(
+        *[op(f, numbers(*shape), axis=axis) for f in (function, *more) for shape, axis in sizes]
+    )
 
 
 BROADCAST = ((64, 256), (256,))
@@ -96,10 +97,12 @@ BROADCAST = ((64, 256), (256,))
 
 def binary(function: Callable[..., Any], low: float = -1, high: float = 1) -> Work:
     """Operands of one shape, and one that is repeated."""
-    return each(*[
-        op(function, numbers(64, 256, low=low, high=high), numbers(*shape, low=low, high=high))
-        for shape in BROADCAST
-    ])
+    return each(
+        *[
+            op(function, numbers(64, 256, low=low, high=high), numbers(*shape, low=low, high=high))
+            for shape in BROADCAST
+        ]
+    )
 
 
 def comparisons() -> Work:
@@ -118,10 +121,12 @@ def clipping() -> None:
 
 def cast() -> Work:
     x = numbers(512)
-    return each(*[
-        op(tg.astype, np.abs(x).astype(kind), dtype=target)
-        for kind, target in ((F4, F8), (F4, np.float16), (np.float16, F4), (I8, F4))
-    ])
+    return each(
+        *[
+            op(tg.astype, np.abs(x).astype(kind), dtype=target)
+            for kind, target in ((F4, F8), (F4, np.float16), (np.float16, F4), (I8, F4))
+        ]
+    )
 
 
 def embedding() -> Work:
@@ -130,10 +135,15 @@ def embedding() -> Work:
 
 
 def gather() -> Work:
-    return each(*[
-        op(lambda x, i=indices: tg.gather(x, tg.Tensor(i, device="emulator"), 1), numbers(256, 8))
-        for indices in (integers(256, 1, below=8), integers(256, 64, below=8))
-    ])
+    return each(
+        *[
+            op(
+                lambda x, i=indices: tg.gather(x, tg.Tensor(i, device="emulator"), 1),
+                numbers(256, 8),
+            )
+            for indices in (integers(256, 1, below=8), integers(256, 64, below=8))
+        ]
+    )
 
 
 def positions() -> None:
@@ -159,8 +169,10 @@ def getitem() -> Work:
 
 
 def strided() -> Work:
-    return each(op(tg.transpose, numbers(8, 8, 16), axes=(1, 0, 2)),
-                op(lambda x: x[..., ::-1], numbers(16, 64)))
+    return each(
+        op(tg.transpose, numbers(8, 8, 16), axes=(1, 0, 2)),
+        op(lambda x: x[..., ::-1], numbers(16, 64)),
+    )
 
 
 def batch_norm() -> Work:
@@ -176,21 +188,33 @@ def batch_norm() -> Work:
 
             def full(x: Any, w: Any, b: Any, stats: Any = stats, training: bool = training) -> Any:
                 return tg.batch_norm(
-                    x, w, b, *[tg.Tensor(s.copy(), device="emulator") for s in stats],
+                    x,
+                    w,
+                    b,
+                    *[tg.Tensor(s.copy(), device="emulator") for s in stats],
                     training=training,
-                )  # fmt: skip
+                )
 
             works += [op(full, x, w, b), op(plain, x, training=training)]
     return each(*works)
 
 
 def layer_norm() -> Work:
-    return each(*[
-        work for shape in ((16, 256), (4, 4096), (512, 64))
-        for work in (op(lambda x, w, b, n=shape[1]: tg.layer_norm(x, n, w, b), numbers(*shape),
-                        numbers(shape[1]), numbers(shape[1])),
-                     op(lambda x, n=shape[1]: tg.layer_norm(x, n), numbers(*shape)))
-    ])  # fmt: skip
+    return each(
+        *[
+            work
+            for shape in ((16, 256), (4, 4096), (512, 64))
+            for work in (
+                op(
+                    lambda x, w, b, n=shape[1]: tg.layer_norm(x, n, w, b),
+                    numbers(*shape),
+                    numbers(shape[1]),
+                    numbers(shape[1]),
+                ),
+                op(lambda x, n=shape[1]: tg.layer_norm(x, n), numbers(*shape)),
+            )
+        ]
+    )
 
 
 def softmax() -> Work:
@@ -202,19 +226,25 @@ def labels(function: Callable[..., Any]) -> Work:
 
     def of(*shape: int, reduction: str) -> Work:
         named = integers(shape[0], *shape[2:], below=shape[1])
-        return op(lambda x: function(x, tg.Tensor(named, device="emulator"), reduction=reduction),
-                  numbers(*shape))  # fmt: skip
+        return op(
+            lambda x: function(x, tg.Tensor(named, device="emulator"), reduction=reduction),
+            numbers(*shape),
+        )
 
-    return each(of(64, 32, reduction="none"), of(256, 4, reduction="sum"),
-                of(8, 1024, reduction="mean"), of(4, 8, 16, 16, reduction="mean"),
-                of(16384, 2, reduction="mean"))  # fmt: skip
+    return each(
+        of(64, 32, reduction="none"),
+        of(256, 4, reduction="sum"),
+        of(8, 1024, reduction="mean"),
+        of(4, 8, 16, 16, reduction="mean"),
+        of(16384, 2, reduction="mean"),
+    )
 
 
 def probabilities() -> Work:
     shapes = ((64, 32), (8, 1024), (4, 8, 16, 16))
-    return each(*[
-        op(tg.softmax_cross_entropy, numbers(*shape), numbers(*shape, low=0)) for shape in shapes
-    ])
+    return each(
+        *[op(tg.softmax_cross_entropy, numbers(*shape), numbers(*shape, low=0)) for shape in shapes]
+    )
 
 
 def products() -> Work:
@@ -230,8 +260,12 @@ def convolution() -> tuple[np.ndarray, ...]:
 
 
 def linear() -> Work:
-    return each(*[op(tg.linear, numbers(r, i), numbers(o, i), numbers(o))
-                  for r, i, o in ((64, 64, 64), (256, 128, 256), (16, 16, 16))])
+    return each(
+        *[
+            op(tg.linear, numbers(r, i), numbers(o, i), numbers(o))
+            for r, i, o in ((64, 64, 64), (256, 128, 256), (16, 16, 16))
+        ]
+    )
 
 
 def random_numbers() -> None:
@@ -243,8 +277,12 @@ WORK: dict[str, Work] = {
     "adagrad.cu": steps(tg.optim.Adagrad, {}, {"weight_decay": 0.1}),
     "adam.cu": steps(tg.optim.Adam, {}, {"weight_decay": 0.1}, {"amsgrad": True}),
     "adamw.cu": steps(tg.optim.AdamW, {}, {"weight_decay": 0.1}),
-    "arithmetic.cu": each(*map(binary, (tg.sub, tg.mul, tg.maximum, tg.minimum)),
-                          binary(tg.add), binary(tg.div, 1, 2), binary(tg.pow, 2.1, 2.9)),
+    "arithmetic.cu": each(
+        *map(binary, (tg.sub, tg.mul, tg.maximum, tg.minimum)),
+        binary(tg.add),
+        binary(tg.div, 1, 2),
+        binary(tg.pow, 2.1, 2.9),
+    ),
     "avg_pool2d.cu": op(tg.avg_pool2d, numbers(2, 4, 16, 16), kernel_size=2),
     "batch_norm.cu": batch_norm(),
     "binary_cross_entropy.cu": losses(tg.binary_cross_entropy, 0.1, 0.9),
@@ -254,10 +292,14 @@ WORK: dict[str, Work] = {
     "comparison.cu": comparisons(),
     "concatenate.cu": op(lambda x, y: tg.concatenate((x, y), 1), numbers(8, 64), numbers(8, 64)),
     "conv2d.cu": each(
-        op(tg.conv2d, numbers(1, 16, 6, 6), numbers(16, 16, 3, 3), numbers(16),
-           algorithm="im2col"),
-        op(tg.conv2d, numbers(2, 16, 18, 18), numbers(128, 16, 3, 3), numbers(128),
-           algorithm="im2col"),
+        op(tg.conv2d, numbers(1, 16, 6, 6), numbers(16, 16, 3, 3), numbers(16), algorithm="im2col"),
+        op(
+            tg.conv2d,
+            numbers(2, 16, 18, 18),
+            numbers(128, 16, 3, 3),
+            numbers(128),
+            algorithm="im2col",
+        ),
     ),
     "conv2d_implicit.cu": op(
         tg.conv2d, numbers(2, 128, 8, 8), numbers(128, 128, 1, 1), numbers(128)
@@ -272,16 +314,20 @@ WORK: dict[str, Work] = {
         op(tg.neg, integers(512, below=9)),
     ),
     "embedding.cu": embedding(),
-    "expand.cu": each(op(tg.expand, numbers(1, 256), shape=(64, 256)),
-                      op(tg.expand, numbers(8, 1), shape=(8, 4096))),
+    "expand.cu": each(
+        op(tg.expand, numbers(1, 256), shape=(64, 256)),
+        op(tg.expand, numbers(8, 1), shape=(8, 4096)),
+    ),
     "gather.cu": each(gather(), positions),
     "gelu.cu": each(op(tg.gelu, numbers(512)), op(tg.gelu, numbers(512), approximate="tanh")),
     "getitem.cu": getitem(),
-    "global_avg_pool2d.cu": each(op(tg.global_avg_pool2d, numbers(4, 4, 32, 32)),
-                                 op(tg.global_avg_pool2d, numbers(2, 2, 128, 64))),
+    "global_avg_pool2d.cu": each(
+        op(tg.global_avg_pool2d, numbers(4, 4, 32, 32)),
+        op(tg.global_avg_pool2d, numbers(2, 2, 128, 64)),
+    ),
     "half_squared_error.cu": losses(tg.half_squared_error),
     "huber_loss.cu": losses(tg.huber_loss),
-    "im2col.cu": each(op(tg.im2col, numbers(2, 4, 16, 16), kernel_size=3),),
+    "im2col.cu": each(op(tg.im2col, numbers(2, 4, 16, 16), kernel_size=3)),
     "l1_loss.cu": losses(tg.l1_loss),
     "layer_norm.cu": layer_norm(),
     "linear.cu": linear(),
@@ -295,16 +341,24 @@ WORK: dict[str, Work] = {
     "nll_loss.cu": labels(tg.nll_loss),
     "pad.cu": op(tg.pad, numbers(8, 62), pad_width=((0, 0), (1, 1)), value=0.5),
     "random.cu": random_numbers,
-    "rmsprop.cu": steps(tg.optim.RMSprop, {}, {"weight_decay": 0.1},
-                        {"centered": True, "momentum": 0.9}),
+    "rmsprop.cu": steps(
+        tg.optim.RMSprop, {}, {"weight_decay": 0.1}, {"centered": True, "momentum": 0.9}
+    ),
     "scatter.cu": sums_by_row,
-    "sgd.cu": steps(tg.optim.SGD, {"lr": 0.1}, {"lr": 0.1, "momentum": 0.9},
-                    {"lr": 0.1, "weight_decay": 0.1},
-                    {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.1}),
+    "sgd.cu": steps(
+        tg.optim.SGD,
+        {"lr": 0.1},
+        {"lr": 0.1, "momentum": 0.9},
+        {"lr": 0.1, "weight_decay": 0.1},
+        {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.1},
+    ),
     "softmax.cu": softmax(),
     "softmax_cross_entropy.cu": each(labels(tg.softmax_cross_entropy), probabilities()),
-    "srcnn_sgd.cu": steps(tg.optim.SrcnnSGD, {"lr": 0.1, "batch_size": 4},
-                          {"lr": 0.1, "batch_size": 4, "weight_decay": 0.1}),
+    "srcnn_sgd.cu": steps(
+        tg.optim.SrcnnSGD,
+        {"lr": 0.1, "batch_size": 4},
+        {"lr": 0.1, "batch_size": 4, "weight_decay": 0.1},
+    ),
     "strided.cu": strided(),
     "sum.cu": along_axes(tg.sum),
     "transpose.cu": op(tg.transpose, numbers(64, 64), axes=(1, 0)),

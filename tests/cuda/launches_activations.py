@@ -31,8 +31,7 @@ def _activation(
             saved = x if saves == "x" else out.array
             label = f"n={n}"
             yield launch(f"{stem}_forward{types}", grid, x, out, n, *constants, label=label)
-            yield launch(f"{stem}_backward{types}", grid, gy, saved, gx, n, *constants,
-                         label=label)  # fmt: skip
+            yield launch(f"{stem}_backward{types}", grid, gy, saved, gx, n, *constants, label=label)
 
     return launches
 

@@ -27,12 +27,15 @@ def _fused(
 ) -> Callable[[np.random.Generator], Iterator[Launch]]:
     def launches(random: np.random.Generator) -> Iterator[Launch]:
         for images, filters, keywords, outs in SETTINGS:
-            arrays = [random.standard_normal(shape).astype(F4)
-                      for shape in (images, filters, filters[:1])]  # fmt: skip
+            arrays = [
+                random.standard_normal(shape).astype(F4) for shape in (images, filters, filters[:1])
+            ]
             if head:
                 features = tg.conv2d_relu_max_pool2d(*arrays, **keywords).value[0].size
-                arrays += [random.standard_normal(shape).astype(F4)
-                           for shape in ((outs, features), (outs,))]  # fmt: skip
+                arrays += [
+                    random.standard_normal(shape).astype(F4)
+                    for shape in ((outs, features), (outs,))
+                ]
             label = f"x={images} w={filters}"
             yield from op_launches(function, *arrays, label=label, **keywords)
             if not head:
@@ -59,8 +62,9 @@ CONVOLUTIONS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
 
 def _conv2d(random: np.random.Generator) -> Iterator[Launch]:
     for images, filters, keywords in CONVOLUTIONS:
-        x, w, b = (random.standard_normal(shape).astype(F4)
-                   for shape in (images, filters, filters[:1]))  # fmt: skip
+        x, w, b = (
+            random.standard_normal(shape).astype(F4) for shape in (images, filters, filters[:1])
+        )
         yield from op_launches(tg.conv2d, x, w, b, label=f"x={images} w={filters}", **keywords)
     yield from op_launches(tg.conv2d, x, w, label="no b", **keywords)
 

@@ -38,10 +38,19 @@ def _cumulative_sums(random: np.random.Generator) -> Iterator[Launch]:
                 y = np.ascontiguousarray(y[:, ::-1] if reverse else y)
                 label = f"{(kept0, length, kept2)} slices={slices} group={group} {reverse=}"
                 given = starts if slices > 1 else null(dtype)
-                yield launch(f"cumulative_sums<{name}>", grid, x, given, Out(y), reverse, *numbers,
-                             label=label)  # fmt: skip
-                yield launch(f"slice_sums<{name}>", grid, x, Out(sums), reverse, *numbers,
-                             label=label)  # fmt: skip
+                yield launch(
+                    f"cumulative_sums<{name}>",
+                    grid,
+                    x,
+                    given,
+                    Out(y),
+                    reverse,
+                    *numbers,
+                    label=label,
+                )
+                yield launch(
+                    f"slice_sums<{name}>", grid, x, Out(sums), reverse, *numbers, label=label
+                )
 
 
 FAMILIES = {"cumsum.cu": _cumulative_sums}

@@ -93,19 +93,26 @@ def _cast(random: np.random.Generator) -> Iterator[Launch]:
             if n > len(HALVES) and np.float16 in (source, target):
                 with np.errstate(over="ignore"):
                     x[: len(HALVES)] = np.array(HALVES).astype(source)
-            yield from op_launches(tg.astype, x, dtype=target, differentiable=False,
-                                   label=f"{source.__name__} to {target.__name__}")  # fmt: skip
+            yield from op_launches(
+                tg.astype,
+                x,
+                dtype=target,
+                differentiable=False,
+                label=f"{source.__name__} to {target.__name__}",
+            )
 
 
 FAMILIES: dict[str, Family] = {
     "arithmetic.cu": each_of(
         *map(of_two, (tg.add, tg.sub, tg.mul, tg.div, tg.maximum, tg.minimum)),
-        of_two(tg.pow, 0.25), _powers,
+        of_two(tg.pow, 0.25),
+        _powers,
         of_integers(tg.add, tg.sub, tg.mul, tg.pow, count=2),
     ),
     "elementwise.cu": each_of(
         *map(of_one, (tg.neg, tg.abs, tg.exp)),
-        of_one(tg.log, 0.25), of_one(tg.sqrt, 0.25),
+        of_one(tg.log, 0.25),
+        of_one(tg.sqrt, 0.25),
         of_integers(tg.neg, tg.abs, count=1),
     ),
     "clip.cu": each_of(
@@ -114,4 +121,4 @@ FAMILIES: dict[str, Family] = {
     "heaviside.cu": of_one(tg.heaviside, value=0.5),
     "where.cu": _where,
     "cast.cu": _cast,
-}  # fmt: skip
+}

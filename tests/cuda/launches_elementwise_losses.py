@@ -12,9 +12,13 @@ from tinygraph.cuda import Out
 
 
 def _forward(
-    launch: Maker, n: int, grid: int, arrays: tuple[np.ndarray, ...], losses: np.ndarray,
+    launch: Maker,
+    n: int,
+    grid: int,
+    arrays: tuple[np.ndarray, ...],
+    losses: np.ndarray,
     *constants: float,
-) -> Iterator[Launch]:  # fmt: skip
+) -> Iterator[Launch]:
     """Each loss by itself, and the sums of each block."""
     name = f"{launch.file.removesuffix('.cu')}_forward<float>"
     owner = np.arange(n) // BLOCK % grid  # the block that owns an element
@@ -25,9 +29,11 @@ def _forward(
 
 
 def _residual(
-    file: str, loss: Callable[[np.ndarray], np.ndarray], slope: Callable[[np.ndarray], np.ndarray],
+    file: str,
+    loss: Callable[[np.ndarray], np.ndarray],
+    slope: Callable[[np.ndarray], np.ndarray],
     *constants: float,
-) -> Family:  # fmt: skip
+) -> Family:
     """The launches of a loss of d = x - y."""
 
     def launches(random: np.random.Generator) -> Iterator[Launch]:
@@ -54,8 +60,17 @@ def _shared(random: np.random.Generator) -> Iterator[Launch]:
         for g in (gloss, np.array([3], F4)):
             gx = F4(0.5) * g * slope
             for gradients in ((Out(gx), Out(-gx)), (Out(gx), null()), (null(), Out(-gx))):
-                yield launch("residual_loss_backward<float>", grid, g, slope, *gradients, n, 0.5,
-                             int(g is gloss), label=f"n={n} each={g is gloss}")  # fmt: skip
+                yield launch(
+                    "residual_loss_backward<float>",
+                    grid,
+                    g,
+                    slope,
+                    *gradients,
+                    n,
+                    0.5,
+                    int(g is gloss),
+                    label=f"n={n} each={g is gloss}",
+                )
 
 
 def _logits(random: np.random.Generator) -> Iterator[Launch]:
@@ -83,15 +98,29 @@ def _probabilities(random: np.random.Generator) -> Iterator[Launch]:
 
 
 def _backward(
-    launch: Maker, n: int, grid: int, gloss: np.ndarray, arrays: tuple[np.ndarray, ...],
-    slope_x: np.ndarray, slope_y: np.ndarray,
-) -> Iterator[Launch]:  # fmt: skip
+    launch: Maker,
+    n: int,
+    grid: int,
+    gloss: np.ndarray,
+    arrays: tuple[np.ndarray, ...],
+    slope_x: np.ndarray,
+    slope_y: np.ndarray,
+) -> Iterator[Launch]:
     name = f"{launch.file.removesuffix('.cu')}_backward<float>"
     for g in (gloss, np.array([3], F4)):
         gx, gy = (Out((0.5 * g * slope).astype(F4)) for slope in (slope_x, slope_y))
         for gradients in ((gx, gy), (gx, null()), (null(), gy)):
-            yield launch(name, grid, g, *arrays, *gradients, n, 0.5, int(g is gloss),
-                         label=f"n={n} each={g is gloss}")  # fmt: skip
+            yield launch(
+                name,
+                grid,
+                g,
+                *arrays,
+                *gradients,
+                n,
+                0.5,
+                int(g is gloss),
+                label=f"n={n} each={g is gloss}",
+            )
 
 
 FAMILIES = {

@@ -25,9 +25,12 @@ def _relu(random: np.random.Generator) -> Iterator[Launch]:
 
 # Parameters of one launch: their sizes, the most blocks of one, blocks that are too many.
 EIGHTS = [
-    ((1,), 1024, 0), ((256,), 1024, 0), ((300, 0, 1, 256), 1024, 1), ((600, 3, 520), 1, 0),
+    ((1,), 1024, 0),
+    ((256,), 1024, 0),
+    ((300, 0, 1, 256), 1024, 1),
+    ((600, 3, 520), 1, 0),
     ((2, 3, 257, 4, 5, 6, 7, 300), 1, 1),
-]  # fmt: skip
+]
 
 
 def _eight(arguments: Sequence[Any]) -> list[Any]:
@@ -60,15 +63,31 @@ def _sgd(random: np.random.Generator) -> Iterator[Launch]:
                         (Updated(value, value - lr * step), Out(b) if first else Updated(buffer, b))
                     )
             grid, label = sum(counts) + too_many, f"sizes={sizes} decay={decay}"
-            yield launch("sgd_update<float>", grid, *_eight(plain), *_eight(grads), *numbers, decay,
-                         label=label)  # fmt: skip
+            yield launch(
+                "sgd_update<float>",
+                grid,
+                *_eight(plain),
+                *_eight(grads),
+                *numbers,
+                decay,
+                label=label,
+            )
             for (nesterov, first), both in with_momentum.items():
                 values, buffers = zip(*both, strict=True)
                 yield launch(
-                    "sgd_momentum_update<float>", grid, *_eight(values), *_eight(grads),
-                    *_eight(buffers), *numbers, momentum, decay, fresh, nesterov, first,
+                    "sgd_momentum_update<float>",
+                    grid,
+                    *_eight(values),
+                    *_eight(grads),
+                    *_eight(buffers),
+                    *numbers,
+                    momentum,
+                    decay,
+                    fresh,
+                    nesterov,
+                    first,
                     label=f"{label} nesterov={nesterov} first={first}",
-                )  # fmt: skip
+                )
 
 
 def _dropout(random: np.random.Generator) -> Iterator[Launch]:
@@ -80,8 +99,9 @@ def _dropout(random: np.random.Generator) -> Iterator[Launch]:
         keep = r >= p
         y = x * keep * F4(scale)
         for mask in (Out(keep), null(np.bool_)):
-            yield launch("dropout_forward<float>", grid, x, r, mask, Out(y), n, p, scale,
-                         label=f"n={n}")  # fmt: skip
+            yield launch(
+                "dropout_forward<float>", grid, x, r, mask, Out(y), n, p, scale, label=f"n={n}"
+            )
         yield launch("dropout_backward<float>", grid, x, keep, Out(y), n, scale, label=f"n={n}")
 
 
@@ -94,15 +114,21 @@ def _random_numbers(random: np.random.Generator) -> Iterator[Launch]:
         words = generator.random_raw(first + n)[first:]
         for name, dtype, shift in (("float", F4, 40), ("double", F8, 11)):
             out = (words >> np.uint64(shift)).astype(dtype) * dtype(2.0 ** (shift - 64))
-            for start, key in ((null(np.uint64), (seed, stream)),
-                               (np.array([seed, stream - 2], np.uint64), (5, 2))):  # fmt: skip
-                yield launch(f"uniform<{name}>", grid, Out(out), n, *key, step, first, start,
-                             label=f"first={first} n={n}")  # fmt: skip
+            for start, key in (
+                (null(np.uint64), (seed, stream)),
+                (np.array([seed, stream - 2], np.uint64), (5, 2)),
+            ):
+                yield launch(
+                    f"uniform<{name}>",
+                    grid,
+                    Out(out),
+                    n,
+                    *key,
+                    step,
+                    first,
+                    start,
+                    label=f"first={first} n={n}",
+                )
 
 
-FAMILIES = {
-    "relu.cu": _relu,
-    "sgd.cu": _sgd,
-    "dropout.cu": _dropout,
-    "random.cu": _random_numbers,
-}
+FAMILIES = {"relu.cu": _relu, "sgd.cu": _sgd, "dropout.cu": _dropout, "random.cu": _random_numbers}

@@ -62,9 +62,14 @@ def _stored(matrices: np.ndarray, transposed: int) -> np.ndarray:
 
 
 def _one_product(
-    random: np.random.Generator, tile: int, transposed: tuple[int, int], dtype: Any,
-    size: tuple[int, int, int], shifted: str = "", mma: int = 0,
-) -> Launch:  # fmt: skip
+    random: np.random.Generator,
+    tile: int,
+    transposed: tuple[int, int],
+    dtype: Any,
+    size: tuple[int, int, int],
+    shifted: str = "",
+    mma: int = 0,
+) -> Launch:
     """One product; of the arrays that `shifted` names, rows do not begin on 16 bytes."""
     m, n, k = size
     a, b = _numbers(random, (m, k), dtype), _numbers(random, (k, n), dtype)
@@ -73,9 +78,25 @@ def _one_product(
         arguments[name] = Shifted(arguments[name])
     edge = tile_edge(tile, dtype)
     return _maker(tile, transposed, mma)(
-        f"matmul<{C_TYPES[dtype]}>", _tiles(m, n, edge), *arguments.values(), m, n, k, 1, 1,
-        0, 0, 0, 0, 1, 0, 0, 1, 0, label=f"{size} {shifted}",
-    )  # fmt: skip
+        f"matmul<{C_TYPES[dtype]}>",
+        _tiles(m, n, edge),
+        *arguments.values(),
+        m,
+        n,
+        k,
+        1,
+        1,
+        0,
+        0,
+        0,
+        0,
+        1,
+        0,
+        0,
+        1,
+        0,
+        label=f"{size} {shifted}",
+    )
 
 
 def _not_aligned(
@@ -97,10 +118,27 @@ def _many_products(
     before = _numbers(random, (outer, inner, m, n), dtype)
     c = Updated(before, before + np.einsum("oismk,iskn->oimn", a, b).astype(dtype))
     return _maker(tile, transposed, mma)(
-        f"matmul<{C_TYPES[dtype]}>", (1, 4), _stored(a, transposed[0]), _stored(b, transposed[1]),
-        c, m, n, k, outer, inner, inner * sums * m * k, sums * m * k, 0, sums * k * n, sums, m * k,
-        k * n, 1, 1, label="2x3 products",
-    )  # fmt: skip
+        f"matmul<{C_TYPES[dtype]}>",
+        (1, 4),
+        _stored(a, transposed[0]),
+        _stored(b, transposed[1]),
+        c,
+        m,
+        n,
+        k,
+        outer,
+        inner,
+        inner * sums * m * k,
+        sums * m * k,
+        0,
+        sums * k * n,
+        sums,
+        m * k,
+        k * n,
+        1,
+        1,
+        label="2x3 products",
+    )
 
 
 def _linear(random: np.random.Generator) -> Iterator[Launch]:
@@ -108,20 +146,50 @@ def _linear(random: np.random.Generator) -> Iterator[Launch]:
         launch = Maker("linear.cu", {"GEMM_TILE": tile})
         for r, o, i in sizes:
             x, w, b = (_numbers(random, shape, F4) for shape in ((r, i), (o, i), (o,)))
-            yield launch("linear_forward<float>", _tiles(r, o, tile), x, w, b, Out(x @ w.T + b),
-                         r, o, i, 1, label=f"{(r, o, i)}")  # fmt: skip
+            yield launch(
+                "linear_forward<float>",
+                _tiles(r, o, tile),
+                x,
+                w,
+                b,
+                Out(x @ w.T + b),
+                r,
+                o,
+                i,
+                1,
+                label=f"{(r, o, i)}",
+            )
     launch = Maker("linear.cu")
     for rows, columns, per_chunk in ((1, 1, 1), (8, 32, 8), (45, 40, 20), (33, 70, 33)):
         x = _numbers(random, (rows, columns), F4)
         sums = np.add.reduceat(x, range(0, rows, per_chunk), axis=0)
-        yield launch("column_sums<float>", (blocks(columns, 32), len(sums)), x, Out(sums), rows,
-                     columns, per_chunk, label=f"{(rows, columns)}")  # fmt: skip
+        yield launch(
+            "column_sums<float>",
+            (blocks(columns, 32), len(sums)),
+            x,
+            Out(sums),
+            rows,
+            columns,
+            per_chunk,
+            label=f"{(rows, columns)}",
+        )
     r, o, i = SIZES[16][2]
     x, w, b = (_numbers(random, shape, F4) for shape in ((r, i), (o, i), (o,)))
     x[0, 0] = np.nan
     launch = Maker("linear.cu", {"GEMM_TILE": 16, "RELU": 1})
-    yield launch("linear_forward<float>", _tiles(r, o, 16), x, w, b,
-                 Out(np.maximum(x @ w.T + b, 0)), r, o, i, 1, label="relu")  # fmt: skip
+    yield launch(
+        "linear_forward<float>",
+        _tiles(r, o, 16),
+        x,
+        w,
+        b,
+        Out(np.maximum(x @ w.T + b, 0)),
+        r,
+        o,
+        i,
+        1,
+        label="relu",
+    )
     yield from _linear_chunks(random)
 
 
@@ -132,14 +200,27 @@ def _linear_chunks(random: np.random.Generator) -> Iterator[Launch]:
         x, w, b = (_numbers(random, shape, F4) for shape in ((r, i), (o, i), (o,)))
         for chunks in (2, 4):
             width = blocks(blocks(i, step), chunks) * step
-            y = np.stack([x[:, at : at + width] @ w[:, at : at + width].T
-                          for at in range(0, chunks * width, width)])  # fmt: skip
+            y = np.stack(
+                [
+                    x[:, at : at + width] @ w[:, at : at + width].T
+                    for at in range(0, chunks * width, width)
+                ]
+            )
             y[0] += b
             macros = {"GEMM_TILE": tile} | ({"GEMM_MMA": mma} if mma else {})
             yield Maker("linear.cu", macros)(
-                "linear_forward<float>", (1, chunks), x, w, b, Out(y), r, o, i, chunks,
+                "linear_forward<float>",
+                (1, chunks),
+                x,
+                w,
+                b,
+                Out(y),
+                r,
+                o,
+                i,
+                chunks,
                 label=f"{chunks} chunks",
-            )  # fmt: skip
+            )
 
 
 def _chunks(random: np.random.Generator) -> Iterator[Launch]:
@@ -154,9 +235,27 @@ def _chunks(random: np.random.Generator) -> Iterator[Launch]:
             for at, (s, k0) in enumerate(terms):
                 c[at // each] += a[:, s, k0 : k0 + step] @ b[s, k0 : k0 + step]
             yield _maker(tile, (0, 0), mma)(
-                "matmul<float>", (1, chunks), np.ascontiguousarray(a.swapaxes(0, 1)), b, Out(c),
-                m, n, k, 1, 1, 0, 0, 0, 0, sums, m * k, k * n, chunks, 0, label=f"{chunks} chunks",
-            )  # fmt: skip
+                "matmul<float>",
+                (1, chunks),
+                np.ascontiguousarray(a.swapaxes(0, 1)),
+                b,
+                Out(c),
+                m,
+                n,
+                k,
+                1,
+                1,
+                0,
+                0,
+                0,
+                0,
+                sums,
+                m * k,
+                k * n,
+                chunks,
+                0,
+                label=f"{chunks} chunks",
+            )
 
 
 def _conv2d(random: np.random.Generator) -> Iterator[Launch]:
@@ -169,14 +268,35 @@ def _conv2d(random: np.random.Generator) -> Iterator[Launch]:
                 _numbers(random, shape, F4) for shape in ((g, o, k), (n, g, k, p), (g * o,))
             )
             y = w @ cols + b.reshape(g, o, 1)
-            yield launch("conv2d_forward<float>", (_tiles(o, p, tile), n * g), w, cols, b, Out(y),
-                         n, g, o, p, k, label=f"N={n} G={g}")  # fmt: skip
+            yield launch(
+                "conv2d_forward<float>",
+                (_tiles(o, p, tile), n * g),
+                w,
+                cols,
+                b,
+                Out(y),
+                n,
+                g,
+                o,
+                p,
+                k,
+                label=f"N={n} G={g}",
+            )
     launch = Maker("conv2d.cu")
     for n, o, p, per_chunk in ((1, 1, 1, 1), (1, 2, 256, 1), (5, 3, 200, 2)):
         gy = _numbers(random, (n, o, p), F4)
         sums = np.add.reduceat(gy.sum(2), range(0, n, per_chunk), axis=0)
-        yield launch("conv2d_bias_gradient<float>", (o, len(sums)), gy, Out(sums), n, o, p,
-                     per_chunk, label=f"{(n, o, p)}")  # fmt: skip
+        yield launch(
+            "conv2d_bias_gradient<float>",
+            (o, len(sums)),
+            gy,
+            Out(sums),
+            n,
+            o,
+            p,
+            per_chunk,
+            label=f"{(n, o, p)}",
+        )
 
 
 FAMILIES = {"matmul.cu": _matmul, "linear.cu": _linear, "conv2d.cu": _conv2d}

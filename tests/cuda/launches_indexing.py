@@ -31,10 +31,20 @@ def _gather(random: np.random.Generator) -> Iterator[Launch]:
     launch = Maker("gather.cu")  # what `check` keeps from the host's side
     x, indices = np.arange(1, 7, dtype=np.uint32), np.array([2, 0, -1, 3], I8)
     y = np.array([3, 1, 99, 99], np.uint32)  # (2, 3) at (2, 2)
-    yield launch("gather_forward<unsigned int>", 1, x, indices, Out(y), 4, 3, 2, 1, 99,
-                 label="out of range")  # fmt: skip
-    yield launch("gather_positions", 1, indices, Out(np.array([2, 0, -1, -1], I8)), 4, 3, 2, 1,
-                 label="out of range")  # fmt: skip
+    yield launch(
+        "gather_forward<unsigned int>", 1, x, indices, Out(y), 4, 3, 2, 1, 99, label="out of range"
+    )
+    yield launch(
+        "gather_positions",
+        1,
+        indices,
+        Out(np.array([2, 0, -1, -1], I8)),
+        4,
+        3,
+        2,
+        1,
+        label="out of range",
+    )
 
 
 def _embedding(random: np.random.Generator) -> Iterator[Launch]:
@@ -42,14 +52,24 @@ def _embedding(random: np.random.Generator) -> Iterator[Launch]:
         indices = random.integers(0, rows, shape)
         weight = random.standard_normal((rows, features)).astype(F4)
         yield from op_launches(
-            lambda w, i=indices: tg.embedding(tg.Tensor(i, device=w.device), w), weight,
+            lambda w, i=indices: tg.embedding(tg.Tensor(i, device=w.device), w),
+            weight,
             label=f"{shape} of {rows}",
-        )  # fmt: skip
+        )
     weight = np.arange(1, 7, dtype=F4).reshape(3, 2)
     y = np.array([[5, 6], [np.nan, np.nan], [np.nan, np.nan]], F4)
     launch = Maker("embedding.cu")
-    yield launch("embedding_forward<float>", 1, np.array([2, -1, 3], I8), weight, Out(y), 6, 3, 2,
-                 label="out of range")  # fmt: skip
+    yield launch(
+        "embedding_forward<float>",
+        1,
+        np.array([2, -1, 3], I8),
+        weight,
+        Out(y),
+        6,
+        3,
+        2,
+        label="out of range",
+    )
 
 
 # terms, rows, features: one; a run exactly, one pass; several runs and passes; a long row

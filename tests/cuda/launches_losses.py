@@ -67,17 +67,38 @@ def _label_launches(
         counts = (labels != IGNORED) if ignores else np.full(labels.shape, True)
         label = f"x={x.shape} ignores={ignores}"
         out = np.where(counts, loss, 0).astype(F4)
-        yield launch("labels_forward<float>", grid, x, labels, Out(out), *map(Out, saved),
-                     *of.sizes, ignores, IGNORED, label=label)  # fmt: skip
+        yield launch(
+            "labels_forward<float>",
+            grid,
+            x,
+            labels,
+            Out(out),
+            *map(Out, saved),
+            *of.sizes,
+            ignores,
+            IGNORED,
+            label=label,
+        )
         for each, divisor in ((0, 3), (1, 0)):
             gloss = random.standard_normal(labels.shape if each else 1).astype(F4)
             gx = np.where(counts, gloss / (divisor or 1), 0)[:, None] * (of.p - onehot)
             gx = np.where(counts[:, None], gx, 0).astype(F4)
             count = np.array([divisor], I8) if divisor else null(I8)
             yield launch(
-                "labels_backward<float>", grid, gloss, count, x, labels, *saved, Out(gx),
-                *of.sizes, each, ignores, IGNORED, label=f"{label} each={each}",
-            )  # fmt: skip
+                "labels_backward<float>",
+                grid,
+                gloss,
+                count,
+                x,
+                labels,
+                *saved,
+                Out(gx),
+                *of.sizes,
+                each,
+                ignores,
+                IGNORED,
+                label=f"{label} each={each}",
+            )
 
 
 def _probability_launches(
@@ -89,8 +110,16 @@ def _probability_launches(
     saved = [of.maxima.astype(F4), of.totals.astype(F4), weights.astype(F4)]
     x, given = of.x.astype(F4), t.astype(F4)
     label = f"x={x.shape}"
-    yield launch("probabilities_forward<float>", grid, x, given, Out((t * logs).sum(1).astype(F4)),
-                 *map(Out, saved), *of.sizes, label=label)  # fmt: skip
+    yield launch(
+        "probabilities_forward<float>",
+        grid,
+        x,
+        given,
+        Out((t * logs).sum(1).astype(F4)),
+        *map(Out, saved),
+        *of.sizes,
+        label=label,
+    )
     for each, divisor in ((0, 3), (1, 0)):
         gloss = random.standard_normal(of.totals.shape if each else 1).astype(F4)
         g = (gloss / (divisor or 1))[:, None] if each else gloss / (divisor or 1)
@@ -98,8 +127,19 @@ def _probability_launches(
         gt = (g * logs).astype(F4)
         count = np.array([divisor], I8) if divisor else null(I8)
         for gradients in ((Out(gx), Out(gt)), (null(), Out(gt)), (Out(gx), null())):
-            yield launch("probabilities_backward<float>", grid, gloss, count, x, given, *saved,
-                         *gradients, *of.sizes, each, label=f"{label} each={each}")  # fmt: skip
+            yield launch(
+                "probabilities_backward<float>",
+                grid,
+                gloss,
+                count,
+                x,
+                given,
+                *saved,
+                *gradients,
+                *of.sizes,
+                each,
+                label=f"{label} each={each}",
+            )
 
 
 def _sums(random: np.random.Generator) -> Iterator[Launch]:
@@ -116,12 +156,31 @@ def _sums(random: np.random.Generator) -> Iterator[Launch]:
                 with np.errstate(invalid="ignore", divide="ignore"):
                     out = (sums / counts).astype(F4) if divides else sums
                 label = f"n={n} divides={divides}"
-                yield launch("sum_of_rows<float>", grid, loss, given, Out(out), Out(counts), n,
-                             IGNORED, divides, label=label)  # fmt: skip
+                yield launch(
+                    "sum_of_rows<float>",
+                    grid,
+                    loss,
+                    given,
+                    Out(out),
+                    Out(counts),
+                    n,
+                    IGNORED,
+                    divides,
+                    label=label,
+                )
                 total = np.array([loss.sum() / (labels.sum() if divides else 1)], F4)
                 count = Out(labels.sum(keepdims=True))
-                yield launch("sum_of_partials<float>", 1, loss, labels, Out(total), count, n,
-                             divides, label=label)  # fmt: skip
+                yield launch(
+                    "sum_of_partials<float>",
+                    1,
+                    loss,
+                    labels,
+                    Out(total),
+                    count,
+                    n,
+                    divides,
+                    label=label,
+                )
 
 
 FAMILIES = {"softmax_cross_entropy.cu": _softmax_cross_entropy}

@@ -34,15 +34,27 @@ def _nll_loss(random: np.random.Generator) -> Iterator[Launch]:
                 count = null(I8) if each else np.array([3])
                 gx = np.zeros_like(x)
                 gx[at] = np.where(counts & known, -g / (1 if each else 3), 0)
-                yield launch("nll_loss_backward<float>", grid, g, count, labels,
-                             Updated(np.zeros_like(x), gx), *numbers, each,
-                             label=f"{label} {each=}")  # fmt: skip
+                yield launch(
+                    "nll_loss_backward<float>",
+                    grid,
+                    g,
+                    count,
+                    labels,
+                    Updated(np.zeros_like(x), gx),
+                    *numbers,
+                    each,
+                    label=f"{label} {each=}",
+                )
 
 
 def _sums(
-    launch: Maker, grid: int, x: np.ndarray, labels: np.ndarray, numbers: tuple[int, ...],
+    launch: Maker,
+    grid: int,
+    x: np.ndarray,
+    labels: np.ndarray,
+    numbers: tuple[int, ...],
     label: str,
-) -> Iterator[Launch]:  # fmt: skip
+) -> Iterator[Launch]:
     """Of labels that all name a class, so that no NaN hides what is summed up."""
     counts = ~(numbers[3] & (labels == IGNORED)).astype(bool).reshape(-1)
     n, s = labels.shape
@@ -53,8 +65,17 @@ def _sums(
     for divides in (0, 1):
         with np.errstate(invalid="ignore"):
             out = sums / count.astype(F4) if divides else sums
-        yield launch("nll_loss_sum<float>", grid, x, labels, Out(out), Out(count), *numbers,
-                     divides, label=f"{label} {divides=}")  # fmt: skip
+        yield launch(
+            "nll_loss_sum<float>",
+            grid,
+            x,
+            labels,
+            Out(out),
+            Out(count),
+            *numbers,
+            divides,
+            label=f"{label} {divides=}",
+        )
 
 
 FAMILIES = {"nll_loss.cu": _nll_loss}

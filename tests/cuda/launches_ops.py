@@ -16,9 +16,15 @@ from tinygraph.cuda import Out
 
 # A set of one element, one block exactly, few long sets, many short ones, inner and outer axes.
 AXES = [
-    ((1,), None), ((256, 1), 1), ((1, 256), 1), ((2, 700), 1), ((40, 9), 0), ((3, 5, 4, 6), (0, 2)),
-    ((2, 3, 300), (0, 2)), ((9000,), None),
-]  # fmt: skip
+    ((1,), None),
+    ((256, 1), 1),
+    ((1, 256), 1),
+    ((2, 700), 1),
+    ((40, 9), 0),
+    ((3, 5, 4, 6), (0, 2)),
+    ((2, 3, 300), (0, 2)),
+    ((9000,), None),
+]
 
 
 def _numbers(random: np.random.Generator, shape: Any) -> np.ndarray:
@@ -57,9 +63,22 @@ def _max(random: np.random.Generator) -> Iterator[Launch]:
     launch = Maker("max.cu")  # fewer elements than lanes: those without one must not count
     for name, sign in (("max", -1), ("min", 1)):
         x = (sign * np.array([3, 1, 2, 1, 5])).astype(F4)
-        yield launch(f"{name}_forward<float>", 1, x, null(I8), Out(x[1:2].copy()),
-                     Out(np.array([1])), 1, 1, 1, 5, 1, 1, 32,
-                     label="5 elements, 32 lanes")  # fmt: skip
+        yield launch(
+            f"{name}_forward<float>",
+            1,
+            x,
+            null(I8),
+            Out(x[1:2].copy()),
+            Out(np.array([1])),
+            1,
+            1,
+            1,
+            5,
+            1,
+            1,
+            32,
+            label="5 elements, 32 lanes",
+        )
 
 
 POOLED = [
@@ -78,31 +97,48 @@ def _avg_pool2d(random: np.random.Generator) -> Iterator[Launch]:
 
 
 def _global_avg_pool2d(random: np.random.Generator) -> Iterator[Launch]:
-    for shape in ((1, 1, 1, 1), (1, 2, 16, 16), (3, 40, 3, 3), (2, 3, 20, 31), (300, 1, 1, 2),
-                  (1, 2, 50, 61)):
+    for shape in (
+        (1, 1, 1, 1),
+        (1, 2, 16, 16),
+        (3, 40, 3, 3),
+        (2, 3, 20, 31),
+        (300, 1, 1, 2),
+        (1, 2, 50, 61),
+    ):
         yield from op_launches(tg.global_avg_pool2d, _numbers(random, shape), label=f"{shape}")
 
 
 def _pad(random: np.random.Generator) -> Iterator[Launch]:
-    for shape, width in (((1,), 1), ((250,), (3, 3)), ((5, 7), ((1, 2), (0, 3))),
-                         ((2, 3, 4, 5), ((0, 0), (1, 0), (2, 2), (0, 1)))):  # fmt: skip
+    for shape, width in (
+        ((1,), 1),
+        ((250,), (3, 3)),
+        ((5, 7), ((1, 2), (0, 3))),
+        ((2, 3, 4, 5), ((0, 0), (1, 0), (2, 2), (0, 1))),
+    ):
         x = _numbers(random, shape)
         yield from op_launches(tg.pad, x, pad_width=width, value=0.5, label=f"{shape} {width}")
 
 
 def _transpose(random: np.random.Generator) -> Iterator[Launch]:
-    for shape, axes in (((1, 1), (1, 0)), ((32, 32), (1, 0)), ((33, 70), (1, 0)),
-                        ((2, 5, 40), (0, 2, 1)), ((5, 2, 40), (2, 1, 0)),
-                        ((3, 4, 5, 6), (1, 3, 0, 2))):  # fmt: skip
+    for shape, axes in (
+        ((1, 1), (1, 0)),
+        ((32, 32), (1, 0)),
+        ((33, 70), (1, 0)),
+        ((2, 5, 40), (0, 2, 1)),
+        ((5, 2, 40), (2, 1, 0)),
+        ((3, 4, 5, 6), (1, 3, 0, 2)),
+    ):
         x = _numbers(random, shape)
-        yield from in_one_block(
-            op_launches(tg.transpose, x, axes=axes, label=f"{shape} {axes}")
-        )
+        yield from in_one_block(op_launches(tg.transpose, x, axes=axes, label=f"{shape} {axes}"))
 
 
 def _strided(random: np.random.Generator) -> Iterator[Launch]:
-    for shape, axes in (((1, 1, 2), (1, 0, 2)), ((4, 8, 8), (1, 0, 2)), ((5, 7, 9), (1, 0, 2)),
-                        ((2, 3, 4, 5), (2, 0, 1, 3))):  # fmt: skip
+    for shape, axes in (
+        ((1, 1, 2), (1, 0, 2)),
+        ((4, 8, 8), (1, 0, 2)),
+        ((5, 7, 9), (1, 0, 2)),
+        ((2, 3, 4, 5), (2, 0, 1, 3)),
+    ):
         x = _numbers(random, shape)
         yield from op_launches(tg.transpose, x, axes=axes, label=f"{shape} {axes}")
     for shape in ((1,), (256,), (7, 43)):
@@ -113,21 +149,30 @@ def _strided(random: np.random.Generator) -> Iterator[Launch]:
 def _getitem(random: np.random.Generator) -> Iterator[Launch]:
     rows = np.array([[3, 0, -1], [3, 3, 1]])
     indices = [
-        ((1,), (np.array([0, 0]),)), ((6, 50), (rows,)), ((6, 50), (slice(None), rows)),
-        ((6, 5, 7), (slice(1, None, 2), rows[0], ...)), ((6, 5), (rows, np.array([4, 0, -2]))),
-        ((6, 5), (slice(None, None, -2), 3)), ((4, 3, 5), (rows[1], slice(None), rows[1])),
-    ]  # fmt: skip
+        ((1,), (np.array([0, 0]),)),
+        ((6, 50), (rows,)),
+        ((6, 50), (slice(None), rows)),
+        ((6, 5, 7), (slice(1, None, 2), rows[0], ...)),
+        ((6, 5), (rows, np.array([4, 0, -2]))),
+        ((6, 5), (slice(None, None, -2), 3)),
+        ((4, 3, 5), (rows[1], slice(None), rows[1])),
+    ]
     for shape, index in indices:
-        yield from op_launches(tg.getitem, _numbers(random, shape), index=index,
-                               label=f"{shape} {index}")  # fmt: skip
+        yield from op_launches(
+            tg.getitem, _numbers(random, shape), index=index, label=f"{shape} {index}"
+        )
 
 
 def _concatenate(random: np.random.Generator) -> Iterator[Launch]:
     def join(*tensors: Any, axis: int) -> Any:
         return tg.concatenate(tensors, axis)
 
-    for shapes, axis in ((((1,), (1,)), 0), (((3, 5), (3, 1), (3, 40)), 1),
-                         (((2, 4, 3), (5, 4, 3)), 0), (((2, 40), (2, 88)), 1)):  # fmt: skip
+    for shapes, axis in (
+        (((1,), (1,)), 0),
+        (((3, 5), (3, 1), (3, 40)), 1),
+        (((2, 4, 3), (5, 4, 3)), 0),
+        (((2, 40), (2, 88)), 1),
+    ):
         arrays = [_numbers(random, shape) for shape in shapes]
         yield from op_launches(join, *arrays, axis=axis, label=f"{shapes}")
     x = _numbers(random, (6, 7))
@@ -140,14 +185,16 @@ def _comparison(random: np.random.Generator) -> Iterator[Launch]:
         for shapes in (((1,), (1,)), ((256,), (256,)), ((7, 43), (43,)), ((5, 1, 3), (4, 1))):
             x, y = (random.integers(-2, 3, shape).astype(F4) for shape in shapes)
             x.flat[-1] = np.nan
-            yield from op_launches(function, x, y, differentiable=False,
-                                   label=f"{function.__name__} {shapes}")  # fmt: skip
+            yield from op_launches(
+                function, x, y, differentiable=False, label=f"{function.__name__} {shapes}"
+            )
 
 
 def _batch_norm(random: np.random.Generator) -> Iterator[Launch]:
     for shape in ((2, 1), (300, 3), (4, 3, 5, 7), (2, 2, 20, 31), (6, 1, 16, 16)):
         x = 2 * _numbers(random, shape) + 1
         for training in (True, False):
+
             def normalize(x: Any, w: Any, b: Any, training: bool = training) -> Any:
                 mean, variance = (np.full(w.shape, v, F4) for v in (0.5, 2.0))
                 means = [tg.Tensor(a, device=x.device) for a in (mean, variance)]
@@ -164,20 +211,34 @@ def _batch_norm(random: np.random.Generator) -> Iterator[Launch]:
 
 
 def _layer_norm(random: np.random.Generator) -> Iterator[Launch]:
-    for shape, axes in (((1, 1), 1), ((9, 7), 7), ((3, 40), 40), ((2, 1500), 1500),
-                        ((300, 33), 33), ((2, 3, 4, 5), (4, 5))):  # fmt: skip
+    for shape, axes in (
+        ((1, 1), 1),
+        ((9, 7), 7),
+        ((3, 40), 40),
+        ((2, 1500), 1500),
+        ((300, 33), 33),
+        ((2, 3, 4, 5), (4, 5)),
+    ):
         size = (axes,) if isinstance(axes, int) else axes
         x, w, b = _numbers(random, shape), _numbers(random, size), _numbers(random, size)
-        yield from op_launches(lambda x, w, b, s=size: tg.layer_norm(x, s, w, b), x, w, b,
-                               label=f"{shape}")  # fmt: skip
+        yield from op_launches(
+            lambda x, w, b, s=size: tg.layer_norm(x, s, w, b), x, w, b, label=f"{shape}"
+        )
         yield from op_launches(lambda x, s=size: tg.layer_norm(x, s), x, label=f"{shape} plain")
 
 
 def _softmax(random: np.random.Generator) -> Iterator[Launch]:
     for function in (tg.softmax, tg.log_softmax):
-        for shape, axis in (((1, 1), 1), ((9, 256), 1), ((2, 1500), 1), ((3, 40, 7), 1),
-                            ((300, 5), 0), ((2, 3), 1), ((1, 9000), 1),
-                            ((3, 2000, 2), 1)):  # fmt: skip
+        for shape, axis in (
+            ((1, 1), 1),
+            ((9, 256), 1),
+            ((2, 1500), 1),
+            ((3, 40, 7), 1),
+            ((300, 5), 0),
+            ((2, 3), 1),
+            ((1, 9000), 1),
+            ((3, 2000, 2), 1),
+        ):
             x = 3 * _numbers(random, shape)
             yield from op_launches(function, x, axis=axis, label=f"{shape} axis={axis}")
         x = _numbers(random, (4, 5))

@@ -27,11 +27,17 @@ def _steps(optimizer: Any, *settings: dict[str, Any]) -> Family:
             for sizes in TOGETHER:
                 starts = [random.standard_normal(n).astype(F4) for n in sizes]
                 # The last ones are smaller, which amsgrad can tell.
-                grads = [[random.standard_normal(n).astype(F4) / scale for n in sizes]
-                         for scale in (1, 1, 8)]  # fmt: skip
+                grads = [
+                    [random.standard_normal(n).astype(F4) / scale for n in sizes]
+                    for scale in (1, 1, 8)
+                ]
 
-                def work(device: str, starts: Any = starts, grads: Any = grads,
-                         chosen: dict[str, Any] = chosen) -> np.ndarray:  # fmt: skip
+                def work(
+                    device: str,
+                    starts: Any = starts,
+                    grads: Any = grads,
+                    chosen: dict[str, Any] = chosen,
+                ) -> np.ndarray:
                     weights = [tg.Parameter(start.copy(), device=device) for start in starts]
                     steps = optimizer(weights, **chosen)
                     for step in grads:
@@ -93,12 +99,17 @@ FAMILIES: dict[str, Family] = {
     "adadelta.cu": _steps(tg.optim.Adadelta, {}, DECAY),
     "adagrad.cu": _steps(tg.optim.Adagrad, {}, DECAY),
     "rmsprop.cu": _steps(
-        tg.optim.RMSprop, {}, DECAY, {"centered": True}, {"momentum": 0.9},
+        tg.optim.RMSprop,
+        {},
+        DECAY,
+        {"centered": True},
+        {"momentum": 0.9},
         {"momentum": 0.9, "centered": True},
     ),
     "srcnn_sgd.cu": _steps(
-        tg.optim.SrcnnSGD, {"lr": 0.1, "batch_size": 4},
+        tg.optim.SrcnnSGD,
+        {"lr": 0.1, "batch_size": 4},
         {"lr": 0.1, "batch_size": 4, "momentum": 0.9, "weight_decay": 0.01},
     ),
     "clipping.cu": _clipping,
-}  # fmt: skip
+}

@@ -59,9 +59,22 @@ def _broadcasting(random: np.random.Generator) -> Iterator[Launch]:
         terms = np.moveaxis(g, axes, range(len(axes))).reshape(outputs, -1)
         sums = np.add.reduceat(terms, range(0, terms.shape[1], per_chunk), axis=1).T.copy()
         grid = (blocks(outputs * lanes, BLOCK), len(sums))
-        yield launch("expand_backward<float>", grid, g, Out(sums), outputs, terms.shape[1],
-                     per_chunk, lanes, spacing, number, *sizes, *[1] * (6 - number), kept,
-                     label=f"{sizes} kept={kept:b}")  # fmt: skip
+        yield launch(
+            "expand_backward<float>",
+            grid,
+            g,
+            Out(sums),
+            outputs,
+            terms.shape[1],
+            per_chunk,
+            lanes,
+            spacing,
+            number,
+            *sizes,
+            *[1] * (6 - number),
+            kept,
+            label=f"{sizes} kept={kept:b}",
+        )
 
 
 FAMILIES = {"sum.cu": _reductions, "expand.cu": _broadcasting}

@@ -35,16 +35,21 @@ def _max_pool2d(random: np.random.Generator) -> Iterator[Launch]:
         shape = (*image, *windows, *size, *stride, *before)
         label = f"image={image} kernel={size}"
         for where in (Out(argmax), null(I4)):
-            yield launch("max_pool2d_forward<float>", grid, x, Out(y), where, y.size, *shape,
-                         label=label)  # fmt: skip
-        yield launch("max_pool2d_backward<float>", grid, gy, argmax, Out(gx), gx.size, *shape,
-                     label=label)  # fmt: skip
+            yield launch(
+                "max_pool2d_forward<float>", grid, x, Out(y), where, y.size, *shape, label=label
+            )
+        yield launch(
+            "max_pool2d_backward<float>", grid, gy, argmax, Out(gx), gx.size, *shape, label=label
+        )
 
 
 def _pooled(
-    x: np.ndarray, windows: tuple[int, int], size: tuple[int, int], stride: tuple[int, int],
+    x: np.ndarray,
+    windows: tuple[int, int],
+    size: tuple[int, int],
+    stride: tuple[int, int],
     before: tuple[int, int],
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+) -> tuple[np.ndarray, np.ndarray]:
     """Maximum and its position in the plane, for each window; np.argmax takes a NaN first."""
     y = np.empty((len(x), *windows), F4)
     argmax = np.empty(y.shape, I4)
@@ -52,8 +57,9 @@ def _pooled(
     for plane, u, v in np.ndindex(*y.shape):
         rows = range(u * stride[0] - before[0], u * stride[0] - before[0] + size[0])
         columns = range(v * stride[1] - before[1], v * stride[1] - before[1] + size[1])
-        pixels = [h * width + w for h in rows for w in columns
-                  if 0 <= h < x.shape[1] and 0 <= w < width]  # fmt: skip
+        pixels = [
+            h * width + w for h in rows for w in columns if 0 <= h < x.shape[1] and 0 <= w < width
+        ]
         seen = x[plane].ravel()[pixels]
         y[plane, u, v] = seen[np.argmax(seen)]
         argmax[plane, u, v] = pixels[np.argmax(seen)]
@@ -78,16 +84,20 @@ def _im2col(random: np.random.Generator) -> Iterator[Launch]:
             cols = reference.im2col(x, size, stride, padding, dilation).astype(F4)
             windows = [
                 (shape[axis + 2] + 2 * padding[axis] - dilation[axis] * (size[axis] - 1) - 1)
-                // stride[axis] + 1 for axis in (0, 1)
-            ]  # fmt: skip
+                // stride[axis]
+                + 1
+                for axis in (0, 1)
+            ]
             numbers = (*shape, *size, *windows, *stride, *padding, *dilation)
             label = f"x={shape} kernel={size}"
-            yield launch("im2col<float>", blocks(cols.size, BLOCK), x, Out(cols), *numbers,
-                         label=label)  # fmt: skip
+            yield launch(
+                "im2col<float>", blocks(cols.size, BLOCK), x, Out(cols), *numbers, label=label
+            )
             given = random.standard_normal(cols.shape).astype(F4)
             image = reference.col2im(given, shape[2:], size, stride, padding, dilation).astype(F4)
-            yield launch("col2im<float>", blocks(image.size, BLOCK), given, Out(image), *numbers,
-                         label=label)  # fmt: skip
+            yield launch(
+                "col2im<float>", blocks(image.size, BLOCK), given, Out(image), *numbers, label=label
+            )
 
 
 FAMILIES = {"max_pool2d.cu": _max_pool2d, "im2col.cu": _im2col}

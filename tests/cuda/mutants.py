@@ -24,10 +24,13 @@ from functools import cached_property
 BARRIERS = {"__syncthreads", "__syncwarp"}
 CLAMPS = {"min", "max"}
 EXITS = {"return", "continue", "break"}
-_BLANK = re.compile(r'//[^\n]*|/\*.*?\*/|^[ \t]*#(?:\\\n|[^\n])*|"(?:\\.|[^"\\\n])*"',
-                    re.DOTALL | re.MULTILINE)  # fmt: skip
-_TOKEN = re.compile(r"[A-Za-z_]\w*|\.?\d(?:[eEpP][+-]|[\w.'])*"
-                    r"|&&|\|\||::|->|\+\+|--|[-+*/%<>=!]=|\S")  # fmt: skip
+_BLANK = re.compile(
+    r'//[^\n]*|/\*.*?\*/|^[ \t]*#(?:\\\n|[^\n])*|"(?:\\.|[^"\\\n])*"', re.DOTALL | re.MULTILINE
+)
+_TOKEN = re.compile(
+    r"[A-Za-z_]\w*|\.?\d(?:[eEpP][+-]|[\w.'])*"
+    r"|&&|\|\||::|->|\+\+|--|[-+*/%<>=!]=|\S"
+)
 _OPEN = {"(": ")", "[": "]", "{": "}"}
 # What may stand before the condition of a `?:` (operators of lower precedence, and brackets).
 _BEFORE_CONDITION = {*"([{,;=?:", "+=", "-=", "*=", "/=", "%=", "return"}
@@ -101,9 +104,17 @@ def mutants(file: str, text: str) -> list[Mutant]:
         counts[function, kind] += 1
         line = text.count("\n", 0, edits[0].start)
         made.append(
-            Mutant(file, function, kind, counts[function, kind], text.splitlines()[line].strip(),
-                   change, _edited(text, edits), source.owner_at(edits[0].start))
-        )  # fmt: skip
+            Mutant(
+                file,
+                function,
+                kind,
+                counts[function, kind],
+                text.splitlines()[line].strip(),
+                change,
+                _edited(text, edits),
+                source.owner_at(edits[0].start),
+            )
+        )
     return made
 
 
@@ -184,9 +195,7 @@ class Tokens:
                 close = at - 1 if self.texts[at - 1] == ")" else at - 2
                 name = self.partner[close] - 1
                 last = self.partner[at]
-                found.append(
-                    Function(self.texts[name], at, last, self.texts[name - 1] == "bool")
-                )
+                found.append(Function(self.texts[name], at, last, self.texts[name - 1] == "bool"))
                 at = last
             at += 1
         return found

@@ -46,8 +46,13 @@ PREFERRED = {
     "reduce.cuh": ("sum.cu", "softmax_cross_entropy.cu"),
 }
 CHECKER, NUMBERS, SURVIVED, UNLAUNCHED, CRASHED, REFUSED = (
-    "checker", "numbers", "survived", "unlaunched", "crashed", "refused"
-)  # fmt: skip
+    "checker",
+    "numbers",
+    "survived",
+    "unlaunched",
+    "crashed",
+    "refused",
+)
 
 
 @dataclass(frozen=True)

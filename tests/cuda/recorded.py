@@ -34,9 +34,17 @@ class _RecordedModule:
         path = self.kernel.source.path
         assert path is not None, "kernels of ops stand in files"
         self.launches.append(
-            Launch(path.name, self.kernel.name, dict(self.kernel.source.defines), grid, given,
-                   self.label, block, shared)
-        )  # fmt: skip
+            Launch(
+                path.name,
+                self.kernel.name,
+                dict(self.kernel.source.defines),
+                grid,
+                given,
+                self.label,
+                block,
+                shared,
+            )
+        )
         return report
 
 
@@ -64,9 +72,13 @@ def launches_in(label: str, work: Callable[[], Any]) -> list[Launch]:
 
 
 def op_launches(
-    function: Callable[..., Any], *arrays: Any, label: str = "", differentiable: bool = True,
-    constants: Collection[int] = (), **keywords: Any,
-) -> Iterator[Launch]:  # fmt: skip
+    function: Callable[..., Any],
+    *arrays: Any,
+    label: str = "",
+    differentiable: bool = True,
+    constants: Collection[int] = (),
+    **keywords: Any,
+) -> Iterator[Launch]:
     """The launches of an op, forward and backward: with every gradient, each alone, and none.
 
     Arguments that are float arrays require a gradient, but for those whose positions are in
@@ -92,9 +104,12 @@ def _is_variable(x: Any) -> bool:
 
 
 def _run(
-    function: Callable[..., Any], arrays: Sequence[Any], keywords: dict[str, Any],
-    wanted: list[int], device: str,
-) -> list[np.ndarray]:  # fmt: skip
+    function: Callable[..., Any],
+    arrays: Sequence[Any],
+    keywords: dict[str, Any],
+    wanted: list[int],
+    device: str,
+) -> list[np.ndarray]:
     """The value of an op, and the gradients that are wanted."""
     nodes = [
         tg.Tensor(x, requires_grad=i in wanted, device=device) if isinstance(x, np.ndarray) else x

@@ -16,10 +16,18 @@ __global__ void __launch_bounds__(512) scale(const T* x, T* y, T alpha, int n)
 
 # Each C type, with the slot of struct that it is packed into.
 SLOTS = {
-    "bool": "?7x", "signed char": "b7x", "unsigned char": "B7x", "short": "h6x",
-    "unsigned short": "H6x", "int": "i4x", "unsigned": "I4x", "long long": "q", "size_t": "Q",
-    "float": "f4x", "double": "d",
-}  # fmt: skip
+    "bool": "?7x",
+    "signed char": "b7x",
+    "unsigned char": "B7x",
+    "short": "h6x",
+    "unsigned short": "H6x",
+    "int": "i4x",
+    "unsigned": "I4x",
+    "long long": "q",
+    "size_t": "Q",
+    "float": "f4x",
+    "double": "d",
+}
 
 
 class Recorder:

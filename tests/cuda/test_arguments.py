@@ -117,10 +117,14 @@ def test_refuses_an_array_that_is_not_aligned_to_its_elements(loaded):
 
 
 INTEGERS = {
-    "signed char": (-(2**7), 2**7 - 1), "unsigned char": (0, 2**8 - 1),
-    "short": (-(2**15), 2**15 - 1), "int": (-(2**31), 2**31 - 1), "unsigned": (0, 2**32 - 1),
-    "long long": (-(2**63), 2**63 - 1), "size_t": (0, 2**64 - 1),
-}  # fmt: skip
+    "signed char": (-(2**7), 2**7 - 1),
+    "unsigned char": (0, 2**8 - 1),
+    "short": (-(2**15), 2**15 - 1),
+    "int": (-(2**31), 2**31 - 1),
+    "unsigned": (0, 2**32 - 1),
+    "long long": (-(2**63), 2**63 - 1),
+    "size_t": (0, 2**64 - 1),
+}
 
 
 @pytest.mark.parametrize(("ctype", "limits"), INTEGERS.items())
@@ -166,14 +170,18 @@ def test_numbers_of_all_kinds_are_cast(loaded):
     ("grid", "expected"),
     [
         (0, "at least 1 block on each axis, got 0 x 1 x 1"),
-        ((4, 0), "at least 1 block"), (-1, "at least 1 block"),
+        ((4, 0), "at least 1 block"),
+        (-1, "at least 1 block"),
         (2**31, "at most 2147483647 blocks on axis x"),
         ((1, 65536), "at most 65535 blocks on axis y"),
         ((1, 1, 65536), "at most 65535 blocks on axis z"),
-        ((1, 1, 1, 1), "a tuple of 1 to 3 ints"), ((), "a tuple of 1 to 3 ints"),
-        (1.5, "a tuple of 1 to 3 ints"), ("12", "a tuple of 1 to 3 ints"), (None, "a tuple of 1"),
+        ((1, 1, 1, 1), "a tuple of 1 to 3 ints"),
+        ((), "a tuple of 1 to 3 ints"),
+        (1.5, "a tuple of 1 to 3 ints"),
+        ("12", "a tuple of 1 to 3 ints"),
+        (None, "a tuple of 1"),
     ],
-)  # fmt: skip
+)
 def test_refuses_a_grid(loaded, grid, expected):
     assert f"k: grid: expected {expected}" in refused(kernel_of(""), grid=grid).replace(
         "an int or ", ""
@@ -187,13 +195,15 @@ def test_refuses_a_grid_of_0_and_says_to_launch_nothing(loaded):
 @pytest.mark.parametrize(
     ("block", "expected"),
     [
-        (0, "at least 1 thread"), ((32, 0), "at least 1 thread"),
+        (0, "at least 1 thread"),
+        ((32, 0), "at least 1 thread"),
         (2000, "at most 1024 threads on axis x, got 2000 x 1 x 1"),
-        ((1, 1025), "at most 1024 threads on axis y"), ((1, 1, 65), "at most 64 threads on axis z"),
+        ((1, 1025), "at most 1024 threads on axis y"),
+        ((1, 1, 65), "at most 64 threads on axis z"),
         ((32, 33), "at most 1024 threads, got 32 x 33 x 1 = 1056"),
         ((1, 2, 3, 4), "an int or a tuple of 1 to 3 ints"),
     ],
-)  # fmt: skip
+)
 def test_refuses_a_block(loaded, block, expected):
     assert f"k: block: expected {expected}" in refused(kernel_of(""), block=block)
 
@@ -214,5 +224,6 @@ def test_the_limits_themselves_are_taken(loaded):
     kernel((2**31 - 1, 65535, 65535), (16, 1, 64), shared=227 * 1024)
     kernel(np.int64(3), np.array([8, 4]))
     assert loaded.launches == [
-        (b"", (2**31 - 1, 65535, 65535), (16, 1, 64), 227 * 1024), (b"", (3, 1, 1), (8, 4, 1), 0),
-    ]  # fmt: skip
+        (b"", (2**31 - 1, 65535, 65535), (16, 1, 64), 227 * 1024),
+        (b"", (3, 1, 1), (8, 4, 1), 0),
+    ]

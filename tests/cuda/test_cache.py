@@ -195,8 +195,11 @@ def test_the_private_folder_goes_with_its_process(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     text = "from tinygraph.cuda import cache; print(cache.folder())"
     out = subprocess.run(
-        [sys.executable, "-c", text], capture_output=True, text=True, check=True,
+        [sys.executable, "-c", text],
+        capture_output=True,
+        text=True,
+        check=True,
         env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "file"), "TMPDIR": str(tmp_path)},
-    )  # fmt: skip
+    )
     path = Path(out.stdout.strip())
     assert path.parent == tmp_path and not path.exists()

@@ -29,10 +29,20 @@ def made(text, seed=0):
 # ---- scalars --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text, value", [
-    ("n=1000", 1000), ("n=-3", -3), ("n=0x1f", 31), ("alpha=0.5", 0.5), ("alpha=1e-3", 1e-3),
-    ("flag=true", True), ("flag=false", False), ("a=inf", math.inf), ("a=-inf", -math.inf),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text, value",
+    [
+        ("n=1000", 1000),
+        ("n=-3", -3),
+        ("n=0x1f", 31),
+        ("alpha=0.5", 0.5),
+        ("alpha=1e-3", 1e-3),
+        ("flag=true", True),
+        ("flag=false", False),
+        ("a=inf", math.inf),
+        ("a=-inf", -math.inf),
+    ],
+)
 def test_scalars(text, value):
     found = made(text)
     assert found == value and type(found) is type(value)
@@ -46,8 +56,9 @@ def test_nan():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("sizes, shape", [("6", (6,)), ("2,3", (2, 3)), ("0", (0,)),
-                                          ("2, 1,3", (2, 1, 3))])  # fmt: skip
+@pytest.mark.parametrize(
+    "sizes, shape", [("6", (6,)), ("2,3", (2, 3)), ("0", (0,)), ("2, 1,3", (2, 1, 3))]
+)
 @pytest.mark.parametrize("fill, value", [("zeros", 0), ("ones", 1), ("full(1)", 1)])
 def test_constant_fills(dtype, sizes, shape, fill, value):
     array = made(f"x={dtype}[{sizes}]:{fill}")
@@ -84,20 +95,33 @@ def test_randint_keeps_its_limits(low, width, seed):
         assert set(array) == set(range(low, high))  # all values come up in 500
 
 
-@pytest.mark.parametrize("text, value", [
-    ("x=float32[3]:full(nan)", math.nan), ("x=float64[3]:full(-inf)", -math.inf),
-    ("x=float32[3]:full(0.25)", 0.25), ("x=int8[3]:full(-128)", -128),
-    ("x=uint64[3]:full(18446744073709551615)", 2**64 - 1), ("x=int32[3]:full(2.0)", 2),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text, value",
+    [
+        ("x=float32[3]:full(nan)", math.nan),
+        ("x=float64[3]:full(-inf)", -math.inf),
+        ("x=float32[3]:full(0.25)", 0.25),
+        ("x=int8[3]:full(-128)", -128),
+        ("x=uint64[3]:full(18446744073709551615)", 2**64 - 1),
+        ("x=int32[3]:full(2.0)", 2),
+    ],
+)
 def test_full(text, value):
     np.testing.assert_array_equal(made(text), [value] * 3)
 
 
-@pytest.mark.parametrize("text, kind", [
-    ("y=float32[4]:empty", Out), ("y=float32[4]:empty:out", Out), ("y=float32[4]:out", Out),
-    ("y=float32[4]:rand:out", Out), ("y=float32[4]:zeros:inout", InOut),
-    ("y=float32[4]:full(3):inout", InOut), ("y=float32[4]:rand", np.ndarray),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text, kind",
+    [
+        ("y=float32[4]:empty", Out),
+        ("y=float32[4]:empty:out", Out),
+        ("y=float32[4]:out", Out),
+        ("y=float32[4]:rand:out", Out),
+        ("y=float32[4]:zeros:inout", InOut),
+        ("y=float32[4]:full(3):inout", InOut),
+        ("y=float32[4]:rand", np.ndarray),
+    ],
+)
 def test_roles(text, kind):
     value = made(text)
     assert type(value) is kind
@@ -120,28 +144,52 @@ def test_files(tmp_path, role, kind):
 # ---- bad arguments --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text, words", [
-    ("n", "NAME=VALUE"), ("=3", "NAME=VALUE"), ("3n=3", "NAME=VALUE"), ("n=", "(column 3)"),
-    ("n=many", "a number, or an array"), ("n=1000:rand", "DTYPE[SIZES]:FILL"),
-    ("x=float32[10:rand", "(column 3)"), ("x=float32]10[:rand", "DTYPE[SIZES]:FILL"),
-    ("x=floot32[10]:rand", "did you mean 'float32'"), ("x=float[10]:rand", "did you mean"),
-    ("x=float32[]:rand", "(column 11): expected sizes"), ("x=float32[4,-8]:rand", "(column 13)"),
-    ("x=float32[4,k]:rand", "(column 13)"), ("x=float32[1e3]:rand", "whole numbers"),
-    ("x=float32[10]", "a fill of rand, randn"), ("x=float32[10]:", "a fill of rand, randn"),
-    ("x=float32[10]:inout", "a fill of rand, randn"), ("x=float32[10]rand", "after ']'"),
-    ("x=float32[10]:zeroes", "'zeros'"), ("x=float32[10]:zeros:inuot", "'inout'"),
-    ("x=float32[10]:zeros:inuot", "(column 21)"), ("x=float32[10]:zeros:inout:out", "after ']'"),
-    ("x=float32[10]:empty:inout", "zeros:inout"), ("x=float32[10]:full", "full(V)"),
-    ("x=float32[10]:full()", "full(V)"), ("x=float32[10]:full(1,2)", "full(V)"),
-    ("x=float32[10]:full(a)", "full(V)"), ("x=float32[10]:rand(3)", "expected rand"),
-    ("x=int32[10]:randint(3)", "randint(LOW,HIGH)"), ("x=int32[10]:randint(3,3)", "LOW below"),
-    ("x=int32[10]:randint(0,2.5)", "whole numbers"), ("x=int32[10]:rand", "randint(LOW,HIGH)"),
-    ("x=bool[10]:randn", "a float dtype"), ("x=uint8[10]:full(256)", "from 0 to 255"),
-    ("x=uint8[10]:full(-1)", "from 0 to 255"), ("x=uint8[10]:randint(0,257)", "from 0 to 255"),
-    ("x=int32[10]:full(0.5)", "whole numbers"), ("x=int32[10]:full(nan)", "whole numbers"),
-    ("x=int32[10]:full(inf)", "whole numbers"), ("x=uint8[257]:arange", "got 256"),
-    ("x=float32[2000000,2000000]:zeros", "at most 4 GiB"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("n", "NAME=VALUE"),
+        ("=3", "NAME=VALUE"),
+        ("3n=3", "NAME=VALUE"),
+        ("n=", "(column 3)"),
+        ("n=many", "a number, or an array"),
+        ("n=1000:rand", "DTYPE[SIZES]:FILL"),
+        ("x=float32[10:rand", "(column 3)"),
+        ("x=float32]10[:rand", "DTYPE[SIZES]:FILL"),
+        ("x=floot32[10]:rand", "did you mean 'float32'"),
+        ("x=float[10]:rand", "did you mean"),
+        ("x=float32[]:rand", "(column 11): expected sizes"),
+        ("x=float32[4,-8]:rand", "(column 13)"),
+        ("x=float32[4,k]:rand", "(column 13)"),
+        ("x=float32[1e3]:rand", "whole numbers"),
+        ("x=float32[10]", "a fill of rand, randn"),
+        ("x=float32[10]:", "a fill of rand, randn"),
+        ("x=float32[10]:inout", "a fill of rand, randn"),
+        ("x=float32[10]rand", "after ']'"),
+        ("x=float32[10]:zeroes", "'zeros'"),
+        ("x=float32[10]:zeros:inuot", "'inout'"),
+        ("x=float32[10]:zeros:inuot", "(column 21)"),
+        ("x=float32[10]:zeros:inout:out", "after ']'"),
+        ("x=float32[10]:empty:inout", "zeros:inout"),
+        ("x=float32[10]:full", "full(V)"),
+        ("x=float32[10]:full()", "full(V)"),
+        ("x=float32[10]:full(1,2)", "full(V)"),
+        ("x=float32[10]:full(a)", "full(V)"),
+        ("x=float32[10]:rand(3)", "expected rand"),
+        ("x=int32[10]:randint(3)", "randint(LOW,HIGH)"),
+        ("x=int32[10]:randint(3,3)", "LOW below"),
+        ("x=int32[10]:randint(0,2.5)", "whole numbers"),
+        ("x=int32[10]:rand", "randint(LOW,HIGH)"),
+        ("x=bool[10]:randn", "a float dtype"),
+        ("x=uint8[10]:full(256)", "from 0 to 255"),
+        ("x=uint8[10]:full(-1)", "from 0 to 255"),
+        ("x=uint8[10]:randint(0,257)", "from 0 to 255"),
+        ("x=int32[10]:full(0.5)", "whole numbers"),
+        ("x=int32[10]:full(nan)", "whole numbers"),
+        ("x=int32[10]:full(inf)", "whole numbers"),
+        ("x=uint8[257]:arange", "got 256"),
+        ("x=float32[2000000,2000000]:zeros", "at most 4 GiB"),
+    ],
+)
 def test_bad_arguments(text, words):
     with pytest.raises(ArgumentError) as error:
         parse_argument(text)
@@ -154,9 +202,9 @@ def test_uint8_holds_what_it_can():
     assert made("x=uint8[9]:randint(255,256)").min() == 255
 
 
-@pytest.mark.parametrize("content, words", [
-    (None, "no such file"), (b"", "numpy.save"), (b"no array", "numpy.save"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "content, words", [(None, "no such file"), (b"", "numpy.save"), (b"no array", "numpy.save")]
+)
 def test_bad_files(tmp_path, content, words):
     path = tmp_path / "x.npy"
     if content is not None:
@@ -204,12 +252,20 @@ def test_a_whole_launch():
     assert [argument.name for argument in launch.arguments] == ["n", "x"]
 
 
-@pytest.mark.parametrize("text, words", [
-    ("--block 1", "--grid"), ("--grid 1", "--block"), ("--grid a --block 1", "--grid"),
-    ("--grid 1 --block 1 --shared -4", "--shared"), ("--grid 1 --block 1 --seed x", "--seed"),
-    ("--grid 1 --block 1 --define 3=4", "--define"), ("--grid 1 --block 1 --blok 3", "--blok"),
-    ("--grid 1 --block 1 --arg n", "--arg n"), ("--grid 1 --block 1 more", "more"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("--block 1", "--grid"),
+        ("--grid 1", "--block"),
+        ("--grid a --block 1", "--grid"),
+        ("--grid 1 --block 1 --shared -4", "--shared"),
+        ("--grid 1 --block 1 --seed x", "--seed"),
+        ("--grid 1 --block 1 --define 3=4", "--define"),
+        ("--grid 1 --block 1 --blok 3", "--blok"),
+        ("--grid 1 --block 1 --arg n", "--arg n"),
+        ("--grid 1 --block 1 more", "more"),
+    ],
+)
 def test_bad_launches(text, words):
     with pytest.raises(ArgumentError, match=words):
         parse_launch(text)
@@ -242,11 +298,15 @@ def test_a_seed_repeats_the_values(scale):
     assert (first != values_of(scale, f"{ARGUMENTS} --seed 4")[0]).any()
 
 
-@pytest.mark.parametrize("text, problem", [
-    ("--arg alpha=2 --arg n=100 --arg x=float32[100]:rand", "missing y"),
-    ("", "missing x, y, alpha, n"), (f"{ARGUMENTS} --arg m=3", "unknown m"),
-    (f"{ARGUMENTS} --arg n=3", "twice n"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text, problem",
+    [
+        ("--arg alpha=2 --arg n=100 --arg x=float32[100]:rand", "missing y"),
+        ("", "missing x, y, alpha, n"),
+        (f"{ARGUMENTS} --arg m=3", "unknown m"),
+        (f"{ARGUMENTS} --arg n=3", "twice n"),
+    ],
+)
 def test_names_that_do_not_fit_list_the_parameters(scale, text, problem):
     with pytest.raises(ArgumentError) as error:
         values_of(scale, text)
@@ -265,10 +325,13 @@ def test_the_only_kernel_of_a_file_needs_no_name(scale):
     assert parse_launch("--grid 1 --block 1").open(scale).name == "scale"
 
 
-@pytest.mark.parametrize("more, words", [
-    ("__global__ void other(int* x) {}", "scale, other"),
-    ("template <typename T> __global__ void other(T* x) {}", "scale, other<...>"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "more, words",
+    [
+        ("__global__ void other(int* x) {}", "scale, other"),
+        ("template <typename T> __global__ void other(T* x) {}", "scale, other<...>"),
+    ],
+)
 def test_among_several_kernels_one_is_named(scale, more, words):
     scale.write_text(SCALE + more)
     with pytest.raises(ArgumentError, match=f"--kernel: expected a name.*{words}"):

@@ -43,18 +43,24 @@ float __ldg(&f); double __ldcs(&d); float atomicAdd_block(&f,f); int atomicXor_s
 def test_result_types_are_those_of_nvrtc():
     checks = re.findall(r"([\w ]+?) (\w+\(.*?\));", CHECKS)
     assert len(checks) == CHECKS.count(";")
-    text = TYPES + "\n".join(
-        f'static_assert(same<{kind.strip()}, decltype({call})>::is, "{call}");'
-        for kind, call in checks
-    ) + "\ny[0] = 1; }"  # fmt: skip
+    text = (
+        TYPES
+        + "\n".join(
+            f'static_assert(same<{kind.strip()}, decltype({call})>::is, "{call}");'
+            for kind, call in checks
+        )
+        + "\ny[0] = 1; }"
+    )
     nvrtc.compile(Source.read(text), "types", "sm_90")
     y = np.zeros(1, np.int32)
     Kernel(text, "types")(1, 1, y, 0, 0, 0.0, 0.0, 0)
     assert y[0] == 1
 
 
-@pytest.mark.parametrize("call", ["sqrt(2)", "max(1.0f, 2)", "pow(2, 2)", "fmax(1.0f, 2.0)",
-                                  "atomicAdd(y, 1.0)", "abs(1u)"])  # fmt: skip
+@pytest.mark.parametrize(
+    "call",
+    ["sqrt(2)", "max(1.0f, 2)", "pow(2, 2)", "fmax(1.0f, 2.0)", "atomicAdd(y, 1.0)", "abs(1u)"],
+)
 def test_what_nvrtc_refuses_does_not_compile_here(call):
     text = f"__global__ void wrong(unsigned short* y) {{ y[0] = {call}; }}"
     with pytest.raises(KernelCompileError):
@@ -67,10 +73,27 @@ def test_what_nvrtc_refuses_does_not_compile_here(call):
 
 
 def test_the_headers_that_kernels_include():
-    names = ["cuda_runtime.h", "cuda_runtime_api.h", "device_launch_parameters.h", "stdint.h",
-             "math_constants.h", "vector_types.h", "vector_functions.h", "math.h", "cmath",
-             "assert.h", "cassert", "float.h", "cfloat", "limits.h", "climits", "cstdint",
-             "stddef.h", "cstddef", "cstdio"]  # fmt: skip
+    names = [
+        "cuda_runtime.h",
+        "cuda_runtime_api.h",
+        "device_launch_parameters.h",
+        "stdint.h",
+        "math_constants.h",
+        "vector_types.h",
+        "vector_functions.h",
+        "math.h",
+        "cmath",
+        "assert.h",
+        "cassert",
+        "float.h",
+        "cfloat",
+        "limits.h",
+        "climits",
+        "cstdint",
+        "stddef.h",
+        "cstddef",
+        "cstdio",
+    ]
     text = "".join(f"#include <{name}>\n" for name in names)
     text += """__global__ void headers(float* y) {
         uint8_t byte = 255; size_t bytes = sizeof(uint64_t);
@@ -82,12 +105,13 @@ def test_the_headers_that_kernels_include():
     assert np.array_equal(y, np.array(expected, np.float32))
 
 
-@pytest.mark.parametrize(("statement", "words"), [
-    ("assert(x[0] < 3);", "x[0] < 3"), ("__trap();", "trap"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("statement", "words"), [("assert(x[0] < 3);", "x[0] < 3"), ("__trap();", "trap")]
+)
 def test_assert_and_trap_stop_the_launch_and_name_the_line(statement, words):
-    kernel = Kernel(f"__global__ void stops(const float* x, float* y) {{\n {statement}\n"
-                    " y[0] = 1; }", "stops")  # fmt: skip
+    kernel = Kernel(
+        f"__global__ void stops(const float* x, float* y) {{\n {statement}\n y[0] = 1; }}", "stops"
+    )
     y = np.zeros(1, np.float32)
     with pytest.raises(KernelLaunchError, match=re.escape(words)) as caught:
         kernel(1, 1, np.full(1, 3, np.float32), y)
@@ -96,18 +120,22 @@ def test_assert_and_trap_stop_the_launch_and_name_the_line(statement, words):
 
 
 def test_an_assertion_that_holds_costs_nothing():
-    kernel = Kernel("__global__ void holds(const float* x, float* y) { assert(x[0] == 3); "
-                    "__builtin_assume(x[0] > 0); y[0] = clock64() > 0; __nanosleep(10); }",
-                    "holds")  # fmt: skip
+    kernel = Kernel(
+        "__global__ void holds(const float* x, float* y) { assert(x[0] == 3); "
+        "__builtin_assume(x[0] > 0); y[0] = clock64() > 0; __nanosleep(10); }",
+        "holds",
+    )
     y = np.zeros(1, np.float32)
     kernel(1, 1, np.full(1, 3, np.float32), y)
     assert y[0] == 1
 
 
 def test_ndebug_before_the_header_turns_assertions_off():
-    kernel = Kernel("#define NDEBUG\n#include <cassert>\n"
-                    "__global__ void off(float* y) { assert(y[0] > 0); y[0] = 1; }",
-                    "off")  # fmt: skip
+    kernel = Kernel(
+        "#define NDEBUG\n#include <cassert>\n"
+        "__global__ void off(float* y) { assert(y[0] > 0); y[0] = 1; }",
+        "off",
+    )
     y = np.zeros(1, np.float32)
     kernel(1, 1, y)
     assert y[0] == 1

@@ -10,8 +10,9 @@ from tests.cuda.expressions import DTYPES, evaluate
 # ---- integers ----------------------------------------------------------------------------------
 
 RNG = np.random.default_rng(2)
-A = np.concatenate([[0, 1, -1, 2**31 - 1, -(2**31), 0xFFFFFF, 0x800000],
-                    RNG.integers(-(2**31), 2**31, 60)])  # fmt: skip
+A = np.concatenate(
+    [[0, 1, -1, 2**31 - 1, -(2**31), 0xFFFFFF, 0x800000], RNG.integers(-(2**31), 2**31, 60)]
+)
 B = np.concatenate([[0, 5, -1, 2**31 - 1, -(2**31), 33, 31], RNG.integers(-(2**31), 2**31, 60)])
 
 
@@ -57,16 +58,18 @@ INTEGERS = {  # over int a, b; Python integers do the rest
     "__funnelshift_rc(a, b, 40)": lambda a, b: b,
     "__funnelshift_lc(a, b, 9)": lambda a, b: ((b & U) << 32 | (a & U)) << 9 >> 32,
     "__funnelshift_rc(a, b, 9)": lambda a, b: ((b & U) << 32 | (a & U)) >> 9,
-    "min(a, b)": lambda a, b: min(a, b), "max(a, b)": lambda a, b: max(a, b),
+    "min(a, b)": lambda a, b: min(a, b),
+    "max(a, b)": lambda a, b: max(a, b),
     "min(a, (unsigned)b)": lambda a, b: min(a & U, b & U),
     "max((unsigned)a, b)": lambda a, b: max(a & U, b & U),
-    "umin(a, b)": lambda a, b: min(a & U, b & U), "umax(a, b)": lambda a, b: max(a & U, b & U),
+    "umin(a, b)": lambda a, b: min(a & U, b & U),
+    "umax(a, b)": lambda a, b: max(a & U, b & U),
     "abs(a / 2)": lambda a, b: abs(math.trunc(a / 2)),
     "__float_as_int(__int_as_float(a & 0x7f7fffff))": lambda a, b: a & 0x7F7FFFFF,
     "__float_as_uint(__uint_as_float(a & 0x3fffffff))": lambda a, b: a & 0x3FFFFFFF,
     "__double2hiint(__hiloint2double(a & 0x7fefffff, b))": lambda a, b: a & 0x7FEFFFFF,
     "__double2loint(__hiloint2double(a & 0x7fefffff, b))": lambda a, b: b,
-}  # fmt: skip
+}
 
 
 def test_integer_intrinsics():
@@ -85,13 +88,15 @@ LONG_INTEGERS = {
     "__brevll(a)": lambda a, b: int(f"{a & M:064b}"[::-1], 2),
     "__mul64hi(a, b)": lambda a, b: a * b >> 64,
     "__umul64hi(a, b)": lambda a, b: (a & M) * (b & M) >> 64,
-    "llmin(a, b)": lambda a, b: min(a, b), "llmax(a, b)": lambda a, b: max(a, b),
-    "ullmin(a, b)": lambda a, b: min(a & M, b & M), "max(a, (unsigned long long)b)":
-        lambda a, b: max(a & M, b & M),
+    "llmin(a, b)": lambda a, b: min(a, b),
+    "llmax(a, b)": lambda a, b: max(a, b),
+    "ullmin(a, b)": lambda a, b: min(a & M, b & M),
+    "max(a, (unsigned long long)b)": lambda a, b: max(a & M, b & M),
     "llabs(a / 2)": lambda a, b: abs(a) // 2,
-    "__double_as_longlong(__longlong_as_double(a & 0x7fefffffffffffff))":
-        lambda a, b: a & 0x7FEFFFFFFFFFFFFF,
-}  # fmt: skip
+    "__double_as_longlong(__longlong_as_double(a & 0x7fefffffffffffff))": lambda a, b: (
+        a & 0x7FEFFFFFFFFFFFFF
+    ),
+}
 
 
 def test_64_bit_integer_intrinsics():
@@ -107,8 +112,12 @@ def test_64_bit_integer_intrinsics():
 # ---- conversions -------------------------------------------------------------------------------
 
 ROUNDINGS = {"rn": np.rint, "rz": np.trunc, "ru": np.ceil, "rd": np.floor}
-INTEGER_NAMES = {"int": "int", "uint": "unsigned int", "ll": "long long",
-                 "ull": "unsigned long long"}  # fmt: skip
+INTEGER_NAMES = {
+    "int": "int",
+    "uint": "unsigned int",
+    "ll": "long long",
+    "ull": "unsigned long long",
+}
 
 
 @pytest.mark.parametrize("integer", INTEGER_NAMES)
@@ -117,15 +126,41 @@ def test_floating_point_to_integer_rounds_and_clamps(real, integer):
     """Out of range: the nearest end. NaN: 0, or the top bit where PTX says so."""
     result = INTEGER_NAMES[integer]
     limits = np.iinfo(DTYPES[result])
-    x = np.array([0, 0.5, -0.5, 1.5, 2.5, -2.5, 1e6 + 0.5, -3e9, 3e9, 1e19, -1e19, 3e19, np.inf,
-                  -np.inf, np.nan], DTYPES[real])  # fmt: skip
+    x = np.array(
+        [
+            0,
+            0.5,
+            -0.5,
+            1.5,
+            2.5,
+            -2.5,
+            1e6 + 0.5,
+            -3e9,
+            3e9,
+            1e19,
+            -1e19,
+            3e19,
+            np.inf,
+            -np.inf,
+            np.nan,
+        ],
+        DTYPES[real],
+    )
     top = 1 << (limits.bits - 1)
     nan = 0 if real == "float" and limits.bits == 32 else (-top if limits.min else top)
     names = {f"__{real}2{integer}_{mode}(x)": mode for mode in ROUNDINGS}
     for expression, y in evaluate(list(names), result, x=(real, x)).items():
         rounded = ROUNDINGS[names[expression]](x.astype(np.float64))
-        expected = [nan if math.isnan(v) else limits.max if v > limits.max
-                    else limits.min if v < limits.min else int(v) for v in rounded]  # fmt: skip
+        expected = [
+            nan
+            if math.isnan(v)
+            else limits.max
+            if v > limits.max
+            else limits.min
+            if v < limits.min
+            else int(v)
+            for v in rounded
+        ]
         assert y.tolist() == expected, expression
 
 
@@ -153,8 +188,9 @@ def test_integer_to_float(kind):
     nearest = [0, 1, 2**24, 2**31, 2**24 + 4]
     expected = [nearest, low, high, low]  # rn, rz, ru, rd of numbers that are not negative
     assert [got[name].tolist() for name in names] == expected
-    exact = evaluate([f"__{kind}2double_rn(x)", "__ll2double_rn(x)", "__ull2double_rn(x)"],
-                     "double", x=(c, x))  # fmt: skip
+    exact = evaluate(
+        [f"__{kind}2double_rn(x)", "__ll2double_rn(x)", "__ull2double_rn(x)"], "double", x=(c, x)
+    )
     for y in exact.values():
         assert y.tolist() == x.tolist()
     for y in evaluate(["__ll2float_rn(x)", "__ull2float_rn(x)"], "float", x=(c, x)).values():

@@ -18,20 +18,26 @@ HEADERS = Path(tinygraph.cuda.__file__).parent / "emulator" / "include"
 
 # CUDA C++ Programming Guide, "Built-in Vector Types": (bytes, alignment) of the vectors of 1 to 4.
 LAYOUTS = {
-    "char": [(1, 1), (2, 2), (3, 1), (4, 4)], "uchar": [(1, 1), (2, 2), (3, 1), (4, 4)],
-    "short": [(2, 2), (4, 4), (6, 2), (8, 8)], "ushort": [(2, 2), (4, 4), (6, 2), (8, 8)],
-    "int": [(4, 4), (8, 8), (12, 4), (16, 16)], "uint": [(4, 4), (8, 8), (12, 4), (16, 16)],
-    "long": [(8, 8), (16, 16), (24, 8), (32, 16)], "ulong": [(8, 8), (16, 16), (24, 8), (32, 16)],
+    "char": [(1, 1), (2, 2), (3, 1), (4, 4)],
+    "uchar": [(1, 1), (2, 2), (3, 1), (4, 4)],
+    "short": [(2, 2), (4, 4), (6, 2), (8, 8)],
+    "ushort": [(2, 2), (4, 4), (6, 2), (8, 8)],
+    "int": [(4, 4), (8, 8), (12, 4), (16, 16)],
+    "uint": [(4, 4), (8, 8), (12, 4), (16, 16)],
+    "long": [(8, 8), (16, 16), (24, 8), (32, 16)],
+    "ulong": [(8, 8), (16, 16), (24, 8), (32, 16)],
     "longlong": [(8, 8), (16, 16), (24, 8), (32, 16)],
     "ulonglong": [(8, 8), (16, 16), (24, 8), (32, 16)],
-    "float": [(4, 4), (8, 8), (12, 4), (16, 16)], "double": [(8, 8), (16, 16), (24, 8), (32, 16)],
-}  # fmt: skip
+    "float": [(4, 4), (8, 8), (12, 4), (16, 16)],
+    "double": [(8, 8), (16, 16), (24, 8), (32, 16)],
+}
 VECTORS = {f"{name}{n + 1}": layout[n] for name, layout in LAYOUTS.items() for n in range(4)}
 
 
 def test_sizes_and_alignments_are_those_of_cuda():
-    rows = "".join(f"y[{2 * i}] = sizeof({v}); y[{2 * i + 1}] = alignof({v});\n"
-                   for i, v in enumerate(VECTORS))  # fmt: skip
+    rows = "".join(
+        f"y[{2 * i}] = sizeof({v}); y[{2 * i + 1}] = alignof({v});\n" for i, v in enumerate(VECTORS)
+    )
     y = np.zeros(2 * len(VECTORS), np.int32)
     Kernel(f"__global__ void layouts(int* y) {{ {rows} }}", "layouts")(1, 1, y)
     assert dict(zip(VECTORS, map(tuple, y.reshape(-1, 2).tolist()), strict=True)) == VECTORS
@@ -40,7 +46,8 @@ def test_sizes_and_alignments_are_those_of_cuda():
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_vectors_are_made_copied_and_stored_whole(name):
     """make_*, braces of every length, copies through locals, arrays, shared memory, references."""
-    kernel = Kernel(f"""
+    kernel = Kernel(
+        f"""
     struct Pair {{ {name}4 first; {name}2 second; }};
     __device__ {name}4 turned(const {name}4& v) {{ return make_{name}4(v.w, v.z, v.y, v.x); }}
     __global__ void vectors(double* y) {{
@@ -56,14 +63,17 @@ def test_vectors_are_made_copied_and_stored_whole(name):
             (double)part.x, (double)part.w, (double)zero.x, (double)zero.w, (double)array[0].x,
             (double)array[1].w, (double)same.first.x, (double)same.first.w,
             (double)same.second.y}};
-        for (int i = 0; i < 19; i++) y[i] = all[i]; }}""", "vectors")  # fmt: skip
+        for (int i = 0; i < 19; i++) y[i] = all[i]; }}""",
+        "vectors",
+    )
     y = np.zeros(19)
     kernel(1, 1, y)
     assert y.tolist() == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 0, 0, 0, 12, 10, 10, 7, 3]
 
 
 def test_vectors_in_unions_and_constant_tables_and_dim3():
-    kernel = Kernel("""
+    kernel = Kernel(
+        """
     __constant__ float4 table[2] = {{1, 2, 3, 4}, {5, 6}};
     union Bits { float4 vector; float element[4]; unsigned bits[4]; };
     __global__ void mixed(const float* x, float* y) {
@@ -74,7 +84,9 @@ def test_vectors_in_unions_and_constant_tables_and_dim3():
         dim3 block = blockDim, one(7), two(3, 4);
         uint3 thread = threadIdx;
         y[5] = block.x * 100 + block.y * 10 + thread.x;
-        y[6] = one.x * one.y * one.z + two.x * two.y * two.z; }""", "mixed")
+        y[6] = one.x * one.y * one.z + two.x * two.y * two.z; }""",
+        "mixed",
+    )
     x, y = np.arange(4, dtype=np.float32), np.zeros(7, np.float32)
     kernel(1, 1, x, y)
     assert y.tolist() == [6, 7, 8, 9, 1, 110, 19]
@@ -100,15 +112,33 @@ def test_a_vector_is_one_access_in_check_builds(compiler, target, tmp_path):
             pytest.skip("g++ compiles for its own machine only")
         command = [*command, "-target", target]
     ends = {"2": ("value.x + value.y", "1, 2"), "4": ("value.x + value.w", "1, 2, 3, 4")}
-    functions = "".join(f"""
+    functions = "".join(
+        f"""
         extern "C" double load_{v}(const {v}* p, int i) {{ {v} value = p[i]; return {used}; }}
         extern "C" void store_{v}({v}* p, int i) {{ p[i] = make_{v}({elements}); }}
-        """ for v in COPIED for used, elements in [ends[v[-1]]])  # fmt: skip
+        """
+        for v in COPIED
+        for used, elements in [ends[v[-1]]]
+    )
     source = tmp_path / "hooks.cpp"
     source.write_text('#include "vector_types.h"\n' + functions)
-    subprocess.run([*command, "-std=c++17", "-O1", "-fno-inline", "-fsanitize=thread", "-S",
-                    "-DTINYGRAPH_CHECK", f"-I{HEADERS}", str(source), "-o",
-                    str(tmp_path / "hooks.s")], check=True, capture_output=True)  # fmt: skip
+    subprocess.run(
+        [
+            *command,
+            "-std=c++17",
+            "-O1",
+            "-fno-inline",
+            "-fsanitize=thread",
+            "-S",
+            "-DTINYGRAPH_CHECK",
+            f"-I{HEADERS}",
+            str(source),
+            "-o",
+            str(tmp_path / "hooks.s"),
+        ],
+        check=True,
+        capture_output=True,
+    )
     hooks: dict[str, list[str]] = {}
     name = ""
     for line in (tmp_path / "hooks.s").read_text().splitlines():
@@ -134,14 +164,23 @@ TOTAL = BLOCKS * THREADS
 
 
 @pytest.mark.parametrize("scope", ["", "_block", "_system"])
-@pytest.mark.parametrize(("kind", "dtype"), [
-    ("int", np.int32), ("unsigned int", np.uint32), ("unsigned long long", np.uint64),
-    ("float", np.float32), ("double", np.float64),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "dtype"),
+    [
+        ("int", np.int32),
+        ("unsigned int", np.uint32),
+        ("unsigned long long", np.uint64),
+        ("float", np.float32),
+        ("double", np.float64),
+    ],
+)
 def test_atomic_add_loses_nothing_and_gives_each_old_value_once(kind, dtype, scope):
-    kernel = Kernel(f"""__global__ void count({kind}* sum, int* seen) {{
+    kernel = Kernel(
+        f"""__global__ void count({kind}* sum, int* seen) {{
         {kind} old = atomicAdd{scope}(sum, ({kind})1);
-        atomicAdd(&seen[(int)old], 1); }}""", "count")  # fmt: skip
+        atomicAdd(&seen[(int)old], 1); }}""",
+        "count",
+    )
     total, seen = np.zeros(1, dtype), np.zeros(TOTAL, np.int32)
     kernel(BLOCKS, THREADS, total, seen)
     assert total[0] == TOTAL
@@ -158,29 +197,40 @@ OPERATIONS = {  # function: start, result of applying it to 0 .. TOTAL-1 in any 
 }
 
 
-@pytest.mark.parametrize(("kind", "dtype"), [
-    ("int", np.int32), ("unsigned int", np.uint32), ("long long", np.int64),
-    ("unsigned long long", np.uint64),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "dtype"),
+    [
+        ("int", np.int32),
+        ("unsigned int", np.uint32),
+        ("long long", np.int64),
+        ("unsigned long long", np.uint64),
+    ],
+)
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_atomic_operations_under_contention(operation, kind, dtype):
     if operation == "Sub" and "long" in kind:
         pytest.skip("atomicSub has 32 bits in CUDA")
     start, expected = OPERATIONS[operation]
-    kernel = Kernel(f"""__global__ void apply({kind}* y) {{
+    kernel = Kernel(
+        f"""__global__ void apply({kind}* y) {{
         {kind} i = blockIdx.x * blockDim.x + threadIdx.x;
         atomic{operation}(&y[0], i); atomic{operation}_block(&y[1], i);
-        atomic{operation}_system(&y[2], i); }}""", "apply")  # fmt: skip
+        atomic{operation}_system(&y[2], i); }}""",
+        "apply",
+    )
     y = np.array([start] * 3).astype(dtype)
     kernel(BLOCKS, THREADS, y)
     assert (y == np.array(expected).astype(dtype)).all()
 
 
 def test_counters_that_wrap_and_exchanges():
-    kernel = Kernel("""__global__ void wrap(unsigned* up, unsigned* down, float* last, int* sum) {
+    kernel = Kernel(
+        """__global__ void wrap(unsigned* up, unsigned* down, float* last, int* sum) {
         atomicInc(up, 9); atomicDec(down, 9);
         float mine = blockIdx.x * blockDim.x + threadIdx.x + 1;
-        atomicAdd(sum, (int)atomicExch(last, mine)); }""", "wrap")
+        atomicAdd(sum, (int)atomicExch(last, mine)); }""",
+        "wrap",
+    )
     up, down = np.zeros(1, np.uint32), np.zeros(1, np.uint32)
     last, total = np.zeros(1, np.float32), np.zeros(1, np.int32)
     kernel(BLOCKS, THREADS, up, down, last, total)
@@ -189,17 +239,25 @@ def test_counters_that_wrap_and_exchanges():
     assert total[0] + int(last[0]) == TOTAL * (TOTAL + 1) // 2
 
 
-@pytest.mark.parametrize(("kind", "dtype"), [
-    ("int", np.int32), ("unsigned int", np.uint32), ("unsigned long long", np.uint64),
-    ("unsigned short", np.uint16),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "dtype"),
+    [
+        ("int", np.int32),
+        ("unsigned int", np.uint32),
+        ("unsigned long long", np.uint64),
+        ("unsigned short", np.uint16),
+    ],
+)
 def test_compare_and_swap_builds_any_atomic(kind, dtype):
     """A product modulo a prime by compare-and-swap; a neighbour in the same word stays."""
-    kernel = Kernel(f"""__global__ void multiply({kind}* y) {{
+    kernel = Kernel(
+        f"""__global__ void multiply({kind}* y) {{
         {kind} old = y[0], expected;
         do {{ expected = old;
              old = atomicCAS(y, expected, ({kind})(expected * 3 % 65521)); }}
-        while (old != expected); }}""", "multiply")  # fmt: skip
+        while (old != expected); }}""",
+        "multiply",
+    )
     y = np.array([1, 4321], dtype)
     kernel(BLOCKS, THREADS, y)
     assert y.tolist() == [pow(3, TOTAL, 65521), 4321]
@@ -273,11 +331,14 @@ def test_ldmatrix_of_a_misaligned_row_is_found_at_the_call():
 
 
 def test_rounding_to_tf32_and_bf16():
-    kernel = Kernel("""#include "mma.cuh"
+    kernel = Kernel(
+        """#include "mma.cuh"
     __global__ void rounded(const float* x, unsigned* tf32, unsigned* bf16, int n) {
         int i = threadIdx.x;
         if (i >= n) return;
-        tf32[i] = float_to_tf32(x[i]); bf16[i] = floats_to_bf16x2(x[i], -x[i]); }""", "rounded")
+        tf32[i] = float_to_tf32(x[i]); bf16[i] = floats_to_bf16x2(x[i], -x[i]); }""",
+        "rounded",
+    )
     x = np.random.default_rng(4).normal(0, 100, 60).astype(np.float32)
     x[:8] = [0, 1, 1 + 2**-11, 1 + 2**-8, 1 + 3 * 2**-8, 3.4e38, np.inf, -np.inf]
     tf32, bf16 = np.zeros(60, np.uint32), np.zeros(60, np.uint32)

@@ -20,22 +20,35 @@ def listed(tmp_path, text):
     return [(instance.name, instance.defines) for instance in instances(path)]
 
 
-@pytest.mark.parametrize("text, expected", [
-    ("// instances: scale<float>, scale<double>\n",
-     [("scale<float>", {}), ("scale<double>", {})]),
-    ("/*\n * instances: scale<float>\n */\n", [("scale<float>", {})]),
-    ("/* instances: scale<float> */\n", [("scale<float>", {})]),
-    ("/*\ninstances: scale<float>*/\n", [("scale<float>", {})]),
-    ("//   instances:  scale<float>,\n//  scale<double>,\n//  scale<int>\n",
-     [("scale<float>", {}), ("scale<double>", {}), ("scale<int>", {})]),
-    ("// instances: a<T, 1>, b<T> for T in float, double\n",
-     [("a<float, 1>", {}), ("a<double, 1>", {}), ("b<float>", {}), ("b<double>", {})]),
-    ("// instances: a<T>,\n// b<Tx, T> for T in float\n",
-     [("a<float>", {}), ("b<Tx, float>", {})]),
-    ("// instances (TILE=16, DEBUG): a<float>\n// instances (TILE = 32): a<float>\n",
-     [("a<float>", {"TILE": "16", "DEBUG": "1"}), ("a<float>", {"TILE": "32"})]),
-    ("// the instances: of this sort\n// instances: a\n", [("a", {})]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        (
+            "// instances: scale<float>, scale<double>\n",
+            [("scale<float>", {}), ("scale<double>", {})],
+        ),
+        ("/*\n * instances: scale<float>\n */\n", [("scale<float>", {})]),
+        ("/* instances: scale<float> */\n", [("scale<float>", {})]),
+        ("/*\ninstances: scale<float>*/\n", [("scale<float>", {})]),
+        (
+            "//   instances:  scale<float>,\n//  scale<double>,\n//  scale<int>\n",
+            [("scale<float>", {}), ("scale<double>", {}), ("scale<int>", {})],
+        ),
+        (
+            "// instances: a<T, 1>, b<T> for T in float, double\n",
+            [("a<float, 1>", {}), ("a<double, 1>", {}), ("b<float>", {}), ("b<double>", {})],
+        ),
+        (
+            "// instances: a<T>,\n// b<Tx, T> for T in float\n",
+            [("a<float>", {}), ("b<Tx, float>", {})],
+        ),
+        (
+            "// instances (TILE=16, DEBUG): a<float>\n// instances (TILE = 32): a<float>\n",
+            [("a<float>", {"TILE": "16", "DEBUG": "1"}), ("a<float>", {"TILE": "32"})],
+        ),
+        ("// the instances: of this sort\n// instances: a\n", [("a", {})]),
+    ],
+)
 def test_statements(tmp_path, text, expected):
     assert listed(tmp_path, text + TEMPLATE) == expected
 
@@ -45,15 +58,19 @@ def test_without_a_statement_the_kernels_that_are_no_templates(tmp_path):
     assert listed(tmp_path, text) == [("one", {})]
 
 
-@pytest.mark.parametrize("text, words", [
-    ("// instances:\n", "kernel names"),
-    ("// instances: scale<float>,\n\n// scale<double>\n", "a name after the last comma"),
-    ("// instances: scale<float>,", "a name after the last comma"),
-    ("// instances: 3scale\n", "'3scale'"),
-    ("// instances (1TILE=3): scale<float>\n", "NAME=VALUE"),
-    ("// instances: scale<T>, other<float> for T in float\n", "the word T in every name"),
-    (TEMPLATE, "no template"), ("int x;", "no template"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("// instances:\n", "kernel names"),
+        ("// instances: scale<float>,\n\n// scale<double>\n", "a name after the last comma"),
+        ("// instances: scale<float>,", "a name after the last comma"),
+        ("// instances: 3scale\n", "'3scale'"),
+        ("// instances (1TILE=3): scale<float>\n", "NAME=VALUE"),
+        ("// instances: scale<T>, other<float> for T in float\n", "the word T in every name"),
+        (TEMPLATE, "no template"),
+        ("int x;", "no template"),
+    ],
+)
 def test_bad_statements(tmp_path, text, words):
     with pytest.raises(ArgumentError, match=re.escape(words)) as error:
         listed(tmp_path, text)

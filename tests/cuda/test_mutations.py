@@ -200,9 +200,10 @@ def test_mutants_of_a_small_kernel():
         assert mutant.source.count("\n") == SMALL.count("\n")
         assert mutant.source != SMALL
         changed = [
-            (before, after) for before, after in
-            zip(SMALL.splitlines(), mutant.source.splitlines(), strict=True) if before != after
-        ]  # fmt: skip
+            (before, after)
+            for before, after in zip(SMALL.splitlines(), mutant.source.splitlines(), strict=True)
+            if before != after
+        ]
         assert len(changed) == 1 and changed[0][0].strip() == mutant.line
 
 
@@ -266,8 +267,10 @@ def test_counts(outcomes):
         ends = Counter(
             section if how == SURVIVED else how for k, how, section, _ in tried if k == kind
         )
-        print(f"  {kind:8s} {sum(ends.values()):4d}: "
-              + ", ".join(f"{count} {how or 'survived'}" for how, count in ends.most_common()))
+        print(
+            f"  {kind:8s} {sum(ends.values()):4d}: "
+            + ", ".join(f"{count} {how or 'survived'}" for how, count in ends.most_common())
+        )
     findings = Counter(what.split(":")[0] for _, how, _, what in tried if how == CHECKER)
     print("  findings: " + ", ".join(f"{count} {kind}" for kind, count in findings.most_common()))
     assert len(tried) <= len(MUTANTS)

@@ -112,8 +112,10 @@ def test_extern_c_namespaces_and_template_values():
 def test_include_files_are_found_beside_the_source_and_in_the_package(tmp_path):
     (tmp_path / "two.cuh").write_text("#define TWO 2\n")
     path = tmp_path / "k.cu"
-    path.write_text('#include "two.cuh"\n#include "prelude.cuh"\n'
-                    "__global__ void k(float* x) { *x = TWO * INFINITY; }\n")  # fmt: skip
+    path.write_text(
+        '#include "two.cuh"\n#include "prelude.cuh"\n'
+        "__global__ void k(float* x) { *x = TWO * INFINITY; }\n"
+    )
     assert resources(Source.read(path), "k", "sm_90").spills == 0
 
 
@@ -151,8 +153,10 @@ def test_a_failure_is_not_kept(tmp_path):
 
 
 def test_too_much_static_shared_memory():
-    text = "__global__ void k(float* x) { __shared__ float s[20000]; s[threadIdx.x] = *x; " \
-           "__syncthreads(); *x = s[19999 - threadIdx.x]; }"  # fmt: skip
+    text = (
+        "__global__ void k(float* x) { __shared__ float s[20000]; s[threadIdx.x] = *x; "
+        "__syncthreads(); *x = s[19999 - threadIdx.x]; }"
+    )
     with pytest.raises(KernelCompileError, match=r"too much shared data"):
         resources(Source.read(text), "k", "sm_90")
 

@@ -50,6 +50,7 @@ def each_thread(more, reductions=0):
 def each_turn(more):
     """`more` operations for each window in all turns but the first, of 9 taps each; and ten sums,
     taps and one more, that a block reduces."""
+
     def beyond(at):
         turns = -(-at["C"] * at["KH"] * at["KW"] // 9)
         return at["argmax"] * (turns - 1) * more(at) + at["threads"] * 51
@@ -111,8 +112,9 @@ SHARED_WORK = {
     "conv2d_relu_max_pool2d_linear_forward": lambda at: at["partial"] * (256 * 5 + 8),
     "conv2d_relu_max_pool2d_linear_backward": each_turn(lambda at: 2 * at["O"] + 1),
     # a pixel computes the gradient of each window over it
-    "conv2d_relu_max_pool2d_linear_input_gradient":
-        lambda at: at["argmax"] * at["KH"] * at["KW"] * 2 * at["O"],
+    "conv2d_relu_max_pool2d_linear_input_gradient": lambda at: (
+        at["argmax"] * at["KH"] * at["KW"] * 2 * at["O"]
+    ),
     # runs added up
     "global_avg_pool2d_forward": each_thread(1, 1),
     # a conversion counts as none: numbers below 2^-14 are scaled, and 2^52 is added and taken off
@@ -210,10 +212,19 @@ template <typename T, typename Kind> __global__ void k(const T* x, int n);
 """
 
 
-@pytest.mark.parametrize("kernel, x, expected", [
-    ("k<float, Add>", 1, 20), ("k< double , Sub >", 1, 20), ("k<float, Mul>", 1, 50),
-    ("k<float, Power<2>>", 0, 7), ("k<float, Power<2>>", 1, 10), ("k<float>", 1, 50),
-    ("k<int, Add>", 1, 0), ("k<unsigned long long, Mul>", 1, 0), ("j<float>", 1, None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "kernel, x, expected",
+    [
+        ("k<float, Add>", 1, 20),
+        ("k< double , Sub >", 1, 20),
+        ("k<float, Mul>", 1, 50),
+        ("k<float, Power<2>>", 0, 7),
+        ("k<float, Power<2>>", 1, 10),
+        ("k<float>", 1, 50),
+        ("k<int, Add>", 1, 0),
+        ("k<unsigned long long, Mul>", 1, 0),
+        ("j<float>", 1, None),
+    ],
+)
 def test_the_first_statement_that_fits_holds(kernel, x, expected):
     assert operation_count(Source.read(TEXT), kernel, {"n": 10, "x": x}) == expected

@@ -30,8 +30,9 @@ def test_a_launch_is_taken_down(execute):
     assert (launch.grid, launch.block, launch.shared) == ((2, 1, 1), (64, 1, 1), 16)
     assert launch.scalars == {"alpha": 3.0, "n": 100}
     assert [(a.parameter, a.reads, a.writes, a.bytes) for a in launch.arrays] == [
-        ("x", True, False, 400), ("y", True, True, 400),
-    ]  # fmt: skip
+        ("x", True, False, 400),
+        ("y", True, True, 400),
+    ]
     assert (launch.bytes, launch.operations) == (1200, 100)
     assert (y == (3 if execute else 0)).all()
 
@@ -50,8 +51,14 @@ def test_what_was_uninitialised_is_not_read():
         kernel(1, 128, x, Out(np.ones(100, np.float32)), 1, 100)
         kernel(1, 128, x, InOut(EMULATOR.empty((100,), np.float32)), 1, 100)
     assert [launch.arrays[1].reads for launch in launches] == [
-        False, True, False, False, True, False, True,
-    ]  # fmt: skip
+        False,
+        True,
+        False,
+        False,
+        True,
+        False,
+        True,
+    ]
 
 
 def test_arguments_are_checked_all_the_same():
@@ -72,14 +79,17 @@ def test_outside_and_in_other_threads_nothing_is_taken_down():
     assert not launches and (y == 5).all()
 
 
-@pytest.mark.parametrize("formula, macros, numbers, expected", [
-    ("2 * M * N", {}, {"M": 3, "N": 5}, 30),
-    ("n * (TILE + 1)", {"TILE": "16"}, {"n": 2}, 34),
-    ("ceil_div(n, 4) if n > 8 else min(n, 1)", {}, {"n": 9}, 3),
-    ("ceil_div(n, 4) if n > 8 else min(n, 1)", {}, {"n": 8}, 1),
-    ("3 * x", {}, {"x": 7}, 21),
-    ("0", {}, {}, 0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "formula, macros, numbers, expected",
+    [
+        ("2 * M * N", {}, {"M": 3, "N": 5}, 30),
+        ("n * (TILE + 1)", {"TILE": "16"}, {"n": 2}, 34),
+        ("ceil_div(n, 4) if n > 8 else min(n, 1)", {}, {"n": 9}, 3),
+        ("ceil_div(n, 4) if n > 8 else min(n, 1)", {}, {"n": 8}, 1),
+        ("3 * x", {}, {"x": 7}, 21),
+        ("0", {}, {}, 0),
+    ],
+)
 def test_formulas(formula, macros, numbers, expected):
     source = Source.read(f"/*\n * operations of k: {formula}\n */\n__global__ void k();", macros)
     assert operation_count(source, "k", numbers) == expected
@@ -89,10 +99,17 @@ def test_a_kernel_that_states_nothing():
     assert operation_count(Source.read("__global__ void k();"), "k", {}) is None
 
 
-@pytest.mark.parametrize("formula, words", [
-    ("2 * m", "name 'm' is not defined"), ("2 *", "expression"), ("n.real", "Attribute"),
-    ("[n][0]", "no arithmetic"), ("n // 0", "n // 0"), ("__import__('os')", "names n"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "formula, words",
+    [
+        ("2 * m", "name 'm' is not defined"),
+        ("2 *", "expression"),
+        ("n.real", "Attribute"),
+        ("[n][0]", "no arithmetic"),
+        ("n // 0", "n // 0"),
+        ("__import__('os')", "names n"),
+    ],
+)
 def test_bad_formulas(formula, words):
     source = Source.read(f"// operations of k: {formula}\n__global__ void k();")
     with pytest.raises(ArgumentError) as error:

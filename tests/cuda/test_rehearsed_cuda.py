@@ -21,16 +21,22 @@ def network(device):
     """conv - ReLU - pool - dropout - linear, the same numbers on every device."""
     tg.manual_seed(3)
     model = tg.nn.Sequential(
-        tg.nn.Conv2d(1, 2, 3), tg.nn.ReLU(), tg.nn.MaxPool2d(2), tg.nn.Dropout(0.25),
-        tg.nn.Flatten(), tg.nn.Linear(18, 4),
-    )  # fmt: skip
+        tg.nn.Conv2d(1, 2, 3),
+        tg.nn.ReLU(),
+        tg.nn.MaxPool2d(2),
+        tg.nn.Dropout(0.25),
+        tg.nn.Flatten(),
+        tg.nn.Linear(18, 4),
+    )
     return model.to(device)
 
 
 def batches(count=3, size=5):
     rng = np.random.default_rng(1)
-    return [(rng.standard_normal((size, 1, 8, 8)).astype("f4"), rng.integers(0, 4, size))
-            for _ in range(count)]  # fmt: skip
+    return [
+        (rng.standard_normal((size, 1, 8, 8)).astype("f4"), rng.integers(0, 4, size))
+        for _ in range(count)
+    ]
 
 
 OPTIMIZERS = {
@@ -74,8 +80,10 @@ def test_state_goes_through_a_file(tmp_path):
     restored.load_state_dict(optimizer.state_dict())
     for one, own in ((model, optimizer), (again, restored)):
         tg.manual_seed(9)
-        loss = tg.softmax_cross_entropy(one(tg.Tensor(batches()[0][0], device="cuda")),
-                                        tg.Tensor(batches()[0][1], device="cuda"))  # fmt: skip
+        loss = tg.softmax_cross_entropy(
+            one(tg.Tensor(batches()[0][0], device="cuda")),
+            tg.Tensor(batches()[0][1], device="cuda"),
+        )
         own.zero_grad()
         loss.backward()
         own.step()

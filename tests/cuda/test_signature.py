@@ -27,16 +27,39 @@ def of(declaration):
 
 
 SCALARS = {
-    "bool": "bool", "char": "int8", "signed char": "int8", "unsigned char": "uint8",
-    "short": "int16", "short int": "int16", "unsigned short": "uint16", "int": "int32",
-    "signed": "int32", "unsigned": "uint32", "unsigned int": "uint32", "long": "int64",
-    "unsigned long": "uint64", "long long": "int64", "long long int": "int64",
-    "unsigned long long": "uint64", "long unsigned int": "uint64", "long long unsigned": "uint64",
-    "float": "float32", "double": "float64", "size_t": "uint64", "ptrdiff_t": "int64",
-    "int8_t": "int8", "int16_t": "int16", "int32_t": "int32", "int64_t": "int64",
-    "uint8_t": "uint8", "uint16_t": "uint16", "uint32_t": "uint32", "uint64_t": "uint64",
-    "std::size_t": "uint64", "std::int32_t": "int32",
-}  # fmt: skip
+    "bool": "bool",
+    "char": "int8",
+    "signed char": "int8",
+    "unsigned char": "uint8",
+    "short": "int16",
+    "short int": "int16",
+    "unsigned short": "uint16",
+    "int": "int32",
+    "signed": "int32",
+    "unsigned": "uint32",
+    "unsigned int": "uint32",
+    "long": "int64",
+    "unsigned long": "uint64",
+    "long long": "int64",
+    "long long int": "int64",
+    "unsigned long long": "uint64",
+    "long unsigned int": "uint64",
+    "long long unsigned": "uint64",
+    "float": "float32",
+    "double": "float64",
+    "size_t": "uint64",
+    "ptrdiff_t": "int64",
+    "int8_t": "int8",
+    "int16_t": "int16",
+    "int32_t": "int32",
+    "int64_t": "int64",
+    "uint8_t": "uint8",
+    "uint16_t": "uint16",
+    "uint32_t": "uint32",
+    "uint64_t": "uint64",
+    "std::size_t": "uint64",
+    "std::int32_t": "int32",
+}
 
 
 @pytest.mark.parametrize(("ctype", "dtype"), SCALARS.items())
@@ -80,10 +103,17 @@ def test_ways_to_write_one_parameter(declaration, expected):
 
 @pytest.mark.parametrize(
     ("ctype", "dtype", "lanes", "alignment"),
-    [("float4", "float32", 4, 16), ("float2", "float32", 2, 8), ("double2", "float64", 2, 16),
-     ("float3", "float32", 3, 4), ("int1", "int32", 1, 4), ("uchar4", "uint8", 4, 4),
-     ("double4", "float64", 4, 16), ("ulonglong2", "uint64", 2, 16)],
-)  # fmt: skip
+    [
+        ("float4", "float32", 4, 16),
+        ("float2", "float32", 2, 8),
+        ("double2", "float64", 2, 16),
+        ("float3", "float32", 3, 4),
+        ("int1", "int32", 1, 4),
+        ("uchar4", "uint8", 4, 4),
+        ("double4", "float64", 4, 16),
+        ("ulonglong2", "uint64", 2, 16),
+    ],
+)
 def test_pointers_to_vectors_are_arrays_of_their_elements(ctype, dtype, lanes, alignment):
     found = of(f"const {ctype}* x")
     assert (found.dtype, found.lanes, found.alignment) == (np.dtype(dtype), lanes, alignment)
@@ -136,11 +166,14 @@ __global__ void __launch_bounds__(TILE * 8) k(const T* x, U* y, T alpha) {}
         ("k<float>", "const float* x, float* y, float alpha", 128),
         ("k<double, 32>", "const double* x, double* y, double alpha", 256),
         ("k<float,8,double>", "const float* x, double* y, float alpha", 64),
-        ("k< unsigned  short >",
-         "const unsigned short* x, unsigned short* y, unsigned short alpha", 128),
+        (
+            "k< unsigned  short >",
+            "const unsigned short* x, unsigned short* y, unsigned short alpha",
+            128,
+        ),
         ("ns::k<long long, 2 * 4>", "const long long* x, long long* y, long long alpha", 64),
     ],
-)  # fmt: skip
+)
 def test_template_arguments_are_put_in(name, parameters, bounds):
     found = read(TEMPLATE, name)
     assert ", ".join(map(str, found.parameters)) == parameters
@@ -274,8 +307,12 @@ def test_kernels_and_types_of_include_files(tmp_path):
 def test_what_follows_a_struct_is_read():
     text = "struct S { int a; float f() { return 1; } } s;\n__global__ void k(int n) {}"
     assert written(text) == "int n"
-    assert written("struct S { int a; };\ntemplate <class T> struct P {};\n"
-                   "__global__ void k(int n) {}") == "int n"  # fmt: skip
+    assert (
+        written(
+            "struct S { int a; };\ntemplate <class T> struct P {};\n__global__ void k(int n) {}"
+        )
+        == "int n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -295,7 +332,7 @@ def test_what_follows_a_struct_is_read():
         ("__global__ void k(void* p) {}", "'void', which is not known"),
         ("using A = B;\nusing B = A;\n__global__ void k(A a) {}", "not known"),
     ],
-)  # fmt: skip
+)
 def test_types_that_have_no_place_in_a_launch(text, message):
     with pytest.raises(KernelCompileError, match=message) as error:
         read(text)
@@ -346,11 +383,15 @@ BASES = sorted(SCALARS)
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from(BASES), st.booleans(), st.booleans(),
-                  st.sampled_from(["", " ", "\n", " /* , */ ", " // (\n"])),
+        st.tuples(
+            st.sampled_from(BASES),
+            st.booleans(),
+            st.booleans(),
+            st.sampled_from(["", " ", "\n", " /* , */ ", " // (\n"]),
+        ),
         max_size=6,
     )
-)  # fmt: skip
+)
 def test_any_list_of_parameters_is_read_back(drawn):
     texts, expected = [], []
     for position, (base, pointer, const, space) in enumerate(drawn):
@@ -361,7 +402,7 @@ def test_any_list_of_parameters_is_read_back(drawn):
     assert [(p.name, p.dtype, p.pointer, p.const) for p in found] == expected
 
 
-@given(st.text(alphabet='{}()<>[]#"\'\\/*;,= \nkx_global__void', max_size=60))
+@given(st.text(alphabet="{}()<>[]#\"'\\/*;,= \nkx_global__void", max_size=60))
 def test_no_text_makes_the_reader_fail(text):
     kernels(Source.read(text + "\n"))
 
@@ -369,11 +410,25 @@ def test_no_text_makes_the_reader_fail(text):
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("1 + 2 * 3", 7), ("(1 + 2) * 3", 9), ("7 / 2", 3), ("1 << 4", 16), ("0x10u", 16),
-        ("N - 1", 31), ("N == 32 && !0", 1), ("N > 40 || N < 40", 1), ("!N", 0), ("~0 & 7", 7),
-        ("256ULL", 256), ("f(2)", None), ("M", None), ("1 / 0", None), ("", None), ("1.5", None),
-        ("'a'", None), ("1 +", None),
+        ("1 + 2 * 3", 7),
+        ("(1 + 2) * 3", 9),
+        ("7 / 2", 3),
+        ("1 << 4", 16),
+        ("0x10u", 16),
+        ("N - 1", 31),
+        ("N == 32 && !0", 1),
+        ("N > 40 || N < 40", 1),
+        ("!N", 0),
+        ("~0 & 7", 7),
+        ("256ULL", 256),
+        ("f(2)", None),
+        ("M", None),
+        ("1 / 0", None),
+        ("", None),
+        ("1.5", None),
+        ("'a'", None),
+        ("1 +", None),
     ],
-)  # fmt: skip
+)
 def test_constant_expressions(text, value):
     assert evaluate(tokenize(text), {"N": 32}) == value

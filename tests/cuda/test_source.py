@@ -45,8 +45,13 @@ def test_what_is_no_text_file_is_refused(tmp_path):
 def test_defines_are_sorted_and_made_text():
     defines = {"TILE": 16, "B": None, "A": True, "C": False, "S": "a + b", "F": 0.5}
     assert Source.read(KERNEL, defines).defines == (
-        ("A", "1"), ("B", "1"), ("C", "0"), ("F", "0.5"), ("S", "a + b"), ("TILE", "16"),
-    )  # fmt: skip
+        ("A", "1"),
+        ("B", "1"),
+        ("C", "0"),
+        ("F", "0.5"),
+        ("S", "a + b"),
+        ("TILE", "16"),
+    )
 
 
 @pytest.mark.parametrize("defines", [{"2X": 1}, {"A B": 1}, {"": 1}, {1: 2}, {"A": "1\n2"}])
@@ -148,8 +153,7 @@ def test_nvrtc_messages_show_the_line_and_the_caret_that_nvrtc_drew():
 
 
 @pytest.mark.parametrize(
-    ("kind", "output"),
-    [("g++", "{}:2:8: error: no type"), ("nvrtc", "{}(2): error: no type")],
+    ("kind", "output"), [("g++", "{}:2:8: error: no type"), ("nvrtc", "{}(2): error: no type")]
 )
 def test_an_error_in_an_include_file_shows_the_line_of_that_file(nested, kind, output):
     (nested / "sub" / "c.cuh").write_text("// first\nstruct;\n")

@@ -112,8 +112,12 @@ def test_every_candidate_gives_the_product(file):
 
 
 def test_one_slow_round_does_not_decide(file, monkeypatch):
-    clock(monkeypatch, lambda number, turn: 9.0 if number == 1 and turn == 3 else 2.0 - number / 9
-          if number < 2 else 3.0)  # fmt: skip
+    clock(
+        monkeypatch,
+        lambda number, turn: (
+            9.0 if number == 1 and turn == 3 else 2.0 - number / 9 if number < 2 else 3.0
+        ),
+    )
     tune()
     assert product()[1] == candidates(PROBLEM)[1][::2]
 
@@ -156,8 +160,10 @@ def test_linear_with_a_bias_and_gradients(file, monkeypatch):
     np.testing.assert_array_equal(nodes[1].grad.get(), np.tile(A.sum(axis=0), (6, 1)))
     problems = [entry["problem"] for entry in tg.cuda.tuned()]
     assert [(p["kernel"], p["layout"]) for p in problems] == [
-        ("linear", "nt"), ("matmul", "nn"), ("matmul", "tn"),
-    ]  # fmt: skip
+        ("linear", "nt"),
+        ("matmul", "nn"),
+        ("matmul", "tn"),
+    ]
 
 
 def test_another_gpu_or_other_kernels_do_not_share(file, monkeypatch):
@@ -182,10 +188,14 @@ def test_a_step_that_is_captured_uses_what_its_first_calls_measured(file, monkey
 
 
 DAMAGED = [
-    b"{", b"[]", b'{"version": 2, "choices": []}', b'{"version": 1, "choices": {}}', b"\xff\xfe",
+    b"{",
+    b"[]",
+    b'{"version": 2, "choices": []}',
+    b'{"version": 1, "choices": {}}',
+    b"\xff\xfe",
     b'{"version": 1, "choices": [{"problem": {}, "gpu": "x", "kernels": "y", "choice": "1"}]}',
     b'{"version": 1, "choices": [{"problem": {}, "gpu": "x", "choice": {"tile": 16}}]}',
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("content", DAMAGED)
@@ -225,8 +235,13 @@ def test_forgetting(file, monkeypatch):
 
 
 def entry(number):
-    return {"problem": {"m": number}, "gpu": "g", "kernels": "k",
-            "choice": {"tile": number}, "microseconds": []}  # fmt: skip
+    return {
+        "problem": {"m": number},
+        "gpu": "g",
+        "kernels": "k",
+        "choice": {"tile": number},
+        "microseconds": [],
+    }
 
 
 def write(numbers):

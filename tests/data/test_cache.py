@@ -69,12 +69,15 @@ def test_made_once(folder):
         np.testing.assert_array_equal(content["inputs"], make.dataset.inputs)
 
 
-@pytest.mark.parametrize("dataset", [
-    ArrayDataset(np.empty((0, 3), np.float64), np.empty(0, np.int64)),
-    ArrayDataset(np.array([[1, -2]], ">i2"), np.array(["word"])),
-    ArrayDataset(np.arange(12).reshape(3, 4)[:, ::2], [True, False, True], notes="ÄÖ"),
-    ArrayDataset(np.asfortranarray(np.ones((2, 3))), np.array([1.5, np.nan])),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "dataset",
+    [
+        ArrayDataset(np.empty((0, 3), np.float64), np.empty(0, np.int64)),
+        ArrayDataset(np.array([[1, -2]], ">i2"), np.array(["word"])),
+        ArrayDataset(np.arange(12).reshape(3, 4)[:, ::2], [True, False, True], notes="ÄÖ"),
+        ArrayDataset(np.asfortranarray(np.ones((2, 3))), np.array([1.5, np.nan])),
+    ],
+)
 def test_any_arrays(tmp_path, dataset):
     make = Maker(dataset)
     for _ in range(2):
@@ -92,8 +95,9 @@ def test_keys_keep_apart(folder):
 
 def test_other_settings(folder):
     other = ArrayDataset(np.zeros(3), np.zeros(3))
-    made_again(folder, r'with the settings {"scale": 3}, not {"scale": 4}', {"scale": 4},
-               dataset=other)  # fmt: skip
+    made_again(
+        folder, r'with the settings {"scale": 3}, not {"scale": 4}', {"scale": 4}, dataset=other
+    )
 
 
 def test_the_order_of_settings_does_not_matter(tmp_path):
@@ -124,20 +128,24 @@ def test_truncated_or_missing_arrays(folder):
     made_again(folder, "the arrays cannot be read")
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", "{}", "\0\1", '{"format": 1}',
-                                  "[" * 100_000])  # fmt: skip
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "null", "{}", "\0\1", '{"format": 1}', "[" * 100_000]
+)
 def test_broken_records(folder, text):
     (folder / "five.json").write_text(text)
     made_again(folder, "the record cannot be read")
 
 
-@pytest.mark.parametrize("name, value, match", [
-    ("format", 0, "format 0, not 1"),
-    ("sha256", "../../elsewhere", "the record cannot be read"),
-    ("sha256", "0" * 64, "the arrays cannot be read"),
-    ("settings", {"scale": 2}, "the record is damaged"),
-    ("settings_sha256", None, "the record is damaged"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name, value, match",
+    [
+        ("format", 0, "format 0, not 1"),
+        ("sha256", "../../elsewhere", "the record cannot be read"),
+        ("sha256", "0" * 64, "the arrays cannot be read"),
+        ("settings", {"scale": 2}, "the record is damaged"),
+        ("settings_sha256", None, "the record is damaged"),
+    ],
+)
 def test_changed_records(folder, name, value, match):
     path = folder / "five.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), name: value}))
@@ -149,9 +157,7 @@ def test_no_pickle_is_loaded(folder, tmp_path):
     path = folder / "five.json"
     record = json.loads(path.read_text())
     about = np.frombuffer(b"{}", np.uint8)
-    np.savez(
-        folder / "evil.npz", inputs=np.array([print], object), labels=np.zeros(1), about=about
-    )
+    np.savez(folder / "evil.npz", inputs=np.array([print], object), labels=np.zeros(1), about=about)
     data = (folder / "evil.npz").read_bytes()
     record["sha256"] = hashlib.sha256(data).hexdigest()
     (folder / "evil.npz").rename(folder / f"five.{record['sha256'][:16]}.npz")

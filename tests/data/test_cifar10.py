@@ -66,8 +66,9 @@ def refused(*args, **options):
 # ---- binary -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("inner", ["", "cifar10", "cifar-10-batches-bin",
-                                   "cifar10/cifar-10-batches-bin"])  # fmt: skip
+@pytest.mark.parametrize(
+    "inner", ["", "cifar10", "cifar-10-batches-bin", "cifar10/cifar-10-batches-bin"]
+)
 def test_binary_version(tmp_path, inner):
     write_binary(tmp_path / inner)
     train = cifar10("train", tmp_path, verify=False)
@@ -149,10 +150,14 @@ def test_binary_files_come_before_the_archive(tmp_path):
     assert "tar.gz" in refused("train", tmp_path, verify=False, version="archive")
 
 
-@pytest.mark.parametrize("change", [
-    lambda m: m[1:],
-    lambda m: [(m[0][0], None), *m[1:]],  # a symbolic link in the place of a file
-], ids=["absent", "link"])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m: m[1:],
+        lambda m: [(m[0][0], None), *m[1:]],  # a symbolic link in the place of a file
+    ],
+    ids=["absent", "link"],
+)
 def test_archives_without_a_batch(tmp_path, change):
     (tmp_path / ARCHIVE).write_bytes(tar_gz_bytes(change(members())))
     assert "expected data_batch_1.bin inside" in refused("train", tmp_path, verify=False)
@@ -183,8 +188,12 @@ def test_a_tar_bomb(tmp_path, monkeypatch):
 
 
 def test_jpeg_subset(tmp_path):
-    colours = [("train/truck/0001.jpg", "red"), ("train/cat/0000.jpg", "blue"),
-               ("test/dog/0000.jpg", "white"), ("train/truck/0000.jpg", "lime")]  # fmt: skip
+    colours = [
+        ("train/truck/0001.jpg", "red"),
+        ("train/cat/0000.jpg", "blue"),
+        ("test/dog/0000.jpg", "white"),
+        ("train/truck/0000.jpg", "lime"),
+    ]
     files = [(name, jpeg(colour)) for name, colour in colours] + [("README.md", b"text")]
     (tmp_path / JPEG).write_bytes(zip_bytes(files))
     train = cifar10("train", tmp_path)
@@ -195,9 +204,16 @@ def test_jpeg_subset(tmp_path):
     assert train.name == "cifar10 (jpeg subset)" and "JPEG" in train.notes
 
 
-@pytest.mark.parametrize("name", ["../train/cat/0000.jpg", "/train/cat/0000.jpg",
-                                  "train/../../cat/0000.jpg", "..\\cat\\0000.jpg",
-                                  "C:/train/cat/0000.jpg"])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../train/cat/0000.jpg",
+        "/train/cat/0000.jpg",
+        "train/../../cat/0000.jpg",
+        "..\\cat\\0000.jpg",
+        "C:/train/cat/0000.jpg",
+    ],
+)
 def test_zip_names_that_lead_outside_are_refused(tmp_path, name):
     (tmp_path / JPEG).write_bytes(zip_bytes([("train/cat/0000.jpg", jpeg("red")), (name, b"")]))
     text = refused("train", tmp_path)
@@ -226,13 +242,17 @@ def test_a_zip_entry_that_understates_its_size(tmp_path):
     assert JPEG in refused("train", tmp_path)
 
 
-@pytest.mark.parametrize("content, expected", [
-    (b"\xff\xd8\xff no image", "0000.jpg: expected an intact image"),
-    (jpeg("red")[:-200], "0000.jpg: expected an intact image"),
-    (jpeg("red", (31, 32)), "expected 32 by 32 pixels, got 32 by 31"),
-    (jpeg("red", (64, 64)), "expected at most 1024 pixels, got 64 by 64"),
-    (jpeg("red", kind="GIF"), "0000.jpg: expected an intact image"),
-], ids=["garbage", "truncated", "small", "large", "gif"])  # fmt: skip
+@pytest.mark.parametrize(
+    "content, expected",
+    [
+        (b"\xff\xd8\xff no image", "0000.jpg: expected an intact image"),
+        (jpeg("red")[:-200], "0000.jpg: expected an intact image"),
+        (jpeg("red", (31, 32)), "expected 32 by 32 pixels, got 32 by 31"),
+        (jpeg("red", (64, 64)), "expected at most 1024 pixels, got 64 by 64"),
+        (jpeg("red", kind="GIF"), "0000.jpg: expected an intact image"),
+    ],
+    ids=["garbage", "truncated", "small", "large", "gif"],
+)
 def test_bad_images(tmp_path, content, expected):
     files = [("train/cat/0000.jpg", content), ("train/dog/0000.jpg", jpeg("red"))]
     (tmp_path / JPEG).write_bytes(zip_bytes(files))

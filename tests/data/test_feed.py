@@ -37,8 +37,11 @@ def test_work_that_is_still_queued_reads_its_own_batch(cupy):
 def test_each_of_the_three_waits_is_needed(lost, monkeypatch):
     """Without it the stand-in computes other sums: the test above can fail."""
     if lost == "wait for the copy":
-        monkeypatch.setattr(feeding._Buffer, "take", lambda self: tuple(
-            tg.tensor.leaf(a, self.device) for a in self.there))  # fmt: skip
+        monkeypatch.setattr(
+            feeding._Buffer,
+            "take",
+            lambda self: tuple(tg.tensor.leaf(a, self.device) for a in self.there),
+        )
     elif lost == "wait for the step":
         monkeypatch.setattr(feeding._Buffer, "release", lambda self: None)
     else:
@@ -80,8 +83,12 @@ def test_a_trainer_learns_the_same_from_either():
     def losses(device):
         tg.manual_seed(0)
         model = tg.nn.Linear(4, 22).to("cuda")
-        trainer = tg.training.Trainer(model, tg.optim.SGD(model.parameters(), lr=1e-4),
-                                      tg.softmax_cross_entropy, progress=False)  # fmt: skip
+        trainer = tg.training.Trainer(
+            model,
+            tg.optim.SGD(model.parameters(), lr=1e-4),
+            tg.softmax_cross_entropy,
+            progress=False,
+        )
         return [{**row, "seconds": 0} for row in trainer.fit(loader(device=device), epochs=3)]
 
     assert losses("cuda") == losses(None)

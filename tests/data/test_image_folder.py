@@ -33,8 +33,10 @@ def refused(path, **options):
 
 
 def test_classes_are_sorted_and_pixels_exact(tmp_path):
-    arrays = {name: save(tmp_path / name, colour())
-              for name in ("dog/b.png", "dog/a.PNG", "ant/z.bmp", "cat/q.png")}  # fmt: skip
+    arrays = {
+        name: save(tmp_path / name, colour())
+        for name in ("dog/b.png", "dog/a.PNG", "ant/z.bmp", "cat/q.png")
+    }
     (tmp_path / ".cache").mkdir()
     (tmp_path / "dog" / "notes.txt").write_text("no image")
     data = image_folder(tmp_path)
@@ -97,8 +99,9 @@ def test_modes_are_converted(tmp_path):
     image.convert("CMYK").save(tmp_path / "d.jpg", quality=100)
     np.testing.assert_allclose(
         image_folder(tmp_path)[:][0] * 255,
-        np.broadcast_to(rgb.transpose(2, 0, 1), (4, 3, 2, 2)), atol=2,
-    )  # fmt: skip
+        np.broadcast_to(rgb.transpose(2, 0, 1), (4, 3, 2, 2)),
+        atol=2,
+    )
     grey = image_folder(tmp_path, mode="L")[:][0] * 255
     assert grey.shape == (4, 1, 2, 2)
     np.testing.assert_allclose(grey, 0.299 * 200 + 0.587 * 100 + 0.114 * 50, atol=2)
@@ -139,6 +142,7 @@ def test_several_shapes_in_a_batch(tmp_path):
 
 def png(width, height, rows=b""):
     """A PNG file with any size in its header."""
+
     def chunk(kind, data):
         crc = zlib.crc32(kind + data)
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", crc)

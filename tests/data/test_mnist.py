@@ -70,8 +70,13 @@ def test_missing_file(tmp_path, exists):
     folder = tmp_path if exists else tmp_path / "absent"
     with pytest.raises(DatasetError) as error:
         mnist("train", folder)
-    for part in ("train-images-idx3-ubyte.gz", str(folder), "--data-dir", "$TINYGRAPH_DATA",
-                 "--download"):  # fmt: skip
+    for part in (
+        "train-images-idx3-ubyte.gz",
+        str(folder),
+        "--data-dir",
+        "$TINYGRAPH_DATA",
+        "--download",
+    ):
         assert part in str(error.value)
 
 
@@ -118,8 +123,17 @@ def test_the_real_files():
     folder = mnist_folder()
     test, train = mnist("test", folder), mnist("train", folder)
     assert np.bincount(test.labels).tolist() == [
-        980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009
-    ]  # fmt: skip
+        980,
+        1135,
+        1032,
+        1010,
+        982,
+        892,
+        958,
+        1028,
+        974,
+        1009,
+    ]
     assert train.inputs.shape == (60000, 1, 28, 28)
     assert train.inputs.mean(dtype=np.float64) == pytest.approx(0.1307, abs=5e-5)
     assert train.inputs.std(dtype=np.float64) == pytest.approx(0.3081, abs=5e-5)

@@ -53,8 +53,12 @@ class Counting:
         return index, index
 
 
-@given(size=st.integers(0, 30), batch=st.integers(1, 9), depth=st.integers(1, 12),
-       seed=st.integers(0, 2**64 - 1))  # fmt: skip
+@given(
+    size=st.integers(0, 30),
+    batch=st.integers(1, 9),
+    depth=st.integers(1, 12),
+    seed=st.integers(0, 2**64 - 1),
+)
 def test_same_batches_in_the_same_order(size, batch, depth, seed):
     data = ArrayDataset(np.arange(size) * 2, np.arange(size))
     plain = DataLoader(data, batch, True, seed)

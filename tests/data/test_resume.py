@@ -33,9 +33,15 @@ def left_at(loader, cut):
     return taken, json.loads(json.dumps(loader.state_dict()))
 
 
-@given(size=st.integers(1, 17), batch=st.integers(1, 7), cut=st.integers(0, 40),
-       seed=st.integers(0, 2**64 - 1), shuffle=st.booleans(), before=st.integers(0, 3),
-       after=st.integers(0, 3))  # fmt: skip
+@given(
+    size=st.integers(1, 17),
+    batch=st.integers(1, 7),
+    cut=st.integers(0, 40),
+    seed=st.integers(0, 2**64 - 1),
+    shuffle=st.booleans(),
+    before=st.integers(0, 3),
+    after=st.integers(0, 3),
+)
 def test_any_cut_gives_the_uninterrupted_sequence(size, batch, cut, seed, shuffle, before, after):
     data = dataset(size)
     whole = batches(DataLoader(data, batch, shuffle, seed), 4)
@@ -61,8 +67,15 @@ def test_position_counts_received_batches():
 
 def test_the_state_is_plain():
     loader = DataLoader(dataset(9), np.int64(2), np.True_, seed=np.uint64(3))
-    expected = {"seed": 3, "epoch": 0, "position": 0, "shuffle": True, "batch_size": 2,
-                "drop_last": False, "length": 9}  # fmt: skip
+    expected = {
+        "seed": 3,
+        "epoch": 0,
+        "position": 0,
+        "shuffle": True,
+        "batch_size": 2,
+        "drop_last": False,
+        "length": 9,
+    }
     assert loader.state_dict() == expected
     assert {type(value) for value in loader.state_dict().values()} == {int, bool}
 
@@ -106,8 +119,9 @@ def test_a_state_of_another_loader_is_refused_with_what_differs():
 
 
 @pytest.mark.parametrize(
-    "name, value", [("seed", 9), ("batch_size", 3), ("length", 8), ("shuffle", True),
-                    ("drop_last", True)])  # fmt: skip
+    "name, value",
+    [("seed", 9), ("batch_size", 3), ("length", 8), ("shuffle", True), ("drop_last", True)],
+)
 def test_each_setting_matters(name, value):
     loader = DataLoader(dataset(9), 2)
     with pytest.raises(CheckpointError, match=f"expected {name} .*, got {name} {value}"):
@@ -115,8 +129,16 @@ def test_each_setting_matters(name, value):
 
 
 @pytest.mark.parametrize(
-    "name, value", [("epoch", -1), ("epoch", 1.0), ("epoch", True), ("position", 6),
-                    ("position", "1"), ("position", None)])  # fmt: skip
+    "name, value",
+    [
+        ("epoch", -1),
+        ("epoch", 1.0),
+        ("epoch", True),
+        ("position", 6),
+        ("position", "1"),
+        ("position", None),
+    ],
+)
 def test_bad_numbers_are_refused(name, value):
     loader = DataLoader(dataset(9), 2)
     with pytest.raises(CheckpointError, match="expected an int from 0 to"):

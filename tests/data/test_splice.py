@@ -11,9 +11,14 @@ from tinygraph.data import splice
 from tinygraph.errors import ArgumentError, DatasetError
 
 BASES = {
-    "A": "1,0,0,0", "G": "0,1,0,0", "C": "0,0,1,0", "T": "0,0,0,1",
-    "D": ".333333,.333333,.333333,0", "N": "0.25,0.25,0.25,0.25", "S": "0,0.5,0,0.5",
-}  # fmt: skip
+    "A": "1,0,0,0",
+    "G": "0,1,0,0",
+    "C": "0,0,1,0",
+    "T": "0,0,0,1",
+    "D": ".333333,.333333,.333333,0",
+    "N": "0.25,0.25,0.25,0.25",
+    "S": "0,0.5,0,0.5",
+}
 
 
 def line(sequence="AGCT" * 15, outputs="1,0,0"):
@@ -28,8 +33,15 @@ def write(folder, *lines, pack=bytes, suffix=""):
 @pytest.mark.parametrize("pack, suffix", [(gzip.compress, ".gz"), (bytes, "")])
 @pytest.mark.parametrize("inner", ["", "splice"])
 def test_small_files(tmp_path, pack, suffix, inner):
-    write(tmp_path / inner, line(), "", line("DNS" * 20, "0,0,1"), line("C" * 60, "0,1,0"),
-          pack=pack, suffix=suffix)  # fmt: skip
+    write(
+        tmp_path / inner,
+        line(),
+        "",
+        line("DNS" * 20, "0,0,1"),
+        line("C" * 60, "0,1,0"),
+        pack=pack,
+        suffix=suffix,
+    )
     data = splice("test", tmp_path, verify=False)
     assert data.inputs.shape == (3, 240) and data.inputs.dtype == np.float32
     assert data.labels.tolist() == [0, 2, 1] and data.labels.dtype == np.int64
@@ -47,22 +59,25 @@ def test_folder_from_the_environment(tmp_path, monkeypatch):
     assert len(splice("test", verify=False)) == 1
 
 
-@pytest.mark.parametrize("bad, message", [
-    ("inputVector(1,0;1,0,0)", "line 2: expected inputOutputVector.240 inputs;3 outputs., got"),
-    (line()[:-1], "line 2: expected inputOutputVector"),
-    (line().replace(";", ","), "line 2: expected inputOutputVector"),
-    (line("A" * 59), "line 2: expected 240 inputs, 60 bases of 4, got 236"),
-    (line("A" * 61), "line 2: expected 240 inputs, 60 bases of 4, got 244"),
-    (line(outputs="0,1"), "line 2: expected three outputs, of which one is 1 .*, got 0,1"),
-    (line(outputs="1,1,0"), "line 2: expected three outputs, of which one is 1 .*, got 1,1,0"),
-    (line(outputs="0.5,0.5,0"), "line 2: expected three outputs"),
-    (line().replace("(1,", "(x,"), "line 2: expected numbers from 0 to 1, got 'x'"),
-    (line().replace("(1,", "(,"), "line 2: expected numbers from 0 to 1, got ''"),
-    (line().replace("(1,", "(nan,"), "line 2: expected numbers from 0 to 1, got 'nan'"),
-    (line().replace("(1,", "(1.5,"), "line 2: expected numbers from 0 to 1, got '1.5'"),
-    (line().replace("(1,", "(0_1,"), "line 2: expected numbers from 0 to 1, got '0_1'"),
-    ("é", "expected ASCII text, got byte 0xc3"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "bad, message",
+    [
+        ("inputVector(1,0;1,0,0)", "line 2: expected inputOutputVector.240 inputs;3 outputs., got"),
+        (line()[:-1], "line 2: expected inputOutputVector"),
+        (line().replace(";", ","), "line 2: expected inputOutputVector"),
+        (line("A" * 59), "line 2: expected 240 inputs, 60 bases of 4, got 236"),
+        (line("A" * 61), "line 2: expected 240 inputs, 60 bases of 4, got 244"),
+        (line(outputs="0,1"), "line 2: expected three outputs, of which one is 1 .*, got 0,1"),
+        (line(outputs="1,1,0"), "line 2: expected three outputs, of which one is 1 .*, got 1,1,0"),
+        (line(outputs="0.5,0.5,0"), "line 2: expected three outputs"),
+        (line().replace("(1,", "(x,"), "line 2: expected numbers from 0 to 1, got 'x'"),
+        (line().replace("(1,", "(,"), "line 2: expected numbers from 0 to 1, got ''"),
+        (line().replace("(1,", "(nan,"), "line 2: expected numbers from 0 to 1, got 'nan'"),
+        (line().replace("(1,", "(1.5,"), "line 2: expected numbers from 0 to 1, got '1.5'"),
+        (line().replace("(1,", "(0_1,"), "line 2: expected numbers from 0 to 1, got '0_1'"),
+        ("é", "expected ASCII text, got byte 0xc3"),
+    ],
+)
 def test_malformed_lines(tmp_path, bad, message):
     write(tmp_path, line(), bad)
     with pytest.raises(DatasetError, match=message) as error:
@@ -70,12 +85,18 @@ def test_malformed_lines(tmp_path, bad, message):
     assert "spliceTest.tr" in str(error.value)
 
 
-@pytest.mark.parametrize("damage, message", [
-    (lambda data: data[:-9], "expected an intact gzip file"),
-    (lambda data: data[:20] + bytes([data[20] ^ 255]) + data[21:], "expected an intact gzip file"),
-    (lambda data: b"", "expected lines inputOutputVector.*, got none"),
-    (lambda data: gzip.compress(bytes(1 << 25)), "expected at most 16777216 bytes of text"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "damage, message",
+    [
+        (lambda data: data[:-9], "expected an intact gzip file"),
+        (
+            lambda data: data[:20] + bytes([data[20] ^ 255]) + data[21:],
+            "expected an intact gzip file",
+        ),
+        (lambda data: b"", "expected lines inputOutputVector.*, got none"),
+        (lambda data: gzip.compress(bytes(1 << 25)), "expected at most 16777216 bytes of text"),
+    ],
+)
 def test_damaged_files(tmp_path, damage, message):
     write(tmp_path, line(), pack=lambda text: damage(gzip.compress(text)), suffix=".gz")
     with pytest.raises(DatasetError, match=message):

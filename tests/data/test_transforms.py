@@ -81,8 +81,13 @@ def test_crops_are_uniform():
 # ---- the same sample, whatever the order ---------------------------------------------------------
 
 
-@given(seed=SEEDS, epoch=EPOCHS, order=st.permutations(range(8)), batch=st.integers(1, 8),
-       depth=st.integers(0, 3))  # fmt: skip
+@given(
+    seed=SEEDS,
+    epoch=EPOCHS,
+    order=st.permutations(range(8)),
+    batch=st.integers(1, 8),
+    depth=st.integers(0, 3),
+)
 def test_a_sample_does_not_depend_on_its_batch_or_thread(seed, epoch, order, batch, depth):
     transform = compose(random_crop(3, padding=1), horizontal_flip())
     data = TransformedDataset(images(), transform, seed, epoch)
@@ -243,14 +248,22 @@ def test_samples_of_several_shapes(tmp_path):
     assert TransformedDataset(folder, random_crop(6))[:][0].shape == (2, 3, 6, 6)
 
 
-@pytest.mark.parametrize("make", [
-    lambda: random_crop(0), lambda: random_crop((2, 3, 4)), lambda: random_crop(3, -1),
-    lambda: random_crop(3, 0.5), lambda: horizontal_flip(1.5),
-    lambda: horizontal_flip(float("nan")),
-    lambda: degrade(1), lambda: degrade(2.0), lambda: degrade(True),
-    lambda: TransformedDataset(images(), compose(), seed=-1),
-    lambda: TransformedDataset(images(), compose(), epoch=-1),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: random_crop(0),
+        lambda: random_crop((2, 3, 4)),
+        lambda: random_crop(3, -1),
+        lambda: random_crop(3, 0.5),
+        lambda: horizontal_flip(1.5),
+        lambda: horizontal_flip(float("nan")),
+        lambda: degrade(1),
+        lambda: degrade(2.0),
+        lambda: degrade(True),
+        lambda: TransformedDataset(images(), compose(), seed=-1),
+        lambda: TransformedDataset(images(), compose(), epoch=-1),
+    ],
+)
 def test_bad_arguments(make):
     with pytest.raises(ArgumentError):
         make()

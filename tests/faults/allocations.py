@@ -46,10 +46,15 @@ def trainer(rule):
     """A small network with every kind of state, the same each time."""
     tg.manual_seed(7)
     model = tg.nn.Sequential(
-        tg.nn.Conv2d(2, 4, 3, padding=1), tg.nn.BatchNorm2d(4), tg.nn.ReLU(), tg.nn.MaxPool2d(2),
-        Residual(tg.nn.Conv2d(4, 4, 3, padding=1)), tg.nn.Dropout(0.25), tg.nn.Flatten(),
+        tg.nn.Conv2d(2, 4, 3, padding=1),
+        tg.nn.BatchNorm2d(4),
+        tg.nn.ReLU(),
+        tg.nn.MaxPool2d(2),
+        Residual(tg.nn.Conv2d(4, 4, 3, padding=1)),
+        tg.nn.Dropout(0.25),
+        tg.nn.Flatten(),
         tg.nn.Linear(64, 3),
-    )  # fmt: skip
+    )
     optimizer = RULES[rule](model.named_parameters())
     return Trainer(model, optimizer, tg.softmax_cross_entropy, progress=False)
 
@@ -57,8 +62,11 @@ def trainer(rule):
 def bits(worker):
     """Everything that a step changes, as bytes."""
     state = worker.optimizer.state_dict()["state"]
-    arrays = {f"{name}/{key}": np.asarray(value) for name, own in state.items()
-              for key, value in own.items()} | worker.model.state_dict()  # fmt: skip
+    arrays = {
+        f"{name}/{key}": np.asarray(value)
+        for name, own in state.items()
+        for key, value in own.items()
+    } | worker.model.state_dict()
     return (
         {name: array.tobytes() for name, array in arrays.items()},
         tg.random.default_generator.state_dict(),

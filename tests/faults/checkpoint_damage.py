@@ -138,8 +138,11 @@ def edit_document(data, rng):
 
 def with_array(header, body, name, content):
     """A file with other bytes (uint8) in one array; those behind it move."""
-    arrays = {key: (entry, body[slice(*entry["data_offsets"])])
-              for key, entry in header.items() if key != "__metadata__"}  # fmt: skip
+    arrays = {
+        key: (entry, body[slice(*entry["data_offsets"])])
+        for key, entry in header.items()
+        if key != "__metadata__"
+    }
     arrays[name] = {"dtype": "U8", "shape": [len(content)]}, content
     fresh, parts, place = {"__metadata__": dict(header["__metadata__"])}, [], 0
     for key, (entry, part) in arrays.items():
@@ -197,8 +200,10 @@ def stopped_run(path, steps, seed=3):
     with mock.patch.object(worker, "step", counted), suppress(Interrupted):
         worker.fit(*loaders(), 3)
     folder = Checkpoints(run.checkpoints)
-    return {name: {file: (folder.folder / name / file).read_bytes() for file in FILES}
-            for name in folder.names()}  # fmt: skip
+    return {
+        name: {file: (folder.folder / name / file).read_bytes() for file in FILES}
+        for name in folder.names()
+    }
 
 
 def taken(worker):
@@ -206,13 +211,20 @@ def taken(worker):
     state = worker.optimizer.state_dict()
     arrays = worker.model.state_dict() | {
         f"{name}/{key}": np.asarray(value)
-        for name, own in state["state"].items() for key, value in own.items()
-    }  # fmt: skip
+        for name, own in state["state"].items()
+        for key, value in own.items()
+    }
     return (
         {name: (array.dtype.str, array.tobytes()) for name, array in arrays.items()},
-        repr(state["groups"]), worker.schedule.state_dict(), vars(worker._means), worker.best,
-        tg.random.default_generator.state_dict(), worker.epoch, worker.steps, worker.seconds,
-    )  # fmt: skip
+        repr(state["groups"]),
+        worker.schedule.state_dict(),
+        vars(worker._means),
+        worker.best,
+        tg.random.default_generator.state_dict(),
+        worker.epoch,
+        worker.steps,
+        worker.seconds,
+    )
 
 
 class Experiment:

@@ -79,19 +79,23 @@ def good_files():
         "idx": {"file": idx(RNG.standard_normal((3, 4, 5)).astype(np.float32))},
         "idx.gz": {"file": gzip.compress(idx(np.arange(60, dtype=np.int16).reshape(3, 20)))},
         "mnist": {"train-images-idx3-ubyte": images, "train-labels-idx1-ubyte": labels},
-        "mnist.gz": {"train-images-idx3-ubyte.gz": gzip.compress(images),
-                     "train-labels-idx1-ubyte.gz": gzip.compress(labels)},
+        "mnist.gz": {
+            "train-images-idx3-ubyte.gz": gzip.compress(images),
+            "train-labels-idx1-ubyte.gz": gzip.compress(labels),
+        },
         "cifar10 binary": batches,
         "cifar10 archive": {"cifar-10-binary.tar.gz": tar_gz_bytes(list(batches.items()))},
         "cifar10 jpeg": {"cifar10_jpeg_subset.zip": zipped(zipfile.ZIP_STORED)},
         "cifar10 jpeg, deflated": {"cifar10_jpeg_subset.zip": zipped(zipfile.ZIP_DEFLATED)},
-        "cifar10 lossless": {"lossless_batch_0.png": picture("PNG", (1024, 2)),
-                             "lossless_labels.u8": bytes([3, 9])},
+        "cifar10 lossless": {
+            "lossless_batch_0.png": picture("PNG", (1024, 2)),
+            "lossless_labels.u8": bytes([3, 9]),
+        },
         "png": {"image.png": picture("PNG")},
         "png, palette": {"image.png": picture("PNG", mode="P")},
         "jpeg": {"image.jpg": picture("JPEG")},
         "bmp": {"image.bmp": picture("BMP")},
-    }  # fmt: skip
+    }
 
 
 def bombs():
@@ -100,12 +104,19 @@ def bombs():
     member, long_name = tarfile.TarInfo("data_batch_1.bin"), tarfile.TarInfo("././@LongLink")
     long_name.type = tarfile.GNUTYPE_LONGNAME
     member.size = long_name.size = 200 << 20
-    member, long_name = (gzip.compress(entry.tobuf(tarfile.GNU_FORMAT) + bytes(entry.size), 1)
-                         for entry in (member, long_name))  # fmt: skip
+    member, long_name = (
+        gzip.compress(entry.tobuf(tarfile.GNU_FORMAT) + bytes(entry.size), 1)
+        for entry in (member, long_name)
+    )
     signature, rest = picture("PNG")[:16], picture("PNG")[24:]
     wide = struct.pack(">II", 60_000, 60_000)
-    checked = signature + wide + rest[:5] + struct.pack(
-        ">I", zlib.crc32(signature[12:] + wide + rest[:5])) + rest[9:]  # fmt: skip
+    checked = (
+        signature
+        + wide
+        + rest[:5]
+        + struct.pack(">I", zlib.crc32(signature[12:] + wide + rest[:5]))
+        + rest[9:]
+    )
     deflated = zip_bytes([("train/cat/0001.jpg", bytes(100 << 20))], zipfile.ZIP_DEFLATED)
     return {
         "idx": [{"file": header(8, *[0xFFFFFFFF] * n) + b"abc"} for n in (1, 2, 3, 8)],
@@ -290,6 +301,8 @@ def torment(count=10_000, seed=0):
                 what = f"{kind}, {chosen}, number {i}"
                 longest = max(longest, once(kind, files, what, folder, tally))
         grown = resident("VmHWM") - before
-        tally.notes = (f"peak memory grew by {grown:.0f} MiB (limit {MEMORY >> 20}), the longest "
-                       f"took {longest:.2f} s (limit {SECONDS})")  # fmt: skip
+        tally.notes = (
+            f"peak memory grew by {grown:.0f} MiB (limit {MEMORY >> 20}), the longest "
+            f"took {longest:.2f} s (limit {SECONDS})"
+        )
     return tally

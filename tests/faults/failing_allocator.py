@@ -28,9 +28,12 @@ _realloc_type = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_void_p, c_size_t)
 
 class _Allocator(ctypes.Structure):
     _fields_ = [
-        ("ctx", c_void_p), ("malloc", _malloc_type), ("calloc", _calloc_type),
-        ("realloc", _realloc_type), ("free", c_void_p),
-    ]  # fmt: skip
+        ("ctx", c_void_p),
+        ("malloc", _malloc_type),
+        ("calloc", _calloc_type),
+        ("realloc", _realloc_type),
+        ("free", c_void_p),
+    ]
 
 
 class _Handler(ctypes.Structure):
@@ -63,10 +66,16 @@ class FailingAllocator:
         # Arrays are freed by numpy's own function: it is also called while an exception is on its
         # way, when no Python may run.
         self._handler = _Handler(
-            b"failing", 1,
-            _Allocator(None, _malloc_type(self._malloc), _calloc_type(self._calloc),
-                       _realloc_type(self._realloc), numpys.free),
-        )  # fmt: skip
+            b"failing",
+            1,
+            _Allocator(
+                None,
+                _malloc_type(self._malloc),
+                _calloc_type(self._calloc),
+                _realloc_type(self._realloc),
+                numpys.free,
+            ),
+        )
         new = ctypes.pythonapi.PyCapsule_New
         new.restype, new.argtypes = py_object, [c_void_p, ctypes.c_char_p, c_void_p]
         self._capsule = new(ctypes.addressof(self._handler), _CAPSULE, None)

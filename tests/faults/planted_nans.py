@@ -37,9 +37,14 @@ def contracts():
     for info in pkgutil.iter_modules(tests.ops.__path__, "tests.ops."):
         if info.name.startswith("tests.ops.test_"):
             module = importlib.import_module(info.name)
-            found += [cls for cls in vars(module).values()
-                      if isinstance(cls, type) and issubclass(cls, OpContract)
-                      and cls is not OpContract and cls.__module__ == module.__name__]  # fmt: skip
+            found += [
+                cls
+                for cls in vars(module).values()
+                if isinstance(cls, type)
+                and issubclass(cls, OpContract)
+                and cls is not OpContract
+                and cls.__module__ == module.__name__
+            ]
     return found
 
 
@@ -48,8 +53,13 @@ def problems(contract, count, first_seed):
     drawn = []
 
     @seed(first_seed)
-    @settings(max_examples=count, database=None, deadline=None, phases=[Phase.generate],
-              suppress_health_check=list(HealthCheck))  # fmt: skip
+    @settings(
+        max_examples=count,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
     @given(st.data())
     def draw(data):
         drawn.append(data.draw(contract.problems))
@@ -117,9 +127,8 @@ class Planting:
         # The innermost of these that is not tinygraph's own counts as the user's line.
         calls = [contract.function, contract.apply, Planting.call]
         self.caller = next(
-            call.__code__ for call in calls
-            if Path(call.__code__.co_filename).is_relative_to(TESTS)
-        )  # fmt: skip
+            call.__code__ for call in calls if Path(call.__code__.co_filename).is_relative_to(TESTS)
+        )
 
     def leaves(self):
         return self.instance.leaves(self.problem)
@@ -159,8 +168,9 @@ class Planting:
         fresh = self.leaves()
         fresh[i].value = leaves[i].value
         message = complaint(lambda: self.call(fresh))
-        judge(self.tally, f"{self.name}: NaN in input {i}", message, self.caller, op, index,
-              "forward")  # fmt: skip
+        judge(
+            self.tally, f"{self.name}: NaN in input {i}", message, self.caller, op, index, "forward"
+        )
 
     def in_result(self, op):
         """The op's forward makes a NaN out of good numbers."""
@@ -175,8 +185,15 @@ class Planting:
 
         with mock.patch.object(type(op), "forward", bad):
             message = complaint(lambda: self.call(self.leaves()))
-        judge(self.tally, f"{self.name}: NaN made by {op.name}", message, self.caller,
-              op.name, index[0], "forward")  # fmt: skip
+        judge(
+            self.tally,
+            f"{self.name}: NaN made by {op.name}",
+            message,
+            self.caller,
+            op.name,
+            index[0],
+            "forward",
+        )
 
     def in_upstream(self):
         upstream = poisoned(self.instance.upstream(self.call(self.leaves())), self.rng)
@@ -185,8 +202,7 @@ class Planting:
             self.call(self.leaves()).backward(upstream)
         message = complaint(lambda: self.call(self.leaves()).backward(upstream))
         op, index = next(((op, i) for op, i in seen if i is not None), (None, None))
-        judge(self.tally, f"{self.name}: NaN upstream", message, self.caller, op, index,
-              "backward")  # fmt: skip
+        judge(self.tally, f"{self.name}: NaN upstream", message, self.caller, op, index, "backward")
 
     def in_gradients(self, op):
         """The op's backward makes a NaN, in each gradient in turn."""
@@ -209,8 +225,15 @@ class Planting:
             with mock.patch.object(type(op), "backward", bad):
                 message = complaint(lambda u=upstream: self.call(self.leaves()).backward(u))
             if index:
-                judge(self.tally, f"{self.name}: NaN in gradient {place} of {op.name}", message,
-                      self.caller, op.name, index[0], "backward")  # fmt: skip
+                judge(
+                    self.tally,
+                    f"{self.name}: NaN in gradient {place} of {op.name}",
+                    message,
+                    self.caller,
+                    op.name,
+                    index[0],
+                    "backward",
+                )
 
 
 def _watched_forward(seen):

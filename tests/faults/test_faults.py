@@ -34,10 +34,23 @@ def passed(tally, at_least):
 
 def test_kill_9_and_the_command():
     done = subprocess.run(
-        [sys.executable, "-m", "tests.faults.torture", "--only", "kills", "--count", "20",
-         "--seed", "1", "--json"],
-        capture_output=True, text=True, cwd=Path(__file__).parents[2], timeout=300,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "tests.faults.torture",
+            "--only",
+            "kills",
+            "--count",
+            "20",
+            "--seed",
+            "1",
+            "--json",
+        ],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[2],
+        timeout=300,
+    )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     figures = json.loads(done.stdout)["kills"]
     assert figures["count"] == 20 and not figures["failures"]

@@ -61,8 +61,9 @@ def torment(count=1000, seed=0):
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)  # many switches
     try:
-        workers = [threading.Thread(target=live, args=(t, count, expected, faults, barrier))
-                   for t in names]  # fmt: skip
+        workers = [
+            threading.Thread(target=live, args=(t, count, expected, faults, barrier)) for t in names
+        ]
         for worker in workers:
             worker.start()
         for worker in workers:

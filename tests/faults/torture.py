@@ -71,8 +71,14 @@ def main(arguments=None):
             print(f"    FAILED {line}")
         sys.stdout.flush()
     if options.json:
-        print(json.dumps({kind: {**vars(tally), "seconds": seconds}
-                          for kind, (tally, seconds) in results.items()}))  # fmt: skip
+        print(
+            json.dumps(
+                {
+                    kind: {**vars(tally), "seconds": seconds}
+                    for kind, (tally, seconds) in results.items()
+                }
+            )
+        )
     return int(any(tally.failures for tally, _ in results.values()))
 
 

@@ -61,8 +61,11 @@ def test_names():
     net = nn.Sequential(OrderedDict(hidden=nn.Linear(2, 2), out=nn.Linear(2, 1)))
     assert net["out"] is net.out
     assert [n for n, _ in net.named_parameters()] == [
-        "hidden.weight", "hidden.bias", "out.weight", "out.bias"
-    ]  # fmt: skip
+        "hidden.weight",
+        "hidden.bias",
+        "out.weight",
+        "out.bias",
+    ]
     with pytest.raises(ArgumentError, match="did you mean 'hidden'"):
         net["hiden"]
 
@@ -103,9 +106,7 @@ def test_module_list():
     assert len(layers) == 3 and list(layers) == [a, b, c]
     assert layers[0] is a and layers[-1] is c and layers["1"] is b
     assert isinstance(layers[:2], nn.ModuleList) and list(layers[:2]) == [a, b]
-    assert [n for n, _ in layers.named_parameters()] == [
-        "0.weight", "0.bias", "2.weight", "2.bias"
-    ]  # fmt: skip
+    assert [n for n, _ in layers.named_parameters()] == ["0.weight", "0.bias", "2.weight", "2.bias"]
     assert c.weight.name == "2.weight"
     layers.extend(nn.ReLU() for _ in range(9))
     assert len(layers) == 12 and repr(layers[11]) == "ReLU()"
@@ -122,8 +123,10 @@ def test_a_module_list_as_an_attribute():
 
     net = Net()
     assert [n for n, _ in net.named_parameters()][::2] == [
-        "blocks.0.weight", "blocks.1.weight", "head.weight"
-    ]  # fmt: skip
+        "blocks.0.weight",
+        "blocks.1.weight",
+        "head.weight",
+    ]
     assert net.blocks[1].bias.name == "blocks.1.bias"
     net.eval()
     assert not net.blocks[1].training
@@ -161,8 +164,10 @@ def test_residual_with_a_shortcut():
     block = nn.Residual(inner, shortcut=around)
     np.testing.assert_allclose(block(tg.Tensor(x)).value, expected, rtol=1e-12)
     assert [n for n, _ in block.named_parameters()] == [
-        "body.0.weight", "body.0.bias", "shortcut.weight"
-    ]  # fmt: skip
+        "body.0.weight",
+        "body.0.bias",
+        "shortcut.weight",
+    ]
 
 
 def test_the_gradient_passes_a_residual_block_unchanged_beside_its_layers():

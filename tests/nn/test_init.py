@@ -125,8 +125,14 @@ def test_generators():
 
 @pytest.mark.parametrize(
     ("name", "gain"),
-    [("linear", 1), ("conv2d", 1), ("sigmoid", 1), ("tanh", 5 / 3), ("relu", 2**0.5),
-     ("selu", 0.75)],
+    [
+        ("linear", 1),
+        ("conv2d", 1),
+        ("sigmoid", 1),
+        ("tanh", 5 / 3),
+        ("relu", 2**0.5),
+        ("selu", 0.75),
+    ],
 )
 def test_gains(name, gain):
     assert init.calculate_gain(name) == pytest.approx(gain, rel=1e-15)

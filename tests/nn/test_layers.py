@@ -33,8 +33,9 @@ def test_linear(dtype):
 
 def test_conv2d():
     """One output pixel by hand, in the second group, with all settings."""
-    layer = nn.Conv2d(4, 6, (2, 3), stride=(2, 1), padding=(1, 0), dilation=(1, 2), groups=2,
-                      dtype="float64")  # fmt: skip
+    layer = nn.Conv2d(
+        4, 6, (2, 3), stride=(2, 1), padding=(1, 0), dilation=(1, 2), groups=2, dtype="float64"
+    )
     x = numbers(2, 4, 7, 9)
     y = layer(tg.Tensor(x)).value
     assert y.shape == (2, 6, (7 + 2 - 2) // 2 + 1, 9 - 5 + 1)
@@ -78,12 +79,14 @@ SETTINGS = [  # layer, the function of one number
     (nn.ELU(), lambda x: x if x > 0 else math.exp(x) - 1),
     (nn.ELU(3.0), lambda x: x if x > 0 else 3 * (math.exp(x) - 1)),
     (nn.GELU(), lambda x: x * (1 + math.erf(x / math.sqrt(2))) / 2),
-    (nn.GELU("tanh"), lambda x: x / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (
-        x + 0.044715 * x**3)))),
+    (
+        nn.GELU("tanh"),
+        lambda x: x / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
+    ),
     (nn.Softplus(), lambda x: math.log(1 + math.exp(x))),
     (nn.Softplus(2.0), lambda x: math.log(1 + math.exp(2 * x)) / 2),
     (nn.Softplus(1.0, threshold=0.0), lambda x: x if x > 0 else math.log(1 + math.exp(x))),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("layer", "function"), SETTINGS, ids=[repr(s[0])[:40] for s in SETTINGS])
@@ -195,10 +198,13 @@ PAIRS = [  # loss, the loss of x and y
     (nn.L1Loss, "mean", lambda x, y: abs(x - y)),
     (nn.HuberLoss, "mean", lambda x, y: (x - y) ** 2 / 2 if abs(x - y) < 1 else abs(x - y) - 0.5),
     (nn.HalfSquaredError, "sum", lambda x, y: (x - y) ** 2 / 2),
-    (nn.BCEWithLogitsLoss, "mean",
-     lambda x, y: math.log(1 + math.exp(-x)) if y else math.log(1 + math.exp(x))),
+    (
+        nn.BCEWithLogitsLoss,
+        "mean",
+        lambda x, y: math.log(1 + math.exp(-x)) if y else math.log(1 + math.exp(x)),
+    ),
     (nn.BCELoss, "mean", lambda x, y: -math.log(x if y else 1 - x)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("loss", "usual", "function"), PAIRS)
@@ -253,11 +259,15 @@ def test_gradients_reach_the_parameters():
         (nn.Linear(2, 3), "Linear(in_features=2, out_features=3, bias=True)"),
         (nn.Linear(2, 3, bias=False), "Linear(in_features=2, out_features=3, bias=False)"),
         (nn.Conv2d(1, 8, 3), "Conv2d(1, 8, kernel_size=(3, 3), stride=(1, 1))"),
-        (nn.Conv2d(4, 8, (3, 5), 2, "same", 2, 4, False, strict=True),
-         "Conv2d(4, 8, kernel_size=(3, 5), stride=(2, 2), padding='same', dilation=(2, 2), "
-         "groups=4, strict=True, bias=False)"),
-        (nn.MaxPool2d(2),
-         "MaxPool2d(kernel_size=(2, 2), stride=(2, 2), padding=(0, 0), ceil_mode=False)"),
+        (
+            nn.Conv2d(4, 8, (3, 5), 2, "same", 2, 4, False, strict=True),
+            "Conv2d(4, 8, kernel_size=(3, 5), stride=(2, 2), padding='same', dilation=(2, 2), "
+            "groups=4, strict=True, bias=False)",
+        ),
+        (
+            nn.MaxPool2d(2),
+            "MaxPool2d(kernel_size=(2, 2), stride=(2, 2), padding=(0, 0), ceil_mode=False)",
+        ),
         (nn.ReLU(), "ReLU()"),
         (nn.Sigmoid(), "Sigmoid()"),
         (nn.Tanh(), "Tanh()"),
@@ -277,21 +287,29 @@ def test_gradients_reach_the_parameters():
         (nn.GELU(), "GELU(approximate='none')"),
         (nn.Softplus(), "Softplus(beta=1.0, threshold=20.0)"),
         (nn.Unflatten(1, (2, 3)), "Unflatten(dim=1, unflattened_size=(2, 3))"),
-        (nn.AvgPool2d(3, 2, 1, count_include_pad=False, strict=True),
-         "AvgPool2d(kernel_size=(3, 3), stride=(2, 2), padding=(1, 1), ceil_mode=False, "
-         "strict=True, count_include_pad=False)"),
+        (
+            nn.AvgPool2d(3, 2, 1, count_include_pad=False, strict=True),
+            "AvgPool2d(kernel_size=(3, 3), stride=(2, 2), padding=(1, 1), ceil_mode=False, "
+            "strict=True, count_include_pad=False)",
+        ),
         (nn.GlobalAvgPool2d(), "GlobalAvgPool2d()"),
         (nn.Dropout(), "Dropout(p=0.5)"),
         (nn.Embedding(10, 3), "Embedding(10, 3)"),
-        (nn.BatchNorm2d(8),
-         "BatchNorm2d(8, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True)"),
-        (nn.BatchNorm1d(8, 1e-3, 0.5, False, False),
-         "BatchNorm1d(8, eps=0.001, momentum=0.5, affine=False, track_running_stats=False)"),
+        (
+            nn.BatchNorm2d(8),
+            "BatchNorm2d(8, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True)",
+        ),
+        (
+            nn.BatchNorm1d(8, 1e-3, 0.5, False, False),
+            "BatchNorm1d(8, eps=0.001, momentum=0.5, affine=False, track_running_stats=False)",
+        ),
         (nn.LayerNorm(8), "LayerNorm((8,), eps=1e-05, elementwise_affine=True)"),
-        (nn.LayerNorm([2, 3], bias=False),
-         "LayerNorm((2, 3), eps=1e-05, elementwise_affine=True, bias=False)"),
+        (
+            nn.LayerNorm([2, 3], bias=False),
+            "LayerNorm((2, 3), eps=1e-05, elementwise_affine=True, bias=False)",
+        ),
     ],
-)  # fmt: skip
+)
 def test_repr(layer, text):
     assert repr(layer) == text
 

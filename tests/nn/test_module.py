@@ -92,11 +92,8 @@ def test_call_passes_everything_to_forward():
 
 @pytest.mark.parametrize(
     "container",
-    [
-        [nn.Linear(1, 1)], (nn.ReLU(),), {"a": nn.Parameter([1.0])}, {nn.ReLU()},
-        [nn.Buffer([1.0])],
-    ],
-)  # fmt: skip
+    [[nn.Linear(1, 1)], (nn.ReLU(),), {"a": nn.Parameter([1.0])}, {nn.ReLU()}, [nn.Buffer([1.0])]],
+)
 def test_modules_in_containers_are_refused(container):
     net = Net()
     with pytest.raises(ArgumentError, match=r"Net: layers: .* got a (list|tuple|dict|set) of them"):
@@ -155,8 +152,13 @@ def test_to():
 def test_state_dict_holds_copies():
     net = Net()
     state = net.state_dict()
-    assert list(state) == ["tied", "block.count", "block.first.weight", "block.first.bias",
-                           "head.weight"]  # fmt: skip
+    assert list(state) == [
+        "tied",
+        "block.count",
+        "block.first.weight",
+        "block.first.bias",
+        "head.weight",
+    ]
     before = net.head.weight.value.copy()
     state["head.weight"][...] = 7
     np.testing.assert_array_equal(net.head.weight.value, before)

@@ -29,8 +29,10 @@ def test_training_and_evaluation(layer, shape):
     layer, x = layer(3, momentum=0.25, dtype="float64"), batch(*shape)
     layer.weight.value[...] = [1, 2, 3]
     layer.bias.value[...] = [0, 10, 20]
-    scale, shift = (a.reshape((1, 3, *(1,) * (len(shape) - 2))) for a in (
-        np.array([1, 2, 3]), np.array([0, 10, 20])))  # fmt: skip
+    scale, shift = (
+        a.reshape((1, 3, *(1,) * (len(shape) - 2)))
+        for a in (np.array([1, 2, 3]), np.array([0, 10, 20]))
+    )
     axes, count = (0, *range(2, len(shape))), x.size // 3
     mean, var = x.mean(axes), x.var(axes)
     y = layer(tg.Tensor(x))
@@ -63,9 +65,12 @@ def test_names_dtypes_and_what_trains():
     layer = nn.BatchNorm2d(4)
     specs = {name: (a.dtype.name, a.shape) for name, a in layer.state_dict().items()}
     assert specs == {
-        "weight": ("float32", (4,)), "bias": ("float32", (4,)), "running_mean": ("float32", (4,)),
-        "running_var": ("float32", (4,)), "num_batches_tracked": ("int64", ()),
-    }  # fmt: skip
+        "weight": ("float32", (4,)),
+        "bias": ("float32", (4,)),
+        "running_mean": ("float32", (4,)),
+        "running_var": ("float32", (4,)),
+        "num_batches_tracked": ("int64", ()),
+    }
     assert [n for n, _ in layer.named_parameters()] == ["weight", "bias"]
     assert layer.weight.value.tolist() == [1] * 4 and layer.running_var.value.tolist() == [1] * 4
     assert list(nn.BatchNorm2d(4, affine=False).parameters()) == []

@@ -23,15 +23,24 @@ def reads_last_pixel(size, kernel, stride, padding, dilation=1):
 def test_strict_refuses_exactly_the_sizes_that_leave_pixels_out(kernel, stride, padding, dilation):
     layer = nn.Conv2d(1, 1, kernel, stride, padding, dilation, strict=True)
     span = dilation * (kernel - 1) + 1
-    fits = {s for s in range(1, 20)
-            if s + 2 * padding >= span and reads_last_pixel(s, kernel, stride, padding, dilation)}
+    fits = {
+        s
+        for s in range(1, 20)
+        if s + 2 * padding >= span and reads_last_pixel(s, kernel, stride, padding, dilation)
+    }
     for size in range(max(1, span - 2 * padding), 15):
         x = tg.ones((1, 1, size, size))
         if size in fits:
             layer(x)
             continue
-        near = [str(s) for s in (max((f for f in fits if f < size), default=None),
-                                 min(f for f in fits if f > size)) if s is not None]  # fmt: skip
+        near = [
+            str(s)
+            for s in (
+                max((f for f in fits if f < size), default=None),
+                min(f for f in fits if f > size),
+            )
+            if s is not None
+        ]
         with pytest.raises(ShapeError) as caught:
             layer(x)
         assert f"height {' or '.join(near)}, width {' or '.join(near)}" in str(caught.value)

@@ -78,8 +78,11 @@ def test_nothing_is_left_behind():
     assert before == after
     assert net.modes == [(False, False)], "evaluated in evaluation mode"
     assert [m.training for m in (net, net.inner, net.inner[0], net.inner[1])] == [
-        True, True, True, False
-    ]  # fmt: skip
+        True,
+        True,
+        True,
+        False,
+    ]
     assert all(p.grad is None for p in net.parameters())
     assert tg.random.default_generator.stream == stream
     for name, array in net.state_dict().items():

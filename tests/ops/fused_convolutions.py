@@ -11,8 +11,10 @@ from tinygraph.shapes import windows
 def pooled_sides(image, kernel, stride, padding, dilation, pool):
     """PH and PW."""
     pads = ("same", "same") if padding == "same" else padding
-    return [windows("test", *side).out // pool
-            for side in zip(image, kernel, stride, pads, dilation, strict=True)]  # fmt: skip
+    return [
+        windows("test", *side).out // pool
+        for side in zip(image, kernel, stride, pads, dilation, strict=True)
+    ]
 
 
 @st.composite
@@ -22,8 +24,10 @@ def fused_problems(draw, head=False):
     pool, stride, dilation = draw(st.integers(2, 3)), draw(pair), draw(pair)
     kernel = draw(st.tuples(st.integers(1, 3), st.integers(1, 3)))
     padding = draw(st.one_of(st.just("same"), st.tuples(st.integers(0, 1), st.integers(0, 1))))
-    image = [(pool - 1) * s + d * (k - 1) + 1 + draw(st.integers(0, 3))
-             for s, d, k in zip(stride, dilation, kernel, strict=True)]  # fmt: skip
+    image = [
+        (pool - 1) * s + d * (k - 1) + 1 + draw(st.integers(0, 3))
+        for s, d, k in zip(stride, dilation, kernel, strict=True)
+    ]
     if padding == "same":  # ceil(image / stride) outputs
         image = [max(side, pool * s) for side, s in zip(image, stride, strict=True)]
     n, c, d = draw(st.integers(1, 2)), draw(st.integers(1, 2)), draw(st.integers(1, 3))
@@ -44,8 +48,10 @@ def large(x_shape, w_shape, outs=None, bias=True, **kwargs):
     problem = numbers(1, x_shape), numbers(2, w_shape), b
     if outs:
         settings = {"stride": 1, "padding": (0, 0), "dilation": 1, "pool": 2} | kwargs
-        pairs = [v if isinstance(v, tuple) or v == "same" else (v, v)
-                 for v in list(settings.values())[:3]]  # fmt: skip
+        pairs = [
+            v if isinstance(v, tuple) or v == "same" else (v, v)
+            for v in list(settings.values())[:3]
+        ]
         sides = pooled_sides(x_shape[2:], w_shape[2:], *pairs, settings["pool"])
         features = w_shape[0] * sides[0] * sides[1]
         problem += numbers(4, (outs, features)), numbers(5, (outs,))

@@ -17,8 +17,13 @@ ALL = ["add", "sub", "mul", "div", "pow", "maximum", "minimum"]
 SHAPES = Bad("shapes", (np.ones((2, 3)), np.ones((2, 4))), {}, ShapeError, "(2, 3) and (2, 4)")
 TEXT = Bad("text", (np.ones(2), "ab"), {}, DtypeError, "expected")
 HALF = Bad("float16", (np.ones(2, "f2"), np.ones(2, "f2")), {}, DtypeError, "got float16")
-BOOLS = Bad("bools", (np.array([True]), np.array([True])), {}, DtypeError,
-            "float32, float64 or an integer, got bool")  # fmt: skip
+BOOLS = Bad(
+    "bools",
+    (np.array([True]), np.array([True])),
+    {},
+    DtypeError,
+    "float32, float64 or an integer, got bool",
+)
 
 without_ties = broadcastable_problems().map(  # the same seed twice gives the same numbers
     lambda problem: problem._replace(args=(problem.args[0], problem.args[1] + 0.3))
@@ -28,11 +33,14 @@ without_ties = broadcastable_problems().map(  # the same seed twice gives the sa
 # a kernel takes.
 WAVES = np.sin(np.arange(900.0)).reshape(20, 45)
 LARGE = tuple(
-    Problem((x + 2, y + 2.5)) for x, y in [
-        (WAVES, WAVES[:1]), (WAVES[:, :1], WAVES), (WAVES, WAVES[0, 0]),
+    Problem((x + 2, y + 2.5))
+    for x, y in [
+        (WAVES, WAVES[:1]),
+        (WAVES[:, :1], WAVES),
+        (WAVES, WAVES[0, 0]),
         (np.ones((2, 1) * 4), np.sin(np.arange(81.0)).reshape((1, 3) * 4)),
     ]
-)  # fmt: skip
+)
 
 
 class TestAdd(OpContract):
@@ -86,10 +94,13 @@ class TestPow(OpContract):
     problems = broadcastable_problems(0.5, 2.0)
     large_problems = LARGE
     bad_input = [
-        SHAPES, TEXT, HALF, BOOLS,
+        SHAPES,
+        TEXT,
+        HALF,
+        BOOLS,
         Bad("negative", (np.array([2]), -1), {}, ArgumentError, "pow: y: expected exponents of 0"),
         Bad("negatives", (2, np.array([1, -2])), {}, ArgumentError, "x.astype('float64')"),
-    ]  # fmt: skip
+    ]
 
     @pytest.mark.parametrize("exponent", [-1, 0, 1, 2, 3])
     def test_whole_exponents_of_any_base(self, exponent):
@@ -182,9 +193,11 @@ def test_integers_are_exact_and_never_differentiable(name):
 def test_bools_as_in_numpy():
     t, f = tg.Tensor([True, True]), tg.Tensor([True, False])
     for y, expected in (
-        (t + f, [True, True]), (t * f, [True, False]), (tg.maximum(t, f), [True, True]),
+        (t + f, [True, True]),
+        (t * f, [True, False]),
+        (tg.maximum(t, f), [True, True]),
         (tg.minimum(t, f), [True, False]),
-    ):  # fmt: skip
+    ):
         assert y.dtype == bool and y.value.tolist() == expected
     assert (t - 1).dtype == np.int64 and (t / f).dtype == np.float64
 

@@ -50,11 +50,22 @@ class TestAstype(OpContract):
 
 
 PAIRS = [
-    ("float64", "float32"), ("float32", "float64"), ("float64", "int64"), ("float32", "int8"),
-    ("float32", "bool"), ("bool", "float64"), ("int64", "int16"), ("int8", "uint64"),
-    ("uint8", "float32"), ("int32", "bool"), ("uint64", "float32"), ("bool", "float16"),
-    ("float16", "bool"), ("float16", "int32"), ("int64", "float16"),
-]  # fmt: skip
+    ("float64", "float32"),
+    ("float32", "float64"),
+    ("float64", "int64"),
+    ("float32", "int8"),
+    ("float32", "bool"),
+    ("bool", "float64"),
+    ("int64", "int16"),
+    ("int8", "uint64"),
+    ("uint8", "float32"),
+    ("int32", "bool"),
+    ("uint64", "float32"),
+    ("bool", "float16"),
+    ("float16", "bool"),
+    ("float16", "int32"),
+    ("int64", "float16"),
+]
 
 
 @pytest.mark.parametrize(("old", "new"), PAIRS)
@@ -88,9 +99,14 @@ def test_kernel_to_float16_rounds_halves_to_even(kernel_device, dtype):
     above = np.append(halves[1:], dtype(65536))
     middle = (halves + above) / 2
     values = np.concatenate(
-        [halves, middle, np.nextafter(middle, dtype(0)), np.nextafter(middle, dtype(np.inf)),
-         np.array([1e30, np.inf], dtype)]
-    )  # fmt: skip
+        [
+            halves,
+            middle,
+            np.nextafter(middle, dtype(0)),
+            np.nextafter(middle, dtype(np.inf)),
+            np.array([1e30, np.inf], dtype),
+        ]
+    )
     values = np.concatenate([values, -values, np.array([np.nan], dtype)])
     y = tg.astype(tg.Tensor(values, device=kernel_device), np.float16).numpy()
     with np.errstate(over="ignore"):

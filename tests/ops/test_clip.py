@@ -40,7 +40,7 @@ class TestClip(OpContract):
         Bad("range", (WHOLE.astype("u1"), 0, 256), {}, ArgumentError, "a number that uint8"),
         Bad("bools", (X > 0, 0), {}, DtypeError, "float32, float64 or an integer, got bool"),
         Bad("float16", (X.astype("f2"), 0), {}, DtypeError, "got float16"),
-    ]  # fmt: skip
+    ]
 
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
     def test_the_derivative_is_1_at_the_bounds(self, dtype):

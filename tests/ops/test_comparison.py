@@ -13,9 +13,13 @@ from tests.strategies import broadcastable_problems
 from tinygraph.errors import DtypeError, GraphError, ShapeError
 
 SIGNS = {
-    "less": operator.lt, "less_equal": operator.le, "greater": operator.gt,
-    "greater_equal": operator.ge, "equal": operator.eq, "not_equal": operator.ne,
-}  # fmt: skip
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+}
 
 
 LARGE = Problem((np.arange(700.0).reshape(350, 2) % 5, np.arange(2.0)))  # two blocks

@@ -75,12 +75,17 @@ class TestConcatenate(OpContract):
     problems = concatenate_problems()
     bad_input = [
         *BAD_LISTS,
-        Bad("size", ([X, X, X[:1]], 1), {}, ShapeError,
-            "tensors[2]: expected size 2 on axis 0, as in tensors[0] of shape (2, 3), got 1"),
+        Bad(
+            "size",
+            ([X, X, X[:1]], 1),
+            {},
+            ShapeError,
+            "tensors[2]: expected size 2 on axis 0, as in tensors[0] of shape (2, 3), got 1",
+        ),
         Bad("rank", ([X, X[0]],), {}, ShapeError, "tensors[1]: expected 2 axes"),
         Bad("0-d", ([1.0, 2.0],), {}, ShapeError, "no axis: the input is 0-d"),
         Bad("axis", ([X, X], 2), {}, ShapeError, "an axis from -2 to 1"),
-    ]  # fmt: skip
+    ]
 
     def apply(self, problem, nodes):
         return self.function(nodes, **problem.kwargs)
@@ -109,9 +114,14 @@ class TestConcatenate(OpContract):
 
     @pytest.mark.parametrize(
         ("axis", "carries", "claim"),
-        [(1, (True, True), "map"), (-1, (True, True), "map"), (1, (True, False), None),
-         (0, (True, True), None), (-2, (True, True), None)],
-    )  # fmt: skip
+        [
+            (1, (True, True), "map"),
+            (-1, (True, True), "map"),
+            (1, (True, False), None),
+            (0, (True, True), None),
+            (-2, (True, True), None),
+        ],
+    )
     def test_what_it_claims_of_samples(self, axis, carries, claim):
         spec = tg.Tensor(X).spec
         assert Concatenate(axis).batch((spec, spec), carries) == claim
@@ -123,10 +133,15 @@ class TestStack(OpContract):
     problems = stack_problems()
     bad_input = [
         *BAD_LISTS,
-        Bad("shape", ([X, X, X[:1]],), {}, ShapeError,
-            "tensors[2]: expected the shape of tensors[0], (2, 3), got (1, 3)"),
+        Bad(
+            "shape",
+            ([X, X, X[:1]],),
+            {},
+            ShapeError,
+            "tensors[2]: expected the shape of tensors[0], (2, 3), got (1, 3)",
+        ),
         Bad("axis", ([X, X], 3), {}, ShapeError, "an axis from -3 to 2"),
-    ]  # fmt: skip
+    ]
 
     def apply(self, problem, nodes):
         return self.function(nodes, **problem.kwargs)
@@ -145,9 +160,14 @@ class TestStack(OpContract):
 
     @pytest.mark.parametrize(
         ("axis", "carries", "claim"),
-        [(1, (True, True), "map"), (-1, (True, True), "map"), (2, (True, False), None),
-         (0, (True, True), None), (-3, (True, True), None)],
-    )  # fmt: skip
+        [
+            (1, (True, True), "map"),
+            (-1, (True, True), "map"),
+            (2, (True, False), None),
+            (0, (True, True), None),
+            (-3, (True, True), None),
+        ],
+    )
     def test_what_it_claims_of_samples(self, axis, carries, claim):
         spec = tg.Tensor(X).spec
         assert Stack(axis).batch((spec, spec), carries) == claim

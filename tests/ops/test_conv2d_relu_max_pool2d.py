@@ -72,8 +72,10 @@ class TestConv2dReluMaxPool2d(OpContract):
         assert tg.conv2d_relu_max_pool2d(x, w).saved is None
 
     def test_kernels_never_write_an_array_of_the_convolutions_size(self):
-        x, w = (tg.Tensor(numbers(i, shape), requires_grad=True, device="emulator")
-                for i, shape in enumerate([(4, 2, 9, 9), (5, 2, 2, 2)]))  # fmt: skip
+        x, w = (
+            tg.Tensor(numbers(i, shape), requires_grad=True, device="emulator")
+            for i, shape in enumerate([(4, 2, 9, 9), (5, 2, 2, 2)])
+        )
         with tg.cuda.recording() as launches:
             tg.conv2d_relu_max_pool2d(x, w).backward(np.ones((4, 5, 4, 4)))
         written = [use for launch in launches for use in launch.arrays if use.writes]

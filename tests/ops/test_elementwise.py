@@ -25,8 +25,10 @@ class TestNeg(OpContract):
     reference = staticmethod(reference.neg)
     problems = elementwise_problems()
     large_problems = LARGE
-    bad_input = [refuses("neg", BOOLS, "float32, float64 or an integer"),
-                 refuses("neg", HALF, "float32, float64 or an integer")]  # fmt: skip
+    bad_input = [
+        refuses("neg", BOOLS, "float32, float64 or an integer"),
+        refuses("neg", HALF, "float32, float64 or an integer"),
+    ]
 
 
 class TestAbs(OpContract):

@@ -32,8 +32,13 @@ class TestEmbedding(OpContract):
         Problem((np.random.default_rng(2).integers(0, 2, 9000), numbers(3, (2, 1)))),
     )
     bad_input = [
-        Bad("too large", ([[0, 1], [2, 3]], W), {}, ArgumentError,
-            "numbers from 0 to 2, the rows of weight, got 3 at index (1, 1)"),
+        Bad(
+            "too large",
+            ([[0, 1], [2, 3]], W),
+            {},
+            ArgumentError,
+            "numbers from 0 to 2, the rows of weight, got 3 at index (1, 1)",
+        ),
         Bad("negative", ([0, -1], W), {}, ArgumentError, "got -1 at index (1,)"),
         Bad("a scalar", (3, W), {}, ArgumentError, "got 3 at index ()"),
         Bad("huge", (np.array([2**64 - 1], np.uint64), W), {}, ArgumentError, "at index (0,)"),
@@ -42,7 +47,7 @@ class TestEmbedding(OpContract):
         Bad("bools", ([True], W), {}, DtypeError, "indices: expected integers, got bool"),
         Bad("integer weight", ([0], W.astype(int)), {}, DtypeError, "weight: expected float32"),
         Bad("flat weight", ([0], W[0]), {}, ShapeError, "weight: expected 2 axes (V, D)"),
-    ]  # fmt: skip
+    ]
 
     def test_repeated_indices_add_up_in_order(self, device):
         """In float32, 1 + 1e8 - 1e8 is 0 from left to right; another order would give 1."""

@@ -34,20 +34,29 @@ class TestExpand(OpContract):
     reference = staticmethod(reference.expand)
     problems = expand_problems()
     large_problems = (
-        repeated((), 40_000), repeated((1, 33), 3000, 33), repeated((5, 1), 5, 9000),
-        repeated((3, 1), 1500, 3, 7), repeated((2, 1, 2, 1, 2, 1), 2, 3, 2, 3, 2, 3),
-        repeated((2, 1, 2, 1, 2, 1, 2, 1), 2, 3, 2, 3, 2, 3, 2, 3), repeated((700, 1), 700, 1),
-    )  # fmt: skip
+        repeated((), 40_000),
+        repeated((1, 33), 3000, 33),
+        repeated((5, 1), 5, 9000),
+        repeated((3, 1), 1500, 3, 7),
+        repeated((2, 1, 2, 1, 2, 1), 2, 3, 2, 3, 2, 3),
+        repeated((2, 1, 2, 1, 2, 1, 2, 1), 2, 3, 2, 3, 2, 3, 2, 3),
+        repeated((700, 1), 700, 1),
+    )
     bad_input = [
-        Bad("size", (X, (2, 4)), {}, ShapeError,
-            "3 or -1 on axis 0, for only a size of 1 can be expanded, got 2 in (2, 4)"),
+        Bad(
+            "size",
+            (X, (2, 4)),
+            {},
+            ShapeError,
+            "3 or -1 on axis 0, for only a size of 1 can be expanded, got 2 in (2, 4)",
+        ),
         Bad("behind a new axis", (X, (2, 4, 4)), {}, ShapeError, "3 or -1 on axis 1"),
         Bad("shrink", (X, (1, 1)), {}, ShapeError, "3 or -1 on axis 0"),
         Bad("rank", (X, (3,)), {}, ShapeError, "a size for each of the 2 axes of x"),
         Bad("new -1", (X, (-1, 3, 1)), {}, ShapeError, "new axes, which cannot be -1"),
         Bad("-2", (X, (-2, 1)), {}, ShapeError, "sizes of 0 or more, or -1"),
         Bad("float", (X, (3.0, 1)), {}, ArgumentError, "an int or a tuple of ints"),
-    ]  # fmt: skip
+    ]
 
     def test_nothing_is_copied_and_nothing_can_be_written(self):
         x = tg.Tensor(X)

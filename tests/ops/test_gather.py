@@ -36,27 +36,45 @@ class TestGather(OpContract):
     reference = staticmethod(reference.gather)
     problems = gather_problems()
     large_problems = (
-        Problem((numbers(0, (40, 7, 2)), np.random.default_rng(1).integers(0, 7, (40, 5, 2))),
-                {"axis": 1}),
-        Problem((numbers(2, (5, 9)), np.random.default_rng(3).integers(0, 5, (60, 9))),
-                {"axis": 0}),
-    )  # fmt: skip
+        Problem(
+            (numbers(0, (40, 7, 2)), np.random.default_rng(1).integers(0, 7, (40, 5, 2))),
+            {"axis": 1},
+        ),
+        Problem(
+            (numbers(2, (5, 9)), np.random.default_rng(3).integers(0, 5, (60, 9))), {"axis": 0}
+        ),
+    )
     bad_input = [
-        Bad("too large", (X, [[0], [3]], 1), {}, ArgumentError,
-            "numbers from 0 to 2, the positions along axis 1 of x, got 3 at index (1, 0)"),
+        Bad(
+            "too large",
+            (X, [[0], [3]], 1),
+            {},
+            ArgumentError,
+            "numbers from 0 to 2, the positions along axis 1 of x, got 3 at index (1, 0)",
+        ),
         Bad("negative", (X, [[0, 0, -1]], 0), {}, ArgumentError, "got -1 at index (0, 2)"),
         Bad("huge", (X, np.full((2, 1), 2**64 - 1, "u8"), 1), {}, ArgumentError, str(2**64 - 1)),
-        Bad("empty axis", (X[:, :0], [[0], [0]], 1), {}, ArgumentError,
-            "none, for x of shape (2, 0) has no element there, got 0 at index (0, 0)"),
+        Bad(
+            "empty axis",
+            (X[:, :0], [[0], [0]], 1),
+            {},
+            ArgumentError,
+            "none, for x of shape (2, 0) has no element there, got 0 at index (0, 0)",
+        ),
         Bad("swapped", ([[0], [1]], X, 1), {}, DtypeError, "x comes first, then the indices"),
         Bad("bools", (X, X > 1, 1), {}, DtypeError, "indices: expected integers, got bool"),
         Bad("rank", (X, [0, 1], 1), {}, ShapeError, "tg.unsqueeze"),
-        Bad("smaller", (X, [[0]], 1), {}, ShapeError,
-            "the sizes of x, (2, 3), on every axis but 1, got shape (1, 1)"),
+        Bad(
+            "smaller",
+            (X, [[0]], 1),
+            {},
+            ShapeError,
+            "the sizes of x, (2, 3), on every axis but 1, got shape (1, 1)",
+        ),
         Bad("axis", (X, [[0], [1]], 2), {}, ShapeError, "an axis from -2 to 1"),
         Bad("0-d", (1.0, 0, 0), {}, ShapeError, "no axis: the input is 0-d"),
         Bad("float axis", (X, [[0], [1]], 1.0), {}, DtypeError, "axis: expected an int, got 1.0"),
-    ]  # fmt: skip
+    ]
 
     @given(problem=gather_problems())
     def test_the_values_are_those_of_numpy(self, problem):
@@ -112,10 +130,16 @@ class TestGather(OpContract):
 
     @pytest.mark.parametrize(
         ("axis", "carries", "claim"),
-        [(1, (True, True), "map"), (-1, (True, True), "map"), (0, (True, True), None),
-         (0, (False, True), "map"), (-2, (True, False), None), (1, (False, True), None),
-         (1, (True, False), None)],
-    )  # fmt: skip
+        [
+            (1, (True, True), "map"),
+            (-1, (True, True), "map"),
+            (0, (True, True), None),
+            (0, (False, True), "map"),
+            (-2, (True, False), None),
+            (1, (False, True), None),
+            (1, (True, False), None),
+        ],
+    )
     def test_what_it_claims_of_samples(self, axis, carries, claim):
         specs = tg.Tensor(X).spec, tg.Tensor(X).spec
         assert Gather(axis).batch(specs, carries) == claim

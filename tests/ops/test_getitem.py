@@ -183,11 +183,22 @@ class TestGetitem(OpContract):
 
     @pytest.mark.parametrize(
         ("index", "claim"),
-        [((WHOLE, 0), "map"), ((slice(0, None, 1), 0), "map"), ((..., 0), "map"),
-         ((WHOLE, [1, 0, 0]), "map"), ((WHOLE, [0, 1], [1, 0]), "map"), ((), "map"),
-         ((WHOLE, 0, None, [0, 1]), None), ((WHOLE, [0], WHOLE, [0]), None), (0, None),
-         (None, None), (slice(0, 2), None), (slice(None, None, -1), None), ([0, 1], None)],
-    )  # fmt: skip
+        [
+            ((WHOLE, 0), "map"),
+            ((slice(0, None, 1), 0), "map"),
+            ((..., 0), "map"),
+            ((WHOLE, [1, 0, 0]), "map"),
+            ((WHOLE, [0, 1], [1, 0]), "map"),
+            ((), "map"),
+            ((WHOLE, 0, None, [0, 1]), None),
+            ((WHOLE, [0], WHOLE, [0]), None),
+            (0, None),
+            (None, None),
+            (slice(0, 2), None),
+            (slice(None, None, -1), None),
+            ([0, 1], None),
+        ],
+    )
     def test_what_it_claims_of_samples(self, index, claim):
         x = tg.Tensor(np.zeros((2, 3, 4, 5)))
         assert Getitem(as_index(index)).batch((x.spec,), (True,)) == claim

@@ -51,11 +51,14 @@ class TestCol2im(OpContract):
     reference = staticmethod(reference.col2im)
     problems = column_problems()
     large_problems = (
-        Problem((numbers(1, (3, 18, 143)),),
-                {"output_size": (13, 11), "kernel_size": 3, "padding": 1}),
-        Problem((numbers(1, (2, 12, 42)),),
-                {"output_size": (13, 9), "kernel_size": (2, 3), "stride": (2, 1)}),
-    )  # fmt: skip
+        Problem(
+            (numbers(1, (3, 18, 143)),), {"output_size": (13, 11), "kernel_size": 3, "padding": 1}
+        ),
+        Problem(
+            (numbers(1, (2, 12, 42)),),
+            {"output_size": (13, 9), "kernel_size": (2, 3), "stride": (2, 1)},
+        ),
+    )
     bad_input = [
         Bad("two axes", (np.ones((4, 9)), 4, 2), {}, ShapeError, "3 axes (N, C*KH*KW, OH*OW)"),
         Bad("wrong count", (np.ones((1, 4, 8)), 4, 2), {}, ShapeError, "(N, C * 4, 9)"),

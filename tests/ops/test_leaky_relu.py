@@ -10,8 +10,15 @@ from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import elementwise_problems
 from tinygraph.errors import ArgumentError, DtypeError
 
-slopes = st.sampled_from([{}, {"negative_slope": 0.3}, {"negative_slope": -0.5},
-                          {"negative_slope": 2}, {"negative_slope": 0.0}])  # fmt: skip
+slopes = st.sampled_from(
+    [
+        {},
+        {"negative_slope": 0.3},
+        {"negative_slope": -0.5},
+        {"negative_slope": 2},
+        {"negative_slope": 0.0},
+    ]
+)
 
 
 class TestLeakyRelu(OpContract):

@@ -44,7 +44,9 @@ class TestLinear(OpContract):
         nodes = [tg.Tensor(t, device=kernel_device) for t in (x, w, b)]
         with tg.cuda.recording() as launches:
             y = tg.linear(*nodes)
-        assert [launch.kernel.name for launch in launches] == ["linear_forward<float>",
-                                                               "column_sums<float>"]  # fmt: skip
+        assert [launch.kernel.name for launch in launches] == [
+            "linear_forward<float>",
+            "column_sums<float>",
+        ]
         assert launches[0].grid == (1, 5, 1)
         np.testing.assert_array_equal(y.numpy(), x @ w.T + b)

@@ -53,25 +53,45 @@ class TestMatmul(OpContract):
     bad_input = [
         Bad("number", (X, 2.0), {}, ShapeError, "matmul: w: expected at least one axis"),
         Bad("number left", (2.0, W), {}, ShapeError, "multiply by a single number with *"),
-        Bad("inner", (X[0], W[0].T), {}, ShapeError,
+        Bad(
+            "inner",
+            (X[0], W[0].T),
+            {},
+            ShapeError,
             "w: expected 3 elements on axis 0, as on the last axis of x, got 4: "
-            "x.shape (2, 3), w.shape (4, 3)"),
+            "x.shape (2, 3), w.shape (4, 3)",
+        ),
         Bad("stacks", (X, W[:, :2]), {}, ShapeError, "3 elements on axis 1"),
         Bad("vectors", (np.ones(3), np.ones(2)), {}, ShapeError, "3 elements on axis 0"),
-        Bad("batch", (X, W[:2]), {}, ShapeError,
+        Bad(
+            "batch",
+            (X, W[:2]),
+            {},
+            ShapeError,
             "batch axes, all but the last two, that broadcast together, got (5,) and (2,): "
-            "x.shape (5, 2, 3), w.shape (2, 3, 4)"),
+            "x.shape (5, 2, 3), w.shape (2, 3, 4)",
+        ),
         Bad("float16", (X.astype("f2"), W.astype("f2")), {}, DtypeError, "got float16"),
         Bad("text", (X, "ab"), {}, DtypeError, "expected"),
-    ]  # fmt: skip
+    ]
 
-    @pytest.mark.parametrize("x, w, y", [
-        ((3,), (3,), ()), ((3,), (3, 4), (4,)), ((2, 3), (3,), (2,)),
-        ((5, 2, 3), (3,), (5, 2)), ((3,), (5, 3, 4), (5, 4)),
-        ((5, 1, 2, 3), (6, 3, 4), (5, 6, 2, 4)),
-        ((0, 3), (3, 4), (0, 4)), ((2, 0), (0, 4), (2, 4)), ((0, 2, 3), (3, 4), (0, 2, 4)),
-        ((5, 0, 3), (3,), (5, 0)), ((0,), (0,), ()), ((4, 2, 0), (0, 3), (4, 2, 3)),
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        "x, w, y",
+        [
+            ((3,), (3,), ()),
+            ((3,), (3, 4), (4,)),
+            ((2, 3), (3,), (2,)),
+            ((5, 2, 3), (3,), (5, 2)),
+            ((3,), (5, 3, 4), (5, 4)),
+            ((5, 1, 2, 3), (6, 3, 4), (5, 6, 2, 4)),
+            ((0, 3), (3, 4), (0, 4)),
+            ((2, 0), (0, 4), (2, 4)),
+            ((0, 2, 3), (3, 4), (0, 2, 4)),
+            ((5, 0, 3), (3,), (5, 0)),
+            ((0,), (0,), ()),
+            ((4, 2, 0), (0, 3), (4, 2, 3)),
+        ],
+    )
     def test_shapes(self, x, w, y):
         a, b = (tg.Tensor(np.ones(shape), requires_grad=True) for shape in (x, w))
         product = a @ b

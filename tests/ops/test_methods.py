@@ -10,9 +10,18 @@ from tinygraph.errors import GraphError
 from tinygraph.tensor import above
 
 BINARY = [
-    operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, operator.lt,
-    operator.le, operator.gt, operator.ge, operator.eq, operator.ne,
-]  # fmt: skip
+    operator.add,
+    operator.sub,
+    operator.mul,
+    operator.truediv,
+    operator.pow,
+    operator.lt,
+    operator.le,
+    operator.gt,
+    operator.ge,
+    operator.eq,
+    operator.ne,
+]
 A = np.array([[1.0, 2.0, 0.5]])
 B = np.array([[2.0], [1.0], [3.0]])
 
@@ -59,9 +68,40 @@ def test_a_node_stays_a_key():
 
 def test_every_method_is_filled():
     names = {
-        "abs", "add", "astype", "backward", "clip", "cumsum", "div", "equal", "exp", "expand",
-        "flatten", "getitem", "greater", "greater_equal", "less", "less_equal", "log", "matmul",
-        "max", "mean", "min", "mul", "neg", "not_equal", "pow", "reshape", "split", "sqrt",
-        "squeeze", "sub", "sum", "to", "transpose", "unsqueeze", "var",
-    }  # fmt: skip
+        "abs",
+        "add",
+        "astype",
+        "backward",
+        "clip",
+        "cumsum",
+        "div",
+        "equal",
+        "exp",
+        "expand",
+        "flatten",
+        "getitem",
+        "greater",
+        "greater_equal",
+        "less",
+        "less_equal",
+        "log",
+        "matmul",
+        "max",
+        "mean",
+        "min",
+        "mul",
+        "neg",
+        "not_equal",
+        "pow",
+        "reshape",
+        "split",
+        "sqrt",
+        "squeeze",
+        "sub",
+        "sum",
+        "to",
+        "transpose",
+        "unsqueeze",
+        "var",
+    }
     assert names <= set(vars(above))

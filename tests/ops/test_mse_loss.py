@@ -19,9 +19,12 @@ class TestMseLoss(OpContract):
     reference = staticmethod(reference.mse_loss)
     problems = same_shape_problems()
     large_problems = (
-        two_arrays(256, "mean"), two_arrays(257, "mean"), two_arrays(2**18 + 1, "mean"),
-        two_arrays(70_000, "sum"), two_arrays(1000, "none"),
-    )  # fmt: skip
+        two_arrays(256, "mean"),
+        two_arrays(257, "mean"),
+        two_arrays(2**18 + 1, "mean"),
+        two_arrays(70_000, "sum"),
+        two_arrays(1000, "none"),
+    )
     bad_input = [
         Bad("column and row", (np.ones((3, 1)), np.ones(3)), {}, ShapeError, "would give (N, N)"),
         Bad("dtypes", (np.ones(3), np.ones(3, "f4")), {}, DtypeError, "the dtype of x"),

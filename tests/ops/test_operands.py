@@ -11,10 +11,17 @@ from tinygraph.errors import DtypeError
 DTYPES = ["float32", "float64", "int64", "int32", "bool"]
 NUMBERS = [2.5, 2, True]
 FUNCTIONS = {
-    tg.add: np.add, tg.sub: np.subtract, tg.mul: np.multiply, tg.div: np.divide,
-    tg.pow: np.power, tg.maximum: np.maximum, tg.minimum: np.minimum, tg.less: np.less,
-    tg.equal: np.equal, tg.matmul: np.matmul,
-}  # fmt: skip
+    tg.add: np.add,
+    tg.sub: np.subtract,
+    tg.mul: np.multiply,
+    tg.div: np.divide,
+    tg.pow: np.power,
+    tg.maximum: np.maximum,
+    tg.minimum: np.minimum,
+    tg.less: np.less,
+    tg.equal: np.equal,
+    tg.matmul: np.matmul,
+}
 PAIRS = [
     *itertools.product(DTYPES, DTYPES),
     *itertools.product(DTYPES, NUMBERS),

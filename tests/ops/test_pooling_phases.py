@@ -12,11 +12,7 @@ from tinygraph.memory import eager_memory
 from tinygraph.ops import pooling_phases
 from tinygraph.ops.conv2d_relu_max_pool2d import phases_and_block
 from tinygraph.ops.im2col import windows_2d
-from tinygraph.ops.pooling_phases import (
-    CorrelatedInputGradient,
-    PhaseColumns,
-    PoolingPhases,
-)
+from tinygraph.ops.pooling_phases import CorrelatedInputGradient, PhaseColumns, PoolingPhases
 
 pairs = st.tuples(st.integers(1, 4), st.integers(1, 4))
 
@@ -26,9 +22,11 @@ def geometries(draw):
     """Shapes of images and filters, and the keywords of a convolution with pooling."""
     pool, stride, dilation = draw(st.integers(2, 3)), draw(pairs), draw(pairs)
     kernel, padding = draw(pairs), draw(st.tuples(st.integers(0, 3), st.integers(0, 3)))
-    image = [max((pool * draw(st.integers(1, 3)) - 1) * s + d * (k - 1) + 1 - 2 * p, 1)
-             + draw(st.integers(0, 2))
-             for s, d, k, p in zip(stride, dilation, kernel, padding, strict=True)]  # fmt: skip
+    image = [
+        max((pool * draw(st.integers(1, 3)) - 1) * s + d * (k - 1) + 1 - 2 * p, 1)
+        + draw(st.integers(0, 2))
+        for s, d, k, p in zip(stride, dilation, kernel, padding, strict=True)
+    ]
     n, c, d = draw(st.integers(1, 5)), draw(st.integers(1, 2)), draw(st.integers(1, 3))
     keywords = {"stride": stride, "padding": padding, "dilation": dilation, "pool": pool}
     return (n, c, *image), (d, c, *kernel), keywords
@@ -157,14 +155,26 @@ def test_only_pooled_values_and_their_bytes_grow_with_the_batch():
 
 
 @given(
-    kernel=pairs, padding=pairs, pool=st.integers(2, 3), n=st.integers(1, 5), c=st.integers(1, 3),
-    d=st.integers(1, 6), windows=pairs, left_over=st.integers(0, 1),
-)  # fmt: skip
+    kernel=pairs,
+    padding=pairs,
+    pool=st.integers(2, 3),
+    n=st.integers(1, 5),
+    c=st.integers(1, 3),
+    d=st.integers(1, 6),
+    windows=pairs,
+    left_over=st.integers(0, 1),
+)
 def test_input_gradient_as_a_convolution(kernel, padding, pool, n, c, d, windows, left_over):
     """Where windows overlap pixel by pixel; several blocks of images."""
     padding = tuple(min(p, k - 1) for p, k in zip(padding, kernel, strict=True))
-    image = (n, c, *(max(pool * u + k - 1 - 2 * p + left_over, 1)
-                     for u, k, p in zip(windows, kernel, padding, strict=True)))  # fmt: skip
+    image = (
+        n,
+        c,
+        *(
+            max(pool * u + k - 1 - 2 * p + left_over, 1)
+            for u, k, p in zip(windows, kernel, padding, strict=True)
+        ),
+    )
     filters = d, c, *kernel
     w = numbers(2, filters)
     with pytest.MonkeyPatch.context() as patch:

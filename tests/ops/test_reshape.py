@@ -69,8 +69,13 @@ class TestReshape(OpContract):
     reference = staticmethod(reference.reshape)
     problems = reshape_problems()
     bad_input = [
-        Bad("size", (X, (5, 5)), {}, ShapeError,
-            "one with 24 elements, as x of shape (2, 3, 4) has, got (5, 5), which needs 25"),
+        Bad(
+            "size",
+            (X, (5, 5)),
+            {},
+            ShapeError,
+            "one with 24 elements, as x of shape (2, 3, 4) has, got (5, 5), which needs 25",
+        ),
         Bad("multiple", (X, (5, -1)), {}, ShapeError, "got (5, -1), which needs a multiple of 5"),
         Bad("not empty", (X, (0, -1)), {}, ShapeError, "one with 24 elements"),
         Bad("anything", (X[:0], (0, -1)), {}, ShapeError, "no -1 beside a size of 0"),
@@ -78,7 +83,7 @@ class TestReshape(OpContract):
         Bad("-2", (X, (-2, 12)), {}, ShapeError, "sizes of 0 or more"),
         Bad("float", (X, (2.0, 12)), {}, ArgumentError, "an int or a tuple of ints"),
         Bad("None", (X, None), {}, ArgumentError, "an int or a tuple of ints"),
-    ]  # fmt: skip
+    ]
 
     def test_a_view_where_memory_allows(self):
         x = tg.Tensor(X)
@@ -87,9 +92,16 @@ class TestReshape(OpContract):
 
     @pytest.mark.parametrize(
         ("shape", "claim"),
-        [((-1, 12), "map"), ((-1, 2, 6), "map"), ((2, 12), None), ((-1, 6), None),
-         ((-1,), None), ((1, -1, 12), None), ((2, -1), None)],
-    )  # fmt: skip
+        [
+            ((-1, 12), "map"),
+            ((-1, 2, 6), "map"),
+            ((2, 12), None),
+            ((-1, 6), None),
+            ((-1,), None),
+            ((1, -1, 12), None),
+            ((2, -1), None),
+        ],
+    )
     def test_what_it_claims_of_samples(self, shape, claim):
         assert Reshape(shape).batch((tg.Tensor(X).spec,), (True,)) == claim
 

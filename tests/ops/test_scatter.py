@@ -21,9 +21,10 @@ def sums(keys, terms, rows):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n, rows, features", [
-    (1, 1, 1), (32, 15, 2), (33, 16, 3), (900, 17, 1), (8300, 5, 1), (500, 70_000, 1),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "n, rows, features",
+    [(1, 1, 1), (32, 15, 2), (33, 16, 3), (900, 17, 1), (8300, 5, 1), (500, 70_000, 1)],
+)
 def test_the_bits_of_numpy(n, rows, features, dtype):
     random = np.random.default_rng(n)
     keys, terms = random.integers(0, rows, n), random.standard_normal((n, features)).astype(dtype)
@@ -34,9 +35,7 @@ def test_the_bits_of_numpy(n, rows, features, dtype):
 def test_keys_that_are_no_rows_are_left_out():
     keys = np.array([3, -1, 0, 15, 2**40, 3, -(2**63), 16])
     terms = np.arange(1.0, 17.0).reshape(8, 2)
-    np.testing.assert_array_equal(
-        sum_by_row(MEMORY, keys, terms, 15, 2), sums(keys, terms, 15)
-    )  # fmt: skip
+    np.testing.assert_array_equal(sum_by_row(MEMORY, keys, terms, 15, 2), sums(keys, terms, 15))
 
 
 @pytest.mark.parametrize("n, rows, features", [(0, 3, 2), (4, 3, 0)])

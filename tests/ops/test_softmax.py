@@ -19,15 +19,17 @@ BAD = [
 # Each way in which kernels deal rows out to threads.
 LARGE_ROWS = tuple(
     Problem((3 * numbers(seed, shape),), {"axis": axis})
-    for seed, (shape, axis) in enumerate([
-        ((300, 7), 1),  # a thread for a row, two blocks
-        ((70, 9), 0),  # threads side by side over the columns, three slices
-        ((3, 40, 5), 1),  # the same between other axes, two slices
-        ((40, 100), 1),  # a warp for a row
-        ((3, 1500), -1),  # a block for a row
-        ((9000,), 0),  # two blocks for a row
-    ])
-)  # fmt: skip
+    for seed, (shape, axis) in enumerate(
+        [
+            ((300, 7), 1),  # a thread for a row, two blocks
+            ((70, 9), 0),  # threads side by side over the columns, three slices
+            ((3, 40, 5), 1),  # the same between other axes, two slices
+            ((40, 100), 1),  # a warp for a row
+            ((3, 1500), -1),  # a block for a row
+            ((9000,), 0),  # two blocks for a row
+        ]
+    )
+)
 
 
 def rows(repeats, device):

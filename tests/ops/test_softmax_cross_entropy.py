@@ -106,8 +106,18 @@ class TestSoftmaxCrossEntropy(OpContract):
             "softmax_cross_entropy", "labels_forward", "float32", ROW_THREADS=32
         )
         report = kernel.check(
-            1, 256, x, labels, tg.cuda.Out(loss), tg.cuda.Out(maxima), tg.cuda.Out(totals),
-            3, 2, 1, 0, 0,
-        )  # fmt: skip
+            1,
+            256,
+            x,
+            labels,
+            tg.cuda.Out(loss),
+            tg.cuda.Out(maxima),
+            tg.cuda.Out(totals),
+            3,
+            2,
+            1,
+            0,
+            0,
+        )
         assert report.ok, report.text()
         np.testing.assert_array_equal(loss, [np.nan, np.nan, np.float32(np.log(2))])

@@ -12,8 +12,9 @@ from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import elementwise_problems
 from tinygraph.errors import ArgumentError, DtypeError
 
-settings = st.sampled_from([{}, {"beta": 3}, {"beta": 0.5}, {"beta": 2.0, "threshold": 1.0},
-                            {"threshold": 0}])  # fmt: skip
+settings = st.sampled_from(
+    [{}, {"beta": 3}, {"beta": 0.5}, {"beta": 2.0, "threshold": 1.0}, {"threshold": 0}]
+)
 
 
 class TestSoftplus(OpContract):

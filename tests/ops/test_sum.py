@@ -22,18 +22,20 @@ BAD_AXES = [
 # Each way in which kernels deal sets out to threads; in the last two the axes change too often.
 LARGE_SETS = tuple(
     Problem((numbers(seed, shape),), {"axis": axis})
-    for seed, (shape, axis) in enumerate([
-        ((300, 7), 1),  # a thread for a set, two blocks
-        ((70, 9), 0),  # threads side by side over the columns, three slices
-        ((40, 100), 1),  # a warp for a set
-        ((3, 1500), 1),  # a block for a set
-        ((9000,), None),  # two blocks for a set
-        ((8, 3, 5, 5), (0, 2, 3)),  # the statistics of a channel
-        ((3, 2, 3, 2, 3), (1, 3)),
-        ((2, 3, 2, 3, 2, 3), (0, 2, 4)),
-        ((2, 3, 2, 3, 2, 3), (-1, 1, 3)),
-    ])
-)  # fmt: skip
+    for seed, (shape, axis) in enumerate(
+        [
+            ((300, 7), 1),  # a thread for a set, two blocks
+            ((70, 9), 0),  # threads side by side over the columns, three slices
+            ((40, 100), 1),  # a warp for a set
+            ((3, 1500), 1),  # a block for a set
+            ((9000,), None),  # two blocks for a set
+            ((8, 3, 5, 5), (0, 2, 3)),  # the statistics of a channel
+            ((3, 2, 3, 2, 3), (1, 3)),
+            ((2, 3, 2, 3, 2, 3), (0, 2, 4)),
+            ((2, 3, 2, 3, 2, 3), (-1, 1, 3)),
+        ]
+    )
+)
 
 
 class TestSum(OpContract):

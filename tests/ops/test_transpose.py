@@ -36,9 +36,11 @@ class TestTranspose(OpContract):
         Problem((RNG.standard_normal((5, 300, 3)),), {"axes": (0, 2, 1)}),  # too thin for a tile
         Problem((RNG.standard_normal((9, 8, 70)),), {"axes": (1, 0, 2)}),  # rows move whole
         Problem((RNG.standard_normal((2,) * 9),), {}),  # more axes than a kernel takes
-        Problem((RNG.standard_normal((2, 3, 2, 2, 2, 2, 2, 2, 3)),),
-                {"axes": (7, 5, 3, 1, 8, 6, 4, 2, 0)}),
-    )  # fmt: skip
+        Problem(
+            (RNG.standard_normal((2, 3, 2, 2, 2, 2, 2, 2, 3)),),
+            {"axes": (7, 5, 3, 1, 8, 6, 4, 2, 0)},
+        ),
+    )
     bad_input = [
         Bad("too few", (X, (1, 0)), {}, ShapeError, "each of the 3 axes of x exactly once"),
         Bad("twice", (X, (0, 1, -2)), {}, ShapeError, "got (0, 1, -2) for x of rank 3"),

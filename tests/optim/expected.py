@@ -35,8 +35,9 @@ def adadelta(w, grads, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0.0):
         yield w
 
 
-def adagrad(w, grads, lr=0.01, lr_decay=0.0, weight_decay=0.0, initial_accumulator_value=0.0,
-            eps=1e-10):  # fmt: skip
+def adagrad(
+    w, grads, lr=0.01, lr_decay=0.0, weight_decay=0.0, initial_accumulator_value=0.0, eps=1e-10
+):
     total = initial_accumulator_value
     for t, grad in enumerate(grads, start=1):
         rate = lr / (1 + (t - 1) * lr_decay)
@@ -46,8 +47,16 @@ def adagrad(w, grads, lr=0.01, lr_decay=0.0, weight_decay=0.0, initial_accumulat
         yield w
 
 
-def adam(w, grads, lr=0.001, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, amsgrad=False,
-         decoupled=False):  # fmt: skip
+def adam(
+    w,
+    grads,
+    lr=0.001,
+    betas=(0.9, 0.999),
+    eps=1e-8,
+    weight_decay=0.0,
+    amsgrad=False,
+    decoupled=False,
+):
     m = v = largest = 0.0
     for t, grad in enumerate(grads, start=1):
         g = grad
@@ -68,8 +77,9 @@ def adamw(w, grads, weight_decay=0.01, **settings):
     return adam(w, grads, weight_decay=weight_decay, decoupled=True, **settings)
 
 
-def rmsprop(w, grads, lr=0.01, alpha=0.99, eps=1e-8, weight_decay=0.0, momentum=0.0,
-            centered=False):  # fmt: skip
+def rmsprop(
+    w, grads, lr=0.01, alpha=0.99, eps=1e-8, weight_decay=0.0, momentum=0.0, centered=False
+):
     v = mean = b = 0.0
     for grad in grads:
         g = grad + weight_decay * w
@@ -96,6 +106,11 @@ def srcnn_sgd(w, grads, lr, batch_size, momentum=0.0, weight_decay=0.0):
 
 
 RULES = {
-    "SGD": sgd, "Adadelta": adadelta, "Adagrad": adagrad, "Adam": adam, "AdamW": adamw,
-    "RMSprop": rmsprop, "SrcnnSGD": srcnn_sgd,
-}  # fmt: skip
+    "SGD": sgd,
+    "Adadelta": adadelta,
+    "Adagrad": adagrad,
+    "Adam": adam,
+    "AdamW": adamw,
+    "RMSprop": rmsprop,
+    "SrcnnSGD": srcnn_sgd,
+}

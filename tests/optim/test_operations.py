@@ -43,25 +43,28 @@ def counted(kind, settings, steps):
 
 
 @pytest.mark.parametrize("steps", [1, 3])
-@pytest.mark.parametrize("kind, settings, by_hand", [
-    (SGD, {}, (2, 2)),  # lr * d, value - that
-    (SGD, {"weight_decay": 0.1}, (4, 4)),
-    (SGD, {"momentum": 0.9}, (2, 4)),  # at first b = g
-    (SGD, {"momentum": 0.9, "dampening": 0.5}, (2, 5)),
-    (SGD, {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1}, (6, 8)),
-    (Adam, {}, (12, 12)),
-    (Adam, {"amsgrad": True, "weight_decay": 0.1}, (14, 14)),
-    (AdamW, {"weight_decay": 0.0}, (12, 12)),
-    (AdamW, {}, (13, 13)),
-    (Adadelta, {}, (16, 16)),
-    (Adadelta, {"weight_decay": 0.1}, (18, 18)),
-    (Adagrad, {}, (7, 7)),
-    (Adagrad, {"weight_decay": 0.1, "lr_decay": 0.1}, (9, 9)),
-    (RMSprop, {}, (9, 9)),
-    (RMSprop, {"centered": True, "momentum": 0.9, "weight_decay": 0.1}, (18, 18)),
-    (SrcnnSGD, {"batch_size": 4}, (5, 5)),
-    (SrcnnSGD, {"batch_size": 4, "weight_decay": 0.1}, (7, 7)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "kind, settings, by_hand",
+    [
+        (SGD, {}, (2, 2)),  # lr * d, value - that
+        (SGD, {"weight_decay": 0.1}, (4, 4)),
+        (SGD, {"momentum": 0.9}, (2, 4)),  # at first b = g
+        (SGD, {"momentum": 0.9, "dampening": 0.5}, (2, 5)),
+        (SGD, {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1}, (6, 8)),
+        (Adam, {}, (12, 12)),
+        (Adam, {"amsgrad": True, "weight_decay": 0.1}, (14, 14)),
+        (AdamW, {"weight_decay": 0.0}, (12, 12)),
+        (AdamW, {}, (13, 13)),
+        (Adadelta, {}, (16, 16)),
+        (Adadelta, {"weight_decay": 0.1}, (18, 18)),
+        (Adagrad, {}, (7, 7)),
+        (Adagrad, {"weight_decay": 0.1, "lr_decay": 0.1}, (9, 9)),
+        (RMSprop, {}, (9, 9)),
+        (RMSprop, {"centered": True, "momentum": 0.9, "weight_decay": 0.1}, (18, 18)),
+        (SrcnnSGD, {"batch_size": 4}, (5, 5)),
+        (SrcnnSGD, {"batch_size": 4, "weight_decay": 0.1}, (7, 7)),
+    ],
+)
 def test_stated_are_those_that_are_done(kind, settings, by_hand, steps):
     done, stated = counted(kind, settings, steps)
     assert done == stated == by_hand[steps > 1] * 15

@@ -138,9 +138,15 @@ def test_state_dict_is_plain_and_copied():
     saved = sgd.state_dict()
     assert saved["optimizer"] == "SGD"
     assert saved["groups"] == [
-        {"params": ["a", "b"], "lr": 0.5, "momentum": 0.5, "weight_decay": 0.0, "dampening": 0.0,
-         "nesterov": False}
-    ]  # fmt: skip
+        {
+            "params": ["a", "b"],
+            "lr": 0.5,
+            "momentum": 0.5,
+            "weight_decay": 0.0,
+            "dampening": 0.0,
+            "nesterov": False,
+        }
+    ]
     assert saved["state"]["a"]["momentum_buffer"].tolist() == [1.5, 1.5]  # 1, then 0.5 * 1 + 1
     saved["state"]["a"]["momentum_buffer"][:] = 9
     saved["groups"][0]["lr"] = 9

@@ -13,17 +13,26 @@ from tinygraph.optim.parts import PARTS
 
 SHAPES = [(3,), (2, 4), (), (0, 3), (300,), (257,), (20, 50), (7,), (513,), (2, 2)]
 RULES = [
-    ("SGD", {"weight_decay": 0.1}), ("SGD", {"momentum": 0.9, "nesterov": True}), ("Adam", {}),
-    ("Adam", {"amsgrad": True, "weight_decay": 0.1}), ("AdamW", {}), ("Adagrad", {"lr_decay": 0.1}),
-    ("Adadelta", {}), ("RMSprop", {"centered": True, "momentum": 0.5}), ("RMSprop", {}),
+    ("SGD", {"weight_decay": 0.1}),
+    ("SGD", {"momentum": 0.9, "nesterov": True}),
+    ("Adam", {}),
+    ("Adam", {"amsgrad": True, "weight_decay": 0.1}),
+    ("AdamW", {}),
+    ("Adagrad", {"lr_decay": 0.1}),
+    ("Adadelta", {}),
+    ("RMSprop", {"centered": True, "momentum": 0.5}),
+    ("RMSprop", {}),
     ("SrcnnSGD", {"momentum": 0.5, "weight_decay": 0.1}),
-]  # fmt: skip
+]
 
 
 def parameters(device, dtypes=("float32", "float64")):
     rng = np.random.default_rng(1)
-    return [tg.Parameter(rng.standard_normal(s), dtype=d, device=device, name=f"{d}{i}")
-            for i, s in enumerate(SHAPES) for d in dtypes]  # fmt: skip
+    return [
+        tg.Parameter(rng.standard_normal(s), dtype=d, device=device, name=f"{d}{i}")
+        for i, s in enumerate(SHAPES)
+        for d in dtypes
+    ]
 
 
 def give_gradients(members, step):
@@ -147,9 +156,12 @@ def test_clipping_takes_eight_gradients_in_a_launch():
     for p in members:
         p.grad = np.ones(300, "f4")
     assert launches(lambda: clip_grad_norm(members, 0.1)) == [
-        *["gradient_largest<float>"] * 3, "largest_finish", *["gradient_powers<float>"] * 3,
-        "norm_finish", *["scale_gradient<float>"] * 3,
-    ]  # fmt: skip
+        *["gradient_largest<float>"] * 3,
+        "largest_finish",
+        *["gradient_powers<float>"] * 3,
+        "norm_finish",
+        *["scale_gradient<float>"] * 3,
+    ]
     assert launches(lambda: clip_grad_value(members, 0.1)) == ["clip_gradient<float>"] * 3
 
 

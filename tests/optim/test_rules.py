@@ -40,8 +40,12 @@ def run(name, settings, start, grads, dtype="float64", device="cpu"):
         np.testing.assert_array_equal(w.grad, before)
         seen.append(w.value.copy())
     assert w.value is array, "the step is in place"
-    assert all(a.dtype == dtype for s in optimizer.state.values() for a in s.values()
-               if isinstance(a, np.ndarray))  # fmt: skip
+    assert all(
+        a.dtype == dtype
+        for s in optimizer.state.values()
+        for a in s.values()
+        if isinstance(a, np.ndarray)
+    )
     return np.array(seen)
 
 
@@ -61,8 +65,9 @@ def test_equals_the_formula(name, settings, dtype, tolerance, device):
     seen = run(name, settings, start, grads, dtype, device)
     for i in np.ndindex(2, 3):
         expected = list(RULES[name](start[i], [g[i] for g in grads], **settings))
-        np.testing.assert_allclose(seen[(slice(None), *i)], expected, rtol=tolerance,
-                                   atol=tolerance)  # fmt: skip
+        np.testing.assert_allclose(
+            seen[(slice(None), *i)], expected, rtol=tolerance, atol=tolerance
+        )
 
 
 @pytest.mark.parametrize("name", sorted(set(RULES) - {"SGD", "SrcnnSGD"}))
@@ -77,17 +82,29 @@ def test_defaults_are_those_of_the_formula(name):
 
 def test_srcnn_sgd_equals_sgd_on_the_mean_with_another_decay():
     grads = np.random.default_rng(0).standard_normal((6, 4))
-    a = run("SrcnnSGD", {"lr": 0.2, "batch_size": 5, "momentum": 0.9, "weight_decay": 0.1},
-            TORCH["start"], grads)  # fmt: skip
-    b = run("SGD", {"lr": 0.2, "momentum": 0.9, "weight_decay": 0.1 / (0.2 * 5)}, TORCH["start"],
-            grads / 5)  # fmt: skip
+    a = run(
+        "SrcnnSGD",
+        {"lr": 0.2, "batch_size": 5, "momentum": 0.9, "weight_decay": 0.1},
+        TORCH["start"],
+        grads,
+    )
+    b = run(
+        "SGD",
+        {"lr": 0.2, "momentum": 0.9, "weight_decay": 0.1 / (0.2 * 5)},
+        TORCH["start"],
+        grads / 5,
+    )
     np.testing.assert_allclose(a, b, rtol=1e-12)
 
 
 def test_srcnn_sgd_by_hand():
     """lr 0.5, batch 4, momentum 0.5, decay 0.25, from 8: d = 2 + 2, then 2 + 2 + 7 / 4."""
-    seen = run("SrcnnSGD", {"lr": 0.5, "batch_size": 4, "momentum": 0.5, "weight_decay": 0.25},
-               [8.0], [[4.0], [4.0]])  # fmt: skip
+    seen = run(
+        "SrcnnSGD",
+        {"lr": 0.5, "batch_size": 4, "momentum": 0.5, "weight_decay": 0.25},
+        [8.0],
+        [[4.0], [4.0]],
+    )
     assert seen.ravel().tolist() == [7.0, 7.0 - (2 + 2 + 1.75) / 4]
 
 
@@ -196,8 +213,9 @@ def test_shapes_dtypes_and_odd_numbers(name, device):
     shapes = [(3,), (2, 4), (), (1,), (0, 3)]
     params = [
         tg.Parameter(np.ones(s), dtype=t, device=device)
-        for s in shapes for t in ("float32", "float64")
-    ]  # fmt: skip
+        for s in shapes
+        for t in ("float32", "float64")
+    ]
     optimizer = make(name, params, NEEDED.get(name, {}))
     for p in params:
         p.grad = np.full(p.shape, 2, p.dtype)

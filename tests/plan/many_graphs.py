@@ -1,6 +1,6 @@
 """Plans beside graphs, on as many random graphs as are asked for: the tests draw a few of each.
 
-    python -m tests.plan.many_graphs --count 3000
+python -m tests.plan.many_graphs --count 3000
 """
 
 import argparse
@@ -19,10 +19,14 @@ def main(arguments=None):
     count = parser.parse_args(arguments).count
     if count < 1:
         parser.error(f"--count: expected at least 1, got {count}")
-    many = settings(max_examples=count, deadline=None, database=None,
-                    suppress_health_check=list(HealthCheck))  # fmt: skip
-    for name in ("test_random_graphs", "test_random_graphs_with_backward_inside",
-                 "test_any_cut_of_a_batch"):  # fmt: skip
+    many = settings(
+        max_examples=count, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+    )
+    for name in (
+        "test_random_graphs",
+        "test_random_graphs_with_backward_inside",
+        "test_any_cut_of_a_batch",
+    ):
         started = time.monotonic()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -21,11 +21,13 @@ PRODUCTS = {
     "linear": (Linear(), [(4, 5), (3, 5), (3,)]),
     "linear of one sample": (Linear(), [(5,), (3, 5)]),
     "conv2d": (Conv2d((1, 1), (1, 1), (1, 1), 2), [(2, 4, 5, 4), (6, 2, 3, 3), (6,)]),
-    "conv2d_relu_max_pool2d": (Conv2dReluMaxPool2d((1, 1), (0, 0), (1, 1), 1, 2),
-                               [(2, 1, 6, 6), (3, 1, 3, 3), (3,)]),
+    "conv2d_relu_max_pool2d": (
+        Conv2dReluMaxPool2d((1, 1), (0, 0), (1, 1), 1, 2),
+        [(2, 1, 6, 6), (3, 1, 3, 3), (3,)],
+    ),
     "matmul": (Matmul(), [(2, 4, 5), (5, 3)]),
     "matmul of vectors": (Matmul(), [(5,), (5,)]),
-}  # fmt: skip
+}
 
 
 def draw(shapes):
@@ -105,8 +107,13 @@ def test_a_perceptron_needs_no_more_than_its_layers():
 
     def trained(compiled):
         tg.manual_seed(0)
-        model = tg.nn.Sequential(tg.nn.Linear(6, 8), tg.nn.ReLU(), tg.nn.Linear(8, 8),
-                                 tg.nn.Sigmoid(), tg.nn.Linear(8, 3))  # fmt: skip
+        model = tg.nn.Sequential(
+            tg.nn.Linear(6, 8),
+            tg.nn.ReLU(),
+            tg.nn.Linear(8, 8),
+            tg.nn.Sigmoid(),
+            tg.nn.Linear(8, 3),
+        )
         rule = tg.optim.SGD(model.parameters(), lr=0.5)
 
         def step(x, y):

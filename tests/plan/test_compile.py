@@ -30,8 +30,9 @@ def trained(make, compiled, steps=4, optimizer=None, batches=(20, 20, 17, 20), *
 
 def assert_same(ours, theirs, rtol=1e-5, atol=1e-6):
     np.testing.assert_allclose(ours[0], theirs[0], rtol=rtol)
-    for (name, a), b in zip(ours[1].state_dict().items(), theirs[1].state_dict().values(),
-                            strict=True):  # fmt: skip
+    for (name, a), b in zip(
+        ours[1].state_dict().items(), theirs[1].state_dict().values(), strict=True
+    ):
         np.testing.assert_allclose(a, b, rtol=rtol * 100, atol=atol * 10, err_msg=name)
 
 
@@ -42,10 +43,14 @@ def test_a_training_is_that_of_the_graph(make, options):
     assert_same(trained(make, True, **options), trained(make, False))
 
 
-@pytest.mark.parametrize("rule", [
-    lambda p: tg.optim.Adam(p, lr=0.01), lambda p: tg.optim.AdamW(p, lr=0.01),
-    lambda p: tg.optim.RMSprop(p, lr=0.01),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "rule",
+    [
+        lambda p: tg.optim.Adam(p, lr=0.01),
+        lambda p: tg.optim.AdamW(p, lr=0.01),
+        lambda p: tg.optim.RMSprop(p, lr=0.01),
+    ],
+)
 def test_any_optimiser(rule):
     ours, theirs = (trained(small_network, c, optimizer=rule) for c in (True, False))
     assert_same(ours, theirs, rtol=1e-4, atol=1e-5)
@@ -53,9 +58,7 @@ def test_any_optimiser(rule):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_the_same_bits_at_every_run(threads):
-    first, second = (
-        trained(small_network, True, tile=3, threads=threads) for _ in range(2)
-    )  # fmt: skip
+    first, second = (trained(small_network, True, tile=3, threads=threads) for _ in range(2))
     assert first[0] == second[0]
     for a, b in zip(first[1].state_dict().values(), second[1].state_dict().values(), strict=True):
         assert a.tobytes() == b.tobytes()

@@ -59,12 +59,18 @@ def elsewhere(x, w):
     return tg.sum(tg.Tensor(x.numpy(), device="emulator") if isinstance(x, tg.Tensor) else x)
 
 
-@pytest.mark.parametrize("fn, words", [
-    (reads, "reads a value"), (returns_a_number, "returns a float"),
-    (two_backwards, "backward more than once"), (uses_a_gradient, "uses a gradient"),
-    (assigns_a_gradient, "assigns a gradient"),
-    (computes_after_the_step, "computes after"), (elsewhere, "reads a value"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "fn, words",
+    [
+        (reads, "reads a value"),
+        (returns_a_number, "returns a float"),
+        (two_backwards, "backward more than once"),
+        (uses_a_gradient, "uses a gradient"),
+        (assigns_a_gradient, "assigns a gradient"),
+        (computes_after_the_step, "computes after"),
+        (elsewhere, "reads a value"),
+    ],
+)
 def test_what_no_plan_can_repeat_runs_as_it_stands_and_says_so_once(fn, words):
     x = np.array([1.0, -3.0])
     w, v = (tg.Parameter([1.0, 2.0], dtype=np.float64) for _ in range(2))

@@ -133,10 +133,14 @@ def test_on_a_gpu_probabilities_are_looked_at_when_a_nan_is_read(rehearsed_cuda,
                     loss.item()
 
 
-@pytest.mark.parametrize("words, fn", [
-    ("moves a tensor to another device", lambda w: tg.sum((w * 2).to("cpu"))),
-    ("moves a tensor to another device", lambda w: tg.sum(w.to("cpu").to("emulator"))),
-], ids=["away", "and back"])  # fmt: skip
+@pytest.mark.parametrize(
+    "words, fn",
+    [
+        ("moves a tensor to another device", lambda w: tg.sum((w * 2).to("cpu"))),
+        ("moves a tensor to another device", lambda w: tg.sum(w.to("cpu").to("emulator"))),
+    ],
+    ids=["away", "and back"],
+)
 def test_a_function_that_moves_tensors_runs_as_it_stands(words, fn):
     w = tg.Parameter([1.0, 2.0], device="emulator")
     run = tg.compile(lambda: fn(w))
@@ -161,8 +165,9 @@ def test_a_plan_to_read_names_the_device():
     assert "conv2d_relu_max_pool2d" in plan.explain()
     for factor in (1, 2):
         graph.forward({"x": factor * IMAGES})
-        np.testing.assert_allclose(plan.run({"x": factor * IMAGES})[0], graph.outputs[0].value,
-                                   rtol=1e-5)  # fmt: skip
+        np.testing.assert_allclose(
+            plan.run({"x": factor * IMAGES})[0], graph.outputs[0].value, rtol=1e-5
+        )
     graph.backward()
     want = [p.grad / 3 for p in model.parameters()]  # two runs of the plan, and the graph's
     model.zero_grad()

@@ -24,9 +24,17 @@ MANY = 20000  # images whose values are worth cutting into tiles
 def three_convolutions():
     """One with ReLU and pooling on one channel, one alone, one with ReLU and pooling."""
     return nn.Sequential(
-        nn.Conv2d(1, 4, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 3, 1), nn.ReLU(),
-        nn.Conv2d(3, 3, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(12, 3),
-    )  # fmt: skip
+        nn.Conv2d(1, 4, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(4, 3, 1),
+        nn.ReLU(),
+        nn.Conv2d(3, 3, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(12, 3),
+    )
 
 
 def test_without_numba_it_is_an_error_where_it_must_be_used(monkeypatch):
@@ -45,9 +53,10 @@ def test_without_numba_a_plan_is_made_of_numpy(monkeypatch):
 
 def test_why_numba_cannot_be_used(monkeypatch):
     """Not there, not for this numpy; or one of the packages that it uses is in the way."""
-    for error, words in [(ImportError("No module named 'numba'"), "No module named 'numba'"),
-                         (AttributeError("no attribute 'types'"),
-                          "AttributeError: no attribute 'types'")]:  # fmt: skip
+    for error, words in [
+        (ImportError("No module named 'numba'"), "No module named 'numba'"),
+        (AttributeError("no attribute 'types'"), "AttributeError: no attribute 'types'"),
+    ]:
 
         def fails(name, error=error):
             raise error
@@ -96,8 +105,9 @@ def test_a_training_is_that_of_the_graph(make, options):
 
 
 @needs_numba
-@pytest.mark.parametrize(("fast", "n", "numba"),
-                         [(None, 20, False), (False, 20, False), (None, MANY, True)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("fast", "n", "numba"), [(None, 20, False), (False, 20, False), (None, MANY, True)]
+)
 def test_by_default_where_the_values_are_many(fast, n, numba):
     model = small_network()
     run = tg.compile(lambda x: model(x), fast=fast)

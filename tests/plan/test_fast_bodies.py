@@ -72,11 +72,18 @@ def blocks_of(size):
         yield
 
 
-@pytest.fixture(scope="module", params=[
-    "python",
-    pytest.param("numba", marks=pytest.mark.skipif(
-        not jit.installed(), reason="numba is missing: pip install 'tinygraph-nn[fast]'")),
-])  # fmt: skip
+@pytest.fixture(
+    scope="module",
+    params=[
+        "python",
+        pytest.param(
+            "numba",
+            marks=pytest.mark.skipif(
+                not jit.installed(), reason="numba is missing: pip install 'tinygraph-nn[fast]'"
+            ),
+        ),
+    ],
+)
 def dtype(request):
     """float64 in Python, float32 compiled: kernels are compiled for one dtype only."""
     if request.param == "numba":
@@ -156,8 +163,13 @@ def test_ties_and_nan_of_max_pooling_as_numpy(dtype, seed, kwargs):
     assert_as_numpy(op, node.op, (x,), g)
 
 
-@given(seed=seeds, padding=st.sampled_from([(0, 0), (1, 1), (0, 2), "same"]), bias=st.booleans(),
-       n=st.integers(1, 2), d=st.integers(1, 3))  # fmt: skip
+@given(
+    seed=seeds,
+    padding=st.sampled_from([(0, 0), (1, 1), (0, 2), "same"]),
+    bias=st.booleans(),
+    n=st.integers(1, 2),
+    d=st.integers(1, 3),
+)
 def test_single_channel_stage(dtype, seed, padding, bias, n, d):
     image = np.random.default_rng(seed).integers(4, 8, 2)
     b = numbers(seed, (d,)) if bias else None
@@ -223,9 +235,9 @@ def test_gradients_are_those_of_differences(op):
         tg.testing.gradcheck(lambda *tensors: op(*tensors), inputs)
 
 
-@pytest.mark.parametrize("body", [
-    single_channel_stage.single_channel_stage, pooled_convolution.pooled_convolution,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "body", [single_channel_stage.single_channel_stage, pooled_convolution.pooled_convolution]
+)
 def test_no_images_are_left_to_numpy(body):
     specs = [Spec(shape, np.dtype("f4")) for shape in [(0, 1, 8, 8), (4, 1, 3, 3)]]
     assert body(Conv2dReluMaxPool2d(*STAGE), tuple(specs)) is None
@@ -234,8 +246,11 @@ def test_no_images_are_left_to_numpy(body):
 def test_a_compiled_body_within_another_op_takes_arrays_alone(monkeypatch):
     """Plans look at numpy's bodies through arrays that note what is done with them."""
     given, forward = [], BlockedConv2d.forward
-    monkeypatch.setattr(BlockedConv2d, "forward", lambda self, mem, x, w: (
-        given.append(type(x)), forward(self, mem, x, w))[1])  # fmt: skip
+    monkeypatch.setattr(
+        BlockedConv2d,
+        "forward",
+        lambda self, mem, x, w: (given.append(type(x)), forward(self, mem, x, w))[1],
+    )
     monkeypatch.setattr(choice.jit, "why_not", lambda: "")
     w = tg.Parameter(numbers(1, (2, 2, 3, 3)))
     with python_bodies():

@@ -133,10 +133,13 @@ def test_values_and_gradients_are_those_in_numpy(dtype):
     tolerance = 40 * np.finfo(dtype).eps
     for name in names:
         plain, fast, operands = both(FORMULAS[name](x, y))
-        for g in (np.cos(np.arange(65.0)).reshape(5, 13).astype(dtype),
-                  np.broadcast_to(dtype(2), (5, 13))):  # fmt: skip
-            for ours, theirs in zip(results(fast, operands, g), results(plain, operands, g),
-                                    strict=True):  # fmt: skip
+        for g in (
+            np.cos(np.arange(65.0)).reshape(5, 13).astype(dtype),
+            np.broadcast_to(dtype(2), (5, 13)),
+        ):
+            for ours, theirs in zip(
+                results(fast, operands, g), results(plain, operands, g), strict=True
+            ):
                 np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance)
 
 
@@ -169,10 +172,12 @@ STEPS = {
     "abs": (abs, lambda a: ((a > 0) - (a < 0),)),
     "exp": (math.exp, lambda a: (math.exp(a),)),
     "relu": (lambda a: max(a, 0.0), lambda a: (float(a > 0),)),
-    "sigmoid": (lambda a: 1 / (1 + math.exp(-a)),
-                lambda a: (math.exp(-a) / (1 + math.exp(-a)) ** 2,)),
+    "sigmoid": (
+        lambda a: 1 / (1 + math.exp(-a)),
+        lambda a: (math.exp(-a) / (1 + math.exp(-a)) ** 2,),
+    ),
     "tanh": (math.tanh, lambda a: (1 / math.cosh(a) ** 2,)),
-}  # fmt: skip
+}
 
 
 @st.composite
@@ -226,7 +231,8 @@ def test_random_chains_against_a_naive_oracle(steps, seed):
     g, needs = np.cos(np.arange(4.0)), tuple([i < 2 for i in used])
     with python_loops(), np.errstate(all="ignore"):
         fast = elementwise_chain.elementwise_chain(
-            op, tuple([Spec(arrays[i].shape, arrays[i].dtype) for i in used]))  # fmt: skip
+            op, tuple([Spec(arrays[i].shape, arrays[i].dtype) for i in used])
+        )
         memory = eager_memory(needs)
         found, saved = fast.forward(memory, *[arrays[i] for i in used])
         gradients = fast.backward(memory, g, saved, needs)
@@ -314,8 +320,11 @@ def test_a_text_is_a_function_of_its_own():
     with python_loops():
         names = set()
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(elementwise_chain, "compiled",
-                          lambda function, *_, **__: names.add(function.__name__))  # fmt: skip
+            patch.setattr(
+                elementwise_chain,
+                "compiled",
+                lambda function, *_, **__: names.add(function.__name__),
+            )
             for program, number in ((one, False), (two, False), (one, True)):
                 elementwise_chain.kernel(program, (number,), np.dtype(float))
     assert len(names) == 3

@@ -26,13 +26,24 @@ def images(n=6):
 
 CHAINS = {
     "conv2d_batch_norm": [nn.Conv2d(4, 6, 3), nn.BatchNorm2d(6)],
-    "conv2d_batch_norm_relu": [nn.Conv2d(4, 6, 3, padding=1, groups=2, bias=False),
-                               nn.BatchNorm2d(6), nn.ReLU()],
-    "conv2d_relu_max_pool2d_batch_norm": [nn.Conv2d(4, 6, 3), nn.BatchNorm2d(6), nn.ReLU(),
-                                          nn.MaxPool2d(2)],
-    "linear_batch_norm_tanh": [nn.Flatten(), nn.Linear(324, 5),
-                               nn.BatchNorm1d(5, affine=False), nn.Tanh()],
-}  # fmt: skip
+    "conv2d_batch_norm_relu": [
+        nn.Conv2d(4, 6, 3, padding=1, groups=2, bias=False),
+        nn.BatchNorm2d(6),
+        nn.ReLU(),
+    ],
+    "conv2d_relu_max_pool2d_batch_norm": [
+        nn.Conv2d(4, 6, 3),
+        nn.BatchNorm2d(6),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+    ],
+    "linear_batch_norm_tanh": [
+        nn.Flatten(),
+        nn.Linear(324, 5),
+        nn.BatchNorm1d(5, affine=False),
+        nn.Tanh(),
+    ],
+}
 
 
 @pytest.mark.parametrize("name", CHAINS)

@@ -25,7 +25,7 @@ def seed_network(device="emulator"):
     tg.manual_seed(0)
     return nn.Sequential(
         nn.Conv2d(1, 3, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(27, 3)
-    ).to(device)  # fmt: skip
+    ).to(device)
 
 
 def step_of(model, rule=None):
@@ -126,8 +126,11 @@ def test_the_checker_finds_nothing_in_a_planned_step(monkeypatch):
     assert losses[2] < losses[0] and all(report.ok for report in reports)
     launched = [report.kernel.split("<")[0] for report in reports]
     assert set(launched) >= {
-        "conv2d_relu_max_pool2d_forward", "linear_forward", "sgd_update", "clip_gradient",
-    }  # fmt: skip
+        "conv2d_relu_max_pool2d_forward",
+        "linear_forward",
+        "sgd_update",
+        "clip_gradient",
+    }
     each = len(launched) // 3
     assert launched == launched[:each] * 3
 
@@ -139,8 +142,9 @@ class Accumulates(tg.Op):
         """__global__ void add_to(float* y, const float* x, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) y[i] += x[i];
-}""", "add_to"
-    )  # fmt: skip
+}""",
+        "add_to",
+    )
 
     def __init__(self, request):
         self.request = request
@@ -175,8 +179,9 @@ def dataflow(launches):
         ranges = [range(*_bytes(use)) for use in launch.arrays]
         sources = [
             sorted({writers.get(at, -1) for at in cells})
-            for use, cells in zip(launch.arrays, ranges, strict=True) if use.reads
-        ]  # fmt: skip
+            for use, cells in zip(launch.arrays, ranges, strict=True)
+            if use.reads
+        ]
         for use, cells in zip(launch.arrays, ranges, strict=True):
             if use.writes:
                 writers.update(dict.fromkeys(cells, number))
@@ -232,9 +237,10 @@ def lasting(spans):
 def overlapping(spans):
     """Pairs of them that are in use at one time."""
     return [
-        (i, j) for i, j in itertools.combinations(lasting(spans), 2)
+        (i, j)
+        for i, j in itertools.combinations(lasting(spans), 2)
         if spans[i][0] <= spans[j][1] and spans[j][0] <= spans[i][1]
-    ]  # fmt: skip
+    ]
 
 
 def test_a_mistake_in_the_layout_is_seen(monkeypatch):

@@ -12,8 +12,12 @@ from tinygraph.plan.buffers import Draws, KeptMemory
 from tinygraph.plan.program import MOST_TIMES
 from tinygraph.plan.replay import COPIED_BYTES
 
-CASES = [case for path in sorted(FOLDER.glob("*.json")) for case in load(path)
-         if case.error is None and case.seed is None]  # fmt: skip
+CASES = [
+    case
+    for path in sorted(FOLDER.glob("*.json"))
+    for case in load(path)
+    if case.error is None and case.seed is None
+]
 
 
 # ---- every op, with other values than those that were there when its calls were taken down -----
@@ -54,8 +58,10 @@ def test_every_op_gives_the_bits_of_the_graph(case):
     for turn in range(3):  # the plan runs, its replay is taken down, and it is replayed
         found = []
         for run in (step, planned):
-            args = {name: leaves_of(tree, name in case.gradients, turn)
-                    for name, tree in case.args.items()}  # fmt: skip
+            args = {
+                name: leaves_of(tree, name in case.gradients, turn)
+                for name, tree in case.args.items()
+            }
             results = [y.numpy() for y in run(args)]
             grads = [x.grad for x in tensors_in(list(args.values()))]
             found.append([*results, *grads, *[x.numpy() for x in tensors_in(list(args.values()))]])
@@ -198,13 +204,15 @@ def nothing(turn, model, kept):
     pass
 
 
-@pytest.mark.parametrize("between", [replace_arrays, load_a_state, keep_gradients,
-                                     keep_some_gradients, nothing])  # fmt: skip
+@pytest.mark.parametrize(
+    "between", [replace_arrays, load_a_state, keep_gradients, keep_some_gradients, nothing]
+)
 @pytest.mark.parametrize("width", [6, 200])  # gradients that are copied out, and one that leaves
 def test_a_training_in_which_arrays_change(between, width):
     def make():
-        return nn.Sequential(nn.Linear(3, width), nn.ReLU(), nn.Linear(width, width), nn.Tanh(),
-                             nn.Linear(width, 4))  # fmt: skip
+        return nn.Sequential(
+            nn.Linear(3, width), nn.ReLU(), nn.Linear(width, width), nn.Tanh(), nn.Linear(width, 4)
+        )
 
     assert (width * width * 4 > COPIED_BYTES) == (width == 200)
     ends = []
@@ -222,8 +230,11 @@ def test_a_training_in_which_arrays_change(between, width):
 
 
 @pytest.mark.parametrize("width", [16, 256])
-@pytest.mark.parametrize("function", [lambda x, w: tg.tanh(tg.linear(x, w)), lambda x, w: w * w],
-                         ids=["written there", "a sum of two"])  # fmt: skip
+@pytest.mark.parametrize(
+    "function",
+    [lambda x, w: tg.tanh(tg.linear(x, w)), lambda x, w: w * w],
+    ids=["written there", "a sum of two"],
+)
 def test_a_gradient_comes_in_the_array_of_the_run_before(function, width):
     """Nothing in the plan holds it, so that it is taken up again once nobody else does."""
     assert (width * width * 4 > COPIED_BYTES) == (width == 256)

@@ -23,8 +23,7 @@ def convolved(channels=2, groups=1, **options):
     return tg.conv2d(x, w, b, groups=groups, **options)
 
 
-@pytest.mark.parametrize("options", [{}, {"padding": 1}, {"stride": 2, "padding": "same"}],
-                         ids=str)  # fmt: skip
+@pytest.mark.parametrize("options", [{}, {"padding": 1}, {"stride": 2, "padding": "same"}], ids=str)
 @pytest.mark.parametrize("size", [2, 3])
 @pytest.mark.parametrize("relu_first", [True, False])
 def test_a_convolutional_stage_becomes_one_op(options, size, relu_first):
@@ -57,15 +56,18 @@ def _again(node):
     return node if node.op is None else node.op(*[_again(x) for x in node.inputs])
 
 
-@pytest.mark.parametrize("make", [
-    lambda: tg.max_pool2d(tg.relu(convolved()), 3, stride=2),  # windows overlap
-    lambda: tg.max_pool2d(tg.relu(convolved()), 4),  # a size without a kernel
-    lambda: tg.max_pool2d(tg.relu(convolved()), 2, padding=1),
-    lambda: tg.max_pool2d(tg.relu(convolved()), 2, ceil_mode=True),
-    lambda: tg.max_pool2d(tg.relu(convolved(groups=2)), 2),
-    lambda: tg.max_pool2d(tg.tanh(convolved()), 2),
-    lambda: tg.avg_pool2d(tg.relu(convolved()), 2),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: tg.max_pool2d(tg.relu(convolved()), 3, stride=2),  # windows overlap
+        lambda: tg.max_pool2d(tg.relu(convolved()), 4),  # a size without a kernel
+        lambda: tg.max_pool2d(tg.relu(convolved()), 2, padding=1),
+        lambda: tg.max_pool2d(tg.relu(convolved()), 2, ceil_mode=True),
+        lambda: tg.max_pool2d(tg.relu(convolved(groups=2)), 2),
+        lambda: tg.max_pool2d(tg.tanh(convolved()), 2),
+        lambda: tg.avg_pool2d(tg.relu(convolved()), 2),
+    ],
+)
 def test_other_stages_are_left_alone(make):
     assert "conv2d_relu_max_pool2d" not in names(make())
 

@@ -37,16 +37,25 @@ def test_kinds_of_values():
     assert sorted(leaves_of) == ["map", "map", "whole"]
 
 
-@pytest.mark.parametrize("make, words", [
-    (lambda x, y, w: tg.mse_loss(tg.linear(x, w), y) + 2.0, "takes a sum over the batch"),
-    (lambda x, y, w: 2.0 / tg.mse_loss(tg.linear(x, w), y), "takes a sum over the batch"),
-    (lambda x, y, w: (lambda a: a * a)(tg.sum(tg.linear(x, w))), "takes a sum over the batch"),
-    (lambda x, y, w: tg.mse_loss(tg.linear(x, w * 2.0), y), "nothing that carries samples"),
-    (lambda x, y, w: tg.mse_loss(tg.linear(x - tg.mean(x, axis=0), w), y), "a sum over the batch"),
-    (lambda x, y, w: tg.mse_loss(tg.linear(tg.cumsum(x, 0), w), y), "mixes samples"),
-    (lambda x, y, w: tg.mse_loss(tg.transpose(tg.linear(x, w)), tg.transpose(y)), "mixes samples"),
-    (lambda x, y, w: tg.linear(x, w), "no sum over the batch"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (lambda x, y, w: tg.mse_loss(tg.linear(x, w), y) + 2.0, "takes a sum over the batch"),
+        (lambda x, y, w: 2.0 / tg.mse_loss(tg.linear(x, w), y), "takes a sum over the batch"),
+        (lambda x, y, w: (lambda a: a * a)(tg.sum(tg.linear(x, w))), "takes a sum over the batch"),
+        (lambda x, y, w: tg.mse_loss(tg.linear(x, w * 2.0), y), "nothing that carries samples"),
+        (
+            lambda x, y, w: tg.mse_loss(tg.linear(x - tg.mean(x, axis=0), w), y),
+            "a sum over the batch",
+        ),
+        (lambda x, y, w: tg.mse_loss(tg.linear(tg.cumsum(x, 0), w), y), "mixes samples"),
+        (
+            lambda x, y, w: tg.mse_loss(tg.transpose(tg.linear(x, w)), tg.transpose(y)),
+            "mixes samples",
+        ),
+        (lambda x, y, w: tg.linear(x, w), "no sum over the batch"),
+    ],
+)
 def test_why_a_batch_is_not_cut(make, words):
     x, y, w = leaves()
     assert words in find_cut(code(make(x, y, w), x, y), [0, 1]).reason
@@ -64,8 +73,9 @@ def test_tiles_of_two_sizes_lie_in_one_arena():
     found = []
     for n in (10, 7):  # tiles of 5 and 5; of 5 and 2
         x, y, w = leaves(n)
-        step = tg.compile(lambda x, y, w=w: tg.mse_loss(tg.linear(x, w), y).backward(), tile=5,
-                          threads=1)  # fmt: skip
+        step = tg.compile(
+            lambda x, y, w=w: tg.mse_loss(tg.linear(x, w), y).backward(), tile=5, threads=1
+        )
         step(x, y)
         found.append(step.explain().split("buffers: ")[1].split(",")[0])
     assert found[0] == found[1]
@@ -94,9 +104,11 @@ def test_the_size_of_a_tile_follows_the_bytes_of_its_values():
 
 
 @pytest.mark.parametrize("reduce", [tg.mean, tg.sum])
-@pytest.mark.parametrize("times", [
-    lambda a, c: a * 0.25, lambda a, c: -(a / c), lambda a, c: c * (2.0 * a) / 3.0,
-], ids=["number", "parameter", "chain"])  # fmt: skip
+@pytest.mark.parametrize(
+    "times",
+    [lambda a, c: a * 0.25, lambda a, c: -(a / c), lambda a, c: c * (2.0 * a) / 3.0],
+    ids=["number", "parameter", "chain"],
+)
 def test_a_multiple_of_a_sum_is_cut(reduce, times):
     """Value and gradients are those of the graph, that of the factor too, in tiles that differ."""
     x, _, w = leaves(7)

@@ -14,8 +14,9 @@ def data(seed, n=12, dtype=F):
 
 
 def network(*between, dtype=F):
-    return nn.Sequential(nn.Linear(6, 8, dtype=dtype), *between, nn.ReLU(),
-                         nn.Linear(8, 3, dtype=dtype))  # fmt: skip
+    return nn.Sequential(
+        nn.Linear(6, 8, dtype=dtype), *between, nn.ReLU(), nn.Linear(8, 3, dtype=dtype)
+    )
 
 
 def update(model, rule):
@@ -62,8 +63,9 @@ def results_in_a_dict(compiled):
         return {"loss": loss, "logits": logits, "more": (decay, None)}
 
     found = [step({"x": data(i)[0], "y": data(i)[1]}) for i in range(4)]
-    right = [(out["logits"].numpy().argmax(axis=1) == data(i)[1]).sum()
-             for i, out in enumerate(found)]  # fmt: skip
+    right = [
+        (out["logits"].numpy().argmax(axis=1) == data(i)[1]).sum() for i, out in enumerate(found)
+    ]
     assert found[0]["more"][1] is None
     return model, [*right, *[out["loss"].item() + out["more"][0].item() for out in found]]
 
@@ -83,8 +85,9 @@ def tied_weights_and_integers(compiled):
     model = TiedWords()
     step = compiled(update(model, optim.Adam(model.parameters(), lr=0.05)))
     rng = np.random.default_rng(0)
-    return model, [step(rng.integers(0, 11, (9, 4)), rng.integers(0, 11, 9)).item()
-                   for _ in range(4)]  # fmt: skip
+    return model, [
+        step(rng.integers(0, 11, (9, 4)), rng.integers(0, 11, 9)).item() for _ in range(4)
+    ]
 
 
 def frozen_for_a_while(compiled):
@@ -198,10 +201,16 @@ def moved_and_back(compiled):
 
 
 LOOPS = [
-    gradients_of_two_calls, results_in_a_dict, tied_weights_and_integers, frozen_for_a_while,
-    a_state_is_loaded, rates_from_outside, two_networks_and_their_rules, a_norm_is_returned,
+    gradients_of_two_calls,
+    results_in_a_dict,
+    tied_weights_and_integers,
+    frozen_for_a_while,
+    a_state_is_loaded,
+    rates_from_outside,
+    two_networks_and_their_rules,
+    a_norm_is_returned,
     moved_and_back,
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("loop", LOOPS, ids=[loop.__name__ for loop in LOOPS])

@@ -65,8 +65,9 @@ def test_each_batch_size_is_tuned_once_and_the_table_tells(clock):
     made = clock(2, 5)
     run = trained(small_network, tune=True)[2]
     assert [c.arguments for c in run.tuning.choices] == [
-        ("float32[20, 1, 8, 8]", "int64[20]"), ("float32[13, 1, 8, 8]", "int64[13]")
-    ]  # fmt: skip
+        ("float32[20, 1, 8, 8]", "int64[20]"),
+        ("float32[13, 1, 8, 8]", "int64[13]"),
+    ]
     assert set(made) == {Candidate(2, 10), (2, 5), (1, 10), (1, 0), (2, 7), (2, 3), (1, 6)}
     second, first = run.explain().split("\n\n")
     assert "tuned: tiles of 5 on 2 threads; measured: " in first
@@ -89,9 +90,11 @@ def test_threads_that_are_far_behind_are_tried_once(clock, monkeypatch):
     # The whole batch comes first, when nothing is known yet; then one tile on one thread.
     assert tried.count(Candidate(1, 10)) == 1 and tried.count(Candidate(1, 0)) == 1 + tuning.ROUNDS
     assert choice.milliseconds == {
-        "the whole batch": 50e3, "tiles of 10 on 2 threads": 1e3, "tiles of 5 on 2 threads": 500.0,
+        "the whole batch": 50e3,
+        "tiles of 10 on 2 threads": 1e3,
+        "tiles of 5 on 2 threads": 500.0,
         "tiles of 10 on 1 thread": 50e3,
-    }  # fmt: skip
+    }
 
 
 def test_real_times_are_kept(monkeypatch):
@@ -161,12 +164,21 @@ def test_candidates(monkeypatch):
     assert candidates_for(plan, None, None)[0] == (plan.threads, plan.tile)
 
 
-@pytest.mark.parametrize("saved, words", [
-    (3, "TypeError"),
-    ([{"threads": 2}], "KeyError"),
-    ([{"threads": 0, "tile": 1, "code": "", "arguments": [], "milliseconds": {}}], "0 for threads"),
-    ([{"threads": 1, "tile": 1, "code": "", "arguments": [], "milliseconds": [1]}], "Attribute"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "saved, words",
+    [
+        (3, "TypeError"),
+        ([{"threads": 2}], "KeyError"),
+        (
+            [{"threads": 0, "tile": 1, "code": "", "arguments": [], "milliseconds": {}}],
+            "0 for threads",
+        ),
+        (
+            [{"threads": 1, "tile": 1, "code": "", "arguments": [], "milliseconds": [1]}],
+            "Attribute",
+        ),
+    ],
+)
 def test_damaged_choices(saved, words):
     with pytest.raises(CheckpointError, match=words):
         Tuning().load(saved)

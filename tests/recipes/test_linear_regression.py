@@ -101,14 +101,17 @@ def test_the_emulator_finds_the_same_line():
     assert same == pytest.approx(line, rel=0, abs=1e-12)
 
 
-@pytest.mark.parametrize("settings, words", [
-    ({"points": 1}, "points: expected a whole number of at least 2, got 1"),
-    ({"points": 2.5}, "points: expected a whole number of at least 2, got 2.5"),
-    ({"lr": True}, "lr: expected a finite number above 0, got True"),
-    ({"lr": -1.0}, "lr: expected a finite number above 0"),
-    ({"tolerance": float("inf")}, "tolerance: expected a finite number above 0"),
-    ({"slop": 1.0}, "did you mean 'slope'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "settings, words",
+    [
+        ({"points": 1}, "points: expected a whole number of at least 2, got 1"),
+        ({"points": 2.5}, "points: expected a whole number of at least 2, got 2.5"),
+        ({"lr": True}, "lr: expected a finite number above 0, got True"),
+        ({"lr": -1.0}, "lr: expected a finite number above 0"),
+        ({"tolerance": float("inf")}, "tolerance: expected a finite number above 0"),
+        ({"slop": 1.0}, "did you mean 'slope'"),
+    ],
+)
 def test_bad_settings(settings, words):
     with pytest.raises(ArgumentError) as error:
         recipes.get("linear_regression").settings(settings)

@@ -10,13 +10,7 @@ import tinygraph as tg
 from tests.data.real_files import mnist_folder
 from tinygraph import recipes
 from tinygraph.cli import main
-from tinygraph.errors import (
-    ArgumentError,
-    CheckpointError,
-    DatasetError,
-    DeviceError,
-    ShapeError,
-)
+from tinygraph.errors import ArgumentError, CheckpointError, DatasetError, DeviceError, ShapeError
 from tinygraph.recipes import numba_cnn
 from tinygraph.training import Progress, RunFolder
 
@@ -39,9 +33,7 @@ def test_sizes_of_the_report():
     """28 x 28 pixels: 9 D + D numbers in the convolution, 169 D * 10 + 10 in the linear layer."""
     for d in (1, 32, 256):
         network = numba_cnn.model(d, (1, 28, 28))
-        assert [p.shape for p in network.parameters()] == [
-            (d, 1, 3, 3), (d,), (10, 169 * d), (10,)
-        ]  # fmt: skip
+        assert [p.shape for p in network.parameters()] == [(d, 1, 3, 3), (d,), (10, 169 * d), (10,)]
         assert sum(p.size for p in network.parameters()) == 10 * d + 1690 * d + 10
 
 
@@ -64,11 +56,14 @@ def test_images_that_are_too_small():
         numba_cnn.model(2, (1, 3, 28))
 
 
-@pytest.mark.parametrize("shape, fits", [
-    ((1, 27, 28), r"height 26 or 28\), got 27 by 28"),
-    ((1, 28, 9), r"width 8 or 10\), got 28 by 9"),
-    ((3, 5, 7), r"height 4 or 6, width 6 or 8\), got 5 by 7"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "shape, fits",
+    [
+        ((1, 27, 28), r"height 26 or 28\), got 27 by 28"),
+        ((1, 28, 9), r"width 8 or 10\), got 28 by 9"),
+        ((3, 5, 7), r"height 4 or 6, width 6 or 8\), got 5 by 7"),
+    ],
+)
 def test_strict_refuses_what_leaves_pixels_out(shape, fits):
     with pytest.raises(ShapeError, match=fits):
         numba_cnn.model(2, shape, strict=True)
@@ -97,10 +92,13 @@ def test_settings_reach_the_network(tmp_path):
     assert recipes.get("numba_cnn").evaluate(RunFolder.open(run.path), None) == result
 
 
-@pytest.mark.parametrize("name, words", [
-    ("splice", "known: digits, mnist, cifar10; other data have a recipe of their own"),
-    ("mnits", "did you mean 'mnist'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name, words",
+    [
+        ("splice", "known: digits, mnist, cifar10; other data have a recipe of their own"),
+        ("mnits", "did you mean 'mnist'"),
+    ],
+)
 def test_data_that_are_no_images(capsys, name, words):
     assert main(["train", "numba_cnn", "--data", name]) == 2
     error = capsys.readouterr().err
@@ -111,14 +109,28 @@ def test_data_that_are_no_images(capsys, name, words):
 def test_a_run_leaves_all_that_repeats_it(trained):
     run, result = trained
     assert {path.name for path in run.path.iterdir()} >= {
-        "config.json", "environment.json", "log.jsonl", "parameters.safetensors", "result.json"
-    }  # fmt: skip
+        "config.json",
+        "environment.json",
+        "log.jsonl",
+        "parameters.safetensors",
+        "result.json",
+    }
     config = json.loads((run.path / "config.json").read_text())
     assert config["settings"] == {
-        "data": "digits", "filters": 3, "padding": "valid", "strict": False, "batch_size": 16,
-        "epochs": 2, "lr": 0.1, "seed": 0, "duration": None, "backup_every": None, "device": "cpu",
-        "compile": False, "tune": False,
-    }  # fmt: skip
+        "data": "digits",
+        "filters": 3,
+        "padding": "valid",
+        "strict": False,
+        "batch_size": 16,
+        "epochs": 2,
+        "lr": 0.1,
+        "seed": 0,
+        "duration": None,
+        "backup_every": None,
+        "device": "cpu",
+        "compile": False,
+        "tune": False,
+    }
     assert json.loads((run.path / "result.json").read_text()) == {"test": result}
     environment = json.loads((run.path / "environment.json").read_text())
     assert environment["tinygraph"] == tg.__version__
@@ -192,10 +204,17 @@ def test_registry_proposes_the_nearest_name():
         assert recipe.name == name and recipe.summary and "\n" not in recipe.summary
 
 
-@pytest.mark.parametrize("change", [
-    {"settings": {"nonsense": 1}}, {"settings": [1]}, {"image_shape": None}, {"mean": "x"},
-    {"std": None}, {"settings": {"filters": 4}},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"settings": {"nonsense": 1}},
+        {"settings": [1]},
+        {"image_shape": None},
+        {"mean": "x"},
+        {"std": None},
+        {"settings": {"filters": 4}},
+    ],
+)
 def test_a_config_that_was_changed(trained, tmp_path, change):
     run, _ = trained
     shutil.copytree(run.path, tmp_path, dirs_exist_ok=True)

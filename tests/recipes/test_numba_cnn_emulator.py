@@ -77,9 +77,15 @@ def test_the_checker_finds_nothing_in_an_epoch(monkeypatch, filters):
     assert all(report.ok for report in reports)
     launched = {report.kernel.split("<")[0] for report in reports}
     assert launched >= {
-        "conv2d_implicit_forward", "relu_forward", "relu_backward", "max_pool2d_forward",
-        "max_pool2d_backward", "linear_forward", "matmul", "sgd_update",
-    }  # fmt: skip
+        "conv2d_implicit_forward",
+        "relu_forward",
+        "relu_backward",
+        "max_pool2d_forward",
+        "max_pool2d_backward",
+        "linear_forward",
+        "matmul",
+        "sgd_update",
+    }
     assert len(reports) > 3 * 15
 
 

@@ -43,17 +43,28 @@ def scripted(monkeypatch):
     monkeypatch.setattr(numba_cnn_timing, "Worker", Scripted)
     monkeypatch.setattr(Scripted, "asked", [])
     a, b, c = SMALL.all()
-    answers = {("one", a): [5.0, 1.0, 3.0], ("one", b): [1.0, 1.0, 1.0], ("one", c): [2.0] * 3,
-               ("many", a): [4.0, 4.0, 1.0], ("many", b): [{"error": "no memory"}],
-               ("many", c): [1.0, 2.0, 3.0]}  # fmt: skip
+    answers = {
+        ("one", a): [5.0, 1.0, 3.0],
+        ("one", b): [1.0, 1.0, 1.0],
+        ("one", c): [2.0] * 3,
+        ("many", a): [4.0, 4.0, 1.0],
+        ("many", b): [{"error": "no memory"}],
+        ("many", c): [1.0, 2.0, 3.0],
+    }
     monkeypatch.setattr(Scripted, "answers", answers)
     return Scripted
 
 
 def test_sizes_of_the_report():
     assert REPORT.all() == [
-        (256, 100), (256, 250), (256, 500), (256, 1000), (32, 1000), (64, 1000), (128, 1000)
-    ]  # fmt: skip
+        (256, 100),
+        (256, 250),
+        (256, 500),
+        (256, 1000),
+        (32, 1000),
+        (64, 1000),
+        (128, 1000),
+    ]
 
 
 def test_times_are_interleaved_and_scaled(scripted):
@@ -92,8 +103,11 @@ def test_measurements_that_cannot_be(rounds, images):
 
 def test_a_process_has_the_threads_of_its_variant(monkeypatch):
     found = {}
-    monkeypatch.setattr(numba_cnn_timing.subprocess, "Popen",
-                        lambda args, env, **_: found.update(env=env, args=args))  # fmt: skip
+    monkeypatch.setattr(
+        numba_cnn_timing.subprocess,
+        "Popen",
+        lambda args, env, **_: found.update(env=env, args=args),
+    )
     for way in (ONE, MANY):
         Worker(way)
         for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -159,8 +173,9 @@ class Axes:
 def test_bars_are_medians_with_their_spread(scripted):
     rows = epoch_times(SMALL, [ONE, MANY], 3, 60_000)
     axes = Axes()
-    numba_cnn_experiment._grouped_bars(axes, [r for r in rows if r["filters"] == 3],
-                                       "batch_size", SMALL.batches)  # fmt: skip
+    numba_cnn_experiment._grouped_bars(
+        axes, [r for r in rows if r["filters"] == 3], "batch_size", SMALL.batches
+    )
     np.testing.assert_allclose(axes.bars["one"], [(-0.2, 3, 2, 2), (0.8, 1, 0, 0)])
     np.testing.assert_allclose(axes.bars["many"], [(0.2, 4, 3, 0)])  # the other has no time
 
@@ -170,12 +185,30 @@ def test_the_whole_in_small(capsys, tmp_path, monkeypatch):
     pytest.importorskip("sklearn", reason="needs scikit-learn")
     pytest.importorskip("matplotlib", reason="needs matplotlib")
     folder = tmp_path / "run"
-    assert main(["experiment", "numba_cnn", "--quick", "--rounds", "1", "--data", "digits",
-                 "--run", str(folder), "--json"]) == 0  # fmt: skip
+    assert (
+        main(
+            [
+                "experiment",
+                "numba_cnn",
+                "--quick",
+                "--rounds",
+                "1",
+                "--data",
+                "digits",
+                "--run",
+                str(folder),
+                "--json",
+            ]
+        )
+        == 0
+    )
     answer = json.loads(capsys.readouterr().out)
     assert {Path(file).name for file in answer["files"]} >= {
-        "result.json", "times.svg", "accuracy.svg", "log.jsonl"
-    }  # fmt: skip
+        "result.json",
+        "times.svg",
+        "accuracy.svg",
+        "log.jsonl",
+    }
     assert all(Path(file).is_file() for file in answer["files"])
     assert {row["variant"] for row in answer["times"]} >= {"CPU sequential"}
     assert all(row["low"] == row["median"] == row["high"] > 0 for row in answer["times"])
@@ -194,12 +227,15 @@ def test_without_mnist_it_takes_digits(monkeypatch, tmp_path):
         numba_cnn_experiment._data(None, tmp_path, False, said.append)
 
 
-@pytest.mark.parametrize("arguments, words", [
-    (["numba_cn"], "did you mean 'numba_cnn'"),
-    (["vgg_cifar"], "one that has experiments (numba_cnn)"),
-    (["numba_cnn", "--rounds", "0"], "whole number from 1"),
-    (["numba_cnn", "--quick", "--images", "10", "--data", "digits"], "1 and 50 at least"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["numba_cn"], "did you mean 'numba_cnn'"),
+        (["vgg_cifar"], "one that has experiments (numba_cnn)"),
+        (["numba_cnn", "--rounds", "0"], "whole number from 1"),
+        (["numba_cnn", "--quick", "--images", "10", "--data", "digits"], "1 and 50 at least"),
+    ],
+)
 def test_what_is_refused(capsys, tmp_path, monkeypatch, arguments, words):
     monkeypatch.chdir(tmp_path)
     assert main(["experiment", *arguments]) == 2
@@ -215,8 +251,12 @@ def test_progress_is_passed_on(scripted, tmp_path, capsys):
         for way in numba_cnn_timing.variants()[0]:
             scripted.answers[way.name, size] = [1.0]
     found = numba_cnn_experiment.experiment(
-        RunFolder(tmp_path / "run"), "digits", quick=True, rounds=1, said=lambda line: None,
+        RunFolder(tmp_path / "run"),
+        "digits",
+        quick=True,
+        rounds=1,
+        said=lambda line: None,
         progress=Progress(lines=False, bar=False),
-    )  # fmt: skip
+    )
     assert found["epochs"] == RunFolder.open(tmp_path / "run" / "training").rows()
     assert capsys.readouterr().out == ""

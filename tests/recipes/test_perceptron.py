@@ -105,13 +105,16 @@ def test_the_emulator_ends_with_the_same_bits(function, steps):
     assert same.weight.numpy().tobytes() == network.weight.numpy().tobytes()
 
 
-@pytest.mark.parametrize("settings, words", [
-    ({"function": "nandd"}, "did you mean 'nand'"),
-    ({"lr": 0.0}, "lr: expected a finite number above 0, got 0.0"),
-    ({"lr": float("nan")}, "lr: expected a finite number"),
-    ({"epochs": 0}, "epochs: expected a whole number of at least 1"),
-    ({"device": "emulater"}, "did you mean 'emulator'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "settings, words",
+    [
+        ({"function": "nandd"}, "did you mean 'nand'"),
+        ({"lr": 0.0}, "lr: expected a finite number above 0, got 0.0"),
+        ({"lr": float("nan")}, "lr: expected a finite number"),
+        ({"epochs": 0}, "epochs: expected a whole number of at least 1"),
+        ({"device": "emulater"}, "did you mean 'emulator'"),
+    ],
+)
 def test_bad_settings(tmp_path, settings, words):
     recipe = recipes.get("perceptron")
     with pytest.raises(ArgumentError) as error:

@@ -29,35 +29,59 @@ class Config:
     computed: float = field(default=0.0, init=False)
 
 
-@pytest.mark.parametrize("name, text, value", [
-    ("count", "-3", -3), ("rate", "1e-3", 0.001), ("rate", "2", 2.0), ("name", "none", "none"),
-    ("name", "", ""), ("fixed", "true", True), ("fixed", "False", False), ("limit", "None", None),
-    ("limit", "7", 7), ("older", "none", None), ("older", "0.5", 0.5), ("mode", "batch", "batch"),
-    ("rates", "0.1, 0.01,1e-3", (0.1, 0.01, 0.001)), ("rates", "", ()), ("pair", "2,3", (2, 3.0)),
-    ("words", "a,b", ["a", "b"]), ("either", "3", 3), ("either", "x", "x"),
-    ("file", "a/b", Path("a/b")), ("file", "none", None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name, text, value",
+    [
+        ("count", "-3", -3),
+        ("rate", "1e-3", 0.001),
+        ("rate", "2", 2.0),
+        ("name", "none", "none"),
+        ("name", "", ""),
+        ("fixed", "true", True),
+        ("fixed", "False", False),
+        ("limit", "None", None),
+        ("limit", "7", 7),
+        ("older", "none", None),
+        ("older", "0.5", 0.5),
+        ("mode", "batch", "batch"),
+        ("rates", "0.1, 0.01,1e-3", (0.1, 0.01, 0.001)),
+        ("rates", "", ()),
+        ("pair", "2,3", (2, 3.0)),
+        ("words", "a,b", ["a", "b"]),
+        ("either", "3", 3),
+        ("either", "x", "x"),
+        ("file", "a/b", Path("a/b")),
+        ("file", "none", None),
+    ],
+)
 def test_a_text_is_read_by_the_type_of_its_field(name, text, value):
     found = read_setting("demo", Config, name, text)
     assert found == value and type(found) is type(value)
 
 
-@pytest.mark.parametrize("name, text, words", [
-    ("count", "2.5", "expected a whole number, got '2.5'"),
-    ("count", "none", "expected a whole number, got 'none'"),
-    ("rate", "nan", "expected a finite number"),
-    ("rate", "fast", "expected a finite number, got 'fast'"),
-    ("fixed", "1", "expected true or false"),
-    ("limit", "x", "expected a whole number or none, got 'x'"),
-    ("mode", "bach", "expected one of online, batch, got 'bach'. Way out: did you mean 'batch'"),
-    ("rates", "0.1,,2", "expected numbers with commas between them"),
-    ("pair", "1", "expected 2 whole numbers with commas between them"),
-    ("pair", "1,2,3", "expected 2 "),
-    ("nested", "{}", "nested: expected a setting that a text can give"),
-    ("anything", "1", "anything: expected a setting that a text can give"),
-    ("cuont", "1", "no such setting. Way out: did you mean 'count'"),
-    ("computed", "1", "no such setting"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name, text, words",
+    [
+        ("count", "2.5", "expected a whole number, got '2.5'"),
+        ("count", "none", "expected a whole number, got 'none'"),
+        ("rate", "nan", "expected a finite number"),
+        ("rate", "fast", "expected a finite number, got 'fast'"),
+        ("fixed", "1", "expected true or false"),
+        ("limit", "x", "expected a whole number or none, got 'x'"),
+        (
+            "mode",
+            "bach",
+            "expected one of online, batch, got 'bach'. Way out: did you mean 'batch'",
+        ),
+        ("rates", "0.1,,2", "expected numbers with commas between them"),
+        ("pair", "1", "expected 2 whole numbers with commas between them"),
+        ("pair", "1,2,3", "expected 2 "),
+        ("nested", "{}", "nested: expected a setting that a text can give"),
+        ("anything", "1", "anything: expected a setting that a text can give"),
+        ("cuont", "1", "no such setting. Way out: did you mean 'count'"),
+        ("computed", "1", "no such setting"),
+    ],
+)
 def test_a_text_that_does_not_fit(name, text, words):
     with pytest.raises(ArgumentError) as error:
         read_setting("demo", Config, name, text)

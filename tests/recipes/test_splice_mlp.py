@@ -66,13 +66,17 @@ def hand_network(momentum=0.0):
 # new = old - 0.5 * gradient
 HAND_LOSS = 0.11412787
 HAND_GRADIENTS = (
-    [[-0.01486331, 0.0], [0.01680803, 0.0]], [-0.01486331, 0.01680803],
-    [[-0.06257963, -0.07419965]], [-0.11920401],
-)  # fmt: skip
+    [[-0.01486331, 0.0], [0.01680803, 0.0]],
+    [-0.01486331, 0.01680803],
+    [[-0.06257963, -0.07419965]],
+    [-0.11920401],
+)
 HAND_UPDATED = (
-    [[0.10743166, -0.2], [0.39159598, 0.3]], [0.00743166, 0.09159598],
-    [[0.53128981, -0.56290018]], [0.25960201],
-)  # fmt: skip
+    [[0.10743166, -0.2], [0.39159598, 0.3]],
+    [0.00743166, 0.09159598],
+    [[0.53128981, -0.56290018]],
+    [0.25960201],
+)
 
 
 def test_one_step_of_back_propagation_by_hand():
@@ -103,8 +107,10 @@ def test_online_updates_with_momentum_by_loops():
         array[key] += step[id(array), key]
 
     def sigmoids(weights, biases, x):
-        sums = (b + math.fsum(a * c for a, c in zip(w, x, strict=True))
-                for w, b in zip(weights, biases, strict=True))  # fmt: skip
+        sums = (
+            b + math.fsum(a * c for a, c in zip(w, x, strict=True))
+            for w, b in zip(weights, biases, strict=True)
+        )
         return [1 / (1 + math.exp(-z)) for z in sums]
 
     loader = splice_mlp.online(data, seed=7)
@@ -163,14 +169,22 @@ def test_altered_topology_keeps_what_remains():
     assert (next(deeper.parameters()).value != w1.value).all()
 
 
-@pytest.mark.parametrize("arguments, message", [
-    (([240],), "widths: expected at least two ints, each at least 1, got .240"),
-    (([240, 0, 3],), "widths"), (([240, 2.5, 3],), "widths"), (([240, True],), "widths"),
-    (([2, 1], 0.0), "lr: expected a finite number above 0, got 0.0"),
-    (([2, 1], math.inf), "lr"), (([2, 1], math.nan), "lr"), (([2, 1], "0.5"), "lr"),
-    (([2, 1], 0.5, 1.0), "momentum: expected a number from 0 to below 1, got 1.0"),
-    (([2, 1], 0.5, -0.1), "momentum"), (([2, 1], 0.5, math.nan), "momentum"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (([240],), "widths: expected at least two ints, each at least 1, got .240"),
+        (([240, 0, 3],), "widths"),
+        (([240, 2.5, 3],), "widths"),
+        (([240, True],), "widths"),
+        (([2, 1], 0.0), "lr: expected a finite number above 0, got 0.0"),
+        (([2, 1], math.inf), "lr"),
+        (([2, 1], math.nan), "lr"),
+        (([2, 1], "0.5"), "lr"),
+        (([2, 1], 0.5, 1.0), "momentum: expected a number from 0 to below 1, got 1.0"),
+        (([2, 1], 0.5, -0.1), "momentum"),
+        (([2, 1], 0.5, math.nan), "momentum"),
+    ],
+)
 def test_networks_that_cannot_be(arguments, message):
     with pytest.raises(ArgumentError, match=message):
         SigmoidMLP(*arguments)
@@ -193,9 +207,14 @@ def test_fit_and_test_as_functions(tmp_path):
 def test_a_run_leaves_all_that_repeats_it(made_data, tmp_path):
     run, result = run_of(tmp_path / "run", hidden=(4,), epochs=2)
     assert {path.name for path in run.path.iterdir()} >= {
-        "config.json", "environment.json", "log.jsonl", "parameters.safetensors", "result.json",
-        "initial.nn", "network.nn",
-    }  # fmt: skip
+        "config.json",
+        "environment.json",
+        "log.jsonl",
+        "parameters.safetensors",
+        "result.json",
+        "initial.nn",
+        "network.nn",
+    }
     assert [row["epoch"] for row in run.rows()] == [1, 2]
     settings = json.loads((run.path / "config.json").read_text())["settings"]
     assert settings["hidden"] == [4] and settings["lr"] == 0.5 and settings["momentum"] == 0.0
@@ -204,8 +223,9 @@ def test_a_run_leaves_all_that_repeats_it(made_data, tmp_path):
     saved = read_network(run.path / "network.nn")
     for (name, array), parameter in zip(
         sorted(run.load_parameters(False).items()),
-        [p for _, p in sorted(saved.named_parameters())], strict=True,
-    ):  # fmt: skip
+        [p for _, p in sorted(saved.named_parameters())],
+        strict=True,
+    ):
         np.testing.assert_array_equal(parameter.value, array, err_msg=name)
 
 
@@ -220,9 +240,7 @@ def test_a_run_begins_with_a_network_file(made_data, tmp_path):
     third, _ = run_of(tmp_path / "third", network=str(file), hidden=(7,), lr=0.125, epochs=1)
     altered, old = (read_network(p) for p in (third.path / "initial.nn", file))
     assert (altered.widths, altered.lr, altered.momentum) == ((240, 7, 3), 0.125, 0.5)
-    np.testing.assert_array_equal(
-        altered.by_layer()[0][0].value[:4], old.by_layer()[0][0].value
-    )  # fmt: skip
+    np.testing.assert_array_equal(altered.by_layer()[0][0].value[:4], old.by_layer()[0][0].value)
     drawn = splice_mlp.first_network(splice_mlp.Config(network=str(file), randomize=True))
     assert (drawn.by_layer()[0][0].value != old.by_layer()[0][0].value).all()
 
@@ -243,8 +261,9 @@ def test_resumed_without_the_network_file(made_data, tmp_path):
 
 def test_training_through_the_kernels_ends_where_numpy_does(made_data, tmp_path):
     cpu, _ = run_of(tmp_path / "cpu", hidden=(3,), epochs=1, momentum=0.5)
-    emulated, _ = run_of(tmp_path / "emulated", hidden=(3,), epochs=1, momentum=0.5,
-                         device="emulator")  # fmt: skip
+    emulated, _ = run_of(
+        tmp_path / "emulated", hidden=(3,), epochs=1, momentum=0.5, device="emulator"
+    )
     parameters = emulated.load_parameters(False)
     for name, array in cpu.load_parameters(False).items():
         np.testing.assert_allclose(parameters[name], array, rtol=1e-4, atol=1e-5)
@@ -302,10 +321,17 @@ def test_settings_that_cannot_be(made_data, tmp_path):
         run_of(tmp_path / "e", device="cuda")
 
 
-@pytest.mark.parametrize("change", [
-    {"widths": None}, {"widths": [240]}, {"learning": [0.5]}, {"learning": [0.0, 0.0]},
-    {"widths": [240, 5, 3]}, {"settings": {"nonsense": 1}},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"widths": None},
+        {"widths": [240]},
+        {"learning": [0.5]},
+        {"learning": [0.0, 0.0]},
+        {"widths": [240, 5, 3]},
+        {"settings": {"nonsense": 1}},
+    ],
+)
 def test_a_config_that_was_changed(made_data, tmp_path, change):
     run, _ = run_of(tmp_path / "run", hidden=(4,), epochs=1)
     shutil.copytree(run.path, tmp_path / "copy")
@@ -324,8 +350,23 @@ def test_on_the_command_line(made_data, tmp_path, capsys):
     assert main(["train", "splice_mlp", *settings, "--run", first]) == 0
     output = capsys.readouterr().out
     assert f"wrote {first}/network.nn" in output and "test accuracy 0." in output
-    assert main(["train", "splice_mlp", "--set", f"network={first}/network.nn", "--set",
-                 "hidden=5,3", "--epochs", "1", "--run", second]) == 0  # fmt: skip
+    assert (
+        main(
+            [
+                "train",
+                "splice_mlp",
+                "--set",
+                f"network={first}/network.nn",
+                "--set",
+                "hidden=5,3",
+                "--epochs",
+                "1",
+                "--run",
+                second,
+            ]
+        )
+        == 0
+    )
     assert read_network(f"{second}/network.nn").widths == (240, 5, 3, 3)
     assert main(["evaluate", second]) == 0
     capsys.readouterr()
@@ -339,8 +380,10 @@ def test_on_the_command_line(made_data, tmp_path, capsys):
 
 def test_without_the_data_the_recipe_says_how_to_get_them(tmp_path, monkeypatch):
     monkeypatch.delenv("TINYGRAPH_DATA", raising=False)
-    with pytest.raises(DatasetError, match="spliceTrain.tr.*--data-dir or .TINYGRAPH_DATA, or "
-                       "fetch the files with --download"):  # fmt: skip
+    with pytest.raises(
+        DatasetError,
+        match="spliceTrain.tr.*--data-dir or .TINYGRAPH_DATA, or fetch the files with --download",
+    ):
         run_of(tmp_path / "run")
 
 

@@ -47,13 +47,19 @@ def test_a_file_as_it_was_published(tmp_path):
     network = read(tmp_path, PUBLISHED, np.float64)
     assert network.widths == (2, 2, 1) and network.name == "t9"
     assert (network.lr, network.momentum) == (0.5, 0.0)
-    expected = [[1.8813761, -1.473814], [-0.4193933, 2.5e-05]], [-4.631814, 7], \
-        [[0.25, -0.14978909]], [-0.0]  # fmt: skip
+    expected = (
+        [[1.8813761, -1.473814], [-0.4193933, 2.5e-05]],
+        [-4.631814, 7],
+        [[0.25, -0.14978909]],
+        [-0.0],
+    )
     for parameter, values in zip(network.parameters(), expected, strict=True):
         np.testing.assert_array_equal(parameter.value, values)
     x = np.array([[1.0, 0.5]])  # link(layer,to,from): from the second input to the first node
-    h = 1 / (1 + np.exp(-np.array([1.8813761 - 0.5 * 1.473814 - 4.631814,
-                                   -0.4193933 + 0.5 * 2.5e-05 + 7])))  # fmt: skip
+    h = 1 / (
+        1
+        + np.exp(-np.array([1.8813761 - 0.5 * 1.473814 - 4.631814, -0.4193933 + 0.5 * 2.5e-05 + 7]))
+    )
     y = 1 / (1 + np.exp(-(0.25 * h[0] - 0.14978909 * h[1])))
     assert network(x).item() == pytest.approx(y, rel=1e-14)
 
@@ -78,8 +84,11 @@ def test_round_trip_of_random_networks(tmp_path, dtype):
     path = write_network(network, tmp_path / "a.nn")
     again = read_network(path, dtype)
     assert (again.widths, again.lr, again.momentum, again.name) == (
-        (7, 5, 4, 3), 0.1, 1 / 3, "trip"
-    )  # fmt: skip
+        (7, 5, 4, 3),
+        0.1,
+        1 / 3,
+        "trip",
+    )
     for a, b in zip(again.parameters(), network.parameters(), strict=True):
         assert a.value.dtype == dtype and a.value.tobytes() == b.value.tobytes()
     assert write_network(again, tmp_path / "b.nn").read_bytes() == path.read_bytes()
@@ -110,54 +119,129 @@ def test_bits_at_the_edges_are_restored(tmp_path, dtype):
         assert one_weight(tmp_path, dtype(edge)).tobytes() == dtype(edge).tobytes()
 
 
-@pytest.mark.parametrize("old, new, message", [
-    ("networkTopology(3;2,2,1)\n", "", "line 8: expected networkTopology before links and nodes, "
-     "got none so far"),
-    ("(3;2,2,1)", "(4;2,2,1)", "line 3: expected 4 layers, got the widths of 3"),
-    ("(3;2,2,1)", "(3:2,2,1)", "line 3: expected the number of nodes of a layer, at least 1, "
-     "got ''"),
-    ("(3;2,2,1)", "(3;2,0,1)", "line 3: expected the number of nodes of a layer, at least 1, "
-     "got '0'"),
-    ("(3;2,2,1)", "(1;2)", "line 3: expected the number of layers, at least 2, got '1'"),
-    ("(3;2,2,1)", "(3;999999999,999999999,1)", "line 3: expected "
-     "1000000000000000000 links and nodes for this topology, got a file of 22 lines"),
-    ("name(t9,0,0,0)", "networkTopology(3;2,2,1)", "line 3: expected networkTopology once, got a "
-     "second one"),
-    ("learning(0.5,0)", "learning(0,0)", "line 4: expected a rate above 0 and a momentum from 0 to "
-     "below 1, got 0,0"),
-    ("learning(0.5,0)", "learning(0.5,1)", "line 4: expected a rate above 0 and a momentum"),
-    ("learning(0.5,0)", "learning(0.5)", r"line 4: expected learning\(rate,momentum\), got 1 "
-     "values: '0.5'"),
-    ("learning(0.5,0)", "learning(inf,0)", "line 4: expected a finite float64 in decimal, "
-     "got 'inf'"),
-    ("node(1,0,-4.631814)", "nodes(1,0,-4.6)", "line 11: expected one of version, .*node, got "
-     "nodes. Way out: did you mean 'node'"),
-    ("node(1,0,-4.631814)", "node(1,0,-4.6", r"line 11: expected a statement such as "
-     r"node\(layer,node,bias\), got 'node\(1,0,-4.6'"),
-    ("node(1,0,-4.631814)", "node(1,0)", r"line 11: expected node\(layer,node,bias\), got 2"),
-    ("node(1,0,-4.631814)", "node(0,0,1)", "line 11: expected a layer from 1 to 2, got 0"),
-    ("node(1,0,-4.631814)", "node(3,0,1)", "line 11: expected a layer from 1 to 2, got 3"),
-    ("node(1,0,-4.631814)", "node(1,2,1)", "line 11: expected a node from 0 to 1, got 2"),
-    ("node(1,0,-4.631814)", "node(1,-1,1)", "line 11: expected the number of a node, at least 0, "
-     "got '-1'"),
-    ("node(1,0,-4.631814)", "node(1,1,1)", "line 15: expected each link and each node once, got "
-     "it a second time"),
-    ("node(1,0,-4.631814)\n", "", r"line 21: expected node\(1,0,bias\) and 0 more like it, got the "
-     "end of the file"),
-    ("link(1,0,1,-1.473814)", "link(1,0,2,1)", "line 10: expected a node from 0 to 1, got 2"),
-    ("link(1,0,1,-1.473814)", "link(1,2,1,1)", "line 10: expected a node from 0 to 1, got 2"),
-    ("link(1,0,1,-1.473814)", "link(1,0,0,1)", "line 10: expected each link and each node once"),
-    ("link(1,0,1,-1.473814)", "link(1,0,1,x)", "line 10: expected a finite float32 in decimal, "
-     "got 'x'"),
-    ("link(1,0,1,-1.473814)", "link(1,0,1,nan)", "line 10: expected a finite float32 in decimal"),
-    ("link(1,0,1,-1.473814)", "link(1,0,1,1e39)", "line 10: expected a finite float32 in decimal"),
-    ("link(1,0,1,-1.473814)", "link(1,0,1,1_0)", "line 10: expected a finite float32 in decimal"),
-    ("link(1,0,1,-1.473814)", "link(1,0,1,)", "line 10: expected a finite float32 in decimal, "
-     "got ''"),
-    ("link(1,0,1,-1.473814)", "link(1.0,0,1,1)", "line 10: expected the number of a layer, at "
-     "least 0, got '1.0'"),
-    ("link(1,0,1,-1.473814)\n", "", r"line 21: expected link\(1,0,1,weight\) and 0 more like it"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "old, new, message",
+    [
+        (
+            "networkTopology(3;2,2,1)\n",
+            "",
+            "line 8: expected networkTopology before links and nodes, got none so far",
+        ),
+        ("(3;2,2,1)", "(4;2,2,1)", "line 3: expected 4 layers, got the widths of 3"),
+        (
+            "(3;2,2,1)",
+            "(3:2,2,1)",
+            "line 3: expected the number of nodes of a layer, at least 1, got ''",
+        ),
+        (
+            "(3;2,2,1)",
+            "(3;2,0,1)",
+            "line 3: expected the number of nodes of a layer, at least 1, got '0'",
+        ),
+        ("(3;2,2,1)", "(1;2)", "line 3: expected the number of layers, at least 2, got '1'"),
+        (
+            "(3;2,2,1)",
+            "(3;999999999,999999999,1)",
+            "line 3: expected "
+            "1000000000000000000 links and nodes for this topology, got a file of 22 lines",
+        ),
+        (
+            "name(t9,0,0,0)",
+            "networkTopology(3;2,2,1)",
+            "line 3: expected networkTopology once, got a second one",
+        ),
+        (
+            "learning(0.5,0)",
+            "learning(0,0)",
+            "line 4: expected a rate above 0 and a momentum from 0 to below 1, got 0,0",
+        ),
+        ("learning(0.5,0)", "learning(0.5,1)", "line 4: expected a rate above 0 and a momentum"),
+        (
+            "learning(0.5,0)",
+            "learning(0.5)",
+            r"line 4: expected learning\(rate,momentum\), got 1 "
+            "values: '0.5'",
+        ),
+        (
+            "learning(0.5,0)",
+            "learning(inf,0)",
+            "line 4: expected a finite float64 in decimal, got 'inf'",
+        ),
+        (
+            "node(1,0,-4.631814)",
+            "nodes(1,0,-4.6)",
+            "line 11: expected one of version, .*node, got nodes. Way out: did you mean 'node'",
+        ),
+        (
+            "node(1,0,-4.631814)",
+            "node(1,0,-4.6",
+            r"line 11: expected a statement such as "
+            r"node\(layer,node,bias\), got 'node\(1,0,-4.6'",
+        ),
+        ("node(1,0,-4.631814)", "node(1,0)", r"line 11: expected node\(layer,node,bias\), got 2"),
+        ("node(1,0,-4.631814)", "node(0,0,1)", "line 11: expected a layer from 1 to 2, got 0"),
+        ("node(1,0,-4.631814)", "node(3,0,1)", "line 11: expected a layer from 1 to 2, got 3"),
+        ("node(1,0,-4.631814)", "node(1,2,1)", "line 11: expected a node from 0 to 1, got 2"),
+        (
+            "node(1,0,-4.631814)",
+            "node(1,-1,1)",
+            "line 11: expected the number of a node, at least 0, got '-1'",
+        ),
+        (
+            "node(1,0,-4.631814)",
+            "node(1,1,1)",
+            "line 15: expected each link and each node once, got it a second time",
+        ),
+        (
+            "node(1,0,-4.631814)\n",
+            "",
+            r"line 21: expected node\(1,0,bias\) and 0 more like it, got the "
+            "end of the file",
+        ),
+        ("link(1,0,1,-1.473814)", "link(1,0,2,1)", "line 10: expected a node from 0 to 1, got 2"),
+        ("link(1,0,1,-1.473814)", "link(1,2,1,1)", "line 10: expected a node from 0 to 1, got 2"),
+        (
+            "link(1,0,1,-1.473814)",
+            "link(1,0,0,1)",
+            "line 10: expected each link and each node once",
+        ),
+        (
+            "link(1,0,1,-1.473814)",
+            "link(1,0,1,x)",
+            "line 10: expected a finite float32 in decimal, got 'x'",
+        ),
+        (
+            "link(1,0,1,-1.473814)",
+            "link(1,0,1,nan)",
+            "line 10: expected a finite float32 in decimal",
+        ),
+        (
+            "link(1,0,1,-1.473814)",
+            "link(1,0,1,1e39)",
+            "line 10: expected a finite float32 in decimal",
+        ),
+        (
+            "link(1,0,1,-1.473814)",
+            "link(1,0,1,1_0)",
+            "line 10: expected a finite float32 in decimal",
+        ),
+        (
+            "link(1,0,1,-1.473814)",
+            "link(1,0,1,)",
+            "line 10: expected a finite float32 in decimal, got ''",
+        ),
+        (
+            "link(1,0,1,-1.473814)",
+            "link(1.0,0,1,1)",
+            "line 10: expected the number of a layer, at least 0, got '1.0'",
+        ),
+        (
+            "link(1,0,1,-1.473814)\n",
+            "",
+            r"line 21: expected link\(1,0,1,weight\) and 0 more like it",
+        ),
+    ],
+)
 def test_malformed_files(tmp_path, old, new, message):
     assert PUBLISHED.count(old) == 1
     with pytest.raises(CheckpointError, match=message) as error:
@@ -165,11 +249,14 @@ def test_malformed_files(tmp_path, old, new, message):
     assert str(error.value).startswith(f"network file: {tmp_path / 'network.nn'}, line ")
 
 
-@pytest.mark.parametrize("text, message", [
-    ("", r"expected networkTopology\(layers;w0,w1,..\), got the end of the file"),
-    ("comment(nothing)", "line 1: expected networkTopology"),
-    (b"comment(\xff)", "expected text in UTF-8, got byte 0xff"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("", r"expected networkTopology\(layers;w0,w1,..\), got the end of the file"),
+        ("comment(nothing)", "line 1: expected networkTopology"),
+        (b"comment(\xff)", "expected text in UTF-8, got byte 0xff"),
+    ],
+)
 def test_files_without_a_network(tmp_path, text, message):
     with pytest.raises(CheckpointError, match=message):
         read(tmp_path, text)

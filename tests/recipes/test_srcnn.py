@@ -20,8 +20,17 @@ from tinygraph.training import Progress, RunFolder
 
 pytest.importorskip("PIL", reason="needs Pillow")
 QUIET = Progress(lines=False, bar=False)
-SMALL = {"n1": 4, "n2": 3, "f1": 5, "f2": 1, "f3": 3, "crop": 17, "crops": 64, "epochs": 2,
-         "pictures": "at hand"}  # fmt: skip
+SMALL = {
+    "n1": 4,
+    "n2": 3,
+    "f1": 5,
+    "f2": 1,
+    "f3": 3,
+    "crop": 17,
+    "crops": 64,
+    "epochs": 2,
+    "pictures": "at hand",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -39,8 +48,13 @@ def made_pictures():
         waves = np.sin(np.hypot(x - 50, y - 40) / period)
         return np.repeat((0.5 + 0.4 * np.sign(waves))[None], 3, axis=0).astype(np.float32)
 
-    return Collections([("a", rings(3)), ("b", rings(4))], [("c", rings(3.5)[:, :48, :60])],
-                       [("d", rings(5)[:, :48, :60])], "made", "made")  # fmt: skip
+    return Collections(
+        [("a", rings(3)), ("b", rings(4))],
+        [("c", rings(3.5)[:, :48, :60])],
+        [("d", rings(5)[:, :48, :60])],
+        "made",
+        "made",
+    )
 
 
 @pytest.fixture
@@ -56,15 +70,18 @@ def run_of(path, **settings):
 # ---- settings -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("given, message", [
-    ({"f1": 4}, "srcnn: f1: expected an odd number"),
-    ({"crop": 12}, "crop: expected more than the 12 pixels that the filters take away"),
-    ({"crops": 100}, "crops: expected a multiple of the batch size 16"),
-    ({"rule": "adamm"}, "rule: expected one of 'adam', 'sgd', 'srcnn'"),
-    ({"places": "anywhere"}, "places: expected one of 'grid', 'random'"),
-    ({"scale": 1}, "scale: expected a whole number of at least 2"),
-    ({"n3": 1}, "no such setting"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        ({"f1": 4}, "srcnn: f1: expected an odd number"),
+        ({"crop": 12}, "crop: expected more than the 12 pixels that the filters take away"),
+        ({"crops": 100}, "crops: expected a multiple of the batch size 16"),
+        ({"rule": "adamm"}, "rule: expected one of 'adam', 'sgd', 'srcnn'"),
+        ({"places": "anywhere"}, "places: expected one of 'grid', 'random'"),
+        ({"scale": 1}, "scale: expected a whole number of at least 2"),
+        ({"n3": 1}, "no such setting"),
+    ],
+)
 def test_bad_settings(given, message):
     with pytest.raises(ArgumentError, match=message):
         srcnn.recipe.settings(given)
@@ -82,8 +99,10 @@ def test_the_network_of_the_paper():
 
 def test_each_layer_begins_with_its_own_normal_distribution():
     means, stds = (0.5, -0.25, 0.1), (0.1, 0.02, 0.3)
-    normals = {name: {"mean_w": m, "mean_b": -m, "std_deviation_w": s, "std_deviation_b": s / 2}
-               for name, m, s in zip(DISTRIBUTIONS, means, stds, strict=True)}  # fmt: skip
+    normals = {
+        name: {"mean_w": m, "mean_b": -m, "std_deviation_w": s, "std_deviation_b": s / 2}
+        for name, m, s in zip(DISTRIBUTIONS, means, stds, strict=True)
+    }
     network = srcnn.recipe.settings({"n2": 200, **normals}).network()
     for layer, m, s in zip(layers(network), means, stds, strict=True):
         w = layer.weight.value
@@ -190,8 +209,16 @@ def test_the_pictures_of_a_run(trained, made_data, tmp_path):
     pytest.importorskip("matplotlib", reason="needs matplotlib")
     shutil.copytree(trained[0].path, tmp_path / "copy")
     files = [path.name for path in srcnn.recipe.draw(RunFolder.open(tmp_path / "copy"))]
-    assert files == ["graph.svg", "report.html", "quality.svg", "filters_1.png", "filters_3.png",
-                     "feature_maps_1.png", "feature_maps_2.png", "comparison.png"]  # fmt: skip
+    assert files == [
+        "graph.svg",
+        "report.html",
+        "quality.svg",
+        "filters_1.png",
+        "filters_3.png",
+        "feature_maps_1.png",
+        "feature_maps_2.png",
+        "comparison.png",
+    ]
     assert all((tmp_path / "copy" / name).stat().st_size > 1000 for name in files)
     text = (tmp_path / "copy" / "quality.svg").read_text()
     assert "</svg>" in text
@@ -343,11 +370,13 @@ def test_the_command_trains_and_super_resolves(made_data, capsys, tmp_path):
         with image.open("out.png") as large:
             assert large.size == (27, 21)
     assert "for which run was trained, got 2" in fails(
-        capsys, ["super-resolve", "in.png", "out.png", "--parameters", "run", "--scale", "2"])
+        capsys, ["super-resolve", "in.png", "out.png", "--parameters", "run", "--scale", "2"]
+    )
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "config.json").write_text('{"recipe": "xor_mlp"}')
     assert "expected a run of srcnn, got one of xor_mlp" in fails(
-        capsys, ["super-resolve", "in.png", "out.png", "--parameters", "other"])
+        capsys, ["super-resolve", "in.png", "out.png", "--parameters", "other"]
+    )
 
 
 def test_dry_run_and_download(made_data, capsys):
@@ -355,4 +384,5 @@ def test_dry_run_and_download(made_data, capsys):
     assert main(["train", "srcnn", "--dry-run", *settings]) == 0
     assert "an epoch of 4 batches" in capsys.readouterr().out
     assert "--download: expected no such option" in fails(
-        capsys, ["train", "srcnn", "--download", *settings])
+        capsys, ["train", "srcnn", "--download", *settings]
+    )

@@ -93,10 +93,15 @@ def test_the_real_pictures():
 def test_luma_and_chroma_by_hand():
     """BT.601 in 8 bits: white 235, 128, 128; black 16, 128, 128; and the three primaries."""
     colours = np.array([[1, 1, 1], [0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], float)
-    expected = np.array([
-        [235, 128, 128], [16, 128, 128], [81.481, 90.203, 240], [144.553, 53.797, 34.214],
-        [40.966, 240, 109.786],
-    ])  # fmt: skip
+    expected = np.array(
+        [
+            [235, 128, 128],
+            [16, 128, 128],
+            [81.481, 90.203, 240],
+            [144.553, 53.797, 34.214],
+            [40.966, 240, 109.786],
+        ]
+    )
     rgb = colours.T[:, None]  # (3, 1, 5)
     np.testing.assert_allclose(255 * to_ycbcr(rgb)[:, 0].T, expected, atol=1e-9)
     np.testing.assert_allclose(255 * luma(rgb)[0, 0], expected[:, 0], atol=1e-9)
@@ -200,8 +205,9 @@ def test_ssim_by_loops():
             ma, mb = (window * a).sum(), (window * b).sum()
             va, vb = (window * (a - ma) ** 2).sum(), (window * (b - mb) ** 2).sum()
             cov = (window * (a - ma) * (b - mb)).sum()
-            found.append((2 * ma * mb + c1) * (2 * cov + c2)
-                         / ((ma**2 + mb**2 + c1) * (va + vb + c2)))  # fmt: skip
+            found.append(
+                (2 * ma * mb + c1) * (2 * cov + c2) / ((ma**2 + mb**2 + c1) * (va + vb + c2))
+            )
     assert ssim(x, y) == pytest.approx(np.mean(found), rel=1e-10)
     assert 0.3 < ssim(x, y) < 0.99
 
@@ -223,7 +229,9 @@ def test_levels_are_rounded_clipped_and_without_border():
 def test_bicubic_on_set5():
     """30.39 dB and 0.8682, as the paper's table gives for bicubic interpolation by 3."""
     pictures = super_resolution("Set5", set5_folder().parents[1])
-    found = [(levels(low[0], 3), levels(high[0], 3))
-             for _, low, high in pairs(srcnn_samples._named(pictures), 3)]  # fmt: skip
+    found = [
+        (levels(low[0], 3), levels(high[0], 3))
+        for _, low, high in pairs(srcnn_samples._named(pictures), 3)
+    ]
     assert np.mean([psnr(*pair) for pair in found]) == pytest.approx(30.39, abs=0.01)
     assert np.mean([ssim(*pair) for pair in found]) == pytest.approx(0.8682, abs=0.0005)

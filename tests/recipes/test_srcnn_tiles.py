@@ -137,13 +137,16 @@ def test_luma_goes_through_the_network_and_chroma_does_not():
     assert (out[0] == out[1]).all() and (out[0] == out[2]).all()
 
 
-@pytest.mark.parametrize("pixels, scale, error, message", [
-    (np.zeros((4, 4), np.uint8), 3, ShapeError, r"pixels: expected \(3, H, W\)"),
-    (np.zeros((3, 0, 4), np.uint8), 3, ShapeError, "not empty"),
-    (np.zeros((3, 4, 4)), 3, DtypeError, "expected uint8, got float64"),
-    (np.zeros((3, 4, 4), np.uint8), 0, ArgumentError, "scale: expected an int of at least 1"),
-    (np.zeros((3, 4, 4), np.uint8), 1.5, ArgumentError, "scale: expected an int of at least 1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "pixels, scale, error, message",
+    [
+        (np.zeros((4, 4), np.uint8), 3, ShapeError, r"pixels: expected \(3, H, W\)"),
+        (np.zeros((3, 0, 4), np.uint8), 3, ShapeError, "not empty"),
+        (np.zeros((3, 4, 4)), 3, DtypeError, "expected uint8, got float64"),
+        (np.zeros((3, 4, 4), np.uint8), 0, ArgumentError, "scale: expected an int of at least 1"),
+        (np.zeros((3, 4, 4), np.uint8), 1.5, ArgumentError, "scale: expected an int of at least 1"),
+    ],
+)
 def test_bad_pictures(pixels, scale, error, message):
     with pytest.raises(error, match=message):
         super_resolve(model(1, 1), pixels, scale)
@@ -177,14 +180,17 @@ def test_order_of_weights_in_json(tmp_path):
     assert first[(1 * 3 + 2) * 1 * 2 + 0 * 2 + 1] == layers(network)[0].weight.numpy()[1, 0, 1, 2]
 
 
-@pytest.mark.parametrize("change, message", [
-    (lambda c: c.pop("layer2"), "no 'layer2'"),
-    (lambda c: c["layer1"].pop("bias"), "no 'bias'"),
-    (lambda c: c["layer1"]["weights"].pop(), "161 weights for 1 channels and 2 filters"),
-    (lambda c: c["layer3"]["bias"].append(0.0), "weights for 3 channels and 2 filters"),
-    (lambda c: c["layer2"]["bias"].__setitem__(0, float("nan")), "finite"),
-    (lambda c: c["layer2"].__setitem__("bias", "x"), "expected layer1, layer2 and layer3"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (lambda c: c.pop("layer2"), "no 'layer2'"),
+        (lambda c: c["layer1"].pop("bias"), "no 'bias'"),
+        (lambda c: c["layer1"]["weights"].pop(), "161 weights for 1 channels and 2 filters"),
+        (lambda c: c["layer3"]["bias"].append(0.0), "weights for 3 channels and 2 filters"),
+        (lambda c: c["layer2"]["bias"].__setitem__(0, float("nan")), "finite"),
+        (lambda c: c["layer2"].__setitem__("bias", "x"), "expected layer1, layer2 and layer3"),
+    ],
+)
 def test_bad_json_parameters(tmp_path, change, message):
     path = write_json_parameters(random_network(2, 3), tmp_path / "p.json")
     content = json.loads(path.read_text())
@@ -238,17 +244,20 @@ def test_super_resolve_as_json_with_scale_and_memory(files, capsys):
     assert 1 <= answer["tile"] < 42  # several tiles
 
 
-@pytest.mark.parametrize("arguments, message", [
-    (["in.png", "in.png"], "OUT: expected another file than IN"),
-    (["in.png", "out.tif"], "expected a file name that ends in one of"),
-    (["in.png", "nowhere/out.png"], "make the folder nowhere first"),
-    (["absent.png", "out.png"], "absent.png: expected a file"),
-    (["p.safetensors", "out.png"], "expected an intact image"),
-    (["in.png", "out.png", "--memory", "100"], "for a tile of one pixel, got 100"),
-    (["in.png", "out.png", "--memory", "lots"], "expected a number of bytes such as 256M"),
-    (["in.png", "out.png", "--scale", "0"], "expected a whole number from 1 to 99"),
-    (["in.png", "out.png", "--best"], "--best: expected a run folder"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["in.png", "in.png"], "OUT: expected another file than IN"),
+        (["in.png", "out.tif"], "expected a file name that ends in one of"),
+        (["in.png", "nowhere/out.png"], "make the folder nowhere first"),
+        (["absent.png", "out.png"], "absent.png: expected a file"),
+        (["p.safetensors", "out.png"], "expected an intact image"),
+        (["in.png", "out.png", "--memory", "100"], "for a tile of one pixel, got 100"),
+        (["in.png", "out.png", "--memory", "lots"], "expected a number of bytes such as 256M"),
+        (["in.png", "out.png", "--scale", "0"], "expected a whole number from 1 to 99"),
+        (["in.png", "out.png", "--best"], "--best: expected a run folder"),
+    ],
+)
 def test_what_super_resolve_refuses(files, capsys, arguments, message, tmp_path):
     assert message in fails(capsys, ["super-resolve", *arguments, "--parameters", "p.safetensors"])
     assert not (tmp_path / "out.png").exists()
@@ -256,4 +265,9 @@ def test_what_super_resolve_refuses(files, capsys, arguments, message, tmp_path)
 
 def test_numbers_of_bytes():
     assert [byte_count(text) for text in ("512", "64k", "1.5M", "2GiB", "3 MB")] == [
-        512, 65536, 3 << 19, 2 << 30, 3 << 20]  # fmt: skip
+        512,
+        65536,
+        3 << 19,
+        2 << 30,
+        3 << 20,
+    ]

@@ -16,11 +16,20 @@ from tinygraph.training import Progress, RunFolder
 SMALL = {
     "linear_regression": {"points": 8, "epochs": 3},
     "splice_mlp": {"hidden": (3,), "epochs": 1},
-    "srcnn": {"n1": 2, "n2": 2, "f1": 3, "f2": 1, "f3": 3, "crop": 15, "crops": 32, "epochs": 1,
-              "pictures": "at hand"},
+    "srcnn": {
+        "n1": 2,
+        "n2": 2,
+        "f1": 3,
+        "f2": 1,
+        "f3": 3,
+        "crop": 15,
+        "crops": 32,
+        "epochs": 1,
+        "pictures": "at hand",
+    },
     "vgg224": {"widths": (2,), "batch_size": 2},
     "xor_mlp": {"epochs": 3},
-}  # fmt: skip
+}
 WHOLE = {  # batches that no plan cuts, and why
     "splice_mlp": "no argument carries several samples",
     "vgg224": "batch_norm writes one of its inputs",

@@ -29,8 +29,10 @@ def run_of(path, data_dir=None, **settings):
 def drawn(network, seed=0):
     """The network with random numbers in all its parameters and running statistics."""
     rng = np.random.default_rng(seed)
-    state = {name: rng.uniform(0.5, 1.5, np.shape(value)).astype(np.asarray(value).dtype)
-             for name, value in network.state_dict().items()}  # fmt: skip
+    state = {
+        name: rng.uniform(0.5, 1.5, np.shape(value)).astype(np.asarray(value).dtype)
+        for name, value in network.state_dict().items()
+    }
     network.load_state_dict(state)
     return network, {name: value.astype(np.float64) for name, value in state.items()}
 
@@ -64,8 +66,11 @@ def test_order_of_the_layers():
             assert convolution.kernel_size == (3, 3) and convolution.padding == (1, 1)
             assert convolution.bias is None  # the norm would subtract it again
     assert [type(layer) for layer in network["head"]] == [
-        nn.Dropout, nn.Conv2d, nn.GlobalAvgPool2d, nn.Flatten
-    ]  # fmt: skip
+        nn.Dropout,
+        nn.Conv2d,
+        nn.GlobalAvgPool2d,
+        nn.Flatten,
+    ]
     assert network["head"][1].kernel_size == (1, 1)
 
 
@@ -93,9 +98,12 @@ def test_a_residual_block_by_its_parts():
 
     def norm_relu(y, name):
         y = tg.batch_norm(
-            y, *(p[f"body.{name}.{part}"].astype(np.float32)
-                 for part in ("weight", "bias", "running_mean", "running_var"))
-        )  # fmt: skip
+            y,
+            *(
+                p[f"body.{name}.{part}"].astype(np.float32)
+                for part in ("weight", "bias", "running_mean", "running_var")
+            ),
+        )
         return tg.relu(y)
 
     def convolved(y, name):
@@ -140,11 +148,14 @@ def test_modes_differ(residual):
     assert np.abs(without(3 * x).value - without(x).value).max() > 0.01
 
 
-@pytest.mark.parametrize("arguments, error, words", [
-    (((3, 32, 32), []), ArgumentError, "at least one width"),
-    (((3, 32, 32), [4], 10, 0), ArgumentError, "1 convolution, got"),
-    (((3, 32, 15), [4] * 4), ShapeError, "at least 16 by 16 pixels, which are halved 4 times"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "arguments, error, words",
+    [
+        (((3, 32, 32), []), ArgumentError, "at least one width"),
+        (((3, 32, 32), [4], 10, 0), ArgumentError, "1 convolution, got"),
+        (((3, 32, 15), [4] * 4), ShapeError, "at least 16 by 16 pixels, which are halved 4 times"),
+    ],
+)
 def test_networks_that_cannot_be(arguments, error, words):
     with pytest.raises(error, match=words):
         vgg(*arguments)
@@ -202,8 +213,10 @@ def test_through_the_kernels_the_loss_is_the_same(network):
     """A batch in training mode, dropout included: it draws the same numbers on every device."""
     pytest.importorskip("sklearn", reason="needs scikit-learn")
     settings = {"data": "digits", "network": network, "widths": (2, 3), "batch_size": 16}
-    found = [vgg_cifar.rehearse(vgg_cifar.Config(**settings, dropout=0.5, device=device))
-             for device in ("cpu", "emulator")]  # fmt: skip
+    found = [
+        vgg_cifar.rehearse(vgg_cifar.Config(**settings, dropout=0.5, device=device))
+        for device in ("cpu", "emulator")
+    ]
     assert found[1]["loss"] == pytest.approx(found[0]["loss"], rel=1e-5)
     assert found[1]["summary"] == found[0]["summary"]
 
@@ -233,8 +246,11 @@ def test_pictures(trained, tmp_path):
     shutil.copytree(trained[0].path, tmp_path, dirs_exist_ok=True)
     drawn = list(recipes.get("vgg_cifar").draw(RunFolder.open(tmp_path)))
     assert [path.name for path in drawn] == [
-        "graph.svg", "report.html", "curves.svg", "filters.png"
-    ]  # fmt: skip
+        "graph.svg",
+        "report.html",
+        "curves.svg",
+        "filters.png",
+    ]
 
 
 def test_only_pictures_are_mirrored():
@@ -301,10 +317,13 @@ def test_one_step_on_random_pictures(capsys, tmp_path):
     assert same["loss"] == pytest.approx(result["loss"], rel=1e-4)
 
 
-@pytest.mark.parametrize("options, words", [
-    (["--data-dir", "."], "this recipe makes its own data"),
-    (["--epochs", "2"], "epochs: expected one of its settings"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (["--data-dir", "."], "this recipe makes its own data"),
+        (["--epochs", "2"], "epochs: expected one of its settings"),
+    ],
+)
 def test_what_vgg224_refuses(capsys, options, words):
     assert main(["train", "vgg224", *options]) == 2
     assert words in capsys.readouterr().err

@@ -39,8 +39,12 @@ def test_one_step_of_the_delta_rule_by_hand():
     o = 3**0.75 / (1 + 3**0.75)
     delta2 = (o - 1) * o * (1 - o)
     delta1 = delta2 * math.log(3) * 0.75 * 0.25
-    by_hand = {"0.weight": [[delta1, 0.0]], "0.bias": [delta1], "2.weight": [[0.75 * delta2]],
-               "2.bias": [delta2]}  # fmt: skip
+    by_hand = {
+        "0.weight": [[delta1, 0.0]],
+        "0.bias": [delta1],
+        "2.weight": [[0.75 * delta2]],
+        "2.bias": [delta2],
+    }
     tg.half_squared_error(network(x), y).backward()
     rule = xor_mlp.delta_rule(network, x, y)
     for name, parameter in network.named_parameters():
@@ -107,13 +111,16 @@ def test_the_emulator_takes_the_same_steps():
         np.testing.assert_allclose(by_rule.state_dict()[name], array, rtol=1e-11)
 
 
-@pytest.mark.parametrize("settings, words", [
-    ({"hidden": 0}, "hidden: expected a whole number of at least 1"),
-    ({"gradients": "delta_rule", "compile": True}, "compile: expected gradients=graph"),
-    ({"gradients": "delta_rul"}, "did you mean 'delta_rule'"),
-    ({"function": "xr"}, "did you mean 'xor'"),
-    ({"hiden": 2}, "did you mean 'hidden'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "settings, words",
+    [
+        ({"hidden": 0}, "hidden: expected a whole number of at least 1"),
+        ({"gradients": "delta_rule", "compile": True}, "compile: expected gradients=graph"),
+        ({"gradients": "delta_rul"}, "did you mean 'delta_rule'"),
+        ({"function": "xr"}, "did you mean 'xor'"),
+        ({"hiden": 2}, "did you mean 'hidden'"),
+    ],
+)
 def test_bad_settings(settings, words):
     with pytest.raises(ArgumentError) as error:
         recipes.get("xor_mlp").settings(settings)

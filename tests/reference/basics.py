@@ -1,7 +1,7 @@
 """What the ops compute, in naive loops over Python numbers.  Nothing here calls tinygraph.
 
-    N C H W    batch, channels, height, width        O     output channels
-    KH KW      kernel size                           OH OW output size
+N C H W    batch, channels, height, width        O     output channels
+KH KW      kernel size                           OH OW output size
 """
 
 import math
@@ -131,10 +131,12 @@ def linear(x, w, b=None):
     rows = x.reshape(-1, x.shape[-1]).tolist()
     bias = [0.0] * len(w) if b is None else b.tolist()
     out = [
-        [sum(p * q for p, q in zip(row, weights, strict=True)) + shift
-         for weights, shift in zip(w.tolist(), bias, strict=True)]
+        [
+            sum(p * q for p, q in zip(row, weights, strict=True)) + shift
+            for weights, shift in zip(w.tolist(), bias, strict=True)
+        ]
         for row in rows
-    ]  # fmt: skip
+    ]
     return np.array(out).reshape(*x.shape[:-1], len(w))
 
 
@@ -172,9 +174,7 @@ def softmax_cross_entropy(logits, labels, reduction="mean", ignore_index=None):
         counted = len(losses)
     else:
         flat = labels.ravel().tolist()
-        losses = [
-            0.0 if t == ignore_index else -q[t] for t, q in zip(flat, log_p, strict=True)
-        ]
+        losses = [0.0 if t == ignore_index else -q[t] for t, q in zip(flat, log_p, strict=True)]
         counted = sum(t != ignore_index for t in flat)
     return reduced(losses, shape, reduction, counted)
 

@@ -7,9 +7,7 @@ import numpy as np
 from tests.reference.basics import as_pair, windows
 
 
-def avg_pool2d(
-    x, kernel_size, stride=None, padding=0, *, ceil_mode=False, count_include_pad=True
-):  # fmt: skip
+def avg_pool2d(x, kernel_size, stride=None, padding=0, *, ceil_mode=False, count_include_pad=True):
     stride = kernel_size if stride is None else stride
     at, oh, ow = windows(x, kernel_size, stride, padding, 1, ceil_mode)
     n, c, height, width = x.shape
@@ -46,9 +44,15 @@ def channel(x, c):
 
 
 def batch_norm(
-    x, weight=None, bias=None, running_mean=None, running_var=None, training=False, momentum=0.1,
+    x,
+    weight=None,
+    bias=None,
+    running_mean=None,
+    running_var=None,
+    training=False,
+    momentum=0.1,
     eps=1e-5,
-):  # fmt: skip
+):
     y = np.zeros(x.shape)
     for c in range(x.shape[1]):
         values = channel(x, c)

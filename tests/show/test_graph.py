@@ -65,8 +65,12 @@ def points_of(path: str) -> list[tuple[float, float]]:
         a, b = ((v[0], v[1]), (v[2], v[3])) if command == "C" else ((x0, y0), (x1, y1))
         for t in np.linspace(0, 1, 40)[1:]:
             w = ((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3)
-            points.append((w[0] * x0 + w[1] * a[0] + w[2] * b[0] + w[3] * x1,
-                           w[0] * y0 + w[1] * a[1] + w[2] * b[1] + w[3] * y1))  # fmt: skip
+            points.append(
+                (
+                    w[0] * x0 + w[1] * a[0] + w[2] * b[0] + w[3] * x1,
+                    w[0] * y0 + w[1] * a[1] + w[2] * b[1] + w[3] * y1,
+                )
+            )
     return points
 
 
@@ -185,8 +189,11 @@ def test_edges_connect_the_boxes_that_they_name(make, tmp_path):
     """An edge ends on top of its target.  It starts below its source, or on the trunk of it."""
     svg = draw(make(), tmp_path)
     boxes = boxes_of(svg)
-    trunks = {p.get("data-from"): points_of(p.get("d")) for p in svg.iter(f"{SVG}path")
-              if p.get("class") == "trunk"}  # fmt: skip
+    trunks = {
+        p.get("data-from"): points_of(p.get("d"))
+        for p in svg.iter(f"{SVG}path")
+        if p.get("class") == "trunk"
+    }
     for source, points in trunks.items():
         left, _, right, bottom = boxes[int(source)]
         assert left < points[0][0] < right
@@ -336,6 +343,12 @@ def test_pictures_of_graphs_load_neither_matplotlib_nor_graphviz(tmp_path):
         "print({'matplotlib', 'graphviz'} & set(sys.modules))"
     )
     root = str(Path(tg.__file__).parents[1])
-    run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env={"PYTHONPATH": root},
-                         capture_output=True, text=True, check=True)  # fmt: skip
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={"PYTHONPATH": root},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert run.stdout.strip() == "set()"

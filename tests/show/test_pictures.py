@@ -96,8 +96,10 @@ def counted(labels, predictions, number):
 
 def cells(axes):
     """(row, column) -> the number that is written there."""
-    return {(round(t.get_position()[1]), round(t.get_position()[0])): int(t.get_text())
-            for t in axes.texts}  # fmt: skip
+    return {
+        (round(t.get_position()[1]), round(t.get_position()[0])): int(t.get_text())
+        for t in axes.texts
+    }
 
 
 def test_rows_are_the_truth_and_cells_hold_counts(drawn, tmp_path):
@@ -141,9 +143,15 @@ def test_nothing_of_the_matrix_is_cut_off_or_overlaps(number, drawn, tmp_path):
     axes = figure.axes[0]
     page = figure.bbox
     right = axes.child_axes[0]
-    parts = [axes.xaxis.label, axes.yaxis.label, right.yaxis.label, axes.title,
-             figure.axes[1].yaxis.label,
-             *axes.get_xticklabels(), *axes.get_yticklabels()]  # fmt: skip
+    parts = [
+        axes.xaxis.label,
+        axes.yaxis.label,
+        right.yaxis.label,
+        axes.title,
+        figure.axes[1].yaxis.label,
+        *axes.get_xticklabels(),
+        *axes.get_yticklabels(),
+    ]
     for part in parts:
         box = part.get_window_extent(renderer)
         assert box.x0 >= page.x0 - 1 and box.y0 >= page.y0 - 1, part
@@ -236,8 +244,11 @@ def test_histograms_refuses(state, tmp_path):
 
 def tiles(figure):
     """(title, image, frame colour) of each image."""
-    return [(a.get_title(), np.asarray(a.images[0].get_array()),
-             a.spines["left"].get_edgecolor()) for a in figure.axes if a.images]  # fmt: skip
+    return [
+        (a.get_title(), np.asarray(a.images[0].get_array()), a.spines["left"].get_edgecolor())
+        for a in figure.axes
+        if a.images
+    ]
 
 
 def test_wrong_samples_are_named_and_framed(drawn, tmp_path):

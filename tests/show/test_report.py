@@ -21,8 +21,17 @@ from tinygraph.show.png import png
 
 RNG = np.random.default_rng(0)
 VOID = {"meta", "img", "br"}
-SECTIONS = ["curves", "samples", "confusion", "filters", "weights", "graph", "config",
-            "environment", "log"]  # fmt: skip
+SECTIONS = [
+    "curves",
+    "samples",
+    "confusion",
+    "filters",
+    "weights",
+    "graph",
+    "config",
+    "environment",
+    "log",
+]
 
 
 class Page(HTMLParser):
@@ -58,8 +67,9 @@ class Page(HTMLParser):
 
     def all(self, tag, **wanted):
         keys = {key.rstrip("_"): value for key, value in wanted.items()}
-        return [a for t, a in self.elements
-                if t == tag and all(a.get(k) == v for k, v in keys.items())]  # fmt: skip
+        return [
+            a for t, a in self.elements if t == tag and all(a.get(k) == v for k, v in keys.items())
+        ]
 
 
 def write(tmp_path: Path, **parts) -> Page:
@@ -93,8 +103,13 @@ def test_every_part_has_its_section(tmp_path):
     assert [a["href"] for a in page.all("a")] == [f"#{name}" for name in SECTIONS]
     assert page.texts["h1"] == page.texts["title"][:1] == ["a run"]
     tiles = dict(zip(page.texts["dt"], page.texts["dd"], strict=True))
-    assert tiles == {"test loss": "0.1235", "test accuracy": "0.5", "epochs": "2",
-                     "training time": "2.5 s", "parameters and buffers": "37"}  # fmt: skip
+    assert tiles == {
+        "test loss": "0.1235",
+        "test accuracy": "0.5",
+        "epochs": "2",
+        "training time": "2.5 s",
+        "parameters and buffers": "37",
+    }
 
 
 @pytest.mark.parametrize(
@@ -116,7 +131,7 @@ def test_every_part_is_optional(parts, sections, tmp_path):
     assert [a["id"] for a in page.all("section")] == sections
 
 
-EVIL = '<script>alert(1)</script>"\'><img src=x onerror=alert(1)>\0'
+EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>\0"
 
 
 def test_nothing_given_becomes_markup(tmp_path):
@@ -191,9 +206,12 @@ def test_curves_pass_through_the_numbers(tmp_path):
     page = write(tmp_path, rows=full()["rows"])
     tips = page.texts["title"][1:]  # the first is that of the page
     assert tips == [
-        "epoch 1: loss 2", "epoch 2: loss 1", "epoch 1: validation loss 2.5",
-        "epoch 1: accuracy 0.25", "epoch 2: accuracy 0.5",
-    ]  # fmt: skip
+        "epoch 1: loss 2",
+        "epoch 2: loss 1",
+        "epoch 1: validation loss 2.5",
+        "epoch 1: accuracy 0.25",
+        "epoch 2: accuracy 0.5",
+    ]
     dots = [(float(a["cx"]), float(a["cy"])) for a in page.all("circle")]
     (x1, y1), (x2, y2), (x3, y3) = dots[:3]
     assert x1 == x3 < x2
@@ -279,9 +297,14 @@ def test_with_many_classes_the_matrix_is_a_picture_and_a_list(tmp_path):
 
 
 def test_weights_and_filters(tmp_path):
-    state = {"a.weight": RNG.normal(size=(70, 1, 5, 5)), "a.bias": np.zeros(8),
-             "b.weight": RNG.normal(size=(20, 40, 3, 3)), "c": np.full(3, np.nan),
-             "pointwise": np.ones((2, 2, 1, 1)), "d": np.array(3.0)}  # fmt: skip
+    state = {
+        "a.weight": RNG.normal(size=(70, 1, 5, 5)),
+        "a.bias": np.zeros(8),
+        "b.weight": RNG.normal(size=(20, 40, 3, 3)),
+        "c": np.full(3, np.nan),
+        "pointwise": np.ones((2, 2, 1, 1)),
+        "d": np.array(3.0),
+    }
     page = write(tmp_path, state=state)
     captions = page.texts["figcaption"]
     assert captions[0] == "a.weight 70 filters of 5 × 5, 1 input channel; shown are 64 and 1"
@@ -351,8 +374,14 @@ def test_a_report_needs_no_library(tmp_path):
         "print({'matplotlib', 'graphviz', 'PIL'} & set(sys.modules))"
     )
     root = str(Path(tg.__file__).parents[1])
-    run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env={"PYTHONPATH": root},
-                         capture_output=True, text=True, check=True)  # fmt: skip
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={"PYTHONPATH": root},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert run.stdout.strip() == "set()"
 
 

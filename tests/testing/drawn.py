@@ -34,9 +34,13 @@ def draw(strategy, count, seed=None):
     examples = []
 
     @settings(
-        max_examples=count, phases=(Phase.generate,), database=None, deadline=None,
-        derandomize=seed is None, suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
+        max_examples=count,
+        phases=(Phase.generate,),
+        database=None,
+        deadline=None,
+        derandomize=seed is None,
+        suppress_health_check=list(HealthCheck),
+    )
     @given(strategy)
     def collect(example):
         examples.append(example)

@@ -58,9 +58,11 @@ def test_a_right_op_passes_in_all_stages():
 
 @pytest.mark.parametrize(
     ("function", "naive", "problems"),
-    [(tg.relu, reference.relu, ts.elementwise_problems()),
-     (tg.max_pool2d, reference.max_pool2d, ts.pool_problems())],
-)  # fmt: skip
+    [
+        (tg.relu, reference.relu, ts.elementwise_problems()),
+        (tg.max_pool2d, reference.max_pool2d, ts.pool_problems()),
+    ],
+)
 def test_ops_of_the_framework_pass_with_their_kernels(function, naive, problems):
     report = check_op(function, naive, problems, examples=10)
     passed = [s.name for s in report.stages if s.verdict == "pass"]
@@ -160,13 +162,17 @@ class WrongClaim(Softsign):
 VALUE = "value equals the reference, in any dtype and layout"
 GRADIENT = "gradient equals finite differences"
 STAGES = {
-    WrongValue: {VALUE}, OnlySquare: {VALUE}, ReadsMemory: {VALUE}, Double: {VALUE},
-    Counts: {VALUE}, WrongGradient: {GRADIENT},
+    WrongValue: {VALUE},
+    OnlySquare: {VALUE},
+    ReadsMemory: {VALUE},
+    Double: {VALUE},
+    Counts: {VALUE},
+    WrongGradient: {GRADIENT},
     # gradcheck looks for these two as well, and comes first
     WritesInput: {GRADIENT, "nothing is changed or shared"},
     WritesUpstream: {GRADIENT, "nothing is changed or shared"},
     KeepsState: {GRADIENT, "no state is kept"},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("mistake", STAGES, ids=lambda cls: cls.__name__)
@@ -283,9 +289,12 @@ def test_the_error_holds_the_report_and_its_text():
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [({"op": 3}, "op: expected an Op"), ({"problems": 3}, "problems: expected a list"),
-     ({"problems": "abc"}, "problems: expected a list")],
-)  # fmt: skip
+    [
+        ({"op": 3}, "op: expected an Op"),
+        ({"problems": 3}, "problems: expected a list"),
+        ({"problems": "abc"}, "problems: expected a list"),
+    ],
+)
 def test_bad_arguments(arguments, words):
     with pytest.raises(ArgumentError, match=words):
         verdict_of(**{"op": Softsign(), **arguments})

@@ -171,19 +171,22 @@ def into_input(gy, x):
     return (x.copy(),)
 
 
-@pytest.mark.parametrize("forward, backward, words", [
-    (lambda x: x * x, in_place, "changes the upstream gradient"),
-    (lambda x: x * x, into_input, "backward changes input 0"),
-    (lambda x: np.abs(x, out=x), lambda gy, x: (gy * np.sign(x),), "forward changes input 0"),
-    (lambda x: x * x, lambda gy, x, box=[]: (kept(box, 2 * gy * x),), "keeps state"),
-    (lambda x: x + np.random.random(), lambda gy, x: (gy,), "different outputs"),
-    (lambda x: x * x, lambda gy, x: (2 * gy * x + 1e-4 * np.sign(gy),), ""),
-    (lambda x: x * x, lambda gy, x: 2 * gy * x, "a bare ndarray"),
-    (lambda x: x * x, lambda gy, x: (gy, gy), "2 gradients for 1 inputs"),
-    (lambda x: x * x, lambda gy, x: (x.T,), "transposed"),
-    (lambda x: x * x, lambda gy, x: ((2 * gy * x).astype("f4"),), "wrong dtype"),
-    (lambda x: x * x, lambda gy, x: (1.0,), "returned a float"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "forward, backward, words",
+    [
+        (lambda x: x * x, in_place, "changes the upstream gradient"),
+        (lambda x: x * x, into_input, "backward changes input 0"),
+        (lambda x: np.abs(x, out=x), lambda gy, x: (gy * np.sign(x),), "forward changes input 0"),
+        (lambda x: x * x, lambda gy, x, box=[]: (kept(box, 2 * gy * x),), "keeps state"),
+        (lambda x: x + np.random.random(), lambda gy, x: (gy,), "different outputs"),
+        (lambda x: x * x, lambda gy, x: (2 * gy * x + 1e-4 * np.sign(gy),), ""),
+        (lambda x: x * x, lambda gy, x: 2 * gy * x, "a bare ndarray"),
+        (lambda x: x * x, lambda gy, x: (gy, gy), "2 gradients for 1 inputs"),
+        (lambda x: x * x, lambda gy, x: (x.T,), "transposed"),
+        (lambda x: x * x, lambda gy, x: ((2 * gy * x).astype("f4"),), "wrong dtype"),
+        (lambda x: x * x, lambda gy, x: (1.0,), "returned a float"),
+    ],
+)
 def test_properties_and_contract(forward, backward, words):
     report = gradcheck(op_of(forward, backward), X)
     assert report.verdict == "fail" and words in report.diagnosis

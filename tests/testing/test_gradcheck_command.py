@@ -34,17 +34,24 @@ def test_a_right_op(tmp_path, capsys):
     assert code == 0 and "FAILED" not in text and "elements compared" in text
 
 
-@pytest.mark.parametrize("change, stage, words", [
-    (("import numpy", "import nunpy"), "loads", "line 2: import nunpy"),
-    (("def infer", "def infer("), "loads", "SyntaxError"),
-    (("np.mean(x * x, axis=0)", "np.mean(z)"), "forward", "NameError"),
-    (("x.shape[1:], x.dtype", "x.shape, x.dtype"), "forward", "what infer promised"),
-    (("2 * x * gy,", "gy,"), "shapes", "wrong shape"),
-    (("2 * x * gy", "np.float64(2) * x.astype('f8') * gy / len(x)"), "dtype", "wrong dtype"),
-    (("2 * x * gy", "np.multiply(2 * x, gy, out=x) / len(x)"), "properties", "changes input 0"),
-    (("2 * x * gy", "2 * q * gy"), "gradient", "line 16: return (2 * q * gy,)"),
-    (("class", "def reference(x):\n    return x.sum(0)\n\n\nclass"), "forward", "the reference"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change, stage, words",
+    [
+        (("import numpy", "import nunpy"), "loads", "line 2: import nunpy"),
+        (("def infer", "def infer("), "loads", "SyntaxError"),
+        (("np.mean(x * x, axis=0)", "np.mean(z)"), "forward", "NameError"),
+        (("x.shape[1:], x.dtype", "x.shape, x.dtype"), "forward", "what infer promised"),
+        (("2 * x * gy,", "gy,"), "shapes", "wrong shape"),
+        (("2 * x * gy", "np.float64(2) * x.astype('f8') * gy / len(x)"), "dtype", "wrong dtype"),
+        (("2 * x * gy", "np.multiply(2 * x, gy, out=x) / len(x)"), "properties", "changes input 0"),
+        (("2 * x * gy", "2 * q * gy"), "gradient", "line 16: return (2 * q * gy,)"),
+        (
+            ("class", "def reference(x):\n    return x.sum(0)\n\n\nclass"),
+            "forward",
+            "the reference",
+        ),
+    ],
+)
 def test_the_first_failing_stage(tmp_path, capsys, change, stage, words):
     code, text = check(tmp_path, capsys, EXAMPLE.replace(*change))
     assert code == 1 and re.search(rf"{stage} +FAILED", text) and words in text

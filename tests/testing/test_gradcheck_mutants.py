@@ -8,9 +8,7 @@ from tests.testing.drawn import contracts
 from tests.testing.mutants import elementwise, problems_for, reductions, shaping, windows
 from tinygraph.testing.gradcheck_problems import check_problems
 
-MUTANTS = [
-    m for family in (elementwise, reductions, windows, shaping) for m in family.MUTANTS
-]  # fmt: skip
+MUTANTS = [m for family in (elementwise, reductions, windows, shaping) for m in family.MUTANTS]
 NO_MISTAKE_IS_POSSIBLE = {"Heaviside"}  # its derivative is zero: see the test below
 PROBLEMS = 60
 

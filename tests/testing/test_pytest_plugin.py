@@ -134,7 +134,8 @@ def test_too_little_shared_memory(kernel_check):
 
 
 def test_pytest_starts_without_numpy_and_tinygraph(project):
-    result = project("""
+    result = project(
+        """
 import sys
 
 import pytest
@@ -149,7 +150,10 @@ def test_nothing_is_loaded(request):
     with pytest.raises(Exception, match="absent.cu"):
         check("absent.cu", "k", 1, 1)
     assert "tinygraph" in sys.modules
-""", "-p", "no:hypothesispytest")  # fmt: skip
+""",
+        "-p",
+        "no:hypothesispytest",
+    )
     result.assert_outcomes(passed=1)
 
 
@@ -165,9 +169,10 @@ def test_the_entry_point_leads_to_the_fixture():
     ((name, value),) = project["project"]["entry-points"]["pytest11"].items()
     assert EntryPoint(name, value, "pytest11").load() is tinygraph_pytest
     assert name == tinygraph_pytest.__name__
-    assert "tinygraph_pytest.py" in project["tool"]["hatch"]["build"]["targets"]["wheel"][
-        "only-include"
-    ]  # fmt: skip
+    assert (
+        "tinygraph_pytest.py"
+        in project["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"]
+    )
     assert Path(tinygraph_pytest.__file__).parent == Path(tinygraph.__file__).parents[1]
 
 

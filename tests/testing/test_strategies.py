@@ -17,11 +17,15 @@ from tinygraph.testing import strategies as ts
 from tinygraph.testing.problem import laid_out
 
 FAMILIES = {
-    "elementwise": [tg.relu, tg.exp, tg.gelu], "broadcast": [tg.add, tg.mul, tg.maximum],
-    "axis": [tg.sum, tg.max, tg.logsumexp], "linear": [tg.linear], "conv": [tg.conv2d],
-    "pool": [tg.max_pool2d, tg.avg_pool2d], "regression": [tg.mse_loss, tg.huber_loss],
+    "elementwise": [tg.relu, tg.exp, tg.gelu],
+    "broadcast": [tg.add, tg.mul, tg.maximum],
+    "axis": [tg.sum, tg.max, tg.logsumexp],
+    "linear": [tg.linear],
+    "conv": [tg.conv2d],
+    "pool": [tg.max_pool2d, tg.avg_pool2d],
+    "regression": [tg.mse_loss, tg.huber_loss],
     "classes": [tg.softmax_cross_entropy],
-}  # fmt: skip
+}
 
 # ---- tensors --------------------------------------------------------------------------------
 
@@ -90,10 +94,15 @@ def test_broadcastable_shapes_broadcast(shapes):
 
 @pytest.mark.parametrize(
     "ask",
-    [lambda: ts.tensors(layout="reversed"), lambda: ts.tensors(values="large"),
-     lambda: ts.broadcastable(0), lambda: ts.loss_problems("hinge"),
-     lambda: ts.error_problems("softmax"), lambda: laid_out(np.ones(2), "0-d")],
-)  # fmt: skip
+    [
+        lambda: ts.tensors(layout="reversed"),
+        lambda: ts.tensors(values="large"),
+        lambda: ts.broadcastable(0),
+        lambda: ts.loss_problems("hinge"),
+        lambda: ts.error_problems("softmax"),
+        lambda: laid_out(np.ones(2), "0-d"),
+    ],
+)
 def test_bad_arguments(ask):
     with pytest.raises(ArgumentError, match="expected"):
         ask()
@@ -145,8 +154,11 @@ def test_sizes_shrink_before_data():
 @given(data=st.data())
 def test_losses(kind, data):
     problem = data.draw(ts.loss_problems(kind))
-    function = {"regression": tg.mse_loss, "probabilities": tg.binary_cross_entropy,
-                "classes": tg.softmax_cross_entropy}[kind]  # fmt: skip
+    function = {
+        "regression": tg.mse_loss,
+        "probabilities": tg.binary_cross_entropy,
+        "classes": tg.softmax_cross_entropy,
+    }[kind]
     y = function(*problem.args, **problem.kwargs)
     assert (y.ndim == 0) or problem.kwargs["reduction"] == "none"
 
@@ -257,8 +269,11 @@ def test_the_comparison_finds_an_engine_that_is_wrong(lost, monkeypatch):
             tg.graph, "_add", lambda pending, ours, node, g: pending.update({node: g})
         )
     else:
-        monkeypatch.setattr(type((tg.Tensor(1.0) - tg.Tensor(1.0)).op), "backward",
-                            lambda self, mem, g, saved, needs: (g, g))  # fmt: skip
+        monkeypatch.setattr(
+            type((tg.Tensor(1.0) - tg.Tensor(1.0)).op),
+            "backward",
+            lambda self, mem, g, saved, needs: (g, g),
+        )
     with pytest.raises(Exception):  # noqa: B017  # an assertion, or a shape that does not fit
 
         @settings(max_examples=500, database=None, report_multiple_bugs=False)

@@ -18,9 +18,12 @@ def trainer(run, optimizer="sgd", **options):
     """A network with dropout and batch normalization, a schedule, an optimiser with state."""
     tg.manual_seed(3)
     model = tg.nn.Sequential(
-        tg.nn.Linear(6, 8), tg.nn.BatchNorm1d(8), tg.nn.ReLU(), tg.nn.Dropout(0.3),
+        tg.nn.Linear(6, 8),
+        tg.nn.BatchNorm1d(8),
+        tg.nn.ReLU(),
+        tg.nn.Dropout(0.3),
         tg.nn.Linear(8, 2),
-    )  # fmt: skip
+    )
     parameters = model.named_parameters()
     rule = {
         "sgd": lambda: tg.optim.SGD(parameters, lr=0.1, momentum=0.9, weight_decay=1e-3),

@@ -43,11 +43,19 @@ def worker(run, capture, rule="adam", loss=tg.softmax_cross_entropy, compile=Fal
     tg.manual_seed(3)
     model = tg.nn.Sequential(
         tg.nn.Linear(6, 8), Normalized(), tg.nn.ReLU(), tg.nn.Dropout(0.3), tg.nn.Linear(8, 2)
-    ).to("cuda")  # fmt: skip
+    ).to("cuda")
     optimizer = RULES[rule](model.named_parameters())
     schedule = tg.optim.StepLR(optimizer, step_size=1, gamma=0.5)
-    return Trainer(model, optimizer, loss, run=run, progress=False, schedule=schedule,
-                   capture=capture, compile=compile)  # fmt: skip
+    return Trainer(
+        model,
+        optimizer,
+        loss,
+        run=run,
+        progress=False,
+        schedule=schedule,
+        capture=capture,
+        compile=compile,
+    )
 
 
 def folder(path):
@@ -255,6 +263,9 @@ def test_a_loss_that_is_not_finite_ends_the_training():
 def test_no_graphs_without_a_gpu(device):
     model = tg.nn.Linear(2, 2).to(device)
     sgd = tg.optim.SGD(model.parameters(), lr=0.1)
-    with pytest.raises(DeviceError, match=rf"expected a model on device 'cuda', got one on "
-                                          rf"'{device}'.*model\.to\('cuda'\)"):  # fmt: skip
+    with pytest.raises(
+        DeviceError,
+        match=rf"expected a model on device 'cuda', got one on "
+        rf"'{device}'.*model\.to\('cuda'\)",
+    ):
         Trainer(model, sgd, tg.mse_loss, progress=False, capture=True)

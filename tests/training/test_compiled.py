@@ -60,12 +60,21 @@ def test_on_the_emulator_a_training_is_that_of_its_graph():
     def rows(compile):
         tg.manual_seed(3)
         model = tg.nn.Sequential(
-            tg.nn.Linear(6, 8), tg.nn.BatchNorm1d(8), tg.nn.ReLU(), tg.nn.Dropout(0.3),
+            tg.nn.Linear(6, 8),
+            tg.nn.BatchNorm1d(8),
+            tg.nn.ReLU(),
+            tg.nn.Dropout(0.3),
             tg.nn.Linear(8, 2),
-        ).to("emulator")  # fmt: skip
+        ).to("emulator")
         rule = tg.optim.Adam(model.named_parameters(), lr=0.01)
-        ours = Trainer(model, rule, tg.softmax_cross_entropy, progress=False, compile=compile,
-                       schedule=tg.optim.StepLR(rule, step_size=1, gamma=0.5))  # fmt: skip
+        ours = Trainer(
+            model,
+            rule,
+            tg.softmax_cross_entropy,
+            progress=False,
+            compile=compile,
+            schedule=tg.optim.StepLR(rule, step_size=1, gamma=0.5),
+        )
         return ours.fit(*loaders(), epochs=EPOCHS), ours
 
     (ours, compiled), (theirs, graph) = rows(True), rows(False)

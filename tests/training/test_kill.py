@@ -68,9 +68,12 @@ def test_kill_9_at_random_moments(tmp_path):
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-m", "tests.training.test_kill", str(tmp_path)],
-        capture_output=True, text=True, env=environment, cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=Path(__file__).parents[2],
         timeout=300,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     kills, ended = (int(word) for word in done.stdout.split() if word.isdigit())
     assert kills >= KILLS and ended >= 1

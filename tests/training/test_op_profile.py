@@ -18,8 +18,9 @@ F4 = np.dtype(np.float32)
 
 def network_step(compiled=False, **options):
     tg.manual_seed(0)
-    model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
-                          nn.Linear(36, 10))  # fmt: skip
+    model = nn.Sequential(
+        nn.Conv2d(1, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(36, 10)
+    )
     rule = tg.optim.SGD(model.parameters(), lr=0.1)
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((12, 1, 8, 8)).astype(np.float32), rng.integers(0, 10, 12)
@@ -38,8 +39,16 @@ def network_step(compiled=False, **options):
 def test_lines_add_up_to_the_step():
     profile = profile_ops(network_step(), steps=3)
     rows = {row.op: row for row in profile.rows}
-    assert set(rows) == {"conv2d", "relu", "max_pool2d", "flatten", "linear", "SGD",
-                         "softmax_cross_entropy", "gradient sums"}  # fmt: skip
+    assert set(rows) == {
+        "conv2d",
+        "relu",
+        "max_pool2d",
+        "flatten",
+        "linear",
+        "SGD",
+        "softmax_cross_entropy",
+        "gradient sums",
+    }
     assert profile.seconds == pytest.approx(
         sum(row.seconds for row in profile.rows) + profile.outside_seconds, rel=1e-12
     )
@@ -92,11 +101,14 @@ def test_operations_of_ops_with_and_without_kernels():
     assert row.operations is None and row.backward_seconds is None
 
 
-@pytest.mark.parametrize("step, steps, words", [
-    (lambda: np.ones(3).sum(), 2, "one that applies ops to tensors on the cpu"),
-    (network_step(), 0, "an int of at least 1, got 0"),
-    (network_step(), True, "an int of at least 1, got True"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "step, steps, words",
+    [
+        (lambda: np.ones(3).sum(), 2, "one that applies ops to tensors on the cpu"),
+        (network_step(), 0, "an int of at least 1, got 0"),
+        (network_step(), True, "an int of at least 1, got True"),
+    ],
+)
 def test_what_cannot_be_profiled(step, steps, words):
     with pytest.raises(ArgumentError, match=words):
         profile_ops(step, steps)
@@ -108,25 +120,68 @@ def test_the_table():
         OpRow("SGD", 1, None, None, 5e-3, 5e-3, 1e3, None),
     )
     lines = [line.split() for line in str(OpProfile(4, rows, 5e-3, 2, 70e-3, 39e-3)).splitlines()]
-    assert lines[0] == ["op", "calls", "forward", "ms", "backward", "ms", "ms", "share", "MB",
-                        "GB/s", "GFLOP", "GFLOP/s", "new", "arrays", "new", "MB"]  # fmt: skip
-    assert lines[1] == ["conv2d", "2", "10.00", "20.00", "30.00", "75.0%", "6", "0.2", "9", "300",
-                        "3", "2.5"]  # fmt: skip
-    assert lines[2] == ["SGD", "1", "-", "-", "5.00", "12.5%", "0.001", "0.0002", "-", "-", "0",
-                        "-"]  # fmt: skip
+    assert lines[0] == [
+        "op",
+        "calls",
+        "forward",
+        "ms",
+        "backward",
+        "ms",
+        "ms",
+        "share",
+        "MB",
+        "GB/s",
+        "GFLOP",
+        "GFLOP/s",
+        "new",
+        "arrays",
+        "new",
+        "MB",
+    ]
+    assert lines[1] == [
+        "conv2d",
+        "2",
+        "10.00",
+        "20.00",
+        "30.00",
+        "75.0%",
+        "6",
+        "0.2",
+        "9",
+        "300",
+        "3",
+        "2.5",
+    ]
+    assert lines[2] == [
+        "SGD",
+        "1",
+        "-",
+        "-",
+        "5.00",
+        "12.5%",
+        "0.001",
+        "0.0002",
+        "-",
+        "-",
+        "0",
+        "-",
+    ]
     assert lines[3] == ["outside", "of", "ops", "-", "-", "5.00", "12.5%"]
     assert lines[4][:8] == ["a", "step", "3", "10.00", "20.00", "40.00", "100.0%", "6"]
     assert lines[5][:4] == ["ops", "on", "2", "threads:"]
     assert "processor time of a step 70.000 ms" in " ".join(lines[6])
 
 
-@pytest.mark.parametrize("name, settings, op", [
-    ("perceptron", {}, "heaviside"),
-    ("linear_regression", {}, "linear"),
-    ("xor_mlp", {"gradients": "delta_rule"}, "sigmoid"),
-    ("numba_cnn", {"filters": 2}, "max_pool2d"),
-    ("vgg_cifar", {"data": "digits", "widths": (4,), "compile": True}, "batch_norm"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name, settings, op",
+    [
+        ("perceptron", {}, "heaviside"),
+        ("linear_regression", {}, "linear"),
+        ("xor_mlp", {"gradients": "delta_rule"}, "sigmoid"),
+        ("numba_cnn", {"filters": 2}, "max_pool2d"),
+        ("vgg_cifar", {"data": "digits", "widths": (4,), "compile": True}, "batch_norm"),
+    ],
+)
 def test_recipes(name, settings, op):
     recipe = recipes.get(name)
     profile = profile_ops(recipe.training_step(recipe.settings(settings), None, False), steps=1)
@@ -135,22 +190,40 @@ def test_recipes(name, settings, op):
 
 def test_command(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main(["profile", "numba_cnn", "--device", "cpu", "--filters", "2", "--steps", "1",
-                 "--set", "compile=true"]) == 0  # fmt: skip
+    assert (
+        main(
+            [
+                "profile",
+                "numba_cnn",
+                "--device",
+                "cpu",
+                "--filters",
+                "2",
+                "--steps",
+                "1",
+                "--set",
+                "compile=true",
+            ]
+        )
+        == 0
+    )
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("conv2d_relu_max_pool2d ") for line in lines)
     assert lines[0].startswith("numba_cnn: ") and lines[-1] == "wrote profile-numba_cnn-cpu.svg"
     assert (tmp_path / "profile-numba_cnn-cpu.svg").read_text().startswith("<?xml")
 
 
-@pytest.mark.parametrize("options, words", [
-    (["numba_cnn", "--arch", "sm_90"], "--arch: expected a device that runs kernels"),
-    (["numba_cnn", "--set", "compil=true"], "compile"),
-    (["numba_cnn", "--set", "lr=-1"], "profile: --set lr: expected a number above 0"),
-    (["xor_mlp", "--data-dir", "x"], "--data-dir: expected no such option"),
-    (["xor_mlp", "--batch-size", "4"], "no such setting"),
-    (["xor_mlp", "--picture", "bars.txt"], ".svg"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (["numba_cnn", "--arch", "sm_90"], "--arch: expected a device that runs kernels"),
+        (["numba_cnn", "--set", "compil=true"], "compile"),
+        (["numba_cnn", "--set", "lr=-1"], "profile: --set lr: expected a number above 0"),
+        (["xor_mlp", "--data-dir", "x"], "--data-dir: expected no such option"),
+        (["xor_mlp", "--batch-size", "4"], "no such setting"),
+        (["xor_mlp", "--picture", "bars.txt"], ".svg"),
+    ],
+)
 def test_bad_usage(options, words, capsys):
     assert main(["profile", *options, "--device", "cpu"]) == 2
     captured = capsys.readouterr().err

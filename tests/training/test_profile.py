@@ -57,8 +57,19 @@ def test_times_in_the_table():
     assert profile.kernel_seconds == pytest.approx(4e-3)
     lines = [line.split() for line in str(profile).splitlines()]
     assert lines[0][2:4] == ["MB", "GFLOP"]
-    assert lines[1] == ["a<float>", "TILE=16", "2", "4", "8", "32", "50%",
-                        "3000.0", "75.0%", "1.3", "2666.7"]  # fmt: skip
+    assert lines[1] == [
+        "a<float>",
+        "TILE=16",
+        "2",
+        "4",
+        "8",
+        "32",
+        "50%",
+        "3000.0",
+        "75.0%",
+        "1.3",
+        "2666.7",
+    ]
     assert lines[2] == ["b", "1", "1", "-", "-", "-", "1000.0", "25.0%", "1.0", "-"]
     assert lines[-1] == ["a", "note"]
     json.dumps(profile.to_dict())
@@ -66,8 +77,22 @@ def test_times_in_the_table():
 
 def test_command(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main(["profile", "numba_cnn", "--filters", "2", "--batch-size", "4", "--steps", "1",
-                 "--json"]) == 0  # fmt: skip
+    assert (
+        main(
+            [
+                "profile",
+                "numba_cnn",
+                "--filters",
+                "2",
+                "--batch-size",
+                "4",
+                "--steps",
+                "1",
+                "--json",
+            ]
+        )
+        == 0
+    )
     answer = json.loads(capsys.readouterr().out)
     kernels = {row["kernel"]: row for row in answer["kernels"]}
     assert kernels["sgd_update<float>"]["calls"] >= 1
@@ -77,12 +102,15 @@ def test_command(tmp_path, capsys, monkeypatch):
     assert (tmp_path / answer["files"][0]).read_text().startswith("<?xml")
 
 
-@pytest.mark.parametrize("options, words", [
-    (["numba_cnn", "--device", "gpu"], "no device 'gpu'"),
-    (["numba_cn"], "numba_cnn"),
-    (["numba_cnn", "--arch", "sm_91"], "sm_90"),
-    (["numba_cnn", "--steps", "0"], "whole number from 1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (["numba_cnn", "--device", "gpu"], "no device 'gpu'"),
+        (["numba_cn"], "numba_cnn"),
+        (["numba_cnn", "--arch", "sm_91"], "sm_90"),
+        (["numba_cnn", "--steps", "0"], "whole number from 1"),
+    ],
+)
 def test_bad_usage(options, words, capsys):
     assert main(["profile", *options]) == 2
     assert words in capsys.readouterr().err

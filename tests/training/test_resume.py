@@ -99,9 +99,14 @@ def test_a_signal_while_validating(rule, uninterrupted, tmp_path, monkeypatch):
     run.write_config({})
     worker = trainer(run, rule)
     save = RunFolder.append
-    monkeypatch.setattr(RunFolder, "append", lambda self, row: (
-        save(self, row), row["epoch"] == EPOCHS and os.kill(os.getpid(), signal.SIGTERM)
-    ))  # fmt: skip
+    monkeypatch.setattr(
+        RunFolder,
+        "append",
+        lambda self, row: (
+            save(self, row),
+            row["epoch"] == EPOCHS and os.kill(os.getpid(), signal.SIGTERM),
+        ),
+    )
     with pytest.raises(Stopped) as stopped:
         worker.fit(*loaders(), EPOCHS)
     assert stopped.value.signal == signal.SIGTERM

@@ -149,8 +149,13 @@ def test_the_run_folder_holds_rows_and_parameters(tmp_path):
     assert [row["epoch"] for row in rows] == [1, 2, 3]
     assert run.rows() == rows
     assert set(rows[0]) == {
-        "epoch", "loss", "accuracy", "validation_loss", "validation_accuracy", "seconds"
-    }  # fmt: skip
+        "epoch",
+        "loss",
+        "accuracy",
+        "validation_loss",
+        "validation_accuracy",
+        "seconds",
+    }
     for name, array in run.load_parameters().items():
         np.testing.assert_array_equal(array, model.state_dict()[name])
 

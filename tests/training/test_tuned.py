@@ -20,8 +20,9 @@ def trainer_in(run):
     tg.manual_seed(1)
     model = small_network()
     rule = tg.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-    return Trainer(model, rule, tg.softmax_cross_entropy, run=run, progress=False, compile=True,
-                   tune=True)  # fmt: skip
+    return Trainer(
+        model, rule, tg.softmax_cross_entropy, run=run, progress=False, compile=True, tune=True
+    )
 
 
 def loader():
@@ -97,8 +98,9 @@ def test_recipe(tmp_path, monkeypatch, capsys):
     assert "tune: expected False where compile is not set" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
     recipe = recipes.get("numba_cnn")
-    config = recipe.settings({"filters": 2, "batch_size": 700, "epochs": 1, "compile": True,
-                              "tune": True})  # fmt: skip
+    config = recipe.settings(
+        {"filters": 2, "batch_size": 700, "epochs": 1, "compile": True, "tune": True}
+    )
     recipe.train(config, RunFolder("run"), None, False, Progress(lines=False, bar=False))
     choices = RunFolder.open("run").tuning()
     assert {choice["arguments"][0][:12] for choice in choices} == {"float32[700,", "float32[594,"}

@@ -64,9 +64,11 @@ def parse(argv: Sequence[str]) -> Namespace:
     parsers = {}
     for name, (function, text, example, add_arguments) in PARSERS.items():
         parsers[name] = commands.add_parser(
-            name, help=text, description=f"{text[0].upper()}{text[1:]}.",
+            name,
+            help=text,
+            description=f"{text[0].upper()}{text[1:]}.",
             epilog=f"example: tinygraph {name} {example}".rstrip(),
-        )  # fmt: skip
+        )
         add_arguments(parsers[name])
         parsers[name].set_defaults(run_command=function, json=False)
     args, rest = parser.parse_known_args(argv)
@@ -113,8 +115,9 @@ def _train_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _set_argument(parser: argparse.ArgumentParser) -> None:
     text = "any setting of the recipe, such as --set lr=0.5; may be given again for another one"
-    parser.add_argument("--set", type=assignment, action="append", default=[],
-                        metavar="NAME=VALUE", help=text)  # fmt: skip
+    parser.add_argument(
+        "--set", type=assignment, action="append", default=[], metavar="NAME=VALUE", help=text
+    )
 
 
 def _setting(parser: Any, name: str, metavar: str, text: str) -> None:
@@ -141,8 +144,10 @@ def _profile_arguments(parser: argparse.ArgumentParser) -> None:
     size = whole_number(1, 2**31 - 1)
     add = parser.add_argument
     add("recipe", metavar="RECIPE", help="which one; `tinygraph recipes` lists them")
-    text = ("cpu (what each op takes), emulator (what kernels move, registers, occupancy) or cuda "
-            "(their times too); default emulator")  # fmt: skip
+    text = (
+        "cpu (what each op takes), emulator (what kernels move, registers, occupancy) or cuda "
+        "(their times too); default emulator"
+    )
     add("--device", type=device_name, default="emulator", metavar="NAME", help=text)
     add("--data", type=dataset_name, metavar="NAME", help=f"the dataset: {', '.join(datasets)}")
     _data_dir_argument(parser)
@@ -208,22 +213,49 @@ Command = tuple[
 ]
 PARSERS: dict[str, Command] = {  # name -> function, help, example, arguments
     "train": (train, "train a recipe", "numba_cnn --epochs 5 --run runs/first", _train_arguments),
-    "evaluate": (evaluate, "measure a trained run on its test data", "runs/first",
-                 _evaluate_arguments),
+    "evaluate": (
+        evaluate,
+        "measure a trained run on its test data",
+        "runs/first",
+        _evaluate_arguments,
+    ),
     "recipes": (list_recipes, "list what can be trained", "", _json_argument),
     "show": (show, "draw the pictures of a run again", "runs/first", _run_arguments),
-    "super-resolve": (super_resolve_file, "enlarge a picture with a trained srcnn",
-                      "small.png large.png --parameters runs/first", _super_resolve_arguments),
-    "experiment": (run_experiment, "run the experiments of a recipe's source, and draw its figures",
-                   "numba_cnn --data-dir data", _experiment_arguments),
-    "gradcheck": (gradcheck_file, "check the gradients of an op in a file, and say what is wrong",
-                  "my_op.py:MyOp", _gradcheck_arguments),
-    "kernels": (list_kernels, "compile kernels, without a GPU, and show what they take",
-                "--arch sm_90", _kernels_arguments),
-    "check-kernel": (check_kernel, "run one launch of a kernel on the CPU and find its mistakes",
-                     "scale.cu --grid 4 --block 256 --arg x=float32[1000]:rand --arg n=1000",
-                     _check_kernel_arguments),
-    "profile": (profile, "say what the ops of a training step take, or what its kernels do",
-                "numba_cnn --device cpu --set compile=true", _profile_arguments),
+    "super-resolve": (
+        super_resolve_file,
+        "enlarge a picture with a trained srcnn",
+        "small.png large.png --parameters runs/first",
+        _super_resolve_arguments,
+    ),
+    "experiment": (
+        run_experiment,
+        "run the experiments of a recipe's source, and draw its figures",
+        "numba_cnn --data-dir data",
+        _experiment_arguments,
+    ),
+    "gradcheck": (
+        gradcheck_file,
+        "check the gradients of an op in a file, and say what is wrong",
+        "my_op.py:MyOp",
+        _gradcheck_arguments,
+    ),
+    "kernels": (
+        list_kernels,
+        "compile kernels, without a GPU, and show what they take",
+        "--arch sm_90",
+        _kernels_arguments,
+    ),
+    "check-kernel": (
+        check_kernel,
+        "run one launch of a kernel on the CPU and find its mistakes",
+        "scale.cu --grid 4 --block 256 --arg x=float32[1000]:rand --arg n=1000",
+        _check_kernel_arguments,
+    ),
+    "profile": (
+        profile,
+        "say what the ops of a training step take, or what its kernels do",
+        "numba_cnn --device cpu --set compile=true",
+        _profile_arguments,
+    ),
     "doctor": (doctor, "say what tinygraph finds on this machine", "--json", _json_argument),
-}  # fmt: skip
+}

@@ -11,7 +11,7 @@ from typing import Any
 
 from tinygraph import recipes
 from tinygraph.cli.values import given_settings
-from tinygraph.errors import ArgumentError, CheckpointError, explain
+from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.training import Progress, RunFolder
 
 
@@ -30,8 +30,9 @@ def train(args: Namespace) -> dict[str, Any]:
     data_dir = args.data_dir or run.config.get("data_dir")
     try:
         with plain_warnings():
-            result = recipe.train(config, run, data_dir, args.download,
-                                  Progress(lines=not args.json))  # fmt: skip
+            result = recipe.train(
+                config, run, data_dir, args.download, Progress(lines=not args.json)
+            )
     except BaseException:
         with suppress(OSError):
             run.path.rmdir()  # goes only while it is empty: nothing was trained
@@ -42,16 +43,22 @@ def train(args: Namespace) -> dict[str, Any]:
         print(f"wrote {file}")
     print(f"test {recipe.metric} {result[recipe.metric]:.4f}")
     return {
-        "recipe": recipe.name, "settings": asdict(config), "run": str(run.path), "files": files,
-        "notes": notes, "epochs": run.rows(), "test": result,
-    }  # fmt: skip
+        "recipe": recipe.name,
+        "settings": asdict(config),
+        "run": str(run.path),
+        "files": files,
+        "notes": notes,
+        "epochs": run.rows(),
+        "test": result,
+    }
 
 
 def _taken_up(args: Namespace) -> tuple[recipes.Recipe, Any, RunFolder]:
     """Recipe, settings and folder of a run that goes on; refused with other settings."""
     if args.run or args.dry_run:
-        raise ArgumentError("train: --resume goes on in the folder of its run: leave out --run and "
-                            "--dry-run")  # fmt: skip
+        raise ArgumentError(
+            "train: --resume goes on in the folder of its run: leave out --run and --dry-run"
+        )
     try:
         run = RunFolder.open(args.resume)
         recipe = _recipe_of(run)
@@ -60,9 +67,12 @@ def _taken_up(args: Namespace) -> tuple[recipes.Recipe, Any, RunFolder]:
         raise ArgumentError(str(error)) from None
     if not recipe.resumable:
         raise ArgumentError(
-            explain("train", "--resume", "a run of a recipe that saves checkpoints",
-                    f"one of {recipe.name}, which trains in a moment", "start a new run")
-        )  # fmt: skip
+            "train",
+            "--resume",
+            "a run of a recipe that saves checkpoints",
+            f"one of {recipe.name}, which trains in a moment",
+            "start a new run",
+        )
     refuse_data_files(recipe, args)
     saved = {**asdict(config), "recipe": recipe.name}
     asked = {**given_settings(args, recipe), "recipe": args.recipe or recipe.name}
@@ -81,13 +91,19 @@ def _taken_up(args: Namespace) -> tuple[recipes.Recipe, Any, RunFolder]:
 
 def refuse_data_files(recipe: recipes.Recipe, args: Namespace) -> None:
     """An option about data files means nothing to a recipe that makes its own data."""
-    given = [f"--{name.replace('_', '-')}" for name in ("data_dir", "download")
-             if getattr(args, name, None)]  # fmt: skip
+    given = [
+        f"--{name.replace('_', '-')}"
+        for name in ("data_dir", "download")
+        if getattr(args, name, None)
+    ]
     if given and not recipe.data_files:
         raise ArgumentError(
-            explain(recipe.name, given[0], "no such option", "it", "leave it out: this recipe "
-                    "makes its own data")
-        )  # fmt: skip
+            recipe.name,
+            given[0],
+            "no such option",
+            "it",
+            "leave it out: this recipe makes its own data",
+        )
 
 
 def _rehearsed(recipe: recipes.Recipe, config: Any, args: Namespace) -> dict[str, Any]:
@@ -97,8 +113,10 @@ def _rehearsed(recipe: recipes.Recipe, config: Any, args: Namespace) -> dict[str
     print(found["summary"])
     print(f"a batch: {found['batch']}, loss {found['loss']:.4f}")
     step, batches = found["step_seconds"], found["batches"]
-    print(f"a step takes {step * 1e3:.1f} ms, an epoch of {batches} batches about "
-          f"{step * batches:.1f} s")  # fmt: skip
+    print(
+        f"a step takes {step * 1e3:.1f} ms, an epoch of {batches} batches about "
+        f"{step * batches:.1f} s"
+    )
     print("dry run: nothing was trained, nothing was written")
     return {"recipe": recipe.name, "settings": asdict(config), **found}
 
@@ -136,9 +154,7 @@ def list_recipes(args: Namespace) -> dict[str, Any]:
     width = max(len(recipe.name) for recipe in known)
     for recipe in known:
         print(f"{recipe.name:{width}}  {recipe.summary}")
-    rows = [
-        {"name": r.name, "summary": r.summary, "settings": asdict(r.config())} for r in known
-    ]
+    rows = [{"name": r.name, "summary": r.summary, "settings": asdict(r.config())} for r in known]
     return {"recipes": rows}
 
 
@@ -155,7 +171,7 @@ def _recipe_of(run: RunFolder) -> recipes.Recipe:
     name = run.config.get("recipe")
     if not isinstance(name, str):
         raise CheckpointError(
-            explain("run folder", str(run.path / "config.json"), "the name of a recipe", name)
+            "run folder", str(run.path / "config.json"), "the name of a recipe", name
         )
     return recipes.get(name)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tinygraph.cli.values import whole_number
-from tinygraph.errors import ArgumentError, explain, nearest
+from tinygraph.errors import ArgumentError, nearest
 from tinygraph.recipes.numba_cnn_experiment import draw_accuracy, draw_times, experiment
 from tinygraph.recipes.numba_cnn_timing import Sizes
 from tinygraph.training import Progress, RunFolder
@@ -22,16 +22,26 @@ def run_experiment(args: Namespace) -> dict[str, Any]:
     """Measure, train, draw the figures, and name all files."""
     if args.recipe not in EXPERIMENTS:
         raise ArgumentError(
-            explain("experiment", "recipe", f"one that has experiments ({', '.join(EXPERIMENTS)})",
-                    repr(args.recipe), nearest(args.recipe, EXPERIMENTS))
-        )  # fmt: skip
+            "experiment",
+            "recipe",
+            f"one that has experiments ({', '.join(EXPERIMENTS)})",
+            repr(args.recipe),
+            nearest(args.recipe, EXPERIMENTS),
+        )
     run = RunFolder(args.run) if args.run else RunFolder.new(f"experiment-{args.recipe}")
     try:
         found = experiment(
-            run, args.data, args.data_dir, args.download, args.quick, args.rounds, args.images,
-            args.epochs, said=lambda line: print(line, flush=True),
+            run,
+            args.data,
+            args.data_dir,
+            args.download,
+            args.quick,
+            args.rounds,
+            args.images,
+            args.epochs,
+            said=lambda line: print(line, flush=True),
             progress=Progress(lines=not args.json),
-        )  # fmt: skip
+        )
     except BaseException:
         for folder in (run.path / "training", run.path):
             with suppress(OSError):

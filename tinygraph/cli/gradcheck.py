@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, explain, nearest
+from tinygraph.errors import ArgumentError, nearest
 from tinygraph.op import Op
 from tinygraph.random import philox
 from tinygraph.shapes import Array
@@ -58,9 +58,11 @@ def gradcheck_file(args: Namespace) -> dict[str, Any]:
     path, _, name = args.target.rpartition(":")
     if not path or not name or not Path(path).is_file():
         raise ArgumentError(
-            explain("gradcheck", "FILE.py:NAME", "a Python file, a colon and a name in it",
-                    repr(args.target))
-        )  # fmt: skip
+            "gradcheck",
+            "FILE.py:NAME",
+            "a Python file, a colon and a name in it",
+            repr(args.target),
+        )
     answer: dict[str, Any] = {"ok": True, "target": args.target, "stage": "", "diagnosis": ""}
     try:
         module = _loaded(path)
@@ -80,7 +82,7 @@ def _loaded(path: str) -> Any:
     """The file as a module; its own folder can be imported from."""
     spec = importlib.util.spec_from_file_location(Path(path).stem, path)
     if spec is None or spec.loader is None:
-        raise ArgumentError(explain("gradcheck", "FILE.py", "a Python file", repr(path)))
+        raise ArgumentError("gradcheck", "FILE.py", "a Python file", repr(path))
     module = importlib.util.module_from_spec(spec)
     folder = str(Path(path).resolve().parent)
     sys.path.insert(0, folder)
@@ -98,7 +100,7 @@ def _named(module: Any, path: str, name: str) -> Any:
     if not hasattr(module, name):
         known = [n for n, v in vars(module).items() if callable(v) and not n.startswith("_")]
         raise ArgumentError(
-            explain("gradcheck", "NAME", f"one of {known}", repr(name), nearest(name, known))
+            "gradcheck", "NAME", f"one of {known}", repr(name), nearest(name, known)
         )
     return getattr(module, name)
 
@@ -169,15 +171,19 @@ def _forward(cases: list[Case], reference: Any, path: str) -> None:
             continue
         expected = np.asarray(reference(*[a.copy() for a in case.arrays]))
         if y.shape != expected.shape:
-            raise StageFailed("forward", f"inputs of shape {shapes}: the output has shape {y.shape}"
-                              f", the reference has {expected.shape}")  # fmt: skip
+            raise StageFailed(
+                "forward",
+                f"inputs of shape {shapes}: the output has shape {y.shape}"
+                f", the reference has {expected.shape}",
+            )
         wrong = ~np.isclose(y.numpy(), expected, rtol=1e-9, atol=1e-9, equal_nan=True)
         if wrong.any():
             index = tuple(int(i) for i in np.argwhere(wrong)[0])
             raise StageFailed(
-                "forward", f"inputs of shape {shapes}: the output at {list(index)} is "
+                "forward",
+                f"inputs of shape {shapes}: the output at {list(index)} is "
                 f"{y.numpy()[index]:.6g}, the reference gives {expected[index]:.6g}",
-            )  # fmt: skip
+            )
 
 
 def _gradients(cases: list[Case], path: str, seed: int) -> Any:
@@ -185,9 +191,13 @@ def _gradients(cases: list[Case], path: str, seed: int) -> Any:
     report = None
     for dtype in (np.float64, np.float32):
         problems = [
-            (c.function, [Tensor(a.astype(dtype) if a.dtype.kind == "f" else a) for a in c.arrays],
-             None) for c in cases
-        ]  # fmt: skip
+            (
+                c.function,
+                [Tensor(a.astype(dtype) if a.dtype.kind == "f" else a) for a in c.arrays],
+                None,
+            )
+            for c in cases
+        ]
         try:
             found = check_problems(problems, seed)
         except Exception as error:
@@ -206,9 +216,10 @@ def _learners_error(error: Exception, path: str) -> str:
     if isinstance(error, SyntaxError):
         return f"{path}, line {error.lineno}: {(error.text or '').strip()}\n  {text}"
     frames = [
-        f for f in traceback.extract_tb(error.__traceback__)
+        f
+        for f in traceback.extract_tb(error.__traceback__)
         if str(Path(f.filename).resolve()) == own
-    ]  # fmt: skip
+    ]
     if not frames:
         return text
     return f"{path}, line {frames[-1].lineno}: {frames[-1].line}\n  {text}"

@@ -19,7 +19,7 @@ from tinygraph.cuda import nvrtc
 from tinygraph.cuda.check_spec import launch_of
 from tinygraph.cuda.nvrtc import ARCHITECTURES, Instance, Resources
 from tinygraph.cuda.source import Source
-from tinygraph.errors import ArgumentError, KernelCompileError, KernelLaunchError, explain
+from tinygraph.errors import ArgumentError, KernelCompileError, KernelLaunchError
 
 Outcome = Resources | KernelCompileError
 FEW = 16  # compilations that one process has done before others would have started
@@ -29,7 +29,7 @@ def list_kernels(args: Namespace) -> dict[str, Any]:
     """Compile kernels for each architecture; print what they take, what spills and what fails."""
     for file in args.files:
         if not Path(file).is_file():
-            raise ArgumentError(explain("kernels", "FILE", "a .cu file", f"no file {file!r}"))
+            raise ArgumentError("kernels", "FILE", "a .cu file", f"no file {file!r}")
     instances = nvrtc.inventory(args.files or None)
     archs = ARCHITECTURES if args.arch in (None, "all") else (args.arch,)
     version = nvrtc.version()  # without NVRTC one error, not one for each kernel
@@ -45,22 +45,32 @@ def list_kernels(args: Namespace) -> dict[str, Any]:
         f"{instance}, {r.arch}: spills {r.spill_stores} bytes of stores and {r.spill_loads} of "
         "loads to local memory. Way out: fewer values alive at once, or a smaller block in "
         "__launch_bounds__"
-        for instance, row in zip(instances, good, strict=True) for r in row if r.spills
-    ]  # fmt: skip
+        for instance, row in zip(instances, good, strict=True)
+        for r in row
+        if r.spills
+    ]
     _print_table(instances, good, every=args.arch == "all")
     for text in errors + spills:
         print(f"error: {text}", file=sys.stderr)
-    print(f"kernels: {len(instances)}, architectures: {', '.join(archs)}, NVRTC {version}; "
-          f"compile errors: {len(errors)}, spills: {len(spills)}")  # fmt: skip
+    print(
+        f"kernels: {len(instances)}, architectures: {', '.join(archs)}, NVRTC {version}; "
+        f"compile errors: {len(errors)}, spills: {len(spills)}"
+    )
     return {
-        "nvrtc": version, "architectures": list(archs), "ok": not errors and not spills,
+        "nvrtc": version,
+        "architectures": list(archs),
+        "ok": not errors and not spills,
         "kernels": [
-            {"file": str(instance.path), "kernel": instance.name, "defines": instance.defines,
-             "resources": [asdict(resources) for resources in row]}
+            {
+                "file": str(instance.path),
+                "kernel": instance.name,
+                "defines": instance.defines,
+                "resources": [asdict(resources) for resources in row],
+            }
             for instance, row in zip(instances, good, strict=True)
         ],
         "errors": errors + spills,
-    }  # fmt: skip
+    }
 
 
 def _compiled(instances: Sequence[Instance], archs: Sequence[str]) -> list[list[Outcome]]:
@@ -73,8 +83,9 @@ def _compiled(instances: Sequence[Instance], archs: Sequence[str]) -> list[list[
     for at, instance in enumerate(instances):
         programs.setdefault((instance.path, tuple(instance.defines.items())), []).append(at)
     # The longest first: none is left over for the end, when other processes have nothing to do.
-    jobs = [(ats, arch) for ats in sorted(programs.values(), key=len, reverse=True)
-            for arch in archs]  # fmt: skip
+    jobs = [
+        (ats, arch) for ats in sorted(programs.values(), key=len, reverse=True) for arch in archs
+    ]
     given = [([instances[at] for at in ats], arch) for ats, arch in jobs]
     if len(jobs) <= FEW:
         outcomes = [_outcomes(job) for job in given]
@@ -114,8 +125,10 @@ def _print_table(
         print(path.name)
         for instance, row in of_file:
             for r in row if every else sorted(row, key=_badness)[-1:]:
-                print(f"  {instance.label:{width - 2}}  {r.arch:7} {r.registers:9} {r.spills:7} "
-                      f"{r.shared:7} {r.threads:8} {r.occupancy.share:9.0%}")  # fmt: skip
+                print(
+                    f"  {instance.label:{width - 2}}  {r.arch:7} {r.registers:9} {r.spills:7} "
+                    f"{r.shared:7} {r.threads:8} {r.occupancy.share:9.0%}"
+                )
             if not row:
                 print(f"  {instance.label:{width - 2}}  does not compile")
 

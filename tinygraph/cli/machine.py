@@ -43,9 +43,7 @@ def doctor(args: Namespace) -> dict[str, Any]:
     blas = found["blas"]
     devices = {name: _device(name) for name in DEVICES}
     distributions = importlib.metadata.packages_distributions()  # reads every installed package
-    libraries = {
-        name: _version(name, distributions) for names in EXTRAS.values() for name in names
-    }
+    libraries = {name: _version(name, distributions) for names in EXTRAS.values() for name in names}
     compiler, nvrtc = _compiler(), _nvrtc()
     warnings = []
     if "OPENBLAS_CORETYPE" in os.environ:
@@ -70,9 +68,14 @@ def doctor(args: Namespace) -> dict[str, Any]:
     for warning in warnings:
         print(f"warning: {warning}")
     return {
-        **found, "tinygraph": tinygraph.__version__, "devices": devices, "compiler": compiler,
-        "nvrtc": nvrtc, "libraries": libraries, "warnings": warnings,
-    }  # fmt: skip
+        **found,
+        "tinygraph": tinygraph.__version__,
+        "devices": devices,
+        "compiler": compiler,
+        "nvrtc": nvrtc,
+        "libraries": libraries,
+        "warnings": warnings,
+    }
 
 
 def _device(name: str) -> str:

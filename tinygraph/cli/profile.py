@@ -12,7 +12,7 @@ from tinygraph import recipes
 from tinygraph.cli.commands import listed, plain_warnings, refuse_data_files
 from tinygraph.cli.values import given_settings
 from tinygraph.device import get_device
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 from tinygraph.show import kernel_bars, op_bars
 from tinygraph.training import OpProfile, Profile, profile_ops, profile_steps
 
@@ -25,9 +25,12 @@ def profile(args: Namespace) -> dict[str, Any]:
     refuse_data_files(recipe, args)
     if args.arch and args.device == "cpu":
         raise ArgumentError(
-            explain("profile", "--arch", "a device that runs kernels: emulator or cuda", "cpu",
-                    "leave it out, or --device emulator")
-        )  # fmt: skip
+            "profile",
+            "--arch",
+            "a device that runs kernels: emulator or cuda",
+            "cpu",
+            "leave it out, or --device emulator",
+        )
     config = recipe.settings(given_settings(args, recipe))
     device = get_device(config.device)
     with plain_warnings():
@@ -46,13 +49,17 @@ def profile(args: Namespace) -> dict[str, Any]:
         print(f"a step takes {found.wall_seconds * 1e6:.1f} us, kernels {share:.0%} of it")
     files, notes = [], list(found.notes) if isinstance(found, Profile) else []
     try:
-        files.append(str(bars(found.to_dict(), args.picture or
-                              f"profile-{recipe.name}-{device.name}.svg")))  # fmt: skip
+        files.append(
+            str(bars(found.to_dict(), args.picture or f"profile-{recipe.name}-{device.name}.svg"))
+        )
         print(f"wrote {files[0]}")
     except ImportError as error:
         notes.append(str(error))
         print(notes[-1])
     return {
-        "recipe": recipe.name, "settings": asdict(config), **found.to_dict(), "files": files,
+        "recipe": recipe.name,
+        "settings": asdict(config),
+        **found.to_dict(),
+        "files": files,
         "notes": notes,
-    }  # fmt: skip
+    }

@@ -15,7 +15,7 @@ import numpy as np
 from tinygraph import nn
 from tinygraph.data.images import decode, pillow, pixels
 from tinygraph.disk import replace_file
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 from tinygraph.recipes.srcnn import recipe
 from tinygraph.recipes.srcnn_network import read_network
 from tinygraph.recipes.srcnn_tiles import MEMORY, super_resolve, tile_side
@@ -34,7 +34,7 @@ def super_resolve_file(args: Namespace) -> dict[str, Any]:
     source = Path(args.input).expanduser()
     if target.exists() and source.exists() and target.samefile(source):
         raise ArgumentError(
-            explain("super-resolve", "OUT", "another file than IN", str(target), "name another one")
+            "super-resolve", "OUT", "another file than IN", str(target), "name another one"
         )
     network, scale = trained_network(args.parameters, args.best, args.scale)
     side = tile_side(network, args.memory)  # too little memory is told before anything is done
@@ -47,9 +47,15 @@ def super_resolve_file(args: Namespace) -> dict[str, Any]:
     print(f"{sizes[0]} -> {sizes[1]} pixels, in tiles of up to {side} x {side}, {seconds:.1f} s")
     print(f"wrote {target}")
     return {
-        "input": str(source), "output": str(target), "scale": scale, "from": sizes[0],
-        "to": sizes[1], "tile": side, "seconds": seconds, "files": [str(target)],
-    }  # fmt: skip
+        "input": str(source),
+        "output": str(target),
+        "scale": scale,
+        "from": sizes[0],
+        "to": sizes[1],
+        "tile": side,
+        "seconds": seconds,
+        "files": [str(target)],
+    }
 
 
 def trained_network(
@@ -70,21 +76,23 @@ def trained_network(
     if not path.is_dir():
         if best:
             raise ArgumentError(
-                explain("super-resolve", "--best", "a run folder as --parameters", str(path))
+                "super-resolve", "--best", "a run folder as --parameters", str(path)
             )
         return read_network(path), scale or USUAL_SCALE
     run = RunFolder.open(path)
     if run.config.get("recipe") != recipe.name:
         raise ArgumentError(
-            explain("super-resolve", "--parameters", "a run of srcnn",
-                    f"one of {run.config.get('recipe')}")
-        )  # fmt: skip
+            "super-resolve", "--parameters", "a run of srcnn", f"one of {run.config.get('recipe')}"
+        )
     trained_for: int = recipe.settings_of(run).scale
     if scale not in (None, trained_for):
         raise ArgumentError(
-            explain("super-resolve", "--scale", f"{trained_for}, for which {path} was trained",
-                    scale, "leave it out, or train a run for this scale")
-        )  # fmt: skip
+            "super-resolve",
+            "--scale",
+            f"{trained_for}, for which {path} was trained",
+            scale,
+            "leave it out, or train a run for this scale",
+        )
     return read_network(run.best if best else run.path / "parameters.safetensors"), trained_for
 
 

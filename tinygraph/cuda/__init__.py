@@ -1,10 +1,10 @@
 """CUDA kernels, typed and checked: on a GPU through CuPy, on any CPU through the emulator.
 
-    from tinygraph import cuda
+from tinygraph import cuda
 
-    scale = cuda.Kernel("scale.cu", "scale<float>")
-    scale(cuda.blocks(x.size, 256), 256, x, y, 2.0, x.size)          # numpy arrays: the emulator
-    report = scale.check(4, 256, x, cuda.Out(y), 2.0, x.size)        # races, bounds, barriers, ...
+scale = cuda.Kernel("scale.cu", "scale<float>")
+scale(cuda.blocks(x.size, 256), 256, x, y, 2.0, x.size)          # numpy arrays: the emulator
+report = scale.check(4, 256, x, cuda.Out(y), 2.0, x.size)        # races, bounds, barriers, ...
 """
 
 from tinygraph.cuda.arguments import InOut, Out
@@ -18,6 +18,20 @@ from tinygraph.cuda.tuning import forget_tuning, tuned, tuning
 from tinygraph.device import set_memory_limit
 
 __all__ = [
-    "CapturedStep", "Finding", "InOut", "Kernel", "Launch", "Out", "Report", "blocks", "capture",
-    "checking", "forget_tuning", "op_kernel", "recording", "set_memory_limit", "tuned", "tuning",
-]  # fmt: skip
+    "CapturedStep",
+    "Finding",
+    "InOut",
+    "Kernel",
+    "Launch",
+    "Out",
+    "Report",
+    "blocks",
+    "capture",
+    "checking",
+    "forget_tuning",
+    "op_kernel",
+    "recording",
+    "set_memory_limit",
+    "tuned",
+    "tuning",
+]

@@ -20,13 +20,23 @@ from typing import Any
 import numpy as np
 
 from tinygraph.cuda.arguments import InOut, Out
-from tinygraph.errors import ArgumentError, explain, nearest
+from tinygraph.errors import ArgumentError, nearest
 
 OP = "check-kernel"
 DTYPES = (
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-    "float16", "float32", "float64",
-)  # fmt: skip
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float16",
+    "float32",
+    "float64",
+)
 FILLS = ("rand", "randn", "zeros", "ones", "arange", "empty", "full", "randint")
 ROLES = ("out", "inout")
 MAX_BYTES = 2**32  # of one array: the checker keeps several bytes of notes for each byte
@@ -107,8 +117,12 @@ class ArgumentSpec:
         except FileNotFoundError:
             raise _bad(self.text, "the path of a file", f"{self.path}: no such file") from None
         except (OSError, EOFError, ValueError) as error:
-            raise _bad(self.text, "a file that numpy.save wrote", f"{self.path}: {error}",
-                       "numpy.save(path, array)") from None  # fmt: skip
+            raise _bad(
+                self.text,
+                "a file that numpy.save wrote",
+                f"{self.path}: {error}",
+                "numpy.save(path, array)",
+            ) from None
         if not isinstance(array, np.ndarray) or array.dtype.name not in DTYPES:
             kind = getattr(array, "dtype", "several arrays (.npz)")
             raise _bad(self.text, f"one array of {', '.join(DTYPES)}", f"{self.path}: {kind}")
@@ -152,8 +166,13 @@ def parse_argument(text: str) -> ArgumentSpec:
         raise _bad(text, "DTYPE[SIZES]:FILL", repr(value), "x=float32[1000]:rand", column)
     number = _number(value)
     if number is None:
-        raise _bad(text, "a number, or an array as DTYPE[SIZES]:FILL", repr(value),
-                   "n=1000, alpha=0.5, flag=true or x=float32[1000]:rand", column)  # fmt: skip
+        raise _bad(
+            text,
+            "a number, or an array as DTYPE[SIZES]:FILL",
+            repr(value),
+            "n=1000, alpha=0.5, flag=true or x=float32[1000]:rand",
+            column,
+        )
     return ArgumentSpec(name, text, scalar=number)
 
 
@@ -164,22 +183,41 @@ def _array(name: str, text: str, match: re.Match[str], column: int) -> ArgumentS
         raise _bad(text, f"a dtype of {', '.join(DTYPES)}", repr(dtype), hint, column)
     shape = _sizes(text, match["sizes"], column + match.start("sizes"))
     if math.prod(shape) * np.dtype(dtype).itemsize > MAX_BYTES:
-        raise _bad(text, f"at most {MAX_BYTES >> 30} GiB", match["sizes"],
-                   "small shapes show the same mistakes")  # fmt: skip
+        raise _bad(
+            text,
+            f"at most {MAX_BYTES >> 30} GiB",
+            match["sizes"],
+            "small shapes show the same mistakes",
+        )
     column += match.start("rest")
     parts = match["rest"].split(":")
     if parts[0] or len(parts) > 3:
-        raise _bad(text, ":FILL or :FILL:ROLE after ']'", repr(match["rest"]),
-                   f"x={dtype}[{match['sizes']}]:rand", column)  # fmt: skip
+        raise _bad(
+            text,
+            ":FILL or :FILL:ROLE after ']'",
+            repr(match["rest"]),
+            f"x={dtype}[{match['sizes']}]:rand",
+            column,
+        )
     role = parts.pop() if parts[-1] in ROLES else ""
     if len(parts) == 3:
-        raise _bad(text, "the role out or inout", repr(parts[2]), nearest(parts[2], ROLES),
-                   column + len(parts[1]) + 2)  # fmt: skip
+        raise _bad(
+            text,
+            "the role out or inout",
+            repr(parts[2]),
+            nearest(parts[2], ROLES),
+            column + len(parts[1]) + 2,
+        )
     written = parts[1] if len(parts) == 2 else ("empty" if role == "out" else "")
     fill, numbers = _fill(text, written, dtype, shape, column + 1)
     if fill == "empty" and role == "inout":
-        raise _bad(text, "a fill, as inout says that the array is initialised", "empty",
-                   "zeros:inout, or empty alone for an output", column + 1)  # fmt: skip
+        raise _bad(
+            text,
+            "a fill, as inout says that the array is initialised",
+            "empty",
+            "zeros:inout, or empty alone for an output",
+            column + 1,
+        )
     return ArgumentSpec(name, text, dtype=dtype, shape=shape, fill=fill, numbers=numbers, role=role)
 
 
@@ -187,8 +225,13 @@ def _sizes(text: str, sizes: str, column: int) -> tuple[int, ...]:
     shape = []
     for size in sizes.split(","):
         if not re.fullmatch(r"\s*\d+\s*", size):
-            raise _bad(text, "sizes as whole numbers from 0, with commas", repr(sizes),
-                       "float32[1000] or float32[4,8]", column)  # fmt: skip
+            raise _bad(
+                text,
+                "sizes as whole numbers from 0, with commas",
+                repr(sizes),
+                "float32[1000] or float32[4,8]",
+                column,
+            )
         shape.append(int(size))
         column += len(size) + 1
     return tuple(shape)
@@ -230,8 +273,13 @@ def _must_hold(text: str, dtype: str, value: int | float, column: int) -> None:
     limits = (0, 1) if dtype == "bool" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
     whole = not isinstance(value, float) or value.is_integer()
     if not (whole and limits[0] <= value <= limits[1]):
-        raise _bad(text, f"whole numbers from {limits[0]} to {limits[1]} in {dtype}", value,
-                   "another dtype or fill", column)  # fmt: skip
+        raise _bad(
+            text,
+            f"whole numbers from {limits[0]} to {limits[1]} in {dtype}",
+            value,
+            "another dtype or fill",
+            column,
+        )
 
 
 def _number(text: str) -> int | float | bool | None:
@@ -252,4 +300,4 @@ def _bad(
     text: str, expected: str, got: object, way_out: str = "", column: int | None = None
 ) -> ArgumentError:
     place = f"--arg {text}" + (f" (column {column})" if column else "")
-    return ArgumentError(explain(OP, place, expected, got, way_out))
+    return ArgumentError(OP, place, expected, got, way_out)

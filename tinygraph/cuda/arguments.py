@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from tinygraph.errors import KernelLaunchError, explain
+from tinygraph.errors import KernelLaunchError
 
 if TYPE_CHECKING:  # names in annotations only: a program that launches nothing reads no signature
     from tinygraph.cuda.signature import Parameter, Signature
@@ -94,8 +94,9 @@ class ArgumentList:
         self._packer = struct.Struct("<" + slots)
         self._ranges = {
             p.name: (int(np.iinfo(p.dtype).min), int(np.iinfo(p.dtype).max))
-            for p in self.parameters if not p.pointer and p.dtype.kind in "iu"
-        }  # fmt: skip
+            for p in self.parameters
+            if not p.pointer and p.dtype.kind in "iu"
+        }
 
     def values(self, arguments: Sequence[Any]) -> tuple[list[Value], bool]:
         """The arguments without marks, scalars as Python numbers; and whether arrays are cupy's.
@@ -115,16 +116,23 @@ class ArgumentList:
                 continue
             if isinstance(value, _Marked):
                 if parameter.const:
-                    self._refuse(parameter, "an input, as the pointer is const",
-                                 type(value).__name__, "pass the array without a mark")  # fmt: skip
+                    self._refuse(
+                        parameter,
+                        "an input, as the pointer is const",
+                        type(value).__name__,
+                        "pass the array without a mark",
+                    )
                 value = value.array
             on_gpu = self._check_array(parameter, value)
             first_on[on_gpu] = first_on[on_gpu] or parameter.name
             values.append(value)
         if all(first_on):
-            self._refuse(None, "arrays of one device",
-                         f"numpy for {first_on[0]} and cupy for {first_on[1]}",
-                         "cupy.asarray(x) copies to the GPU, x.get() to the host")  # fmt: skip
+            self._refuse(
+                None,
+                "arrays of one device",
+                f"numpy for {first_on[0]} and cupy for {first_on[1]}",
+                "cupy.asarray(x) copies to the GPU, x.get() to the host",
+            )
         return values, first_on[1] is not None
 
     def pack(self, values: Sequence[Value]) -> bytes:
@@ -152,11 +160,19 @@ class ArgumentList:
         if not flags.c_contiguous:
             self._not_contiguous(parameter, array)
         if not on_gpu and not parameter.const and not flags.writeable:
-            self._refuse(parameter, f"an array to write to ({parameter.ctype})",
-                         "a read-only array", "pass a copy, or make the pointer const")  # fmt: skip
+            self._refuse(
+                parameter,
+                f"an array to write to ({parameter.ctype})",
+                "a read-only array",
+                "pass a copy, or make the pointer const",
+            )
         if parameter.lanes > 1 and array.size % parameter.lanes:
-            self._refuse(parameter, f"a size that {parameter.lanes} divides ({parameter.ctype})",
-                         f"{array.size} elements", "pad the array")  # fmt: skip
+            self._refuse(
+                parameter,
+                f"a size that {parameter.lanes} divides ({parameter.ctype})",
+                f"{array.size} elements",
+                "pad the array",
+            )
         if parameter.lanes > 1 or (not on_gpu and not flags.aligned):
             self._check_alignment(parameter, array, on_gpu)
         return on_gpu
@@ -178,8 +194,12 @@ class ArgumentList:
             value = self._as_int(parameter, value)
         low, high = self._ranges[parameter.name]
         if not low <= value <= high:
-            self._refuse(parameter, f"a number from {low} to {high} ({parameter.ctype})", value,
-                         "declare a wider type in the kernel" if value > 0 else "")  # fmt: skip
+            self._refuse(
+                parameter,
+                f"a number from {low} to {high} ({parameter.ctype})",
+                value,
+                "declare a wider type in the kernel" if value > 0 else "",
+            )
         return value
 
     def _as_float(self, parameter: Parameter, value: Any) -> float:
@@ -194,8 +214,12 @@ class ArgumentList:
         if isinstance(value, (bool, np.bool_)):
             return int(value)
         if isinstance(value, (float, np.floating)):
-            self._refuse(parameter, f"an int ({parameter.ctype})", f"the float {value}",
-                         "convert it with int(...), or declare a float in the kernel")  # fmt: skip
+            self._refuse(
+                parameter,
+                f"an int ({parameter.ctype})",
+                f"the float {value}",
+                "convert it with int(...), or declare a float in the kernel",
+            )
         if isinstance(value, (int, np.integer)):
             return operator.index(value)
         self._not_a_number(parameter, value)
@@ -206,7 +230,7 @@ class ArgumentList:
         self, parameter: Parameter | None, expected: str, got: object, way_out: str = ""
     ) -> NoReturn:
         name = parameter.name if parameter else "arguments"
-        raise KernelLaunchError(explain(self.kernel, name, expected, got, way_out))
+        raise KernelLaunchError(self.kernel, name, expected, got, way_out)
 
     def _wrong_count(self, count: int) -> NoReturn:
         listing = ", ".join(map(str, self.parameters))
@@ -215,14 +239,17 @@ class ArgumentList:
 
     def _not_a_number(self, parameter: Parameter, value: Any) -> NoReturn:
         way_out = ".item() gives the number of an array of one element"
-        self._refuse(parameter, f"a number ({parameter.ctype})", _describe(value),
-                     way_out if isinstance(getattr(value, "size", None), int) else "")  # fmt: skip
+        self._refuse(
+            parameter,
+            f"a number ({parameter.ctype})",
+            _describe(value),
+            way_out if isinstance(getattr(value, "size", None), int) else "",
+        )
 
     def _not_an_array(self, parameter: Parameter, value: Any) -> NoReturn:
         expected = f"an array of {parameter.dtype} ({parameter.ctype})"
         if type(value).__module__ == "tinygraph.tensor":
-            self._refuse(parameter, expected, "a Tensor",
-                         f"pass its array: {parameter.name}.value")  # fmt: skip
+            self._refuse(parameter, expected, "a Tensor", f"pass its array: {parameter.name}.value")
         way_out = f"numpy.array(..., dtype=numpy.{parameter.dtype})"
         if value is None:
             way_out = f"for a null pointer pass numpy.empty(0, numpy.{parameter.dtype})"
@@ -240,17 +267,22 @@ class ArgumentList:
         way_out = "pass numpy.ascontiguousarray(...)"
         if not parameter.const:
             way_out = "pass a contiguous array, then copy it into this one"
-        self._refuse(parameter, "a C-contiguous array",
-                     f"shape {array.shape} with strides {array.strides}", way_out)  # fmt: skip
+        self._refuse(
+            parameter,
+            "a C-contiguous array",
+            f"shape {array.shape} with strides {array.strides}",
+            way_out,
+        )
 
     def _check_alignment(self, parameter: Parameter, array: Any, on_gpu: bool) -> None:
         address = array.data.ptr if on_gpu else array.ctypes.data
         if array.size and address % parameter.alignment:
             self._refuse(
-                parameter, f"an address that is a multiple of {parameter.alignment} bytes "
-                f"({parameter.ctype})", f"one that is {address % parameter.alignment} bytes past "
-                "such a multiple", "pass a copy: a view may begin anywhere",
-            )  # fmt: skip
+                parameter,
+                f"an address that is a multiple of {parameter.alignment} bytes ({parameter.ctype})",
+                f"one that is {address % parameter.alignment} bytes past such a multiple",
+                "pass a copy: a view may begin anywhere",
+            )
 
 
 def _address(array: Any) -> int:

@@ -25,7 +25,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tinygraph.device import Device, get_device
-from tinygraph.errors import ArgumentError, GraphError, explain
+from tinygraph.errors import ArgumentError, GraphError
 from tinygraph.random import default_generator
 from tinygraph.shapes import Array
 
@@ -60,9 +60,12 @@ class _Varying:
         first, last = self.used, self.used + count * np.dtype(dtype).itemsize
         if last > _ROOM:
             raise GraphError(
-                explain("capture", "step", f"varying numbers within {_ROOM} bytes", "more",
-                        "capture a step of fewer parameters, or run it without a graph")
-            )  # fmt: skip
+                "capture",
+                "step",
+                f"varying numbers within {_ROOM} bytes",
+                "more",
+                "capture a step of fewer parameters, or run it without a graph",
+            )
         self.used = -(-last // _ALIGNED) * _ALIGNED
         return self.host[first:last].view(dtype), self.room[first:last].view(dtype)
 
@@ -135,7 +138,7 @@ class CapturedStep:
         device: Any = get_device("cuda")
         self._device = device
         if warm_up < 1:
-            raise ArgumentError(explain("capture", "warm_up", "an int of at least 1", warm_up))
+            raise ArgumentError("capture", "warm_up", "an int of at least 1", warm_up)
         cuda = self._device.cupy.cuda
         self._stream, self._pool = cuda.Stream(non_blocking=True), cuda.MemoryPool()
         pool = self._device.cupy.get_default_memory_pool()

@@ -24,12 +24,17 @@ from tinygraph.cuda.emulator.report import Report
 from tinygraph.cuda.kernel import Kernel
 from tinygraph.cuda.signature import Signature, kernels
 from tinygraph.cuda.source import Source
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 
 __all__ = [
-    "ArgumentSpec", "Launch", "add_launch_options", "launch_of", "parse_argument", "parse_grid",
+    "ArgumentSpec",
+    "Launch",
+    "add_launch_options",
+    "launch_of",
+    "parse_argument",
+    "parse_grid",
     "parse_launch",
-]  # fmt: skip
+]
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,7 @@ class Launch:
         if problems:
             expected = f"one for each parameter of {signature}"
             raise ArgumentError(
-                explain(OP, "--arg", expected, "; ".join(problems), _example(signature, missing))
+                OP, "--arg", expected, "; ".join(problems), _example(signature, missing)
             )
         rng = np.random.default_rng(self.seed)
         made = {spec.name: spec.make(rng) for spec in self.arguments}
@@ -128,7 +133,7 @@ def launch_of(args: argparse.Namespace) -> Launch:
     for text in args.define:
         name, equals, value = text.partition("=")
         if not name.isidentifier():
-            raise ArgumentError(explain(OP, "--define", "NAME=VALUE", repr(text), "TILE=16"))
+            raise ArgumentError(OP, "--define", "NAME=VALUE", repr(text), "TILE=16")
         defines[name] = value if equals else "1"
     return Launch(
         kernel=args.kernel,
@@ -178,15 +183,13 @@ def parse_grid(text: str, option: str = "--grid") -> tuple[int, ...]:
     """
     extents = re.split("[x,]", text)
     if len(extents) > 3 or not all(re.fullmatch(r"\s*\d+\s*", extent) for extent in extents):
-        raise ArgumentError(
-            explain(OP, option, "one to three whole numbers", repr(text), "4, 4x2 or 4x2x1")
-        )
+        raise ArgumentError(OP, option, "one to three whole numbers", repr(text), "4, 4x2 or 4x2x1")
     return tuple(int(extent) for extent in extents)
 
 
 def _whole(text: str, option: str) -> int:
     if not text.isdecimal():
-        raise ArgumentError(explain(OP, option, "a whole number from 0", repr(text)))
+        raise ArgumentError(OP, option, "a whole number from 0", repr(text))
     return int(text)
 
 
@@ -197,9 +200,7 @@ def _only_kernel(source: Source) -> str:
         return found[0].name
     names = ", ".join(k.name + ("<...>" if k.template else "") for k in found) or "no kernel"
     expected = "a name, unless the file has one kernel alone that is no template"
-    raise ArgumentError(
-        explain(OP, "--kernel", expected, "none", f"name one: {source.name} has {names}")
-    )
+    raise ArgumentError(OP, "--kernel", expected, "none", f"name one: {source.name} has {names}")
 
 
 def _example(signature: Signature, missing: Sequence[str]) -> str:

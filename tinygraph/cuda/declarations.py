@@ -16,9 +16,14 @@ Tokens = tuple[str, ...]
 
 _OPEN = {"(": ")", "[": "]", "{": "}"}
 _TAKES_ARGUMENTS = {
-    "__launch_bounds__", "__attribute__", "__cluster_dims__", "__maxnreg__", "__block_size__",
-    "alignas", "__declspec",
-}  # fmt: skip
+    "__launch_bounds__",
+    "__attribute__",
+    "__cluster_dims__",
+    "__maxnreg__",
+    "__block_size__",
+    "alignas",
+    "__declspec",
+}
 
 
 @dataclass(frozen=True)

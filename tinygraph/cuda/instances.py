@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from tinygraph.cuda.signature import kernels
 from tinygraph.cuda.source import HERE, Source
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 
 _MARKER = r"\s*(?:///?|/\*+|\*(?!/))?\s*"  # what a line of a comment opens with
 _STATEMENT = re.compile(_MARKER + r"instances\s*(?:\((?P<macros>[^)]*)\))?\s*:(?P<names>.*)")
@@ -93,9 +93,12 @@ def instances(path: Path) -> list[Instance]:
         listed = [Instance(path, name, {}) for name in plain]
     if not listed:
         raise ArgumentError(
-            explain(source.name, "instances", "a kernel that is no template, or a comment with "
-                    "the types", "neither", "add // instances: NAME<float>, NAME<double>")
-        )  # fmt: skip
+            source.name,
+            "instances",
+            "a kernel that is no template, or a comment with the types",
+            "neither",
+            "add // instances: NAME<float>, NAME<double>",
+        )
     return listed
 
 
@@ -161,4 +164,4 @@ def split(text: str) -> list[str]:
 
 def _unreadable(place: str, expected: str, got: str) -> ArgumentError:
     way_out = "instances: NAME<float>, NAME<double>   or   instances (TILE=16): NAME"
-    return ArgumentError(explain(place, "instances", expected, got, way_out))
+    return ArgumentError(place, "instances", expected, got, way_out)

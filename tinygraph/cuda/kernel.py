@@ -22,7 +22,7 @@ from tinygraph.cuda.emulator.report import Report
 from tinygraph.cuda.launch import check_block, check_grid, check_shared
 from tinygraph.cuda.recording import Launch, active_recorder
 from tinygraph.cuda.source import HERE, Source, compile_error
-from tinygraph.errors import DtypeError, KernelLaunchError, explain
+from tinygraph.errors import DtypeError, KernelLaunchError
 
 if TYPE_CHECKING:
     from tinygraph.cuda.signature import Parameter, Signature
@@ -164,9 +164,12 @@ class Kernel:
         values, on_gpu = self._arguments.values(args)
         if on_gpu:
             raise KernelLaunchError(
-                explain(self.name, "arguments", "numpy arrays: the checker runs on the CPU",
-                        "cupy arrays", "copy them to the host with x.get()")
-            )  # fmt: skip
+                self.name,
+                "arguments",
+                "numpy arrays: the checker runs on the CPU",
+                "cupy arrays",
+                "copy them to the host with x.get()",
+            )
         extents = (
             check_grid(self.name, grid),
             check_block(self.name, block, self.signature.launch_bounds),
@@ -194,9 +197,15 @@ class Kernel:
         return self._modules[checked]
 
     def _check(
-        self, grid: Extents, block: Extents, args: Sequence[Any], values: Sequence[Value],
-        shared: int, profile: bool, fresh: FreshArrays | None,
-    ) -> Report:  # fmt: skip
+        self,
+        grid: Extents,
+        block: Extents,
+        args: Sequence[Any],
+        values: Sequence[Value],
+        shared: int,
+        profile: bool,
+        fresh: FreshArrays | None,
+    ) -> Report:
         parameters = self.signature.parameters
         arguments = [
             Argument(parameter, value, _role(parameter, given, value, fresh))
@@ -209,18 +218,25 @@ class Kernel:
     # ---- a GPU
 
     def _launch_on_gpu(
-        self, grid: Extents, block: Extents, values: Sequence[Value], shared: int,
+        self,
+        grid: Extents,
+        block: Extents,
+        values: Sequence[Value],
+        shared: int,
         record: Launch | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Launch on the arrays' GPU, in its current stream; with a record, between two events."""
         cupy = import_module("cupy")  # which made the arrays
         arrays = [v for v, p in zip(values, self.signature.parameters, strict=True) if p.pointer]
         gpus = {array.device.id for array in arrays}
         if len(gpus) > 1:
             raise KernelLaunchError(
-                explain(self.name, "arguments", "arrays of one GPU", f"GPUs {sorted(gpus)}",
-                        "copy them to one GPU")
-            )  # fmt: skip
+                self.name,
+                "arguments",
+                "arrays of one GPU",
+                f"GPUs {sorted(gpus)}",
+                "copy them to one GPU",
+            )
         with arrays[0].device:
             function = self._function(cupy, arrays[0].device.id)
             if shared > max(SHARED_WITHOUT_ASKING, function.max_dynamic_shared_size_bytes):
@@ -237,9 +253,11 @@ class Kernel:
         """CuPy's function on one GPU, compiled at the first call."""
         if gpu not in self._functions:
             options = (
-                "-std=c++17", f"-I{self.source.folder}", f"-I{HERE}",
+                "-std=c++17",
+                f"-I{self.source.folder}",
+                f"-I{HERE}",
                 *(f"-D{name}={value}" for name, value in self.source.defines),
-            )  # fmt: skip
+            )
             module = cupy.RawModule(
                 code=self.source.text, options=options, name_expressions=[self.name]
             )
@@ -289,7 +307,10 @@ def _op_kernel(
 ) -> Kernel:
     if dtype.name not in _C_TYPES:
         raise DtypeError(
-            explain(stem, "dtype", f"one of {', '.join(_C_TYPES)}", dtype.name,
-                    "convert with x.astype('float32')")
-        )  # fmt: skip
+            stem,
+            "dtype",
+            f"one of {', '.join(_C_TYPES)}",
+            dtype.name,
+            "convert with x.astype('float32')",
+        )
     return Kernel(HERE / f"{stem}.cu", f"{function}<{_C_TYPES[dtype.name]}>", dict(macros))

@@ -9,7 +9,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from tinygraph.errors import KernelLaunchError, explain
+from tinygraph.errors import KernelLaunchError
 
 Extent = tuple[int, int, int]
 
@@ -37,12 +37,21 @@ def check_grid(kernel: str, grid: int | Sequence[int]) -> Extent:
     x, y, z = extent = _extent(kernel, "grid", grid)
     if x < 1 or y < 1 or z < 1:
         raise KernelLaunchError(
-            explain(kernel, "grid", "at least 1 block on each axis", _written(extent),
-                    "launch nothing where there is nothing to compute")
-        )  # fmt: skip
+            kernel,
+            "grid",
+            "at least 1 block on each axis",
+            _written(extent),
+            "launch nothing where there is nothing to compute",
+        )
     if x > MOST_BLOCKS[0] or y > MOST_BLOCKS[1] or z > MOST_BLOCKS[2]:
-        _too_many(kernel, "grid", "blocks", extent, MOST_BLOCKS,
-                  "take the long axis first, or let each thread do several elements")  # fmt: skip
+        _too_many(
+            kernel,
+            "grid",
+            "blocks",
+            extent,
+            MOST_BLOCKS,
+            "take the long axis first, or let each thread do several elements",
+        )
     return extent
 
 
@@ -50,23 +59,26 @@ def check_block(kernel: str, block: int | Sequence[int], launch_bounds: int | No
     """The block as three numbers, or a KernelLaunchError."""
     x, y, z = extent = _extent(kernel, "block", block)
     if x < 1 or y < 1 or z < 1:
-        raise KernelLaunchError(
-            explain(kernel, "block", "at least 1 thread on each axis", _written(extent))
-        )
+        raise KernelLaunchError(kernel, "block", "at least 1 thread on each axis", _written(extent))
     if z > MOST_THREADS[2] or max(x, y) > MOST_THREADS[0]:
         _too_many(kernel, "block", "threads", extent, MOST_THREADS, "use more blocks")
     threads = x * y * z
     if threads > MOST_THREADS_OF_A_BLOCK:
         raise KernelLaunchError(
-            explain(kernel, "block", f"at most {MOST_THREADS_OF_A_BLOCK} threads",
-                    f"{_written(extent)} = {threads}", "use more blocks of fewer threads")
-        )  # fmt: skip
+            kernel,
+            "block",
+            f"at most {MOST_THREADS_OF_A_BLOCK} threads",
+            f"{_written(extent)} = {threads}",
+            "use more blocks of fewer threads",
+        )
     if launch_bounds is not None and threads > launch_bounds:
         raise KernelLaunchError(
-            explain(kernel, "block", f"at most {launch_bounds} threads, as __launch_bounds__ of "
-                    "the kernel promises", f"{_written(extent)} = {threads}",
-                    "use a smaller block, or change the bound")
-        )  # fmt: skip
+            kernel,
+            "block",
+            f"at most {launch_bounds} threads, as __launch_bounds__ of the kernel promises",
+            f"{_written(extent)} = {threads}",
+            "use a smaller block, or change the bound",
+        )
     return extent
 
 
@@ -76,13 +88,16 @@ def check_shared(kernel: str, shared: Any) -> int:
         size = operator.index(shared)
     except TypeError:
         raise KernelLaunchError(
-            explain(kernel, "shared", "a number of bytes", repr(shared), "an int")
+            kernel, "shared", "a number of bytes", repr(shared), "an int"
         ) from None
     if not 0 <= size <= MOST_SHARED:
         raise KernelLaunchError(
-            explain(kernel, "shared", f"from 0 to {MOST_SHARED} bytes", size,
-                    "use a smaller tile; global memory holds the rest")
-        )  # fmt: skip
+            kernel,
+            "shared",
+            f"from 0 to {MOST_SHARED} bytes",
+            size,
+            "use a smaller tile; global memory holds the rest",
+        )
     return size
 
 
@@ -94,9 +109,7 @@ def _extent(kernel: str, argument: str, value: Any) -> Extent:
     except TypeError:
         sizes = []
     if not 1 <= len(sizes) <= 3:
-        raise KernelLaunchError(
-            explain(kernel, argument, "an int or a tuple of 1 to 3 ints", repr(value))
-        )
+        raise KernelLaunchError(kernel, argument, "an int or a tuple of 1 to 3 ints", repr(value))
     x, y, z = (*sizes, 1, 1)[:3]
     return (x, y, z)
 
@@ -106,9 +119,12 @@ def _too_many(
 ) -> None:
     axis = next(i for i in range(3) if extent[i] > most[i])
     raise KernelLaunchError(
-        explain(kernel, argument, f"at most {most[axis]} {unit} on axis {_AXES[axis]}",
-                _written(extent), way_out)
-    )  # fmt: skip
+        kernel,
+        argument,
+        f"at most {most[axis]} {unit} on axis {_AXES[axis]}",
+        _written(extent),
+        way_out,
+    )
 
 
 def _written(extent: Extent) -> str:

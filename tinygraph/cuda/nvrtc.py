@@ -48,12 +48,20 @@ from tinygraph.cuda.occupancy import (
     occupancy,
 )
 from tinygraph.cuda.source import HERE, Source, compile_error
-from tinygraph.errors import KernelCompileError, explain
+from tinygraph.errors import KernelCompileError
 
 __all__ = [
-    "ARCHITECTURES", "Compiled", "Instance", "Resources", "compile", "compile_all", "inventory",
-    "resources", "resources_of_all", "version",
-]  # fmt: skip
+    "ARCHITECTURES",
+    "Compiled",
+    "Instance",
+    "Resources",
+    "compile",
+    "compile_all",
+    "inventory",
+    "resources",
+    "resources_of_all",
+    "version",
+]
 
 ARCHITECTURES = tuple(MULTIPROCESSORS)
 OPTIONS = ("-std=c++17",)
@@ -178,8 +186,9 @@ def _resources(machine_code: Compiled) -> Resources:
     max_threads = min(machine_code.launch_bound or MAX_BLOCK, largest_block(registers))
     threads = machine_code.launch_bound or min(USUAL_BLOCK, max_threads)
     resident = occupancy(arch, threads, registers, shared)
-    return Resources(arch=arch, **numbers, threads=threads, max_threads=max_threads,
-                     occupancy=resident)  # fmt: skip
+    return Resources(
+        arch=arch, **numbers, threads=threads, max_threads=max_threads, occupancy=resident
+    )
 
 
 _FIELDS = {
@@ -198,9 +207,12 @@ def _numbers(machine_code: Compiled) -> dict[str, int]:
     about = [text for text in sections[1:] if text.startswith(f"'{machine_code.symbol}'")]
     if not about:
         raise KernelCompileError(
-            explain("nvrtc", machine_code.symbol, "an assembler log that names the kernel",
-                    repr(machine_code.log), "report this NVRTC version: " + version())
-        )  # fmt: skip
+            "nvrtc",
+            machine_code.symbol,
+            "an assembler log that names the kernel",
+            repr(machine_code.log),
+            "report this NVRTC version: " + version(),
+        )
     found = {name: re.search(pattern, about[0]) for name, pattern in _FIELDS.items()}
     numbers = {name: int(match[1]) if match else 0 for name, match in found.items()}
     return {**numbers, "constant": _constant_bytes(machine_code)}
@@ -259,9 +271,12 @@ def compile_all(source: Source, names: Sequence[str], arch: str) -> list[Compile
 def _options(source: Source, arch: str) -> list[str]:
     """The compiler's options for one source: the common ones, where to look, and the macros."""
     return [
-        f"-arch={arch}", *OPTIONS, f"-I{source.folder}", f"-I{HERE}",
+        f"-arch={arch}",
+        *OPTIONS,
+        f"-I{source.folder}",
+        f"-I{HERE}",
         *(f"-D{macro}={value}" for macro, value in source.defines),
-    ]  # fmt: skip
+    ]
 
 
 def _compile(
@@ -273,8 +288,11 @@ def _compile(
     """
     library = _library()
     program = ctypes.c_void_p()
-    _must(library.nvrtcCreateProgram(ctypes.byref(program), source.text.encode(),
-                                     source.name.encode(), 0, None, None))  # fmt: skip
+    _must(
+        library.nvrtcCreateProgram(
+            ctypes.byref(program), source.text.encode(), source.name.encode(), 0, None, None
+        )
+    )
     try:
         for name in names:
             _must(library.nvrtcAddNameExpression(program, name.encode()))
@@ -306,9 +324,12 @@ def _symbol(program: ctypes.c_void_p, name: str) -> str:
 def _refused(source: Source, log: str, arch: str) -> KernelCompileError:
     if "--gpu-architecture" in log:  # the one option that a version of NVRTC may not know
         return KernelCompileError(
-            explain("nvrtc", "arch", f"one that NVRTC {version()} compiles for", arch,
-                    f"another version: pip install --upgrade {PACKAGES[0]}")
-        )  # fmt: skip
+            "nvrtc",
+            "arch",
+            f"one that NVRTC {version()} compiles for",
+            arch,
+            f"another version: pip install --upgrade {PACKAGES[0]}",
+        )
     return compile_error(source, log, "nvrtc")
 
 
@@ -367,9 +388,12 @@ def _library() -> ctypes.CDLL:
         library.nvrtcGetErrorString.restype = ctypes.c_char_p
         return library
     raise KernelCompileError(
-        explain("nvrtc", "library", f"libnvrtc of the package {PACKAGES[0]} or of a CUDA toolkit",
-                "; ".join(reasons) or "none", f"pip install {PACKAGES[0]}")
-    )  # fmt: skip
+        "nvrtc",
+        "library",
+        f"libnvrtc of the package {PACKAGES[0]} or of a CUDA toolkit",
+        "; ".join(reasons) or "none",
+        f"pip install {PACKAGES[0]}",
+    )
 
 
 def _candidates() -> Iterator[Path | str]:

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tinygraph.errors import ArgumentError, explain, nearest
+from tinygraph.errors import ArgumentError, nearest
 
 WARP = 32
 MAX_BLOCK = 1024  # threads in a block
@@ -111,7 +111,7 @@ def occupancy(arch: str, threads: int, registers: int, shared: int) -> Occupancy
         ("shared", shared, 0, 2**31 - 1),
     ):
         if not low <= value <= high:
-            raise ArgumentError(explain("occupancy", argument, f"{low} to {high}", value))
+            raise ArgumentError("occupancy", argument, f"{low} to {high}", value)
     warps = -(-threads // WARP)
     blocks = {
         "registers": _blocks_by_registers(warps, registers),
@@ -133,7 +133,7 @@ def multiprocessor(arch: str) -> Multiprocessor:
     if arch not in MULTIPROCESSORS:
         known = f"one of {', '.join(MULTIPROCESSORS)}"
         hint = nearest(arch, MULTIPROCESSORS)
-        raise ArgumentError(explain("compute capability", "arch", known, repr(arch), hint))
+        raise ArgumentError("compute capability", "arch", known, repr(arch), hint)
     return MULTIPROCESSORS[arch]
 
 

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 
 from tinygraph.cuda.instances import split
 from tinygraph.cuda.source import Source
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 
 _MARKER = r"\s*(?:///?|/\*+|\*(?!/))?\s*"  # what a line of a comment opens with
 _STATEMENT = re.compile(
@@ -40,12 +40,27 @@ _STATEMENT = re.compile(
 _INTEGER = re.compile(r"bool|((un)?signed )?(char|short|int|long|long long)|(un)?signed|size_t")
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "min": min, "max": max, "ceil_div": lambda a, b: -(-a // b), "len": len,
-}  # fmt: skip
+    "min": min,
+    "max": max,
+    "ceil_div": lambda a, b: -(-a // b),
+    "len": len,
+}
 _ALLOWED = (
-    ast.Expression, ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Compare, ast.BoolOp, ast.Constant,
-    ast.Name, ast.Call, ast.Load, ast.operator, ast.unaryop, ast.cmpop, ast.boolop,
-)  # fmt: skip
+    ast.Expression,
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.IfExp,
+    ast.Compare,
+    ast.BoolOp,
+    ast.Constant,
+    ast.Name,
+    ast.Call,
+    ast.Load,
+    ast.operator,
+    ast.unaryop,
+    ast.cmpop,
+    ast.boolop,
+)
 
 
 def operation_count(source: Source, kernel: str, numbers: Mapping[str, Any]) -> int | None:
@@ -165,6 +180,9 @@ def _number(text: str) -> Any:
 
 def _unreadable(source: Source, function: str, expected: str, got: str) -> ArgumentError:
     return ArgumentError(
-        explain(source.name, f"operations of {function}", expected, got,
-                "// operations of NAME: 2 * M * N * K, with numbers that the kernel takes")
-    )  # fmt: skip
+        source.name,
+        f"operations of {function}",
+        expected,
+        got,
+        "// operations of NAME: 2 * M * N * K, with numbers that the kernel takes",
+    )

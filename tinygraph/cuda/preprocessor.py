@@ -21,15 +21,21 @@ from tinygraph.cuda.source import Source, find_include
 
 # What both compilers of kernels define (the emulator's header, NVRTC).
 PREDEFINED = {
-    "__CUDACC__": "1", "__CUDACC_RTC__": "1", "__CUDA_ARCH__": "900", "__cplusplus": "201703L",
-}  # fmt: skip
+    "__CUDACC__": "1",
+    "__CUDACC_RTC__": "1",
+    "__CUDA_ARCH__": "900",
+    "__cplusplus": "201703L",
+}
 
 _COMMENT_OR_STRING = re.compile(
     r"""//(?:[^\n\\]|\\.|\\\n)*|/\*.*?(?:\*/|\Z)|R"\((?:.*?)\)"|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)+'""",
     re.DOTALL,
 )
-_TOKEN = re.compile(r"""R"\(.*?\)"|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)+'|[A-Za-z_]\w*"""
-                    r"""|\.?\d(?:[eEpP][+-]|[\w.']|\.)*|::|\S""", re.DOTALL)  # fmt: skip
+_TOKEN = re.compile(
+    r"""R"\(.*?\)"|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)+'|[A-Za-z_]\w*"""
+    r"""|\.?\d(?:[eEpP][+-]|[\w.']|\.)*|::|\S""",
+    re.DOTALL,
+)
 _DIRECTIVE = re.compile(r"\s*#\s*(\w+)?\s*(.*)")
 _DEFINE = re.compile(r"([A-Za-z_]\w*)(\()?(.*)")
 _DEFINED = re.compile(r"\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))")
@@ -154,19 +160,31 @@ class _Reader:
 
 
 _OPERATORS: dict[type, Callable[..., Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
-    ast.Div: operator.floordiv, ast.Mod: operator.mod, ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift, ast.BitAnd: operator.and_, ast.BitOr: operator.or_,
-    ast.BitXor: operator.xor, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
-    ast.GtE: operator.ge, ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Not: operator.not_,
-    ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert,
-}  # fmt: skip
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Not: operator.not_,
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
+}
 _PYTHON = {"&&": " and ", "||": " or ", "!": " not ", "true": "1", "false": "0"}
 
 
-def evaluate(
-    tokens: list[str], names: Mapping[str, int], unknown: int | None = None
-) -> int | None:
+def evaluate(tokens: list[str], names: Mapping[str, int], unknown: int | None = None) -> int | None:
     """An integer constant expression in C; None if it is none, or has a name that is not known.
 
     Parameters

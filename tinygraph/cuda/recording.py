@@ -125,16 +125,23 @@ class Recorder:
             self._kept.append(array)
 
     def add(
-        self, kernel: Any, grid: Extent, block: Extent, args: Sequence[Any],
-        values: Sequence[Value], shared: int,
-    ) -> Launch:  # fmt: skip
+        self,
+        kernel: Any,
+        grid: Extent,
+        block: Extent,
+        args: Sequence[Any],
+        values: Sequence[Value],
+        shared: int,
+    ) -> Launch:
         """Take down one launch, whose arguments were checked."""
         parameters = kernel.signature.parameters
-        arrays = tuple([
-            self._use(parameter, given, value)
-            for parameter, given, value in zip(parameters, args, values, strict=True)
-            if parameter.pointer
-        ])  # fmt: skip
+        arrays = tuple(
+            [
+                self._use(parameter, given, value)
+                for parameter, given, value in zip(parameters, args, values, strict=True)
+                if parameter.pointer
+            ]
+        )
         scalars = {
             parameter.name: value
             for parameter, value in zip(parameters, values, strict=True)
@@ -151,8 +158,15 @@ class Recorder:
         if writes:
             fresh = self._is_fresh(owner, _address(value), value.nbytes)
             reads = isinstance(given, InOut) or not (fresh or isinstance(given, Out))
-        return ArrayUse(parameter.name, reads, writes, value.shape, value.dtype, _address(owner),
-                        None if self.execute else value)  # fmt: skip
+        return ArrayUse(
+            parameter.name,
+            reads,
+            writes,
+            value.shape,
+            value.dtype,
+            _address(owner),
+            None if self.execute else value,
+        )
 
     def _is_fresh(self, owner: Array, first: int, size: int) -> bool:
         """Whether no launch has written these bytes yet; they count as written from now on."""

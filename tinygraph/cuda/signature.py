@@ -16,7 +16,7 @@ from tinygraph.cuda.declarations import Declaration, declarations, split
 from tinygraph.cuda.preprocessor import evaluate, tokenize
 from tinygraph.cuda.source import Source
 from tinygraph.cuda.types import Parameter, TypeReader, UnreadableType
-from tinygraph.errors import KernelCompileError, explain, nearest
+from tinygraph.errors import KernelCompileError, nearest
 
 __all__ = ["KernelName", "Parameter", "Signature", "kernels", "parse"]
 
@@ -69,9 +69,7 @@ def kernels(source: Source) -> list[KernelName]:
     return list(found)
 
 
-def parse(
-    source: Source, name: str, parameters: Mapping[str, str] | None = None
-) -> Signature:
+def parse(source: Source, name: str, parameters: Mapping[str, str] | None = None) -> Signature:
     """The signature of one kernel.
 
     Parameters
@@ -103,9 +101,10 @@ def parse(
     types = TypeReader(declarations(source).aliases, bound)
     texts = [" ".join(tokens) for tokens in split(declaration.parameters)]
     read = tuple(
-        _parameter(source, name, types, text, position) for position, text in enumerate(texts)
+        _parameter(source, name, types, text, position)
+        for position, text in enumerate(texts)
         if text != "void"
-    )  # fmt: skip
+    )
     bounds = _bounds(source, declaration, bound)
     return Signature(name, function, template_args, read, bounds)
 
@@ -134,16 +133,22 @@ def _find(source: Source, name: str, function: str) -> Declaration:
         return found[0]
     if found:
         raise KernelCompileError(
-            explain(source.name, "name", "a kernel that is declared once",
-                    f"{name!r}: {len(distinct)} overloads", f"rename them, or {_DECLARE}")
-        )  # fmt: skip
+            source.name,
+            "name",
+            "a kernel that is declared once",
+            f"{name!r}: {len(distinct)} overloads",
+            f"rename them, or {_DECLARE}",
+        )
     known = [k.name for k in kernels(source)]
     hint = nearest(function, known)
     listing = f"it has {', '.join(known)}" if known else "it has none"
     raise KernelCompileError(
-        explain(source.name, "name", f"a __global__ function of the file: {listing}", repr(name),
-                hint or f"correct the name; where a macro writes the kernel, {_DECLARE}")
-    )  # fmt: skip
+        source.name,
+        "name",
+        f"a __global__ function of the file: {listing}",
+        repr(name),
+        hint or f"correct the name; where a macro writes the kernel, {_DECLARE}",
+    )
 
 
 def _bind(
@@ -160,15 +165,20 @@ def _bind(
         elif not declaration.variadic:
             example = ", ".join(["float", *("16" for _ in parameters[1:])])
             raise KernelCompileError(
-                explain(source.name, "name", "template arguments for "
-                        + ", ".join(p for p, _ in parameters), repr(name),
-                        f'name="{declaration.name}<{example}>"')
-            )  # fmt: skip
+                source.name,
+                "name",
+                "template arguments for " + ", ".join(p for p, _ in parameters),
+                repr(name),
+                f'name="{declaration.name}<{example}>"',
+            )
     if len(args) > len(parameters) and not declaration.variadic:
         raise KernelCompileError(
-            explain(source.name, "name", f"at most {len(parameters)} template arguments",
-                    repr(name), f'name="{declaration.name}"' if not parameters else "")
-        )  # fmt: skip
+            source.name,
+            "name",
+            f"at most {len(parameters)} template arguments",
+            repr(name),
+            f'name="{declaration.name}"' if not parameters else "",
+        )
     return bound
 
 
@@ -179,14 +189,15 @@ def _parameter(
         return types.parameter(tokenize(text), f"argument_{position}")
     except UnreadableType as error:
         raise KernelCompileError(
-            explain(f"{source.name}: {kernel}", text.strip(), error.expected, error.got,
-                    error.way_out or _DECLARE)
-        ) from None  # fmt: skip
+            f"{source.name}: {kernel}",
+            text.strip(),
+            error.expected,
+            error.got,
+            error.way_out or _DECLARE,
+        ) from None
 
 
-def _bounds(
-    source: Source, declaration: Declaration, bound: Mapping[str, list[str]]
-) -> int | None:
+def _bounds(source: Source, declaration: Declaration, bound: Mapping[str, list[str]]) -> int | None:
     """The first argument of `__launch_bounds__`, if its value can be told."""
     known = dict(declarations(source).constants)
     for name, tokens in bound.items():

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from tinygraph.errors import KernelCompileError, explain
+from tinygraph.errors import KernelCompileError
 
 HERE = Path(__file__).resolve().parent  # tinygraph/cuda: its kernels, and the .cuh they share
 
@@ -41,9 +41,7 @@ class Source:
     defines: tuple[tuple[str, str], ...] = ()
 
     @staticmethod
-    def read(
-        path_or_source: str | Path, defines: Mapping[str, object] | None = None
-    ) -> Source:
+    def read(path_or_source: str | Path, defines: Mapping[str, object] | None = None) -> Source:
         """The source of a file, or a source given as text.
 
         A str that contains a line break or the word `__global__` is text, anything else a path.
@@ -63,9 +61,12 @@ class Source:
             return Source(path.read_text(encoding="utf-8"), path.resolve(), pairs)
         except (OSError, ValueError) as error:  # a UnicodeDecodeError is a ValueError
             raise KernelCompileError(
-                explain("Kernel", "path_or_source", "a readable .cu file or a CUDA source text",
-                        f"{str(path_or_source)!r}: {_reason(error)}", _beside(path))
-            ) from error  # fmt: skip
+                "Kernel",
+                "path_or_source",
+                "a readable .cu file or a CUDA source text",
+                f"{str(path_or_source)!r}: {_reason(error)}",
+                _beside(path),
+            ) from error
 
     @property
     def name(self) -> str:
@@ -126,13 +127,11 @@ def _macro(name: str, value: object) -> tuple[str, str]:
     """One macro definition as (name, text): None and True stand for 1, False for 0."""
     if not isinstance(name, str) or not _IDENTIFIER.fullmatch(name):
         raise KernelCompileError(
-            explain("Kernel", "defines", "names of macros, as in {'TILE': 16}", repr(name))
+            "Kernel", "defines", "names of macros, as in {'TILE': 16}", repr(name)
         )
     text = str(int(value)) if isinstance(value, bool) else "1" if value is None else str(value)
     if "\n" in text:
-        raise KernelCompileError(
-            explain("Kernel", f"defines[{name!r}]", "a value of one line", repr(text))
-        )
+        raise KernelCompileError("Kernel", f"defines[{name!r}]", "a value of one line", repr(text))
     return name, text
 
 
@@ -159,10 +158,14 @@ class Message(NamedTuple):
     text: str
 
 
-_GCC = re.compile(r"(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:(?P<column>\d+):)? "
-                  r"(?:fatal )?error: (?P<text>.*)")  # fmt: skip
-_NVRTC = re.compile(r"(?P<file>[^\s(][^(\n]*)\((?P<line>\d+)\): "
-                    r"(?:catastrophic )?error(?: #[\w-]+)?: (?P<text>.*)")  # fmt: skip
+_GCC = re.compile(
+    r"(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:(?P<column>\d+):)? "
+    r"(?:fatal )?error: (?P<text>.*)"
+)
+_NVRTC = re.compile(
+    r"(?P<file>[^\s(][^(\n]*)\((?P<line>\d+)\): "
+    r"(?:catastrophic )?error(?: #[\w-]+)?: (?P<text>.*)"
+)
 _MOST_MESSAGES = 5
 
 

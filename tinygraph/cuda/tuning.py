@@ -36,7 +36,7 @@ from tinygraph.cuda.recording import active_recorder
 from tinygraph.cuda.source import HERE, Source
 from tinygraph.device import cupy, get_device
 from tinygraph.disk import replace_file
-from tinygraph.errors import DeviceError, explain
+from tinygraph.errors import DeviceError
 
 Problem = Mapping[str, Any]
 Choice = dict[str, int]
@@ -89,9 +89,12 @@ def tuning() -> Iterator[None]:
         get_device("cuda")
     except DeviceError as error:
         raise DeviceError(
-            explain("tuning", "device", "an NVIDIA GPU: times of the emulator say nothing about "
-                    "one", str(error), "leave tuning() out; shapes choose then")
-        ) from error  # fmt: skip
+            "tuning",
+            "device",
+            "an NVIDIA GPU: times of the emulator say nothing about one",
+            str(error),
+            "leave tuning() out; shapes choose then",
+        ) from error
     token = _active.set(True)
     try:
         yield
@@ -192,9 +195,7 @@ def _digest(stem: str) -> str:
 # ---- measuring
 
 
-def _measured(
-    candidates: Sequence[Choice], prepared: Callable[[Choice], Launch]
-) -> dict[str, Any]:
+def _measured(candidates: Sequence[Choice], prepared: Callable[[Choice], Launch]) -> dict[str, Any]:
     """The fastest candidate, and the median time of each; of equal ones the first."""
     import statistics
 

@@ -69,20 +69,59 @@ class _Type:
 
 
 _NAMED = {
-    "bool": "?", "float": "f4", "double": "f8", "int8_t": "i1", "int16_t": "i2", "int32_t": "i4",
-    "int64_t": "i8", "uint8_t": "u1", "uint16_t": "u2", "uint32_t": "u4", "uint64_t": "u8",
-    "size_t": "u8", "ptrdiff_t": "i8", "ssize_t": "i8", "intptr_t": "i8", "uintptr_t": "u8",
-    "uchar": "u1", "ushort": "u2", "uint": "u4", "ulong": "u8",
-}  # fmt: skip
+    "bool": "?",
+    "float": "f4",
+    "double": "f8",
+    "int8_t": "i1",
+    "int16_t": "i2",
+    "int32_t": "i4",
+    "int64_t": "i8",
+    "uint8_t": "u1",
+    "uint16_t": "u2",
+    "uint32_t": "u4",
+    "uint64_t": "u8",
+    "size_t": "u8",
+    "ptrdiff_t": "i8",
+    "ssize_t": "i8",
+    "intptr_t": "i8",
+    "uintptr_t": "u8",
+    "uchar": "u1",
+    "ushort": "u2",
+    "uint": "u4",
+    "ulong": "u8",
+}
 _VECTORS = {
-    "char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4",
-    "long": "i8", "ulong": "u8", "longlong": "i8", "ulonglong": "u8", "float": "f4", "double": "f8",
-}  # fmt: skip
+    "char": "i1",
+    "uchar": "u1",
+    "short": "i2",
+    "ushort": "u2",
+    "int": "i4",
+    "uint": "u4",
+    "long": "i8",
+    "ulong": "u8",
+    "longlong": "i8",
+    "ulonglong": "u8",
+    "float": "f4",
+    "double": "f8",
+}
 _INTEGER_WORDS = {"signed", "unsigned", "char", "short", "int", "long"}
 _DROPPED = {
-    "__restrict__", "__restrict", "restrict", "volatile", "__grid_constant__", "register",
-    "typename", "struct", "enum", "class", "union", "std", "::", "constexpr", "__volatile__",
-}  # fmt: skip
+    "__restrict__",
+    "__restrict",
+    "restrict",
+    "volatile",
+    "__grid_constant__",
+    "register",
+    "typename",
+    "struct",
+    "enum",
+    "class",
+    "union",
+    "std",
+    "::",
+    "constexpr",
+    "__volatile__",
+}
 _STRUCT_WAY_OUT = (
     "pass its members as separate scalars, or as one array and a pointer to its element type"
 )
@@ -122,8 +161,11 @@ class TypeReader:
         tokens, dims = tokens[:extents], tokens[extents:]
         if dims.count("[") > 1:
             raise UnreadableType("a pointer or a scalar", "an array of arrays", "pass `T*`")
-        for sign, kind in (("&", "a reference"), ("(", "a function or a pointer to one"),
-                           (".", "a parameter pack")):  # fmt: skip
+        for sign, kind in (
+            ("&", "a reference"),
+            ("(", "a function or a pointer to one"),
+            (".", "a parameter pack"),
+        ):
             if sign in tokens:
                 raise UnreadableType("a pointer or a scalar", kind)
         words = [token for token in tokens if token not in _DROPPED]
@@ -133,8 +175,9 @@ class TypeReader:
         if found.pointer and dims:
             raise UnreadableType("a pointer or a scalar", "a pointer to pointers")
         if found.lanes > 1 and not pointer:
-            raise UnreadableType("a pointer or a scalar", f"{found.base}, a struct by value",
-                                 _STRUCT_WAY_OUT)  # fmt: skip
+            raise UnreadableType(
+                "a pointer or a scalar", f"{found.base}, a struct by value", _STRUCT_WAY_OUT
+            )
         const = found.const and pointer
         ctype = f"{'const ' if const else ''}{found.base}{'*' if pointer else ''}"
         return Parameter(name, ctype, found.dtype, pointer, const, found.lanes)
@@ -155,8 +198,9 @@ class TypeReader:
             raise UnreadableType("a type", "none")
         inner = self._base(base, seen)
         if stars > 1 or (stars and inner.pointer):
-            raise UnreadableType("a pointer or a scalar", "a pointer to pointers",
-                                 "pass one array with offsets")  # fmt: skip
+            raise UnreadableType(
+                "a pointer or a scalar", "a pointer to pointers", "pass one array with offsets"
+            )
         if inner.pointer:  # const before the name of a pointer type is const of the pointer
             return inner
         return _Type(inner.base, inner.dtype, inner.lanes, bool(stars), const or inner.const)
@@ -171,8 +215,11 @@ class TypeReader:
                 tokens = [t for t in self.names[word] if t not in _DROPPED]
                 return self._type(tokens, (*seen, word))
             if word in self.structs:
-                raise UnreadableType("a pointer or a scalar of a built-in type",
-                                     f"the struct {word}", _STRUCT_WAY_OUT)  # fmt: skip
+                raise UnreadableType(
+                    "a pointer or a scalar of a built-in type",
+                    f"the struct {word}",
+                    _STRUCT_WAY_OUT,
+                )
             if word in _NAMED:
                 return _Type(word, np.dtype(_NAMED[word]), 1, False, False)
             if word[-1] in "1234" and word[:-1] in _VECTORS:
@@ -180,8 +227,9 @@ class TypeReader:
                 return _Type(word, dtype, int(word[-1]), False, False)
         got = " ".join(words)
         if got == "dim3":
-            raise UnreadableType("a pointer or a scalar", "dim3, a struct by value",
-                                 _STRUCT_WAY_OUT)  # fmt: skip
+            raise UnreadableType(
+                "a pointer or a scalar", "dim3, a struct by value", _STRUCT_WAY_OUT
+            )
         raise UnreadableType("a built-in type", f"{got!r}, which is not known here")
 
 

@@ -25,9 +25,25 @@ from tinygraph.data.transforms import (
 )
 
 __all__ = [
-    "ArrayDataset", "DataLoader", "ImageFolder", "TransformedDataset",
-    "cifar10", "datasets", "digits", "image_folder", "load", "mnist", "read_idx",
-    "splice", "super_resolution",
-    "Draws", "Transform", "compose", "degrade", "horizontal_flip", "random_crop",
-    "CacheWarning", "cached",
-]  # fmt: skip
+    "ArrayDataset",
+    "DataLoader",
+    "ImageFolder",
+    "TransformedDataset",
+    "cifar10",
+    "datasets",
+    "digits",
+    "image_folder",
+    "load",
+    "mnist",
+    "read_idx",
+    "splice",
+    "super_resolution",
+    "Draws",
+    "Transform",
+    "compose",
+    "degrade",
+    "horizontal_flip",
+    "random_crop",
+    "CacheWarning",
+    "cached",
+]

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
-from tinygraph.errors import DatasetError, explain
+from tinygraph.errors import DatasetError
 
 _AGAIN = "fetch the archive again"
 _MAX_DESCRIPTION = 1 << 16  # a long name, or the records of a pax header
@@ -30,8 +30,14 @@ def zip_members(
             chosen = _check_directory(op, path, archive, wanted, max_member, max_total)
             for name in sorted(chosen):
                 yield name, archive.read(chosen[name])  # never more than the declared size
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError,
-            ValueError) as error:  # fmt: skip
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        NotImplementedError,
+        RuntimeError,
+        ValueError,
+    ) as error:
         if isinstance(error, DatasetError):
             raise
         raise _fault(op, path, "an intact zip file", str(error) or type(error).__name__) from None
@@ -40,9 +46,13 @@ def zip_members(
 
 
 def _check_directory(
-    op: str, path: Path, archive: zipfile.ZipFile, wanted: Callable[[str], bool],
-    max_member: int, max_total: int,
-) -> dict[str, zipfile.ZipInfo]:  # fmt: skip
+    op: str,
+    path: Path,
+    archive: zipfile.ZipFile,
+    wanted: Callable[[str], bool],
+    max_member: int,
+    max_total: int,
+) -> dict[str, zipfile.ZipInfo]:
     """The wanted entries of a zip file's directory, by name."""
     chosen: dict[str, zipfile.ZipInfo] = {}
     total = 0
@@ -56,12 +66,21 @@ def _check_directory(
         if name in chosen:
             raise _fault(op, path, "each name once", f"{name} twice")
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise _fault(op, path, "files that are stored or deflated", f"{name} with method "
-                         f"{entry.compress_type}", "pack the archive again")  # fmt: skip
+            raise _fault(
+                op,
+                path,
+                "files that are stored or deflated",
+                f"{name} with method {entry.compress_type}",
+                "pack the archive again",
+            )
         total += entry.file_size
         if entry.file_size > max_member or total > max_total:
-            raise _fault(op, path, f"at most {max_member} bytes for each file and {max_total} in "
-                         "all", f"{name} of {entry.file_size} bytes, {total} so far")  # fmt: skip
+            raise _fault(
+                op,
+                path,
+                f"at most {max_member} bytes for each file and {max_total} in all",
+                f"{name} of {entry.file_size} bytes, {total} so far",
+            )
         chosen[name] = entry
     return chosen
 
@@ -83,8 +102,12 @@ def tar_members(
                 if name in found:
                     raise _fault(op, path, "each name once", f"{name} twice")
                 if member.size > max_member:
-                    raise _fault(op, path, f"at most {max_member} bytes for each file",
-                                 f"{name} of {member.size} bytes")  # fmt: skip
+                    raise _fault(
+                        op,
+                        path,
+                        f"at most {max_member} bytes for each file",
+                        f"{name} of {member.size} bytes",
+                    )
                 content = archive.extractfile(member)
                 found[name] = content.read() if content else b""
                 if len(found) == len(names):
@@ -107,9 +130,12 @@ class _Entry(tarfile.TarInfo):
     """An entry of a tar file; one that only describes the next is read whole, so it is limited."""
 
     _describing = (
-        tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE,
+        tarfile.GNUTYPE_LONGNAME,
+        tarfile.GNUTYPE_LONGLINK,
+        tarfile.XHDTYPE,
+        tarfile.XGLTYPE,
         tarfile.SOLARIS_XHDTYPE,
-    )  # fmt: skip
+    )
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _Entry:
@@ -131,10 +157,15 @@ class _Limited:
         data = self.stream.read(min(size, self.limit + 1 - self.count))
         self.count += len(data)
         if self.count > self.limit:
-            raise _fault(self.op, self.path, f"at most {self.limit} bytes inside", "more than that",
-                         "do not trust this file")  # fmt: skip
+            raise _fault(
+                self.op,
+                self.path,
+                f"at most {self.limit} bytes inside",
+                "more than that",
+                "do not trust this file",
+            )
         return data
 
 
 def _fault(op: str, path: Path, expected: str, got: str, way_out: str = _AGAIN) -> DatasetError:
-    return DatasetError(explain(op, str(path), expected, got, way_out))
+    return DatasetError(op, str(path), expected, got, way_out)

@@ -25,7 +25,7 @@ import numpy as np
 
 from tinygraph.data.dataset import ArrayDataset
 from tinygraph.disk import new_file, sync_folder, temporary_beside
-from tinygraph.errors import ArgumentError, DatasetError, explain
+from tinygraph.errors import ArgumentError, DatasetError
 
 FORMAT = 1  # of the files; a cache of another number is made again
 
@@ -88,9 +88,7 @@ def cached(
            [4.]]), array([1, 2]))
     """
     if not isinstance(key, str) or not _KEY.fullmatch(key):
-        raise ArgumentError(
-            explain("cached", "key", "1 to 100 letters, digits, '-' and '_'", repr(key))
-        )
+        raise ArgumentError("cached", "key", "1 to 100 letters, digits, '-' and '_'", repr(key))
     wanted = _canonical(settings)
     folder = Path(cache_dir).expanduser()
     try:
@@ -99,18 +97,20 @@ def cached(
         pass
     except _Stale as stale:
         warnings.warn(
-            f"cached: {folder / key}.json: {stale}; the dataset is made again", CacheWarning,
+            f"cached: {folder / key}.json: {stale}; the dataset is made again",
+            CacheWarning,
             stacklevel=2,
-        )  # fmt: skip
+        )
     dataset = dataset_fn()
     _check(dataset)
     try:
         _write(folder, key, wanted, dataset)
     except OSError as error:
         warnings.warn(
-            f"cached: {folder}: {error.strerror or error}; the dataset is not kept", CacheWarning,
+            f"cached: {folder}: {error.strerror or error}; the dataset is not kept",
+            CacheWarning,
             stacklevel=2,
-        )  # fmt: skip
+        )
     return dataset
 
 
@@ -120,23 +120,31 @@ def _canonical(settings: Any) -> str:
         return json.dumps(settings, sort_keys=True, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ArgumentError(
-            explain("cached", "settings", "a value that JSON can hold", error,
-                    "use dicts, lists, strings and numbers")
-        ) from None  # fmt: skip
+            "cached",
+            "settings",
+            "a value that JSON can hold",
+            error,
+            "use dicts, lists, strings and numbers",
+        ) from None
 
 
 def _check(dataset: Any) -> None:
     if not isinstance(dataset, ArrayDataset):
         raise DatasetError(
-            explain("cached", "dataset_fn", "a function that returns an ArrayDataset",
-                    type(dataset).__name__)
-        )  # fmt: skip
+            "cached",
+            "dataset_fn",
+            "a function that returns an ArrayDataset",
+            type(dataset).__name__,
+        )
     for argument, array in (("inputs", dataset.inputs), ("labels", dataset.labels)):
         if array.dtype.hasobject:
             raise DatasetError(
-                explain("cached", argument, "numbers or strings", "Python objects, which only a "
-                        "pickle could hold", "convert them")
-            )  # fmt: skip
+                "cached",
+                argument,
+                "numbers or strings",
+                "Python objects, which only a pickle could hold",
+                "convert them",
+            )
 
 
 def _read(folder: Path, key: str, wanted: str) -> ArrayDataset:
@@ -187,9 +195,11 @@ def _write(folder: Path, key: str, settings: str, dataset: ArrayDataset) -> None
     temporary = temporary_beside(folder / f"{key}.npz")
     with new_file(temporary) as file:
         np.savez(
-            file, inputs=dataset.inputs, labels=dataset.labels,
+            file,
+            inputs=dataset.inputs,
+            labels=dataset.labels,
             about=np.frombuffer(json.dumps(about).encode(), np.uint8),
-        )  # fmt: skip
+        )
     with temporary.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     arrays = _arrays(folder, key, sha256)

@@ -31,34 +31,39 @@ from tinygraph.data.dataset import ArrayDataset
 from tinygraph.data.digits import require_split
 from tinygraph.data.files import Published
 from tinygraph.data.images import decode, pixels
-from tinygraph.errors import ArgumentError, DatasetError, explain, nearest
+from tinygraph.errors import ArgumentError, DatasetError, nearest
 from tinygraph.shapes import Array
 
 URL = "https://www.cs.toronto.edu/~kriz/"
 ARCHIVE = "cifar-10-binary.tar.gz"
 JPEG = "cifar10_jpeg_subset.zip"
-CLASSES = (
-    "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
-)  # fmt: skip
+CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 BATCHES = {"train": [f"data_batch_{i}.bin" for i in range(1, 6)], "test": ["test_batch.bin"]}
 
 _BATCH_BYTES = 30_730_000  # 10,000 records
 FILES = {
     ARCHIVE: Published(
-        170052171, "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"),
+        170052171, "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"
+    ),
     "data_batch_1.bin": Published(
-        _BATCH_BYTES, "cee916563c9f80d84e3cc88e17fdc0941787f1244f00a67874d45b261883ada5"),
+        _BATCH_BYTES, "cee916563c9f80d84e3cc88e17fdc0941787f1244f00a67874d45b261883ada5"
+    ),
     "data_batch_2.bin": Published(
-        _BATCH_BYTES, "a591ca11fa1708a91ee40f54b3da4784ccd871ecf2137de63f51ada8b3fa57ed"),
+        _BATCH_BYTES, "a591ca11fa1708a91ee40f54b3da4784ccd871ecf2137de63f51ada8b3fa57ed"
+    ),
     "data_batch_3.bin": Published(
-        _BATCH_BYTES, "bbe8596564c0f86427f876058170b84dac6670ddf06d79402899d93ceea26f67"),
+        _BATCH_BYTES, "bbe8596564c0f86427f876058170b84dac6670ddf06d79402899d93ceea26f67"
+    ),
     "data_batch_4.bin": Published(
-        _BATCH_BYTES, "014e562d6e23c72197cc727519169a60359f5eccd8945ad5a09d710285ff4e48"),
+        _BATCH_BYTES, "014e562d6e23c72197cc727519169a60359f5eccd8945ad5a09d710285ff4e48"
+    ),
     "data_batch_5.bin": Published(
-        _BATCH_BYTES, "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add"),
+        _BATCH_BYTES, "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add"
+    ),
     "test_batch.bin": Published(
-        _BATCH_BYTES, "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b"),
-}  # fmt: skip
+        _BATCH_BYTES, "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b"
+    ),
+}
 
 _SIDE, _PIXELS = 32, 32 * 32
 _RECORD = 1 + 3 * _PIXELS
@@ -78,9 +83,12 @@ class Part(NamedTuple):
 
 
 def cifar10(
-    split: str = "train", data_dir: str | Path | None = None, download: bool = False,
-    verify: bool = True, version: str = "auto",
-) -> ArrayDataset:  # fmt: skip
+    split: str = "train",
+    data_dir: str | Path | None = None,
+    download: bool = False,
+    verify: bool = True,
+    version: str = "auto",
+) -> ArrayDataset:
     """Colour images of ten classes, 32 by 32 pixels: 50,000 for training, 10,000 for the test.
 
     Parameters
@@ -127,9 +135,8 @@ def cifar10(
     if version != "auto" and version not in VERSIONS:
         known = ", ".join(map(repr, ["auto", *VERSIONS]))
         raise ArgumentError(
-            explain("cifar10", "version", f"one of {known}", repr(version),
-                    nearest(str(version), VERSIONS))
-        )  # fmt: skip
+            "cifar10", "version", f"one of {known}", repr(version), nearest(str(version), VERSIONS)
+        )
     inner = ("cifar10", "cifar-10-batches-bin", "cifar10/cifar-10-batches-bin")
     folders = files.folders(data_dir, *inner)
     version, folder = _find(version, folders, download)
@@ -161,11 +168,13 @@ def _find(version: str, folders: list[Path], download: bool) -> tuple[str, Path]
         for name in _PYTHON_VERSION:
             if (folder / name).exists():
                 raise DatasetError(
-                    explain("cifar10", str(folder / name), "the binary version (data_batch_1.bin, "
-                            f"... or {ARCHIVE})", "the Python version, which consists of pickles: "
-                            "loading one runs whatever code it holds",
-                            f"fetch {ARCHIVE} from {URL}cifar.html, or pass --download")
-                )  # fmt: skip
+                    "cifar10",
+                    str(folder / name),
+                    f"the binary version (data_batch_1.bin, ... or {ARCHIVE})",
+                    "the Python version, which consists of pickles: "
+                    "loading one runs whatever code it holds",
+                    f"fetch {ARCHIVE} from {URL}cifar.html, or pass --download",
+                )
     marks = VERSIONS["archive" if version == "auto" else version].marks
     raise files.missing("cifar10", marks[0], folders)
 
@@ -192,9 +201,12 @@ def _read_archive(folder: Path, split: str, verify: bool) -> Part:
     for name in names:
         if name not in found:
             raise DatasetError(
-                explain("cifar10", str(path), f"{name} inside", f"only {sorted(found)}",
-                        f"fetch {ARCHIVE} again")
-            )  # fmt: skip
+                "cifar10",
+                str(path),
+                f"{name} inside",
+                f"only {sorted(found)}",
+                f"fetch {ARCHIVE} again",
+            )
     contents = {f"{path}: {name}": found[name] for name in names}
     return _records(contents, "the binary version" + ("" if verify else ", not verified"))
 
@@ -208,9 +220,12 @@ def _records(contents: dict[str, bytes], notes: str) -> Part:
             if len(data) > _BATCH_BYTES:
                 got = f"more than {_BATCH_BYTES} bytes"
             raise DatasetError(
-                explain("cifar10", name, f"1 to 10000 whole records of {_RECORD} bytes", got,
-                        "it is truncated or another file: fetch it again")
-            )  # fmt: skip
+                "cifar10",
+                name,
+                f"1 to 10000 whole records of {_RECORD} bytes",
+                got,
+                "it is truncated or another file: fetch it again",
+            )
         records = np.frombuffer(data, np.uint8).reshape(-1, _RECORD)
         images.append(records[:, 1:].reshape(-1, 3, _SIDE, _SIDE))
         labels.append(_checked(name, records[:, 0]))
@@ -229,32 +244,41 @@ def _read_jpeg(folder: Path, split: str, verify: bool) -> Part:
         label = name.split("/")[1]
         if label not in CLASSES:
             raise DatasetError(
-                explain("cifar10", f"{path}: {name}", "a folder named like a class", repr(label),
-                        f"the classes are {', '.join(CLASSES)}")
-            )  # fmt: skip
+                "cifar10",
+                f"{path}: {name}",
+                "a folder named like a class",
+                repr(label),
+                f"the classes are {', '.join(CLASSES)}",
+            )
         image = pixels(decode("cifar10", f"{path}: {name}", data, max_pixels=_PIXELS))
         if image.shape != (3, _SIDE, _SIDE):
             raise DatasetError(
-                explain("cifar10", f"{path}: {name}", "32 by 32 pixels",
-                        " by ".join(map(str, image.shape[1:])))
-            )  # fmt: skip
+                "cifar10",
+                f"{path}: {name}",
+                "32 by 32 pixels",
+                " by ".join(map(str, image.shape[1:])),
+            )
         images.append(image[None])
         labels.append(CLASSES.index(label))
     if not images:
-        raise DatasetError(
-            explain("cifar10", str(path), f"images {split}/CLASS/NNNN.jpg", "none")
-        )
-    return Part(images, np.array(labels), "a subset, compressed to JPEG: the pixels differ a "
-                "little from the published ones; sorted by class")  # fmt: skip
+        raise DatasetError("cifar10", str(path), f"images {split}/CLASS/NNNN.jpg", "none")
+    return Part(
+        images,
+        np.array(labels),
+        "a subset, compressed to JPEG: the pixels differ a "
+        "little from the published ones; sorted by class",
+    )
 
 
 def _read_lossless(folder: Path, split: str, verify: bool) -> Part:
     if split == "test":
         raise DatasetError(
-            explain("cifar10", str(folder), "test images", "the lossless subset, which has images "
-                    "for training alone", "hold some of them out with split(), or use another "
-                    "version for both")
-        )  # fmt: skip
+            "cifar10",
+            str(folder),
+            "test images",
+            "the lossless subset, which has images for training alone",
+            "hold some of them out with split(), or use another version for both",
+        )
     paths = sorted(folder.glob("lossless_batch_*.png"), key=lambda path: (len(path.name), path))
     for i, path in enumerate(paths):
         if path.name != f"lossless_batch_{i}.png":
@@ -269,9 +293,12 @@ def _read_lossless(folder: Path, split: str, verify: bool) -> Part:
     count = sum(map(len, images))
     if len(labels) != count:
         raise DatasetError(
-            explain("cifar10", str(label_path), f"{count} labels, one for each image", len(labels),
-                    "take all files from the same place")
-        )  # fmt: skip
+            "cifar10",
+            str(label_path),
+            f"{count} labels, one for each image",
+            len(labels),
+            "take all files from the same place",
+        )
     notes = f"the first {count} training images, without loss"
     return Part(images, _checked(str(label_path), labels), notes)
 
@@ -281,7 +308,7 @@ def _rows(path: Path) -> Array:
     image = pixels(decode("cifar10", str(path), path, max_pixels=_MAX_ROWS * _PIXELS))
     if image.shape[2] != _PIXELS:
         raise DatasetError(
-            explain("cifar10", str(path), f"rows of {_PIXELS} pixels", f"rows of {image.shape[2]}")
+            "cifar10", str(path), f"rows of {_PIXELS} pixels", f"rows of {image.shape[2]}"
         )
     return image.transpose(1, 0, 2).reshape(-1, 3, _SIDE, _SIDE)
 
@@ -291,9 +318,12 @@ def _checked(name: str, labels: Array) -> Array:
     wrong = np.flatnonzero(labels >= len(CLASSES))
     if wrong.size:
         raise DatasetError(
-            explain("cifar10", name, "labels from 0 to 9", f"{labels[wrong[0]]} for image "
-                    f"{wrong[0]}", "it is damaged or another file: fetch it again")
-        )  # fmt: skip
+            "cifar10",
+            name,
+            "labels from 0 to 9",
+            f"{labels[wrong[0]]} for image {wrong[0]}",
+            "it is damaged or another file: fetch it again",
+        )
     return labels
 
 

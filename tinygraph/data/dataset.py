@@ -1,6 +1,6 @@
 """ArrayDataset: samples and their labels, held in memory.
 
-    N samples; inputs (N, ...), labels (N,)
+N samples; inputs (N, ...), labels (N,)
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, ShapeError, explain
+from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.random import philox
 from tinygraph.shapes import Array
 
@@ -36,7 +36,7 @@ def require_seed(op: str, seed: Any) -> int:
     """A seed as an int from 0 to 2**64 - 1, or ArgumentError."""
     if isinstance(seed, (int, np.integer)) and 0 <= seed < 1 << 64:
         return int(seed)
-    raise ArgumentError(explain(op, "seed", "an int from 0 to 2**64 - 1", repr(seed)))
+    raise ArgumentError(op, "seed", "an int from 0 to 2**64 - 1", repr(seed))
 
 
 class ArrayDataset:
@@ -72,9 +72,13 @@ class ArrayDataset:
     """
 
     def __init__(
-        self, inputs: Any, labels: Any, name: str = "", classes: Sequence[str] | None = None,
+        self,
+        inputs: Any,
+        labels: Any,
+        name: str = "",
+        classes: Sequence[str] | None = None,
         notes: str = "",
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.inputs = np.asarray(inputs)
         self.labels = np.asarray(labels)
         self.name = name
@@ -82,12 +86,15 @@ class ArrayDataset:
         self.notes = notes
         for argument, array in (("inputs", self.inputs), ("labels", self.labels)):
             if not array.ndim:
-                raise ShapeError(explain("ArrayDataset", argument, "at least one axis", "none"))
+                raise ShapeError("ArrayDataset", argument, "at least one axis", "none")
         if len(self.inputs) != len(self.labels):
             raise ShapeError(
-                explain("ArrayDataset", "labels", f"{len(self.inputs)}, one for each sample",
-                        len(self.labels), "pass inputs and labels of the same samples")
-            )  # fmt: skip
+                "ArrayDataset",
+                "labels",
+                f"{len(self.inputs)}, one for each sample",
+                len(self.labels),
+                "pass inputs and labels of the same samples",
+            )
 
     def __len__(self) -> int:
         return len(self.inputs)
@@ -117,7 +124,7 @@ class ArrayDataset:
             A fraction outside 0 to 1, or a bad seed.
         """
         if not 0 <= fraction <= 1:
-            raise ArgumentError(explain("split", "fraction", "a number from 0 to 1", fraction))
+            raise ArgumentError("split", "fraction", "a number from 0 to 1", fraction)
         order = permutation(len(self), require_seed("split", seed), SPLIT_STREAM)
         first = round(fraction * len(self))
         return self._take(order[:first]), self._take(order[first:])

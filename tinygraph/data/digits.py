@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from tinygraph.data.dataset import ArrayDataset
-from tinygraph.errors import ArgumentError, DatasetError, explain, nearest
+from tinygraph.errors import ArgumentError, DatasetError, nearest
 
 SPLITS = ("train", "test")
 TRAIN_FRACTION, SPLIT_SEED = 0.8, 0  # part of what this dataset is: changing them changes results
@@ -19,7 +19,7 @@ def require_split(op: str, split: str) -> str:
     """The name of a split, or ArgumentError."""
     if split not in SPLITS:
         raise ArgumentError(
-            explain(op, "split", "'train' or 'test'", repr(split), nearest(str(split), SPLITS))
+            op, "split", "'train' or 'test'", repr(split), nearest(str(split), SPLITS)
         )
     return split
 
@@ -59,9 +59,12 @@ def digits(split: str = "train") -> ArrayDataset:
         from sklearn.datasets import load_digits
     except ImportError:
         raise DatasetError(
-            explain("digits", "scikit-learn", "to be installed, for it holds the images",
-                    "no such library", "pip install 'tinygraph-nn[data]'")
-        ) from None  # fmt: skip
+            "digits",
+            "scikit-learn",
+            "to be installed, for it holds the images",
+            "no such library",
+            "pip install 'tinygraph-nn[data]'",
+        ) from None
     bunch = load_digits()
     images = (bunch.images / 16).astype(np.float32)[:, None]  # grey levels 0 to 16; (N, 1, 8, 8)
     everything = ArrayDataset(

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from tinygraph.errors import DatasetError, explain
+from tinygraph.errors import DatasetError
 
 WAYS_OUT = "name the folder with --data-dir or $TINYGRAPH_DATA, or fetch the files with --download"
 
@@ -31,11 +31,11 @@ def folders(data_dir: str | Path | None, *inner: str) -> list[Path]:
 def missing(op: str, name: str, looked_in: list[Path], way_out: str = WAYS_OUT) -> DatasetError:
     """The error for a file that is in none of the folders."""
     if not looked_in:
-        return DatasetError(explain(op, name, "a folder that holds it", "none", way_out))
+        return DatasetError(op, name, "a folder that holds it", "none", way_out)
     where = f"nothing of that name in {' or '.join(map(str, looked_in))}"
     if not looked_in[0].is_dir():
         where = f"{looked_in[0]}, which is no folder"
-    return DatasetError(explain(op, name, "the file", where, way_out))
+    return DatasetError(op, name, "the file", where, way_out)
 
 
 def verify(op: str, path: Path, published: Published) -> None:
@@ -47,15 +47,14 @@ def verify(op: str, path: Path, published: Published) -> None:
             if found != published.size:
                 what = "truncated" if found < published.size else "too long"
                 raise DatasetError(
-                    explain(op, str(path), f"{published.size} bytes", f"{found}: it is {what}",
-                            again)
-                )  # fmt: skip
+                    op, str(path), f"{published.size} bytes", f"{found}: it is {what}", again
+                )
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise DatasetError(explain(op, str(path), "a file that can be read", error)) from None
+        raise DatasetError(op, str(path), "a file that can be read", error) from None
     if digest != published.sha256:
         raise DatasetError(
-            explain(op, str(path), f"SHA-256 {published.sha256}", f"{digest}: it is corrupt", again)
+            op, str(path), f"SHA-256 {published.sha256}", f"{digest}: it is corrupt", again
         )
 
 
@@ -68,9 +67,12 @@ def download(op: str, url: str, name: str, sha256: str, looked_in: list[Path]) -
         import pooch
     except ImportError:
         raise DatasetError(
-            explain(op, "pooch", "to be installed, for it downloads", "no such library",
-                    "pip install 'tinygraph-nn[data]'")
-        ) from None  # fmt: skip
+            op,
+            "pooch",
+            "to be installed, for it downloads",
+            "no such library",
+            "pip install 'tinygraph-nn[data]'",
+        ) from None
     folder = looked_in[0] if looked_in else Path(pooch.os_cache("tinygraph")) / op
     pooch.get_logger().setLevel("WARNING")
     try:
@@ -78,6 +80,9 @@ def download(op: str, url: str, name: str, sha256: str, looked_in: list[Path]) -
     except (OSError, ValueError) as error:  # requests' errors are OSErrors
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DatasetError(
-            explain(op, name, f"a download from {url}", reason, "try again later, or fetch the "
-                    "files elsewhere and name their folder with --data-dir")
-        ) from None  # fmt: skip
+            op,
+            name,
+            f"a download from {url}",
+            reason,
+            "try again later, or fetch the files elsewhere and name their folder with --data-dir",
+        ) from None

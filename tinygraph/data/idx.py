@@ -25,7 +25,7 @@ from typing import BinaryIO, cast
 
 import numpy as np
 
-from tinygraph.errors import DatasetError, explain
+from tinygraph.errors import DatasetError
 from tinygraph.shapes import Array, Shape
 
 DTYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
@@ -70,9 +70,12 @@ def read_idx(path: str | Path, max_bytes: int = 1 << 31) -> Array:
             dtype, shape = _read_header(stream, path)
             declared = math.prod(shape) * dtype.itemsize  # Python ints: cannot overflow
             if declared > max_bytes:
-                raise _fault(path, f"at most {max_bytes} bytes of elements",
-                             f"a header that declares {declared}, shape {shape}",
-                             "pass a larger max_bytes if that is meant")  # fmt: skip
+                raise _fault(
+                    path,
+                    f"at most {max_bytes} bytes of elements",
+                    f"a header that declares {declared}, shape {shape}",
+                    "pass a larger max_bytes if that is meant",
+                )
             data = _read_at_most(stream, declared + 1)
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise _fault(path, "an intact gzip file", str(error).rstrip(".")) from None
@@ -106,8 +109,12 @@ def _read_header(stream: BinaryIO, path: Path) -> tuple[np.dtype, Shape]:
         raise _fault(path, "an idx header of at least 4 bytes", f"{len(magic)} bytes")
     if magic[:2] != b"\0\0" or magic[2] not in DTYPES:
         codes = ", ".join(f"{code:02x}" for code in DTYPES)
-        raise _fault(path, f"an idx file, which starts with 00 00 and one of {codes}",
-                     magic.hex(" "), "name an idx file, or an idx file in gzip")  # fmt: skip
+        raise _fault(
+            path,
+            f"an idx file, which starts with 00 00 and one of {codes}",
+            magic.hex(" "),
+            "name an idx file, or an idx file in gzip",
+        )
     dimensions = magic[3]
     if not 1 <= dimensions <= 32:
         raise _fault(path, "1 to 32 dimensions", str(dimensions))
@@ -129,4 +136,4 @@ def _read_at_most(stream: BinaryIO, limit: int) -> bytearray:
 
 
 def _fault(path: Path, expected: str, got: str, way_out: str = _AGAIN) -> DatasetError:
-    return DatasetError(explain("read_idx", str(path), expected, got, way_out))
+    return DatasetError("read_idx", str(path), expected, got, way_out)

@@ -1,7 +1,7 @@
 """image_folder: a folder of images, decoded when they are asked for.
 
-    FOLDER/CLASS/*.png    images with labels; the classes are the folders' names, sorted
-    FOLDER/*.png          images without labels
+FOLDER/CLASS/*.png    images with labels; the classes are the folders' names, sorted
+FOLDER/*.png          images without labels
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tinygraph.data.images import (
     require_mode,
     unit_interval,
 )
-from tinygraph.errors import ArgumentError, DatasetError, ShapeError, explain
+from tinygraph.errors import ArgumentError, DatasetError, ShapeError
 from tinygraph.shapes import Array
 
 UNLABELLED = -1
@@ -47,9 +47,15 @@ class ImageFolder:
     """
 
     def __init__(
-        self, paths: Sequence[Path], labels: Array, classes: tuple[str, ...] | None, name: str,
-        size: tuple[int, int] | None, mode: str, max_pixels: int,
-    ) -> None:  # fmt: skip
+        self,
+        paths: Sequence[Path],
+        labels: Array,
+        classes: tuple[str, ...] | None,
+        name: str,
+        size: tuple[int, int] | None,
+        mode: str,
+        max_pixels: int,
+    ) -> None:
         self.paths = list(paths)
         self.labels = labels
         self.classes = classes
@@ -68,10 +74,13 @@ class ImageFolder:
         for i, image in zip(chosen, images, strict=True):
             if image.shape != images[0].shape:
                 raise ShapeError(
-                    explain("image_folder", str(self.paths[i]), f"the shape {images[0].shape} of "
-                            f"{self.paths[chosen[0]].name}, for both are in one batch",
-                            image.shape, "pass size=, or crop with a transform")
-                )  # fmt: skip
+                    "image_folder",
+                    str(self.paths[i]),
+                    f"the shape {images[0].shape} of "
+                    f"{self.paths[chosen[0]].name}, for both are in one batch",
+                    image.shape,
+                    "pass size=, or crop with a transform",
+                )
         return np.stack(images) if images else np.empty(0, np.float32), self.labels[chosen]
 
     def _image(self, i: int) -> Array:
@@ -90,9 +99,11 @@ class ImageFolder:
 
 
 def image_folder(
-    path: str | Path, size: int | tuple[int, int] | None = None, mode: str = "RGB",
+    path: str | Path,
+    size: int | tuple[int, int] | None = None,
+    mode: str = "RGB",
     max_pixels: int = MAX_PIXELS,
-) -> ImageFolder:  # fmt: skip
+) -> ImageFolder:
     """The images of a folder: in a folder for each class, or without labels.
 
     Parameters
@@ -138,9 +149,7 @@ def image_folder(
     """
     require_mode("image_folder", mode)
     if isinstance(max_pixels, bool) or not isinstance(max_pixels, int) or max_pixels < 1:
-        raise ArgumentError(
-            explain("image_folder", "max_pixels", "an int of at least 1", repr(max_pixels))
-        )
+        raise ArgumentError("image_folder", "max_pixels", "an int of at least 1", repr(max_pixels))
     height_width = None if size is None else height_and_width("image_folder", "size", size)
     pillow("image_folder")
     folder = Path(path).expanduser()
@@ -159,16 +168,19 @@ def height_and_width(op: str, argument: str, size: Any) -> tuple[int, int]:
             return height, width
     except (TypeError, ValueError):
         pass
-    raise ArgumentError(explain(op, argument, "an int of at least 1, or two", repr(size)))
+    raise ArgumentError(op, argument, "an int of at least 1, or two", repr(size))
 
 
 def _scan(folder: Path) -> tuple[list[Path], list[int], tuple[str, ...] | None]:
     """The images of a folder, their labels, and the classes."""
     images, folders = _entries(folder)
     if images and folders:
-        raise _fault(folder, "images, or a folder for each class",
-                     f"both: {images[0].name} beside {folders[0].name}",
-                     "move the images into folders, or the folders elsewhere")  # fmt: skip
+        raise _fault(
+            folder,
+            "images, or a folder for each class",
+            f"both: {images[0].name} beside {folders[0].name}",
+            "move the images into folders, or the folders elsewhere",
+        )
     if images:
         return images, [UNLABELLED] * len(images), None
     if not folders:
@@ -177,8 +189,9 @@ def _scan(folder: Path) -> tuple[list[Path], list[int], tuple[str, ...] | None]:
     for label, inner in enumerate(folders):
         found, _ = _entries(inner)
         if not found:
-            raise _fault(inner, "at least one image of this class", "none",
-                         "remove the empty folder")  # fmt: skip
+            raise _fault(
+                inner, "at least one image of this class", "none", "remove the empty folder"
+            )
         images += found
         labels += [label] * len(found)
     return images, labels, tuple(inner.name for inner in folders)
@@ -195,4 +208,4 @@ def _entries(folder: Path) -> tuple[list[Path], list[Path]]:
 
 
 def _fault(folder: Path, expected: str, got: str, way_out: str) -> DatasetError:
-    return DatasetError(explain("image_folder", str(folder), expected, got, way_out))
+    return DatasetError("image_folder", str(folder), expected, got, way_out)

@@ -1,6 +1,6 @@
 """Image files, decoded by Pillow.  A file is not trusted: its size is known before its pixels are.
 
-    image   uint8 (C, H, W), C = 3 for the mode "RGB" and 1 for "L" (grey levels)
+image   uint8 (C, H, W), C = 3 for the mode "RGB" and 1 for "L" (grey levels)
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, DatasetError, explain
+from tinygraph.errors import ArgumentError, DatasetError
 from tinygraph.shapes import Array
 
 MODES = ("RGB", "L")
@@ -27,16 +27,19 @@ def pillow(op: str) -> Any:
         from PIL import Image
     except ImportError:
         raise DatasetError(
-            explain(op, "Pillow", "to be installed, for it reads and resizes images",
-                    "no such library", "pip install 'tinygraph-nn[data]'")
-        ) from None  # fmt: skip
+            op,
+            "Pillow",
+            "to be installed, for it reads and resizes images",
+            "no such library",
+            "pip install 'tinygraph-nn[data]'",
+        ) from None
     return Image
 
 
 def require_mode(op: str, mode: str) -> str:
     """A mode of images, or ArgumentError."""
     if mode not in MODES:
-        raise ArgumentError(explain(op, "mode", "'RGB' or 'L'", repr(mode)))
+        raise ArgumentError(op, "mode", "'RGB' or 'L'", repr(mode))
     return mode
 
 
@@ -58,18 +61,24 @@ def decode(
         raise
     except FileNotFoundError:
         raise DatasetError(
-            explain(op, name, "a file", "nothing at that path", "do not remove images in use")
+            op, name, "a file", "nothing at that path", "do not remove images in use"
         ) from None
     except Exception as error:  # a decoder may raise anything on damaged bytes
         reason = " ".join(str(error).split()) or type(error).__name__
         raise DatasetError(
-            explain(op, name, "an intact image (PNG, JPEG, BMP)", reason,
-                    "restore the file, or take it out of the folder")
-        ) from None  # fmt: skip
+            op,
+            name,
+            "an intact image (PNG, JPEG, BMP)",
+            reason,
+            "restore the file, or take it out of the folder",
+        ) from None
     raise DatasetError(
-        explain(op, name, f"at most {max_pixels} pixels",
-                f"{width} by {height}, as its header says", "shrink the image")
-    )  # fmt: skip
+        op,
+        name,
+        f"at most {max_pixels} pixels",
+        f"{width} by {height}, as its header says",
+        "shrink the image",
+    )
 
 
 def pixels(image: Any) -> Array:

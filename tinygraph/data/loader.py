@@ -21,7 +21,7 @@ from tinygraph.data.dataset import SHUFFLE_STREAM, permutation, require_seed
 from tinygraph.data.feed import feed
 from tinygraph.data.prefetch import ahead
 from tinygraph.device import Device, get_device
-from tinygraph.errors import ArgumentError, CheckpointError, explain
+from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.shapes import Array
 
 Batch = tuple[Any, Any]
@@ -89,9 +89,15 @@ class DataLoader:
     """
 
     def __init__(
-        self, dataset: Dataset, batch_size: int = 1, shuffle: bool = False, seed: int = 0,
-        drop_last: bool = False, prefetch: int = 0, device: str | Device | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        dataset: Dataset,
+        batch_size: int = 1,
+        shuffle: bool = False,
+        seed: int = 0,
+        drop_last: bool = False,
+        prefetch: int = 0,
+        device: str | Device | None = None,
+    ) -> None:
         self.dataset = dataset
         self.batch_size = _whole("batch_size", batch_size, 1)
         self.shuffle = bool(shuffle)
@@ -206,22 +212,26 @@ class DataLoader:
         absent = [name for name in (*settings, "epoch", "position") if name not in state]
         if absent:
             raise CheckpointError(
-                explain("DataLoader", "state", "the entries of state_dict()",
-                        f"none named {', '.join(absent)}")
-            )  # fmt: skip
+                "DataLoader",
+                "state",
+                "the entries of state_dict()",
+                f"none named {', '.join(absent)}",
+            )
         differing = [name for name in settings if state[name] != settings[name]]
         if differing:
             raise CheckpointError(
-                explain("DataLoader", "state", _listed(settings, differing),
-                        _listed(state, differing), "make the loader with the settings of the "
-                        "state, on the same dataset, or start a new run")
-            )  # fmt: skip
+                "DataLoader",
+                "state",
+                _listed(settings, differing),
+                _listed(state, differing),
+                "make the loader with the settings of the "
+                "state, on the same dataset, or start a new run",
+            )
         for name, most in (("epoch", (1 << 64) - 1), ("position", len(self))):
             if type(state[name]) is not int or not 0 <= state[name] <= most:
                 raise CheckpointError(
-                    explain("DataLoader", f"state[{name!r}]", f"an int from 0 to {most}",
-                            repr(state[name]))
-                )  # fmt: skip
+                    "DataLoader", f"state[{name!r}]", f"an int from 0 to {most}", repr(state[name])
+                )
         self._place(state["epoch"], state["position"])
 
     def _settings(self) -> dict[str, int | bool]:
@@ -242,9 +252,7 @@ def _whole(argument: str, number: Any, least: int) -> int:
             return operator.index(number)
     except TypeError:
         pass
-    raise ArgumentError(
-        explain("DataLoader", argument, f"an int of at least {least}", repr(number))
-    )
+    raise ArgumentError("DataLoader", argument, f"an int of at least {least}", repr(number))
 
 
 def _listed(values: Mapping[str, Any], names: list[str]) -> str:

@@ -9,7 +9,7 @@ from tinygraph.data.cifar10 import cifar10
 from tinygraph.data.dataset import ArrayDataset
 from tinygraph.data.digits import digits
 from tinygraph.data.mnist import mnist
-from tinygraph.errors import ArgumentError, explain, nearest
+from tinygraph.errors import ArgumentError, nearest
 
 # name -> function of (split, data_dir, download)
 datasets: dict[str, Callable[[str, str | Path | None, bool], ArrayDataset]] = {
@@ -53,5 +53,5 @@ def load(
     """
     if name not in datasets:
         known = " or ".join(map(repr, datasets))
-        raise ArgumentError(explain("load", "name", known, repr(name), nearest(name, datasets)))
+        raise ArgumentError("load", "name", known, repr(name), nearest(name, datasets))
     return datasets[name](split, data_dir, download)

@@ -33,7 +33,7 @@ from tinygraph.data import files
 from tinygraph.data.dataset import ArrayDataset
 from tinygraph.data.digits import require_split
 from tinygraph.data.files import Published
-from tinygraph.errors import DatasetError, explain
+from tinygraph.errors import DatasetError
 from tinygraph.shapes import Array
 
 URL = (
@@ -42,10 +42,12 @@ URL = (
 )
 FILES = {  # as published: text
     "spliceTrain.tr": Published(
-        1423570, "319781a483f679ef9e4c02a7544767c32ea56c98abde0929dd6d509bd2a5c6a0"),
+        1423570, "319781a483f679ef9e4c02a7544767c32ea56c98abde0929dd6d509bd2a5c6a0"
+    ),
     "spliceTest.tr": Published(
-        191292, "9100dbf918f123b131da6edf06a7f98c9b32b4372a95958bb141705a3e0c3a27"),
-}  # fmt: skip
+        191292, "9100dbf918f123b131da6edf06a7f98c9b32b4372a95958bb141705a3e0c3a27"
+    ),
+}
 BASES = ("A", "G", "C", "T")  # the order of the four inputs of a base
 INPUTS = 240
 CLASSES = ("EI", "IE", "N")
@@ -55,9 +57,11 @@ _LINE = "inputOutputVector(240 inputs;3 outputs)"
 
 
 def splice(
-    split: str = "train", data_dir: str | Path | None = None, download: bool = False,
+    split: str = "train",
+    data_dir: str | Path | None = None,
+    download: bool = False,
     verify: bool = True,
-) -> ArrayDataset:  # fmt: skip
+) -> ArrayDataset:
     """Splice junctions in primate DNA: 2,812 sequences for training, 378 for the test.
 
     Parameters
@@ -193,4 +197,4 @@ def _shortened(text: str) -> str:
 def _fault(path: Path, expected: str, got: object, line: int | None = None) -> DatasetError:
     where = str(path) if line is None else f"{path}, line {line}"
     again = "delete it and fetch it again (--download)"
-    return DatasetError(explain("splice", where, expected, got, again))
+    return DatasetError("splice", where, expected, got, again)

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from tinygraph.data import files
 from tinygraph.data.image_folder import ImageFolder, image_folder
 from tinygraph.data.images import decode, pixels
-from tinygraph.errors import ArgumentError, DatasetError, explain, nearest
+from tinygraph.errors import ArgumentError, DatasetError, nearest
 
 
 class PublishedPictures(NamedTuple):
@@ -35,12 +35,15 @@ class PublishedPictures(NamedTuple):
 
 SETS = {
     "T91": PublishedPictures(
-        91, "74ec4a268626f6365a3d68c577ea402a5afde668f5986a1b1e95259ff5cc048b"),
+        91, "74ec4a268626f6365a3d68c577ea402a5afde668f5986a1b1e95259ff5cc048b"
+    ),
     "Set5": PublishedPictures(
-        5, "8e9b8ac8d5a30e6668661b1c3430fcc0bd1f23381ef5f60166e9f818f0b1abf4"),
+        5, "8e9b8ac8d5a30e6668661b1c3430fcc0bd1f23381ef5f60166e9f818f0b1abf4"
+    ),
     "Set14": PublishedPictures(
-        14, "58088330eb1aae5e06e236176581cc86466e219a55db11ff3751e90152d2e126"),
-}  # fmt: skip
+        14, "58088330eb1aae5e06e236176581cc86466e219a55db11ff3751e90152d2e126"
+    ),
+}
 WAY_OUT = (
     "name the folder that holds T91, Set5 and Set14 with --data-dir or $TINYGRAPH_DATA; "
     "github.com/tegg89/SRCNN-Tensorflow has the pictures"
@@ -88,9 +91,12 @@ def super_resolution(
     """
     if name not in SETS:
         raise ArgumentError(
-            explain("super_resolution", "name", f"one of {', '.join(SETS)}", repr(name),
-                    nearest(str(name), SETS))
-        )  # fmt: skip
+            "super_resolution",
+            "name",
+            f"one of {', '.join(SETS)}",
+            repr(name),
+            nearest(str(name), SETS),
+        )
     folders = files.folders(data_dir, "super_resolution")
     path = next((folder / name for folder in folders if (folder / name).is_dir()), None)
     if path is None:
@@ -107,8 +113,11 @@ def _verify(path: Path, pictures: ImageFolder, published: PublishedPictures) -> 
         raise _fault(path, f"{published.number} pictures", len(pictures))
     found = pixel_digest(pictures)
     if found != published.sha256:
-        raise _fault(path, f"the published pictures (SHA-256 {published.sha256} of their pixels)",
-                     f"{found}: a picture is another one, or was compressed with loss")  # fmt: skip
+        raise _fault(
+            path,
+            f"the published pictures (SHA-256 {published.sha256} of their pixels)",
+            f"{found}: a picture is another one, or was compressed with loss",
+        )
 
 
 def pixel_digest(pictures: ImageFolder) -> str:
@@ -125,4 +134,4 @@ def pixel_digest(pictures: ImageFolder) -> str:
 
 
 def _fault(path: Path, expected: str, got: object) -> DatasetError:
-    return DatasetError(explain("super_resolution", str(path), expected, got, WAY_OUT))
+    return DatasetError("super_resolution", str(path), expected, got, WAY_OUT)

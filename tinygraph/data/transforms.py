@@ -21,7 +21,7 @@ import numpy as np
 from tinygraph.data.dataset import TRANSFORM_STREAM, require_seed
 from tinygraph.data.image_folder import height_and_width
 from tinygraph.data.images import pillow
-from tinygraph.errors import ArgumentError, ShapeError, explain
+from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.random import philox
 from tinygraph.shapes import Array
 
@@ -105,17 +105,18 @@ def random_crop(size: int | tuple[int, int], padding: int = 0) -> Transform:
     """
     height, width = height_and_width("random_crop", "size", size)
     if isinstance(padding, bool) or not isinstance(padding, int) or padding < 0:
-        raise ArgumentError(
-            explain("random_crop", "padding", "an int of at least 0", repr(padding))
-        )
+        raise ArgumentError("random_crop", "padding", "an int of at least 0", repr(padding))
 
     def crop(inputs: Any, target: Any, draws: Draws) -> tuple[Any, Any]:
         rows, columns = (n + 2 * padding for n in _plane("random_crop", inputs))
         if rows < height or columns < width:
             raise ShapeError(
-                explain("random_crop", "inputs", f"at least {height} by {width} pixels",
-                        f"{rows} by {columns}", "use a smaller window, or padding")
-            )  # fmt: skip
+                "random_crop",
+                "inputs",
+                f"at least {height} by {width} pixels",
+                f"{rows} by {columns}",
+                "use a smaller window, or padding",
+            )
         top, left = draws.integer(rows - height + 1), draws.integer(columns - width + 1)
 
         def window(image: Array) -> Array:
@@ -155,9 +156,7 @@ def horizontal_flip(probability: float = 0.5) -> Transform:
     (array([[[3, 2, 1]]]), np.int64(0))
     """
     if not 0 <= probability <= 1:
-        raise ArgumentError(
-            explain("horizontal_flip", "probability", "a number from 0 to 1", probability)
-        )
+        raise ArgumentError("horizontal_flip", "probability", "a number from 0 to 1", probability)
 
     def flip(inputs: Any, target: Any, draws: Draws) -> tuple[Any, Any]:
         _plane("horizontal_flip", inputs)
@@ -212,7 +211,7 @@ def degrade(scale: int) -> Transform:
     ((1, 6, 9), (1, 6, 9))
     """
     if isinstance(scale, bool) or not isinstance(scale, int) or scale < 2:
-        raise ArgumentError(explain("degrade", "scale", "an int of at least 2", repr(scale)))
+        raise ArgumentError("degrade", "scale", "an int of at least 2", repr(scale))
     library = pillow("degrade")
 
     def resize(plane: Array, height: int, width: int) -> Array:
@@ -223,13 +222,16 @@ def degrade(scale: int) -> Transform:
         rows, columns = (n // scale for n in _plane("degrade", inputs))
         if not rows or not columns:
             raise ShapeError(
-                explain("degrade", "inputs", f"at least {scale} by {scale} pixels",
-                        " by ".join(map(str, inputs.shape[-2:])))
-            )  # fmt: skip
+                "degrade",
+                "inputs",
+                f"at least {scale} by {scale} pixels",
+                " by ".join(map(str, inputs.shape[-2:])),
+            )
         high = np.ascontiguousarray(inputs[..., : rows * scale, : columns * scale], np.float32)
         low = np.empty_like(high)
-        planes = zip(high.reshape(-1, *high.shape[-2:]), low.reshape(-1, *low.shape[-2:]),
-                     strict=True)  # fmt: skip
+        planes = zip(
+            high.reshape(-1, *high.shape[-2:]), low.reshape(-1, *low.shape[-2:]), strict=True
+        )
         for before, after in planes:
             after[...] = resize(resize(before, rows, columns), *after.shape)
         return low, high
@@ -296,17 +298,18 @@ class TransformedDataset:
     """
 
     def __init__(
-        self, dataset: Any, transform: Callable[[Any, Any, Draws], tuple[Any, Any]], seed: int = 0,
+        self,
+        dataset: Any,
+        transform: Callable[[Any, Any, Draws], tuple[Any, Any]],
+        seed: int = 0,
         epoch: int = 0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.dataset = dataset
         self.transform = transform
         self.seed = require_seed("TransformedDataset", seed)
         self.epoch = operator.index(epoch)
         if not 0 <= self.epoch < 1 << _WORD_BITS:
-            raise ArgumentError(
-                explain("TransformedDataset", "epoch", "an int from 0 to 2**64 - 1", epoch)
-            )
+            raise ArgumentError("TransformedDataset", "epoch", "an int from 0 to 2**64 - 1", epoch)
 
     def __len__(self) -> int:
         return len(self.dataset)
@@ -339,9 +342,7 @@ class TransformedDataset:
 def _plane(op: str, inputs: Any) -> tuple[int, int]:
     """Height and width of a sample."""
     if np.ndim(inputs) < 2:
-        raise ShapeError(
-            explain(op, "inputs", "images (..., H, W)", f"samples of shape {np.shape(inputs)}")
-        )
+        raise ShapeError(op, "inputs", "images (..., H, W)", f"samples of shape {np.shape(inputs)}")
     height, width = inputs.shape[-2:]
     return height, width
 
@@ -354,9 +355,12 @@ def _both(
         return change(inputs), target
     if target.shape[-2:] != inputs.shape[-2:]:
         raise ShapeError(
-            explain(op, "target", f"{inputs.shape[-2]} by {inputs.shape[-1]} pixels, as the input "
-                    "has", f"shape {target.shape}", "change the input before it is paired")
-        )  # fmt: skip
+            op,
+            "target",
+            f"{inputs.shape[-2]} by {inputs.shape[-1]} pixels, as the input has",
+            f"shape {target.shape}",
+            "change the input before it is paired",
+        )
     return change(inputs), change(target)
 
 
@@ -364,7 +368,10 @@ def _stack(what: str, arrays: Any) -> Array:
     shapes = sorted({np.shape(array) for array in arrays})
     if len(shapes) > 1:
         raise ShapeError(
-            explain("TransformedDataset", what, "one shape in a batch",
-                    " and ".join(map(str, shapes[:2])), "add random_crop, or use batches of 1")
-        )  # fmt: skip
+            "TransformedDataset",
+            what,
+            "one shape in a batch",
+            " and ".join(map(str, shapes[:2])),
+            "add random_crop, or use batches of 1",
+        )
     return np.stack(arrays)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinygraph.errors import ArgumentError, explain, nearest
+from tinygraph.errors import ArgumentError, nearest
 from tinygraph.nn.module import Module
 from tinygraph.ops.elu import elu
 from tinygraph.ops.gelu import gelu
@@ -69,9 +69,12 @@ class GELU(Module):
     def __init__(self, approximate: str = "none") -> None:
         if approximate not in ("none", "tanh"):
             raise ArgumentError(
-                explain("GELU", "approximate", "'none' or 'tanh'", repr(approximate),
-                        nearest(str(approximate), ("none", "tanh")))
-            )  # fmt: skip
+                "GELU",
+                "approximate",
+                "'none' or 'tanh'",
+                repr(approximate),
+                nearest(str(approximate), ("none", "tanh")),
+            )
         self.approximate = approximate
 
     def forward(self, x: Operand) -> Tensor:
@@ -96,7 +99,7 @@ class Softplus(Module):
         self.beta = positive("Softplus", "beta", beta)
         self.threshold = finite("Softplus", "threshold", threshold)
         if self.threshold < 0:
-            raise ArgumentError(explain("Softplus", "threshold", "at least 0", threshold))
+            raise ArgumentError("Softplus", "threshold", "at least 0", threshold)
 
     def forward(self, x: Operand) -> Tensor:
         return softplus(x, self.beta, self.threshold)

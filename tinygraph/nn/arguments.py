@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from tinygraph.errors import ArgumentError, ShapeError, explain
+from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.shapes import Pair, Shape, windows
 
 
@@ -14,16 +14,21 @@ def require_count(layer: str, argument: str, value: Any) -> int:
     try:
         number = operator.index(value)
     except TypeError:
-        raise ArgumentError(explain(layer, argument, "an int", repr(value))) from None
+        raise ArgumentError(layer, argument, "an int", repr(value)) from None
     if number < 1:
-        raise ArgumentError(explain(layer, argument, "at least 1", number))
+        raise ArgumentError(layer, argument, "at least 1", number)
     return number
 
 
 def require_covered(
-    layer: str, shape: Shape, kernel: Pair, stride: Pair, padding: Pair | str,
-    dilation: Pair = (1, 1), ceil_mode: bool = False,
-) -> None:  # fmt: skip
+    layer: str,
+    shape: Shape,
+    kernel: Pair,
+    stride: Pair,
+    padding: Pair | str,
+    dilation: Pair = (1, 1),
+    ceil_mode: bool = False,
+) -> None:
     """Raise ShapeError if floor division leaves rows or columns of an image (..., H, W) unread.
 
     What counts is the last pixel: padding may stay unread, and so may pixels between the windows
@@ -43,11 +48,13 @@ def require_covered(
             nearest.append(f"{('height', 'width')[axis]} {' or '.join(map(str, sizes))}")
     if faults:
         raise ShapeError(
-            explain(layer, "x", f"an image that the windows cover (kernel_size {kernel}, stride "
-                    f"{stride}, padding {padding}), nearest {', '.join(nearest)}",
-                    f"{shape[-2]}x{shape[-1]}, which leaves out {' and '.join(faults)}",
-                    "pad or crop the image, or drop strict=True")
-        )  # fmt: skip
+            layer,
+            "x",
+            f"an image that the windows cover (kernel_size {kernel}, stride "
+            f"{stride}, padding {padding}), nearest {', '.join(nearest)}",
+            f"{shape[-2]}x{shape[-1]}, which leaves out {' and '.join(faults)}",
+            "pad or crop the image, or drop strict=True",
+        )
 
 
 def _unread(

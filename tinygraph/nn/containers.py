@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar, overload
 
-from tinygraph.errors import ArgumentError, ShapeError, explain, nearest
+from tinygraph.errors import ArgumentError, ShapeError, nearest
 from tinygraph.nn.module import Module
 from tinygraph.tensor import Operand, Tensor, as_tensor
 
@@ -21,12 +21,15 @@ class Numbered(Module):
         for name, layer in named.items():
             if not isinstance(layer, Module):
                 raise ArgumentError(
-                    explain(op, f"layer {name}", "a Module", _describe(layer),
-                            "an op is wrapped in its layer: nn.ReLU() for tg.relu")
-                )  # fmt: skip
+                    op,
+                    f"layer {name}",
+                    "a Module",
+                    _describe(layer),
+                    "an op is wrapped in its layer: nn.ReLU() for tg.relu",
+                )
             if not isinstance(name, str) or not name or "." in name or hasattr(type(self), name):
                 raise ArgumentError(
-                    explain(op, "name", "a word without dots that names no method", repr(name))
+                    op, "name", "a word without dots that names no method", repr(name)
                 )
         vars(self).update(named)
         self._name_leaves()
@@ -52,9 +55,8 @@ class Numbered(Module):
         if isinstance(index, str):
             if index not in named:
                 raise ArgumentError(
-                    explain(op, "index", f"one of {list(named)}", repr(index),
-                            nearest(index, named))
-                )  # fmt: skip
+                    op, "index", f"one of {list(named)}", repr(index), nearest(index, named)
+                )
             return named[index]
         if not -len(named) <= index < len(named):
             raise IndexError(f"{op}: index {index} of {len(named)} layers")
@@ -137,9 +139,12 @@ class ModuleList(Numbered):
         """Put several layers at the end; returns itself."""
         if isinstance(modules, Module) and not isinstance(modules, Numbered):
             raise ArgumentError(
-                explain("ModuleList", "modules", "an iterable of Modules", _describe(modules),
-                        "pass a list: [module]")
-            )  # fmt: skip
+                "ModuleList",
+                "modules",
+                "an iterable of Modules",
+                _describe(modules),
+                "pass a list: [module]",
+            )
         self.put({str(i): module for i, module in enumerate(modules, start=len(self))})
         return self
 
@@ -190,7 +195,7 @@ class Residual(Module):
     def __init__(self, *layers: Module, shortcut: Module | None = None) -> None:
         self.body = Sequential(*layers)
         if shortcut is not None and not isinstance(shortcut, Module):
-            raise ArgumentError(explain("Residual", "shortcut", "a Module", _describe(shortcut)))
+            raise ArgumentError("Residual", "shortcut", "a Module", _describe(shortcut))
         self.shortcut = shortcut
 
     def forward(self, x: Operand) -> Tensor:
@@ -198,9 +203,12 @@ class Residual(Module):
         y, past = self.body(x), x if self.shortcut is None else self.shortcut(x)
         if y.shape != past.shape:  # broadcasting would add them without a word
             raise ShapeError(
-                explain("Residual", "x", f"the shape of the layers' output, {y.shape}", past.shape,
-                        "shortcut=nn.Conv2d(channels_in, channels_out, 1, stride)")
-            )  # fmt: skip
+                "Residual",
+                "x",
+                f"the shape of the layers' output, {y.shape}",
+                past.shape,
+                "shortcut=nn.Conv2d(channels_in, channels_out, 1, stride)",
+            )
         return past + y
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 from tinygraph.nn.arguments import require_count, require_covered
 from tinygraph.nn.init import default_affine_
 from tinygraph.nn.module import Module
@@ -49,18 +49,29 @@ class Conv2d(Module):
     """
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: int | Pair,
-        stride: int | Pair = 1, padding: int | Pair | str = 0, dilation: int | Pair = 1,
-        groups: int = 1, bias: bool = True, *, strict: bool = False, dtype: Any = np.float32,
-    ) -> None:  # fmt: skip
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | Pair,
+        stride: int | Pair = 1,
+        padding: int | Pair | str = 0,
+        dilation: int | Pair = 1,
+        groups: int = 1,
+        bias: bool = True,
+        *,
+        strict: bool = False,
+        dtype: Any = np.float32,
+    ) -> None:
         self.in_channels = require_count("Conv2d", "in_channels", in_channels)
         self.out_channels = require_count("Conv2d", "out_channels", out_channels)
         self.groups = require_count("Conv2d", "groups", groups)
         if self.in_channels % self.groups or self.out_channels % self.groups:
             raise ArgumentError(
-                explain("Conv2d", "groups", "a divisor of in_channels and of out_channels",
-                        f"{groups} for {in_channels} and {out_channels}")
-            )  # fmt: skip
+                "Conv2d",
+                "groups",
+                "a divisor of in_channels and of out_channels",
+                f"{groups} for {in_channels} and {out_channels}",
+            )
         self.kernel_size = pair("Conv2d", "kernel_size", kernel_size)
         self.stride = pair("Conv2d", "stride", stride)
         self.padding = padding_2d("Conv2d", padding)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 from tinygraph.nn.module import Module
 from tinygraph.ops.dropout import dropout
 from tinygraph.tensor import Operand, Tensor
@@ -30,7 +30,7 @@ class Dropout(Module):
 
     def __init__(self, p: float = 0.5) -> None:
         if not isinstance(p, (int, float, np.number)) or not 0 <= p <= 1:
-            raise ArgumentError(explain("Dropout", "p", "a probability from 0 to 1", repr(p)))
+            raise ArgumentError("Dropout", "p", "a probability from 0 to 1", repr(p))
         self.p = float(p)
 
     def forward(self, x: Operand) -> Tensor:

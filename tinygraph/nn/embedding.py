@@ -37,9 +37,7 @@ class Embedding(Module):
     (1, 3, 4)
     """
 
-    def __init__(
-        self, num_embeddings: int, embedding_dim: int, *, dtype: Any = np.float32
-    ) -> None:
+    def __init__(self, num_embeddings: int, embedding_dim: int, *, dtype: Any = np.float32) -> None:
         self.num_embeddings = require_count("Embedding", "num_embeddings", num_embeddings)
         self.embedding_dim = require_count("Embedding", "embedding_dim", embedding_dim)
         shape = (self.num_embeddings, self.embedding_dim)

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError, explain, nearest
+from tinygraph.errors import ArgumentError, DtypeError, ShapeError, nearest
 from tinygraph.random import Generator, default_generator, uniform
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
@@ -30,9 +30,14 @@ from tinygraph.tensor import Tensor
 T = TypeVar("T", bound=Tensor)
 
 _GAINS = {
-    "linear": 1.0, "conv2d": 1.0, "sigmoid": 1.0, "tanh": 5 / 3, "relu": math.sqrt(2),
-    "leaky_relu": None, "selu": 3 / 4,
-}  # fmt: skip
+    "linear": 1.0,
+    "conv2d": 1.0,
+    "sigmoid": 1.0,
+    "tanh": 5 / 3,
+    "relu": math.sqrt(2),
+    "leaky_relu": None,
+    "selu": 3 / 4,
+}
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
@@ -43,9 +48,12 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """
     if nonlinearity not in _GAINS:
         raise ArgumentError(
-            explain("init", "nonlinearity", f"one of {', '.join(_GAINS)}", repr(nonlinearity),
-                    nearest(str(nonlinearity), _GAINS))
-        )  # fmt: skip
+            "init",
+            "nonlinearity",
+            f"one of {', '.join(_GAINS)}",
+            repr(nonlinearity),
+            nearest(str(nonlinearity), _GAINS),
+        )
     gain = _GAINS[nonlinearity]
     if gain is None:
         slope = 0.01 if param is None else _finite("calculate_gain", "param", param)
@@ -53,9 +61,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     return gain
 
 
-def uniform_(
-    tensor: T, a: float = 0.0, b: float = 1.0, generator: Generator | None = None
-) -> T:
+def uniform_(tensor: T, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> T:
     """Uniform numbers in [a, b).
 
     Parameters
@@ -81,7 +87,7 @@ def uniform_(
     """
     low, high = _finite("uniform_", "a", a), _finite("uniform_", "b", b)
     if high < low:
-        raise ArgumentError(explain("uniform_", "b", f"at least a = {low}", high))
+        raise ArgumentError("uniform_", "b", f"at least a = {low}", high)
     source = _check("uniform_", tensor, generator)
     numbers = uniform(tensor.shape, np.float64, source.seed, source.next_stream())
     return _write(tensor, low + (high - low) * numbers)
@@ -93,7 +99,7 @@ def normal_(
     """Normally distributed numbers; see `uniform_` for the arguments and what is returned."""
     centre, spread = _finite("normal_", "mean", mean), _finite("normal_", "std", std)
     if spread < 0:
-        raise ArgumentError(explain("normal_", "std", "at least 0", std))
+        raise ArgumentError("normal_", "std", "at least 0", std)
     source = _check("normal_", tensor, generator)
     return _write(tensor, centre + spread * source.numpy().standard_normal(tensor.shape))
 
@@ -138,9 +144,12 @@ def xavier_normal_(tensor: T, gain: float = 1.0, generator: Generator | None = N
 
 
 def kaiming_uniform_(
-    tensor: T, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
+    tensor: T,
+    a: float = 0.0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
-) -> T:  # fmt: skip
+) -> T:
     """Uniform on +-gain * sqrt(3 / fan).
 
     Parameters
@@ -176,9 +185,12 @@ def kaiming_uniform_(
 
 
 def kaiming_normal_(
-    tensor: T, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
+    tensor: T,
+    a: float = 0.0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
-) -> T:  # fmt: skip
+) -> T:
     """Normal with std gain / sqrt(fan); see `kaiming_uniform_` for the arguments.
 
     References
@@ -207,9 +219,12 @@ def fans(op: str, tensor: Tensor) -> tuple[int, int]:
     _check(op, tensor, None)
     if tensor.ndim < 2 or not tensor.size:
         raise ShapeError(
-            explain(op, "tensor", "a weight (O, I, ...) with at least two axes and one element",
-                    f"shape {tensor.shape}", "use uniform_, normal_ or constant_ for a bias")
-        )  # fmt: skip
+            op,
+            "tensor",
+            "a weight (O, I, ...) with at least two axes and one element",
+            f"shape {tensor.shape}",
+            "use uniform_, normal_ or constant_ for a bias",
+        )
     kernel = math.prod(tensor.shape[2:])
     return tensor.shape[1] * kernel, tensor.shape[0] * kernel
 
@@ -222,7 +237,7 @@ def _kaiming_std(op: str, tensor: Tensor, a: float, mode: str, nonlinearity: str
     modes = ("fan_in", "fan_out")
     if mode not in modes:
         raise ArgumentError(
-            explain(op, "mode", "'fan_in' or 'fan_out'", repr(mode), nearest(str(mode), modes))
+            op, "mode", "'fan_in' or 'fan_out'", repr(mode), nearest(str(mode), modes)
         )
     fan = fans(op, tensor)[modes.index(mode)]
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
@@ -234,7 +249,7 @@ def _finite(op: str, argument: str, value: Any) -> float:
     except (TypeError, ValueError):
         number = math.nan
     if not math.isfinite(number):
-        raise ArgumentError(explain(op, argument, "a finite number", repr(value)))
+        raise ArgumentError(op, argument, "a finite number", repr(value))
     return number
 
 
@@ -242,16 +257,22 @@ def _check(op: str, tensor: Any, generator: Generator | None) -> Generator:
     """The generator to use, once the tensor is known to be one of floats."""
     if not isinstance(tensor, Tensor) or not tensor.is_leaf:
         raise ArgumentError(
-            explain(op, "tensor", "a Parameter, or another leaf", type(tensor).__name__,
-                    "an initialiser overwrites tensor.value in place")
-        )  # fmt: skip
+            op,
+            "tensor",
+            "a Parameter, or another leaf",
+            type(tensor).__name__,
+            "an initialiser overwrites tensor.value in place",
+        )
     if tensor.dtype.kind != "f":
-        raise DtypeError(explain(op, "tensor", "a float dtype", tensor.dtype))
+        raise DtypeError(op, "tensor", "a float dtype", tensor.dtype)
     if generator is not None and not isinstance(generator, Generator):
         raise ArgumentError(
-            explain(op, "generator", "a tinygraph.random.Generator", type(generator).__name__,
-                    "tinygraph.random.Generator(seed)")
-        )  # fmt: skip
+            op,
+            "generator",
+            "a tinygraph.random.Generator",
+            type(generator).__name__,
+            "tinygraph.random.Generator(seed)",
+        )
     return default_generator if generator is None else generator
 
 

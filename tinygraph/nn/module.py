@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from tinygraph.device import Device, get_device
-from tinygraph.errors import ArgumentError, CheckpointError, explain, nearest
+from tinygraph.errors import ArgumentError, CheckpointError, nearest
 from tinygraph.nn.summary import summarize
 from tinygraph.shapes import Array, Shape
 from tinygraph.tensor import Parameter, Tensor, grad_mode
@@ -229,9 +229,12 @@ class Module:
         """
         if not isinstance(state, Mapping):
             raise CheckpointError(
-                explain("load_state_dict", "state", "a mapping from names to arrays",
-                        type(state).__name__, "pass what state_dict() returned")
-            )  # fmt: skip
+                "load_state_dict",
+                "state",
+                "a mapping from names to arrays",
+                type(state).__name__,
+                "pass what state_dict() returned",
+            )
         leaves = dict(self._named_leaves(Parameter, Buffer))
         names = self._all_names()  # a shared leaf may go by any of its names, or by several
         given = {names[name] for name in state if name in names}
@@ -246,9 +249,14 @@ class Module:
                 diff.append(f"  unexpected  {name}  {hint}".rstrip())
         if diff:
             raise CheckpointError(
-                "\n".join([f"load_state_dict: the state does not fit this {type(self).__name__}:",
-                           *diff, _way_out(strict)])
-            )  # fmt: skip
+                "\n".join(
+                    [
+                        f"load_state_dict: the state does not fit this {type(self).__name__}:",
+                        *diff,
+                        _way_out(strict),
+                    ]
+                )
+            )
         for name, array in arrays.items():
             leaf = names[name]
             leaf.value[...] = leaf.device.from_numpy(array)
@@ -330,10 +338,12 @@ def _refuse_hidden(module: Module, name: str, value: Any) -> None:
     inside = value.values() if isinstance(value, dict) else value
     if any(isinstance(x, (Module, Parameter, Buffer)) for x in inside):
         raise ArgumentError(
-            explain(type(module).__name__, name, "a Module, Parameter or Buffer as an attribute of "
-                    "its own", f"a {type(value).__name__} of them, in which none would be found",
-                    "wrap it: nn.ModuleList([...]) or nn.Sequential(...)")
-        )  # fmt: skip
+            type(module).__name__,
+            name,
+            "a Module, Parameter or Buffer as an attribute of its own",
+            f"a {type(value).__name__} of them, in which none would be found",
+            "wrap it: nn.ModuleList([...]) or nn.Sequential(...)",
+        )
 
 
 def _differences(names: Mapping[str, Tensor], arrays: Mapping[str, Array]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, ShapeError, explain
+from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.nn.arguments import require_count
 from tinygraph.nn.init import ones_, zeros_
 from tinygraph.nn.module import Buffer, Module
@@ -25,14 +25,20 @@ class BatchNorm(Module):
     axes: ClassVar[dict[int, str]]
 
     def __init__(
-        self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = True,
-        track_running_stats: bool = True, *, dtype: Any = np.float32,
-    ) -> None:  # fmt: skip
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        *,
+        dtype: Any = np.float32,
+    ) -> None:
         layer = type(self).__name__
         self.num_features = require_count(layer, "num_features", num_features)
         self.eps = require_eps(layer, eps)
         if not isinstance(momentum, (int, float, np.number)) or not 0 <= momentum <= 1:
-            raise ArgumentError(explain(layer, "momentum", "0 to 1", repr(momentum)))
+            raise ArgumentError(layer, "momentum", "0 to 1", repr(momentum))
         self.momentum = float(momentum)
         ones = np.ones(self.num_features, dtype)
         self.weight = Parameter(ones, name="weight") if affine else None
@@ -58,13 +64,19 @@ class BatchNorm(Module):
         x = as_tensor(x)
         if x.ndim not in self.axes:
             expected = " or ".join(self.axes.values())
-            raise ShapeError(explain(type(self).__name__, "x", expected, f"shape {x.shape}"))
+            raise ShapeError(type(self).__name__, "x", expected, f"shape {x.shape}")
         # Without running statistics there is nothing but the batch, in evaluation too.
         by_batch = self.training or self.running_mean is None
         y = batch_norm(
-            x, self.weight, self.bias, self.running_mean, self.running_var, by_batch,
-            self.momentum, self.eps,
-        )  # fmt: skip
+            x,
+            self.weight,
+            self.bias,
+            self.running_mean,
+            self.running_var,
+            by_batch,
+            self.momentum,
+            self.eps,
+        )
         if self.training:
             self._after_training_batch(x.shape[0])
         return y
@@ -82,8 +94,9 @@ class BatchNorm(Module):
                 f"{type(self).__name__} ({name or 'without weight'}) is training on a batch of "
                 f"{samples}: below {SMALL_BATCH} samples its mean and variance are noisy. Way out: "
                 "larger batches, layer.eval() to use the running statistics, or nn.LayerNorm",
-                UserWarning, stacklevel=4,
-            )  # fmt: skip
+                UserWarning,
+                stacklevel=4,
+            )
 
     def extra_repr(self) -> str:
         text = f"{self.num_features}, eps={self.eps}, momentum={self.momentum}"
@@ -196,13 +209,18 @@ class LayerNorm(Module):
     """
 
     def __init__(
-        self, normalized_shape: int | Sequence[int], eps: float = 1e-5,
-        elementwise_affine: bool = True, bias: bool = True, *, dtype: Any = np.float32,
-    ) -> None:  # fmt: skip
+        self,
+        normalized_shape: int | Sequence[int],
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        *,
+        dtype: Any = np.float32,
+    ) -> None:
         several = isinstance(normalized_shape, (tuple, list))
         sizes = tuple(normalized_shape) if several else (normalized_shape,)  # type: ignore[arg-type]
         if not sizes:
-            raise ArgumentError(explain("LayerNorm", "normalized_shape", "a size or several", "()"))
+            raise ArgumentError("LayerNorm", "normalized_shape", "a size or several", "()")
         shape = tuple(require_count("LayerNorm", "normalized_shape", n) for n in sizes)
         self.normalized_shape = shape
         self.eps = require_eps("LayerNorm", eps)

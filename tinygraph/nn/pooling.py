@@ -15,9 +15,14 @@ class Pool2d(Module):
     """What MaxPool2d and AvgPool2d share: windows over an image."""
 
     def __init__(
-        self, kernel_size: int | Pair, stride: int | Pair | None = None,
-        padding: int | Pair | str = 0, *, ceil_mode: bool = False, strict: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        kernel_size: int | Pair,
+        stride: int | Pair | None = None,
+        padding: int | Pair | str = 0,
+        *,
+        ceil_mode: bool = False,
+        strict: bool = False,
+    ) -> None:
         layer = type(self).__name__
         self.kernel_size = pair(layer, "kernel_size", kernel_size)
         self.stride = self.kernel_size if stride is None else pair(layer, "stride", stride)
@@ -30,9 +35,13 @@ class Pool2d(Module):
         x = as_tensor(x)
         if self.strict:
             require_covered(
-                type(self).__name__, x.shape, self.kernel_size, self.stride, self.padding,
+                type(self).__name__,
+                x.shape,
+                self.kernel_size,
+                self.stride,
+                self.padding,
                 ceil_mode=self.ceil_mode,
-            )  # fmt: skip
+            )
         return x
 
     def extra_repr(self) -> str:
@@ -90,18 +99,27 @@ class AvgPool2d(Pool2d):
     """
 
     def __init__(
-        self, kernel_size: int | Pair, stride: int | Pair | None = None,
-        padding: int | Pair | str = 0, *, ceil_mode: bool = False, count_include_pad: bool = True,
+        self,
+        kernel_size: int | Pair,
+        stride: int | Pair | None = None,
+        padding: int | Pair | str = 0,
+        *,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
         strict: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(kernel_size, stride, padding, ceil_mode=ceil_mode, strict=strict)
         self.count_include_pad = bool(count_include_pad)
 
     def forward(self, x: Operand) -> Tensor:
         return avg_pool2d(
-            self.covered(x), self.kernel_size, self.stride, self.padding,
-            ceil_mode=self.ceil_mode, count_include_pad=self.count_include_pad,
-        )  # fmt: skip
+            self.covered(x),
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            ceil_mode=self.ceil_mode,
+            count_include_pad=self.count_include_pad,
+        )
 
     def extra_repr(self) -> str:
         text = super().extra_repr()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tinygraph.errors import ArgumentError, ShapeError, explain
+from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.nn.module import Module
 from tinygraph.ops.reshape import as_shape, flatten, reshape
 from tinygraph.shapes import Shape
@@ -63,7 +63,7 @@ class Unflatten(Module):
 
     def __init__(self, dim: int, unflattened_size: Shape) -> None:
         if not isinstance(dim, int):
-            raise ArgumentError(explain("Unflatten", "dim", "an int", repr(dim)))
+            raise ArgumentError("Unflatten", "dim", "an int", repr(dim))
         self.dim = dim
         self.unflattened_size = as_shape("Unflatten", unflattened_size)
 
@@ -71,7 +71,7 @@ class Unflatten(Module):
         x = as_tensor(x)
         if not -x.ndim <= self.dim < x.ndim:
             raise ShapeError(
-                explain("Unflatten", "x", f"an axis {self.dim}", f"{x.ndim} axes, shape {x.shape}")
+                "Unflatten", "x", f"an axis {self.dim}", f"{x.ndim} axes, shape {x.shape}"
             )
         axis = self.dim % x.ndim
         before, after = x.shape[:axis], x.shape[axis + 1 :]
@@ -86,9 +86,11 @@ class Unflatten(Module):
         sizes = tuple(missing if n < 0 else n for n in self.unflattened_size)
         if math.prod(sizes) != elements:
             raise ShapeError(
-                explain("Unflatten", "x", f"an axis {self.dim} of as many elements as "
-                        f"{self.unflattened_size} has", f"{elements}")
-            )  # fmt: skip
+                "Unflatten",
+                "x",
+                f"an axis {self.dim} of as many elements as {self.unflattened_size} has",
+                f"{elements}",
+            )
         return sizes
 
     def extra_repr(self) -> str:

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, TinygraphError, explain
+from tinygraph.errors import ArgumentError, TinygraphError
 from tinygraph.shapes import Shape
 from tinygraph.tensor import Parameter, Tensor, no_grad
 
@@ -91,8 +91,9 @@ class _Watcher:
         if isinstance(error, TinygraphError):
             self.failed = type(error)(message)
             return self.failed
-        self.failed = ArgumentError(f"summary: {where}, given {_shapes(inputs)}: "
-                                    f"{type(error).__name__}: {error}")  # fmt: skip
+        self.failed = ArgumentError(
+            f"summary: {where}, given {_shapes(inputs)}: {type(error).__name__}: {error}"
+        )
         return self.failed
 
 
@@ -122,9 +123,12 @@ def _zeros(model: Module, input_shape: Shape, dtype: Any) -> Tensor:
         shape = (-1,)
     if any(n < 0 for n in shape):
         raise ArgumentError(
-            explain("summary", "input_shape", "the shape of one sample, a tuple of ints",
-                    repr(input_shape), "leave the batch axis out: (1, 28, 28)")
-        )  # fmt: skip
+            "summary",
+            "input_shape",
+            "the shape of one sample, a tuple of ints",
+            repr(input_shape),
+            "leave the batch axis out: (1, 28, 28)",
+        )
     first = next(model.parameters(), None)
     device = None if first is None else first.device
     return Tensor(np.zeros((1, *shape), dtype), device=device, name="input")
@@ -191,10 +195,14 @@ def _table(rows: list[_Row]) -> list[str]:
     widths = [max(len(row[i]) for row in cells) for i in range(len(heads))]
     cells.insert(1, ("-" * widths[0], "-" * widths[1], "-" * widths[2], "-" * widths[3]))
     return [
-        "  ".join([*(c.ljust(w) for c, w in zip(row[:3], widths[:3], strict=True)),
-                   row[3].rjust(widths[3])])
+        "  ".join(
+            [
+                *(c.ljust(w) for c, w in zip(row[:3], widths[:3], strict=True)),
+                row[3].rjust(widths[3]),
+            ]
+        )
         for row in cells
-    ]  # fmt: skip
+    ]
 
 
 def _totals(model: Module, rows: list[_Row]) -> list[str]:

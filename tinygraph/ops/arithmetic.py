@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.broadcast import for_each_broadcast, sum_broadcast, sum_to, typed_kernel
@@ -74,8 +74,10 @@ class Add(_Arithmetic, Op):
     def backward_kernel(
         self, mem: Memory, gz: Array, saved: Any, needs: tuple[bool, ...]
     ) -> Gradients:
-        gx, gy = (sum_to(mem, gz, shape) if needed else None
-                  for shape, needed in zip(saved, needs, strict=True))  # fmt: skip
+        gx, gy = (
+            sum_to(mem, gz, shape) if needed else None
+            for shape, needed in zip(saved, needs, strict=True)
+        )
         return gx, gy
 
 
@@ -191,9 +193,12 @@ class Pow(_Arithmetic, Op):
     def check(self, x: Array, y: Array) -> None:
         if y.dtype.kind == "i" and (y < 0).any():
             raise ArgumentError(
-                explain(self.name, "y", "exponents of 0 or more, for integers have no fractions",
-                        f"{y.min()}", "make x floating: x.astype('float64')")
-            )  # fmt: skip
+                self.name,
+                "y",
+                "exponents of 0 or more, for integers have no fractions",
+                f"{y.min()}",
+                "make x floating: x.astype('float64')",
+            )
 
     def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
         z = mem.empty(joint_shape(self.name, x.shape, y.shape), x.dtype)

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.cuda import op_kernel
-from tinygraph.errors import ArgumentError, ShapeError, explain
+from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.im2col import Windows2d, windows_2d
@@ -38,7 +38,7 @@ from tinygraph.shapes import (
     pair,
     require_float,
     require_ndim,
-)  # fmt: skip
+)
 from tinygraph.tensor import Operand, Tensor
 
 
@@ -59,7 +59,7 @@ class AvgPool2d(Op):
         require_float(self.name, x=x)
         require_ndim(self.name, "x", x, 4, "(N, C, H, W)")
         if not x.shape[2] or not x.shape[3]:
-            raise ShapeError(explain(self.name, "x", "images of at least one pixel", x.shape))
+            raise ShapeError(self.name, "x", "images of at least one pixel", x.shape)
         rows, columns = self._windows(x.shape)
         return Spec((*x.shape[:2], rows.out, columns.out), x.dtype)
 
@@ -111,10 +111,20 @@ class AvgPool2d(Op):
         """The sizes, strides and paddings in the order in which the kernels take them."""
         rows, columns = self._windows(x)
         return (
-            x[2], x[3], rows.out, columns.out, rows.kernel, columns.kernel, rows.stride,
-            columns.stride, rows.before, columns.before, self._after(rows), self._after(columns),
+            x[2],
+            x[3],
+            rows.out,
+            columns.out,
+            rows.kernel,
+            columns.kernel,
+            rows.stride,
+            columns.stride,
+            rows.before,
+            columns.before,
+            self._after(rows),
+            self._after(columns),
             int(self.count_include_pad),
-        )  # fmt: skip
+        )
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         return "map"
@@ -140,9 +150,14 @@ class AvgPool2d(Op):
 
 
 def avg_pool2d(
-    x: Operand, kernel_size: int | Pair, stride: int | Pair | None = None,
-    padding: int | Pair | str = 0, *, ceil_mode: bool = False, count_include_pad: bool = True,
-) -> Tensor:  # fmt: skip
+    x: Operand,
+    kernel_size: int | Pair,
+    stride: int | Pair | None = None,
+    padding: int | Pair | str = 0,
+    *,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
     """The mean of each window of an image.
 
     Parameters
@@ -193,7 +208,10 @@ def avg_pool2d(
     pad = padding_2d("avg_pool2d", padding)
     if not isinstance(pad, str) and (2 * pad[0] > kernel[0] or 2 * pad[1] > kernel[1]):
         raise ArgumentError(
-            explain("avg_pool2d", "padding", f"at most half of kernel_size {kernel}", pad,
-                    "a window of padding alone has no mean; pad with tg.pad instead")
-        )  # fmt: skip
+            "avg_pool2d",
+            "padding",
+            f"at most half of kernel_size {kernel}",
+            pad,
+            "a window of padding alone has no mean; pad with tg.pad instead",
+        )
     return AvgPool2d(kernel, step, pad, bool(ceil_mode), bool(count_include_pad))(x)

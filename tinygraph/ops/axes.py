@@ -1,14 +1,14 @@
 """What the kernels of reductions share: axes merged, and threads dealt out to the sets that meet.
 
-    set      the elements that meet in one output: all combinations of the reduced axes
-    group    1, 32 or 256 threads that walk over a set together; cuda/axes.cuh says which and why
-    slices   how many groups share a set: a thread never takes more than 32 elements
+set      the elements that meet in one output: all combinations of the reduced axes
+group    1, 32 or 256 threads that walk over a set together; cuda/axes.cuh says which and why
+slices   how many groups share a set: a thread never takes more than 32 elements
 
-    x.shape  ->  (kept0, reduced0, kept1, reduced1, kept2)       axes of size 1 left out
+x.shape  ->  (kept0, reduced0, kept1, reduced1, kept2)       axes of size 1 left out
 
-    (8, 10) over axis 0               (1, 1, 1, 8, 10)
-    (8, 3, 5, 5) over (0, 2, 3)       (1, 8, 3, 25, 1)
-    (8, 10, 5, 5) over axis 1         (8, 1, 1, 10, 25)
+(8, 10) over axis 0               (1, 1, 1, 8, 10)
+(8, 3, 5, 5) over (0, 2, 3)       (1, 8, 3, 25, 1)
+(8, 10, 5, 5) over axis 1         (8, 1, 1, 10, 25)
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinygraph.cuda import blocks, op_kernel
-from tinygraph.errors import ArgumentError, ShapeError, explain
+from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.hyperparameters import finite
@@ -108,20 +108,25 @@ class BatchNorm(Op):
         named = self._named(rest)
         require_float(self.name, x=x, **named)
         if x.ndim < 2:
-            raise ShapeError(explain(self.name, "x", "(N, C) or (N, C, D...)", f"shape {x.shape}"))
+            raise ShapeError(self.name, "x", "(N, C) or (N, C, D...)", f"shape {x.shape}")
         channels = x.shape[1]
         for name, spec in named.items():
             if spec.shape != (channels,):
                 raise ShapeError(
-                    explain(self.name, name, f"shape ({channels},), one for each channel of x",
-                            f"{spec.shape}, x.shape {x.shape}", "channels are axis 1 of x")
-                )  # fmt: skip
+                    self.name,
+                    name,
+                    f"shape ({channels},), one for each channel of x",
+                    f"{spec.shape}, x.shape {x.shape}",
+                    "channels are axis 1 of x",
+                )
         if self.training and _per_channel(x.shape) < 2:
             raise ShapeError(
-                explain(self.name, "x", "at least 2 numbers in each channel, for a variance in "
-                        "training", f"{_per_channel(x.shape)} with shape {x.shape}",
-                        "use a larger batch (the last one may be short), or training=False")
-            )  # fmt: skip
+                self.name,
+                "x",
+                "at least 2 numbers in each channel, for a variance in training",
+                f"{_per_channel(x.shape)} with shape {x.shape}",
+                "use a larger batch (the last one may be short), or training=False",
+            )
         return x
 
     def forward(self, mem: Memory, x: Array, *rest: Array) -> tuple[Array, Any]:
@@ -191,15 +196,30 @@ class BatchNorm(Op):
             partials = mem.empty((3, channels.number, channels.slices), x.dtype)
             channels.launch_walk("batch_moments", x, partials)
             channels.launch_warps(
-                "batch_statistics", partials, x, statistics, running_mean, running_var,
-                channels.number, channels.positions, channels.slices, channels.members, self.eps,
-                1 - self.momentum, self.momentum,
-            )  # fmt: skip
+                "batch_statistics",
+                partials,
+                x,
+                statistics,
+                running_mean,
+                running_var,
+                channels.number,
+                channels.positions,
+                channels.slices,
+                channels.members,
+                self.eps,
+                1 - self.momentum,
+                self.momentum,
+            )
         elif channels.number:
             op_kernel("batch_norm", "running_statistics", x.dtype, COLUMNS=1)(
-                grid_of(channels.number), THREADS, running_mean, running_var, statistics,
-                channels.number, self.eps,
-            )  # fmt: skip
+                grid_of(channels.number),
+                THREADS,
+                running_mean,
+                running_var,
+                statistics,
+                channels.number,
+                self.eps,
+            )
         y = mem.empty(x.shape, x.dtype)
         channels.launch_walk("normalize", x, statistics, weight, bias, y)
         if not any(mem.needs):
@@ -222,8 +242,17 @@ class BatchNorm(Op):
         if through_statistics or wants_weight or wants_bias:
             partials = mem.empty((2, number, channels.slices), dtype)
             channels.launch_walk("gradient_sums", gy, x, statistics, partials)
-            channels.launch_warps("gradient_means", partials, statistics, gw, gb, means, number,
-                                  channels.slices, channels.members)  # fmt: skip
+            channels.launch_warps(
+                "gradient_means",
+                partials,
+                statistics,
+                gw,
+                gb,
+                means,
+                number,
+                channels.slices,
+                channels.members,
+            )
         gx = mem.empty(gy.shape if needs[0] else (0,), dtype)
         if needs[0]:
             channels.launch_walk("normalize_backward", gy, x, statistics, means, weight, gx)
@@ -300,10 +329,15 @@ class _Channels(NamedTuple):
 
 
 def batch_norm(
-    x: Operand, weight: Operand | None = None, bias: Operand | None = None,
-    running_mean: Operand | None = None, running_var: Operand | None = None,
-    training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
-) -> Tensor:  # fmt: skip
+    x: Operand,
+    weight: Operand | None = None,
+    bias: Operand | None = None,
+    running_mean: Operand | None = None,
+    running_var: Operand | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
     """Bring each channel to mean 0 and variance 1, then scale and shift it.
 
     Parameters
@@ -357,25 +391,35 @@ def batch_norm(
     """
     momentum = finite("batch_norm", "momentum", momentum)
     if not 0 <= momentum <= 1:
-        raise ArgumentError(explain("batch_norm", "momentum", "0 to 1", momentum))
+        raise ArgumentError("batch_norm", "momentum", "0 to 1", momentum)
     statistics = {"running_mean": running_mean, "running_var": running_var}
     missing = [name for name, value in statistics.items() if value is None]
     if len(missing) == 1 or (missing and not training):
         raise ArgumentError(
-            explain("batch_norm", missing[0], "running_mean and running_var, both"
-                    + (" or neither" if training else " where training is False"), "None",
-                    "pass running_mean=tg.zeros(C), running_var=tg.ones(C)")
-        )  # fmt: skip
+            "batch_norm",
+            missing[0],
+            "running_mean and running_var, both"
+            + (" or neither" if training else " where training is False"),
+            "None",
+            "pass running_mean=tg.zeros(C), running_var=tg.ones(C)",
+        )
     for name, value in statistics.items():
         if isinstance(value, Tensor) and (value.requires_grad or not value.is_leaf):
             raise ArgumentError(
-                explain("batch_norm", name, "a leaf that requires no gradient, for it is rewritten",
-                        repr(value), f"{name}.detach()")
-            )  # fmt: skip
+                "batch_norm",
+                name,
+                "a leaf that requires no gradient, for it is rewritten",
+                repr(value),
+                f"{name}.detach()",
+            )
     op = BatchNorm(
-        bool(training), momentum, require_eps("batch_norm", eps), weight is not None,
-        bias is not None, not missing,
-    )  # fmt: skip
+        bool(training),
+        momentum,
+        require_eps("batch_norm", eps),
+        weight is not None,
+        bias is not None,
+        not missing,
+    )
     inputs = (x, weight, bias, running_mean, running_var)
     return op(*[each for each in inputs if each is not None])
 
@@ -384,5 +428,5 @@ def require_eps(op: str, eps: float) -> float:
     """The number that is added to a variance, or an error."""
     number = finite(op, "eps", eps)
     if number < 0:
-        raise ArgumentError(explain(op, "eps", "0 or more", number))
+        raise ArgumentError(op, "eps", "0 or more", number)
     return number

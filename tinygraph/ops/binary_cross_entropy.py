@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.losses import PairLoss, pass_upstream, reduce, require_reduction
@@ -37,9 +37,12 @@ class BinaryCrossEntropy(PairLoss, Op):
         if bad.any():
             where = tuple(int(i) for i in np.argwhere(bad)[0])
             raise ArgumentError(
-                explain(self.name, "x", "probabilities from 0 to 1", f"{x[where]} at index {where}",
-                        "apply tg.sigmoid, or use tg.binary_cross_entropy_with_logits")
-            )  # fmt: skip
+                self.name,
+                "x",
+                "probabilities from 0 to 1",
+                f"{x[where]} at index {where}",
+                "apply tg.sigmoid, or use tg.binary_cross_entropy_with_logits",
+            )
 
     def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
         log_x = np.log(x, out=mem.empty(x.shape, x.dtype))

@@ -28,11 +28,18 @@ MOST_AXES = 6  # the same number stands in cuda/broadcast.cuh
 TERMS_OF_A_THREAD = 64  # from here on terms are cut into chunks, if blocks are too few
 
 C_TYPES = {
-    "float32": "float", "float64": "double", "bool": "bool",
-    "int8": "signed char", "int16": "short", "int32": "int", "int64": "long long",
-    "uint8": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned int",
+    "float32": "float",
+    "float64": "double",
+    "bool": "bool",
+    "int8": "signed char",
+    "int16": "short",
+    "int32": "int",
+    "int64": "long long",
+    "uint8": "unsigned char",
+    "uint16": "unsigned short",
+    "uint32": "unsigned int",
     "uint64": "unsigned long long",
-}  # fmt: skip
+}
 
 
 @cache
@@ -89,8 +96,10 @@ def merge(out: Shape, *shapes: Shape) -> Axes:
         else:
             sizes.append(size)
             patterns.append(pattern)
-    masks = [sum(1 << axis for axis, has in enumerate(column) if has)
-             for column in zip(*patterns, strict=True)]  # fmt: skip
+    masks = [
+        sum(1 << axis for axis, has in enumerate(column) if has)
+        for column in zip(*patterns, strict=True)
+    ]
     return Axes(tuple(sizes), tuple(masks) or (0,) * len(shapes))
 
 
@@ -144,8 +153,9 @@ def tiling(outputs: int, terms: int, keeps_innermost: bool) -> Tiling:
     grid = blocks(outputs * lanes, THREADS)
     wanted = min(blocks(terms, lanes * TERMS_OF_A_THREAD), blocks(MOST_BLOCKS, grid))
     per_chunk = blocks(terms, wanted)
-    return Tiling(lanes, THREADS // lanes if keeps_innermost else 1, blocks(terms, per_chunk),
-                  per_chunk)  # fmt: skip
+    return Tiling(
+        lanes, THREADS // lanes if keeps_innermost else 1, blocks(terms, per_chunk), per_chunk
+    )
 
 
 def _power_of_two(n: int) -> int:
@@ -212,22 +222,48 @@ def _empty_sum(mem: Memory, shape: Shape, g: Array) -> Array | None:
 
 
 def _launch_sums(
-    mem: Memory, kernel: Kernel, arrays: list[Array], shape: Shape, axes: Axes, kept: int,
+    mem: Memory,
+    kernel: Kernel,
+    arrays: list[Array],
+    shape: Shape,
+    axes: Axes,
+    kept: int,
     masks: list[int],
-) -> Array:  # fmt: skip
+) -> Array:
     total = mem.empty(shape, arrays[0].dtype)
     outputs = total.size
     terms = arrays[0].size // outputs
     tile = tiling(outputs, terms, keeps_innermost=bool(kept & 1))
     grid = blocks(outputs, THREADS // tile.lanes)
     sums = total if tile.chunks == 1 else mem.empty((tile.chunks, outputs), total.dtype)
-    kernel((grid, tile.chunks), THREADS, *arrays, sums, outputs, terms, tile.terms_of_a_chunk,
-           tile.lanes, tile.spacing, *axes.arguments, kept, *masks)  # fmt: skip
+    kernel(
+        (grid, tile.chunks),
+        THREADS,
+        *arrays,
+        sums,
+        outputs,
+        terms,
+        tile.terms_of_a_chunk,
+        tile.lanes,
+        tile.spacing,
+        *axes.arguments,
+        kept,
+        *masks,
+    )
     if tile.chunks > 1:
         again = tiling(outputs, tile.chunks, keeps_innermost=True)._replace(chunks=1)
         over_chunks = Axes((outputs, tile.chunks), (0b01,))
         op_kernel("expand", "expand_backward", total.dtype)(
-            blocks(outputs, THREADS // again.lanes), THREADS, sums, total, outputs, tile.chunks,
-            tile.chunks, again.lanes, again.spacing, *over_chunks.arguments, *over_chunks.masks,
-        )  # fmt: skip
+            blocks(outputs, THREADS // again.lanes),
+            THREADS,
+            sums,
+            total,
+            outputs,
+            tile.chunks,
+            tile.chunks,
+            again.lanes,
+            again.spacing,
+            *over_chunks.arguments,
+            *over_chunks.masks,
+        )
     return total

@@ -1,7 +1,7 @@
 """Cast: the same numbers in another dtype.
 
-    y  = x, rounded to the new dtype        (float to integer: towards zero)
-    gx = gy, rounded to the dtype of x      (from float to float; an integer has no derivative)
+y  = x, rounded to the new dtype        (float to integer: towards zero)
+gx = gy, rounded to the dtype of x      (from float to float; an integer has no derivative)
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import DtypeError, explain
+from tinygraph.errors import DtypeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.broadcast import typed_kernel
@@ -27,7 +27,7 @@ class Cast(Op):
     def infer(self, x: Spec) -> Spec:
         if self.dtype.kind not in "fiub" or self.dtype.itemsize > 8:
             raise DtypeError(
-                explain(self.name, "dtype", "a float up to 64 bits, an integer or bool", self.dtype)
+                self.name, "dtype", "a float up to 64 bits, an integer or bool", self.dtype
             )
         return Spec(x.shape, self.dtype)
 
@@ -105,7 +105,7 @@ def astype(x: Operand, dtype: Any) -> Tensor:
         target = np.dtype(dtype)
     except TypeError:
         raise DtypeError(
-            explain("astype", "dtype", "the name of a dtype, such as 'float32'", repr(dtype))
+            "astype", "dtype", "the name of a dtype, such as 'float32'", repr(dtype)
         ) from None
     node = as_tensor(x)
     return node if node.dtype == target else Cast(target)(node)

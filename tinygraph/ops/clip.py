@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, DtypeError, explain
+from tinygraph.errors import ArgumentError, DtypeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.broadcast import rounded, typed_kernel
@@ -92,15 +92,21 @@ def _require_integer(op: str, argument: str, bound: float | None, dtype: np.dtyp
         return
     if not isinstance(bound, int):
         raise DtypeError(
-            explain(op, argument, f"an integer, for x is {dtype}", bound,
-                    "make x floating: x.astype('float64')")
-        )  # fmt: skip
+            op,
+            argument,
+            f"an integer, for x is {dtype}",
+            bound,
+            "make x floating: x.astype('float64')",
+        )
     limits = np.iinfo(dtype)
     if not limits.min <= bound <= limits.max:
         raise ArgumentError(
-            explain(op, argument, f"a number that {dtype}, the dtype of x, can hold", bound,
-                    "pass None for no bound")
-        )  # fmt: skip
+            op,
+            argument,
+            f"a number that {dtype}, the dtype of x, can hold",
+            bound,
+            "pass None for no bound",
+        )
 
 
 def _bound(argument: str, value: Any) -> float | None:
@@ -112,9 +118,12 @@ def _bound(argument: str, value: Any) -> float | None:
     if isinstance(value, (float, np.floating)) and not math.isnan(value):
         return float(value)
     raise ArgumentError(
-        explain("clip", argument, "a number or None", f"{value!r:.80}",
-                "bounds that are tensors: tg.minimum(tg.maximum(x, min), max)")
-    )  # fmt: skip
+        "clip",
+        argument,
+        "a number or None",
+        f"{value!r:.80}",
+        "bounds that are tensors: tg.minimum(tg.maximum(x, min), max)",
+    )
 
 
 def clip(x: Operand, min: float | None = None, max: float | None = None) -> Tensor:
@@ -153,10 +162,9 @@ def clip(x: Operand, min: float | None = None, max: float | None = None) -> Tens
     """
     low, high = _bound("min", min), _bound("max", max)
     if low is None and high is None:
-        raise ArgumentError(explain("clip", "min, max", "at least one bound", "None for both"))
+        raise ArgumentError("clip", "min, max", "at least one bound", "None for both")
     if low is not None and high is not None and low > high:
         raise ArgumentError(
-            explain("clip", "min, max", "a min not above max", f"{low} and {high}",
-                    "exchange the two")
-        )  # fmt: skip
+            "clip", "min, max", "a min not above max", f"{low} and {high}", "exchange the two"
+        )
     return Clip(low, high)(x)

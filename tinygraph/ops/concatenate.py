@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinygraph.cuda import InOut
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError, explain
+from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.getitem import getitem
@@ -51,18 +51,21 @@ class Concatenate(Op):
             _require_dtype(self.name, t, spec, first)
             if spec.ndim != first.ndim:
                 raise ShapeError(
-                    explain(self.name, f"tensors[{t}]",
-                            f"{first.ndim} axes, as tensors[0] of shape {first.shape} has",
-                            f"{spec.ndim}, shape {spec.shape}", "add an axis with x[None]")
-                )  # fmt: skip
+                    self.name,
+                    f"tensors[{t}]",
+                    f"{first.ndim} axes, as tensors[0] of shape {first.shape} has",
+                    f"{spec.ndim}, shape {spec.shape}",
+                    "add an axis with x[None]",
+                )
             for a, (size, own) in enumerate(zip(first.shape, spec.shape, strict=True)):
                 if own != size and a != axis:
                     raise ShapeError(
-                        explain(self.name, f"tensors[{t}]",
-                                f"size {size} on axis {a}, as in tensors[0] of shape {first.shape}",
-                                f"{own}, shape {spec.shape}",
-                                f"only axis {axis}, along which they are joined, may differ")
-                    )  # fmt: skip
+                        self.name,
+                        f"tensors[{t}]",
+                        f"size {size} on axis {a}, as in tensors[0] of shape {first.shape}",
+                        f"{own}, shape {spec.shape}",
+                        f"only axis {axis}, along which they are joined, may differ",
+                    )
             total += spec.shape[axis]
         return Spec((*first.shape[:axis], total, *first.shape[axis + 1 :]), first.dtype)
 
@@ -79,10 +82,12 @@ class Concatenate(Op):
         self, mem: Memory, gy: Array, starts: list[int], needs: tuple[bool, ...]
     ) -> Gradients:
         before = (slice(None),) * (self.axis % gy.ndim)
-        return tuple([
-            gy[(*before, slice(starts[t], starts[t + 1]))] if needed else None
-            for t, needed in enumerate(needs)
-        ])  # fmt: skip
+        return tuple(
+            [
+                gy[(*before, slice(starts[t], starts[t + 1]))] if needed else None
+                for t, needed in enumerate(needs)
+            ]
+        )
 
     def forward_kernel(self, mem: Memory, *arrays: Array) -> tuple[Array, Any]:
         axis = self.axis % arrays[0].ndim
@@ -112,9 +117,12 @@ class Stack(Op):
             _require_dtype(self.name, t, spec, first)
             if spec.shape != first.shape:
                 raise ShapeError(
-                    explain(self.name, f"tensors[{t}]", f"the shape of tensors[0], {first.shape}",
-                            spec.shape, "tg.concatenate takes other sizes along its axis")
-                )  # fmt: skip
+                    self.name,
+                    f"tensors[{t}]",
+                    f"the shape of tensors[0], {first.shape}",
+                    spec.shape,
+                    "tg.concatenate takes other sizes along its axis",
+                )
         return Spec((*first.shape[:axis], len(specs), *first.shape[axis:]), first.dtype)
 
     def forward(self, mem: Memory, *arrays: Array) -> tuple[Array, Any]:
@@ -158,8 +166,17 @@ class _Group(NamedTuple):
         together = sum(self.widths)
         n = self.rows * together
         rest = (0,) * (PARTS - len(self.widths))
-        for_each(word_kernel("concatenate", function, dtype), n, *arrays, n, self.columns,
-                 self.first, together, *self.widths, *rest)  # fmt: skip
+        for_each(
+            word_kernel("concatenate", function, dtype),
+            n,
+            *arrays,
+            n,
+            self.columns,
+            self.first,
+            together,
+            *self.widths,
+            *rest,
+        )
 
 
 def _groups(shapes: Sequence[Shape], axis: int) -> Iterator[_Group]:
@@ -206,25 +223,31 @@ def _parted(
 def _require_dtype(op: str, t: int, spec: Spec, first: Spec) -> None:
     if spec.dtype != first.dtype:
         raise DtypeError(
-            explain(op, f"tensors[{t}]", f"{first.dtype}, the dtype of tensors[0]", spec.dtype,
-                    f"use tg.{op}, which promotes, or convert with .astype")
-        )  # fmt: skip
+            op,
+            f"tensors[{t}]",
+            f"{first.dtype}, the dtype of tensors[0]",
+            spec.dtype,
+            f"use tg.{op}, which promotes, or convert with .astype",
+        )
 
 
 def _listed(op: str, tensors: Any, axis: Any) -> tuple[tuple[Tensor, ...], int]:
     """The arguments of both public functions: tensors of one dtype, and the axis as an int."""
     if isinstance(tensors, (Tensor, np.ndarray)) or not isinstance(tensors, Iterable):
         raise ArgumentError(
-            explain(op, "tensors", "a list or tuple of tensors", type(tensors).__name__,
-                    f"write {op}([a, b])")
-        )  # fmt: skip
+            op,
+            "tensors",
+            "a list or tuple of tensors",
+            type(tensors).__name__,
+            f"write {op}([a, b])",
+        )
     listed = tuple(tensors)
     if not listed:
-        raise ArgumentError(explain(op, "tensors", "at least one tensor", "none"))
+        raise ArgumentError(op, "tensors", "at least one tensor", "none")
     try:
         place = operator.index(axis)
     except TypeError:
-        raise ArgumentError(explain(op, "axis", "an int", repr(axis))) from None
+        raise ArgumentError(op, "axis", "an int", repr(axis)) from None
     return promote(op, *listed), place
 
 
@@ -302,16 +325,21 @@ def _part_sizes(total: int, sizes_or_sections: Any) -> Shape:
     if isinstance(sizes_or_sections, (tuple, list)):
         if min(given, default=0) < 0 or sum(given) != total or not given:
             raise ShapeError(
-                explain("split", "sizes_or_sections", f"sizes of 0 or more with sum {total}, the "
-                        "size of the axis", f"{given} with sum {sum(given)}")
-            )  # fmt: skip
+                "split",
+                "sizes_or_sections",
+                f"sizes of 0 or more with sum {total}, the size of the axis",
+                f"{given} with sum {sum(given)}",
+            )
         return given
     sections = given[0]
     if sections < 1 or total % sections:
         raise ShapeError(
-            explain("split", "sizes_or_sections", f"a number of sections that divides {total}, the "
-                    "size of the axis", sections, "list the sizes of the parts instead")
-        )  # fmt: skip
+            "split",
+            "sizes_or_sections",
+            f"a number of sections that divides {total}, the size of the axis",
+            sections,
+            "list the sizes of the parts instead",
+        )
     return (total // sections,) * sections
 
 

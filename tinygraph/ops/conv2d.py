@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.cuda import Kernel, Out, blocks, op_kernel
-from tinygraph.errors import ArgumentError, ShapeError, explain
+from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.gemm import (
@@ -41,16 +41,7 @@ from tinygraph.ops.gemm import (
 from tinygraph.ops.im2col import Windows2d, fold, fold_kernel, unfold, unfold_kernel, windows_2d
 from tinygraph.ops.launch import THREADS
 from tinygraph.precision import TENSOR_CORE_NUMBERS, get_float32_matmul_precision
-from tinygraph.shapes import (
-    Array,
-    Pair,
-    Shape,
-    Spec,
-    padding_2d,
-    pair,
-    require_float,
-    require_ndim,
-)  # fmt: skip
+from tinygraph.shapes import Array, Pair, Shape, Spec, padding_2d, pair, require_float, require_ndim
 from tinygraph.tensor import Operand, Tensor
 
 TILE = {"f": 128, "d": 64}  # rows and columns that a block of cuda/gemm_pipelined.cuh computes
@@ -86,19 +77,24 @@ class Conv2d(Op):
         c, (o, c_group, kh, kw) = x.shape[1], w.shape
         if c != c_group * self.groups:
             raise ShapeError(
-                explain(self.name, "w", f"w.shape[1] * groups equal to the {c} channels of x",
-                        f"{c_group} * {self.groups} with w.shape {w.shape}, x.shape {x.shape}",
-                        "weights are (O, C/groups, KH, KW), images (N, C, H, W)")
-            )  # fmt: skip
-        if o % self.groups:
-            raise ShapeError(
-                explain(self.name, "w", f"output channels that {self.groups} groups divide", o)
+                self.name,
+                "w",
+                f"w.shape[1] * groups equal to the {c} channels of x",
+                f"{c_group} * {self.groups} with w.shape {w.shape}, x.shape {x.shape}",
+                "weights are (O, C/groups, KH, KW), images (N, C, H, W)",
             )
+        if o % self.groups:
+            raise ShapeError(self.name, "w", f"output channels that {self.groups} groups divide", o)
         if not kh or not kw:
-            raise ShapeError(explain(self.name, "w", "a kernel of at least 1x1", w.shape))
+            raise ShapeError(self.name, "w", "a kernel of at least 1x1", w.shape)
         if b is not None and b.shape != (o,):
-            raise ShapeError(explain(self.name, "b", f"shape ({o},), one for each output channel",
-                                     b.shape, "reshape it, or pass b=None"))  # fmt: skip
+            raise ShapeError(
+                self.name,
+                "b",
+                f"shape ({o},), one for each output channel",
+                b.shape,
+                "reshape it, or pass b=None",
+            )
         rows, columns = self._windows(x.shape, w.shape)
         return Spec((x.shape[0], o, rows.out, columns.out), x.dtype)
 
@@ -177,8 +173,9 @@ class Conv2d(Op):
         """A long sum over all images, cut where one block for each tile would be few."""
         tiles = self._tiles(gy.dtype, len(gw), gw[0].size * self.groups)
         length = len(gy) * gy.shape[2] * gy.shape[3]
-        chunks = max(min(MOST_CHUNKS, length // SHORTEST_SUM,
-                         ENOUGH_BLOCKS // (tiles * self.groups)), 1)  # fmt: skip
+        chunks = max(
+            min(MOST_CHUNKS, length // SHORTEST_SUM, ENOUGH_BLOCKS // (tiles * self.groups)), 1
+        )
         partial = mem.empty((chunks, gw.size), gw.dtype) if chunks > 1 else gw
         kernel = _implicit_kernel("weight_gradient", gy.dtype)
         kernel((tiles, self.groups * chunks), THREADS, gy, x, Out(partial), *numbers, chunks)
@@ -188,9 +185,21 @@ class Conv2d(Op):
     def _numbers(self, x: Shape, w: Shape) -> tuple[int, ...]:
         """N C H W O KH KW OH OW SH SW top left DH DW G, as the implicit kernels take them."""
         rows, columns = self._windows(x, w)
-        return (*x, w[0], w[2], w[3], rows.out, columns.out, rows.stride, columns.stride,
-                rows.before, columns.before, rows.dilation, columns.dilation,
-                self.groups)  # fmt: skip
+        return (
+            *x,
+            w[0],
+            w[2],
+            w[3],
+            rows.out,
+            columns.out,
+            rows.stride,
+            columns.stride,
+            rows.before,
+            columns.before,
+            rows.dilation,
+            columns.dilation,
+            self.groups,
+        )
 
     def _tiles(self, dtype: Any, rows: int, columns: int) -> int:
         """Tiles of one group's product, of all groups' rows and one group's columns."""
@@ -237,8 +246,9 @@ class Im2colConv2d(Conv2d):
             fold_kernel(gcols, gx, self._windows(x_shape, w.shape))
         if needs[1]:  # gw[g] = sum over n of gy[n, g] @ cols[n, g]^T
             gw = mem.empty(w.shape, gy.dtype)
-            gemm_in_chunks(mem, "nt", gy, cols, gw, m, k, p, [Axis(g, m * p, k * p)],
-                           Axis(n, o * p, g * k * p))  # fmt: skip
+            gemm_in_chunks(
+                mem, "nt", gy, cols, gw, m, k, p, [Axis(g, m * p, k * p)], Axis(n, o * p, g * k * p)
+            )
         if len(needs) > 2 and needs[2]:
             gb = mem.empty((o,), gy.dtype)
             _bias_gradient(mem, gy, gb)
@@ -263,10 +273,16 @@ ALGORITHMS = {"implicit": Conv2d, "im2col": Im2colConv2d}
 
 
 def conv2d(
-    x: Operand, w: Operand, b: Operand | None = None, stride: int | Pair = 1,
-    padding: int | Pair | str = 0, dilation: int | Pair = 1, groups: int = 1, *,
+    x: Operand,
+    w: Operand,
+    b: Operand | None = None,
+    stride: int | Pair = 1,
+    padding: int | Pair | str = 0,
+    dilation: int | Pair = 1,
+    groups: int = 1,
+    *,
     algorithm: str = "implicit",
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Two-dimensional convolution of images with a bank of filters.
 
     Parameters
@@ -317,13 +333,15 @@ def conv2d(
     (1, 1, 3, 3)
     """
     if not isinstance(groups, (int, np.integer)) or groups < 1:
-        raise ArgumentError(explain("conv2d", "groups", "an int of at least 1", repr(groups)))
+        raise ArgumentError("conv2d", "groups", "an int of at least 1", repr(groups))
     if algorithm not in ALGORITHMS:
         raise ArgumentError(
-            explain("conv2d", "algorithm", " or ".join(map(repr, ALGORITHMS)), repr(algorithm))
+            "conv2d", "algorithm", " or ".join(map(repr, ALGORITHMS)), repr(algorithm)
         )
     op = ALGORITHMS[algorithm](
-        pair("conv2d", "stride", stride), padding_2d("conv2d", padding),
-        pair("conv2d", "dilation", dilation), int(groups),
-    )  # fmt: skip
+        pair("conv2d", "stride", stride),
+        padding_2d("conv2d", padding),
+        pair("conv2d", "dilation", dilation),
+        int(groups),
+    )
     return op(x, w) if b is None else op(x, w, b)

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.cuda import Out, blocks, op_kernel
-from tinygraph.errors import ArgumentError, ShapeError, explain
+from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients
 from tinygraph.ops.conv2d import Conv2d
@@ -69,12 +69,15 @@ class Conv2dReluMaxPool2d(Conv2d):
     def infer(self, x: Spec, w: Spec, b: Spec | None = None) -> Spec:
         n, d, oh, ow = super().infer(x, w, b).shape
         if not d:
-            raise ShapeError(explain(self.name, "w", "at least one filter", w.shape))
+            raise ShapeError(self.name, "w", "at least one filter", w.shape)
         if min(oh, ow) < self.pool:
             raise ShapeError(
-                explain(self.name, "x", f"a convolution of at least {self.pool}x{self.pool}",
-                        f"{oh}x{ow}", "use a larger image, more padding or a smaller pool")
-            )  # fmt: skip
+                self.name,
+                "x",
+                f"a convolution of at least {self.pool}x{self.pool}",
+                f"{oh}x{ow}",
+                "use a larger image, more padding or a smaller pool",
+            )
         return Spec((n, d, oh // self.pool, ow // self.pool), x.dtype)
 
     def forward(self, mem: Memory, x: Array, w: Array, b: Array | None = None) -> tuple[Array, Any]:
@@ -173,8 +176,17 @@ class Conv2dReluMaxPool2d(Conv2d):
             gw, gw_parts = gradient_parts(mem, w.shape, chunks, x.dtype, wanted[1])
             gb, gb_parts = gradient_parts(mem, w.shape[:1], chunks, x.dtype, wanted[2])
             kernel = self._kernel("conv2d_relu_max_pool2d", "backward", x.dtype)
-            kernel((len(w), chunks, turns), THREADS, gy, x, argmax, gw_parts, gb_parts, *geometry,
-                   per_chunk)  # fmt: skip
+            kernel(
+                (len(w), chunks, turns),
+                THREADS,
+                gy,
+                x,
+                argmax,
+                gw_parts,
+                gb_parts,
+                *geometry,
+                per_chunk,
+            )
             for parts, total in ((gw_parts, gw), (gb_parts, gb)):
                 add_parts(mem, parts, total)
         return (gx, gw, gb)[: len(needs)]
@@ -191,8 +203,19 @@ class Conv2dReluMaxPool2d(Conv2d):
     def _geometry(self, x: Shape, w: Shape) -> tuple[int, ...]:
         """N C H W D KH KW PH PW SH SW top left DH DW, as all these kernels take them."""
         rows, columns = self._windows(x, w)
-        return (*x, w[0], w[2], w[3], *self._pooled(x, w)[2:], rows.stride, columns.stride,
-                rows.before, columns.before, rows.dilation, columns.dilation)  # fmt: skip
+        return (
+            *x,
+            w[0],
+            w[2],
+            w[3],
+            *self._pooled(x, w)[2:],
+            rows.stride,
+            columns.stride,
+            rows.before,
+            columns.before,
+            rows.dilation,
+            columns.dilation,
+        )
 
     def _launch_input_gradient(self, kernel: Any, gx: Array, *arguments: Any) -> None:
         if gx.size:
@@ -216,9 +239,14 @@ def phases_and_block(
 
 
 def _largest(
-    weights: Array, columns: PhaseColumns, pool: int, best: Array, other: Array,
-    winner: list[Array], has_nan: bool = False,
-) -> None:  # fmt: skip
+    weights: Array,
+    columns: PhaseColumns,
+    pool: int,
+    best: Array,
+    other: Array,
+    winner: list[Array],
+    has_nan: bool = False,
+) -> None:
     """The largest output of the convolution in each window, and which it is, (D, cells).
 
     best, other    D x cells of the dtype of the weights; the maximum is in `best`
@@ -263,9 +291,15 @@ def add_parts(mem: Memory, parts: Array, total: Array | None) -> None:
 
 
 def conv2d_relu_max_pool2d(
-    x: Operand, w: Operand, b: Operand | None = None, stride: int | Pair = 1,
-    padding: int | Pair | str = 0, dilation: int | Pair = 1, *, pool: int = 2,
-) -> Tensor:  # fmt: skip
+    x: Operand,
+    w: Operand,
+    b: Operand | None = None,
+    stride: int | Pair = 1,
+    padding: int | Pair | str = 0,
+    dilation: int | Pair = 1,
+    *,
+    pool: int = 2,
+) -> Tensor:
     """Convolution, ReLU and max-pooling in one, `max_pool2d(relu(conv2d(x, w, b)), pool)`.
 
     Parameters
@@ -326,7 +360,10 @@ def convolution(
     """Stride, padding, dilation and groups of the convolution; ArgumentError for another pool."""
     if pool not in POOLS or isinstance(pool, bool):
         raise ArgumentError(
-            explain(op, "pool", "2 or 3", repr(pool),
-                    "tg.max_pool2d(tg.relu(tg.conv2d(x, w, b)), ...) pools in any way")
-        )  # fmt: skip
+            op,
+            "pool",
+            "2 or 3",
+            repr(pool),
+            "tg.max_pool2d(tg.relu(tg.conv2d(x, w, b)), ...) pools in any way",
+        )
     return pair(op, "stride", stride), padding_2d(op, padding), pair(op, "dilation", dilation), 1

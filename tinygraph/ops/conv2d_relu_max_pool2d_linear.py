@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.cuda import Out, blocks, op_kernel
-from tinygraph.errors import ShapeError, explain
+from tinygraph.errors import ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients
 from tinygraph.ops.conv2d_relu_max_pool2d import (
@@ -58,13 +58,20 @@ class Conv2dReluMaxPool2dLinear(Conv2dReluMaxPool2d):
         features = pooled[1] * pooled[2] * pooled[3]
         if head.shape[1] != features:
             raise ShapeError(
-                explain(self.name, "head",
-                        f"{features} features, one for each of the pooled {pooled[1:]}",
-                        f"head.shape {head.shape}", "weights are (out, in)")
-            )  # fmt: skip
+                self.name,
+                "head",
+                f"{features} features, one for each of the pooled {pooled[1:]}",
+                f"head.shape {head.shape}",
+                "weights are (out, in)",
+            )
         if head_b.shape != head.shape[:1]:
-            raise ShapeError(explain(self.name, "head_b", f"shape ({head.shape[0]},)",
-                                     head_b.shape, "one bias for each row of head"))  # fmt: skip
+            raise ShapeError(
+                self.name,
+                "head_b",
+                f"shape ({head.shape[0]},)",
+                head_b.shape,
+                "one bias for each row of head",
+            )
         return Spec((x.shape[0], head.shape[0]), x.dtype)
 
     def forward(self, mem: Memory, *arrays: Array) -> tuple[Array, Any]:  # type: ignore[override]
@@ -99,8 +106,19 @@ class Conv2dReluMaxPool2dLinear(Conv2dReluMaxPool2d):
         if pooled.size:
             grid = chunks, min(blocks(len(x), IMAGES), MOST_BLOCKS)
             kernel = self._kernel(STEM, "forward", x.dtype)
-            kernel(grid, THREADS, x, w, b, head, Out(pooled), argmax, Out(partial),
-                   *self._geometry(x.shape, w.shape), o)  # fmt: skip
+            kernel(
+                grid,
+                THREADS,
+                x,
+                w,
+                b,
+                head,
+                Out(pooled),
+                argmax,
+                Out(partial),
+                *self._geometry(x.shape, w.shape),
+                o,
+            )
         y = mem.empty((len(x), o), x.dtype)
         sums = op_kernel(STEM, "sum_of_chunks", x.dtype, POOL=2)
         for_each(sums, y.size, partial, head_b, Out(y), y.size, o, chunks)
@@ -117,15 +135,29 @@ class Conv2dReluMaxPool2dLinear(Conv2dReluMaxPool2d):
             kernel = self._kernel(STEM, "input_gradient", x.dtype)
             self._launch_input_gradient(kernel, gx, gy, head, argmax, w, gx, *geometry, o)
         if any(needs[1:4]):
-            turns = max(blocks(w[0].size, TAPS) if needs[1] else 1,
-                        blocks(o, OUTS) if needs[3] else 1, 1)  # fmt: skip
+            turns = max(
+                blocks(w[0].size, TAPS) if needs[1] else 1, blocks(o, OUTS) if needs[3] else 1, 1
+            )
             per_chunk, chunks = self._chunks(len(x), len(w) * turns, math.prod(pooled.shape[2:]))
             gw, gw_parts = gradient_parts(mem, w.shape, chunks, x.dtype, needs[1])
             gb, gb_parts = gradient_parts(mem, w.shape[:1], chunks, x.dtype, needs[2])
             ghead, ghead_parts = gradient_parts(mem, head.shape, chunks, x.dtype, needs[3])
             kernel = self._kernel(STEM, "backward", x.dtype)
-            kernel((len(w), chunks, turns), THREADS, gy, head, x, pooled, argmax, gw_parts,
-                   gb_parts, ghead_parts, *geometry, o, per_chunk)  # fmt: skip
+            kernel(
+                (len(w), chunks, turns),
+                THREADS,
+                gy,
+                head,
+                x,
+                pooled,
+                argmax,
+                gw_parts,
+                gb_parts,
+                ghead_parts,
+                *geometry,
+                o,
+                per_chunk,
+            )
             for parts, total in ((gw_parts, gw), (gb_parts, gb), (ghead_parts, ghead)):
                 add_parts(mem, parts, total)
         if needs[4]:
@@ -135,9 +167,17 @@ class Conv2dReluMaxPool2dLinear(Conv2dReluMaxPool2d):
 
 
 def conv2d_relu_max_pool2d_linear(
-    x: Operand, w: Operand, b: Operand, head: Operand, head_b: Operand, stride: int | Pair = 1,
-    padding: int | Pair | str = 0, dilation: int | Pair = 1, *, pool: int = 2,
-) -> Tensor:  # fmt: skip
+    x: Operand,
+    w: Operand,
+    b: Operand,
+    head: Operand,
+    head_b: Operand,
+    stride: int | Pair = 1,
+    padding: int | Pair | str = 0,
+    dilation: int | Pair = 1,
+    *,
+    pool: int = 2,
+) -> Tensor:
     """A small network in one: convolution, ReLU, max-pooling, flattened, and a linear layer.
 
     Equal to `linear(flatten(max_pool2d(relu(conv2d(x, w, b)), pool), 1), head, head_b)`.

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.cuda import op_kernel
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.hyperparameters import finite
@@ -120,7 +120,7 @@ def dropout(x: Operand, p: float = 0.5, training: bool = True) -> Tensor:
     """
     p = finite("dropout", "p", p)
     if not 0 <= p <= 1:
-        raise ArgumentError(explain("dropout", "p", "a probability from 0 to 1", p))
+        raise ArgumentError("dropout", "p", "a probability from 0 to 1", p)
     op = Dropout(p)
     if training:
         return op(x)

@@ -1,10 +1,10 @@
 """Functions of one number, element by element: neg, abs, exp, log, sqrt.
 
-    neg   y = -x         gx = -gy
-    abs   y = |x|        gx = gy * sign(x)          (0 at 0)
-    exp   y = e ** x     gx = gy * y
-    log   y = ln(x)      gx = gy / x                (x = 0 gives -inf, x < 0 gives NaN)
-    sqrt  y = x ** 1/2   gx = gy / (2 * y)          (x < 0 gives NaN)
+neg   y = -x         gx = -gy
+abs   y = |x|        gx = gy * sign(x)          (0 at 0)
+exp   y = e ** x     gx = gy * y
+log   y = ln(x)      gx = gy / x                (x = 0 gives -inf, x < 0 gives NaN)
+sqrt  y = x ** 1/2   gx = gy / (2 * y)          (x < 0 gives NaN)
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.cuda import op_kernel
-from tinygraph.errors import ArgumentError, DtypeError, explain
+from tinygraph.errors import ArgumentError, DtypeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.launch import for_each
@@ -30,9 +30,12 @@ class Embedding(Op):
     def infer(self, indices: Spec, weight: Spec) -> Spec:
         if indices.dtype.kind not in "iu":
             raise DtypeError(
-                explain(self.name, "indices", "integers", indices.dtype,
-                        "the indices come first, then the weight; convert with .astype('int64')")
-            )  # fmt: skip
+                self.name,
+                "indices",
+                "integers",
+                indices.dtype,
+                "the indices come first, then the weight; convert with .astype('int64')",
+            )
         require_float(self.name, weight=weight)
         require_ndim(self.name, "weight", weight, 2, "(V, D)")
         return Spec((*indices.shape, weight.shape[1]), weight.dtype)
@@ -44,11 +47,13 @@ class Embedding(Op):
         where = tuple(int(i) for i in np.argwhere((indices < 0) | (indices >= vocabulary))[0])
         allowed = f"numbers from 0 to {vocabulary - 1}, the rows of weight"
         raise ArgumentError(
-            explain(self.name, "indices",
-                    allowed if vocabulary else "none, for weight has no rows",
-                    f"{indices[where]} at index {where}", "use a larger weight, or number the "
-                    "rows from 0; negative numbers do not count from the end")
-        )  # fmt: skip
+            self.name,
+            "indices",
+            allowed if vocabulary else "none, for weight has no rows",
+            f"{indices[where]} at index {where}",
+            "use a larger weight, or number the "
+            "rows from 0; negative numbers do not count from the end",
+        )
 
     def forward(self, mem: Memory, indices: Array, weight: Array) -> tuple[Array, Any]:
         y = mem.empty((*indices.shape, weight.shape[1]), weight.dtype)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ShapeError, explain
+from tinygraph.errors import ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.broadcast import sum_to
@@ -31,18 +31,23 @@ class Expand(Op):
         new = len(self.shape) - x.ndim
         if new < 0 or -1 in self.shape[:new]:
             raise ShapeError(
-                explain(self.name, "shape", f"a size for each of the {x.ndim} axes of x, behind "
-                        "those of new axes, which cannot be -1", self.shape,
-                        f"x has shape {x.shape}, and -1 keeps a size")
-            )  # fmt: skip
+                self.name,
+                "shape",
+                f"a size for each of the {x.ndim} axes of x, behind "
+                "those of new axes, which cannot be -1",
+                self.shape,
+                f"x has shape {x.shape}, and -1 keeps a size",
+            )
         own = (*self.shape[:new], *x.shape)
         for axis, (old, size) in enumerate(zip(own, self.shape, strict=True)):
             if size not in (old, -1) and old != 1:
                 raise ShapeError(
-                    explain(self.name, "shape", f"{old} or -1 on axis {axis}, for only a size of 1 "
-                            "can be expanded", f"{size} in {self.shape}",
-                            f"x has shape {x.shape}; its axes are aligned from the right")
-                )  # fmt: skip
+                    self.name,
+                    "shape",
+                    f"{old} or -1 on axis {axis}, for only a size of 1 can be expanded",
+                    f"{size} in {self.shape}",
+                    f"x has shape {x.shape}; its axes are aligned from the right",
+                )
         return Spec(self._full(x.shape), x.dtype)
 
     def _full(self, shape: Shape) -> Shape:

@@ -20,7 +20,7 @@ import numpy as np
 
 from tinygraph.cuda import Kernel, op_kernel
 from tinygraph.cuda.source import HERE
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError, explain
+from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.launch import for_each
@@ -42,16 +42,21 @@ class Gather(Op):
         (axis,) = normalize_axes(self.name, self.axis, x.ndim)
         if indices.dtype.kind not in "iu":
             raise DtypeError(
-                explain(self.name, "indices", "integers", indices.dtype,
-                        "x comes first, then the indices; convert with .astype('int64')")
-            )  # fmt: skip
+                self.name,
+                "indices",
+                "integers",
+                indices.dtype,
+                "x comes first, then the indices; convert with .astype('int64')",
+            )
         others = [(*s[:axis], *s[axis + 1 :]) for s in (x.shape, indices.shape)]
         if indices.ndim != x.ndim or others[0] != others[1]:
             raise ShapeError(
-                explain(self.name, "indices", f"the sizes of x, {x.shape}, on every axis but "
-                        f"{self.axis}", f"shape {indices.shape}",
-                        "add axes with tg.unsqueeze, repeat with tg.expand, or cut x with a slice")
-            )  # fmt: skip
+                self.name,
+                "indices",
+                f"the sizes of x, {x.shape}, on every axis but {self.axis}",
+                f"shape {indices.shape}",
+                "add axes with tg.unsqueeze, repeat with tg.expand, or cut x with a slice",
+            )
         return Spec(indices.shape, x.dtype)
 
     def check(self, x: Array, indices: Array) -> None:
@@ -60,12 +65,14 @@ class Gather(Op):
             return
         where = tuple(np.argwhere((indices < 0) | (indices >= size))[0].tolist())
         raise ArgumentError(
-            explain(self.name, "indices",
-                    f"numbers from 0 to {size - 1}, the positions along axis {self.axis} of x"
-                    if size else f"none, for x of shape {x.shape} has no element there",
-                    f"{indices[where]} at index {where}",
-                    "negative numbers do not count from the end")
-        )  # fmt: skip
+            self.name,
+            "indices",
+            f"numbers from 0 to {size - 1}, the positions along axis {self.axis} of x"
+            if size
+            else f"none, for x of shape {x.shape} has no element there",
+            f"{indices[where]} at index {where}",
+            "negative numbers do not count from the end",
+        )
 
     def forward(self, mem: Memory, x: Array, indices: Array) -> tuple[Array, Any]:
         at = _positions(mem, x.shape, indices, self.axis % x.ndim)
@@ -86,8 +93,16 @@ class Gather(Op):
         y = mem.empty(indices.shape, x.dtype)
         missing = as_word(math.nan if x.dtype.kind == "f" else 0, x.dtype)
         kernel = word_kernel("gather", "gather_forward", x.dtype)
-        for_each(kernel, y.size, words(x), wide, words(y), y.size,
-                 *self._sizes(x.shape, indices.shape), missing)  # fmt: skip
+        for_each(
+            kernel,
+            y.size,
+            words(x),
+            wide,
+            words(y),
+            y.size,
+            *self._sizes(x.shape, indices.shape),
+            missing,
+        )
         return y, (wide, x.shape) if mem.needs[0] else None
 
     def backward_kernel(

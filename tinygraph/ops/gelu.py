@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.cuda import Kernel
-from tinygraph.errors import ArgumentError, explain, nearest
+from tinygraph.errors import ArgumentError, nearest
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.broadcast import typed_kernel
@@ -170,7 +170,10 @@ def gelu(x: Operand, approximate: str = "none") -> Tensor:
     """
     if approximate not in GATES:
         raise ArgumentError(
-            explain("gelu", "approximate", "'none' or 'tanh'", repr(approximate),
-                    nearest(str(approximate), GATES))
-        )  # fmt: skip
+            "gelu",
+            "approximate",
+            "'none' or 'tanh'",
+            repr(approximate),
+            nearest(str(approximate), GATES),
+        )
     return Gelu(approximate)(x)

@@ -79,18 +79,24 @@ def tile_edge(tile: int, dtype: Any) -> int:
     return 64 if tile == 128 and np.dtype(dtype).itemsize == 8 else tile
 
 
-def tile_grid(
-    tile: int, m: int, n: int, products: int, dtype: Any = np.float32
-) -> tuple[int, int]:
+def tile_grid(tile: int, m: int, n: int, products: int, dtype: Any = np.float32) -> tuple[int, int]:
     """Tiles of one product, products; a block takes several where the second axis is too short."""
     edge = tile_edge(tile, dtype)
     return blocks(m, edge) * blocks(n, edge), min(products, MOST_BLOCKS)
 
 
 def gemm(
-    layout: Layout, a: Array, b: Array, c: Array, m: int, n: int, k: int,
-    batch: Iterable[Axis] = (), sums: Iterable[Axis] = (), mem: Memory | None = None,
-) -> None:  # fmt: skip
+    layout: Layout,
+    a: Array,
+    b: Array,
+    c: Array,
+    m: int,
+    n: int,
+    k: int,
+    batch: Iterable[Axis] = (),
+    sums: Iterable[Axis] = (),
+    mem: Memory | None = None,
+) -> None:
     """Write the products of contiguous factors into c.
 
     Parameters
@@ -119,25 +125,54 @@ def gemm(
     repeats, last = summed[:-1], (summed or [Axis(1, 0, 0)])[-1]
     products = outer.size * inner.size
     one_launch = mem is not None and not launches and not repeats
-    problem = GemmProblem("matmul", layout, m, n, k, products, last.size, c.dtype.name,
-                          get_float32_matmul_precision(), one_launch)  # fmt: skip
+    problem = GemmProblem(
+        "matmul",
+        layout,
+        m,
+        n,
+        k,
+        products,
+        last.size,
+        c.dtype.name,
+        get_float32_matmul_precision(),
+        one_launch,
+    )
     a, b, size = a.reshape(-1), b.reshape(-1), products * m * n
 
     def launch(choice: GemmChoice, c: Array) -> None:
         kernel = op_kernel(
-            "matmul", "matmul", c.dtype, **choice.macros,
-            TRANSPOSE_A=int(layout == "tn"), TRANSPOSE_B=int(layout == "nt"),
-        )  # fmt: skip
+            "matmul",
+            "matmul",
+            c.dtype,
+            **choice.macros,
+            TRANSPOSE_A=int(layout == "tn"),
+            TRANSPOSE_B=int(layout == "nt"),
+        )
         grid = tile_grid(choice.tile, m, n, choice.chunks * products, c.dtype)
         for part, (a_start, b_start) in enumerate(_starts(launches)):
             target = c[part * size : (part + 1) * size] if launches else c
             for term, (a_term, b_term) in enumerate(_starts(repeats)):
                 kernel(
-                    grid, THREADS, a[a_start + a_term :], b[b_start + b_term :],
-                    InOut(target) if term else Out(target), m, n, k,
-                    outer.size, inner.size, outer.a, inner.a, outer.b, inner.b,
-                    last.size, last.a, last.b, choice.chunks, int(term > 0),
-                )  # fmt: skip
+                    grid,
+                    THREADS,
+                    a[a_start + a_term :],
+                    b[b_start + b_term :],
+                    InOut(target) if term else Out(target),
+                    m,
+                    n,
+                    k,
+                    outer.size,
+                    inner.size,
+                    outer.a,
+                    inner.a,
+                    outer.b,
+                    inner.b,
+                    last.size,
+                    last.a,
+                    last.b,
+                    choice.chunks,
+                    int(term > 0),
+                )
 
     run_gemm(problem, c, mem, launch)
 
@@ -196,10 +231,11 @@ def _choice(
     if isinstance(c, np.ndarray) or c.dtype.kind != "f" or not problem.one_launch:
         return by_shape
     choice = choose(
-        problem._asdict(), by_shape._asdict(),
+        problem._asdict(),
+        by_shape._asdict(),
         lambda: [candidate._asdict() for candidate in candidates(problem)],
         lambda choice: prepared(GemmChoice(**choice)),
-    )  # fmt: skip
+    )
     return GemmChoice(**choice)
 
 
@@ -223,9 +259,10 @@ def candidates(problem: GemmProblem) -> list[GemmChoice]:
         steps = terms * blocks(k, sum_step(tile, first.number))
         chunks = 1
         while chunks == 1 or (
-            chunks <= MOST_CHUNKS and terms * k // chunks >= SHORTEST_SUM // 4
+            chunks <= MOST_CHUNKS
+            and terms * k // chunks >= SHORTEST_SUM // 4
             and busy * chunks <= 2 * ENOUGH_BLOCKS
-        ):  # fmt: skip
+        ):
             whole = blocks(steps, blocks(steps, chunks)) if chunks > 1 else 1  # none is empty
             choice = GemmChoice(tile, first.number, whole)
             found += [] if choice in found else [choice]
@@ -306,9 +343,17 @@ def broadcast_steps(shape: Shape, full: Shape, size: int) -> list[int]:
 
 
 def gemm_in_chunks(
-    mem: Memory, layout: Layout, a: Array, b: Array, c: Array, m: int, n: int, k: int,
-    batch: Iterable[Axis] = (), total: Axis | None = None,
-) -> None:  # fmt: skip
+    mem: Memory,
+    layout: Layout,
+    a: Array,
+    b: Array,
+    c: Array,
+    m: int,
+    n: int,
+    k: int,
+    batch: Iterable[Axis] = (),
+    total: Axis | None = None,
+) -> None:
     """A product with a long sum, over k and `total`, and a small result, as the gradient of
     weights: several blocks share the sum, and `column_sums` adds up what they find."""
     gemm(layout, a, b, c, m, n, k, batch, [] if total is None else [total], mem)

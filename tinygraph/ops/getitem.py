@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinygraph.cuda import InOut, op_kernel
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError, explain
+from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.launch import for_each
@@ -91,10 +91,12 @@ class Getitem(Op):
     @cached_property
     def _native(self) -> tuple[Any, ...]:
         """The index as numpy takes it."""
-        return tuple([
-            slice(*e) if isinstance(e, Slice) else e.array if isinstance(e, IndexArray) else e
-            for e in self.index
-        ])  # fmt: skip
+        return tuple(
+            [
+                slice(*e) if isinstance(e, Slice) else e.array if isinstance(e, IndexArray) else e
+                for e in self.index
+            ]
+        )
 
     @cached_property
     def _joint(self) -> Shape | None:
@@ -113,9 +115,12 @@ class Getitem(Op):
         used = len(self.index) - 1 - self.index.count(None)
         if used > len(shape):
             raise ShapeError(
-                explain(self.name, "index", f"at most {len(shape)} entries for shape {shape}", used,
-                        "new axes are written as None")
-            )  # fmt: skip
+                self.name,
+                "index",
+                f"at most {len(shape)} entries for shape {shape}",
+                used,
+                "new axes are written as None",
+            )
         dots = self.index.index(...)
         return [*self.index[:dots], *[ALL] * (len(shape) - used), *self.index[dots + 1 :]]
 
@@ -143,9 +148,12 @@ class Getitem(Op):
         if high >= size or low < -size:
             allowed = f"an integer from {-size} to {size - 1}" if size else "none: it is empty"
             raise ShapeError(
-                explain(self.name, "index", f"for axis {axis} of size {size}, {allowed}",
-                        high if high >= size else low, f"x has shape {shape}")
-            )  # fmt: skip
+                self.name,
+                "index",
+                f"for axis {axis} of size {size}, {allowed}",
+                high if high >= size else low,
+                f"x has shape {shape}",
+            )
 
     def infer(self, x: Spec) -> Spec:
         layout = self._layout(x.shape)
@@ -221,8 +229,19 @@ class Getitem(Op):
         begin, source, target = 0, words(x), words(y)
         for piece in self._elements(x.shape, picks).pieces():
             part = target if piece.size == y.size else InOut(target)
-            for_each(kernel, piece.size, source, offset, part, piece.size, begin, piece.first,
-                     picks, behind, *axis_arguments(piece.axes))  # fmt: skip
+            for_each(
+                kernel,
+                piece.size,
+                source,
+                offset,
+                part,
+                piece.size,
+                begin,
+                piece.first,
+                picks,
+                behind,
+                *axis_arguments(piece.axes),
+            )
             begin += piece.size
         return y, x.shape
 
@@ -242,8 +261,22 @@ class Getitem(Op):
         kernel = op_kernel("getitem", "getitem_backward", gy.dtype)
         begin = 0
         for piece in self._elements(shape, distinct).pieces():
-            for_each(kernel, piece.size, gy, offset, start, order, InOut(gx), piece.size, begin,
-                     piece.first, picks, distinct, behind, *axis_arguments(piece.axes))  # fmt: skip
+            for_each(
+                kernel,
+                piece.size,
+                gy,
+                offset,
+                start,
+                order,
+                InOut(gx),
+                piece.size,
+                begin,
+                piece.first,
+                picks,
+                distinct,
+                behind,
+                *axis_arguments(piece.axes),
+            )
             begin += piece.size
         return (gx,)
 
@@ -290,7 +323,7 @@ def as_index(index: Any) -> tuple[Any, ...]:
     entries = [part if type(part) is int else _entry(part) for part in parts]
     dots = sum([e is ... for e in entries])
     if dots > 1:
-        raise ArgumentError(explain("getitem", "index", "at most one Ellipsis (...)", dots))
+        raise ArgumentError("getitem", "index", "at most one Ellipsis (...)", dots)
     return tuple(entries) if dots else (*entries, ...)
 
 
@@ -303,17 +336,23 @@ def _entry(part: Any) -> Any:
     array = part.numpy() if isinstance(part, Tensor) else _array(part)
     if array.dtype.kind == "b":
         raise DtypeError(
-            explain("getitem", "index", "integers, slices, None, Ellipsis or integer arrays",
-                    "a boolean mask: how many elements it takes depends on data, and the shape of "
-                    "a node must not", "tg.where(mask, x, 0), or integers from np.nonzero(mask)")
-        )  # fmt: skip
+            "getitem",
+            "index",
+            "integers, slices, None, Ellipsis or integer arrays",
+            "a boolean mask: how many elements it takes depends on data, and the shape of "
+            "a node must not",
+            "tg.where(mask, x, 0), or integers from np.nonzero(mask)",
+        )
     if not array.size and isinstance(part, (list, tuple)):
         array = array.astype(np.intp)  # an empty list has no floats, whatever numpy calls it
     if array.dtype.kind not in "iu":
         raise DtypeError(
-            explain("getitem", "index", "integers, slices, None, Ellipsis or integer arrays",
-                    f"{part!r:.80} ({array.dtype})", "convert with .astype('int64')")
-        )  # fmt: skip
+            "getitem",
+            "index",
+            "integers, slices, None, Ellipsis or integer arrays",
+            f"{part!r:.80} ({array.dtype})",
+            "convert with .astype('int64')",
+        )
     return IndexArray(array) if array.ndim else int(array)
 
 
@@ -322,7 +361,7 @@ def _array(part: Any) -> Array:
         return np.asarray(part)
     except (TypeError, ValueError) as error:
         raise ArgumentError(
-            explain("getitem", "index", "a rectangular list of integers", f"{part!r:.80} ({error})")
+            "getitem", "index", "a rectangular list of integers", f"{part!r:.80} ({error})"
         ) from None
 
 
@@ -331,9 +370,9 @@ def _slice(part: slice) -> Slice:
     try:
         start, stop, step = [None if b is None else operator.index(b) for b in bounds]
     except TypeError:
-        raise DtypeError(explain("getitem", "index", "a slice of integers", part)) from None
+        raise DtypeError("getitem", "index", "a slice of integers", part) from None
     if step == 0:
-        raise ArgumentError(explain("getitem", "index", "a step other than 0", part))
+        raise ArgumentError("getitem", "index", "a step other than 0", part)
     whole = not start and stop is None and step in (None, 1)
     return ALL if whole else Slice(start, stop, step)
 

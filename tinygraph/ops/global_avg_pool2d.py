@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.cuda import blocks, op_kernel
-from tinygraph.errors import ShapeError, explain
+from tinygraph.errors import ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.launch import THREADS, for_each
@@ -32,7 +32,7 @@ class GlobalAvgPool2d(Op):
         require_float(self.name, x=x)
         require_ndim(self.name, "x", x, 4, "(N, C, H, W)")
         if not x.shape[2] or not x.shape[3]:
-            raise ShapeError(explain(self.name, "x", "images of at least one pixel", x.shape))
+            raise ShapeError(self.name, "x", "images of at least one pixel", x.shape)
         return Spec((*x.shape[:2], 1, 1), x.dtype)
 
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 
 
 def finite(op: str, argument: str, value: Any) -> float:
@@ -19,7 +19,7 @@ def finite(op: str, argument: str, value: Any) -> float:
     except (TypeError, ValueError):
         number = math.nan
     if not math.isfinite(number):
-        raise ArgumentError(explain(op, argument, "a finite number", repr(value)))
+        raise ArgumentError(op, argument, "a finite number", repr(value))
     return number
 
 
@@ -27,5 +27,5 @@ def positive(op: str, argument: str, value: Any) -> float:
     """A finite number above 0."""
     number = finite(op, argument, value)
     if number <= 0:
-        raise ArgumentError(explain(op, argument, "a number above 0", number))
+        raise ArgumentError(op, argument, "a number above 0", number)
     return number

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.cuda import Out, blocks, op_kernel
-from tinygraph.errors import ShapeError, explain
+from tinygraph.errors import ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.launch import THREADS
@@ -36,23 +36,35 @@ from tinygraph.shapes import (
     require_float,
     require_ndim,
     windows,
-)  # fmt: skip
+)
 from tinygraph.tensor import Operand, Tensor
 
 Windows2d = tuple[Windows, Windows]  # vertical, horizontal
 
 
 def windows_2d(
-    op: str, size: Shape, kernel_size: Pair, stride: Pair, padding: Pair | str, dilation: Pair,
+    op: str,
+    size: Shape,
+    kernel_size: Pair,
+    stride: Pair,
+    padding: Pair | str,
+    dilation: Pair,
     ceil_mode: bool = False,
-) -> Windows2d:  # fmt: skip
+) -> Windows2d:
     """Windows over the last two axes of `size`."""
     pads = ("same", "same") if isinstance(padding, str) else padding
     vertical, horizontal = (
-        windows(op, size[axis - 2], kernel_size[axis], stride[axis], pads[axis], dilation[axis],
-                ceil_mode)
+        windows(
+            op,
+            size[axis - 2],
+            kernel_size[axis],
+            stride[axis],
+            pads[axis],
+            dilation[axis],
+            ceil_mode,
+        )
         for axis in (0, 1)
-    )  # fmt: skip
+    )
     return vertical, horizontal
 
 
@@ -106,10 +118,22 @@ def _launch(
     wide = max(source.size, target.size) + THREADS > 2**31
     kernel = op_kernel("im2col", function, target.dtype, WIDE=int(wide))
     kernel(
-        blocks(threads, THREADS), THREADS, source, Out(target), *image,
-        rows.kernel, columns.kernel, rows.out, columns.out, rows.stride, columns.stride,
-        rows.before, columns.before, rows.dilation, columns.dilation,
-    )  # fmt: skip
+        blocks(threads, THREADS),
+        THREADS,
+        source,
+        Out(target),
+        *image,
+        rows.kernel,
+        columns.kernel,
+        rows.out,
+        columns.out,
+        rows.stride,
+        columns.stride,
+        rows.before,
+        columns.before,
+        rows.dilation,
+        columns.dilation,
+    )
 
 
 @dataclass(frozen=True)
@@ -178,10 +202,13 @@ class Col2im(Op):
         offsets, positions = rows.kernel * columns.kernel, rows.out * columns.out
         if height % offsets or width != positions:
             raise ShapeError(
-                explain(self.name, "cols", f"(N, C * {offsets}, {positions}) for images of "
-                        f"{self.output_size}, kernel_size {self.kernel_size}", cols.shape,
-                        "take output_size and the window arguments of the im2col that made it")
-            )  # fmt: skip
+                self.name,
+                "cols",
+                f"(N, C * {offsets}, {positions}) for images of "
+                f"{self.output_size}, kernel_size {self.kernel_size}",
+                cols.shape,
+                "take output_size and the window arguments of the im2col that made it",
+            )
         return Spec((n, height // offsets, *self.output_size), cols.dtype)
 
     def forward(self, mem: Memory, cols: Array) -> tuple[Array, Any]:
@@ -211,9 +238,12 @@ class Col2im(Op):
 
 
 def im2col(
-    x: Operand, kernel_size: int | Pair, stride: int | Pair = 1, padding: int | Pair | str = 0,
+    x: Operand,
+    kernel_size: int | Pair,
+    stride: int | Pair = 1,
+    padding: int | Pair | str = 0,
     dilation: int | Pair = 1,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """The windows of an image as columns.  PyTorch calls it unfold.
 
     Parameters
@@ -250,15 +280,21 @@ def im2col(
            [4., 5., 7., 8.]], dtype=float32)
     """
     return Im2col(
-        pair("im2col", "kernel_size", kernel_size), pair("im2col", "stride", stride),
-        padding_2d("im2col", padding), pair("im2col", "dilation", dilation),
-    )(x)  # fmt: skip
+        pair("im2col", "kernel_size", kernel_size),
+        pair("im2col", "stride", stride),
+        padding_2d("im2col", padding),
+        pair("im2col", "dilation", dilation),
+    )(x)
 
 
 def col2im(
-    cols: Operand, output_size: int | Pair, kernel_size: int | Pair, stride: int | Pair = 1,
-    padding: int | Pair | str = 0, dilation: int | Pair = 1,
-) -> Tensor:  # fmt: skip
+    cols: Operand,
+    output_size: int | Pair,
+    kernel_size: int | Pair,
+    stride: int | Pair = 1,
+    padding: int | Pair | str = 0,
+    dilation: int | Pair = 1,
+) -> Tensor:
     """Columns summed back into an image: the transpose of im2col.  PyTorch calls it fold.
 
     Parameters
@@ -294,7 +330,9 @@ def col2im(
            [1., 2., 1.]], dtype=float32)
     """
     return Col2im(
-        pair("col2im", "output_size", output_size), pair("col2im", "kernel_size", kernel_size),
-        pair("col2im", "stride", stride), padding_2d("col2im", padding),
+        pair("col2im", "output_size", output_size),
+        pair("col2im", "kernel_size", kernel_size),
+        pair("col2im", "stride", stride),
+        padding_2d("col2im", padding),
         pair("col2im", "dilation", dilation),
-    )(cols)  # fmt: skip
+    )(cols)

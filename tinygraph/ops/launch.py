@@ -1,9 +1,9 @@
 """What kernels of many ops share: how elements are dealt out to threads, and sums over an array.
 
-    grid  = min(ceil(elements / 256), 1024) blocks of 256 threads; a thread takes every
-            (256 * grid)-th element, and the 32 threads of a warp take neighbours
+grid  = min(ceil(elements / 256), 1024) blocks of 256 threads; a thread takes every
+        (256 * grid)-th element, and the 32 threads of a warp take neighbours
 
-    sum   = partial sums, one for each block, and their sum by one more block
+sum   = partial sums, one for each block, and their sum by one more block
 """
 
 from __future__ import annotations

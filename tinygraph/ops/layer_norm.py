@@ -24,15 +24,10 @@ from typing import Any
 import numpy as np
 
 from tinygraph.cuda import blocks, op_kernel
-from tinygraph.errors import ArgumentError, ShapeError, explain
+from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.batch_norm import (
-    centred,
-    inverse_deviation,
-    normalized_gradient,
-    require_eps,
-)  # fmt: skip
+from tinygraph.ops.batch_norm import centred, inverse_deviation, normalized_gradient, require_eps
 from tinygraph.ops.launch import MOST_BLOCKS, THREADS
 from tinygraph.shapes import Array, Shape, Spec, reduced_shape, require_float
 from tinygraph.tensor import Operand, Tensor
@@ -51,14 +46,20 @@ class LayerNorm(Op):
         require_float(self.name, x=x, **named)
         if x.shape[-len(self.normalized_shape) :] != self.normalized_shape:
             raise ShapeError(
-                explain(self.name, "x", f"the last axes {self.normalized_shape}, as in "
-                        "normalized_shape", f"x.shape {x.shape}",
-                        "normalized_shape is the shape of one sample's features")
-            )  # fmt: skip
+                self.name,
+                "x",
+                f"the last axes {self.normalized_shape}, as in normalized_shape",
+                f"x.shape {x.shape}",
+                "normalized_shape is the shape of one sample's features",
+            )
         for name, spec in named.items():
             if spec.shape != self.normalized_shape:
-                raise ShapeError(explain(self.name, name, f"shape {self.normalized_shape}, that of "
-                                         "normalized_shape", spec.shape))  # fmt: skip
+                raise ShapeError(
+                    self.name,
+                    name,
+                    f"shape {self.normalized_shape}, that of normalized_shape",
+                    spec.shape,
+                )
         return x
 
     def forward(self, mem: Memory, x: Array, *rest: Array) -> tuple[Array, Any]:
@@ -109,8 +110,9 @@ class LayerNorm(Op):
         rows, features = self._rows(x)
         y = mem.empty(x.shape, x.dtype)
         statistics = mem.empty((3, rows if any(mem.needs) else 0), x.dtype)
-        self._launch_rows("layer_norm_forward", x, weight, bias, y, statistics, rows, features,
-                          self.eps)  # fmt: skip
+        self._launch_rows(
+            "layer_norm_forward", x, weight, bias, y, statistics, rows, features, self.eps
+        )
         return y, (x, statistics, weight) if any(mem.needs) else None
 
     def backward_kernel(
@@ -166,9 +168,12 @@ class LayerNorm(Op):
 
 
 def layer_norm(
-    x: Operand, normalized_shape: int | Sequence[int], weight: Operand | None = None,
-    bias: Operand | None = None, eps: float = 1e-5,
-) -> Tensor:  # fmt: skip
+    x: Operand,
+    normalized_shape: int | Sequence[int],
+    weight: Operand | None = None,
+    bias: Operand | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
     """Bring the features of each sample to mean 0 and variance 1, then scale and shift them.
 
     Parameters
@@ -214,8 +219,11 @@ def layer_norm(
         shape = ()
     if not shape or min(shape) < 1:
         raise ArgumentError(
-            explain("layer_norm", "normalized_shape", "an int, or several, of at least 1",
-                    repr(normalized_shape), "pass the sizes of the last axes of x")
-        )  # fmt: skip
+            "layer_norm",
+            "normalized_shape",
+            "an int, or several, of at least 1",
+            repr(normalized_shape),
+            "pass the sizes of the last axes of x",
+        )
     op = LayerNorm(shape, require_eps("layer_norm", eps), weight is not None, bias is not None)
     return op(*[each for each in (x, weight, bias) if each is not None])

@@ -1,9 +1,9 @@
 """Linear layer, an affine map of the last axis.
 
-    I O        number of input and output features        x (..., I), w (O, I), b (O,), y (..., O)
+I O        number of input and output features        x (..., I), w (O, I), b (O,), y (..., O)
 
-    y  = x @ w^T + b
-    gx = gy @ w        gw = gy^T @ x        gb = sum of gy over all but the last axis
+y  = x @ w^T + b
+gx = gy @ w        gw = gy^T @ x        gb = sum of gy over all but the last axis
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.cuda import Out, op_kernel
-from tinygraph.errors import ShapeError, explain
+from tinygraph.errors import ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.gemm import (
@@ -41,13 +41,16 @@ class Linear(Op):
         features_out, features_in = w.shape
         if not x.shape or x.shape[-1] != features_in:
             raise ShapeError(
-                explain(self.name, "x", f"{features_in} features on the last axis, as w has",
-                        f"x.shape {x.shape}, w.shape {w.shape}",
-                        "w is (out, in); flatten images first with tg.flatten(x, 1)")
-            )  # fmt: skip
+                self.name,
+                "x",
+                f"{features_in} features on the last axis, as w has",
+                f"x.shape {x.shape}, w.shape {w.shape}",
+                "w is (out, in); flatten images first with tg.flatten(x, 1)",
+            )
         if b is not None and b.shape != (features_out,):
-            raise ShapeError(explain(self.name, "b", f"shape ({features_out},)", b.shape,
-                                     "one bias for each row of w"))  # fmt: skip
+            raise ShapeError(
+                self.name, "b", f"shape ({features_out},)", b.shape, "one bias for each row of w"
+            )
         return Spec((*x.shape[:-1], features_out), x.dtype)
 
     def forward(self, mem: Memory, x: Array, w: Array, b: Array | None = None) -> tuple[Array, Any]:
@@ -78,8 +81,9 @@ class Linear(Op):
         if b is None:
             gemm("nt", x, w, y, rows, o, i, mem=mem)
         elif y.size:
-            problem = GemmProblem("linear", "nt", rows, o, i, 1, 1, x.dtype.name,
-                                  get_float32_matmul_precision(), True)  # fmt: skip
+            problem = GemmProblem(
+                "linear", "nt", rows, o, i, 1, 1, x.dtype.name, get_float32_matmul_precision(), True
+            )
 
             def launch(choice: GemmChoice, y: Array) -> None:
                 kernel = op_kernel("linear", "linear_forward", y.dtype, **choice.macros)

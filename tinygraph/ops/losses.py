@@ -1,7 +1,7 @@
 """What losses share: reductions with their derivatives, and labels with their checks.
 
-    loss = sum of l over M elements / M ("mean"), the sum ("sum"), or l itself ("none")
-    gx   = gloss * dl/dx / M  ("mean"),  gloss * dl/dx  ("sum", "none")
+loss = sum of l over M elements / M ("mean"), the sum ("sum"), or l itself ("none")
+gx   = gloss * dl/dx / M  ("mean"),  gloss * dl/dx  ("sum", "none")
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tinygraph.cuda import Kernel, op_kernel
-from tinygraph.errors import ArgumentError, ShapeError, explain, nearest
+from tinygraph.errors import ArgumentError, ShapeError, nearest
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients
 from tinygraph.ops.launch import THREADS, for_each, grid_of
@@ -28,9 +28,12 @@ def require_reduction(op: str, reduction: str) -> str:
     """The reduction of a loss, or an error that names the three."""
     if reduction not in REDUCTIONS:
         raise ArgumentError(
-            explain(op, "reduction", "'mean', 'sum' or 'none'", repr(reduction),
-                    nearest(str(reduction), REDUCTIONS))
-        )  # fmt: skip
+            op,
+            "reduction",
+            "'mean', 'sum' or 'none'",
+            repr(reduction),
+            nearest(str(reduction), REDUCTIONS),
+        )
     return reduction
 
 
@@ -78,9 +81,12 @@ class PairLoss:
         require_float(self.name, x=x, y=y)
         if x.shape != y.shape:
             raise ShapeError(
-                explain(self.name, "y", f"the shape of x, {x.shape}", y.shape,
-                        "reshape one; broadcasting (N, 1) with (N,) would give (N, N)")
-            )  # fmt: skip
+                self.name,
+                "y",
+                f"the shape of x, {x.shape}",
+                y.shape,
+                "reshape one; broadcasting (N, 1) with (N,) would give (N, N)",
+            )
         return x if self.reduction == "none" else Spec((), x.dtype)
 
     def scale(self, elements: int) -> float:
@@ -115,9 +121,14 @@ class PairLoss:
         return loss
 
     def _launch_backward(
-        self, mem: Memory, kernel: Kernel, gy: Array, saved: tuple[Array, ...], scale: float,
+        self,
+        mem: Memory,
+        kernel: Kernel,
+        gy: Array,
+        saved: tuple[Array, ...],
+        scale: float,
         needs: tuple[bool, ...],
-    ) -> Gradients:  # fmt: skip
+    ) -> Gradients:
         """Both gradients in one launch; a null pointer in the place of one that is not wanted."""
         x, each = saved[0], int(self.reduction == "none")
         gx, gt = (mem.empty(x.shape if needed else (0,), x.dtype) for needed in needs)
@@ -141,9 +152,7 @@ class ResidualLoss(PairLoss):
 
     factor: ClassVar[float] = 1.0
 
-    def backward(
-        self, mem: Memory, gy: Array, slope: Array, needs: tuple[bool, ...]
-    ) -> Gradients:
+    def backward(self, mem: Memory, gy: Array, slope: Array, needs: tuple[bool, ...]) -> Gradients:
         scale = self.factor * self.scale(slope.size)
         gx = pass_upstream(mem, gy, slope, scale) if needs[0] else None
         gt = pass_upstream(mem, gy, slope, -scale) if needs[1] else None
@@ -169,9 +178,7 @@ def require_classes(op: str, argument: str, x: Spec) -> Shape:
     """The shape of one label for each row of x, (N, D...), or an error about the class axis."""
     require_float(op, **{argument: x})
     if x.ndim < 2 or not x.shape[1]:
-        raise ShapeError(
-            explain(op, argument, "(N, C) or (N, C, D...) with at least one class", x.shape)
-        )
+        raise ShapeError(op, argument, "(N, C) or (N, C, D...) with at least one class", x.shape)
     return (x.shape[0], *x.shape[2:])
 
 
@@ -180,9 +187,12 @@ def require_label_shape(op: str, argument: str, x: Spec, labels: Spec) -> None:
     each = (x.shape[0], *x.shape[2:])
     if labels.shape != each:
         raise ShapeError(
-            explain(op, "labels", f"shape {each}, one for each row of {argument} {x.shape}",
-                    labels.shape, "integer labels name a class; they have no class axis")
-        )  # fmt: skip
+            op,
+            "labels",
+            f"shape {each}, one for each row of {argument} {x.shape}",
+            labels.shape,
+            "integer labels name a class; they have no class axis",
+        )
 
 
 def check_labels(op: str, labels: Array, classes: int, ignore_index: int | None) -> None:
@@ -195,10 +205,12 @@ def check_labels(op: str, labels: Array, classes: int, ignore_index: int | None)
     if bad.any():
         where = tuple(int(i) for i in np.argwhere(bad)[0])
         raise ArgumentError(
-            explain(op, "labels", f"class numbers from 0 to {classes - 1}",
-                    f"{labels[where]} at index {where}",
-                    "number the classes from 0, or pass ignore_index")
-        )  # fmt: skip
+            op,
+            "labels",
+            f"class numbers from 0 to {classes - 1}",
+            f"{labels[where]} at index {where}",
+            "number the classes from 0, or pass ignore_index",
+        )
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ShapeError, explain
+from tinygraph.errors import ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.gemm import Axis, broadcast_steps, gemm, gemm_in_chunks
@@ -49,24 +49,31 @@ class Matmul(Op):
         for name, shape in (("x", x), ("w", w)):
             if not shape:
                 raise ShapeError(
-                    explain(self.name, name, "at least one axis", f"x.shape {x}, w.shape {w}",
-                            "multiply by a single number with *")
-                )  # fmt: skip
+                    self.name,
+                    name,
+                    "at least one axis",
+                    f"x.shape {x}, w.shape {w}",
+                    "multiply by a single number with *",
+                )
         rows, columns = _as_matrices(x, w)
         if rows[-1] != columns[-2]:
             raise ShapeError(
-                explain(self.name, "w", f"{rows[-1]} elements on axis {max(len(w) - 2, 0)}, as on "
-                        f"the last axis of x", f"{columns[-2]}: x.shape {x}, w.shape {w}",
-                        "transpose or reshape one of the two")
-            )  # fmt: skip
+                self.name,
+                "w",
+                f"{rows[-1]} elements on axis {max(len(w) - 2, 0)}, as on the last axis of x",
+                f"{columns[-2]}: x.shape {x}, w.shape {w}",
+                "transpose or reshape one of the two",
+            )
         try:
             batch = np.broadcast_shapes(rows[:-2], columns[:-2])
         except ValueError:
             raise ShapeError(
-                explain(self.name, "w", "batch axes, all but the last two, that broadcast together",
-                        f"{rows[:-2]} and {columns[:-2]}: x.shape {x}, w.shape {w}",
-                        "insert axes of size 1 with reshape")
-            ) from None  # fmt: skip
+                self.name,
+                "w",
+                "batch axes, all but the last two, that broadcast together",
+                f"{rows[:-2]} and {columns[:-2]}: x.shape {x}, w.shape {w}",
+                "insert axes of size 1 with reshape",
+            ) from None
         m = () if len(x) == 1 else (x[-2],)
         n = () if len(w) == 1 else (w[-1],)
         return (*batch, *m, *n)
@@ -103,8 +110,12 @@ class Matmul(Op):
         rows, columns = _as_matrices(x.shape, w.shape)
         (m, k), n = rows[-2:], columns[-1]
         batch = np.broadcast_shapes(rows[:-2], columns[:-2])
-        steps = zip(batch, broadcast_steps(rows[:-2], batch, m * k),
-                    broadcast_steps(columns[:-2], batch, k * n), strict=True)  # fmt: skip
+        steps = zip(
+            batch,
+            broadcast_steps(rows[:-2], batch, m * k),
+            broadcast_steps(columns[:-2], batch, k * n),
+            strict=True,
+        )
         axes = [Axis(*step) for step in steps]
         if x.dtype.kind == "f" or x.dtype in (np.int32, np.int64):
             gemm("nn", x, w, y, m, n, k, axes, mem=mem if x.dtype.kind == "f" else None)

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tinygraph.cuda import InOut
-from tinygraph.errors import ShapeError, explain
+from tinygraph.errors import ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.axes import arranged, restored, sets_of
@@ -58,9 +58,12 @@ class Max(Op):
         axes, shape = reduction(self.name, self.axis, self.keepdims, x.shape)
         if 0 in x.shape and not all(x.shape[a] for a in axes):
             raise ShapeError(
-                explain(self.name, "x", f"at least one element along axis {self.axis}", x.shape,
-                        "give x an element there, for example with tg.pad")
-            )  # fmt: skip
+                self.name,
+                "x",
+                f"at least one element along axis {self.axis}",
+                x.shape,
+                "give x an element there, for example with tg.pad",
+            )
         return Spec(shape, x.dtype)
 
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:

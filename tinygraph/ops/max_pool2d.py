@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.cuda import op_kernel
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.im2col import Windows2d, windows_2d
@@ -124,9 +124,17 @@ def _geometry(at: Windows2d, x: Shape) -> tuple[int, ...]:
     """H W OH OW KH KW, strides and padding before, in the order in which the kernels take them."""
     rows, columns = at
     return (
-        x[2], x[3], rows.out, columns.out, rows.kernel, columns.kernel, rows.stride, columns.stride,
-        rows.before, columns.before,
-    )  # fmt: skip
+        x[2],
+        x[3],
+        rows.out,
+        columns.out,
+        rows.kernel,
+        columns.kernel,
+        rows.stride,
+        columns.stride,
+        rows.before,
+        columns.before,
+    )
 
 
 def _offsets(at: Windows2d, x: Shape) -> Any:
@@ -138,9 +146,11 @@ def _offsets(at: Windows2d, x: Shape) -> Any:
             to_columns, from_columns = columns.inside(j, x[3])
             everything = slice(None)
             yield (
-                i, j, (everything, everything, to_rows, to_columns),
+                i,
+                j,
+                (everything, everything, to_rows, to_columns),
                 (everything, everything, from_rows, from_columns),
-            )  # fmt: skip
+            )
 
 
 def _corners(at: Windows2d, x: Shape) -> Array:
@@ -160,9 +170,13 @@ def _first_inside(at: Windows2d, x: Shape) -> Array:
 
 
 def max_pool2d(
-    x: Operand, kernel_size: int | Pair, stride: int | Pair | None = None,
-    padding: int | Pair | str = 0, *, ceil_mode: bool = False,
-) -> Tensor:  # fmt: skip
+    x: Operand,
+    kernel_size: int | Pair,
+    stride: int | Pair | None = None,
+    padding: int | Pair | str = 0,
+    *,
+    ceil_mode: bool = False,
+) -> Tensor:
     """The maximum of each window of an image.
 
     Parameters
@@ -207,7 +221,10 @@ def max_pool2d(
     pad = padding_2d("max_pool2d", padding)
     if not isinstance(pad, str) and (2 * pad[0] > kernel[0] or 2 * pad[1] > kernel[1]):
         raise ArgumentError(
-            explain("max_pool2d", "padding", f"at most half of kernel_size {kernel}", pad,
-                    "a window of padding alone has no maximum; pad with tg.pad instead")
-        )  # fmt: skip
+            "max_pool2d",
+            "padding",
+            f"at most half of kernel_size {kernel}",
+            pad,
+            "a window of padding alone has no maximum; pad with tg.pad instead",
+        )
     return MaxPool2d(kernel, step, pad, bool(ceil_mode))(x)

@@ -1,9 +1,9 @@
 """Mean over axes.
 
-    M     how many elements meet in one element of the output: the product of the reduced sizes
+M     how many elements meet in one element of the output: the product of the reduced sizes
 
-    y[k]     = sum over r of x[k, r] / M
-    gx[k, r] = gy[k] / M
+y[k]     = sum over r of x[k, r] / M
+gx[k, r] = gy[k] / M
 """
 
 from __future__ import annotations

@@ -5,14 +5,7 @@ from __future__ import annotations
 from tinygraph.ops.arithmetic import Add, add, div, mul, pow, sub
 from tinygraph.ops.cast import astype
 from tinygraph.ops.clip import clip
-from tinygraph.ops.comparison import (
-    equal,
-    greater,
-    greater_equal,
-    less,
-    less_equal,
-    not_equal,
-)
+from tinygraph.ops.comparison import equal, greater, greater_equal, less, less_equal, not_equal
 from tinygraph.ops.concatenate import split
 from tinygraph.ops.cumsum import cumsum
 from tinygraph.ops.elementwise import abs, exp, log, neg, sqrt

@@ -1,8 +1,8 @@
 """Mean squared error.
 
-    d = x - y                                   M elements
-    loss = sum of d**2 / M  ("mean"), sum of d**2 ("sum"), d**2 ("none")
-    gx = gloss * 2 * d / M  ("mean"), gloss * 2 * d ("sum", "none")         gy = -gx
+d = x - y                                   M elements
+loss = sum of d**2 / M  ("mean"), sum of d**2 ("sum"), d**2 ("none")
+gx = gloss * 2 * d / M  ("mean"), gloss * 2 * d ("sum", "none")         gy = -gx
 """
 
 from __future__ import annotations

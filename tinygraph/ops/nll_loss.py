@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.cuda import InOut, op_kernel
-from tinygraph.errors import DtypeError, explain
+from tinygraph.errors import DtypeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.launch import THREADS, for_each, grid_of
@@ -48,9 +48,12 @@ class NllLoss(LabelLoss, Op):
         each = require_classes(self.name, "log_probabilities", x)
         if labels.dtype.kind not in "iu":
             raise DtypeError(
-                explain(self.name, "labels", f"integers of shape {each}", labels.dtype,
-                        "convert class numbers with labels.astype('int64')")
-            )  # fmt: skip
+                self.name,
+                "labels",
+                f"integers of shape {each}",
+                labels.dtype,
+                "convert class numbers with labels.astype('int64')",
+            )
         require_label_shape(self.name, "log_probabilities", x, labels)
         return Spec(each if self.reduction == "none" else (), x.dtype)
 
@@ -123,9 +126,11 @@ class NllLoss(LabelLoss, Op):
 
 
 def nll_loss(
-    log_probabilities: Operand, labels: Operand, reduction: str = "mean",
+    log_probabilities: Operand,
+    labels: Operand,
+    reduction: str = "mean",
     ignore_index: int | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Negative log-likelihood of labels under log-probabilities, as `log_softmax` gives them.
 
     Parameters

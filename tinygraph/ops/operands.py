@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tinygraph.device import CPU, Device
-from tinygraph.errors import ArgumentError, DtypeError, explain
+from tinygraph.errors import ArgumentError, DtypeError
 from tinygraph.memory import Memory
 from tinygraph.ops.cast import Cast
 from tinygraph.shapes import Array, Shape, Spec, broadcast_axes, broadcast_shapes
@@ -65,8 +65,9 @@ def promote(
     dtype = _common_dtype(known)
     if to_float and dtype.kind != "f":
         dtype = np.dtype(np.float64)
-    return tuple([_converted(op, x, data, dtype, device)
-                  for x, data in zip(known, operands, strict=True)])  # fmt: skip
+    return tuple(
+        [_converted(op, x, data, dtype, device) for x, data in zip(known, operands, strict=True)]
+    )
 
 
 def _common_dtype(operands: list[Any]) -> np.dtype[Any]:
@@ -97,9 +98,12 @@ def _number(op: str, number: Any, dtype: np.dtype[Any], device: Device) -> Tenso
         return leaf(device.from_numpy(array), device)
     except OverflowError:
         raise ArgumentError(
-            explain(op, "a Python number", f"one that {dtype} can hold", number,
-                    "convert the tensor first, for example with .astype('float64')")
-        ) from None  # fmt: skip
+            op,
+            "a Python number",
+            f"one that {dtype} can hold",
+            number,
+            "convert the tensor first, for example with .astype('float64')",
+        ) from None
 
 
 def require_one_dtype(op: str, allowed: str, **specs: Spec) -> None:
@@ -111,14 +115,20 @@ def require_one_dtype(op: str, allowed: str, **specs: Spec) -> None:
             kinds += ["an integer"] if allowed != FLOATS else []
             kinds += ["bool"] if allowed == ALL else []
             raise DtypeError(
-                explain(op, name, f"{', '.join(kinds[:-1])} or {kinds[-1]}", spec.dtype,
-                        "convert it, for example with .astype('float32')")
-            )  # fmt: skip
+                op,
+                name,
+                f"{', '.join(kinds[:-1])} or {kinds[-1]}",
+                spec.dtype,
+                "convert it, for example with .astype('float32')",
+            )
         if spec.dtype != first.dtype:
             raise DtypeError(
-                explain(op, name, f"{first.dtype}, the dtype of {first_name}", spec.dtype,
-                        f"use tg.{op}, which promotes, or convert with .astype('{first.dtype}')")
-            )  # fmt: skip
+                op,
+                name,
+                f"{first.dtype}, the dtype of {first_name}",
+                spec.dtype,
+                f"use tg.{op}, which promotes, or convert with .astype('{first.dtype}')",
+            )
 
 
 # ---- broadcasting ---------------------------------------------------------------------------

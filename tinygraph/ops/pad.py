@@ -1,10 +1,10 @@
 """Pad: a border of one value around an array.
 
-    b_a    elements before, on axis a          c_a    elements after
-    y.shape[a] = b_a + x.shape[a] + c_a
+b_a    elements before, on axis a          c_a    elements after
+y.shape[a] = b_a + x.shape[a] + c_a
 
-    y[i + b] = x[i], and value elsewhere
-    gx       = gy without the border: a view, where no kernel is to read it
+y[i + b] = x[i], and value elsewhere
+gx       = gy without the border: a view, where no kernel is to read it
 """
 
 from __future__ import annotations
@@ -16,20 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError, explain
+from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.launch import for_each
-from tinygraph.ops.strided import (
-    Axis,
-    Strided,
-    as_word,
-    merged,
-    read,
-    steps_of,
-    word_kernel,
-    words,
-)
+from tinygraph.ops.strided import Axis, Strided, as_word, merged, read, steps_of, word_kernel, words
 from tinygraph.shapes import Array, Pair, Shape, Spec
 from tinygraph.tensor import Operand, Tensor
 
@@ -51,14 +42,20 @@ class Pad(Op):
         widths = self._each(x.ndim)
         if len(widths) != x.ndim:
             raise ShapeError(
-                explain(self.name, "pad_width", f"{x.ndim} pairs, one for each axis of x {x.shape}",
-                        f"{len(widths)}: {widths}", "write (0, 0) for an axis to leave alone")
-            )  # fmt: skip
+                self.name,
+                "pad_width",
+                f"{x.ndim} pairs, one for each axis of x {x.shape}",
+                f"{len(widths)}: {widths}",
+                "write (0, 0) for an axis to leave alone",
+            )
         if x.dtype.kind != "f" and not _holds(x.dtype, self.value):
             raise DtypeError(
-                explain(self.name, "value", f"a number that {x.dtype} can hold", self.value,
-                        "convert x first, for example with .astype('float32')")
-            )  # fmt: skip
+                self.name,
+                "value",
+                f"a number that {x.dtype} can hold",
+                self.value,
+                "convert x first, for example with .astype('float32')",
+            )
         return Spec(tuple([b + n + a for (b, a), n in zip(widths, x.shape, strict=True)]), x.dtype)
 
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
@@ -97,10 +94,16 @@ class Pad(Op):
         y = mem.empty(tuple([axis.outer for axis in axes]), x.dtype)
         inner_first = [*reversed(axes), *[_Padded(1, 0, 1)] * (MOST_PADDED - len(axes))]
         for_each(
-            word_kernel("pad", "pad_forward", x.dtype), y.size, words(x), words(y), y.size,
-            as_word(self.value, x.dtype), *[axis.inner for axis in inner_first],
-            *[axis.outer for axis in inner_first], *[axis.before for axis in inner_first],
-        )  # fmt: skip
+            word_kernel("pad", "pad_forward", x.dtype),
+            y.size,
+            words(x),
+            words(y),
+            y.size,
+            as_word(self.value, x.dtype),
+            *[axis.inner for axis in inner_first],
+            *[axis.outer for axis in inner_first],
+            *[axis.before for axis in inner_first],
+        )
         return y
 
     def backward_kernel(
@@ -160,12 +163,14 @@ def _as_widths(pad_width: Any) -> Widths:
             widths = [(operator.index(before), operator.index(after))]
     except (TypeError, ValueError):
         raise ArgumentError(
-            explain("pad", "pad_width", "an int, (before, after), or one such pair for each axis",
-                    repr(pad_width))
-        ) from None  # fmt: skip
+            "pad",
+            "pad_width",
+            "an int, (before, after), or one such pair for each axis",
+            repr(pad_width),
+        ) from None
     if any(n < 0 for each in widths for n in each):
         raise ArgumentError(
-            explain("pad", "pad_width", "0 or more", repr(pad_width), "cut with x[2:-2] instead")
+            "pad", "pad_width", "0 or more", repr(pad_width), "cut with x[2:-2] instead"
         )
     return tuple(widths) or ((0, 0),)
 
@@ -206,5 +211,5 @@ def pad(x: Operand, pad_width: int | Pair | Widths, value: float = 0.0) -> Tenso
     try:
         border = float(value)
     except (TypeError, ValueError):
-        raise ArgumentError(explain("pad", "value", "a number", repr(value))) from None
+        raise ArgumentError("pad", "value", "a number", repr(value)) from None
     return Pad(_as_widths(pad_width), border)(x)

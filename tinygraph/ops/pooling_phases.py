@@ -83,8 +83,11 @@ class PoolingPhases:
     def gathered(self) -> Shape:
         """Phases b, gathered rows, and for each KW * C taps, as the columns are laid out."""
         rows, columns = self.at
-        return (self.pool, (self.pool - 1) * self.distances[0] + rows.kernel,
-                columns.kernel * self.image[1])  # fmt: skip
+        return (
+            self.pool,
+            (self.pool - 1) * self.distances[0] + rows.kernel,
+            columns.kernel * self.image[1],
+        )
 
     def rows_of(self, a: int) -> slice:
         """Where, among the gathered rows, those of phase a lie."""
@@ -121,9 +124,16 @@ class PoolingPhases:
         return np.lib.stride_tricks.as_strided(
             images,
             (pool, *sizes, columns.kernel, *images.shape[1::-1], *self.pooled),
-            (by_column * columns.stride, *steps, by_column * columns.dilation, by_c, by_n,
-             across[1] * pool, by_column * columns.stride * pool),
-        )  # fmt: skip
+            (
+                by_column * columns.stride,
+                *steps,
+                by_column * columns.dilation,
+                by_c,
+                by_n,
+                across[1] * pool,
+                by_column * columns.stride * pool,
+            ),
+        )
 
     def padding(self) -> Shape | None:
         """Height and width of an image with its padding; None if there is none to be made."""
@@ -216,8 +226,12 @@ class PhaseColumns:
     def _inside(self, padded: Array) -> Array:
         """The real pixels of the padded images of the block."""
         (rows, columns), (h, w) = self.phases.at, self.images.shape[2:]
-        return padded[: self.block.shape[0], :, rows.before : rows.before + h,
-                      columns.before : columns.before + w]  # fmt: skip
+        return padded[
+            : self.block.shape[0],
+            :,
+            rows.before : rows.before + h,
+            columns.before : columns.before + w,
+        ]
 
 
 def matrix(buffer: Array, rows: int, columns: int) -> Array:
@@ -350,10 +364,13 @@ class CorrelatedInputGradient:
         """Write the gradient of one phase to its places in the map."""
         pool = self.phases.pool
         rows, columns = (
-            slice(axis.kernel - 1 - axis.before + place,
-                  axis.kernel - 1 - axis.before + pooled * pool, pool)
+            slice(
+                axis.kernel - 1 - axis.before + place,
+                axis.kernel - 1 - axis.before + pooled * pool,
+                pool,
+            )
             for axis, pooled, place in zip(self.phases.at, self.phases.pooled, (a, b), strict=True)
-        )  # fmt: skip
+        )
         self.map[:, : self.block.shape[0], rows, columns] = g.reshape(len(g), *self.block.shape)
 
     def end(self) -> None:
@@ -361,9 +378,10 @@ class CorrelatedInputGradient:
         kernel = [axis.kernel for axis in self.phases.at]
         by_d, by_n, by_row, by_column = self.map.strides
         windows = np.lib.stride_tricks.as_strided(
-            self.map, (*kernel, len(self.map), n, h, w),
+            self.map,
+            (*kernel, len(self.map), n, h, w),
             (by_row, by_column, by_d, by_n, by_row, by_column),
-        )  # fmt: skip
+        )
         columns = matrix(self.columns, self.weights.shape[1], n * h * w)
         columns.reshape(windows.shape)[...] = windows
         product = np.matmul(self.weights, columns, out=matrix(self.product, c, n * h * w))

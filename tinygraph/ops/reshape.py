@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError, explain
+from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.sum import Axes, as_axes
@@ -39,14 +39,20 @@ class Reshape(Op):
             return Spec(tuple([size // known if n == -1 else n for n in self.shape]), x.dtype)
         elif not known and not size:
             raise ShapeError(
-                explain(self.name, "shape", "no -1 beside a size of 0, where it could be anything",
-                        self.shape, "write the size instead of -1")
-            )  # fmt: skip
+                self.name,
+                "shape",
+                "no -1 beside a size of 0, where it could be anything",
+                self.shape,
+                "write the size instead of -1",
+            )
         wanted = f"a multiple of {known}" if -1 in self.shape else f"{known}"
         raise ShapeError(
-            explain(self.name, "shape", f"one with {size} elements, as x of shape {x.shape} has",
-                    f"{self.shape}, which needs {wanted}", "leave one size to be found: -1")
-        )  # fmt: skip
+            self.name,
+            "shape",
+            f"one with {size} elements, as x of shape {x.shape} has",
+            f"{self.shape}, which needs {wanted}",
+            "leave one size to be found: -1",
+        )
 
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         return x.reshape(self.shape), x.shape
@@ -93,14 +99,18 @@ class Flatten(_Regrouping, Op):
         n = ndim or 1  # a 0-d input becomes one axis of size 1
         for argument, axis in (("start_dim", self.start_dim), ("end_dim", self.end_dim)):
             if not -n <= axis < n:
-                raise ShapeError(explain(self.name, argument, f"an axis from {-n} to {n - 1}", axis,
-                                         f"x has {ndim} axes"))  # fmt: skip
+                raise ShapeError(
+                    self.name, argument, f"an axis from {-n} to {n - 1}", axis, f"x has {ndim} axes"
+                )
         first, last = self.start_dim % n, self.end_dim % n
         if first > last:
             raise ShapeError(
-                explain(self.name, "end_dim", f"no axis before start_dim {self.start_dim}",
-                        f"{self.end_dim} with {ndim} axes", "exchange the two")
-            )  # fmt: skip
+                self.name,
+                "end_dim",
+                f"no axis before start_dim {self.start_dim}",
+                f"{self.end_dim} with {ndim} axes",
+                "exchange the two",
+            )
         return first, last
 
     def _shape(self, shape: Shape) -> Shape:
@@ -123,9 +133,12 @@ class Squeeze(_Regrouping, Op):
         for axis in axes:
             if shape[axis] != 1:
                 raise ShapeError(
-                    explain(self.name, "axis", "axes of size 1", f"axis {axis} of size "
-                            f"{shape[axis]}", f"x has shape {shape}; name only axes of size 1")
-                )  # fmt: skip
+                    self.name,
+                    "axis",
+                    "axes of size 1",
+                    f"axis {axis} of size {shape[axis]}",
+                    f"x has shape {shape}; name only axes of size 1",
+                )
         return reduced_shape(shape, axes, keepdims=False)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
@@ -157,11 +170,9 @@ def as_sizes(op: str, argument: str, sizes: Any) -> Shape:
         listed = sizes if isinstance(sizes, (tuple, list)) else (sizes,)
         whole = tuple([operator.index(n) for n in listed])
     except TypeError:
-        raise ArgumentError(
-            explain(op, argument, "an int or a tuple of ints", repr(sizes))
-        ) from None
+        raise ArgumentError(op, argument, "an int or a tuple of ints", repr(sizes)) from None
     if any(n < -1 for n in whole):
-        raise ShapeError(explain(op, argument, "sizes of 0 or more, or -1", whole))
+        raise ShapeError(op, argument, "sizes of 0 or more, or -1", whole)
     return whole
 
 
@@ -169,7 +180,7 @@ def as_shape(op: str, shape: Any) -> Shape:
     """An int or several as a shape; at most one of them may be -1."""
     sizes = as_sizes(op, "shape", shape)
     if sizes.count(-1) > 1:
-        raise ShapeError(explain(op, "shape", "sizes of 0 or more, and at most one -1", sizes))
+        raise ShapeError(op, "shape", "sizes of 0 or more, and at most one -1", sizes)
     return sizes
 
 
@@ -238,7 +249,7 @@ def flatten(x: Operand, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         span = operator.index(start_dim), operator.index(end_dim)
     except TypeError:
         raise ArgumentError(
-            explain("flatten", "start_dim, end_dim", "ints", f"{start_dim!r}, {end_dim!r}")
+            "flatten", "start_dim, end_dim", "ints", f"{start_dim!r}, {end_dim!r}"
         ) from None
     return Flatten(*span)(x)
 
@@ -305,5 +316,5 @@ def unsqueeze(x: Operand, axis: int | Sequence[int]) -> Tensor:
     """
     places = as_axes("unsqueeze", axis)
     if places is None:
-        raise DtypeError(explain("unsqueeze", "axis", "an int or a tuple of ints", None))
+        raise DtypeError("unsqueeze", "axis", "an int or a tuple of ints", None)
     return Unsqueeze(places)(x)

@@ -67,8 +67,19 @@ def _sorted(mem: Memory, keys: Array, rows: int) -> tuple[Array, Array]:
         for_each(_kernel("digit_counts"), runs, keys, counts, n, runs, rows, shift)
         places = _scan(mem, counts)
         by_digit, by_digit_order = mem.empty((n,), np.int64), mem.empty((n,), np.int64)
-        for_each(_kernel("place_by_digit"), runs, keys, order, places, by_digit, by_digit_order,
-                 n, runs, rows, shift)  # fmt: skip
+        for_each(
+            _kernel("place_by_digit"),
+            runs,
+            keys,
+            order,
+            places,
+            by_digit,
+            by_digit_order,
+            n,
+            runs,
+            rows,
+            shift,
+        )
         keys, order = by_digit, by_digit_order
     return keys, order
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tinygraph.cuda import Kernel, op_kernel
-from tinygraph.errors import ShapeError, explain
+from tinygraph.errors import ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.axes import Sets, sets_of
@@ -50,7 +50,7 @@ class Softmax(Op):
         (axis,) = normalize_axes(self.name, self.axis, x.ndim)
         if not x.shape[axis]:
             raise ShapeError(
-                explain(self.name, "x", f"at least one element along axis {self.axis}", x.shape)
+                self.name, "x", f"at least one element along axis {self.axis}", x.shape
             )
         return x
 

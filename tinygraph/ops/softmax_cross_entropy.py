@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinygraph.cuda import blocks, op_kernel
-from tinygraph.errors import ArgumentError, DtypeError, explain
+from tinygraph.errors import ArgumentError, DtypeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.launch import THREADS, grid_of
@@ -60,15 +60,18 @@ class SoftmaxCrossEntropy(LabelLoss, Op):
             require_label_shape(self.name, "logits", x, labels)
         elif labels.shape != x.shape or labels.dtype.kind != "f":
             raise DtypeError(
-                explain(self.name, "labels", f"integers of shape {each} or probabilities of shape "
-                        f"{x.shape}", f"{labels.dtype} of shape {labels.shape}",
-                        "convert class numbers with labels.astype('int64')")
-            )  # fmt: skip
+                self.name,
+                "labels",
+                f"integers of shape {each} or probabilities of shape {x.shape}",
+                f"{labels.dtype} of shape {labels.shape}",
+                "convert class numbers with labels.astype('int64')",
+            )
         else:
             require_float(self.name, logits=x, labels=labels)
             if self.ignore_index is not None:
-                raise ArgumentError(explain(self.name, "ignore_index", "None with probabilities",
-                                            self.ignore_index))  # fmt: skip
+                raise ArgumentError(
+                    self.name, "ignore_index", "None with probabilities", self.ignore_index
+                )
         return Spec(each if self.reduction == "none" else (), x.dtype)
 
     def check(self, x: Array, labels: Array) -> None:
@@ -124,16 +127,36 @@ class SoftmaxCrossEntropy(LabelLoss, Op):
         maxima, totals = mem.empty((rows.number,), x.dtype), mem.empty((rows.number,), x.dtype)
         if labels.dtype.kind == "f":
             weights = mem.empty((rows.number,), x.dtype)
-            rows.launch("probabilities_forward", x, labels, loss, maxima, totals, weights,
-                        rows.number, rows.classes, rows.positions)  # fmt: skip
+            rows.launch(
+                "probabilities_forward",
+                x,
+                labels,
+                loss,
+                maxima,
+                totals,
+                weights,
+                rows.number,
+                rows.classes,
+                rows.positions,
+            )
             saved: tuple[Any, ...] = (x, labels, maxima, totals, weights)
         else:
             t = labels
             if t.dtype != np.int64:
                 t = mem.empty(labels.shape, np.int64)
                 t[...] = labels
-            rows.launch("labels_forward", x, t, loss, maxima, totals, rows.number, rows.classes,
-                        rows.positions, *self._ignored())  # fmt: skip
+            rows.launch(
+                "labels_forward",
+                x,
+                t,
+                loss,
+                maxima,
+                totals,
+                rows.number,
+                rows.classes,
+                rows.positions,
+                *self._ignored(),
+            )
             saved = (x, t, maxima, totals, None)
         if self.reduction == "none":
             return loss, (*saved, mem.empty((0,), np.int64))
@@ -147,11 +170,38 @@ class SoftmaxCrossEntropy(LabelLoss, Op):
         rows, each = _Rows.of(x), int(self.reduction == "none")
         gx, gt = (mem.empty(x.shape if needed else (0,), x.dtype) for needed in needs)
         if weights is None:
-            rows.launch("labels_backward", gy, count, x, t, maxima, totals, gx, rows.number,
-                        rows.classes, rows.positions, each, *self._ignored())  # fmt: skip
+            rows.launch(
+                "labels_backward",
+                gy,
+                count,
+                x,
+                t,
+                maxima,
+                totals,
+                gx,
+                rows.number,
+                rows.classes,
+                rows.positions,
+                each,
+                *self._ignored(),
+            )
         else:
-            rows.launch("probabilities_backward", gy, count, x, t, maxima, totals, weights, gx, gt,
-                        rows.number, rows.classes, rows.positions, each)  # fmt: skip
+            rows.launch(
+                "probabilities_backward",
+                gy,
+                count,
+                x,
+                t,
+                maxima,
+                totals,
+                weights,
+                gx,
+                gt,
+                rows.number,
+                rows.classes,
+                rows.positions,
+                each,
+            )
         return gx if needs[0] else None, gt if needs[1] else None
 
     def _ignored(self) -> tuple[int, int]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.cuda import op_kernel
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.hyperparameters import finite, positive
@@ -114,5 +114,5 @@ def softplus(x: Operand, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     beta = positive("softplus", "beta", beta)
     threshold = finite("softplus", "threshold", threshold)
     if threshold < 0:
-        raise ArgumentError(explain("softplus", "threshold", "a number of at least 0", threshold))
+        raise ArgumentError("softplus", "threshold", "a number of at least 0", threshold)
     return Softplus(beta, threshold)(x)

@@ -1,9 +1,9 @@
 """Sum over axes.
 
-    R     the elements that meet in one element of the output: all combinations of the reduced axes
+R     the elements that meet in one element of the output: all combinations of the reduced axes
 
-    y[k]     = sum over r in R of x[k, r]
-    gx[k, r] = gy[k]                        each term has derivative 1, so gx repeats gy: a view
+y[k]     = sum over r in R of x[k, r]
+gx[k, r] = gy[k]                        each term has derivative 1, so gx repeats gy: a view
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.cuda import op_kernel
-from tinygraph.errors import DtypeError, explain
+from tinygraph.errors import DtypeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.axes import Sets, arranged, restored, sets_of
@@ -36,9 +36,7 @@ def as_axes(op: str, axis: Axis) -> Axes:
             return tuple([operator.index(a) for a in axis])
         return operator.index(axis)
     except TypeError:
-        raise DtypeError(
-            explain(op, "axis", "an int, a tuple of ints or None", repr(axis))
-        ) from None
+        raise DtypeError(op, "axis", "an int, a tuple of ints or None", repr(axis)) from None
 
 
 def as_axis(op: str, axis: int) -> int:
@@ -46,7 +44,7 @@ def as_axis(op: str, axis: int) -> int:
     try:
         return operator.index(axis)
     except TypeError:
-        raise DtypeError(explain(op, "axis", "an int", repr(axis))) from None
+        raise DtypeError(op, "axis", "an int", repr(axis)) from None
 
 
 @lru_cache(maxsize=1024)

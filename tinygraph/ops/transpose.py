@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tinygraph.cuda import blocks
-from tinygraph.errors import DtypeError, ShapeError, explain
+from tinygraph.errors import DtypeError, ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.broadcast import MOST_AXES
@@ -49,10 +49,12 @@ class Transpose(Op):
         order = tuple([a + ndim if a < 0 else a for a in self.axes])
         if sorted(order) != list(range(ndim)):
             raise ShapeError(
-                explain(self.name, "axes", f"each of the {ndim} axes of x exactly once",
-                        f"{self.axes} for x of rank {ndim}",
-                        f"pass a permutation of {tuple(range(ndim))}, or None to reverse the axes")
-            )  # fmt: skip
+                self.name,
+                "axes",
+                f"each of the {ndim} axes of x exactly once",
+                f"{self.axes} for x of rank {ndim}",
+                f"pass a permutation of {tuple(range(ndim))}, or None to reverse the axes",
+            )
         return order
 
     def infer(self, x: Spec) -> Spec:
@@ -110,10 +112,18 @@ class _Tiles(NamedTuple):
         tiles *= blocks(self.rows.size, TILE) * blocks(self.columns.size, TILE)
         y_steps = (*reversed(self.y_steps), *(0,) * (MOST_AXES - len(self.batch)))
         word_kernel("transpose", "transpose_tile", x.dtype)(
-            min(tiles, MOST_BLOCKS), THREADS, words(x), words(y), tiles, self.rows.size,
-            self.columns.size, self.rows.step, self.columns.step, *axis_arguments(self.batch),
+            min(tiles, MOST_BLOCKS),
+            THREADS,
+            words(x),
+            words(y),
+            tiles,
+            self.rows.size,
+            self.columns.size,
+            self.rows.step,
+            self.columns.step,
+            *axis_arguments(self.batch),
             *y_steps,
-        )  # fmt: skip
+        )
 
 
 def _permuted(mem: Memory, x: Array, order: Shape) -> Array:
@@ -162,7 +172,5 @@ def transpose(x: Operand, axes: int | Sequence[int] | None = None) -> Tensor:
         listed = axes if isinstance(axes, Sequence) else (axes,)
         order = tuple([operator.index(a) for a in listed])
     except TypeError:
-        raise DtypeError(
-            explain("transpose", "axes", "a tuple of ints or None", repr(axes))
-        ) from None
+        raise DtypeError("transpose", "axes", "a tuple of ints or None", repr(axes)) from None
     return Transpose(order)(x)

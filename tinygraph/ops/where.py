@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import DtypeError, explain
+from tinygraph.errors import DtypeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.broadcast import for_each_broadcast, sum_broadcast, typed_kernel
@@ -37,9 +37,12 @@ class Where(Op):
     def infer(self, condition: Spec, a: Spec, b: Spec) -> Spec:
         if condition.dtype != np.dtype(bool):
             raise DtypeError(
-                explain(self.name, "condition", "bool", condition.dtype,
-                        "compare, for example condition != 0")
-            )  # fmt: skip
+                self.name,
+                "condition",
+                "bool",
+                condition.dtype,
+                "compare, for example condition != 0",
+            )
         require_one_dtype(self.name, ALL, a=a, b=b)
         return Spec(broadcast_shapes(self.name, condition.shape, a.shape, b.shape), a.dtype)
 

@@ -21,7 +21,19 @@ from tinygraph.optim.sgd import SGD
 from tinygraph.optim.srcnn_sgd import SrcnnSGD
 
 __all__ = [
-    "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "CosineAnnealingLR", "LinearWarmup", "Optimizer",
-    "RMSprop", "ReduceLROnPlateau", "Schedule", "SrcnnSGD", "StepLR", "clip_grad_norm",
+    "SGD",
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "CosineAnnealingLR",
+    "LinearWarmup",
+    "Optimizer",
+    "RMSprop",
+    "ReduceLROnPlateau",
+    "Schedule",
+    "SrcnnSGD",
+    "StepLR",
+    "clip_grad_norm",
     "clip_grad_value",
-]  # fmt: skip
+]

@@ -67,9 +67,13 @@ class Adadelta(Optimizer):
     scratch_arrays = 2
 
     def __init__(
-        self, params: Iterable[Any], lr: float = 1.0, rho: float = 0.9, eps: float = 1e-6,
+        self,
+        params: Iterable[Any],
+        lr: float = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
         weight_decay: float = 0.0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(params, lr=lr, rho=rho, eps=eps, weight_decay=weight_decay)
 
     def check(self, group: Group) -> None:
@@ -117,7 +121,12 @@ class Adadelta(Optimizer):
         state = [state_of(device, parts, key) for key in self.arrays]
         rho = group["rho"]
         launch(
-            op_kernel("adadelta", "adadelta_update", value.dtype), device, (*arrays, *state),
-            self.rates(device, value, lambda: learning_rates(parts)), rho, 1 - rho, group["eps"],
+            op_kernel("adadelta", "adadelta_update", value.dtype),
+            device,
+            (*arrays, *state),
+            self.rates(device, value, lambda: learning_rates(parts)),
+            rho,
+            1 - rho,
+            group["eps"],
             group["weight_decay"],
-        )  # fmt: skip
+        )

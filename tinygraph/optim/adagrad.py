@@ -70,13 +70,22 @@ class Adagrad(Optimizer):
     scratch_arrays = 2
 
     def __init__(
-        self, params: Iterable[Any], lr: float = 1e-2, lr_decay: float = 0.0,
-        weight_decay: float = 0.0, initial_accumulator_value: float = 0.0, eps: float = 1e-10,
-    ) -> None:  # fmt: skip
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-2,
+        lr_decay: float = 0.0,
+        weight_decay: float = 0.0,
+        initial_accumulator_value: float = 0.0,
+        eps: float = 1e-10,
+    ) -> None:
         super().__init__(
-            params, lr=lr, lr_decay=lr_decay, weight_decay=weight_decay,
-            initial_accumulator_value=initial_accumulator_value, eps=eps,
-        )  # fmt: skip
+            params,
+            lr=lr,
+            lr_decay=lr_decay,
+            weight_decay=weight_decay,
+            initial_accumulator_value=initial_accumulator_value,
+            eps=eps,
+        )
 
     def check(self, group: Group) -> None:
         for name in ("lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps"):
@@ -122,9 +131,13 @@ class Adagrad(Optimizer):
 
         arrays = [p.value for p in parts], [p.grad for p in parts], [p.state["sum"] for p in parts]
         launch(
-            op_kernel("adagrad", "adagrad_update", value.dtype), device, arrays,
-            self.rates(device, value, rates), group["eps"], group["weight_decay"],
-        )  # fmt: skip
+            op_kernel("adagrad", "adagrad_update", value.dtype),
+            device,
+            arrays,
+            self.rates(device, value, rates),
+            group["eps"],
+            group["weight_decay"],
+        )
 
     @staticmethod
     def _next_rate(state: dict[str, Any], group: Group) -> float:

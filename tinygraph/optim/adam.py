@@ -23,7 +23,7 @@ import numpy as np
 
 from tinygraph.cuda import op_kernel
 from tinygraph.device import Device
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
 from tinygraph.optim.parts import Part, launch, state_of
@@ -75,9 +75,14 @@ class Adam(Optimizer):
     scratch_arrays = 2
 
     def __init__(
-        self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8, weight_decay: float = 0.0, amsgrad: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        amsgrad: bool = False,
+    ) -> None:
         super().__init__(
             params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad
         )
@@ -87,7 +92,7 @@ class Adam(Optimizer):
             self.require(name, group[name])
         betas = group["betas"]
         if not isinstance(betas, tuple) or len(betas) != 2:
-            raise ArgumentError(explain(self.op, "betas", "two numbers", repr(betas)))
+            raise ArgumentError(self.op, "betas", "two numbers", repr(betas))
         for beta in betas:
             self.require_fraction("betas", beta)
 
@@ -105,9 +110,14 @@ class Adam(Optimizer):
         self.advance(value, g, state, scratch[0], group, hyper[1])
 
     def advance(
-        self, value: Array, g: Array, state: dict[str, Any], d: Array, group: Group,
+        self,
+        value: Array,
+        g: Array,
+        state: dict[str, Any],
+        d: Array,
+        group: Group,
         numbers: list[Array],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """The step along g, which AdamW shares; `d` is scratch."""
         beta1, fresh1, beta2, fresh2, size, eps = numbers
         if not state:
@@ -151,9 +161,13 @@ class Adam(Optimizer):
         self.launch("adam", device, parts, self._corrected, parts[0].group["weight_decay"])
 
     def launch(
-        self, stem: str, device: Device, parts: Sequence[Part],
-        rates_at: Callable[[Group, int], tuple[float, ...]], *numbers: float,
-    ) -> None:  # fmt: skip
+        self,
+        stem: str,
+        device: Device,
+        parts: Sequence[Part],
+        rates_at: Callable[[Group, int], tuple[float, ...]],
+        *numbers: float,
+    ) -> None:
         """The kernel of `<stem>.cu`; `rates_at` gives what step t changes, `numbers` the rest."""
 
         def rates() -> tuple[float, ...]:
@@ -169,7 +183,13 @@ class Adam(Optimizer):
             state.append([device.empty((0,), value.dtype)] * len(parts))  # null pointers
         beta1, beta2 = group["betas"]
         launch(
-            op_kernel(stem, f"{stem}_update", value.dtype), device,
-            ([p.value for p in parts], [p.grad for p in parts], *state), beta1, 1 - beta1, beta2,
-            1 - beta2, self.rates(device, value, rates), *numbers,
-        )  # fmt: skip
+            op_kernel(stem, f"{stem}_update", value.dtype),
+            device,
+            ([p.value for p in parts], [p.grad for p in parts], *state),
+            beta1,
+            1 - beta1,
+            beta2,
+            1 - beta2,
+            self.rates(device, value, rates),
+            *numbers,
+        )

@@ -21,7 +21,7 @@ import numpy as np
 from tinygraph.cuda import Kernel, Out, op_kernel
 from tinygraph.cuda.source import HERE
 from tinygraph.device import Device
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 from tinygraph.ops.launch import THREADS, grid_of
 from tinygraph.optim.parts import by_eights, launch
 from tinygraph.shapes import Array
@@ -29,9 +29,11 @@ from tinygraph.tensor import Tensor, grad_mode
 
 
 def clip_grad_norm(
-    parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0,
+    parameters: Tensor | Iterable[Tensor],
+    max_norm: float,
+    norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
-) -> float:  # fmt: skip
+) -> float:
     """Scale all gradients by one factor, in place, so that their common norm is at most `max_norm`.
 
     Parameters
@@ -79,15 +81,18 @@ def clip_grad_norm(
     limit = _number("clip_grad_norm", "max_norm", max_norm)
     power = _number("clip_grad_norm", "norm_type", norm_type)
     if not power:
-        raise ArgumentError(explain("clip_grad_norm", "norm_type", "a number above 0", norm_type))
+        raise ArgumentError("clip_grad_norm", "norm_type", "a number above 0", norm_type)
     gradients = _gradients("clip_grad_norm", parameters)
     norms = [_device_norm(device, arrays, power) for device, arrays in gradients.items()]
     norm = _combined(norms, power)
     if error_if_nonfinite and not math.isfinite(norm):
         raise ArgumentError(
-            explain("clip_grad_norm", "gradients", f"a finite norm of order {power:g}", norm,
-                    "look for the first NaN or infinity, or pass error_if_nonfinite=False")
-        )  # fmt: skip
+            "clip_grad_norm",
+            "gradients",
+            f"a finite norm of order {power:g}",
+            norm,
+            "look for the first NaN or infinity, or pass error_if_nonfinite=False",
+        )
     factor = limit / (norm + 1e-6)
     if not factor >= 1:  # NaN too
         for device, arrays in gradients.items():
@@ -135,7 +140,7 @@ def _number(op: str, argument: str, value: Any) -> float:
     """A number of 0 or more; infinity is one."""
     number = float(value) if isinstance(value, (int, float, np.number)) else math.nan
     if not number >= 0:
-        raise ArgumentError(explain(op, argument, "a number of 0 or more", repr(value)))
+        raise ArgumentError(op, argument, "a number of 0 or more", repr(value))
     return number
 
 
@@ -148,9 +153,8 @@ def _members(op: str, parameters: Any) -> list[Tensor]:
     for p in members:
         if not isinstance(p, Tensor):
             raise ArgumentError(
-                explain(op, "parameters", "Tensors", f"a {type(p).__name__}",
-                        "pass model.parameters()")
-            )  # fmt: skip
+                op, "parameters", "Tensors", f"a {type(p).__name__}", "pass model.parameters()"
+            )
     return members
 
 
@@ -226,9 +230,13 @@ def _norm_by_kernels(device: Device, gradients: list[Array], power: float) -> fl
 
 
 def _each(
-    device: Device, gradients: list[Array], function: str, inputs: tuple[Array, ...],
-    partials: Array, *numbers: float,
-) -> None:  # fmt: skip
+    device: Device,
+    gradients: list[Array],
+    function: str,
+    inputs: tuple[Array, ...],
+    partials: Array,
+    *numbers: float,
+) -> None:
     """Launch a kernel for eight gradients at a time; a block writes one element of `partials`."""
     first = 0
     for dtype, members in _by_dtype(gradients).items():

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, explain, nearest
+from tinygraph.errors import ArgumentError, nearest
 from tinygraph.tensor import Parameter, Tensor
 
 Group = dict[str, Any]
@@ -23,20 +23,22 @@ def read_groups(op: str, params: Any, defaults: Mapping[str, Any]) -> tuple[list
     as_groups = [isinstance(m, Mapping) for m in members]
     if any(as_groups) and not all(as_groups):
         raise ArgumentError(
-            explain(op, "params", "either groups or parameters", "both",
-                    "put the parameters into a group: {'params': [...]}")
-        )  # fmt: skip
+            op,
+            "params",
+            "either groups or parameters",
+            "both",
+            "put the parameters into a group: {'params': [...]}",
+        )
     known = ["params", *defaults]
     groups, pairs = [], []
     for given in members if any(as_groups) else [{"params": members}]:
         for key in given:
             if key not in known:
                 raise ArgumentError(
-                    explain(op, "group", f"only {', '.join(known)}", repr(key),
-                            nearest(str(key), known))
-                )  # fmt: skip
+                    op, "group", f"only {', '.join(known)}", repr(key), nearest(str(key), known)
+                )
         if "params" not in given:
-            raise ArgumentError(explain(op, "group", "a key 'params'", list(given)))
+            raise ArgumentError(op, "group", "a key 'params'", list(given))
         pairs.append(_pairs(op, given["params"]))
         settings = {key: plain(given.get(key, value)) for key, value in defaults.items()}
         groups.append({"params": [p for _, p in pairs[-1]], **settings})
@@ -62,14 +64,17 @@ def _listed(op: str, params: Any) -> list[Any]:
         way_out = "pass a list of groups: [group]"
     if way_out or not isinstance(params, Iterable):
         raise ArgumentError(
-            explain(op, "params", "an iterable of Parameters", type(params).__name__, way_out)
+            op, "params", "an iterable of Parameters", type(params).__name__, way_out
         )
     members = list(params)
     if not members:
         raise ArgumentError(
-            explain(op, "params", "at least one Parameter", "none",
-                    "an iterator such as model.parameters() can be used only once")
-        )  # fmt: skip
+            op,
+            "params",
+            "at least one Parameter",
+            "none",
+            "an iterator such as model.parameters() can be used only once",
+        )
     return members
 
 
@@ -81,9 +86,12 @@ def _pairs(op: str, params: Any) -> list[tuple[str | None, Parameter]]:
         name, p = member if is_pair else (None, member)
         if not isinstance(p, Parameter) or not (name is None or isinstance(name, str)):
             raise ArgumentError(
-                explain(op, "params", "Parameters, or pairs (name, Parameter)",
-                        f"a {type(p).__name__}", "make it with tg.Parameter(...)")
-            )  # fmt: skip
+                op,
+                "params",
+                "Parameters, or pairs (name, Parameter)",
+                f"a {type(p).__name__}",
+                "make it with tg.Parameter(...)",
+            )
         pairs.append((name, p))
     return pairs
 
@@ -95,7 +103,7 @@ def _unique_names(op: str, groups: list[list[tuple[str | None, Parameter]]]) -> 
     if len(times) < len(everything):
         twice = [p.name or f"one of shape {p.shape}" for p, n in times.items() if n > 1]
         raise ArgumentError(
-            explain(op, "params", "each Parameter once", f"{', '.join(twice)} more than once")
+            op, "params", "each Parameter once", f"{', '.join(twice)} more than once"
         )
     found = Counter(name or p.name for name, p in everything)
     names = []
@@ -105,5 +113,5 @@ def _unique_names(op: str, groups: list[list[tuple[str | None, Parameter]]]) -> 
             names.append(wanted if wanted and found[wanted] == 1 else f"{i}.{j}")
     clashes = [name for name, n in Counter(names).items() if n > 1]
     if clashes:
-        raise ArgumentError(explain(op, "params", "names that differ", f"{clashes} more than once"))
+        raise ArgumentError(op, "params", "names that differ", f"{clashes} more than once")
     return names

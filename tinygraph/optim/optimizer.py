@@ -36,7 +36,7 @@ import numpy as np
 
 from tinygraph.cuda.capture import varying
 from tinygraph.device import Device
-from tinygraph.errors import ArgumentError, CheckpointError, DeviceError, ShapeError, explain
+from tinygraph.errors import ArgumentError, CheckpointError, DeviceError, ShapeError
 from tinygraph.optim.members import Group, plain, read_groups
 from tinygraph.optim.parts import Part, by_eights
 from tinygraph.optim.restore import list_faults
@@ -185,13 +185,13 @@ class Optimizer:
         number = value if isinstance(value, (int, float)) else math.nan
         if isinstance(value, bool) or not math.isfinite(number) or not low <= number <= high:
             limits = f"at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
-            raise ArgumentError(explain(self.op, name, f"a number {limits}", repr(value)))
+            raise ArgumentError(self.op, name, f"a number {limits}", repr(value))
 
     def require_fraction(self, name: str, value: Any) -> None:
         """Raise unless a hyper-parameter is a number from 0 to below 1: how much is kept."""
         self.require(name, value, 0.0, 1.0)
         if value == 1:
-            raise ArgumentError(explain(self.op, name, "a number from 0 to below 1", value))
+            raise ArgumentError(self.op, name, "a number from 0 to below 1", value)
 
     @staticmethod
     def scalar(number: float, parameter: Parameter) -> Array:
@@ -222,8 +222,11 @@ class Optimizer:
         if watch is None:
             self._update_all()
         else:
-            held = [[p.value, p.grad, self.state[name]] for name, p in self.parameters.items()
-                    if p.grad is not None]  # fmt: skip
+            held = [
+                [p.value, p.grad, self.state[name]]
+                for name, p in self.parameters.items()
+                if p.grad is not None
+            ]
             key = "update", self.op
             watch.timed(self._update_all, key, held, self._operations_of_step())()
 
@@ -235,12 +238,15 @@ class Optimizer:
             if grad is None:
                 continue
             if grad.shape != value.shape:  # only a gradient that was set by hand
-                raise ShapeError(explain(self.op, f"grad of {name}", f"{value.shape}", grad.shape))
+                raise ShapeError(self.op, f"grad of {name}", f"{value.shape}", grad.shape)
             if parameter.device is not device:
                 raise DeviceError(
-                    explain(self.op, name, f"a parameter on {device}, where its state was made",
-                            f"one on {parameter.device}", "make the optimiser after model.to(...)")
-                )  # fmt: skip
+                    self.op,
+                    name,
+                    f"a parameter on {device}, where its state was made",
+                    f"one on {parameter.device}",
+                    "make the optimiser after model.to(...)",
+                )
             if device.runs_kernels:
                 part = Part(value, device.contiguous(grad), state, hyper)
                 launches.setdefault((device, alike), []).append(part)

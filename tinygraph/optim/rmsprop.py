@@ -73,13 +73,24 @@ class RMSprop(Optimizer):
     scratch_arrays = 2
 
     def __init__(
-        self, params: Iterable[Any], lr: float = 1e-2, alpha: float = 0.99, eps: float = 1e-8,
-        weight_decay: float = 0.0, momentum: float = 0.0, centered: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        momentum: float = 0.0,
+        centered: bool = False,
+    ) -> None:
         super().__init__(
-            params, lr=lr, alpha=alpha, eps=eps, weight_decay=weight_decay, momentum=momentum,
+            params,
+            lr=lr,
+            alpha=alpha,
+            eps=eps,
+            weight_decay=weight_decay,
+            momentum=momentum,
             centered=centered,
-        )  # fmt: skip
+        )
 
     def check(self, group: Group) -> None:
         for name in ("lr", "eps", "weight_decay", "momentum"):
@@ -143,10 +154,16 @@ class RMSprop(Optimizer):
         arrays = [p.value for p in parts], [p.grad for p in parts]
         alpha = group["alpha"]
         launch(
-            op_kernel("rmsprop", "rmsprop_update", value.dtype), device, (*arrays, *state),
-            self.rates(device, value, lambda: learning_rates(parts)), alpha, 1 - alpha,
-            group["eps"], group["weight_decay"], group["momentum"],
-        )  # fmt: skip
+            op_kernel("rmsprop", "rmsprop_update", value.dtype),
+            device,
+            (*arrays, *state),
+            self.rates(device, value, lambda: learning_rates(parts)),
+            alpha,
+            1 - alpha,
+            group["eps"],
+            group["weight_decay"],
+            group["momentum"],
+        )
 
 
 def _kept(state: dict[str, Any], key: str, value: Array) -> Array:

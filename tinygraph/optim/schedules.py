@@ -22,7 +22,7 @@ import operator
 from collections.abc import Mapping
 from typing import Any
 
-from tinygraph.errors import ArgumentError, CheckpointError, explain
+from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.optim.optimizer import Optimizer
 from tinygraph.tensor import grad_mode
 
@@ -61,9 +61,8 @@ class Schedule:
         self.op = type(self).__name__
         if not isinstance(optimizer, Optimizer) or not all("lr" in g for g in optimizer.groups):
             raise ArgumentError(
-                explain(self.op, "optimizer", "an Optimizer with a learning rate",
-                        type(optimizer).__name__)
-            )  # fmt: skip
+                self.op, "optimizer", "an Optimizer with a learning rate", type(optimizer).__name__
+            )
         self.optimizer = optimizer
         self.base_rates = [float(group["lr"]) for group in optimizer.groups]
         self.steps = 0
@@ -121,12 +120,14 @@ class Schedule:
         mine = self.state_dict()
         if not isinstance(saved, Mapping) or set(saved) != set(mine):
             got = sorted(map(str, saved)) if isinstance(saved, Mapping) else type(saved).__name__
-            raise CheckpointError(explain(self.op, "saved", f"the keys {sorted(mine)}", got))
+            raise CheckpointError(self.op, "saved", f"the keys {sorted(mine)}", got)
         if saved["schedule"] != self.op or len(saved["base_rates"]) != len(self.base_rates):
             raise CheckpointError(
-                explain(self.op, "saved", f"a {self.op} of {len(self.base_rates)} groups",
-                        f"a {saved['schedule']} of {len(saved['base_rates'])}")
-            )  # fmt: skip
+                self.op,
+                "saved",
+                f"a {self.op} of {len(self.base_rates)} groups",
+                f"a {saved['schedule']} of {len(saved['base_rates'])}",
+            )
 
     def count(self, name: str, value: Any) -> int:
         """An int of at least 1, or ArgumentError."""
@@ -135,7 +136,7 @@ class Schedule:
         except TypeError:
             number = 0
         if number < 1 or isinstance(value, bool):
-            raise ArgumentError(explain(self.op, name, "an int of at least 1", repr(value)))
+            raise ArgumentError(self.op, name, "an int of at least 1", repr(value))
         return number
 
     def number(self, name: str, value: Any, low: float = 0.0, high: float = math.inf) -> float:
@@ -146,7 +147,7 @@ class Schedule:
             number = math.nan
         if not math.isfinite(number) or not low <= number <= high:
             limits = f"from {low:g} to {high:g}" if high < math.inf else f"at least {low:g}"
-            raise ArgumentError(explain(self.op, name, f"a number {limits}", repr(value)))
+            raise ArgumentError(self.op, name, f"a number {limits}", repr(value))
         return number
 
 
@@ -257,17 +258,19 @@ class LinearWarmup(Schedule):
     """
 
     def __init__(
-        self, optimizer: Optimizer, total_iters: int, start_factor: float = 1 / 3,
+        self,
+        optimizer: Optimizer,
+        total_iters: int,
+        start_factor: float = 1 / 3,
         then: Schedule | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(optimizer)
         self.total_iters = self.count("total_iters", total_iters)
         self.start_factor = self.number("start_factor", start_factor, high=1.0)
         if then is not None and (not isinstance(then, Schedule) or then.optimizer is not optimizer):
             raise ArgumentError(
-                explain("LinearWarmup", "then", "a Schedule of the same optimizer",
-                        type(then).__name__)
-            )  # fmt: skip
+                "LinearWarmup", "then", "a Schedule of the same optimizer", type(then).__name__
+            )
         self.then = then
         if then is not None:
             self.base_rates = then.base_rates  # though `then` may have a warm-up of its own
@@ -302,7 +305,7 @@ class LinearWarmup(Schedule):
         if self.then is not None:
             self.then.require_own(saved["then"])
         elif saved["then"] is not None:
-            raise CheckpointError(explain(self.op, "saved", "nothing after the warm-up", "then"))
+            raise CheckpointError(self.op, "saved", "nothing after the warm-up", "then")
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
         self.require_own(saved)
@@ -352,19 +355,28 @@ class ReduceLROnPlateau(Schedule):
     numbers = ("rates", "best", "bad_steps", "cooling")
 
     def __init__(
-        self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10,
-        threshold: float = 1e-4, threshold_mode: str = "rel", cooldown: int = 0,
-        min_lr: float = 0.0, eps: float = 1e-8,
-    ) -> None:  # fmt: skip
+        self,
+        optimizer: Optimizer,
+        mode: str = "min",
+        factor: float = 0.1,
+        patience: int = 10,
+        threshold: float = 1e-4,
+        threshold_mode: str = "rel",
+        cooldown: int = 0,
+        min_lr: float = 0.0,
+        eps: float = 1e-8,
+    ) -> None:
         super().__init__(optimizer)
-        for name, value, known in (("mode", mode, ("min", "max")),
-                                   ("threshold_mode", threshold_mode, ("rel", "abs"))):  # fmt: skip
+        for name, value, known in (
+            ("mode", mode, ("min", "max")),
+            ("threshold_mode", threshold_mode, ("rel", "abs")),
+        ):
             if value not in known:
-                raise ArgumentError(explain(self.op, name, " or ".join(known), repr(value)))
+                raise ArgumentError(self.op, name, " or ".join(known), repr(value))
         self.mode, self.threshold_mode = mode, threshold_mode
         self.factor = self.number("factor", factor)
         if self.factor >= 1:
-            raise ArgumentError(explain(self.op, "factor", "a number below 1", factor))
+            raise ArgumentError(self.op, "factor", "a number below 1", factor)
         self.patience = int(self.number("patience", patience))
         self.threshold = self.number("threshold", threshold)
         self.cooldown = int(self.number("cooldown", cooldown))
@@ -378,7 +390,7 @@ class ReduceLROnPlateau(Schedule):
         if self._is_noted(metric):
             return
         if metric is None:
-            raise ArgumentError(explain(self.op, "metric", "a number", "none", "step(metric)"))
+            raise ArgumentError(self.op, "metric", "a number", "none", "step(metric)")
         value = float(metric)
         self.steps += 1
         if self.best is None or self._is_better(value, self.best):

@@ -20,7 +20,7 @@ import numpy as np
 
 from tinygraph.cuda import op_kernel
 from tinygraph.device import Device
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
 from tinygraph.optim.parts import Part, launch, learning_rates
@@ -72,22 +72,33 @@ class SGD(Optimizer):
     scratch_arrays = 2
 
     def __init__(
-        self, params: Iterable[Any], lr: float, momentum: float = 0.0, weight_decay: float = 0.0,
-        dampening: float = 0.0, nesterov: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        params: Iterable[Any],
+        lr: float,
+        momentum: float = 0.0,
+        weight_decay: float = 0.0,
+        dampening: float = 0.0,
+        nesterov: bool = False,
+    ) -> None:
         super().__init__(
-            params, lr=lr, momentum=momentum, weight_decay=weight_decay, dampening=dampening,
+            params,
+            lr=lr,
+            momentum=momentum,
+            weight_decay=weight_decay,
+            dampening=dampening,
             nesterov=nesterov,
-        )  # fmt: skip
+        )
 
     def check(self, group: Group) -> None:
         for name in ("lr", "momentum", "weight_decay", "dampening"):
             self.require(name, group[name])
         if group["nesterov"] and (group["momentum"] == 0 or group["dampening"] != 0):
             raise ArgumentError(
-                explain("SGD", "nesterov", "False without momentum, or with dampening",
-                        f"True with momentum {group['momentum']}, dampening {group['dampening']}")
-            )  # fmt: skip
+                "SGD",
+                "nesterov",
+                "False without momentum, or with dampening",
+                f"True with momentum {group['momentum']}, dampening {group['dampening']}",
+            )
 
     def prepare(self, group: Group, parameter: Parameter) -> Any:
         """The numbers as 0-d arrays; None for those that change nothing."""
@@ -153,7 +164,13 @@ class SGD(Optimizer):
         buffers = [p.state["momentum_buffer"] for p in parts]
         values, grads = [p.value for p in parts], [p.grad for p in parts]
         launch(
-            op_kernel("sgd", "sgd_momentum_update", dtype), device, (values, grads, buffers),
-            self.rates(device, values[0], lambda: learning_rates(parts)), group["momentum"],
-            group["weight_decay"], 1 - group["dampening"], int(group["nesterov"]), int(first),
-        )  # fmt: skip
+            op_kernel("sgd", "sgd_momentum_update", dtype),
+            device,
+            (values, grads, buffers),
+            self.rates(device, values[0], lambda: learning_rates(parts)),
+            group["momentum"],
+            group["weight_decay"],
+            1 - group["dampening"],
+            int(group["nesterov"]),
+            int(first),
+        )

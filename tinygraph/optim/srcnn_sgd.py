@@ -23,7 +23,7 @@ import numpy as np
 
 from tinygraph.cuda import op_kernel
 from tinygraph.device import Device
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
 from tinygraph.optim.parts import Part, launch, learning_rates, state_of
@@ -71,9 +71,13 @@ class SrcnnSGD(Optimizer):
     arrays = ("previous_step",)
 
     def __init__(
-        self, params: Iterable[Any], lr: float, batch_size: int, momentum: float = 0.0,
+        self,
+        params: Iterable[Any],
+        lr: float,
+        batch_size: int,
+        momentum: float = 0.0,
         weight_decay: float = 0.0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(
             params, lr=lr, batch_size=batch_size, momentum=momentum, weight_decay=weight_decay
         )
@@ -83,7 +87,7 @@ class SrcnnSGD(Optimizer):
             self.require(name, group[name])
         size = group["batch_size"]
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise ArgumentError(explain(self.op, "batch_size", "an int of at least 1", repr(size)))
+            raise ArgumentError(self.op, "batch_size", "an int of at least 1", repr(size))
 
     def prepare(self, group: Group, parameter: Parameter) -> Any:
         return (
@@ -117,8 +121,11 @@ class SrcnnSGD(Optimizer):
         group, value = parts[0].group, parts[0].value
         arrays = [p.value for p in parts], [p.grad for p in parts]
         launch(
-            op_kernel("srcnn_sgd", "srcnn_sgd_update", value.dtype), device,
+            op_kernel("srcnn_sgd", "srcnn_sgd_update", value.dtype),
+            device,
             (*arrays, state_of(device, parts, "previous_step")),
-            self.rates(device, value, lambda: learning_rates(parts)), group["momentum"],
-            group["weight_decay"], group["batch_size"],
-        )  # fmt: skip
+            self.rates(device, value, lambda: learning_rates(parts)),
+            group["momentum"],
+            group["weight_decay"],
+            group["batch_size"],
+        )

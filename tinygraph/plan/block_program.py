@@ -78,8 +78,10 @@ class Writer:
         """The program that makes these outputs."""
         # An input, or a value that is asked for twice, is copied to where it is wanted.
         made = {call.result for call in self.calls}
-        own = [v if v in made and v not in outputs[:i] else self.emit(np.positive, v)
-               for i, v in enumerate(outputs)]  # fmt: skip
+        own = [
+            v if v in made and v not in outputs[:i] else self.emit(np.positive, v)
+            for i, v in enumerate(outputs)
+        ]
         needed = self.needed(own)
         calls = [call for call in self.calls if call.result in needed]
         last = {x: at for at, call in enumerate(calls) for x in call.operands}
@@ -101,8 +103,13 @@ class Writer:
                     kinds.append(result.is_bool)
                 slots[result] = free[result.is_bool].pop()
             placed.append(Call(call.ufunc, operands, slots[result]))
-        return BlockProgram(len(self.inputs), len(outputs), tuple(placed),
-                            tuple([x.number for x in filled]), tuple(kinds))  # fmt: skip
+        return BlockProgram(
+            len(self.inputs),
+            len(outputs),
+            tuple(placed),
+            tuple([x.number for x in filled]),
+            tuple(kinds),
+        )
 
 
 class Slot(NamedTuple):
@@ -150,8 +157,15 @@ class BlockProgram:
         arrays = [*inputs, *outputs]
         cut = [i for i, array in enumerate(arrays) if array.ndim]
         slots: list[Any] = [*arrays, *blocks]
-        steps = [(call.ufunc, [x.at if isinstance(x, Slot) else None for x in call.operands],
-                  call.operands, call.result.at) for call in self.calls]  # fmt: skip
+        steps = [
+            (
+                call.ufunc,
+                [x.at if isinstance(x, Slot) else None for x in call.operands],
+                call.operands,
+                call.result.at,
+            )
+            for call in self.calls
+        ]
         for start in range(0, size, block):
             stop = min(start + block, size)
             for i in cut:

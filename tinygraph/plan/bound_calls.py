@@ -146,8 +146,9 @@ class Recorder:
         if method == "__call__" and not options and ufunc not in _OUT_BY_NAME:
             self.calls.append(partial(function, *inputs, *out))
         else:
-            self.calls.append(partial(function, *inputs, out=out if len(out) > 1 else out[0],
-                                      **options))  # fmt: skip
+            self.calls.append(
+                partial(function, *inputs, out=out if len(out) > 1 else out[0], **options)
+            )
         return self.watched(out if len(out) > 1 else out[0])
 
     def gather(self, array: Array, key: tuple[Any, ...]) -> Array:
@@ -208,8 +209,18 @@ def _mapped(change: Callable[[Any], Any], thing: Any) -> Any:
 _NUMBERS = (bool, int, float, str, np.generic, np.dtype, type, slice)
 _OUT_BY_NAME = (np.maximum, np.minimum)  # numpy takes the place of their result by name alone
 _REDUCTIONS = (np.sum, np.prod, np.max, np.min, np.amax, np.amin, np.mean)
-_VIEWS = (np.broadcast_to, np.reshape, np.transpose, np.swapaxes, np.moveaxis, np.expand_dims,
-          np.squeeze, np.shape, np.ndim, np.size)  # fmt: skip
+_VIEWS = (
+    np.broadcast_to,
+    np.reshape,
+    np.transpose,
+    np.swapaxes,
+    np.moveaxis,
+    np.expand_dims,
+    np.squeeze,
+    np.shape,
+    np.ndim,
+    np.size,
+)
 
 
 class Watched(np.ndarray):
@@ -243,8 +254,11 @@ class Watched(np.ndarray):
     def __getitem__(self, key: Any) -> Any:
         key = key if isinstance(key, tuple) else (key,)
         if not all(map(_is_basic, key)):
-            if any(isinstance(part, list) or part.dtype.kind == "b"
-                   for part in key if not _is_basic(part)):  # fmt: skip
+            if any(
+                isinstance(part, list) or part.dtype.kind == "b"
+                for part in key
+                if not _is_basic(part)
+            ):
                 raise NotBound("how many elements it reads depends on values")
             return self.recorder.gather(self, key)
         part = super().__getitem__(key)
@@ -280,9 +294,37 @@ def _refusing(name: str) -> Callable[..., Any]:
 
 # What reads values, or writes them, past `__array_ufunc__`.
 for _name in (
-    "__bool__", "__int__", "__float__", "__complex__", "__index__", "__iter__", "__contains__",
-    "argmax", "argmin", "argpartition", "argsort", "astype", "choose", "compress", "copy",
-    "cumprod", "cumsum", "dot", "flatten", "item", "nonzero", "partition", "put", "repeat",
-    "resize", "round", "searchsorted", "sort", "take", "tobytes", "tolist", "trace",
-):  # fmt: skip
+    "__bool__",
+    "__int__",
+    "__float__",
+    "__complex__",
+    "__index__",
+    "__iter__",
+    "__contains__",
+    "argmax",
+    "argmin",
+    "argpartition",
+    "argsort",
+    "astype",
+    "choose",
+    "compress",
+    "copy",
+    "cumprod",
+    "cumsum",
+    "dot",
+    "flatten",
+    "item",
+    "nonzero",
+    "partition",
+    "put",
+    "repeat",
+    "resize",
+    "round",
+    "searchsorted",
+    "sort",
+    "take",
+    "tobytes",
+    "tolist",
+    "trace",
+):
     setattr(Watched, _name, _refusing(_name))

@@ -18,7 +18,7 @@ import numpy as np
 
 from tinygraph.cuda.arguments import is_cupy
 from tinygraph.device import CPU, EMULATOR, Device
-from tinygraph.errors import GraphError, explain
+from tinygraph.errors import GraphError
 from tinygraph.memory import Memory
 from tinygraph.random import default_generator, uniform
 from tinygraph.shapes import Array, Shape
@@ -87,10 +87,13 @@ class KeptMemory(Memory):
             return self.arrays[at]
         if at >= len(self.arrays) or self.arrays[at].shape != shape:
             raise GraphError(
-                explain(self.op, "mem.empty", "the requests of the first run: they may depend on "
-                        "specs, hyper-parameters and needs only", f"another one, of shape {shape}",
-                        "let the op make that array itself, with numpy")
-            )  # fmt: skip
+                self.op,
+                "mem.empty",
+                "the requests of the first run: they may depend on "
+                "specs, hyper-parameters and needs only",
+                f"another one, of shape {shape}",
+                "let the op make that array itself, with numpy",
+            )
         return self.arrays[at]
 
     def _zeros(self, shape: Shape, dtype: Any) -> Array:
@@ -168,9 +171,7 @@ class Lifetimes:
             self.last[key] = max(self.last[key], event)
 
 
-def lay_out(
-    spans: list[tuple[int, int, int]], alignment: int = ALIGNMENT
-) -> tuple[list[int], int]:
+def lay_out(spans: list[tuple[int, int, int]], alignment: int = ALIGNMENT) -> tuple[list[int], int]:
     """Places in one arena, such that spans which overlap in time do not overlap in memory.
 
     Parameters

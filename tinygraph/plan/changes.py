@@ -45,18 +45,24 @@ class Account:
 def difference(first: Account, second: Account) -> str:
     """What the second call did otherwise than the first, as a reason; "" for nothing."""
     if len(first.nodes) != len(second.nodes):
-        return (f"it applied {len(first.nodes)} ops at one call and {len(second.nodes)} at the "
-                f"next. {WAY_OUT}")  # fmt: skip
+        return (
+            f"it applied {len(first.nodes)} ops at one call and {len(second.nodes)} at the "
+            f"next. {WAY_OUT}"
+        )
     pairs = zip(first.nodes, second.nodes, first.settings, second.settings, strict=True)
     for a, b, mine, theirs in pairs:
         # An op that is applied again is the plan's own, whatever it has kept since.
         if a.op is not b.op and not (type(a.op) is type(b.op) and _same_settings(mine, theirs)):
-            return (f"it applied {_told(a.op, mine)} at one call and {_told(b.op, theirs)} at the "
-                    f"next. {WAY_OUT}")  # fmt: skip
+            return (
+                f"it applied {_told(a.op, mine)} at one call and {_told(b.op, theirs)} at the "
+                f"next. {WAY_OUT}"
+            )
         for x, y in zip(a.inputs, b.inputs, strict=True):
             if not _same_source(x, y, first, second):
-                return (f"{a.op.name} took {_value(x)} at one call and {_value(y)} at the next, "
-                        f"which the function makes or finds itself. {WAY_OUT}")  # fmt: skip
+                return (
+                    f"{a.op.name} took {_value(x)} at one call and {_value(y)} at the next, "
+                    f"which the function makes or finds itself. {WAY_OUT}"
+                )
     return _other_deeds(first, second)
 
 
@@ -114,8 +120,10 @@ def _other_deeds(first: Account, second: Account) -> str:
         return f"it did {_deed(a)} at one call and {_deed(b)}, of another, at the next. {WAY_OUT}"
     mine, theirs = ([_deed(event) for event in account.deeds] for account in (first, second))
     if len(mine) != len(theirs):
-        return (f"it did {', '.join(mine) or 'nothing'} at one call and "
-                f"{', '.join(theirs) or 'nothing'} at the next. {WAY_OUT}")  # fmt: skip
+        return (
+            f"it did {', '.join(mine) or 'nothing'} at one call and "
+            f"{', '.join(theirs) or 'nothing'} at the next. {WAY_OUT}"
+        )
     return ""
 
 

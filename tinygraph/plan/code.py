@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tinygraph.device import CPU, Device
-from tinygraph.errors import GraphError, explain
+from tinygraph.errors import GraphError
 from tinygraph.op import Op
 from tinygraph.shapes import Spec
 from tinygraph.tensor import Tensor
@@ -107,23 +107,38 @@ class Code:
             old = self.instructions[at]
             if at == last:
                 made.append(
-                    Instruction(old.spec, op, tuple([place[i] for i in inputs]),
-                                tuple([needs[i] for i in inputs]), label=op.name)
-                )  # fmt: skip
+                    Instruction(
+                        old.spec,
+                        op,
+                        tuple([place[i] for i in inputs]),
+                        tuple([needs[i] for i in inputs]),
+                        label=op.name,
+                    )
+                )
             else:
                 made.append(
-                    Instruction(old.spec, old.op, tuple([place[i] for i in old.inputs]), old.needs,
-                                old.argument, old.tensor, old.label)
-                )  # fmt: skip
+                    Instruction(
+                        old.spec,
+                        old.op,
+                        tuple([place[i] for i in old.inputs]),
+                        old.needs,
+                        old.argument,
+                        old.tensor,
+                        old.label,
+                    )
+                )
         root = None if self.root is None else place[self.root]
         return Code(made, tuple([place[i] for i in self.outputs]), root, self.device)
 
 
 def code_of(
-    nodes: Sequence[Tensor], outputs: Sequence[Tensor], root: Tensor | None,
-    arguments: Sequence[Tensor] = (), aliases: Mapping[Tensor, Tensor] | None = None,
+    nodes: Sequence[Tensor],
+    outputs: Sequence[Tensor],
+    root: Tensor | None,
+    arguments: Sequence[Tensor] = (),
+    aliases: Mapping[Tensor, Tensor] | None = None,
     device: Device = CPU,
-) -> Code:  # fmt: skip
+) -> Code:
     """The code of a graph: its nodes in topological order, inputs before users.
 
     `aliases` names, for nodes that share the value of another one, that other one.
@@ -146,13 +161,14 @@ def code_of(
         x = source(x)
         if x not in place:
             if x.op is not None:
-                raise GraphError(explain("plan", "nodes", "inputs before users", x.op.name))
+                raise GraphError("plan", "nodes", "inputs before users", x.op.name)
             place[x] = len(code.instructions)
             given = argument.get(x)
             code.instructions.append(
-                Instruction(x.spec, argument=given, tensor=x if given is None else None,
-                            label=x.name or "")
-            )  # fmt: skip
+                Instruction(
+                    x.spec, argument=given, tensor=x if given is None else None, label=x.name or ""
+                )
+            )
         return place[x]
 
     for node in nodes:
@@ -160,9 +176,8 @@ def code_of(
         if node.op is not None:
             place[node] = len(code.instructions)
             code.instructions.append(
-                Instruction(node.spec, node.op, inputs, node.needs,
-                            label=node.name or node.op.name)
-            )  # fmt: skip
+                Instruction(node.spec, node.op, inputs, node.needs, label=node.name or node.op.name)
+            )
     code.outputs = tuple([place_of(node) for node in outputs])
     code.root = None if root is None else place_of(root)
     return code

@@ -16,7 +16,7 @@ from typing import Any
 
 from tinygraph import anomaly
 from tinygraph.device import CPU, Device
-from tinygraph.errors import ArgumentError, PlanWarning, explain
+from tinygraph.errors import ArgumentError, PlanWarning
 from tinygraph.plan.changes import Account, difference
 from tinygraph.plan.code import code_of
 from tinygraph.plan.fast import NoNumba, with_compiled_bodies
@@ -34,9 +34,13 @@ MOST_PLANS = 16  # of one function; those used least are dropped first
 
 
 def compile(
-    fn: Callable[..., Any], *, threads: int | None = None, tile: int | None = None,
-    fast: bool | None = None, tune: bool = False,
-) -> Compiled:  # fmt: skip
+    fn: Callable[..., Any],
+    *,
+    threads: int | None = None,
+    tile: int | None = None,
+    fast: bool | None = None,
+    tune: bool = False,
+) -> Compiled:
     """A function that does what `fn` does, through plans: buffers laid out once, ops fused, a
     large batch cut into tiles, several threads.
 
@@ -105,16 +109,19 @@ def compile(
     """
     for name, value in (("threads", threads), ("tile", tile)):
         if value is not None and (not isinstance(value, int) or value < 1):
-            raise ArgumentError(explain("compile", name, "an int of at least 1", repr(value)))
+            raise ArgumentError("compile", name, "an int of at least 1", repr(value))
     if not callable(fn):
-        raise ArgumentError(explain("compile", "fn", "a function", repr(fn)))
+        raise ArgumentError("compile", "fn", "a function", repr(fn))
     if fast not in (None, True, False):
-        raise ArgumentError(explain("compile", "fast", "True, False or None", repr(fast)))
+        raise ArgumentError("compile", "fast", "True, False or None", repr(fast))
     if tune and threads and tile:
         raise ArgumentError(
-            explain("compile", "tune", "threads or tile left open", f"threads {threads} and tile "
-                    f"{tile}", "leave one of them out")
-        )  # fmt: skip
+            "compile",
+            "tune",
+            "threads or tile left open",
+            f"threads {threads} and tile {tile}",
+            "leave one of them out",
+        )
     return Compiled(fn, threads, tile, fast, Tuning(threads, tile) if tune else None)
 
 
@@ -122,9 +129,13 @@ class Compiled:
     """What `tg.compile` returns; call it like the function."""
 
     def __init__(
-        self, fn: Callable[..., Any], threads: int | None, tile: int | None,
-        fast: bool | None = None, tuning: Tuning | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        fn: Callable[..., Any],
+        threads: int | None,
+        tile: int | None,
+        fast: bool | None = None,
+        tuning: Tuning | None = None,
+    ) -> None:
         update_wrapper(self, fn)
         self.tuning = tuning
         self.fn, self.threads, self.tile, self.fast = fn, threads, tile, fast
@@ -203,17 +214,24 @@ class Compiled:
         return again
 
     def _record(
-        self, args: Any, options: Any, given: list[Any], watched: Sequence[Tensor] = (),
-        before: Recorded | None = None, others: Sequence[Recorded | AsItStands] = (),
-    ) -> Recorded | AsItStands:  # fmt: skip
+        self,
+        args: Any,
+        options: Any,
+        given: list[Any],
+        watched: Sequence[Tensor] = (),
+        before: Recorded | None = None,
+        others: Sequence[Recorded | AsItStands] = (),
+    ) -> Recorded | AsItStands:
         """A recording of a call; `before` is an earlier one, of which it must be the same, and
         `others` are recordings that did not hold before the call."""
 
         def traced() -> Recorded:
             recorded = self._traced(args, options, given, watched)
             if not recorded.holds() or any(other.holds() for other in others):
-                raise Refused("it changes requires_grad or the mode of a module (train, eval) "
-                              "itself. Way out: do that before the call")  # fmt: skip
+                raise Refused(
+                    "it changes requires_grad or the mode of a module (train, eval) "
+                    "itself. Way out: do that before the call"
+                )
             if before is not None:
                 _require_same(before, recorded.account)
                 recorded.account = None
@@ -274,9 +292,10 @@ class Compiled:
         with Trace(watched, device) as trace:
             leaves = [
                 trace.argument(Spec(x.shape, x.dtype), x.requires_grad, x.device)
-                if isinstance(x, Tensor) else trace.argument(Spec(x.shape, x.dtype))
+                if isinstance(x, Tensor)
+                else trace.argument(Spec(x.shape, x.dtype))
                 for x in given
-            ]  # fmt: skip
+            ]
             parts = iter(leaves)
             traced_args, traced_options = put_together((args, options), parts)
             result = self.fn(*traced_args, **traced_options)
@@ -307,9 +326,13 @@ def _require_same(before: Recorded, now: Account | None) -> None:
 
 
 def _recorded(
-    trace: Trace, result: Any, arguments: list[Tensor], threads: int | None, tile: int | None,
+    trace: Trace,
+    result: Any,
+    arguments: list[Tensor],
+    threads: int | None,
+    tile: int | None,
     fast: bool | None,
-) -> Recorded:  # fmt: skip
+) -> Recorded:
     account = Account(trace)
     outputs: list[Tensor] = []
     slots = slots_of(result, outputs, trace)
@@ -333,14 +356,26 @@ def _recorded(
 
     leaves = [
         (made.tensor, made.spec, made.tensor.requires_grad)
-        for made in code.instructions if made.tensor is not None
-    ]  # fmt: skip
+        for made in code.instructions
+        if made.tensor is not None
+    ]
     modules = list({id(module): (module, mode) for module, mode in trace.modules}.values())
     zeroed = {
         parameter for event in trace.events if isinstance(event, Deed) for parameter in event.zeroes
     }
-    return Recorded(make, slots, before, after, leaves, modules, code.device, root_output,
-                    trace.unsure - zeroed, [make()], account=account)  # fmt: skip
+    return Recorded(
+        make,
+        slots,
+        before,
+        after,
+        leaves,
+        modules,
+        code.device,
+        root_output,
+        trace.unsure - zeroed,
+        [make()],
+        account=account,
+    )
 
 
 def _sorted_events(trace: Trace) -> tuple[list[Deed], Tensor | None, list[Deed]]:

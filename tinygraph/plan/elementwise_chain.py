@@ -67,8 +67,11 @@ class ElementwiseChain(Op):
         """
         instructions = self.code.instructions
         end = len(instructions) - 1  # the output is there in any case
-        kept = [at for at, made in enumerate(instructions)
-                if made.op and (_rule(made.op).costly or at == end)]  # fmt: skip
+        kept = [
+            at
+            for at, made in enumerate(instructions)
+            if made.op and (_rule(made.op).costly or at == end)
+        ]
         while True:
             writer = Writer(self._operands + len(kept) + 1)
             *given, g = writer.inputs
@@ -78,8 +81,9 @@ class ElementwiseChain(Op):
             needed = writer.needed(outputs)
             used = [at for at, value in known.items() if value in needed]
             if used == kept:
-                places = [None if v is None else -1 if v == g else outputs.index(v)
-                          for v in gradients]  # fmt: skip
+                places = [
+                    None if v is None else -1 if v == g else outputs.index(v) for v in gradients
+                ]
                 return writer.compiled(outputs), kept, places
             kept = used
 
@@ -96,8 +100,9 @@ class ElementwiseChain(Op):
             if not wanted[at] or at not in gradients:
                 continue
             inputs = tuple([values[i] for i in made.inputs])
-            for i, needed, slope in zip(made.inputs, made.needs, _rule(made.op).slopes,
-                                        strict=True):  # fmt: skip
+            for i, needed, slope in zip(
+                made.inputs, made.needs, _rule(made.op).slopes, strict=True
+            ):
                 if needed:
                     term = slope(writer, gradients[at], inputs, values[at])
                     before = gradients.get(i)
@@ -116,8 +121,7 @@ class ElementwiseChain(Op):
         shape = np.broadcast_shapes(*[x.shape for x in arrays])
         program = self._forward if any(mem.needs) else self._inference
         outputs = [mem.empty(shape, arrays[0].dtype) for _ in range(program.outputs)]
-        self._run(program, mem, [_flat(x, shape) for x in arrays],
-                  [y.reshape(-1) for y in outputs])  # fmt: skip
+        self._run(program, mem, [_flat(x, shape) for x in arrays], [y.reshape(-1) for y in outputs])
         return outputs[0], (arrays, outputs)
 
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
@@ -129,8 +133,12 @@ class ElementwiseChain(Op):
             inputs = [_flat(x, gy.shape) for x in (*arrays, *kept, gy)]
             self._run(self._backward, mem, inputs, [g.reshape(-1) for g in gradients])
         found = [*gradients, gy]  # the last one stands for places of -1
-        return tuple([found[place] if needed and place is not None else None
-                      for place, needed in zip(self._places, needs, strict=True)])  # fmt: skip
+        return tuple(
+            [
+                found[place] if needed and place is not None else None
+                for place, needed in zip(self._places, needs, strict=True)
+            ]
+        )
 
     def _run(
         self, program: BlockProgram, mem: Memory, inputs: Sequence[Array], outputs: Sequence[Array]
@@ -139,8 +147,10 @@ class ElementwiseChain(Op):
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         """Sample by sample, where every operand but single numbers carries samples."""
-        apart = all(carried or math.prod(spec.shape) == 1
-                    for spec, carried in zip(specs, carries, strict=True))  # fmt: skip
+        apart = all(
+            carried or math.prod(spec.shape) == 1
+            for spec, carried in zip(specs, carries, strict=True)
+        )
         return "map" if apart and any(carries) else None
 
 

@@ -66,23 +66,41 @@ def _divisor_slope(w: Writer, g: Value, x: Values, y: Value) -> Value:
 
 RULES: dict[type[Op], Rule] = {
     Add: Rule(lambda w, x: w.emit(np.add, *x), (lambda w, g, x, y: g, lambda w, g, x, y: g)),
-    Sub: Rule(lambda w, x: w.emit(np.subtract, *x),
-              (lambda w, g, x, y: g, lambda w, g, x, y: w.emit(np.negative, g))),
-    Mul: Rule(lambda w, x: w.emit(np.multiply, *x),
-              (lambda w, g, x, y: w.emit(np.multiply, g, x[1]),
-               lambda w, g, x, y: w.emit(np.multiply, g, x[0]))),
-    Div: Rule(lambda w, x: w.emit(np.divide, *x),
-              (lambda w, g, x, y: w.emit(np.divide, g, x[1]), _divisor_slope)),
+    Sub: Rule(
+        lambda w, x: w.emit(np.subtract, *x),
+        (lambda w, g, x, y: g, lambda w, g, x, y: w.emit(np.negative, g)),
+    ),
+    Mul: Rule(
+        lambda w, x: w.emit(np.multiply, *x),
+        (
+            lambda w, g, x, y: w.emit(np.multiply, g, x[1]),
+            lambda w, g, x, y: w.emit(np.multiply, g, x[0]),
+        ),
+    ),
+    Div: Rule(
+        lambda w, x: w.emit(np.divide, *x),
+        (lambda w, g, x, y: w.emit(np.divide, g, x[1]), _divisor_slope),
+    ),
     Neg: Rule(lambda w, x: w.emit(np.negative, *x), (lambda w, g, x, y: w.emit(np.negative, g),)),
-    Abs: Rule(lambda w, x: w.emit(np.absolute, *x),
-              (lambda w, g, x, y: w.emit(np.multiply, w.emit(np.sign, x[0]), g),)),
-    Exp: Rule(lambda w, x: w.emit(np.exp, *x),
-              (lambda w, g, x, y: w.emit(np.multiply, g, y),), costly=True),
-    Log: Rule(lambda w, x: w.emit(np.log, *x),
-              (lambda w, g, x, y: w.emit(np.divide, g, x[0]),), costly=True),
-    Sqrt: Rule(lambda w, x: w.emit(np.sqrt, *x),
-               (lambda w, g, x, y: w.emit(np.divide, w.emit(np.divide, g, y), 2),)),
+    Abs: Rule(
+        lambda w, x: w.emit(np.absolute, *x),
+        (lambda w, g, x, y: w.emit(np.multiply, w.emit(np.sign, x[0]), g),),
+    ),
+    Exp: Rule(
+        lambda w, x: w.emit(np.exp, *x),
+        (lambda w, g, x, y: w.emit(np.multiply, g, y),),
+        costly=True,
+    ),
+    Log: Rule(
+        lambda w, x: w.emit(np.log, *x),
+        (lambda w, g, x, y: w.emit(np.divide, g, x[0]),),
+        costly=True,
+    ),
+    Sqrt: Rule(
+        lambda w, x: w.emit(np.sqrt, *x),
+        (lambda w, g, x, y: w.emit(np.divide, w.emit(np.divide, g, y), 2),),
+    ),
     Relu: Rule(_relu, (_relu_slope,)),
     Sigmoid: Rule(_sigmoid, (_sigmoid_slope,), costly=True),
     Tanh: Rule(lambda w, x: w.emit(np.tanh, *x), (_tanh_slope,), costly=True),
-}  # fmt: skip
+}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tinygraph.device import Device
-from tinygraph.errors import GraphError, explain
+from tinygraph.errors import GraphError
 from tinygraph.graph import Graph
 from tinygraph.plan.code import code_of
 from tinygraph.plan.rewrites import rewrite
@@ -54,9 +54,12 @@ class GraphPlan:
         for node, array in self.graph.fed(feeds):
             if array.shape != node.shape:
                 raise GraphError(
-                    explain("plan", f"feed of {node.name or 'a leaf'}", str(node.shape),
-                            array.shape, "make another plan for another batch size")
-                )  # fmt: skip
+                    "plan",
+                    f"feed of {node.name or 'a leaf'}",
+                    str(node.shape),
+                    array.shape,
+                    "make another plan for another batch size",
+                )
             node.value = array
         return tuple(self.plan.run([]))
 
@@ -72,9 +75,12 @@ def _only_device(graph: Graph) -> Device:
     devices = list({node.device.name: node.device for node in graph.nodes}.values())
     if len(devices) > 1:
         raise GraphError(
-            explain("plan", "graph", "nodes on one device", " and ".join(map(str, devices)),
-                    "move leaves before the graph is made: Tensor(..., device=...), module.to(...)")
-        )  # fmt: skip
+            "plan",
+            "graph",
+            "nodes on one device",
+            " and ".join(map(str, devices)),
+            "move leaves before the graph is made: Tensor(..., device=...), module.to(...)",
+        )
     return devices[0]
 
 

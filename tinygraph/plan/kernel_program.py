@@ -72,8 +72,11 @@ def late_checks(code: Code) -> list[int]:
     """The instructions whose ops look at values (`Op.check`) too late to refuse them: on a GPU."""
     if code.device.on_host:
         return []
-    return [at for at, made in enumerate(code.instructions)
-            if made.op is not None and type(made.op).check is not Op.check]  # fmt: skip
+    return [
+        at
+        for at, made in enumerate(code.instructions)
+        if made.op is not None and type(made.op).check is not Op.check
+    ]
 
 
 class KernelProgram(Program):

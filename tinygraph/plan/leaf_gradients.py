@@ -37,16 +37,18 @@ class LeafGradients:
 
     def __init__(self, code: Code) -> None:
         wanted, self.device = code.differentiated(), code.device
-        self.leaves = [at for at, made in enumerate(code.instructions)
-                       if made.op is None and wanted[at]]  # fmt: skip
+        self.leaves = [
+            at for at, made in enumerate(code.instructions) if made.op is None and wanted[at]
+        ]
         self.of_arguments: dict[int, Array] = {}
         self._specs = {at: code.instructions[at].spec for at in self.leaves}
         # Where kernels run, the first gradient that comes is copied: see `KernelProgram`.
         self._small = {
-            at: np.empty(spec.shape, spec.dtype) for at, spec in self._specs.items()
+            at: np.empty(spec.shape, spec.dtype)
+            for at, spec in self._specs.items()
             if not self.device.runs_kernels
             and math.prod(spec.shape) * spec.dtype.itemsize <= COPIED_BYTES
-        }  # fmt: skip
+        }
         self._large = [at for at in self.leaves if at not in self._small]
         found = [(at, code.instructions[at]) for at in self.leaves]
         self._tensors = [(at, made.tensor) for at, made in found if made.tensor is not None]
@@ -96,8 +98,11 @@ class LeafGradients:
                 self._left[at] = array = totals.arrays.pop(at)
                 tensor.grad = added(self.device, tensor.grad, array)
         if self._arguments:
-            self.of_arguments = {argument: self._leaving(at, totals)
-                                 for at, argument in self._arguments if at in reached}  # fmt: skip
+            self.of_arguments = {
+                argument: self._leaving(at, totals)
+                for at, argument in self._arguments
+                if at in reached
+            }
 
     def take_new(self, totals: Totals) -> None:
         """An array for each leaf, and none that has left before."""

@@ -78,9 +78,13 @@ class Program:
     """
 
     def __init__(
-        self, code: Code, totals: Totals, draws: Draws, arena: Arena,
+        self,
+        code: Code,
+        totals: Totals,
+        draws: Draws,
+        arena: Arena,
         take_down: Callable[[Program], Replaying] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         instructions = code.instructions
         self.code, self.totals = code, totals
         self.values: list[Any] = [None] * len(instructions)
@@ -100,7 +104,8 @@ class Program:
         }
         self._sums = {
             at: self._memory(("sum", at), "sum", (), draws)
-            for at, reached in enumerate(wanted) if reached
+            for at, reached in enumerate(wanted)
+            if reached
         }  # of gradients, where a value has several uses
         self._drawing: list[KeptMemory] = []
         self._lifetimes: Lifetimes | None = Lifetimes()  # None once buffers are laid out

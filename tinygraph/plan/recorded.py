@@ -1,8 +1,8 @@
 """Recorded: what one trace of a compiled function has found, and how a call of it runs.
 
-    before      what the function does on the host before it computes: `zero_grad`, counts
-    the plan    values, and gradients where the function calls backward
-    after       steps of optimisers and schedules, clipping
+before      what the function does on the host before it computes: `zero_grad`, counts
+the plan    values, and gradients where the function calls backward
+after       steps of optimisers and schedules, clipping
 """
 
 from __future__ import annotations
@@ -73,9 +73,12 @@ class Recorded:
     def holds(self) -> bool:
         for tensor, spec, requires_grad in self.leaves:
             value = tensor.value
-            if (value.shape != spec.shape or tensor.requires_grad is not requires_grad
-                    or value.dtype != spec.dtype
-                    or tensor.device is not self.device):  # fmt: skip
+            if (
+                value.shape != spec.shape
+                or tensor.requires_grad is not requires_grad
+                or value.dtype != spec.dtype
+                or tensor.device is not self.device
+            ):
                 return False
         return all(module.training is mode for module, mode in self.modules)
 
@@ -116,8 +119,9 @@ class Recorded:
         instructions = plan.code.instructions
         sources = [
             (at, given[made.argument] if made.argument is not None else made.tensor)
-            for at, made in enumerate(instructions) if made.op is None
-        ]  # fmt: skip
+            for at, made in enumerate(instructions)
+            if made.op is None
+        ]
         wanted = [(at, x) for at, x in sources if isinstance(x, Tensor) and x.requires_grad]
         op = PlannedCall(
             plan, self.plans, self.root_output or 0, arrays, tuple([at for at, _ in wanted])

@@ -55,8 +55,13 @@ class Replay:
         leaves = [at for at, made in enumerate(instructions) if made.op is None]
         tensors = [at for at in leaves if instructions[at].tensor is not None]
         written = {i for made in instructions if made.op and made.op.updates for i in made.inputs}
-        small = [at for at in leaves if instructions[at].argument is not None
-                 and values[at].nbytes <= COPIED_BYTES and at not in written]  # fmt: skip
+        small = [
+            at
+            for at in leaves
+            if instructions[at].argument is not None
+            and values[at].nbytes <= COPIED_BYTES
+            and at not in written
+        ]
         self._copied = [(at, np.empty(values[at].shape, values[at].dtype)) for at in small]
         self._fill_copied()
         self._tensors = [(at, values[at]) for at in tensors]
@@ -69,9 +74,12 @@ class Replay:
 
     def not_bound(self) -> list[int]:
         """The ops of which some body runs as it is written."""
-        return [at for at, _ in self.program.forward_calls()
-                if ("forward", at) not in self.bound
-                or (at in self._differentiated and ("backward", at) not in self.bound)]  # fmt: skip
+        return [
+            at
+            for at, _ in self.program.forward_calls()
+            if ("forward", at) not in self.bound
+            or (at in self._differentiated and ("backward", at) not in self.bound)
+        ]
 
     # ---- running --------------------------------------------------------------------------------
 
@@ -164,8 +172,9 @@ class Replay:
             if ("forward", at) in self.bound and at in gradients.stay:
                 memory = program.memory_of("backward", at)
                 program.write_to_leaves(at)
-                bound = self._bound(op, op.backward, memory, program.gradients[at],
-                                    program.saved[at], made.needs)  # fmt: skip
+                bound = self._bound(
+                    op, op.backward, memory, program.gradients[at], program.saved[at], made.needs
+                )
             if bound is None:
                 self.backward.append(plain)
                 plain()

@@ -73,9 +73,13 @@ class PlannedCall(Op):
     """
 
     def __init__(
-        self, plan: Plan, free: list[Plan], output: int, arguments: list[Array],
+        self,
+        plan: Plan,
+        free: list[Plan],
+        output: int,
+        arguments: list[Array],
         leaves: tuple[int, ...],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.plan, self.free, self.output, self.leaves = plan, free, output, leaves
         self.spec = plan.code.instructions[plan.code.root or 0].spec
         self.outputs: list[Array] = []
@@ -99,11 +103,13 @@ class PlannedCall(Op):
         self.outputs = plan.forward(arguments)
         return self.outputs[self.output], lease
 
-    def backward(
-        self, mem: Memory, grad: Array, saved: Any, needs: tuple[bool, ...]
-    ) -> Gradients:
+    def backward(self, mem: Memory, grad: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
         found = saved.plan.backward(grad)
-        return tuple([found.get(at) if needed else None
-                      for at, needed in zip(self.leaves, needs, strict=True)])  # fmt: skip
+        return tuple(
+            [
+                found.get(at) if needed else None
+                for at, needed in zip(self.leaves, needs, strict=True)
+            ]
+        )
 
     forward_kernel, backward_kernel = forward, backward  # the plan itself launches kernels

@@ -81,9 +81,12 @@ class Plan:
     """
 
     def __init__(
-        self, code: Code, carrying: Sequence[int] = (), threads: int | None = None,
+        self,
+        code: Code,
+        carrying: Sequence[int] = (),
+        threads: int | None = None,
         tile: int | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.code, self.device, self.carrying = code, code.device, carrying
         self.looks_late = bool(late_checks(code))
         self.cut: Cut = find_cut(code, carrying)
@@ -228,9 +231,10 @@ class Plan:
     def _run_tiles(self, arguments: Sequence[Array]) -> list[Array]:
         whole = {
             at: np.empty(made.spec.shape, made.spec.dtype)
-            for at in self.code.outputs for made in [self.code.instructions[at]]
+            for at in self.code.outputs
+            for made in [self.code.instructions[at]]
             if self.cut.kinds[at] == "map"
-        }  # fmt: skip
+        }
         shares = self._shares
         if self.threads == 1:
             self._work(self._workers[0], shares[0], arguments, whole)
@@ -251,9 +255,12 @@ class Plan:
 
     @np.errstate(all="ignore")  # each thread has its own state
     def _work(
-        self, worker: Worker, tiles: list[tuple[int, int]], arguments: Sequence[Array],
+        self,
+        worker: Worker,
+        tiles: list[tuple[int, int]],
+        arguments: Sequence[Array],
         whole: dict[int, Array],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """The tiles of one worker, one after the other."""
         worker.sums.clear()
         for first, stop in tiles:
@@ -280,9 +287,14 @@ class Plan:
             values[at] = tensor.value
 
     def _collect(
-        self, worker: Worker, program: Program, at: int, first: int, stop: int,
+        self,
+        worker: Worker,
+        program: Program,
+        at: int,
+        first: int,
+        stop: int,
         whole: dict[int, Array],
-    ) -> None:  # fmt: skip
+    ) -> None:
         value = program.values[at]
         if at in whole:
             whole[at][first:stop] = value

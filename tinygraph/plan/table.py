@@ -25,8 +25,10 @@ def describe(plan: Plan) -> str:
             shape = f"{made.spec.dtype}[{', '.join(map(str, made.spec.shape))}]"
             rows.append((f"%{at}", made.op.name, takes, shape, "yes" if wanted[at] else ""))
     widths = [max(len(row[i]) for row in rows) for i in range(5)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-             for row in rows]  # fmt: skip
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
     return "\n".join([*lines, *_notes(plan)])
 
 
@@ -44,8 +46,7 @@ def _notes(plan: Plan) -> list[str]:
     else:
         reason = plan.cut.reason or "it is small"
         lines = [f"the batch is not cut: {reason}"]
-    numba = [f"%{at}" for at, made in enumerate(plan.code.instructions)
-             if compiled_body(made.op)]  # fmt: skip
+    numba = [f"%{at}" for at, made in enumerate(plan.code.instructions) if compiled_body(made.op)]
     if numba:
         lines.append(f"compiled by numba: {', '.join(numba)}")
     arena, requested = plan.bytes_of_buffers()

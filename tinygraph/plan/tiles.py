@@ -55,9 +55,10 @@ class Cut:
 def find_cut(code: Code, carrying: Sequence[int]) -> Cut:
     """How a code may be cut, where `carrying` names the arguments that may carry samples."""
     shapes = {
-        at: made.spec.shape for at, made in enumerate(code.instructions)
+        at: made.spec.shape
+        for at, made in enumerate(code.instructions)
         if made.argument is not None and made.argument in carrying and made.spec.shape
-    }  # fmt: skip
+    }
     batch = max((shape[0] for shape in shapes.values()), default=0)
     kinds: list[Kind] = []
     reduced: dict[int, int] = {}
@@ -107,17 +108,20 @@ def _is_multiple(made: Instruction, kinds: Sequence[Kind]) -> bool:
     """Whether an op multiplies one sum with what is the same for all samples, or divides it by
     that, or turns its sign."""
     found = tuple([kinds[i] for i in made.inputs])
-    return (isinstance(made.op, Neg)
-            or (isinstance(made.op, (Mul, Div)) and found == ("sum", "whole"))
-            or (isinstance(made.op, Mul) and found == ("whole", "sum")))  # fmt: skip
+    return (
+        isinstance(made.op, Neg)
+        or (isinstance(made.op, (Mul, Div)) and found == ("sum", "whole"))
+        or (isinstance(made.op, Mul) and found == ("whole", "sum"))
+    )
 
 
 def bytes_of_values(code: Code) -> int:
     """Bytes of all values that ops make, for the whole batch."""
     return sum(
         math.prod(made.spec.shape) * made.spec.dtype.itemsize
-        for made in code.instructions if made.op is not None
-    )  # fmt: skip
+        for made in code.instructions
+        if made.op is not None
+    )
 
 
 def tile_size(code: Code, batch: int, threads: int) -> int:

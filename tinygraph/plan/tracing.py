@@ -156,8 +156,10 @@ class Trace:
                 self._watch(x)
         spec = op.infer(*[Spec(x.shape, x.dtype) for x in inputs])
         if op.output_device(self.device) is not self.device:
-            raise Refused("it moves a tensor to another device; a plan stays on one. Way out: move "
-                          "arguments before the call, results after it")  # fmt: skip
+            raise Refused(
+                "it moves a tensor to another device; a plan stays on one. Way out: move "
+                "arguments before the call, results after it"
+            )
         differentiable = grad_mode.enabled and spec.dtype.kind == "f"
         node = leaf(_nothing(spec), self.device)
         node.op, node.inputs = op, inputs
@@ -205,8 +207,10 @@ class Trace:
 
     def draw(self, what: str) -> NoReturn:
         """Somebody draws random numbers that are no op's."""
-        raise Refused(f"it draws numbers with {what}, which a plan would repeat. Way out: draw "
-                      "them outside, and pass them as an argument")  # fmt: skip
+        raise Refused(
+            f"it draws numbers with {what}, which a plan would repeat. Way out: draw "
+            "them outside, and pass them as an argument"
+        )
 
     def knows(self, node: Tensor) -> bool:
         """Whether the value of a node is known only when a plan runs."""

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.errors import CheckpointError, explain
+from tinygraph.errors import CheckpointError
 from tinygraph.plan.code import Code
 from tinygraph.plan.runner import Plan
 from tinygraph.plan.tiles import cores, tile_size
@@ -107,9 +107,12 @@ class Tuning:
             self.choices = [_choice_of(item) for item in saved]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CheckpointError(
-                explain("compile", "tuning", "a list of choices, as to_list gives them",
-                        f"{type(error).__name__}: {error}", "start a new run, or leave tune out")
-            ) from None  # fmt: skip
+                "compile",
+                "tuning",
+                "a list of choices, as to_list gives them",
+                f"{type(error).__name__}: {error}",
+                "start a new run, or leave tune out",
+            ) from None
 
     def tuned(self, plan: Plan, arguments: Sequence[Array]) -> tuple[Plan, Choice]:
         """The plan with the fastest tiles and threads, ready to run, and what was chosen."""
@@ -223,5 +226,11 @@ def _choice_of(item: Mapping[str, Any]) -> Choice:
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise ValueError(f"{value!r} for threads or tile")
     times = {str(name): float(ms) for name, ms in item["milliseconds"].items()}
-    return Choice(tuple(map(str, item["arguments"])), str(item["code"]), threads, tile, times,
-                  str(item.get("reason", "")))  # fmt: skip
+    return Choice(
+        tuple(map(str, item["arguments"])),
+        str(item["code"]),
+        threads,
+        tile,
+        times,
+        str(item.get("reason", "")),
+    )

@@ -6,7 +6,7 @@ numba_cnn.py for one with a Trainer.
 
 from __future__ import annotations
 
-from tinygraph.errors import ArgumentError, explain, nearest
+from tinygraph.errors import ArgumentError, nearest
 from tinygraph.recipes import (
     linear_regression,
     numba_cnn,
@@ -43,13 +43,25 @@ def get(name: str) -> Recipe:
     if name not in recipes:
         known = ", ".join(recipes)
         raise ArgumentError(
-            explain("recipes", "name", f"one of {known}", repr(name),
-                    nearest(name, recipes) or "`tinygraph recipes` lists them")
-        )  # fmt: skip
+            "recipes",
+            "name",
+            f"one of {known}",
+            repr(name),
+            nearest(name, recipes) or "`tinygraph recipes` lists them",
+        )
     return recipes[name]
 
 
 __all__ = [
-    "Recipe", "get", "linear_regression", "numba_cnn", "perceptron", "recipes", "splice_mlp",
-    "srcnn", "vgg224", "vgg_cifar", "xor_mlp",
-]  # fmt: skip
+    "Recipe",
+    "get",
+    "linear_regression",
+    "numba_cnn",
+    "perceptron",
+    "recipes",
+    "splice_mlp",
+    "srcnn",
+    "vgg224",
+    "vgg_cifar",
+    "xor_mlp",
+]

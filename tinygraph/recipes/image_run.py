@@ -21,7 +21,7 @@ from tinygraph.cuda.emulator.compiler import find_compiler
 from tinygraph.data import ArrayDataset, DataLoader, TransformedDataset, datasets
 from tinygraph.data.transforms import Transform
 from tinygraph.device import Device, get_device
-from tinygraph.errors import ArgumentError, CheckpointError, DatasetError, explain, nearest
+from tinygraph.errors import ArgumentError, CheckpointError, DatasetError, nearest
 from tinygraph.optim import Optimizer
 from tinygraph.training import Progress, RunFolder, Trainer, evaluate
 from tinygraph.training.sealed import reason
@@ -61,16 +61,23 @@ class Setting(NamedTuple):
     def trainer(self, config: Any, **options: Any) -> Trainer:
         """A Trainer with a fresh optimiser and the cross-entropy."""
         optimizer = self.optimizer(self.network)
-        return Trainer(self.network, optimizer, tg.softmax_cross_entropy, compile=config.compile,
-                       tune=config.tune, **options)  # fmt: skip
+        return Trainer(
+            self.network,
+            optimizer,
+            tg.softmax_cross_entropy,
+            compile=config.compile,
+            tune=config.tune,
+            **options,
+        )
 
     def loader(self, config: Any) -> DataLoader:
         """Batches to learn from, in an order that the seed fixes."""
         data: Any = self.training
         if self.augmentation is not None:
             data = TransformedDataset(data, self.augmentation, config.seed)
-        return DataLoader(data, config.batch_size or 1, shuffle=True, seed=config.seed,
-                          device=config.device)  # fmt: skip
+        return DataLoader(
+            data, config.batch_size or 1, shuffle=True, seed=config.seed, device=config.device
+        )
 
 
 def usable_device(name: str, find_compiler: Callable[[], Any] = find_compiler) -> Device:
@@ -96,10 +103,14 @@ def load_images(
     if name not in datasets:
         known = ", ".join(datasets)
         raise ArgumentError(
-            explain(recipe, "data", "a dataset of images with labels", repr(name),
-                    nearest(name, datasets) or f"known: {known}; other data have a recipe of their "
-                    "own, `tinygraph recipes` lists them")
-        )  # fmt: skip
+            recipe,
+            "data",
+            "a dataset of images with labels",
+            repr(name),
+            nearest(name, datasets)
+            or f"known: {known}; other data have a recipe of their "
+            "own, `tinygraph recipes` lists them",
+        )
     whole = tg.data.load(name, "train", data_dir, download)
     test = tg.data.load(name, "test", data_dir, download)  # a missing file shows now
     training, held_out = whole.split(TRAIN_SHARE, seed)
@@ -116,9 +127,13 @@ def standardise(data: ArrayDataset, mean: float, std: float) -> None:
 
 
 def train_setting(
-    recipe: str, config: Any, setting: Setting, run: RunFolder,
-    data_dir: str | Path | None = None, progress: Progress | None = None,
-) -> dict[str, float]:  # fmt: skip
+    recipe: str,
+    config: Any,
+    setting: Setting,
+    run: RunFolder,
+    data_dir: str | Path | None = None,
+    progress: Progress | None = None,
+) -> dict[str, float]:
     """Train, look at the test data once, and leave everything in the run folder.
 
     A run that was opened goes on where it stopped.
@@ -148,11 +163,13 @@ def train_setting(
         )
     elif [setting.mean, setting.std] != run_numbers(run, "mean", "std"):
         raise DatasetError(
-            explain(recipe, config.data, "the training data of the run, whose mean and "
-                    f"deviation are {run_numbers(run, 'mean', 'std')}",
-                    [setting.mean, setting.std],
-                    "resume with the files that the run began with")
-        )  # fmt: skip
+            recipe,
+            config.data,
+            "the training data of the run, whose mean and "
+            f"deviation are {run_numbers(run, 'mean', 'std')}",
+            [setting.mean, setting.std],
+            "resume with the files that the run began with",
+        )
     if run.opened:
         trainer.resume()
     run.write_environment(tinygraph=tg.__version__, seeds={"all": config.seed}, command=sys.argv)
@@ -202,7 +219,7 @@ def draw_run(
         yield show.filters(weights, run.path / "filters.png")
     except OSError as error:
         raise CheckpointError(
-            explain("show", str(run.path), "a folder that can be written", reason(error))
+            "show", str(run.path), "a folder that can be written", reason(error)
         ) from None
 
 
@@ -218,9 +235,15 @@ def _report(
             parts = [network(images).numpy() for images, _ in DataLoader(test, EVALUATION_BATCH)]
         samples["predictions"] = np.concatenate(parts).argmax(axis=1)
     return show.ReportContents(
-        title=title, result=run.result(), rows=run.rows(), config=run.config,
-        environment=run.environment(), state=network.state_dict(), graph=loss, **samples,
-    )  # fmt: skip
+        title=title,
+        result=run.result(),
+        rows=run.rows(),
+        config=run.config,
+        environment=run.environment(),
+        state=network.state_dict(),
+        graph=loss,
+        **samples,
+    )
 
 
 def run_numbers(run: RunFolder, *names: str) -> list[float]:
@@ -228,7 +251,7 @@ def run_numbers(run: RunFolder, *names: str) -> list[float]:
     numbers = [run.config.get(name) for name in names]
     if not all(isinstance(number, float) and number == number for number in numbers):
         raise CheckpointError(
-            explain("run folder", str(run.path / "config.json"), f"numbers {names}", numbers)
+            "run folder", str(run.path / "config.json"), f"numbers {names}", numbers
         )
     return [float(number or 0.0) for number in numbers]
 
@@ -240,6 +263,8 @@ def image_shape(run: RunFolder) -> tuple[int, int, int]:
         return int(channels), int(height), int(width)
     except (KeyError, TypeError, ValueError):
         raise CheckpointError(
-            explain("run folder", str(run.path / "config.json"), "image_shape: three numbers",
-                    run.config.get("image_shape"))
-        ) from None  # fmt: skip
+            "run folder",
+            str(run.path / "config.json"),
+            "image_shape: three numbers",
+            run.config.get("image_shape"),
+        ) from None

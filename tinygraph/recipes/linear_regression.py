@@ -31,7 +31,7 @@ import numpy as np
 
 import tinygraph as tg
 from tinygraph import nn, show
-from tinygraph.errors import DivergenceError, explain
+from tinygraph.errors import DivergenceError
 from tinygraph.optim import SGD
 from tinygraph.recipes.plain_run import (
     last_parameters,
@@ -109,9 +109,14 @@ def largest_rate(x: Array) -> float:
 
 
 def descend(
-    model: nn.Linear, config: Config, x: Array, y: Array, rows: list[dict[str, Any]],
-    progress: Progress, differentiate: Differentiation | None = None,
-) -> bool:  # fmt: skip
+    model: nn.Linear,
+    config: Config,
+    x: Array,
+    y: Array,
+    rows: list[dict[str, Any]],
+    progress: Progress,
+    differentiate: Differentiation | None = None,
+) -> bool:
     """Gradient descent on all points at once; whether the gradient stopped within the epochs.
 
     `rows` takes one row of the log for each epoch, with J and the gradient at its begin and the
@@ -128,9 +133,12 @@ def descend(
         first = rows[0]["loss"] if rows else math.inf
         if not math.isfinite(gradient) or loss.item() > 1e6 * first:
             raise DivergenceError(
-                explain("linear_regression", "lr", f"below {largest_rate(x):.4g}, which is 2 / the "
-                        "largest eigenvalue of X.T @ X", config.lr, "a smaller learning rate")
-            )  # fmt: skip
+                "linear_regression",
+                "lr",
+                f"below {largest_rate(x):.4g}, which is 2 / the largest eigenvalue of X.T @ X",
+                config.lr,
+                "a smaller learning rate",
+            )
         stopped = gradient <= config.tolerance
         if not stopped:
             optimizer.step()
@@ -184,9 +192,12 @@ def make_model(config: Config) -> nn.Linear:
 
 
 def train(
-    config: Config, run: RunFolder, data_dir: str | Path | None = None, download: bool = False,
+    config: Config,
+    run: RunFolder,
+    data_dir: str | Path | None = None,
+    download: bool = False,
     progress: Progress | None = None,
-) -> dict[str, float]:  # fmt: skip
+) -> dict[str, float]:
     """Descend, compare with the closed form, test, and leave everything in the run folder.
 
     Returns
@@ -211,15 +222,27 @@ def train(
     if progress.lines:
         print(f"the gradient {end} after {len(rows)} epochs, length {rows[-1]['gradient']:.1e}")
         print(f"gradient descent  {found.intercept:+.12f} {found.slope:+.12f} x")
-        print(f"closed form       {exact.intercept:+.12f} {exact.slope:+.12f} x, "
-              f"largest difference {difference:.1e}")  # fmt: skip
+        print(
+            f"closed form       {exact.intercept:+.12f} {exact.slope:+.12f} x, "
+            f"largest difference {difference:.1e}"
+        )
     result = _test(model, config)
     training = {
-        "stopped": stopped, "epochs": len(rows), "gradient_descent": found._asdict(),
-        "closed_form": exact._asdict(), "largest_difference": difference,
-    }  # fmt: skip
-    save_run(run, "linear_regression", asdict(config), rows, model.state_dict(),
-             {"test": result, "training": training}, differentiate)  # fmt: skip
+        "stopped": stopped,
+        "epochs": len(rows),
+        "gradient_descent": found._asdict(),
+        "closed_form": exact._asdict(),
+        "largest_difference": difference,
+    }
+    save_run(
+        run,
+        "linear_regression",
+        asdict(config),
+        rows,
+        model.state_dict(),
+        {"test": result, "training": training},
+        differentiate,
+    )
     return result
 
 
@@ -232,8 +255,13 @@ def rehearse(
     inputs, targets = tg.Tensor(x, device=config.device), tg.Tensor(y, device=config.device)
     loss = tg.half_squared_error(model(inputs), targets).item()
     seconds = timed(lambda: tg.half_squared_error(model(inputs), targets).backward())
-    return {"summary": model.summary((1,), np.float64), "batch": f"float64 {x.shape} and float64 "
-            f"{y.shape}", "loss": float(loss), "step_seconds": seconds, "batches": 1}  # fmt: skip
+    return {
+        "summary": model.summary((1,), np.float64),
+        "batch": f"float64 {x.shape} and float64 {y.shape}",
+        "loss": float(loss),
+        "step_seconds": seconds,
+        "batches": 1,
+    }
 
 
 def training_step(
@@ -284,10 +312,18 @@ def draw(run: RunFolder) -> Iterator[Path]:
     loss = tg.half_squared_error(model(tg.Tensor(x, name="x")), tg.Tensor(y, name="y"))
     with writing_to(run):
         yield show.graph(loss, run.path / "graph.svg")
-        yield show.report(show.ReportContents(
-            title="linear_regression", result=run.result(), rows=run.rows(), config=run.config,
-            environment=run.environment(), state=model.state_dict(), graph=loss,
-        ), run.path / "report.html")  # fmt: skip
+        yield show.report(
+            show.ReportContents(
+                title="linear_regression",
+                result=run.result(),
+                rows=run.rows(),
+                config=run.config,
+                environment=run.environment(),
+                state=model.state_dict(),
+                graph=loss,
+            ),
+            run.path / "report.html",
+        )
         yield descent(run, run.path / "descent.png")
 
 
@@ -304,19 +340,37 @@ def descent(run: RunFolder, path: Path) -> Path:
     after = [epoch for epoch in (1, 2, 4, 8, 16) if epoch < len(slopes)]
     for k, epoch in enumerate(after):
         shade = 0.25 + 0.5 * k / len(after)
-        left.plot(ends, intercepts[epoch - 1] + slopes[epoch - 1] * ends, color="#2f66c4",
-                  alpha=shade, linewidth=1.2, label=f"after epoch {epoch}")  # fmt: skip
-    left.plot(ends, intercepts[-1] + slopes[-1] * ends, color="#2f66c4", linewidth=2.2,
-              label=f"after epoch {len(slopes)}, the last")  # fmt: skip
+        left.plot(
+            ends,
+            intercepts[epoch - 1] + slopes[epoch - 1] * ends,
+            color="#2f66c4",
+            alpha=shade,
+            linewidth=1.2,
+            label=f"after epoch {epoch}",
+        )
+    left.plot(
+        ends,
+        intercepts[-1] + slopes[-1] * ends,
+        color="#2f66c4",
+        linewidth=2.2,
+        label=f"after epoch {len(slopes)}, the last",
+    )
     exact = closed_form(x, y)
-    left.plot(ends, exact.intercept + exact.slope * ends, "--", color="#c4512f", linewidth=1.6,
-              label="closed form")  # fmt: skip
+    left.plot(
+        ends,
+        exact.intercept + exact.slope * ends,
+        "--",
+        color="#c4512f",
+        linewidth=1.6,
+        label="closed form",
+    )
     left.set(xlabel="x", ylabel="y")
     left.legend(fontsize=8)
     epochs = np.arange(1, len(slopes) + 1)
     right.semilogy(epochs, log_column(run, "loss"), color="#2f66c4", label="J")
-    right.semilogy(epochs, log_column(run, "gradient"), "--", color="#c4512f",
-                   label="length of the gradient")  # fmt: skip
+    right.semilogy(
+        epochs, log_column(run, "gradient"), "--", color="#c4512f", label="length of the gradient"
+    )
     right.set(xlabel="epoch")
     right.grid(alpha=0.3)
     right.legend(fontsize=8)

@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, ShapeError, explain
+from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.shapes import Array
 
 RADIUS, ACROSS, DOWN, MARGIN = 26.0, 210.0, 104.0, 40.0
@@ -46,17 +46,21 @@ def network_svg(layers: Sequence[tuple[Array, Array]], inputs: Sequence[str]) ->
     for number, (weight, bias) in enumerate(layers):
         if weight.ndim != 2 or weight.shape[1] != sizes[-1] or bias.shape != weight.shape[:1]:
             raise ShapeError(
-                explain("network_svg", f"layer {number}", f"weight (O, {sizes[-1]}), bias (O,)",
-                        f"{weight.shape} and {bias.shape}")
-            )  # fmt: skip
+                "network_svg",
+                f"layer {number}",
+                f"weight (O, {sizes[-1]}), bias (O,)",
+                f"{weight.shape} and {bias.shape}",
+            )
         sizes.append(weight.shape[0])
     width = ACROSS * len(layers) + 2 * (MARGIN + RADIUS)
     height = DOWN * max(sizes) + MARGIN
     places = [
-        [(MARGIN + RADIUS + ACROSS * k, height / 2 + DOWN * (j - (size - 1) / 2))
-         for j in range(size)]
+        [
+            (MARGIN + RADIUS + ACROSS * k, height / 2 + DOWN * (j - (size - 1) / 2))
+            for j in range(size)
+        ]
         for k, size in enumerate(sizes)
-    ]  # fmt: skip
+    ]
     most = max((float(np.abs(weight).max(initial=0)) for weight, _ in layers), default=0) or 1.0
     drawn = []
     for k, (weight, _) in enumerate(layers):
@@ -65,18 +69,25 @@ def network_svg(layers: Sequence[tuple[Array, Array]], inputs: Sequence[str]) ->
         texts = list(inputs) if k == 0 else [f"{b:+.2f}" for b in layers[k - 1][1]]
         fill = FILLS[0 if k == 0 else 2 if k == len(layers) else 1]
         drawn += [_neuron(place, text, fill) for place, text in zip(layer, texts, strict=True)]
-    return "\n".join([
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="sans-serif" font-size="13">',
-        f"<title>Network {'-'.join(map(str, sizes))}: weights, and biases in the neurons</title>",
-        *drawn, "</svg>", "",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+            f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="sans-serif" font-size="13">',
+            f"<title>Network {'-'.join(map(str, sizes))}: "
+            "weights, and biases in the neurons</title>",
+            *drawn,
+            "</svg>",
+            "",
+        ]
+    )
 
 
 def _lines(
-    weight: Array, left: Sequence[tuple[float, float]], right: Sequence[tuple[float, float]],
+    weight: Array,
+    left: Sequence[tuple[float, float]],
+    right: Sequence[tuple[float, float]],
     most: float,
-) -> list[str]:  # fmt: skip
+) -> list[str]:
     """A line for each weight (O, I), its number nearer to the left where lines cross less."""
     drawn, numbers = [], []
     for (o, i), w in np.ndenumerate(weight):
@@ -139,7 +150,9 @@ def _size(picture: str) -> tuple[float, float]:
     match = HEADER.search(picture)
     if match is None:
         raise ArgumentError(
-            explain("beside", "picture", "an SVG document with width and height in pixels",
-                    repr(picture[:60]))
-        )  # fmt: skip
+            "beside",
+            "picture",
+            "an SVG document with width and height in pixels",
+            repr(picture[:60]),
+        )
     return float(match[1]), float(match[2])

@@ -28,7 +28,7 @@ import tinygraph as tg
 from tinygraph import nn
 from tinygraph.cuda.emulator.compiler import find_compiler
 from tinygraph.device import Device
-from tinygraph.errors import ShapeError, explain
+from tinygraph.errors import ShapeError
 from tinygraph.optim import SGD
 from tinygraph.recipes.image_run import (
     Setting,
@@ -77,9 +77,12 @@ class Config:
 
 
 def model(
-    filters: int, image_shape: tuple[int, int, int], classes: int = CLASSES,
-    padding: Padding = "valid", strict: bool = False,
-) -> nn.Sequential:  # fmt: skip
+    filters: int,
+    image_shape: tuple[int, int, int],
+    classes: int = CLASSES,
+    padding: Padding = "valid",
+    strict: bool = False,
+) -> nn.Sequential:
     """The network for images of one shape (C, H, W).
 
     Parameters
@@ -110,7 +113,7 @@ def model(
     channels, height, width = image_shape
     if min(height, width) < 4:
         raise ShapeError(
-            explain("numba_cnn", "image_shape", "at least 4 by 4 pixels", f"{height} by {width}")
+            "numba_cnn", "image_shape", "at least 4 by 4 pixels", f"{height} by {width}"
         )
     border: int | str
     if padding == "same":
@@ -130,14 +133,20 @@ def model(
 
 def _require_even(height: int, width: int) -> None:
     """ShapeError where the pooling would leave pixels out, with the sizes that fit."""
-    odd = [f"{name} {size - 1} or {size + 1}" for name, size in
-           (("height", height), ("width", width)) if size % 2]  # fmt: skip
+    odd = [
+        f"{name} {size - 1} or {size + 1}"
+        for name, size in (("height", height), ("width", width))
+        if size % 2
+    ]
     if odd:
         raise ShapeError(
-            explain("numba_cnn", "image_shape", "a size of which max-pool 2x2 leaves no pixel out "
-                    f"after the convolution ({', '.join(odd)})", f"{height} by {width}",
-                    "pad or crop the images, --set padding=same, or leave strict out")
-        )  # fmt: skip
+            "numba_cnn",
+            "image_shape",
+            "a size of which max-pool 2x2 leaves no pixel out "
+            f"after the convolution ({', '.join(odd)})",
+            f"{height} by {width}",
+            "pad or crop the images, --set padding=same, or leave strict out",
+        )
 
 
 def _model_of(config: Config, shape: tuple[int, int, int]) -> nn.Sequential:
@@ -154,9 +163,12 @@ def set_up(config: Config, data_dir: str | Path | None = None, download: bool = 
 
 
 def train(
-    config: Config, run: RunFolder, data_dir: str | Path | None = None, download: bool = False,
+    config: Config,
+    run: RunFolder,
+    data_dir: str | Path | None = None,
+    download: bool = False,
     progress: Progress | None = None,
-) -> dict[str, float]:  # fmt: skip
+) -> dict[str, float]:
     """Train, look at the test data once, and leave everything in the run folder.
 
     A run that was opened goes on where it stopped.

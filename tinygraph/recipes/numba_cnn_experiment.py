@@ -28,10 +28,17 @@ LOG_FROM = 30  # ratio of the slowest to the fastest above which times stand on 
 
 
 def experiment(
-    run: RunFolder, name: str | None = None, data_dir: str | Path | None = None,
-    download: bool = False, quick: bool = False, rounds: int = 3, images: int | None = None,
-    epochs: int = 10, said: Callable[[str], None] = print, progress: Progress | None = None,
-) -> dict[str, Any]:  # fmt: skip
+    run: RunFolder,
+    name: str | None = None,
+    data_dir: str | Path | None = None,
+    download: bool = False,
+    quick: bool = False,
+    rounds: int = 3,
+    images: int | None = None,
+    epochs: int = 10,
+    said: Callable[[str], None] = print,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
     """Run both experiments into a folder.
 
     Parameters
@@ -59,8 +66,12 @@ def experiment(
     """
     sizes = QUICK if quick else REPORT
     images = max(sizes.at_batch, *sizes.batches) if images is None else images
-    config = Config(_data(name, data_dir, download, said), filters=8 if quick else 32,
-                    batch_size=100, epochs=1 if quick else epochs)  # fmt: skip
+    config = Config(
+        _data(name, data_dir, download, said),
+        filters=8 if quick else 32,
+        batch_size=100,
+        epochs=1 if quick else epochs,
+    )
     ways, notes = variants()
     for note in notes:
         said(note)
@@ -71,12 +82,26 @@ def experiment(
     training = RunFolder(run.path / "training")
     test = train(config, training, data_dir, download, progress)
     found = {
-        "times": times, "epochs": training.rows(), "test": test, "data": config.data,
-        "filters": config.filters, "batch_size": config.batch_size, "images": images,
-        "notes": notes, "sizes": vars(sizes), "environment": environment(),
-    }  # fmt: skip
-    run.write_config({"experiment": "numba_cnn", "quick": quick, "rounds": rounds,
-                      "images": images, "training": vars(config)})  # fmt: skip
+        "times": times,
+        "epochs": training.rows(),
+        "test": test,
+        "data": config.data,
+        "filters": config.filters,
+        "batch_size": config.batch_size,
+        "images": images,
+        "notes": notes,
+        "sizes": vars(sizes),
+        "environment": environment(),
+    }
+    run.write_config(
+        {
+            "experiment": "numba_cnn",
+            "quick": quick,
+            "rounds": rounds,
+            "images": images,
+            "training": vars(config),
+        }
+    )
     run.write_result(found)
     return found
 
@@ -141,11 +166,21 @@ def draw_times(
     target = writable("draw_times", path, (".svg", ".png", ".pdf"))
     figure = new_figure(10, 3.8)
     panels = [
-        ("batch size", f"{sizes.at_filters} filters", "batch_size", sizes.batches,
-         [row for row in times if row["filters"] == sizes.at_filters]),
-        ("filters", f"batch size {sizes.at_batch}", "filters", sizes.filters,
-         [row for row in times if row["batch_size"] == sizes.at_batch]),
-    ]  # fmt: skip
+        (
+            "batch size",
+            f"{sizes.at_filters} filters",
+            "batch_size",
+            sizes.batches,
+            [row for row in times if row["filters"] == sizes.at_filters],
+        ),
+        (
+            "filters",
+            f"batch size {sizes.at_batch}",
+            "filters",
+            sizes.filters,
+            [row for row in times if row["batch_size"] == sizes.at_batch],
+        ),
+    ]
     medians = [row["median"] for row in times if "median" in row]
     for axes, (label, title, key, values, rows) in zip(figure.subplots(1, 2), panels, strict=True):
         _grouped_bars(axes, rows, key, values)
@@ -172,8 +207,15 @@ def _grouped_bars(
         below = [own[values[i]]["median"] - own[values[i]]["low"] for i in places]
         above = [own[values[i]]["high"] - own[values[i]]["median"] for i in places]
         across = [i + (k - (len(names) - 1) / 2) * width for i in places]
-        axes.bar(across, heights, 0.9 * width, yerr=[below, above], capsize=3, label=name,
-                 color=LOOKS[k % len(LOOKS)][0])  # fmt: skip
+        axes.bar(
+            across,
+            heights,
+            0.9 * width,
+            yerr=[below, above],
+            capsize=3,
+            label=name,
+            color=LOOKS[k % len(LOOKS)][0],
+        )
 
 
 def draw_accuracy(
@@ -197,12 +239,20 @@ def draw_accuracy(
     target = writable("draw_accuracy", path, (".svg", ".png", ".pdf"))
     figure = new_figure(6, 3.8)
     axes = figure.subplots()
-    columns = (("accuracy", "training, mean over the epoch"),
-               ("validation_accuracy", "validation, after the epoch"))  # fmt: skip
+    columns = (
+        ("accuracy", "training, mean over the epoch"),
+        ("validation_accuracy", "validation, after the epoch"),
+    )
     for (column, label), (colour, dashes, marker) in zip(columns, LOOKS, strict=False):
-        axes.plot([row["epoch"] for row in rows], [row[column] for row in rows], color=colour,
-                  linestyle=dashes, marker=marker if len(rows) <= 30 else None, markersize=4,
-                  label=label)  # fmt: skip
+        axes.plot(
+            [row["epoch"] for row in rows],
+            [row[column] for row in rows],
+            color=colour,
+            linestyle=dashes,
+            marker=marker if len(rows) <= 30 else None,
+            markersize=4,
+            label=label,
+        )
     axes.set(title=title, xlabel="epoch", ylabel="accuracy")
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.grid(alpha=0.3)

@@ -33,7 +33,7 @@ import numpy as np
 import tinygraph as tg
 from tinygraph.data import ArrayDataset, DataLoader
 from tinygraph.device import get_device
-from tinygraph.errors import ArgumentError, DeviceError, TinygraphError, explain
+from tinygraph.errors import ArgumentError, DeviceError, TinygraphError
 from tinygraph.optim import SGD
 from tinygraph.recipes.numba_cnn import CLASSES, model
 from tinygraph.training import Trainer
@@ -108,9 +108,12 @@ def variants() -> tuple[list[Variant], list[str]]:
 
 
 def epoch_times(
-    sizes: Sizes, ways: Sequence[Variant], rounds: int, images: int | None = None,
+    sizes: Sizes,
+    ways: Sequence[Variant],
+    rounds: int,
+    images: int | None = None,
     said: Callable[[str], None] = lambda line: None,
-) -> list[dict[str, Any]]:  # fmt: skip
+) -> list[dict[str, Any]]:
     """Measure every size with every variant, interleaved.
 
     Parameters
@@ -141,11 +144,13 @@ def epoch_times(
     images = largest if images is None else images
     if rounds < 1 or images < largest:
         raise ArgumentError(
-            explain("experiment", "rounds and images", f"1 and {largest} at least",
-                    f"{rounds} and {images}")
-        )  # fmt: skip
-    rows = {(size, way): {"variant": way.name, **size._asdict(), "measured": []}
-            for size in sizes.all() for way in ways}  # fmt: skip
+            "experiment", "rounds and images", f"1 and {largest} at least", f"{rounds} and {images}"
+        )
+    rows = {
+        (size, way): {"variant": way.name, **size._asdict(), "measured": []}
+        for size in sizes.all()
+        for way in ways
+    }
     with ExitStack() as stack:
         workers = {way: stack.enter_context(Worker(way)) for way in ways}
         for number in range(rounds):
@@ -171,8 +176,11 @@ def _with_spread(row: dict[str, Any]) -> dict[str, Any]:
     measured = row["measured"]
     if not measured:
         return row
-    return row | {"median": statistics.median(measured), "low": min(measured),
-                  "high": max(measured)}  # fmt: skip
+    return row | {
+        "median": statistics.median(measured),
+        "low": min(measured),
+        "high": max(measured),
+    }
 
 
 class Worker:
@@ -184,16 +192,23 @@ class Worker:
         here, known = str(Path(tg.__file__).parents[1]), os.environ.get("PYTHONPATH")
         path = os.pathsep.join([here, known] if known else [here])
         self.process = subprocess.Popen(
-            [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            text=True, env={**os.environ, **threads, "PYTHONPATH": path},
-        )  # fmt: skip
+            [sys.executable, "-m", __name__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **threads, "PYTHONPATH": path},
+        )
 
     def measure(self, size: Size, images: int) -> dict[str, Any]:
         """`seconds`, or `error`."""
         stdin, stdout = self.process.stdin, self.process.stdout
         assert stdin is not None and stdout is not None  # both are pipes
-        request = {"device": self.way.device, "compiled": self.way.compiled, **size._asdict(),
-                   "images": images}  # fmt: skip
+        request = {
+            "device": self.way.device,
+            "compiled": self.way.compiled,
+            **size._asdict(),
+            "images": images,
+        }
         try:
             stdin.write(json.dumps(request) + "\n")
             stdin.flush()
@@ -202,10 +217,12 @@ class Worker:
             line = ""
         if not line:
             raise DeviceError(
-                explain("experiment", self.way.name, "an answer from its process", "it ended with "
-                        f"code {self.process.wait()} at {size}", "it may have needed more memory "
-                        "than there is: --quick takes little")
-            )  # fmt: skip
+                "experiment",
+                self.way.name,
+                "an answer from its process",
+                f"it ended with code {self.process.wait()} at {size}",
+                "it may have needed more memory than there is: --quick takes little",
+            )
         answer: dict[str, Any] = json.loads(line)
         return answer
 

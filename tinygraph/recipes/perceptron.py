@@ -129,9 +129,11 @@ def fit(
             text = f"{config.function}: converged, epoch {epoch} was without a mistake"
             return Outcome(True, epoch, text)
         if weights in seen:
-            text = (f"{config.function}: does not converge. The weights after epoch {epoch} are "
-                    f"those after epoch {seen[weights]}: it goes round for ever, since no line "
-                    "separates the classes")  # fmt: skip
+            text = (
+                f"{config.function}: does not converge. The weights after epoch {epoch} are "
+                f"those after epoch {seen[weights]}: it goes round for ever, since no line "
+                "separates the classes"
+            )
             return Outcome(False, epoch, text)
         seen[weights] = epoch
     text = f"{config.function}: not converged after {config.epochs} epochs"
@@ -139,9 +141,12 @@ def fit(
 
 
 def train(
-    config: Config, run: RunFolder, data_dir: str | Path | None = None, download: bool = False,
+    config: Config,
+    run: RunFolder,
+    data_dir: str | Path | None = None,
+    download: bool = False,
     progress: Progress | None = None,
-) -> dict[str, float]:  # fmt: skip
+) -> dict[str, float]:
     """Train, say how it ended, and leave everything in the run folder.
 
     Returns
@@ -156,8 +161,14 @@ def train(
     if progress.lines:
         print(outcome.text, flush=True)
     result = {"accuracy": _accuracy(network, config)}
-    save_run(run, "perceptron", asdict(config), rows, network.state_dict(),
-             {"test": result, "training": outcome._asdict()})  # fmt: skip
+    save_run(
+        run,
+        "perceptron",
+        asdict(config),
+        rows,
+        network.state_dict(),
+        {"test": result, "training": outcome._asdict()},
+    )
     return result
 
 
@@ -172,8 +183,13 @@ def rehearse(
     loss = tg.half_squared_error(network(x), y).item()
     seconds = timed(lambda: network.learn(x, y, config.lr))
     summary = network.summary((3,), np.float64)
-    return {"summary": summary, "batch": f"float64 {x.shape} and float64 {y.shape}",
-            "loss": float(loss), "step_seconds": seconds, "batches": len(inputs)}  # fmt: skip
+    return {
+        "summary": summary,
+        "batch": f"float64 {x.shape} and float64 {y.shape}",
+        "loss": float(loss),
+        "step_seconds": seconds,
+        "batches": len(inputs),
+    }
 
 
 def training_step(
@@ -215,11 +231,18 @@ def draw(run: RunFolder) -> Iterator[Path]:
     output = network(tg.Tensor(with_ones(inputs), name="x"))
     with writing_to(run):
         yield show.graph(output, run.path / "graph.svg")
-        yield show.report(show.ReportContents(
-            title=f"perceptron on {config.function}", result=run.result(), rows=run.rows(),
-            config=run.config, environment=run.environment(), state=network.state_dict(),
-            graph=output,
-        ), run.path / "report.html")  # fmt: skip
+        yield show.report(
+            show.ReportContents(
+                title=f"perceptron on {config.function}",
+                result=run.result(),
+                rows=run.rows(),
+                config=run.config,
+                environment=run.environment(),
+                state=network.state_dict(),
+                graph=output,
+            ),
+            run.path / "report.html",
+        )
         yield decision_lines(run, run.path / "decision_lines.png")
 
 
@@ -256,8 +279,15 @@ def _panel(axes: Any, w: Array, labels: Array) -> None:
         axes.contour(across, up, activation, levels=[0.0], colors=["#2f66c4"], linewidths=1.6)
     for (x1, x2), label in zip(INPUTS, labels, strict=True):
         right = (w[0] + w[1] * x1 + w[2] * x2 >= 0) == bool(label)
-        axes.plot(x1, x2, "o", markersize=9, markeredgewidth=1.6, markeredgecolor="#1b1f24",
-                  markerfacecolor="#1b1f24" if label else "white")  # fmt: skip
+        axes.plot(
+            x1,
+            x2,
+            "o",
+            markersize=9,
+            markeredgewidth=1.6,
+            markeredgecolor="#1b1f24",
+            markerfacecolor="#1b1f24" if label else "white",
+        )
         if not right:
             axes.plot(x1, x2, "x", markersize=17, markeredgewidth=1.8, color="#c4512f")
     axes.set(xlim=(low, high), ylim=(low, high), xticks=[0, 1], yticks=[0, 1], aspect="equal")

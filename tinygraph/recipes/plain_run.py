@@ -13,17 +13,21 @@ from contextlib import contextmanager
 from typing import Any
 
 import tinygraph as tg
-from tinygraph.errors import ArgumentError, CheckpointError, explain
+from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.plan import Compiled
 from tinygraph.shapes import Array
 from tinygraph.training import RunFolder
 
 
 def save_run(
-    run: RunFolder, recipe: str, settings: Mapping[str, Any], rows: Sequence[Mapping[str, Any]],
-    state: Mapping[str, Any], result: Mapping[str, Any],
+    run: RunFolder,
+    recipe: str,
+    settings: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]],
+    state: Mapping[str, Any],
+    result: Mapping[str, Any],
     differentiate: Callable[..., Any] | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Leave config, environment, log, parameters and result in the run folder.
 
     And the tiles and threads of `differentiate`, where it is a compiled function that was tuned.
@@ -43,9 +47,12 @@ def last_parameters(run: RunFolder, best: bool = False) -> dict[str, Array]:
     """The parameters of the run; there are no best ones, as there is no validation data."""
     if best:
         raise ArgumentError(
-            explain("evaluate", "--best", "a run with validation data", f"{run.path}, which has "
-                    "none", "leave it out: the last parameters are taken")
-        )  # fmt: skip
+            "evaluate",
+            "--best",
+            "a run with validation data",
+            f"{run.path}, which has none",
+            "leave it out: the last parameters are taken",
+        )
     return run.load_parameters()
 
 
@@ -54,9 +61,11 @@ def log_column(run: RunFolder, name: str) -> list[float]:
     values = [row.get(name) if isinstance(row, dict) else None for row in run.rows()]
     if not values or not all(isinstance(value, (int, float)) for value in values):
         raise CheckpointError(
-            explain("run folder", str(run.path / "log.jsonl"), f"a number {name} in each row",
-                    next((v for v in values if not isinstance(v, (int, float))), "no row"))
-        )  # fmt: skip
+            "run folder",
+            str(run.path / "log.jsonl"),
+            f"a number {name} in each row",
+            next((v for v in values if not isinstance(v, (int, float))), "no row"),
+        )
     return [float(value) for value in values if value is not None]
 
 
@@ -78,7 +87,7 @@ def require_at_least(recipe: str, config: Any, **limits: float) -> None:
         number = isinstance(value, kinds) and not isinstance(value, bool) and math.isfinite(value)
         if not number or value < least or value == least == 0:
             words = f"a whole number of at least {least}" if least else "a finite number above 0"
-            raise ArgumentError(explain(recipe, name, words, repr(value)))
+            raise ArgumentError(recipe, name, words, repr(value))
 
 
 def require_compile(recipe: str, config: Any) -> None:
@@ -91,9 +100,12 @@ def require_compile(recipe: str, config: Any) -> None:
     """
     if config.tune and not config.compile:
         raise ArgumentError(
-            explain(recipe, "tune", "False where compile is not set", True,
-                    "--set compile=true too: what is tuned is a plan")
-        )  # fmt: skip
+            recipe,
+            "tune",
+            "False where compile is not set",
+            True,
+            "--set compile=true too: what is tuned is a plan",
+        )
 
 
 def through_plan(differentiate: Callable[..., Any], config: Any) -> Callable[..., Any]:
@@ -120,6 +132,5 @@ def writing_to(run: RunFolder) -> Iterator[None]:
         yield
     except OSError as error:
         raise CheckpointError(
-            explain("show", str(run.path), "a folder that can be written",
-                    error.strerror or str(error))
-        ) from None  # fmt: skip
+            "show", str(run.path), "a folder that can be written", error.strerror or str(error)
+        ) from None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tinygraph.errors import CheckpointError, explain
+from tinygraph.errors import CheckpointError
 from tinygraph.recipes.settings import require_settings
 from tinygraph.training import Progress, RunFolder
 
@@ -68,6 +68,5 @@ class Recipe:
             return self.settings(dict(saved or {}))
         except (TypeError, ValueError) as error:
             raise CheckpointError(
-                explain("run folder", str(run.path / "config.json"),
-                        f"the settings of {self.name}", error)
-            ) from None  # fmt: skip
+                "run folder", str(run.path / "config.json"), f"the settings of {self.name}", error
+            ) from None

@@ -1,9 +1,9 @@
 """Settings from text: `--set NAME=VALUE`, read by the type of the field of a recipe's config.
 
-    int, float, str, bool       3    0.1    xor    true or false
-    X | None                    none, or as X
-    Literal["a", "b"]           one of the words
-    tuple[X, ...], list[X]      0.1,0.1,0.01; of a fixed length where the type says so
+int, float, str, bool       3    0.1    xor    true or false
+X | None                    none, or as X
+Literal["a", "b"]           one of the words
+tuple[X, ...], list[X]      0.1,0.1,0.01; of a fixed length where the type says so
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from tinygraph.errors import ArgumentError, explain, nearest
+from tinygraph.errors import ArgumentError, nearest
 
 
 def require_settings(recipe: str, config: type[Any], names: Mapping[str, Any]) -> None:
@@ -24,9 +24,12 @@ def require_settings(recipe: str, config: type[Any], names: Mapping[str, Any]) -
     for name in names:
         if name not in known:
             raise ArgumentError(
-                explain(recipe, name, f"one of its settings ({', '.join(known)})",
-                        "no such setting", nearest(name, known))
-            )  # fmt: skip
+                recipe,
+                name,
+                f"one of its settings ({', '.join(known)})",
+                "no such setting",
+                nearest(name, known),
+            )
 
 
 def read_setting(recipe: str, config: type[Any], name: str, text: str) -> Any:
@@ -64,13 +67,16 @@ def read_setting(recipe: str, config: type[Any], name: str, text: str) -> Any:
         return _read(wanted, text)
     except ValueError:
         raise ArgumentError(
-            explain(recipe, name, describe_type(wanted), repr(text), _hint(wanted, text))
+            recipe, name, describe_type(wanted), repr(text), _hint(wanted, text)
         ) from None
     except TypeError:
         raise ArgumentError(
-            explain(recipe, name, "a setting that a text can give", describe_type(wanted),
-                    "set it from Python")
-        ) from None  # fmt: skip
+            recipe,
+            name,
+            "a setting that a text can give",
+            describe_type(wanted),
+            "set it from Python",
+        ) from None
 
 
 def plain_type(config: type[Any], name: str) -> tuple[Any, bool]:
@@ -86,8 +92,13 @@ def describe_type(wanted: Any) -> str:
     >>> describe_type(int | None), describe_type(tuple[float, ...]), describe_type(bool)
     ('a whole number or none', 'numbers with commas between them', 'true or false')
     """
-    words = {int: "a whole number", float: "a finite number", bool: "true or false", str: "a text",
-             Path: "a path"}  # fmt: skip
+    words = {
+        int: "a whole number",
+        float: "a finite number",
+        bool: "true or false",
+        str: "a text",
+        Path: "a path",
+    }
     if wanted in words:
         return words[wanted]
     origin, args = get_origin(wanted), get_args(wanted)
@@ -158,6 +169,10 @@ def _among(text: str, known: Any) -> str:
 
 def _hint(wanted: Any, text: str) -> str:
     """The nearest word, where words are wanted."""
-    words = [str(word) for choice in _choices(wanted) if get_origin(choice) is Literal
-             for word in get_args(choice)]  # fmt: skip
+    words = [
+        str(word)
+        for choice in _choices(wanted)
+        if get_origin(choice) is Literal
+        for word in get_args(choice)
+    ]
     return nearest(text, words) if words else ""

@@ -32,7 +32,7 @@ from tinygraph import show
 from tinygraph.cuda.emulator.compiler import find_compiler
 from tinygraph.data import ArrayDataset, DataLoader, splice
 from tinygraph.device import Device, get_device
-from tinygraph.errors import ArgumentError, CheckpointError, DatasetError, explain
+from tinygraph.errors import ArgumentError, CheckpointError, DatasetError
 from tinygraph.recipes.plain_run import require_compile
 from tinygraph.recipes.recipe import Recipe
 from tinygraph.recipes.splice_mlp_network import (
@@ -119,9 +119,11 @@ def _read(path: str) -> SigmoidMLP:
     ends = network.widths[0], network.widths[-1]
     if ends != (INPUTS, len(CLASSES)):
         raise ArgumentError(
-            explain("splice_mlp", path, f"a network of {INPUTS} inputs and {len(CLASSES)} outputs",
-                    f"one of {ends[0]} and {ends[1]}")
-        )  # fmt: skip
+            "splice_mlp",
+            path,
+            f"a network of {INPUTS} inputs and {len(CLASSES)} outputs",
+            f"one of {ends[0]} and {ends[1]}",
+        )
     return network
 
 
@@ -135,9 +137,11 @@ class Setting(NamedTuple):
 
 
 def set_up(
-    config: Config, data_dir: str | Path | None = None, download: bool = False,
+    config: Config,
+    data_dir: str | Path | None = None,
+    download: bool = False,
     run: RunFolder | None = None,
-) -> Setting:  # fmt: skip
+) -> Setting:
     """Make the network, or take that of a run that goes on; load and split the data."""
     device = _usable_device(config.device)  # an absent one shows before anything is loaded
     goes_on = run is not None and run.opened
@@ -149,9 +153,12 @@ def set_up(
 
 
 def train(
-    config: Config, run: RunFolder, data_dir: str | Path | None = None, download: bool = False,
+    config: Config,
+    run: RunFolder,
+    data_dir: str | Path | None = None,
+    download: bool = False,
     progress: Progress | None = None,
-) -> dict[str, float]:  # fmt: skip
+) -> dict[str, float]:
     """Train, look at the test data once, and leave everything in the run folder.
 
     A run that was opened goes on where it stopped.
@@ -176,8 +183,13 @@ def train(
                 "data_dir": None if data_dir is None else str(Path(data_dir).resolve()),
             }
         )
-    trainer = network.trainer(run=run, progress=progress, backup_every=config.backup_every,
-                              compile=config.compile, tune=config.tune)  # fmt: skip
+    trainer = network.trainer(
+        run=run,
+        progress=progress,
+        backup_every=config.backup_every,
+        compile=config.compile,
+        tune=config.tune,
+    )
     if run.opened:
         trainer.resume()
     run.write_environment(tinygraph=tg.__version__, seeds={"all": config.seed}, command=sys.argv)
@@ -233,7 +245,7 @@ def draw(run: RunFolder) -> Iterator[Path]:
         yield draw_influence(network, CLASSES, run.path / "influence.png")
     except OSError as error:
         raise CheckpointError(
-            explain("show", str(run.path), "a folder that can be written", reason(error))
+            "show", str(run.path), "a folder that can be written", reason(error)
         ) from None
 
 
@@ -246,9 +258,15 @@ def _report(run: RunFolder, network: SigmoidMLP, loss: tg.Tensor) -> show.Report
             predictions = network(test.inputs).numpy().argmax(axis=1)
         answers = {"labels": test.labels, "predictions": predictions, "classes": test.classes}
     return show.ReportContents(
-        title="splice_mlp", result=run.result(), rows=run.rows(), config=run.config,
-        environment=run.environment(), state=network.state_dict(), graph=loss, **answers,
-    )  # fmt: skip
+        title="splice_mlp",
+        result=run.result(),
+        rows=run.rows(),
+        config=run.config,
+        environment=run.environment(),
+        state=network.state_dict(),
+        graph=loss,
+        **answers,
+    )
 
 
 def _test_data(run: RunFolder, data_dir: str | Path | None = None) -> ArrayDataset:
@@ -279,9 +297,8 @@ def _network_of(run: RunFolder) -> SigmoidMLP:
         return SigmoidMLP(saved["widths"], lr, momentum, saved["name"])
     except (TypeError, ValueError):
         raise CheckpointError(
-            explain("run folder", str(run.path / "config.json"), f"{', '.join(names)} of a network",
-                    saved)
-        ) from None  # fmt: skip
+            "run folder", str(run.path / "config.json"), f"{', '.join(names)} of a network", saved
+        ) from None
 
 
 def _usable_device(name: str) -> Device:

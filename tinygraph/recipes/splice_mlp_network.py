@@ -25,7 +25,7 @@ import numpy as np
 import tinygraph as tg
 from tinygraph import nn
 from tinygraph.data import ArrayDataset, DataLoader
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 from tinygraph.optim import SGD
 from tinygraph.tensor import Parameter, Tensor
 from tinygraph.training import Trainer, evaluate
@@ -70,9 +70,13 @@ class SigmoidMLP(nn.Module):
     """
 
     def __init__(
-        self, widths: Iterable[int], lr: float = LEARNING_RATE, momentum: float = MOMENTUM,
-        name: str = "network", dtype: Any = np.float32,
-    ) -> None:  # fmt: skip
+        self,
+        widths: Iterable[int],
+        lr: float = LEARNING_RATE,
+        momentum: float = MOMENTUM,
+        name: str = "network",
+        dtype: Any = np.float32,
+    ) -> None:
         self.widths = _require_widths(widths)
         self.learn_with(lr, momentum)
         self.name = name
@@ -170,7 +174,7 @@ def require_learning(op: str, lr: Any, momentum: Any) -> tuple[float, float]:
         expected = "a finite number above 0" if name == "lr" else "a number from 0 to below 1"
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not (number and low < value < high and value >= 0):
-            raise ArgumentError(explain(op, name, expected, repr(value)))
+            raise ArgumentError(op, name, expected, repr(value))
     return float(lr), float(momentum)
 
 
@@ -179,6 +183,6 @@ def _require_widths(widths: Iterable[int]) -> tuple[int, ...]:
     whole = all(isinstance(w, (int, np.integer)) and not isinstance(w, bool) for w in found)
     if len(found) < 2 or not whole or min(found) < 1:
         raise ArgumentError(
-            explain("SigmoidMLP", "widths", "at least two ints, each at least 1", list(found))
+            "SigmoidMLP", "widths", "at least two ints, each at least 1", list(found)
         )
     return tuple(int(width) for width in found)

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.disk import replace_file
-from tinygraph.errors import ArgumentError, CheckpointError, explain, nearest
+from tinygraph.errors import ArgumentError, CheckpointError, nearest
 from tinygraph.recipes.splice_mlp_network import (
     LEARNING_RATE,
     MOMENTUM,
@@ -78,7 +78,7 @@ def write_network(network: SigmoidMLP, path: str | Path) -> Path:
     """
     if re.search(r"[,()\r\n]", network.name):
         raise ArgumentError(
-            explain("write_network", "name", "no comma, bracket or line break", repr(network.name))
+            "write_network", "name", "no comma, bracket or line break", repr(network.name)
         )
     text = "\n".join(_statements(network)) + "\n"
     try:
@@ -107,7 +107,7 @@ def _statements(network: SigmoidMLP) -> Iterator[str]:
 def _decimal(number: Any) -> str:
     """A number in decimal, from which its bits can be restored."""
     if not math.isfinite(number):
-        raise ArgumentError(explain("write_network", "network", "finite weights", float(number)))
+        raise ArgumentError("write_network", "network", "finite weights", float(number))
     return f"{float(number):.{DIGITS[number.dtype.name]}g}"
 
 
@@ -159,10 +159,14 @@ class _Reader:
     def network(self) -> SigmoidMLP:
         lines = self._lines()
         verbs: dict[str, Callable[[str], None]] = {
-            "version": lambda _: None, "comment": lambda _: None, "name": self._name,
+            "version": lambda _: None,
+            "comment": lambda _: None,
+            "name": self._name,
             "networkTopology": lambda text: self._topology(text, len(lines)),
-            "learning": self._learning, "link": self._link, "node": self._node,
-        }  # fmt: skip
+            "learning": self._learning,
+            "link": self._link,
+            "node": self._node,
+        }
         for self.line, line in lines:
             match = _STATEMENT.fullmatch(line)
             if match is None:
@@ -188,15 +192,17 @@ class _Reader:
     def _topology(self, text: str, lines: int) -> None:
         self._once("networkTopology")
         count, _, widths = text.partition(";")
-        self.widths = [self._whole(w, "the number of nodes of a layer", 1)
-                       for w in widths.split(",")]  # fmt: skip
+        self.widths = [
+            self._whole(w, "the number of nodes of a layer", 1) for w in widths.split(",")
+        ]
         if self._whole(count, "the number of layers", 2) != len(self.widths):
             raise self._fault(f"{count.strip()} layers", f"the widths of {len(self.widths)}")
         shapes = list(zip(self.widths[1:], self.widths, strict=False))  # (to, from)
         needed = sum(to * (origin + 1) for to, origin in shapes)
         if needed > lines:  # looked at before memory is taken
-            raise self._fault(f"{needed} links and nodes for this topology",
-                              f"a file of {lines} lines")  # fmt: skip
+            raise self._fault(
+                f"{needed} links and nodes for this topology", f"a file of {lines} lines"
+            )
         self.weights = [np.full(shape, np.nan, self.dtype) for shape in shapes]
         self.biases = [np.full(shape[0], np.nan, self.dtype) for shape in shapes]
 
@@ -295,8 +301,9 @@ class _Reader:
                 absent = np.argwhere(np.isnan(array))
                 if len(absent):
                     statement = form.format(layer, *absent[0])
-                    raise self._fault(f"{statement} and {len(absent) - 1} more like it",
-                                      "the end of the file")  # fmt: skip
+                    raise self._fault(
+                        f"{statement} and {len(absent) - 1} more like it", "the end of the file"
+                    )
 
     def _fault(self, expected: str, got: object, way_out: str = "") -> CheckpointError:
         return _fault(self.path, expected, got, self.line, way_out)
@@ -306,4 +313,4 @@ def _fault(
     path: str | Path, expected: str, got: object, line: int | None = None, way_out: str = ""
 ) -> CheckpointError:
     where = str(path) if line is None else f"{path}, line {line}"
-    return CheckpointError(explain("network file", where, expected, got, way_out))
+    return CheckpointError("network file", where, expected, got, way_out)

@@ -32,7 +32,7 @@ from tinygraph.cuda.cache import folder as cache_folder
 from tinygraph.cuda.emulator.compiler import find_compiler
 from tinygraph.data import DataLoader
 from tinygraph.device import Device, get_device
-from tinygraph.errors import ArgumentError, CheckpointError, DatasetError, explain
+from tinygraph.errors import ArgumentError, CheckpointError, DatasetError
 from tinygraph.recipes.plain_run import require_at_least, require_compile
 from tinygraph.recipes.recipe import Recipe
 from tinygraph.recipes.srcnn_config import DISTRIBUTIONS, REQUIRED, check_settings, read_config
@@ -58,13 +58,7 @@ from tinygraph.recipes.srcnn_samples import (
     t91,
 )
 from tinygraph.tensor import Tensor
-from tinygraph.training import (
-    Progress,
-    RunFolder,
-    Trainer,
-    first_batch_step,
-    save_arrays,
-)  # fmt: skip
+from tinygraph.training import Progress, RunFolder, Trainer, first_batch_step, save_arrays
 from tinygraph.training.sealed import reason
 
 USUAL_RATES = {"adam": (1e-3, 1e-3, 1e-4), "sgd": (1e-4, 1e-4, 1e-5), "srcnn": (1e-4, 1e-4, 1e-5)}
@@ -107,12 +101,25 @@ class Config:
     def __post_init__(self) -> None:
         if self.config is not None and any(getattr(self, name) is None for name in REQUIRED):
             self._fill(read_config(self.config))
-        self._fill({"n1": 64, "n2": 32, "f1": 9, "f2": 1, "f3": 5, "momentum": 0.9,
-                    "weight_decay_parameter": 0.0,
-                    "learning_rates": USUAL_RATES.get(self.rule, USUAL_RATES["adam"])})  # fmt: skip
+        self._fill(
+            {
+                "n1": 64,
+                "n2": 32,
+                "f1": 9,
+                "f2": 1,
+                "f3": 5,
+                "momentum": 0.9,
+                "weight_decay_parameter": 0.0,
+                "learning_rates": USUAL_RATES.get(self.rule, USUAL_RATES["adam"]),
+            }
+        )
         check_settings({**asdict(self), **{name: _normal(1) for name in DISTRIBUTIONS}})
-        self._fill({name: _normal(fan_in) for name, fan_in in
-                    zip(DISTRIBUTIONS, self.fan_in(), strict=True)})  # fmt: skip
+        self._fill(
+            {
+                name: _normal(fan_in)
+                for name, fan_in in zip(DISTRIBUTIONS, self.fan_in(), strict=True)
+            }
+        )
         check_settings(asdict(self))
         self.learning_rates = tuple(self.learning_rates or ())  # JSON has lists
         if self.epochs is None and self.duration is None:
@@ -128,25 +135,31 @@ class Config:
                 setattr(self, name, value)
 
     def _check(self) -> None:
-        for name, known in (("places", PLACES), ("pictures", (*PICTURES, None)),
-                            ("rule", tuple(USUAL_RATES))):  # fmt: skip
+        for name, known in (
+            ("places", PLACES),
+            ("pictures", (*PICTURES, None)),
+            ("rule", tuple(USUAL_RATES)),
+        ):
             if getattr(self, name) not in known:
                 words = ", ".join(repr(word) for word in known if word)
-                raise ArgumentError(
-                    explain("srcnn", name, f"one of {words}", repr(getattr(self, name)))
-                )
+                raise ArgumentError("srcnn", name, f"one of {words}", repr(getattr(self, name)))
         lost = sum(self.sizes()[2:]) - 3
         if self.crop <= lost:
             raise ArgumentError(
-                explain("srcnn", "crop", f"more than the {lost} pixels that the filters take away",
-                        self.crop, "larger crops, or smaller filters")
-            )  # fmt: skip
+                "srcnn",
+                "crop",
+                f"more than the {lost} pixels that the filters take away",
+                self.crop,
+                "larger crops, or smaller filters",
+            )
         if self.crops % self.batch_size:
             raise ArgumentError(
-                explain("srcnn", "crops", f"a multiple of the batch size {self.batch_size}",
-                        self.crops, "all batches are full, for the rule srcnn divides by their "
-                        "size")
-            )  # fmt: skip
+                "srcnn",
+                "crops",
+                f"a multiple of the batch size {self.batch_size}",
+                self.crops,
+                "all batches are full, for the rule srcnn divides by their size",
+            )
 
     def sizes(self) -> tuple[int, int, int, int, int]:
         """n1, n2, f1, f2, f3."""
@@ -171,16 +184,23 @@ class Config:
         shapes = [[p.shape for p in net.parameters()] for net in (network, model(*self.sizes()))]
         if shapes[0] != shapes[1]:
             raise ArgumentError(
-                explain("srcnn", self.parameters_file, f"parameters of {shapes[1]}", shapes[0],
-                        "set n1, n2, f1, f2, f3 as the file has them")
-            )  # fmt: skip
+                "srcnn",
+                self.parameters_file,
+                f"parameters of {shapes[1]}",
+                shapes[0],
+                "set n1, n2, f1, f2, f3 as the file has them",
+            )
         return network
 
 
 def _normal(fan_in: int) -> dict[str, float]:
     """He's normal distribution: the variance 2 / fan_in keeps the signal's size under ReLU."""
-    return {"mean_w": 0.0, "mean_b": 0.0, "std_deviation_w": (2 / fan_in) ** 0.5,
-            "std_deviation_b": 0.0}  # fmt: skip
+    return {
+        "mean_w": 0.0,
+        "mean_b": 0.0,
+        "std_deviation_w": (2 / fan_in) ** 0.5,
+        "std_deviation_b": 0.0,
+    }
 
 
 def crop_loss(output: Tensor, target: Tensor) -> Tensor:
@@ -201,10 +221,17 @@ class Setting(NamedTuple):
     test: list[Pair]
 
     def trainer(self, config: Config, **options: Any) -> Trainer:
-        rule = optimizer(self.network, config.rule, config.learning_rates, config.momentum or 0.0,
-                         config.weight_decay_parameter or 0.0, config.batch_size)  # fmt: skip
-        return Trainer(self.network, rule, crop_loss, compile=config.compile, tune=config.tune,
-                       **options)  # fmt: skip
+        rule = optimizer(
+            self.network,
+            config.rule,
+            config.learning_rates,
+            config.momentum or 0.0,
+            config.weight_decay_parameter or 0.0,
+            config.batch_size,
+        )
+        return Trainer(
+            self.network, rule, crop_loss, compile=config.compile, tune=config.tune, **options
+        )
 
     def loader(self, config: Config) -> DataLoader:
         """Portions come shuffled: their order spans the epochs of a pass."""
@@ -274,9 +301,12 @@ class MeasuredProgress(Progress):
 
 
 def train(
-    config: Config, run: RunFolder, data_dir: str | Path | None = None, download: bool = False,
+    config: Config,
+    run: RunFolder,
+    data_dir: str | Path | None = None,
+    download: bool = False,
     progress: Progress | None = None,
-) -> dict[str, float]:  # fmt: skip
+) -> dict[str, float]:
     """Train, look at the test pictures once, and leave everything in the run folder.
 
     A run that was opened goes on where it stopped.  `download` is refused: the pictures have no
@@ -304,8 +334,13 @@ def train(
     validation = measure(setting.network, setting.validation, config.scale)
     test = measure(setting.network, setting.test, config.scale)
     result = means(test)
-    run.write_result({"test": result, "validation": means(validation),
-                      "pictures": {"validation": validation, "test": test}})  # fmt: skip
+    run.write_result(
+        {
+            "test": result,
+            "validation": means(validation),
+            "pictures": {"validation": validation, "test": test},
+        }
+    )
     return result
 
 
@@ -357,7 +392,7 @@ def draw(run: RunFolder) -> Iterator[Path]:
         yield from draw_run(run, network, loss, shown, config.scale)
     except OSError as error:
         raise CheckpointError(
-            explain("show", str(run.path), "a folder that can be written", reason(error))
+            "show", str(run.path), "a folder that can be written", reason(error)
         ) from None
 
 
@@ -371,9 +406,13 @@ def _load(run: RunFolder, best: bool = False) -> nn.Sequential:
 def _refuse_download(download: bool) -> None:
     if download:
         raise ArgumentError(
-            explain("srcnn", "--download", "no such option", "it", "the pictures have no explicit "
-                    "licence; fetch T91, Set5 and Set14 yourself and name their folder")
-        )  # fmt: skip
+            "srcnn",
+            "--download",
+            "no such option",
+            "it",
+            "the pictures have no explicit "
+            "licence; fetch T91, Set5 and Set14 yourself and name their folder",
+        )
 
 
 def _usable_device(name: str) -> Device:

@@ -15,11 +15,10 @@ import numpy as np
 
 from tinygraph.shapes import Array
 
-TO_YCBCR = np.array([
-    [65.481, 128.553, 24.966],
-    [-37.797, -74.203, 112.0],
-    [112.0, -93.786, -18.214],
-]) / 255  # fmt: skip
+TO_YCBCR = (
+    np.array([[65.481, 128.553, 24.966], [-37.797, -74.203, 112.0], [112.0, -93.786, -18.214]])
+    / 255
+)
 OFFSET = np.array([16.0, 128.0, 128.0]) / 255
 TO_RGB = np.linalg.inv(TO_YCBCR)
 

@@ -25,7 +25,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tinygraph.errors import ArgumentError, explain, nearest
+from tinygraph.errors import ArgumentError, nearest
 
 DISTRIBUTIONS = tuple(f"parameters_distribution_{layer}" for layer in (1, 2, 3))
 DISTRIBUTION_KEYS = ("mean_w", "mean_b", "std_deviation_w", "std_deviation_b")
@@ -90,12 +90,12 @@ def read_object(op: str, path: Path, most_bytes: int = _MAX_BYTES) -> dict[str, 
         content = json.loads(data, object_pairs_hook=_no_repeats)
     except OSError as error:
         raise ArgumentError(
-            explain(op, str(path), "a JSON file", error.strerror or error, "check the path")
+            op, str(path), "a JSON file", error.strerror or error, "check the path"
         ) from None
     except (ValueError, RecursionError) as error:
-        raise ArgumentError(explain(op, str(path), "JSON", error)) from None
+        raise ArgumentError(op, str(path), "JSON", error) from None
     if not isinstance(content, dict):
-        raise ArgumentError(explain(op, str(path), "a JSON object", type(content).__name__))
+        raise ArgumentError(op, str(path), "a JSON object", type(content).__name__)
     return content
 
 
@@ -115,18 +115,27 @@ def check_settings(settings: Mapping[str, Any], where: str = "srcnn") -> None:
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= limit:
             raise _fault(where, name, f"a whole number from 1 to {limit}", repr(value))
         if name[0] == "f" and value % 2 == 0:
-            raise _fault(where, name, "an odd number, so that a filter has a middle", value,
-                         f"{value - 1} or {value + 1}")  # fmt: skip
+            raise _fault(
+                where,
+                name,
+                "an odd number, so that a filter has a middle",
+                value,
+                f"{value - 1} or {value + 1}",
+            )
     momentum, decay = settings["momentum"], settings["weight_decay_parameter"]
     if not (_is_number(momentum) and 0 <= momentum < 1):
         raise _fault(where, "momentum", "a number from 0 to below 1", repr(momentum))
     if not (_is_number(decay) and decay >= 0):
         raise _fault(where, "weight_decay_parameter", "a number of at least 0", repr(decay))
     rates = settings["learning_rates"]
-    if not (isinstance(rates, (list, tuple)) and len(rates) == 3
-            and all(_is_number(rate) and rate > 0 for rate in rates)):  # fmt: skip
-        raise _fault(where, "learning_rates", "three numbers above 0, one for each layer",
-                     repr(rates))  # fmt: skip
+    if not (
+        isinstance(rates, (list, tuple))
+        and len(rates) == 3
+        and all(_is_number(rate) and rate > 0 for rate in rates)
+    ):
+        raise _fault(
+            where, "learning_rates", "three numbers above 0, one for each layer", repr(rates)
+        )
     for name in DISTRIBUTIONS:
         _check_distribution(where, name, settings[name])
     file = settings.get("parameters_file")
@@ -144,8 +153,13 @@ def _check_distribution(where: str, name: str, value: Any) -> None:
         if not _is_number(number):
             raise _fault(where, f"{name}: {key}", "a finite number", repr(number))
         if key == "std_deviation_w" and number <= 0:
-            raise _fault(where, f"{name}: {key}", "a number above 0", number,
-                         "filters that begin alike learn alike")  # fmt: skip
+            raise _fault(
+                where,
+                f"{name}: {key}",
+                "a number above 0",
+                number,
+                "filters that begin alike learn alike",
+            )
         if key == "std_deviation_b" and number < 0:
             raise _fault(where, f"{name}: {key}", "a number of at least 0", number)
 
@@ -157,4 +171,4 @@ def _is_number(value: Any) -> bool:
 def _fault(
     where: str | Path, name: str, expected: str, got: object, way_out: str = ""
 ) -> ArgumentError:
-    return ArgumentError(explain(str(where), name, expected, got, way_out))
+    return ArgumentError(str(where), name, expected, got, way_out)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph import nn
-from tinygraph.errors import ArgumentError, CheckpointError, explain, nearest
+from tinygraph.errors import ArgumentError, CheckpointError, nearest
 from tinygraph.optim import SGD, Adam, Optimizer, SrcnnSGD
 from tinygraph.recipes.srcnn_config import DISTRIBUTIONS, read_object
 from tinygraph.shapes import Array
@@ -42,11 +42,7 @@ def model(n1: int = 64, n2: int = 32, f1: int = 9, f2: int = 1, f3: int = 5) -> 
     (2, 1, 21, 21)
     """
     return nn.Sequential(
-        nn.Conv2d(1, n1, f1),
-        nn.ReLU(),
-        nn.Conv2d(n1, n2, f2),
-        nn.ReLU(),
-        nn.Conv2d(n2, 1, f3),
+        nn.Conv2d(1, n1, f1), nn.ReLU(), nn.Conv2d(n1, n2, f2), nn.ReLU(), nn.Conv2d(n2, 1, f3)
     )
 
 
@@ -74,9 +70,13 @@ def initialise(network: nn.Sequential, distributions: Mapping[str, Any]) -> None
 
 
 def optimizer(
-    network: nn.Sequential, rule: str, rates: Any, momentum: float, weight_decay: float,
+    network: nn.Sequential,
+    rule: str,
+    rates: Any,
+    momentum: float,
+    weight_decay: float,
     batch_size: int,
-) -> Optimizer:  # fmt: skip
+) -> Optimizer:
     """The rule of that name, with a learning rate for each layer; biases do not decay.
 
     All rules get the gradient of the mean over a batch of L = half the squared error of a crop,
@@ -95,14 +95,19 @@ def optimizer(
     """
     if rule not in RULES:
         hint = nearest(str(rule), RULES)
-        raise ArgumentError(explain("srcnn", "rule", f"one of {', '.join(RULES)}", rule, hint))
+        raise ArgumentError("srcnn", "rule", f"one of {', '.join(RULES)}", rule, hint)
     scale = batch_size if rule == "srcnn" else 1
     groups: list[dict[str, Any]] = []
     for name, layer, rate in zip(LAYERS, layers(network), rates, strict=True):
         for part, decay in (("weight", weight_decay), ("bias", 0.0)):
             parameter: Parameter = getattr(layer, part)
-            groups.append({"params": [(f"{name}.{part}", parameter)], "lr": rate * scale,
-                           "weight_decay": decay})  # fmt: skip
+            groups.append(
+                {
+                    "params": [(f"{name}.{part}", parameter)],
+                    "lr": rate * scale,
+                    "weight_decay": decay,
+                }
+            )
     lr = rates[0] * scale
     if rule == "adam":
         return Adam(groups, lr=lr, betas=(momentum, 0.999))
@@ -141,7 +146,7 @@ def read_network(path: str | Path) -> nn.Sequential:
     except (ValueError, IndexError, TypeError, ArgumentError):
         shapes = {name: array.shape for name, array in arrays.items()}
         raise CheckpointError(
-            explain("srcnn", str(source), "weights of three convolutions, 0, 2 and 4", shapes)
+            "srcnn", str(source), "weights of three convolutions, 0, 2 and 4", shapes
         ) from None
     network.load_state_dict(arrays)
     return network
@@ -177,9 +182,11 @@ def _from_json(path: Path) -> nn.Sequential:
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         reason = f"no {error}" if isinstance(error, KeyError) else error
         raise CheckpointError(
-            explain("srcnn parameters", str(path), "layer1, layer2 and layer3, each with weights "
-                    "and bias that fit", reason)
-        ) from None  # fmt: skip
+            "srcnn parameters",
+            str(path),
+            "layer1, layer2 and layer3, each with weights and bias that fit",
+            reason,
+        ) from None
     network = model(counts[0], counts[1], *sides)
     state: dict[str, Array] = {}
     for name, w, bias, c, n, side in zip(

@@ -37,9 +37,14 @@ def draw_run(
     scale : int
     """
     contents = show.ReportContents(
-        title="srcnn", result=run.result(), rows=run.rows(), config=run.config,
-        environment=run.environment(), state=network.state_dict(), graph=loss,
-    )  # fmt: skip
+        title="srcnn",
+        result=run.result(),
+        rows=run.rows(),
+        config=run.config,
+        environment=run.environment(),
+        state=network.state_dict(),
+        graph=loss,
+    )
     yield show.graph(loss, run.path / "graph.svg")
     yield show.report(contents, run.path / "report.html")
     rows = run.rows()
@@ -69,11 +74,18 @@ def draw_quality(rows: Sequence[Mapping[str, Any]], path: str | Path) -> Path:
     measured = [row for row in rows if "psnr" in row]
     epochs = [row["epoch"] for row in measured]
     figure = new_figure(10.4, 3.6)
-    for axes, name, label in zip(figure.subplots(1, 2), ("psnr", "ssim"), ("PSNR (dB)", "SSIM"),
-                                 strict=True):  # fmt: skip
+    for axes, name, label in zip(
+        figure.subplots(1, 2), ("psnr", "ssim"), ("PSNR (dB)", "SSIM"), strict=True
+    ):
         learnt = [row[name] for row in measured]
-        axes.plot(epochs, learnt, color=LEARNT, marker="o" if len(learnt) <= 30 else None,
-                  markersize=4, label=f"SRCNN, last {learnt[-1]:.4g}")  # fmt: skip
+        axes.plot(
+            epochs,
+            learnt,
+            color=LEARNT,
+            marker="o" if len(learnt) <= 30 else None,
+            markersize=4,
+            label=f"SRCNN, last {learnt[-1]:.4g}",
+        )
         known = measured[-1][f"bicubic_{name}"]
         axes.axhline(known, color=BICUBIC, linestyle="--", label=f"bicubic {known:.4g}")
         low = min(known, *learnt[len(learnt) // 10 :])  # the first epochs may lie far below
@@ -86,18 +98,19 @@ def draw_quality(rows: Sequence[Mapping[str, Any]], path: str | Path) -> Path:
     return save(figure, Path(path))
 
 
-def draw_comparison(
-    network: nn.Sequential, pair: Pair, scale: int, path: str | Path
-) -> Path:
+def draw_comparison(network: nn.Sequential, pair: Pair, scale: int, path: str | Path) -> Path:
     """The middle of a picture: bicubic, SRCNN, original; with the PSNR of the whole picture."""
     learnt = enhance(network, pair.low[0])
     truth = levels(pair.high[0], scale)
-    titles = [f"{word}, {psnr(levels(luma, scale), truth):.2f} dB"
-              for word, luma in (("bicubic", pair.low[0]), ("SRCNN", learnt))]  # fmt: skip
+    titles = [
+        f"{word}, {psnr(levels(luma, scale), truth):.2f} dB"
+        for word, luma in (("bicubic", pair.low[0]), ("SRCNN", learnt))
+    ]
     images = [_middle(pair.low)[0], _middle(learnt[None])[0], _middle(pair.high)[0]]
     figure = new_figure(9.6, 3.5)
-    for axes, image, title in zip(figure.subplots(1, 3), images, [*titles, "original"],
-                                  strict=True):  # fmt: skip
+    for axes, image, title in zip(
+        figure.subplots(1, 3), images, [*titles, "original"], strict=True
+    ):
         axes.imshow(image, cmap="gray", vmin=16 / 255, vmax=235 / 255, interpolation="nearest")
         axes.set_axis_off()
         axes.set_title(title, fontsize=10)

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tinygraph import nn
-from tinygraph.errors import ArgumentError, ShapeError, explain
+from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.recipes.srcnn_samples import Pair
 from tinygraph.recipes.srcnn_tiles import MEMORY, enhance
 from tinygraph.shapes import Array
@@ -55,9 +55,7 @@ def ssim(x: Array, y: Array) -> float:
     """
     _require_alike("ssim", x, y)
     if x.ndim != 2 or min(x.shape) < WINDOW:
-        raise ShapeError(
-            explain("ssim", "x", f"(H, W) of at least {WINDOW} by {WINDOW} pixels", x.shape)
-        )
+        raise ShapeError("ssim", "x", f"(H, W) of at least {WINDOW} by {WINDOW} pixels", x.shape)
     a, b = x.astype(np.float64), y.astype(np.float64)
     ma, mb = _smooth(a), _smooth(b)
     va, vb = _smooth(a * a) - ma * ma, _smooth(b * b) - mb * mb
@@ -103,7 +101,7 @@ def measure(
 def means(rows: Sequence[dict[str, float | str]]) -> dict[str, float]:
     """The mean of each number over the pictures."""
     if not rows:
-        raise ArgumentError(explain("srcnn", "pictures", "at least one to measure on", "none"))
+        raise ArgumentError("srcnn", "pictures", "at least one to measure on", "none")
     names = [name for name in rows[0] if name != "name"]
     return {name: float(np.mean([float(row[name]) for row in rows])) for name in names}
 
@@ -116,4 +114,4 @@ def levels(luma: Array, border: int) -> Array:
 
 def _require_alike(op: str, x: Array, y: Array) -> None:
     if x.shape != y.shape or not x.size:
-        raise ShapeError(explain(op, "y", f"the shape {x.shape} of x, not empty", y.shape))
+        raise ShapeError(op, "y", f"the shape {x.shape} of x, not empty", y.shape)

@@ -22,7 +22,7 @@ import numpy as np
 
 from tinygraph.data import ArrayDataset, Draws, ImageFolder, cached, degrade, super_resolution
 from tinygraph.data.dataset import SHUFFLE_STREAM, permutation
-from tinygraph.errors import ArgumentError, DatasetError, explain
+from tinygraph.errors import ArgumentError, DatasetError
 from tinygraph.recipes.srcnn_colour import luma
 from tinygraph.shapes import Array
 
@@ -98,16 +98,22 @@ def _of_scikit_learn() -> Collections:
         from sklearn.datasets import load_sample_image
     except ImportError:
         raise DatasetError(
-            explain("srcnn", "pictures", "scikit-image or scikit-learn, which have some", "neither",
-                    "pip install 'tinygraph-nn[data]', or name a folder with T91, Set5 and Set14")
-        ) from None  # fmt: skip
+            "srcnn",
+            "pictures",
+            "scikit-image or scikit-learn, which have some",
+            "neither",
+            "pip install 'tinygraph-nn[data]', or name a folder with T91, Set5 and Set14",
+        ) from None
     china, flower = (_rgb(load_sample_image(f"{name}.jpg")) for name in ("china", "flower"))
     half = flower.shape[2] // 2
     note = f"photographs of scikit-learn {sklearn.__version__}"
     return Collections(
-        [("china", china)], [("flower, left", flower[:, :, :half])],
-        [("flower, right", flower[:, :, half:])], note, note,
-    )  # fmt: skip
+        [("china", china)],
+        [("flower, left", flower[:, :, :half])],
+        [("flower, right", flower[:, :, half:])],
+        note,
+        note,
+    )
 
 
 def _rgb(pixels: Any) -> Array:
@@ -146,9 +152,12 @@ class Crops(NamedTuple):
                 targets.append(high[:, top : top + inner, left : left + inner])
         if not inputs:
             raise ArgumentError(
-                explain("srcnn", "crop", "at most the size of the pictures", self.size,
-                        "smaller crops, or larger pictures")
-            )  # fmt: skip
+                "srcnn",
+                "crop",
+                "at most the size of the pictures",
+                self.size,
+                "smaller crops, or larger pictures",
+            )
         return ArrayDataset(np.stack(inputs), np.stack(targets), "crops")
 
     def _places(self, number: int, height: int, width: int) -> Iterator[tuple[int, int]]:
@@ -218,9 +227,7 @@ class Portions:
 
     def _order(self, number: int) -> Array:
         if number not in self._orders:
-            self._orders[number] = permutation(
-                len(self.dataset), self.seed, SHUFFLE_STREAM, number
-            )
+            self._orders[number] = permutation(len(self.dataset), self.seed, SHUFFLE_STREAM, number)
         return self._orders[number]
 
     def for_epoch(self, epoch: int) -> Portions:

@@ -18,7 +18,7 @@ import numpy as np
 import tinygraph as tg
 from tinygraph import nn
 from tinygraph.data.images import pillow
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError, explain
+from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.recipes.srcnn_colour import to_rgb, to_ycbcr
 from tinygraph.recipes.srcnn_network import layers, margin
 from tinygraph.shapes import Array
@@ -58,9 +58,11 @@ def tile_side(network: nn.Sequential, memory: int) -> int:
     least = tile_bytes(network, 1)
     if isinstance(memory, bool) or not isinstance(memory, int) or memory < least:
         raise ArgumentError(
-            explain("super_resolve", "memory", f"at least {least} bytes, for a tile of one pixel",
-                    repr(memory))
-        )  # fmt: skip
+            "super_resolve",
+            "memory",
+            f"at least {least} bytes, for a tile of one pixel",
+            repr(memory),
+        )
     low, high = 1, _LARGEST_SIDE
     while low < high:
         middle = (low + high + 1) // 2
@@ -102,7 +104,7 @@ def enhance(network: nn.Sequential, luma: Array, memory: int = MEMORY) -> Array:
     (5, 7)
     """
     if luma.ndim != 2 or not luma.size:
-        raise ShapeError(explain("srcnn", "luma", "(H, W), not empty", luma.shape))
+        raise ShapeError("srcnn", "luma", "(H, W), not empty", luma.shape)
     side, m = tile_side(network, memory), margin(network)
     dtype = layers(network)[0].weight.dtype
     padded = np.pad(luma.astype(dtype, copy=False), m, mode="edge")  # (H + 2M, W + 2M)
@@ -155,11 +157,11 @@ def super_resolve(
     (3, 15, 21)
     """
     if pixels.ndim != 3 or len(pixels) != 3 or not pixels.size:
-        raise ShapeError(explain("super_resolve", "pixels", "(3, H, W), not empty", pixels.shape))
+        raise ShapeError("super_resolve", "pixels", "(3, H, W), not empty", pixels.shape)
     if pixels.dtype != np.uint8:
-        raise DtypeError(explain("super_resolve", "pixels", "uint8", pixels.dtype))
+        raise DtypeError("super_resolve", "pixels", "uint8", pixels.dtype)
     if isinstance(scale, bool) or not isinstance(scale, int) or scale < 1:
-        raise ArgumentError(explain("super_resolve", "scale", "an int of at least 1", repr(scale)))
+        raise ArgumentError("super_resolve", "scale", "an int of at least 1", repr(scale))
     ycbcr = np.empty(pixels.shape, np.float32)
     for band in _bands(pixels):
         ycbcr[:, band] = to_ycbcr(np.divide(pixels[:, band], 255, dtype=np.float32))

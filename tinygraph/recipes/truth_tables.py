@@ -1,31 +1,38 @@
 """Truth tables of two inputs: the smallest data sets that tell networks apart.
 
-    inputs   00 01 10 11
-    nand      1  1  1  0        one line separates the classes
-    xor       0  1  1  0        no line does
+inputs   00 01 10 11
+nand      1  1  1  0        one line separates the classes
+xor       0  1  1  0        no line does
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, explain, nearest
+from tinygraph.errors import ArgumentError, nearest
 from tinygraph.shapes import Array
 
 INPUTS = ((0, 0), (0, 1), (1, 0), (1, 1))
 TRUTH_TABLES = {
-    "and": (0, 0, 0, 1), "nand": (1, 1, 1, 0), "or": (0, 1, 1, 1), "nor": (1, 0, 0, 0),
-    "xor": (0, 1, 1, 0), "xnor": (1, 0, 0, 1),
-}  # fmt: skip
+    "and": (0, 0, 0, 1),
+    "nand": (1, 1, 1, 0),
+    "or": (0, 1, 1, 1),
+    "nor": (1, 0, 0, 0),
+    "xor": (0, 1, 1, 0),
+    "xnor": (1, 0, 0, 1),
+}
 
 
 def require_function(recipe: str, name: str) -> None:
     """ArgumentError with the nearest name where there is no such truth table."""
     if name not in TRUTH_TABLES:
         raise ArgumentError(
-            explain(recipe, "function", f"one of {', '.join(TRUTH_TABLES)}", repr(name),
-                    nearest(str(name), TRUTH_TABLES))
-        )  # fmt: skip
+            recipe,
+            "function",
+            f"one of {', '.join(TRUTH_TABLES)}",
+            repr(name),
+            nearest(str(name), TRUTH_TABLES),
+        )
 
 
 def truth_table(name: str) -> tuple[Array, Array]:

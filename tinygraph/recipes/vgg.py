@@ -32,15 +32,19 @@ from collections.abc import Sequence
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.errors import ArgumentError, ShapeError, explain
+from tinygraph.errors import ArgumentError, ShapeError
 
 Shape3 = tuple[int, int, int]
 
 
 def vgg(
-    image_shape: Shape3, widths: Sequence[int], classes: int = 10, convolutions: int = 1,
-    dropout: float = 0.0, residual: bool = False,
-) -> nn.Sequential:  # fmt: skip
+    image_shape: Shape3,
+    widths: Sequence[int],
+    classes: int = 10,
+    convolutions: int = 1,
+    dropout: float = 0.0,
+    residual: bool = False,
+) -> nn.Sequential:
     """The network for images of C channels, with one stage for each width.
 
     Parameters
@@ -79,16 +83,21 @@ def vgg(
     """
     if not widths or convolutions < 1:
         raise ArgumentError(
-            explain("vgg", "widths and convolutions", "at least one width, and 1 convolution",
-                    f"{tuple(widths)} and {convolutions}")
-        )  # fmt: skip
+            "vgg",
+            "widths and convolutions",
+            "at least one width, and 1 convolution",
+            f"{tuple(widths)} and {convolutions}",
+        )
     channels, height, width = image_shape
     if min(height, width) < 2 ** len(widths):
         raise ShapeError(
-            explain("vgg", "image_shape", f"at least {2 ** len(widths)} by {2 ** len(widths)} "
-                    f"pixels, which are halved {len(widths)} times", f"{height} by {width}",
-                    "give fewer widths")
-        )  # fmt: skip
+            "vgg",
+            "image_shape",
+            f"at least {2 ** len(widths)} by {2 ** len(widths)} "
+            f"pixels, which are halved {len(widths)} times",
+            f"{height} by {width}",
+            "give fewer widths",
+        )
     stages: dict[str, nn.Module] = {}
     for number, wide in enumerate(widths, start=1):
         layers: list[nn.Module] = []
@@ -98,9 +107,12 @@ def vgg(
         stages[f"stage{number}"] = nn.Sequential(*layers, nn.MaxPool2d(2))
     last = [nn.BatchNorm2d(channels), nn.ReLU()] if residual else []  # blocks end in a convolution
     stages["head"] = nn.Sequential(
-        *last, nn.Dropout(dropout), nn.Conv2d(channels, classes, 1), nn.GlobalAvgPool2d(),
+        *last,
+        nn.Dropout(dropout),
+        nn.Conv2d(channels, classes, 1),
+        nn.GlobalAvgPool2d(),
         nn.Flatten(),
-    )  # fmt: skip
+    )
     return nn.Sequential(stages)
 
 
@@ -112,10 +124,14 @@ def plain(channels: int, wide: int) -> list[nn.Module]:
 def residual_block(channels: int, wide: int) -> nn.Residual:
     """The pre-activation block, (N, channels, H, W) to (N, wide, H, W)."""
     return nn.Residual(
-        nn.BatchNorm2d(channels), nn.ReLU(), nn.Conv2d(channels, wide, 3, padding=1, bias=False),
-        nn.BatchNorm2d(wide), nn.ReLU(), nn.Conv2d(wide, wide, 3, padding=1, bias=False),
+        nn.BatchNorm2d(channels),
+        nn.ReLU(),
+        nn.Conv2d(channels, wide, 3, padding=1, bias=False),
+        nn.BatchNorm2d(wide),
+        nn.ReLU(),
+        nn.Conv2d(wide, wide, 3, padding=1, bias=False),
         shortcut=None if channels == wide else nn.Conv2d(channels, wide, 1, bias=False),
-    )  # fmt: skip
+    )
 
 
 def shape_chain(network: nn.Sequential, image_shape: Shape3) -> str:

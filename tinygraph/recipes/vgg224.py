@@ -29,7 +29,7 @@ import numpy as np
 import tinygraph as tg
 from tinygraph import nn, show
 from tinygraph.data import ArrayDataset, DataLoader
-from tinygraph.errors import ArgumentError, CheckpointError, explain
+from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.optim import Adadelta
 from tinygraph.random import philox
 from tinygraph.recipes.image_run import usable_device
@@ -62,7 +62,7 @@ class Config:
     def __post_init__(self) -> None:
         self.widths = tuple(self.widths)  # JSON has lists
         if self.batch_size < 1:
-            raise ArgumentError(explain("vgg224", "batch_size", "at least 1", self.batch_size))
+            raise ArgumentError("vgg224", "batch_size", "at least 1", self.batch_size)
         require_compile("vgg224", self)
 
 
@@ -88,15 +88,25 @@ def set_up(config: Config, run: RunFolder | None = None) -> tuple[Trainer, DataL
     tg.manual_seed(config.seed)
     network = model(config).to(device)
     optimizer = Adadelta(network.named_parameters(), config.lr, rho=0.95)
-    trainer = Trainer(network, optimizer, tg.softmax_cross_entropy, run=run, progress=False,
-                      compile=config.compile, tune=config.tune)  # fmt: skip
+    trainer = Trainer(
+        network,
+        optimizer,
+        tg.softmax_cross_entropy,
+        run=run,
+        progress=False,
+        compile=config.compile,
+        tune=config.tune,
+    )
     return trainer, DataLoader(random_pictures(config), config.batch_size, device=config.device)
 
 
 def train(
-    config: Config, run: RunFolder, data_dir: str | Path | None = None, download: bool = False,
+    config: Config,
+    run: RunFolder,
+    data_dir: str | Path | None = None,
+    download: bool = False,
     progress: Progress | None = None,
-) -> dict[str, float]:  # fmt: skip
+) -> dict[str, float]:
     """Print the shapes, take one step on random pictures, and measure the same batch again.
 
     Returns
@@ -156,7 +166,7 @@ def draw(run: RunFolder) -> Iterator[Path]:
         yield show.graph(loss, run.path / "graph.svg")
     except OSError as error:
         raise CheckpointError(
-            explain("show", str(run.path), "a folder that can be written", reason(error))
+            "show", str(run.path), "a folder that can be written", reason(error)
         ) from None
 
 

@@ -88,14 +88,21 @@ def model(config: Config, shape: Shape3) -> nn.Sequential:
     if config.network == "linear":
         channels, height, width = shape
         return nn.Sequential(nn.Flatten(), nn.Linear(channels * height * width, CLASSES))
-    return vgg(shape, config.widths, CLASSES, config.convolutions, config.dropout,
-               residual=config.network == "residual")  # fmt: skip
+    return vgg(
+        shape,
+        config.widths,
+        CLASSES,
+        config.convolutions,
+        config.dropout,
+        residual=config.network == "residual",
+    )
 
 
 def optimizer(config: Config, network: nn.Module) -> Optimizer:
     """ADADELTA with the settings' rate, decay of the means and weight decay."""
-    return Adadelta(network.named_parameters(), config.lr, config.rho,
-                    weight_decay=config.weight_decay)  # fmt: skip
+    return Adadelta(
+        network.named_parameters(), config.lr, config.rho, weight_decay=config.weight_decay
+    )
 
 
 def augmentation(config: Config, shape: Shape3) -> Transform | None:
@@ -116,9 +123,11 @@ def set_up(config: Config, data_dir: str | Path | None = None, download: bool = 
     tg.manual_seed(config.seed)
     network = model(config, images.shape).to(device)
     return Setting(
-        network, *images, lambda network: optimizer(config, network),
+        network,
+        *images,
+        lambda network: optimizer(config, network),
         augmentation(config, images.shape),
-    )  # fmt: skip
+    )
 
 
 def _images(config: Config, data_dir: str | Path | None, download: bool) -> Images:
@@ -137,9 +146,12 @@ def _images(config: Config, data_dir: str | Path | None, download: bool) -> Imag
 
 
 def train(
-    config: Config, run: RunFolder, data_dir: str | Path | None = None, download: bool = False,
+    config: Config,
+    run: RunFolder,
+    data_dir: str | Path | None = None,
+    download: bool = False,
     progress: Progress | None = None,
-) -> dict[str, float]:  # fmt: skip
+) -> dict[str, float]:
     """Train, look at the test data once, and leave everything in the run folder.
 
     Returns

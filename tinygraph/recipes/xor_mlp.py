@@ -35,7 +35,7 @@ import numpy as np
 
 import tinygraph as tg
 from tinygraph import nn, show
-from tinygraph.errors import ArgumentError, DivergenceError, explain, nearest
+from tinygraph.errors import ArgumentError, DivergenceError, nearest
 from tinygraph.optim import SGD
 from tinygraph.recipes.network_picture import beside, network_svg
 from tinygraph.recipes.plain_run import (
@@ -77,15 +77,21 @@ class Config:
         require_at_least("xor_mlp", self, hidden=1, lr=0, tolerance=0, epochs=1)
         if self.gradients not in RULES:
             raise ArgumentError(
-                explain("xor_mlp", "gradients", f"one of {', '.join(RULES)}",
-                        repr(self.gradients), nearest(str(self.gradients), RULES))
-            )  # fmt: skip
+                "xor_mlp",
+                "gradients",
+                f"one of {', '.join(RULES)}",
+                repr(self.gradients),
+                nearest(str(self.gradients), RULES),
+            )
         require_compile("xor_mlp", self)
         if self.compile and self.gradients != "graph":
             raise ArgumentError(
-                explain("xor_mlp", "compile", "gradients=graph, whose backward a plan repeats",
-                        f"gradients={self.gradients}", "leave one of them out")
-            )  # fmt: skip
+                "xor_mlp",
+                "compile",
+                "gradients=graph, whose backward a plan repeats",
+                f"gradients={self.gradients}",
+                "leave one of them out",
+            )
 
 
 def model(hidden: int = 2) -> nn.Sequential:
@@ -193,9 +199,12 @@ def fit(
         measured = _measure(setting.network, setting.x, setting.y)
         if not math.isfinite(measured["loss"]):
             raise DivergenceError(
-                explain("xor_mlp", "loss", "a finite number", f"{measured['loss']} in epoch "
-                        f"{epoch}", "a smaller learning rate")
-            )  # fmt: skip
+                "xor_mlp",
+                "loss",
+                "a finite number",
+                f"{measured['loss']} in epoch {epoch}",
+                "a smaller learning rate",
+            )
         solved = measured["loss"] <= config.tolerance and measured["accuracy"] == 1
         if solved or epoch % LOG_EVERY == 0 or epoch == config.epochs:
             now = time.perf_counter()
@@ -209,9 +218,12 @@ def fit(
 
 
 def train(
-    config: Config, run: RunFolder, data_dir: str | Path | None = None, download: bool = False,
+    config: Config,
+    run: RunFolder,
+    data_dir: str | Path | None = None,
+    download: bool = False,
     progress: Progress | None = None,
-) -> dict[str, float]:  # fmt: skip
+) -> dict[str, float]:
     """Train, say whether it is solved, and leave everything in the run folder.
 
     Returns
@@ -229,8 +241,15 @@ def train(
         for (a, b), o in zip(setting.x.numpy(), setting.network(setting.x).numpy(), strict=True):
             print(f"  {a:.0f} {b:.0f}  ->  {o[0]:.4f}")
     result = _measure(setting.network, setting.x, setting.y)
-    save_run(run, "xor_mlp", asdict(config), rows, setting.network.state_dict(),
-             {"test": result, "training": outcome._asdict()}, setting.differentiate)  # fmt: skip
+    save_run(
+        run,
+        "xor_mlp",
+        asdict(config),
+        rows,
+        setting.network.state_dict(),
+        {"test": result, "training": outcome._asdict()},
+        setting.differentiate,
+    )
     return result
 
 
@@ -241,8 +260,13 @@ def rehearse(
     setting = set_up(config)
     loss = _measure(setting.network, setting.x, setting.y)["loss"]
     seconds = timed(setting.step)
-    return {"summary": setting.network.summary((2,), np.float64), "batch": "float64 (4, 2) and "
-            "float64 (4, 1)", "loss": loss, "step_seconds": seconds, "batches": 1}  # fmt: skip
+    return {
+        "summary": setting.network.summary((2,), np.float64),
+        "batch": "float64 (4, 2) and float64 (4, 1)",
+        "loss": loss,
+        "step_seconds": seconds,
+        "batches": 1,
+    }
 
 
 def training_step(
@@ -291,10 +315,18 @@ def draw(run: RunFolder) -> Iterator[Path]:
         picture = beside(network_svg(layers, ["x1", "x2"]), graph.read_text(encoding="utf-8"))
         both.write_text(picture, encoding="utf-8")
         yield both
-        yield show.report(show.ReportContents(
-            title=f"xor_mlp on {config.function}", result=run.result(), rows=run.rows(),
-            config=run.config, environment=run.environment(), state=state, graph=loss,
-        ), run.path / "report.html")  # fmt: skip
+        yield show.report(
+            show.ReportContents(
+                title=f"xor_mlp on {config.function}",
+                result=run.result(),
+                rows=run.rows(),
+                config=run.config,
+                environment=run.environment(),
+                state=state,
+                graph=loss,
+            ),
+            run.path / "report.html",
+        )
         yield show.curves(run.rows(), run.path / "curves.svg")
 
 

@@ -17,6 +17,16 @@ from tinygraph.show.report import ReportContents, report
 from tinygraph.show.samples import samples
 
 __all__ = [
-    "ReportContents", "activations", "confusion_matrix", "curves", "feature_maps", "filters",
-    "graph", "histograms", "kernel_bars", "op_bars", "report", "samples",
-]  # fmt: skip
+    "ReportContents",
+    "activations",
+    "confusion_matrix",
+    "curves",
+    "feature_maps",
+    "filters",
+    "graph",
+    "histograms",
+    "kernel_bars",
+    "op_bars",
+    "report",
+    "samples",
+]

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tinygraph.device import CPU
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 from tinygraph.tensor import Tensor, as_tensor, no_grad
 
 _ABSENT: Any = object()
@@ -49,9 +49,12 @@ def activations(model: Any, *inputs: Any) -> dict[str, Tensor]:
     """
     if isinstance(model, type) or not callable(getattr(model, "named_modules", None)):
         raise ArgumentError(
-            explain("show.activations", "model", "a Module", f"{model!r:.60}",
-                    "wrap functions in a class with forward(self, x), derived from nn.Module")
-        )  # fmt: skip
+            "show.activations",
+            "model",
+            "a Module",
+            f"{model!r:.60}",
+            "wrap functions in a class with forward(self, x), derived from nn.Module",
+        )
     outputs: dict[str, Tensor] = {}
     device = next((p.device for p in model.parameters()), CPU)
     given = [x if isinstance(x, Tensor) else as_tensor(x, device=device) for x in inputs]

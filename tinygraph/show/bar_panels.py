@@ -52,8 +52,14 @@ def _draw(axes: Any, panel: Panel, count: int) -> None:
     begin = [0.0] * count
     for colour, values in panel.parts.items():
         widths = [value / factor for value in values]
-        bars = axes.barh(range(count), widths, left=begin, color=colour, height=0.7,
-                         label=panel.legend.get(colour))  # fmt: skip
+        bars = axes.barh(
+            range(count),
+            widths,
+            left=begin,
+            color=colour,
+            height=0.7,
+            label=panel.legend.get(colour),
+        )
         begin = [left + width for left, width in zip(begin, widths, strict=True)]
     # The bars of the last part end where the whole bar ends, also where they have no width.
     numbers = [f"{total / factor:.3g}" if total else "-" for total in totals]
@@ -63,5 +69,10 @@ def _draw(axes: Any, panel: Panel, count: int) -> None:
     axes.tick_params(labelsize=7)
     axes.spines[["top", "right"]].set_visible(False)
     if panel.legend:
-        axes.legend(fontsize=7, frameon=False, ncols=len(panel.legend), loc="upper center",
-                    bbox_to_anchor=(0.5, -0.25 / (0.26 * count + 0.4)))  # fmt: skip
+        axes.legend(
+            fontsize=7,
+            frameon=False,
+            ncols=len(panel.legend),
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.25 / (0.26 * count + 0.4)),
+        )

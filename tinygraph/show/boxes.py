@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, GraphError, explain
+from tinygraph.errors import ArgumentError, GraphError
 from tinygraph.graph import topological_order
 from tinygraph.tensor import Parameter, Tensor
 
@@ -33,10 +33,13 @@ def collect(outputs: tuple[Tensor, ...], depth: int | None = None) -> list[Box]:
     drawn = len(order) if kept is None else len(kept)
     if drawn > MAX_NODES:
         raise GraphError(
-            explain("show.graph", "outputs", f"at most {MAX_NODES} nodes to draw", drawn,
-                    "draw a part: show.graph(..., depth=20) stops 20 edges above the outputs, and "
-                    "an inner node in place of the output leaves out what comes after it")
-        )  # fmt: skip
+            "show.graph",
+            "outputs",
+            f"at most {MAX_NODES} nodes to draw",
+            drawn,
+            "draw a part: show.graph(..., depth=20) stops 20 edges above the outputs, and "
+            "an inner node in place of the output leaves out what comes after it",
+        )
     state = {node.inputs[i] for node in order if node.op for i in node.op.updates}
     index: dict[Tensor, int] = {}
     boxes: list[Box] = []
@@ -54,7 +57,7 @@ def _near(outputs: tuple[Tensor, ...], depth: int | None) -> set[Tensor] | None:
     if depth is None:
         return None
     if depth < 0:
-        raise ArgumentError(explain("show.graph", "depth", "0 or more", depth))
+        raise ArgumentError("show.graph", "depth", "0 or more", depth)
     kept = set(outputs)
     front = list(kept)
     for _ in range(depth):

@@ -101,10 +101,14 @@ def swatch(k: int) -> str:
 
 
 def _svg(name: str, drawn: Sequence[str]) -> str:
-    return "\n".join([
-        f'<svg class="chart" viewBox="0 0 {WIDTH:.0f} {HEIGHT:.0f}" role="img" '
-        f'aria-label="{escape(name)}">', *drawn, "</svg>",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            f'<svg class="chart" viewBox="0 0 {WIDTH:.0f} {HEIGHT:.0f}" role="img" '
+            f'aria-label="{escape(name)}">',
+            *drawn,
+            "</svg>",
+        ]
+    )
 
 
 def _x(x: float, across: tuple[float, float]) -> float:
@@ -116,9 +120,11 @@ def _y(y: float, down: tuple[float, float]) -> float:
 
 
 def _frame(
-    across: tuple[float, float], down: tuple[float, float],
-    marks: tuple[Sequence[float], Sequence[float]], x_name: str,
-) -> str:  # fmt: skip
+    across: tuple[float, float],
+    down: tuple[float, float],
+    marks: tuple[Sequence[float], Sequence[float]],
+    x_name: str,
+) -> str:
     """Grid lines at the marks of both axes, with their numbers; what the horizontal axis is."""
     bottom = HEIGHT - BOTTOM
     drawn = ['<g class="frame">']

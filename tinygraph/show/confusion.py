@@ -80,8 +80,9 @@ def confusion_matrix(
     _write_names(axes, names, counts, cell)
     right = int(np.trace(counts))
     axes.set_title(f"{right} of {truth.size} right: accuracy {right / truth.size:.4f}", fontsize=10)
-    figure.colorbar(image, ax=axes, label="share of the row", shrink=min(1.0, 3 / (cell * number)),
-                    pad=0.02)  # fmt: skip
+    figure.colorbar(
+        image, ax=axes, label="share of the row", shrink=min(1.0, 3 / (cell * number)), pad=0.02
+    )
     return save(figure, target)
 
 
@@ -119,8 +120,9 @@ def _write_names(axes: Any, names: list[str], counts: Array, cell: float) -> Non
     right = axes.secondary_yaxis("right")
     accuracies = class_accuracies(counts)
     right.set_yticks(
-        places, ["–" if accuracies[k] is None else f"{accuracies[k]:.1%}" for k in places],
+        places,
+        ["–" if accuracies[k] is None else f"{accuracies[k]:.1%}" for k in places],
         fontsize=size,
-    )  # fmt: skip
+    )
     right.set_ylabel("accuracy of the class")
     right.tick_params(length=0)

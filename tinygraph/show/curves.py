@@ -7,7 +7,7 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 from tinygraph.show.figures import new_figure, save
 from tinygraph.show.paths import writable
 
@@ -55,16 +55,25 @@ def curves(rows: Sequence[Mapping[str, Any]], path: str | Path = "curves.svg") -
     panels = metric_panels(rows)
     if not panels:
         got = f"columns {sorted({str(k) for row in rows for k in row})}" if rows else "no rows"
-        raise ArgumentError(explain("show.curves", "rows", "at least one column of numbers", got))
+        raise ArgumentError("show.curves", "rows", "at least one column of numbers", got)
     figure = new_figure(5.2 * len(panels), 3.6)
-    for axes, (metric, columns) in zip(figure.subplots(1, len(panels), squeeze=False)[0],
-                                       panels.items(), strict=True):  # fmt: skip
+    for axes, (metric, columns) in zip(
+        figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True
+    ):
         for (colour, dashes, marker), column in zip(LOOKS, columns, strict=False):
-            points = [(row.get("epoch", k), row[column]) for k, row in enumerate(rows, start=1)
-                      if is_number(row.get(column))]  # fmt: skip
-            axes.plot(*zip(*points, strict=True), color=colour, linestyle=dashes, markersize=4,
-                      marker=marker if len(points) <= 30 else None,
-                      label=words(column))  # fmt: skip
+            points = [
+                (row.get("epoch", k), row[column])
+                for k, row in enumerate(rows, start=1)
+                if is_number(row.get(column))
+            ]
+            axes.plot(
+                *zip(*points, strict=True),
+                color=colour,
+                linestyle=dashes,
+                markersize=4,
+                marker=marker if len(points) <= 30 else None,
+                label=words(column),
+            )
         axes.set(title=words(metric), xlabel="epoch", ylabel=words(metric))
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.grid(alpha=0.3)

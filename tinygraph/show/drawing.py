@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from tinygraph.errors import ArgumentError, GraphError, explain
+from tinygraph.errors import ArgumentError, GraphError
 from tinygraph.graph import Graph
 from tinygraph.show.boxes import collect
 from tinygraph.show.dot import render, to_dot
@@ -72,7 +72,7 @@ def graph(
     """
     target = writable("show.graph", path, (".svg", ".dot", ".png", ".pdf"))
     if engine not in ("auto", "dot", "builtin"):
-        raise ArgumentError(explain("show.graph", "engine", "'auto', 'dot' or 'builtin'", engine))
+        raise ArgumentError("show.graph", "engine", "'auto', 'dot' or 'builtin'", engine)
     boxes = collect(as_outputs("show.graph", outputs), depth)
     suffix = target.suffix.lower()
     if suffix == ".dot":
@@ -91,11 +91,14 @@ def as_outputs(op: str, outputs: Tensor | Graph | Sequence[Tensor]) -> tuple[Ten
     tensors = (outputs,) if isinstance(outputs, Tensor) else outputs
     if not isinstance(tensors, (tuple, list)) or not all(isinstance(t, Tensor) for t in tensors):
         raise GraphError(
-            explain(op, "outputs", "a Tensor, a Graph or a list of Tensors",
-                    type(outputs).__name__, "call the model first: model(x)")
-        )  # fmt: skip
+            op,
+            "outputs",
+            "a Tensor, a Graph or a list of Tensors",
+            type(outputs).__name__,
+            "call the model first: model(x)",
+        )
     if not tensors:
-        raise GraphError(explain(op, "outputs", "at least one Tensor", "none"))
+        raise GraphError(op, "outputs", "at least one Tensor", "none")
     return tuple(tensors)
 
 
@@ -106,9 +109,8 @@ def _uses_dot(suffix: str, engine: Engine, number: int) -> bool:
         return engine == "auto" and bool(program and package) and number <= MAX_NODES_DOT
     if engine == "builtin":
         raise ArgumentError(
-            explain("show.graph", "path", "the suffix .svg or .dot", suffix,
-                    "leave out engine='builtin'")
-        )  # fmt: skip
+            "show.graph", "path", "the suffix .svg or .dot", suffix, "leave out engine='builtin'"
+        )
     if not package:
         raise ArgumentError(
             f"show.graph: {suffix} through Graphviz needs its Python package. Way out: "

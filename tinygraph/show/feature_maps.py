@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError, explain
+from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.shapes import Array
 from tinygraph.show.figures import new_figure, save
 from tinygraph.show.labels import as_array
@@ -69,7 +69,7 @@ def feature_maps(
     """
     target = writable("show.feature_maps", path, (".svg", ".png", ".pdf"))
     if scale not in ("common", "each"):
-        raise ArgumentError(explain("show.feature_maps", "scale", "'common' or 'each'", scale))
+        raise ArgumentError("show.feature_maps", "scale", "'common' or 'each'", scale)
     maps = _checked(activations, sample)
     number, height, width = maps.shape
     columns = min(number, max(1, round(math.sqrt(1.4 * number * height / width))))
@@ -96,17 +96,18 @@ def _checked(activations: Any, sample: int) -> Array:
     """The maps of one sample, (C, H, W), as float64; or an error."""
     maps = as_array(activations)
     if maps.dtype.kind not in "fiu":
-        raise DtypeError(explain("show.feature_maps", "activations", "numbers", maps.dtype))
+        raise DtypeError("show.feature_maps", "activations", "numbers", maps.dtype)
     if maps.ndim not in (3, 4) or not maps.size:
         raise ShapeError(
-            explain("show.feature_maps", "activations", "axes (C, H, W) or (N, C, H, W), not empty",
-                    f"shape {maps.shape}", "features without an image have no maps to draw")
-        )  # fmt: skip
+            "show.feature_maps",
+            "activations",
+            "axes (C, H, W) or (N, C, H, W), not empty",
+            f"shape {maps.shape}",
+            "features without an image have no maps to draw",
+        )
     if maps.ndim == 4:
         if not 0 <= sample < len(maps):
-            raise ArgumentError(
-                explain("show.feature_maps", "sample", f"from 0 to {len(maps) - 1}", sample)
-            )
+            raise ArgumentError("show.feature_maps", "sample", f"from 0 to {len(maps) - 1}", sample)
         maps = maps[sample]
     check_size("show.feature_maps", "activations", maps.shape, maps.shape)
     return maps.astype(np.float64)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import DtypeError, ShapeError, explain
+from tinygraph.errors import DtypeError, ShapeError
 from tinygraph.shapes import Array
 from tinygraph.show.figures import new_figure, save
 from tinygraph.show.labels import as_array
@@ -82,12 +82,15 @@ def _checked(weights: Any) -> Array:
     w = as_array(weights)
     if w.dtype.kind != "f":
         raise DtypeError(
-            explain("show.filters", "weights", "floats", w.dtype, "convert with .astype('float32')")
+            "show.filters", "weights", "floats", w.dtype, "convert with .astype('float32')"
         )
     if w.ndim != 4 or not w.size:
         raise ShapeError(
-            explain("show.filters", "weights", "axes (O, C, KH, KW), none of them empty",
-                    f"shape {w.shape}", "a linear layer's rows: w.reshape(O, 1, H, W)")
-        )  # fmt: skip
+            "show.filters",
+            "weights",
+            "axes (O, C, KH, KW), none of them empty",
+            f"shape {w.shape}",
+            "a linear layer's rows: w.reshape(O, 1, H, W)",
+        )
     check_size("show.filters", "weights", (w.shape[0] * w.shape[1], *w.shape[2:]), w.shape)
     return w.astype(np.float64)

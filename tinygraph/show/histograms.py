@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 from tinygraph.shapes import Array, Shape
 from tinygraph.show.figures import new_figure, save
 from tinygraph.show.labels import as_array
@@ -71,9 +71,12 @@ def histograms(state_or_model: Any, path: str | Path = "histograms.png") -> Path
     panels = distributions("show.histograms", state_or_model)
     if len(panels) > MAX_PANELS:
         raise ArgumentError(
-            explain("show.histograms", "state_or_model", f"at most {MAX_PANELS} arrays",
-                    len(panels), "draw a part: {name: array for ... if name.startswith('layer1.')}")
-        )  # fmt: skip
+            "show.histograms",
+            "state_or_model",
+            f"at most {MAX_PANELS} arrays",
+            len(panels),
+            "draw a part: {name: array for ... if name.startswith('layer1.')}",
+        )
     columns = min(4, math.ceil(math.sqrt(len(panels))))
     rows = math.ceil(len(panels) / columns)
     figure = new_figure(3.4 * columns, 2.3 * rows)
@@ -96,14 +99,17 @@ def distributions(op: str, state_or_model: Any) -> list[Weights]:
         state = state.state_dict()
     if not isinstance(state, Mapping):
         raise ArgumentError(
-            explain(op, "state_or_model", "a Module or a mapping from names to arrays",
-                    type(state).__name__, "pass model.state_dict()")
-        )  # fmt: skip
+            op,
+            "state_or_model",
+            "a Module or a mapping from names to arrays",
+            type(state).__name__,
+            "pass model.state_dict()",
+        )
     arrays = {str(name): as_array(values) for name, values in state.items()}
     found = [_distribution(name, a) for name, a in arrays.items() if a.dtype.kind == "f"]
     if not found:
         raise ArgumentError(
-            explain(op, "state_or_model", "at least one array of floats", f"{len(arrays)} arrays")
+            op, "state_or_model", "at least one array of floats", f"{len(arrays)} arrays"
         )
     return found
 
@@ -111,8 +117,9 @@ def distributions(op: str, state_or_model: Any) -> list[Weights]:
 def _distribution(name: str, array: Array) -> Weights:
     numbers = array[np.isfinite(array)].astype(np.float64)
     if not numbers.size:
-        return Weights(name, array.shape, math.nan, math.nan, array.size, np.zeros(1),
-                       np.array([-1.0, 1.0]))  # fmt: skip
+        return Weights(
+            name, array.shape, math.nan, math.nan, array.size, np.zeros(1), np.array([-1.0, 1.0])
+        )
     low, high = float(numbers.min()), float(numbers.max())
     if high - low <= max(1e-9 * max(abs(low), abs(high)), 1e-300):
         # too narrow to be cut into bins, as a constant is: one bar, with room around it

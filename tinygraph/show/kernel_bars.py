@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 from tinygraph.show.bar_panels import Panel, draw_panels
 from tinygraph.show.paths import writable
 
@@ -48,12 +48,13 @@ def kernel_bars(profile: Mapping[str, Any], path: str | Path = "profile.svg") ->
     target = writable("show.kernel_bars", path, (".svg", ".png", ".pdf"))
     rows = list(profile.get("kernels", ()))
     if not rows:
-        raise ArgumentError(explain("show.kernel_bars", "profile", "at least one kernel", "none"))
+        raise ArgumentError("show.kernel_bars", "profile", "at least one kernel", "none")
     panels = [name for name in PANELS if any(row.get(name) for row in rows)] or ["bytes"]
     drawn = [
         Panel(title, unit, {colour: [row.get(name) or 0.0 for row in rows]}, {})
-        for name in panels for title, unit, colour in [PANELS[name]]
-    ]  # fmt: skip
+        for name in panels
+        for title, unit, colour in [PANELS[name]]
+    ]
     return draw_panels([_label(row) for row in rows], drawn, target)
 
 

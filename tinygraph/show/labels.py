@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError, explain
+from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
 
@@ -27,20 +27,24 @@ def class_numbers(op: str, argument: str, values: Any) -> Array:
     numbers = as_array(values)
     if numbers.ndim != 1 or not numbers.size:
         raise ShapeError(
-            explain(op, argument, "one class number for each sample, (N,)",
-                    f"shape {numbers.shape}", "of scores (N, C) take the best: scores.argmax(1)")
-        )  # fmt: skip
+            op,
+            argument,
+            "one class number for each sample, (N,)",
+            f"shape {numbers.shape}",
+            "of scores (N, C) take the best: scores.argmax(1)",
+        )
     if numbers.dtype.kind not in "iu":
         raise DtypeError(
-            explain(op, argument, "integers", numbers.dtype,
-                    "number the classes 0, 1, ... and give their names as classes=[...]")
-        )  # fmt: skip
-    if numbers.min() < 0:
-        raise ArgumentError(explain(op, argument, "numbers from 0", int(numbers.min())))
-    if numbers.max() >= MAX_CLASSES:
-        raise ArgumentError(
-            explain(op, argument, f"numbers below {MAX_CLASSES}", int(numbers.max()))
+            op,
+            argument,
+            "integers",
+            numbers.dtype,
+            "number the classes 0, 1, ... and give their names as classes=[...]",
         )
+    if numbers.min() < 0:
+        raise ArgumentError(op, argument, "numbers from 0", int(numbers.min()))
+    if numbers.max() >= MAX_CLASSES:
+        raise ArgumentError(op, argument, f"numbers below {MAX_CLASSES}", int(numbers.max()))
     return numbers.astype(np.int64)
 
 
@@ -51,23 +55,22 @@ def checked_pair(
     truth = class_numbers(op, "labels", labels)
     predicted = class_numbers(op, "predictions", predictions)
     if truth.shape != predicted.shape:
-        raise ShapeError(
-            explain(op, "predictions", f"as many as labels, {truth.size}", predicted.size)
-        )
+        raise ShapeError(op, "predictions", f"as many as labels, {truth.size}", predicted.size)
     largest = int(max(truth.max(), predicted.max()))
     if classes is None:
         return truth, predicted, [str(k) for k in range(largest + 1)]
     if isinstance(classes, str) or not isinstance(classes, Sequence):
-        raise ArgumentError(
-            explain(op, "classes", "a list of names, one for each class", repr(classes))
-        )
+        raise ArgumentError(op, "classes", "a list of names, one for each class", repr(classes))
     if len(classes) <= largest:
         raise ArgumentError(
-            explain(op, "classes", f"a name for each class, at least {largest + 1}", len(classes),
-                    f"the largest class number is {largest}; the first class is 0")
-        )  # fmt: skip
+            op,
+            "classes",
+            f"a name for each class, at least {largest + 1}",
+            len(classes),
+            f"the largest class number is {largest}; the first class is 0",
+        )
     if len(classes) > MAX_CLASSES:
-        raise ArgumentError(explain(op, "classes", f"at most {MAX_CLASSES} names", len(classes)))
+        raise ArgumentError(op, "classes", f"at most {MAX_CLASSES} names", len(classes))
     return truth, predicted, [str(name) for name in classes]
 
 

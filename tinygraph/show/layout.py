@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from tinygraph.errors import GraphError, explain
+from tinygraph.errors import GraphError
 
 MAX_POINTS = 50_000  # of all trunks together
 SWEEPS = 8  # of each kind; more do not change the pictures of networks
@@ -111,9 +111,12 @@ def _make_trunks(inputs: Sequence[Sequence[int]], boxes: Sequence[Slot]) -> list
     total = sum(max(end - box.layer - 1, 0) for end, box in zip(last, boxes, strict=True))
     if total > MAX_POINTS:
         raise GraphError(
-            explain("show.graph", "outputs", f"long edges through at most {MAX_POINTS} layers",
-                    total, "draw a part: show.graph(..., depth=20)")
-        )  # fmt: skip
+            "show.graph",
+            "outputs",
+            f"long edges through at most {MAX_POINTS} layers",
+            total,
+            "draw a part: show.graph(..., depth=20)",
+        )
     trunks = []
     for box in boxes:
         points = [

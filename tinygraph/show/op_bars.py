@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 from tinygraph.show.bar_panels import Panel, draw_panels
 from tinygraph.show.paths import writable
 
@@ -58,9 +58,10 @@ def op_bars(profile: Mapping[str, Any], path: str | Path = "profile.svg") -> Pat
     target = writable("show.op_bars", path, (".svg", ".png", ".pdf"))
     rows = list(profile.get("ops", ()))
     if not rows:
-        raise ArgumentError(explain("show.op_bars", "profile", "at least one op", "none"))
-    labels = [f"{row['op']}  x{row['calls']:g}" if row.get("calls", 1) != 1 else row["op"]
-              for row in rows]  # fmt: skip
+        raise ArgumentError("show.op_bars", "profile", "at least one op", "none")
+    labels = [
+        f"{row['op']}  x{row['calls']:g}" if row.get("calls", 1) != 1 else row["op"] for row in rows
+    ]
     outside = profile.get("outside_seconds")
     if outside is not None:
         rows.append({"op": "", "outside": outside})

@@ -44,17 +44,22 @@ def document(title: str, head: str, sections: Sequence[Section]) -> str:
         f'<section id="{s.anchor}"><h2>{escape(s.title)}</h2>\n{s.body}\n</section>'
         for s in sections
     ]
-    return "\n".join([
-        "<!DOCTYPE html>",
-        '<html lang="en"><head><meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        '<meta name="color-scheme" content="light dark">',
-        f"<title>{escape(title)}</title>",
-        f"<style>\n{STYLE.read_text(encoding='utf-8')}</style></head><body>",
-        f"<header><h1>{escape(title)}</h1>\n{head}\n<nav>{links}</nav></header>",
-        "<main>", *parts, "</main></body></html>", "",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            "<!DOCTYPE html>",
+            '<html lang="en"><head><meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<meta name="color-scheme" content="light dark">',
+            f"<title>{escape(title)}</title>",
+            f"<style>\n{STYLE.read_text(encoding='utf-8')}</style></head><body>",
+            f"<header><h1>{escape(title)}</h1>\n{head}\n<nav>{links}</nav></header>",
+            "<main>",
+            *parts,
+            "</main></body></html>",
+            "",
+        ]
+    )
 
 
 def value_text(value: Any) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 from tinygraph.show.curves import is_number
 from tinygraph.show.labels import as_array, checked_pair
 from tinygraph.show.page import (
@@ -122,9 +122,12 @@ def report(contents: ReportContents, path: str | Path = "report.html") -> Path:
     target = writable("show.report", path, (".html",))
     if not isinstance(contents, ReportContents):
         raise ArgumentError(
-            explain("show.report", "contents", "ReportContents", type(contents).__name__,
-                    "show.ReportContents(rows=..., state=..., ...)")
-        )  # fmt: skip
+            "show.report",
+            "contents",
+            "ReportContents",
+            type(contents).__name__,
+            "show.ReportContents(rows=..., state=..., ...)",
+        )
     _check(contents)
     sections = [Section(anchor, title, body) for anchor, title, body in _sections(contents) if body]
     page = document(contents.title, _figures(contents), sections)
@@ -137,21 +140,22 @@ def _check(contents: ReportContents) -> None:
     parts = {field.name: getattr(contents, field.name) for field in fields(contents)}
     given = {name for name, part in parts.items() if part is not None} - {"title", "classes"}
     if not given:
-        raise ArgumentError(explain("show.report", "contents", "at least one part", "none"))
+        raise ArgumentError("show.report", "contents", "at least one part", "none")
     for name in ("result", "config", "environment", "state"):
         if name in given and not isinstance(parts[name], Mapping):
-            raise ArgumentError(
-                explain("show.report", name, "a mapping", type(parts[name]).__name__)
-            )
+            raise ArgumentError("show.report", name, "a mapping", type(parts[name]).__name__)
     if "rows" in given and not all(isinstance(row, Mapping) for row in parts["rows"]):
-        raise ArgumentError(explain("show.report", "rows", "a mapping for each epoch", "others"))
+        raise ArgumentError("show.report", "rows", "a mapping for each epoch", "others")
     needs = {"images": "labels", "labels": "predictions", "predictions": "labels"}
     for name, needed in needs.items():
         if name in given and needed not in given:
             raise ArgumentError(
-                explain("show.report", needed, f"to be given with {name}", "None",
-                        "give images, labels and predictions, or the last two, or none")
-            )  # fmt: skip
+                "show.report",
+                needed,
+                f"to be given with {name}",
+                "None",
+                "give images, labels and predictions, or the last two, or none",
+            )
 
 
 def _figures(contents: ReportContents) -> str:
@@ -201,7 +205,10 @@ def _sections(contents: ReportContents) -> list[tuple[str, str, str | None]]:
         ("weights", "Weights", weights),
         ("graph", "Graph", None if contents.graph is None else graph_html(contents.graph)),
         ("config", "Settings", facts_table(contents.config) if contents.config else None),
-        ("environment", "Environment",
-         facts_table(contents.environment) if contents.environment else None),
+        (
+            "environment",
+            "Environment",
+            facts_table(contents.environment) if contents.environment else None,
+        ),
         ("log", "Log", log),
-    ]  # fmt: skip
+    ]

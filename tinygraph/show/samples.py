@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError, explain
+from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.shapes import Array
 from tinygraph.show.figures import new_figure, save
 from tinygraph.show.labels import as_array, checked_pair
@@ -74,7 +74,7 @@ def samples(
     """
     target = writable("show.samples", path, (".svg", ".png", ".pdf"))
     if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= 400:
-        raise ArgumentError(explain("show.samples", "limit", "an int from 1 to 400", repr(limit)))
+        raise ArgumentError("show.samples", "limit", "an int from 1 to 400", repr(limit))
     truth, predicted, names = checked_pair("show.samples", labels, predictions, classes)
     checked = checked_images("show.samples", images, truth.size)
     wrong = truth != predicted
@@ -109,16 +109,18 @@ def checked_images(op: str, images: Any, number: int) -> Array:
     """Images with the channels last, (N, H, W, 1 or 3); or an error."""
     array = as_array(images)
     if array.dtype.kind not in "fiu":
-        raise DtypeError(explain(op, "images", "numbers", array.dtype))
+        raise DtypeError(op, "images", "numbers", array.dtype)
     if array.ndim == 3:
         array = array[:, None]
     if array.ndim != 4 or array.shape[1] not in (1, 3) or 0 in array.shape:
         raise ShapeError(
-            explain(op, "images", "axes (N, H, W), (N, 1, H, W) or (N, 3, H, W), none empty",
-                    f"shape {as_array(images).shape}")
-        )  # fmt: skip
+            op,
+            "images",
+            "axes (N, H, W), (N, 1, H, W) or (N, 3, H, W), none empty",
+            f"shape {as_array(images).shape}",
+        )
     if len(array) != number:
-        raise ShapeError(explain(op, "images", f"as many as labels, {number}", len(array)))
+        raise ShapeError(op, "images", f"as many as labels, {number}", len(array))
     return array.transpose(0, 2, 3, 1)
 
 

@@ -139,19 +139,29 @@ def _heat(counts: Array, names: Sequence[str]) -> str:
         f"<tr><th>{escape(n)}</th><td>{'–' if a is None else f'{a:.1%}'}</td></tr>\n"
         for n, a in zip(names, class_accuracies(counts), strict=True)
     )
-    return "\n".join([
-        picture,
-        folded("The most frequent confusions", f'<div class="scroll">{confused}</div>', bool(rows)),
-        folded("The accuracy of each class", f"<table><tbody>\n{accuracies}</tbody></table>"),
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            picture,
+            folded(
+                "The most frequent confusions", f'<div class="scroll">{confused}</div>', bool(rows)
+            ),
+            folded("The accuracy of each class", f"<table><tbody>\n{accuracies}</tbody></table>"),
+        ]
+    )
 
 
 def filters_html(state: Mapping[str, Any]) -> str | None:
     """The filters of the first convolutions, or nothing where there are none."""
     arrays = {name: as_array(values) for name, values in state.items()}
-    found = {n: a for n, a in arrays.items()
-             if a.ndim == 4 and a.dtype.kind == "f" and a.size and a.shape[2] * a.shape[3] > 1
-             and max(a.shape[2:]) <= LARGEST_IMAGE}  # fmt: skip
+    found = {
+        n: a
+        for n, a in arrays.items()
+        if a.ndim == 4
+        and a.dtype.kind == "f"
+        and a.size
+        and a.shape[2] * a.shape[3] > 1
+        and max(a.shape[2:]) <= LARGEST_IMAGE
+    }
     figures = [_layer_filters(str(name), a) for name, a in list(found.items())[:MAX_LAYERS]]
     if not figures:
         return None

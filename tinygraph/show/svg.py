@@ -36,22 +36,25 @@ def to_svg(boxes: Sequence[Box]) -> str:
         for slot in layer:
             slot.x += shift
     height = bottom + 26 + 22 + MARGIN
-    return "\n".join([
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="{FONT}" font-size="12">',
-        f"<title>Computational graph of {len(boxes)} nodes</title>",
-        '<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
-        f'markerHeight="7" orient="auto"><path d="M0 0.5 L8 4 L0 7.5 z" fill="{LINE}"/></marker>'
-        "</defs>",
-        *_edges(boxes, layout, tops),
-        *[
-            _box(box, title, slot, tops[slot.layer])
-            for box, title, slot in zip(boxes, titles, layout.boxes, strict=True)
-        ],
-        *legend,
-        "</svg>",
-        "",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+            f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="{FONT}" font-size="12">',
+            f"<title>Computational graph of {len(boxes)} nodes</title>",
+            '<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
+            f'markerHeight="7" orient="auto"><path d="M0 0.5 L8 4 L0 7.5 z" fill="{LINE}"/>'
+            "</marker>"
+            "</defs>",
+            *_edges(boxes, layout, tops),
+            *[
+                _box(box, title, slot, tops[slot.layer])
+                for box, title, slot in zip(boxes, titles, layout.boxes, strict=True)
+            ],
+            *legend,
+            "</svg>",
+            "",
+        ]
+    )
 
 
 def _tops(layout: Layout) -> list[float]:

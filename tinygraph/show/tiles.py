@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 from tinygraph.shapes import Array, Shape
 
 MAX_TILES = 4096
@@ -16,10 +16,12 @@ def check_size(op: str, argument: str, size: Shape, shape: Shape) -> None:
     tiles, height, width = size
     if tiles > MAX_TILES or tiles * height * width > MAX_PIXELS:
         raise ArgumentError(
-            explain(op, argument, f"at most {MAX_TILES} tiles of {MAX_PIXELS:,} pixels together",
-                    f"{tiles} of {height} x {width}, shape {shape}",
-                    f"draw a part: {argument}[:64, :16]")
-        )  # fmt: skip
+            op,
+            argument,
+            f"at most {MAX_TILES} tiles of {MAX_PIXELS:,} pixels together",
+            f"{tiles} of {height} x {width}, shape {shape}",
+            f"draw a part: {argument}[:64, :16]",
+        )
 
 
 def sheet(tiles: Array, columns: int, gap: Array) -> Array:

@@ -10,9 +10,17 @@ from tinygraph.testing.problem import Bad, Convention, Problem
 from tinygraph.testing.report import Mismatch, Report
 
 __all__ = [
-    "Bad", "CheckOpError", "Convention", "Mismatch", "OpReport", "Problem", "Report", "Stage",
-    "check_op", "gradcheck",
-]  # fmt: skip
+    "Bad",
+    "CheckOpError",
+    "Convention",
+    "Mismatch",
+    "OpReport",
+    "Problem",
+    "Report",
+    "Stage",
+    "check_op",
+    "gradcheck",
+]
 
 
 def __getattr__(name: str) -> Any:

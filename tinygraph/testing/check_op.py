@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 from tinygraph.graph import topological_order
 from tinygraph.op import Op
 from tinygraph.tensor import Tensor
@@ -29,11 +29,19 @@ KERNEL_SHARE = 5  # a launch on the emulator costs more than a call of numpy: fe
 
 
 def check_op(
-    op: Any, reference: Callable[..., Any] | None = None, problems: Any = None,
-    bad_input: Iterable[Bad] = (), conventions: Iterable[Convention] = (), *,
-    constants: Sequence[int] = (), differentiable: bool = True, tolerance: float = 1.0,
-    examples: int = 50, seed: int = 0, raise_on_failure: bool = True,
-) -> OpReport:  # fmt: skip
+    op: Any,
+    reference: Callable[..., Any] | None = None,
+    problems: Any = None,
+    bad_input: Iterable[Bad] = (),
+    conventions: Iterable[Convention] = (),
+    *,
+    constants: Sequence[int] = (),
+    differentiable: bool = True,
+    tolerance: float = 1.0,
+    examples: int = 50,
+    seed: int = 0,
+    raise_on_failure: bool = True,
+) -> OpReport:
     """Hold an op to the contract that tinygraph's own ops keep.
 
     Parameters
@@ -108,15 +116,17 @@ def check_op(
 
 
 def _contract(
-    op: Any, reference: Callable[..., Any] | None, constants: tuple[int, ...],
-    differentiable: bool, tolerance: float,
-) -> Contract:  # fmt: skip
+    op: Any,
+    reference: Callable[..., Any] | None,
+    constants: tuple[int, ...],
+    differentiable: bool,
+    tolerance: float,
+) -> Contract:
     """The contract of a user's op."""
     if not callable(op):
         raise ArgumentError(
-            explain("check_op", "op", "an Op, a subclass of Op, or a function of tensors",
-                    type(op).__name__)
-        )  # fmt: skip
+            "check_op", "op", "an Op, a subclass of Op, or a function of tensors", type(op).__name__
+        )
     contract = Contract()
     contract.function = _of_class(op) if isinstance(op, type) and issubclass(op, Op) else op
     contract.constants, contract.tolerance = constants, tolerance
@@ -151,9 +161,14 @@ class _Check:
     """The stages for one op, each made when it is asked for."""
 
     def __init__(
-        self, contract: Contract, op: Any, has_reference: bool, problems: Any, examples: int,
+        self,
+        contract: Contract,
+        op: Any,
+        has_reference: bool,
+        problems: Any,
+        examples: int,
         seed: int,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.contract, self.op, self.has_reference = contract, op, has_reference
         self.problems, self.examples, self.seed = problems, examples, seed
 
@@ -163,8 +178,9 @@ class _Check:
         against = "the reference" if self.has_reference else "itself in float64, contiguous"
         yield self.stage(
             f"value equals {against}, in any dtype and layout",
-            lambda case: c.try_value(case.problem, case.dtype, case.layout), variants=True,
-        )  # fmt: skip
+            lambda case: c.try_value(case.problem, case.dtype, case.layout),
+            variants=True,
+        )
         if not self.has_reference:
             yield Stage("value equals a reference", "skipped", message="no reference was given")
         if c.differentiable:
@@ -184,8 +200,9 @@ class _Check:
         yield self.stage("no state is kept", lambda case: c.try_no_state(case.problem))
         yield self.stage(
             "gradient in any dtype and layout",
-            lambda case: c.try_gradient_in(case.problem, case.dtype, case.layout), variants=True,
-        )  # fmt: skip
+            lambda case: c.try_gradient_in(case.problem, case.dtype, case.layout),
+            variants=True,
+        )
         yield self.stage(
             "each gradient alone", lambda case: c.try_each_gradient_alone(case.problem)
         )
@@ -240,8 +257,9 @@ class _Check:
         yield self.stage(name, attempt, variants=True, examples=fewer)
         yield self.stage(
             "kernel of an empty batch",
-            lambda case: c.try_empty_batch(case.problem, "emulator"), examples=fewer,
-        )  # fmt: skip
+            lambda case: c.try_empty_batch(case.problem, "emulator"),
+            examples=fewer,
+        )
         yield self.stage("kernel under the checker", checked, variants=True, examples=fewer)
 
     def no_kernel(self) -> str:
@@ -259,9 +277,12 @@ class _Check:
         return ""
 
     def stage(
-        self, name: str, attempt: Callable[[Case], None], variants: bool = False,
+        self,
+        name: str,
+        attempt: Callable[[Case], None],
+        variants: bool = False,
         examples: int | None = None,
-    ) -> Stage:  # fmt: skip
+    ) -> Stage:
         """Try one demand on all problems."""
         with np.errstate(all="ignore"):  # inf and nan are results, not accidents
             outcome = try_all(

@@ -87,9 +87,13 @@ class Contract:
     # ---- how the op is called ---------------------------------------------------------------
 
     def leaves(
-        self, problem: Problem, dtype: Any = np.float64, layout: str = "contiguous",
-        requires_grad: bool = True, device: str | Device = "cpu",
-    ) -> list[Tensor]:  # fmt: skip
+        self,
+        problem: Problem,
+        dtype: Any = np.float64,
+        layout: str = "contiguous",
+        requires_grad: bool = True,
+        device: str | Device = "cpu",
+    ) -> list[Tensor]:
         """One leaf for each array; the arrays keep the layout, as leaves made by ops do."""
         nodes = []
         for position, a in enumerate(problem.args):
@@ -131,16 +135,21 @@ class Contract:
         """The value of a node with what the reference gives for the arguments in that dtype."""
         rounded = [None if a is None else cast(cast(a, dtype), np.float64) for a in problem.args]
         expected = np.asarray(self.reference(*rounded, **problem.kwargs))
-        demand(y.shape == expected.shape,
-               f"the value has shape {y.shape}, the reference {expected.shape}")  # fmt: skip
+        demand(
+            y.shape == expected.shape,
+            f"the value has shape {y.shape}, the reference {expected.shape}",
+        )
         if expected.dtype.kind != "f":
             np.testing.assert_array_equal(y.numpy(), expected, "value and reference differ")
             return
         demand(y.dtype == dtype, f"the value of {np.dtype(dtype)} arguments has dtype {y.dtype}")
         np.testing.assert_allclose(
-            y.numpy(), expected, rtol=1e-5, atol=self.bound(dtype, expected),
+            y.numpy(),
+            expected,
+            rtol=1e-5,
+            atol=self.bound(dtype, expected),
             err_msg="the value (ACTUAL) differs from the reference (DESIRED)",
-        )  # fmt: skip
+        )
 
     def try_convention(self, convention: Convention, device: str | Device = "cpu") -> None:
         """Value and gradients at a point, exactly, with NaN and the signs of zeros."""
@@ -187,12 +196,17 @@ class Contract:
         for i, (a, b) in enumerate(zip(exact, nodes, strict=True)):
             if b.requires_grad:
                 got, exactly = grad_of(b), grad_of(a)
-                demand(got.dtype == dtype and got.shape == b.shape,
-                       f"the gradient of input {i} is not like the input")  # fmt: skip
+                demand(
+                    got.dtype == dtype and got.shape == b.shape,
+                    f"the gradient of input {i} is not like the input",
+                )
                 np.testing.assert_allclose(
-                    got, exactly, rtol=1e-4, atol=10 * self.bound(dtype, exactly),
+                    got,
+                    exactly,
+                    rtol=1e-4,
+                    atol=10 * self.bound(dtype, exactly),
                     err_msg=f"the gradient of input {i} differs from that in contiguous float64",
-                )  # fmt: skip
+                )
 
     def try_each_gradient_alone(self, problem: Problem) -> None:
         """With one input wanted, its gradient is the same and the others are not computed."""
@@ -207,12 +221,17 @@ class Contract:
             nodes[i].requires_grad = True
             self.apply(problem, nodes).backward(g)
             np.testing.assert_allclose(
-                grad_of(nodes[i]), grad_of(wanted), rtol=1e-12, atol=1e-12,
+                grad_of(nodes[i]),
+                grad_of(wanted),
+                rtol=1e-12,
+                atol=1e-12,
                 err_msg=f"the gradient of input {i} differs where it alone is wanted",
-            )  # fmt: skip
+            )
             others = [node for j, node in enumerate(nodes) if j != i]
-            demand(all(node.grad is None for node in others),
-                   "an input that requires no gradient was given one")  # fmt: skip
+            demand(
+                all(node.grad is None for node in others),
+                "an input that requires no gradient was given one",
+            )
 
     # ---- nothing is changed, shared or kept -------------------------------------------------
 
@@ -234,13 +253,17 @@ class Contract:
             if node not in written:
                 np.testing.assert_array_equal(node.value, value, f"input {i} was changed")
             if grad is not None:
-                demand(node.grad is not None and grad.tobytes() == node.grad.tobytes(),
-                       f"the second backward gave input {i} another gradient")  # fmt: skip
+                demand(
+                    node.grad is not None and grad.tobytes() == node.grad.tobytes(),
+                    f"the second backward gave input {i} another gradient",
+                )
         arrays = [node.grad for node in nodes if node.grad is not None and node.grad.size]
         others = [node.value for node in nodes] + [g, y.value]
         for i, a in enumerate(arrays):
-            demand(not any(np.shares_memory(a, b) for b in [*arrays[:i], *others]),
-                   "a gradient shares its memory with another array")  # fmt: skip
+            demand(
+                not any(np.shares_memory(a, b) for b in [*arrays[:i], *others]),
+                "a gradient shares its memory with another array",
+            )
 
     def try_no_state(self, problem: Problem) -> None:
         """Between forward and backward the op may be applied to something else."""
@@ -259,9 +282,11 @@ class Contract:
         y.backward(g)
         for i, (node, grad) in enumerate(zip(nodes, expected, strict=True)):
             if grad is not None:
-                demand(node.grad is not None and grad.tobytes() == node.grad.tobytes(),
-                       f"the gradient of input {i} changed when the op had been applied to other "
-                       "arrays: the op keeps state of its own; return it from forward")  # fmt: skip
+                demand(
+                    node.grad is not None and grad.tobytes() == node.grad.tobytes(),
+                    f"the gradient of input {i} changed when the op had been applied to other "
+                    "arrays: the op keeps state of its own; return it from forward",
+                )
         if isinstance(self.function, Op):
             now = repr(vars(self.function))
             demand(now == settings, f"the op's attributes changed from {settings} to {now}")
@@ -302,12 +327,17 @@ class Contract:
         else:
             scales = [y.op.tile_scale(tile.stop - tile.start, n) for tile in tiles]
             joined = np.sum([p * s for p, s in zip(parts, scales, strict=True)], axis=0)
-        demand(joined.shape == whole.shape, f"batch claims {claim!r}: tiles give {joined.shape}, "
-               f"the whole batch {whole.shape}")  # fmt: skip
+        demand(
+            joined.shape == whole.shape,
+            f"batch claims {claim!r}: tiles give {joined.shape}, the whole batch {whole.shape}",
+        )
         np.testing.assert_allclose(
-            joined, whole, rtol=1e-10, atol=1e-10,
+            joined,
+            whole,
+            rtol=1e-10,
+            atol=1e-10,
             err_msg=f"batch claims {claim!r}, but {n} samples cut after {cut} give another value",
-        )  # fmt: skip
+        )
 
     def try_empty_batch(self, problem: Problem, device: str | Device = "cpu") -> None:
         """No sample: an empty output or an empty sum; gradients of shared inputs are zeros."""
@@ -315,19 +345,25 @@ class Contract:
         claim = self.claim(problem)
         if not claim:
             return
-        nodes = [Tensor(x.value[:0] if c else x.value, x.dtype.kind == "f", device=device)
-                 for x, c in zip(inputs, carries, strict=True)]  # fmt: skip
+        nodes = [
+            Tensor(x.value[:0] if c else x.value, x.dtype.kind == "f", device=device)
+            for x, c in zip(inputs, carries, strict=True)
+        ]
         empty = y.op(*nodes)
         expected = (0, *y.shape[1:]) if claim == "map" else y.shape
-        demand(empty.shape == expected,
-               f"without a sample the value has shape {empty.shape}, not {expected}")  # fmt: skip
+        demand(
+            empty.shape == expected,
+            f"without a sample the value has shape {empty.shape}, not {expected}",
+        )
         if not self.differentiable:
             return
         empty.backward(np.ones(empty.shape))
         for i, node in enumerate(nodes):
             if node.grad is not None:
-                demand(node.grad.shape == node.shape and not np.any(grad_of(node)),
-                       f"without a sample the gradient of input {i} is not zero")  # fmt: skip
+                demand(
+                    node.grad.shape == node.shape and not np.any(grad_of(node)),
+                    f"without a sample the gradient of input {i} is not zero",
+                )
 
     # ---- kernels ----------------------------------------------------------------------------
 
@@ -368,10 +404,14 @@ class Contract:
             self.function(*bad.args, **bad.kwargs)
         except Exception as error:
             got = f"{type(error).__name__}: {error}"
-            demand(isinstance(error, bad.error),
-                   f"{bad.name}: raised {got}; expected {bad.error.__name__}")  # fmt: skip
-            demand(isinstance(error, TinygraphError),
-                   f"{bad.name}: a bare error from deep inside: {got}")  # fmt: skip
+            demand(
+                isinstance(error, bad.error),
+                f"{bad.name}: raised {got}; expected {bad.error.__name__}",
+            )
+            demand(
+                isinstance(error, TinygraphError),
+                f"{bad.name}: a bare error from deep inside: {got}",
+            )
             demand(bad.words in str(error), f"{bad.name}: {bad.words!r} is not in: {error}")
         else:
             raise AssertionError(f"{bad.name}: accepted; expected {bad.error.__name__}")

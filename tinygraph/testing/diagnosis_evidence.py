@@ -118,15 +118,22 @@ def evidence_of(
         jacobian = np.array([row for _, row in known_rows]) if rows else np.zeros((0, 0))
         made.append(
             Evidence(
-                p, np.asarray(analytic[p], np.float64), found.numeric[p], found.wrong_at[p],
-                weights, output, function.arrays,
-                {q: found.numeric[q] for q in function.wrt if q != p}, rows, jacobian, function,
+                p,
+                np.asarray(analytic[p], np.float64),
+                found.numeric[p],
+                found.wrong_at[p],
+                weights,
+                output,
+                function.arrays,
+                {q: found.numeric[q] for q in function.wrt if q != p},
+                rows,
+                jacobian,
+                function,
             )
-        )  # fmt: skip
+        )
     return made
 
 
 def hyper_parameters(op: Op | None) -> dict[str, Any]:
     """The fields of an op by name."""
     return dict(vars(op)) if op is not None else {}
-

@@ -35,11 +35,9 @@ def ignores_upstream(e: Evidence) -> str:
         for name, weight in (
             ("ignores the upstream gradient", 1.0),
             ("takes the sum of the upstream gradient for each of its elements", e.upstream.sum()),
-            ("takes the mean of the upstream gradient for each of its elements",
-             e.upstream.mean()),
-            ("takes the first element of the upstream gradient for all",
-             e.upstream.reshape(-1)[0]),
-        ):  # fmt: skip
+            ("takes the mean of the upstream gradient for each of its elements", e.upstream.mean()),
+            ("takes the first element of the upstream gradient for all", e.upstream.reshape(-1)[0]),
+        ):
             if e.upstream.size == 1 and name[0] == "t":
                 continue
             if e.looks_like(e.through(np.full(e.upstream.shape, weight))):
@@ -194,10 +192,13 @@ def _setting(e: Evidence, size: float) -> str:
 def _formulas(name: str, value: float) -> list[tuple[str, float]]:
     rest = 1 - value
     return [
-        (name, value), (f"1 / {name}", 1 / value), (f"1 - {name}", rest),
-        (f"1 / (1 - {name})", 1 / rest if rest else 0), (f"{name}^2", value * value),
+        (name, value),
+        (f"1 / {name}", 1 / value),
+        (f"1 - {name}", rest),
+        (f"1 / (1 - {name})", 1 / rest if rest else 0),
+        (f"{name}^2", value * value),
         (f"{name} - 1", value - 1),
-    ]  # fmt: skip
+    ]
 
 
 def passed_on(e: Evidence) -> str:

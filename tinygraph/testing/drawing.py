@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 from tinygraph.testing.contract import DTYPES
 from tinygraph.testing.problem import LAYOUTS, Problem
 
@@ -66,9 +66,12 @@ def try_all(
         return _try_sequence([as_problem(p) for p in problems], attempt, variants)
     if not hasattr(problems, "map") or not hasattr(problems, "filter"):
         raise ArgumentError(
-            explain("check_op", "problems", "a list of problems, or a strategy of hypothesis",
-                    type(problems).__name__, "tg.testing.strategies has strategies")
-        )  # fmt: skip
+            "check_op",
+            "problems",
+            "a list of problems, or a strategy of hypothesis",
+            type(problems).__name__,
+            "tg.testing.strategies has strategies",
+        )
     return _try_strategy(problems, attempt, examples, seed, variants)
 
 
@@ -107,16 +110,22 @@ def _try_strategy(
     plain = {"dtype": st.just(np.float64), "layout": st.just("contiguous")}
     varied = {"dtype": st.sampled_from(DTYPES[::-1]), "layout": st.sampled_from(LAYOUTS)}
     cases = st.builds(
-        Case, problem=strategy.map(as_problem), cut=st.integers(0, 4),
+        Case,
+        problem=strategy.map(as_problem),
+        cut=st.integers(0, 4),
         **(varied if variants else plain),
-    )  # fmt: skip
+    )
 
     @hypothesis.seed(seed)
     @hypothesis.settings(
-        max_examples=examples, database=None, deadline=None, report_multiple_bugs=False,
-        print_blob=False, suppress_health_check=list(hypothesis.HealthCheck),
+        max_examples=examples,
+        database=None,
+        deadline=None,
+        report_multiple_bugs=False,
+        print_blob=False,
+        suppress_health_check=list(hypothesis.HealthCheck),
         phases=(hypothesis.Phase.generate, hypothesis.Phase.shrink),
-    )  # fmt: skip
+    )
     @hypothesis.given(cases)
     def run(case: Case) -> None:
         nonlocal tried, last

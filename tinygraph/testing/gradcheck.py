@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.device import CPU, Device
-from tinygraph.errors import ArgumentError, DeviceError, GradcheckError, GraphError, explain
+from tinygraph.errors import ArgumentError, DeviceError, GradcheckError, GraphError
 from tinygraph.op import Op
 from tinygraph.random import default_generator, philox
 from tinygraph.shapes import Array
@@ -102,9 +102,7 @@ the mean over N, the backward does not
     chosen = _differentiable(arrays) if wrt is None else [int(p) for p in wrt]
     for position in chosen:
         if not 0 <= position < len(arrays) or arrays[position].dtype.kind != "f":
-            raise ArgumentError(
-                explain("gradcheck", "wrt", f"one of {_differentiable(arrays)}", position)
-            )
+            raise ArgumentError("gradcheck", "wrt", f"one of {_differentiable(arrays)}", position)
     state = default_generator.state_dict()
     try:
         report = _checked(fn, arrays, chosen, device, seed, max_elements)
@@ -131,12 +129,14 @@ def _differentiable(arrays: list[Array]) -> list[int]:
 
 
 def _checked(
-    fn: Callable[..., Any], arrays: list[Array], wrt: list[int], device: Device, seed: int,
+    fn: Callable[..., Any],
+    arrays: list[Array],
+    wrt: list[int],
+    device: Device,
+    seed: int,
     max_elements: int,
-) -> Report:  # fmt: skip
-    about: dict[str, Any] = {
-        "function": _name_of(fn), "shapes": tuple([a.shape for a in arrays])
-    }  # fmt: skip
+) -> Report:
+    about: dict[str, Any] = {"function": _name_of(fn), "shapes": tuple([a.shape for a in arrays])}
     function = PointFunction(fn, arrays, wrt, device)
     upstream = np.random.Generator(philox(seed, 0)).standard_normal(function.size)
     try:
@@ -152,8 +152,13 @@ def _checked(
         try:
             precise = exact.vjp(upstream)
         except ContractBroken as broken:
-            return Report("fail", None, f"in float64 on the cpu: {broken.diagnosis}",
-                          stage=broken.stage, **about)  # fmt: skip
+            return Report(
+                "fail",
+                None,
+                f"in float64 on the cpu: {broken.diagnosis}",
+                stage=broken.stage,
+                **about,
+            )
     comparison = compare(exact, precise, upstream, seed, max_elements)
     if comparison.wrong and hidden_kinks(exact, upstream, comparison, seed):
         comparison.leave_out_mismatches()
@@ -165,12 +170,14 @@ def _checked(
         if rounded is not None:
             where = f"in {arrays[wrt[0]].dtype} on {device}" if wrt else f"on {device}"
             found = _rounding_diagnosis(rounded, where)
-            return Report("fail", rounded, found, comparison.checked, comparison.kinks,
-                          "gradient", **about)  # fmt: skip
+            return Report(
+                "fail", rounded, found, comparison.checked, comparison.kinks, "gradient", **about
+            )
     found = broken_linearity(function, upstream)
     if found:
-        return Report("fail", None, found, comparison.checked, comparison.kinks, "properties",
-                      **about)  # fmt: skip
+        return Report(
+            "fail", None, found, comparison.checked, comparison.kinks, "properties", **about
+        )
     return _passed(comparison, about)
 
 
@@ -186,14 +193,18 @@ def _reference(function: PointFunction) -> PointFunction:
         twin.vjp(np.zeros(twin.size))
         return twin
     except (DeviceError, GraphError):  # an op that is only a kernel
-        return function if exact else PointFunction(function.fn, arrays, function.wrt,
-                                                    function.device)  # fmt: skip
+        return (
+            function if exact else PointFunction(function.fn, arrays, function.wrt, function.device)
+        )
 
 
 def _failure(
-    function: PointFunction, evidence: list[Evidence], comparison: Comparison,
-    about: dict[str, Any], seed: int,
-) -> Report:  # fmt: skip
+    function: PointFunction,
+    evidence: list[Evidence],
+    comparison: Comparison,
+    about: dict[str, Any],
+    seed: int,
+) -> Report:
     """The report of a gradient with wrong numbers; of several nodes, the guilty one is looked for.
 
     Each op of the graph is checked by itself, at the values that its inputs had.
@@ -213,8 +224,15 @@ def _failure(
         for one in evidence:
             one.op = nodes[-1].op
     worst = comparison.worst
-    return Report("fail", worst, diagnosis or diagnose(evidence, worst), comparison.checked,
-                  comparison.kinks, "gradient", **about)  # fmt: skip
+    return Report(
+        "fail",
+        worst,
+        diagnosis or diagnose(evidence, worst),
+        comparison.checked,
+        comparison.kinks,
+        "gradient",
+        **about,
+    )
 
 
 def _rounding_diagnosis(worst: Mismatch, where: str) -> str:

@@ -161,9 +161,13 @@ class _Lines:
     """Straight lines through the point along which one input moves."""
 
     def __init__(
-        self, function: PointFunction, position: int, center: Array, upstream: Array,
+        self,
+        function: PointFunction,
+        position: int,
+        center: Array,
+        upstream: Array,
         analytic: Array,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.function, self.position = function, position
         self.center, self.upstream, self.analytic = center, upstream, analytic
         self.array = function.arrays[position]

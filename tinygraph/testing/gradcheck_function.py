@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.device import Device
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 from tinygraph.graph import FREED, run_backward, topological_order
 from tinygraph.memory import eager_memory
 from tinygraph.random import default_generator
@@ -78,7 +78,7 @@ class PointFunction:
             if not isinstance(y, Tensor) or y.dtype.kind != "f":
                 got = y.dtype if isinstance(y, Tensor) else type(y).__name__
                 raise ArgumentError(
-                    explain("gradcheck", "fn", "a Tensor of floats, or a sequence of them", got)
+                    "gradcheck", "fn", "a Tensor of floats, or a sequence of them", got
                 )
         return Evaluation(leaves, outputs)
 

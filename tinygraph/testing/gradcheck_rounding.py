@@ -68,8 +68,7 @@ def compare_rounded(
         error[overflow] = 0
         index = tuple(int(i) for i in np.unravel_index(int(np.argmax(error)), error.shape))
         if error[index] > 1 and (worst is None or error[index] > worst.error):
-            worst = Mismatch(position, index, float(a[index]), float(b[index]),
-                             float(error[index]))  # fmt: skip
+            worst = Mismatch(position, index, float(a[index]), float(b[index]), float(error[index]))
     return worst
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinygraph.device import Device, get_device
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 from tinygraph.shapes import Array
 
 LAYOUTS = ("contiguous", "sliced", "transposed", "negative stride")
@@ -98,7 +98,7 @@ def laid_out(array: Any, layout: str, device: str | Device = "cpu") -> Any:
     (-8,)
     """
     if layout not in LAYOUTS:
-        raise ArgumentError(explain("laid_out", "layout", f"one of {LAYOUTS}", repr(layout)))
+        raise ArgumentError("laid_out", "layout", f"one of {LAYOUTS}", repr(layout))
     place = get_device(device)
     if array is None or array.ndim == 0 or layout == "contiguous":
         return array if array is None else place.from_numpy(array)

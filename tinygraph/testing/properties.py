@@ -131,9 +131,11 @@ def _same_values(function: PointFunction, run: Evaluation) -> str:
 
 
 def _kept_state(
-    first: list[Array | None], again: list[Array | None], fresh: list[Array | None],
+    first: list[Array | None],
+    again: list[Array | None],
+    fresh: list[Array | None],
     last: list[Array | None],
-) -> str:  # fmt: skip
+) -> str:
     for position, g in enumerate(first):
         if g is None:
             continue

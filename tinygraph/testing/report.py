@@ -66,14 +66,20 @@ class Report:
         """Plain values, for JSON; numbers that are not finite become text."""
         worst = None
         if self.worst is not None:
-            worst = {
-                name: _plain(value) for name, value in self.worst._asdict().items()
-            } | {"element": list(self.worst.element)}  # fmt: skip
+            worst = {name: _plain(value) for name, value in self.worst._asdict().items()} | {
+                "element": list(self.worst.element)
+            }
         return {
-            "ok": self.ok, "verdict": self.verdict, "stage": self.stage, "function": self.function,
-            "diagnosis": self.diagnosis, "worst": worst, "checked": self.checked,
-            "kinks": self.kinks, "shapes": [list(shape) for shape in self.shapes],
-        }  # fmt: skip
+            "ok": self.ok,
+            "verdict": self.verdict,
+            "stage": self.stage,
+            "function": self.function,
+            "diagnosis": self.diagnosis,
+            "worst": worst,
+            "checked": self.checked,
+            "kinks": self.kinks,
+            "shapes": [list(shape) for shape in self.shapes],
+        }
 
     def __str__(self) -> str:
         lines = [f"gradcheck of {self.function or 'the function'}: {self.verdict}"]

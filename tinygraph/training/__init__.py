@@ -20,8 +20,24 @@ from tinygraph.training.stopping import Stopped, parse_duration
 from tinygraph.training.trainer import Trainer
 
 __all__ = [
-    "CheckpointWarning", "DivergenceError", "OpProfile", "OpRow", "Profile", "ProfileRow",
-    "Progress", "RunFolder", "Stopped", "Trainer", "accuracy", "environment", "evaluate",
-    "first_batch_step", "load_arrays", "parse_duration", "profile_ops", "profile_steps",
-    "profile_training", "save_arrays",
-]  # fmt: skip
+    "CheckpointWarning",
+    "DivergenceError",
+    "OpProfile",
+    "OpRow",
+    "Profile",
+    "ProfileRow",
+    "Progress",
+    "RunFolder",
+    "Stopped",
+    "Trainer",
+    "accuracy",
+    "environment",
+    "evaluate",
+    "first_batch_step",
+    "load_arrays",
+    "parse_duration",
+    "profile_ops",
+    "profile_steps",
+    "profile_training",
+    "save_arrays",
+]

@@ -14,7 +14,7 @@ from typing import Any
 
 from tinygraph.cuda.capture import CapturedStep, active_capture, capture
 from tinygraph.device import CPU
-from tinygraph.errors import DeviceError, explain
+from tinygraph.errors import DeviceError
 from tinygraph.nn import Module
 from tinygraph.optim import Optimizer
 from tinygraph.precision import get_float32_matmul_precision
@@ -38,16 +38,22 @@ class CapturedTraining:
     """
 
     def __init__(
-        self, model: Module, optimizer: Optimizer,
-        differentiate: Callable[[Any, Any], tuple[Tensor, Tensor, Tensor]], undo: Undo,
-    ) -> None:  # fmt: skip
+        self,
+        model: Module,
+        optimizer: Optimizer,
+        differentiate: Callable[[Any, Any], tuple[Tensor, Tensor, Tensor]],
+        undo: Undo,
+    ) -> None:
         parameter = next(model.parameters(), None)
         device = CPU if parameter is None else parameter.device
         if device.on_host:
             raise DeviceError(
-                explain("Trainer", "capture", "a model on device 'cuda'", f"one on {str(device)!r}",
-                        "model.to('cuda') before optimiser and Trainer are made, or capture=False")
-            )  # fmt: skip
+                "Trainer",
+                "capture",
+                "a model on device 'cuda'",
+                f"one on {str(device)!r}",
+                "model.to('cuda') before optimiser and Trainer are made, or capture=False",
+            )
         self.model, self.optimizer = model, optimizer
         self._differentiate, self._undo = differentiate, undo
         self._samples = 0  # of a batch that the graph takes

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinygraph.disk import sync_folder
-from tinygraph.errors import CheckpointError, explain
+from tinygraph.errors import CheckpointError
 from tinygraph.shapes import Array
 from tinygraph.training.sealed import load_arrays, save_arrays, seal, writing
 
@@ -122,10 +122,12 @@ class Checkpoints:
             return found
         if reasons:
             raise CheckpointError(
-                explain("resume", str(self.folder), "a whole checkpoint", f"{len(reasons)}, all "
-                        f"damaged; the newest: {reasons[0]}", "train again, or take a backup of "
-                        "the parameters")
-            )  # fmt: skip
+                "resume",
+                str(self.folder),
+                "a whole checkpoint",
+                f"{len(reasons)}, all damaged; the newest: {reasons[0]}",
+                "train again, or take a backup of the parameters",
+            )
         return None
 
     def _load(self, name: str) -> Checkpoint:
@@ -140,10 +142,13 @@ class Checkpoints:
             label = "another file"
         if label != expected:
             raise CheckpointError(
-                explain("resume", str(place), f"the two files of format {FORMAT}, saved together "
-                        f"under that name: {expected}", label, "put the files of one checkpoint "
-                        "together, or use the version of tinygraph that wrote them")
-            )  # fmt: skip
+                "resume",
+                str(place),
+                f"the two files of format {FORMAT}, saved together under that name: {expected}",
+                label,
+                "put the files of one checkpoint "
+                "together, or use the version of tinygraph that wrote them",
+            )
         return Checkpoint(name, parameters, state)
 
     def _tidy(self) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from tinygraph.data import DataLoader
 from tinygraph.device import CPU
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 from tinygraph.graph import raise_for_bad_values
 from tinygraph.nn import Module
 from tinygraph.shapes import Array
@@ -73,7 +73,7 @@ def evaluate(model: Module, loader: DataLoader, loss: Loss) -> dict[str, float]:
             output, target = forward(model, inputs, labels)
             means.add(*outcome(loss(output, target), output, target), len(inputs))
     if not means.samples:
-        raise ArgumentError(explain("evaluate", "loader", "at least one sample", "none"))
+        raise ArgumentError("evaluate", "loader", "at least one sample", "none")
     return means.result()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ShapeError, explain
+from tinygraph.errors import ShapeError
 
 
 def correct(logits: Any, labels: Any) -> int:
@@ -21,9 +21,11 @@ def correct(logits: Any, labels: Any) -> int:
     scores, classes = np.asarray(logits), np.asarray(labels)
     if scores.ndim < 2 or (scores.shape[0], *scores.shape[2:]) != classes.shape:
         raise ShapeError(
-            explain("accuracy", "labels", "one integer for each row of logits (N, C, ...)",
-                    f"labels {classes.shape} for logits {scores.shape}")
-        )  # fmt: skip
+            "accuracy",
+            "labels",
+            "one integer for each row of logits (N, C, ...)",
+            f"labels {classes.shape} for logits {scores.shape}",
+        )
     return int(np.count_nonzero(scores.argmax(axis=1) == classes))
 
 

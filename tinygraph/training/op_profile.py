@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 from tinygraph.stopwatch import Key, Lap, Stopwatch
 from tinygraph.training.op_operations import operations_of
 from tinygraph.training.units import digits, prefix
@@ -104,24 +104,36 @@ class OpProfile:
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings, lists and dicts, as JSON takes them."""
         return {
-            "device": "cpu", "steps": self.steps, "threads": self.threads, "seconds": self.seconds,
-            "outside_seconds": self.outside_seconds, "plain_seconds": self.plain_seconds,
+            "device": "cpu",
+            "steps": self.steps,
+            "threads": self.threads,
+            "seconds": self.seconds,
+            "outside_seconds": self.outside_seconds,
+            "plain_seconds": self.plain_seconds,
             "processor_seconds": self.processor_seconds,
-            "ops": [{**asdict(row), "seconds": row.seconds, "share": row.seconds / self.seconds}
-                    for row in self.rows],
-        }  # fmt: skip
+            "ops": [
+                {**asdict(row), "seconds": row.seconds, "share": row.seconds / self.seconds}
+                for row in self.rows
+            ],
+        }
 
     def __str__(self) -> str:
         return "\n".join([*_table(self), self._note()])
 
     def _note(self) -> str:
-        how = "" if self.threads == 1 else (
-            f"ops on {self.threads} threads: times are wall time, what several compute at once "
-            "is shared among them\n"
-        )  # fmt: skip
-        return (f"{how}medians of {self.steps} steps; processor time of a step "
-                f"{self.processor_seconds * 1e3:.3f} ms; without the stopwatch a step takes "
-                f"{self.plain_seconds * 1e3:.3f} ms")  # fmt: skip
+        how = (
+            ""
+            if self.threads == 1
+            else (
+                f"ops on {self.threads} threads: times are wall time, what several compute at once "
+                "is shared among them\n"
+            )
+        )
+        return (
+            f"{how}medians of {self.steps} steps; processor time of a step "
+            f"{self.processor_seconds * 1e3:.3f} ms; without the stopwatch a step takes "
+            f"{self.plain_seconds * 1e3:.3f} ms"
+        )
 
 
 def profile_ops(step: Callable[[], Any], steps: int = 10) -> OpProfile:
@@ -153,7 +165,7 @@ def profile_ops(step: Callable[[], Any], steps: int = 10) -> OpProfile:
     True
     """
     if not isinstance(steps, int) or isinstance(steps, bool) or steps < 1:
-        raise ArgumentError(explain("profile", "steps", "an int of at least 1", repr(steps)))
+        raise ArgumentError("profile", "steps", "an int of at least 1", repr(steps))
     for _ in range(WARMING_UP):
         step()
     watch, plain = Stopwatch(), []
@@ -165,14 +177,16 @@ def profile_ops(step: Callable[[], Any], steps: int = 10) -> OpProfile:
             step()
     laps = watch.laps
     if not any(lap.work for lap in laps):
-        raise ArgumentError(
-            explain("profile", "step", "one that applies ops to tensors on the cpu", "none")
-        )
+        raise ArgumentError("profile", "step", "one that applies ops to tensors on the cpu", "none")
     rows = sorted(_rows(laps), key=lambda row: -row.seconds)
     return OpProfile(
-        steps, tuple(rows), median([lap.outside for lap in laps]),
-        max([lap.threads for lap in laps]), median([lap.processor for lap in laps]), median(plain),
-    )  # fmt: skip
+        steps,
+        tuple(rows),
+        median([lap.outside for lap in laps]),
+        max([lap.threads for lap in laps]),
+        median([lap.processor for lap in laps]),
+        median(plain),
+    )
 
 
 def _rows(laps: Sequence[Lap]) -> list[OpRow]:
@@ -183,16 +197,21 @@ def _rows(laps: Sequence[Lap]) -> list[OpRow]:
     for name in names:
         keys = list(dict.fromkeys(k for lap in laps for k in lap.counts if k[1] == name))
         seconds = {phase: _median(laps, [(phase, name)], _seconds) for phase, _ in keys}
-        rows.append(OpRow(
-            name, _median(laps, keys, lambda lap, k: lap.counts[k].calls),
-            seconds.get("forward"), seconds.get("backward"), seconds.get("update"),
-            _median(laps, keys, lambda lap, k: lap.thread_seconds.get(k, 0.0)),
-            _median(laps, keys, lambda lap, k: lap.counts[k].bytes),
-            operations.get(name),
-            _median(laps, keys, lambda lap, k: lap.counts[k].arrays),
-            _median(laps, keys, lambda lap, k: lap.counts[k].new_arrays),
-            _median(laps, keys, lambda lap, k: lap.counts[k].new_bytes),
-        ))  # fmt: skip
+        rows.append(
+            OpRow(
+                name,
+                _median(laps, keys, lambda lap, k: lap.counts[k].calls),
+                seconds.get("forward"),
+                seconds.get("backward"),
+                seconds.get("update"),
+                _median(laps, keys, lambda lap, k: lap.thread_seconds.get(k, 0.0)),
+                _median(laps, keys, lambda lap, k: lap.counts[k].bytes),
+                operations.get(name),
+                _median(laps, keys, lambda lap, k: lap.counts[k].arrays),
+                _median(laps, keys, lambda lap, k: lap.counts[k].new_arrays),
+                _median(laps, keys, lambda lap, k: lap.counts[k].new_bytes),
+            )
+        )
     return rows
 
 
@@ -200,9 +219,7 @@ def _seconds(lap: Lap, key: Key) -> float:
     return lap.seconds.get(key, 0.0)
 
 
-def _median(
-    laps: Sequence[Lap], keys: Iterable[Key], number: Callable[[Lap, Key], float]
-) -> float:
+def _median(laps: Sequence[Lap], keys: Iterable[Key], number: Callable[[Lap, Key], float]) -> float:
     """Over the laps, of the sum over some keys."""
     return float(median([sum([number(lap, key) for key in keys]) for lap in laps]))
 
@@ -228,16 +245,21 @@ def _operations(lap: Lap) -> dict[str, int | None]:
 def _table(profile: OpProfile) -> list[str]:
     """Lines of text: the ops, what is left, and the step."""
     rows = profile.rows
-    moved, done, new = (sum([getattr(row, name) or 0.0 for row in rows])
-                        for name in ("bytes", "operations", "new_bytes"))  # fmt: skip
+    moved, done, new = (
+        sum([getattr(row, name) or 0.0 for row in rows])
+        for name in ("bytes", "operations", "new_bytes")
+    )
     units = _Units(profile.seconds, moved, done, new)
     total = OpRow(
-        "a step", sum([row.calls for row in rows]),
+        "a step",
+        sum([row.calls for row in rows]),
         forward_seconds=sum([row.forward_seconds or 0.0 for row in rows]),
         backward_seconds=sum([row.backward_seconds or 0.0 for row in rows]),
-        bytes=moved, operations=done, new_arrays=sum([row.new_arrays for row in rows]),
+        bytes=moved,
+        operations=done,
+        new_arrays=sum([row.new_arrays for row in rows]),
         new_bytes=new,
-    )  # fmt: skip
+    )
     left = OpRow("outside of ops")
     lines = [
         units.header(),
@@ -248,11 +270,14 @@ def _table(profile: OpProfile) -> list[str]:
     lines[-2][1] = ""
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     return [
-        "  ".join([line[0].ljust(widths[0]), *[
-            cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)
-        ]]).rstrip()
+        "  ".join(
+            [
+                line[0].ljust(widths[0]),
+                *[cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)],
+            ]
+        ).rstrip()
         for line in lines
-    ]  # fmt: skip
+    ]
 
 
 class _Units:
@@ -265,19 +290,36 @@ class _Units:
 
     def header(self) -> list[str]:
         time = self.seconds[1]
-        return ["op", "calls", f"forward {time}", f"backward {time}", time, "share",
-                f"{self.moved[1]}B", "GB/s", f"{self.done[1]}FLOP", "GFLOP/s", "new arrays",
-                f"new {self.new[1]}B"]  # fmt: skip
+        return [
+            "op",
+            "calls",
+            f"forward {time}",
+            f"backward {time}",
+            time,
+            "share",
+            f"{self.moved[1]}B",
+            "GB/s",
+            f"{self.done[1]}FLOP",
+            "GFLOP/s",
+            "new arrays",
+            f"new {self.new[1]}B",
+        ]
 
     def cells(self, row: OpRow, seconds: float) -> list[str]:
         return [
-            row.op, f"{row.calls:g}", self._time(row.forward_seconds),
-            self._time(row.backward_seconds), self._time(seconds), f"{seconds / self.step:.1%}",
-            digits(row.bytes / self.moved[0]), digits(row.bytes / (seconds or 1) / 1e9),
+            row.op,
+            f"{row.calls:g}",
+            self._time(row.forward_seconds),
+            self._time(row.backward_seconds),
+            self._time(seconds),
+            f"{seconds / self.step:.1%}",
+            digits(row.bytes / self.moved[0]),
+            digits(row.bytes / (seconds or 1) / 1e9),
             digits(None if row.operations is None else row.operations / self.done[0]),
-            digits((row.operations or 0) / (seconds or 1) / 1e9), f"{row.new_arrays:g}",
+            digits((row.operations or 0) / (seconds or 1) / 1e9),
+            f"{row.new_arrays:g}",
             digits(row.new_bytes / self.new[0]),
-        ]  # fmt: skip
+        ]
 
     def _time(self, seconds: float | None) -> str:
         return "-" if seconds is None else f"{seconds / self.seconds[0]:.2f}"

@@ -18,7 +18,7 @@ from tinygraph.cuda import Launch, recording
 from tinygraph.cuda.occupancy import occupancy
 from tinygraph.data import DataLoader
 from tinygraph.device import Device
-from tinygraph.errors import ArgumentError, KernelCompileError, explain
+from tinygraph.errors import ArgumentError, KernelCompileError
 from tinygraph.training.trainer import Trainer, first_batch
 from tinygraph.training.units import digits, prefix
 
@@ -108,35 +108,55 @@ class Profile:
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings, lists and dicts, as JSON takes them."""
         return {
-            "device": self.device, "arch": self.arch, "steps": self.steps, "bytes": self.bytes,
-            "operations": self.operations, "wall_seconds": self.wall_seconds,
-            "kernel_seconds": self.kernel_seconds, "notes": list(self.notes),
+            "device": self.device,
+            "arch": self.arch,
+            "steps": self.steps,
+            "bytes": self.bytes,
+            "operations": self.operations,
+            "wall_seconds": self.wall_seconds,
+            "kernel_seconds": self.kernel_seconds,
+            "notes": list(self.notes),
             "kernels": [asdict(row) for row in self.rows],
-        }  # fmt: skip
+        }
 
     def __str__(self) -> str:
         timed = self.kernel_seconds is not None
         units = prefix(self.bytes), prefix(self.operations)
-        header = ["kernel", "calls", f"{units[0][1]}B", f"{units[1][1]}FLOP", "registers",
-                  "occupancy"]  # fmt: skip
+        header = [
+            "kernel",
+            "calls",
+            f"{units[0][1]}B",
+            f"{units[1][1]}FLOP",
+            "registers",
+            "occupancy",
+        ]
         header += ["us", "share", "GB/s", "GFLOP/s"] if timed else []
         factors = units[0][0], units[1][0]
-        lines = [header, *[self._cells(row, timed, factors) for row in self.rows],
-                 self._total(timed, factors)]  # fmt: skip
+        lines = [
+            header,
+            *[self._cells(row, timed, factors) for row in self.rows],
+            self._total(timed, factors),
+        ]
         widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
         text = [
-            "  ".join([line[0].ljust(widths[0]), *[
-                cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)
-            ]]).rstrip()
+            "  ".join(
+                [
+                    line[0].ljust(widths[0]),
+                    *[cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)],
+                ]
+            ).rstrip()
             for line in lines
-        ]  # fmt: skip
+        ]
         return "\n".join([*text, *self.notes])
 
     def _cells(self, row: ProfileRow, timed: bool, factors: tuple[float, float]) -> list[str]:
         cells = [
-            row.label, f"{row.calls:g}", *_counts(row.bytes, row.operations, factors),
-            _or_dash(row.registers, "d"), _or_dash(row.occupancy, ".0%"),
-        ]  # fmt: skip
+            row.label,
+            f"{row.calls:g}",
+            *_counts(row.bytes, row.operations, factors),
+            _or_dash(row.registers, "d"),
+            _or_dash(row.occupancy, ".0%"),
+        ]
         return cells + (self._times(row.seconds, row.bytes, row.operations) if timed else [])
 
     def _total(self, timed: bool, factors: tuple[float, float]) -> list[str]:
@@ -150,9 +170,11 @@ class Profile:
             return ["-"] * 4
         share = seconds / (self.kernel_seconds or math.inf)
         return [
-            f"{seconds * 1e6:.1f}", f"{share:.1%}", f"{moved / seconds / 1e9:.1f}",
+            f"{seconds * 1e6:.1f}",
+            f"{share:.1%}",
+            f"{moved / seconds / 1e9:.1f}",
             _or_dash(None if operations is None else operations / seconds / 1e9, ".1f"),
-        ]  # fmt: skip
+        ]
 
 
 def profile_steps(
@@ -177,9 +199,8 @@ def profile_steps(
     """
     if not device.runs_kernels:
         raise ArgumentError(
-            explain("profile", "device", "one that runs kernels: 'emulator' or 'cuda'",
-                    repr(device.name))
-        )  # fmt: skip
+            "profile", "device", "one that runs kernels: 'emulator' or 'cuda'", repr(device.name)
+        )
     step()
     with recording() as launches:
         for _ in range(steps):
@@ -192,8 +213,9 @@ def profile_steps(
         notes.append("not timed: the emulator's time says nothing about a GPU")
     wall = _wall_seconds(step, device, steps) if timed else None
     rows.sort(key=lambda row: (-(row.seconds or 0.0), -row.bytes, row.label))
-    return Profile(device.name, arch or device.arch or USUAL_ARCH, steps, tuple(rows), wall,
-                   tuple(notes))  # fmt: skip
+    return Profile(
+        device.name, arch or device.arch or USUAL_ARCH, steps, tuple(rows), wall, tuple(notes)
+    )
 
 
 def profile_training(
@@ -250,9 +272,12 @@ def _rows(
 
 
 def _row(
-    launches: Sequence[Launch], seconds: Sequence[float | None], steps: int, resources: Any,
+    launches: Sequence[Launch],
+    seconds: Sequence[float | None],
+    steps: int,
+    resources: Any,
     arch: str,
-) -> ProfileRow:  # fmt: skip
+) -> ProfileRow:
     kernel = launches[0].kernel
     operations = [launch.operations for launch in launches]
     times = [t for t in seconds if t is not None]
@@ -261,12 +286,16 @@ def _row(
         blocks = {(math.prod(run.block), resources.shared + run.shared) for run in launches}
         busy = min([occupancy(arch, t, resources.registers, s).share for t, s in blocks])
     return ProfileRow(
-        kernel.name, dict(kernel.source.defines), len(launches) / steps,
+        kernel.name,
+        dict(kernel.source.defines),
+        len(launches) / steps,
         sum([launch.bytes for launch in launches]) / steps,
         None if None in operations else sum([n or 0 for n in operations]) / steps,
-        resources.registers if resources else None, resources.spills if resources else None, busy,
+        resources.registers if resources else None,
+        resources.spills if resources else None,
+        busy,
         sum(times) / steps if len(times) == len(launches) else None,
-    )  # fmt: skip
+    )
 
 
 def _counts(moved: float, operations: float | None, factors: tuple[float, float]) -> list[str]:

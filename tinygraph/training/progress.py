@@ -69,8 +69,9 @@ def describe(row: Mapping[str, Any], epochs: int | None) -> str:
     >>> describe({"epoch": 2, "loss": 0.25, "accuracy": 0.9, "seconds": 1.25}, 10)
     'epoch  2/10  loss 0.2500  accuracy 0.9000  1.25 s'
     """
-    words = [f"epoch {row['epoch']:{len(str(epochs))}}/{epochs}" if epochs
-             else f"epoch {row['epoch']}"]  # fmt: skip
+    words = [
+        f"epoch {row['epoch']:{len(str(epochs))}}/{epochs}" if epochs else f"epoch {row['epoch']}"
+    ]
     for name, value in row.items():
         if name not in ("epoch", "seconds"):
             words.append(f"{name.replace('_', ' ')} {value:.4f}")

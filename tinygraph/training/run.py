@@ -1,14 +1,14 @@
 """RunFolder: everything that one training leaves behind, in one folder.
 
-    config.json             the recipe and its settings
-    environment.json        versions, machine, threads, seeds, command line, date
-    log.jsonl               one line of JSON for each epoch
-    parameters.safetensors  the parameters after the last whole epoch, sealed (sealed.py)
-    best/                   the same after the epoch that was best on the validation data
-    checkpoints/            what a stopped training goes on from (checkpoints.py)
-    backups/                dated copies of the parameters
-    result.json             the metrics on the test data, once there are any
-    tuning.json             tiles and threads of a compiled training, where they were tuned
+config.json             the recipe and its settings
+environment.json        versions, machine, threads, seeds, command line, date
+log.jsonl               one line of JSON for each epoch
+parameters.safetensors  the parameters after the last whole epoch, sealed (sealed.py)
+best/                   the same after the epoch that was best on the validation data
+checkpoints/            what a stopped training goes on from (checkpoints.py)
+backups/                dated copies of the parameters
+result.json             the metrics on the test data, once there are any
+tuning.json             tiles and threads of a compiled training, where they were tuned
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from tinygraph.errors import ArgumentError, CheckpointError, explain
+from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.shapes import Array
 from tinygraph.training.environment import environment
 from tinygraph.training.sealed import (
@@ -68,10 +68,12 @@ class RunFolder:
             taken = self.path.exists() and not self.path.is_dir()
             if taken or (self.path.is_dir() and any(self.path.iterdir())):
                 raise ArgumentError(
-                    explain("run folder", str(self.path), "a new or an empty folder",
-                            "a file" if taken else "a folder with files in it",
-                            "name another one; a run is never written over")
-                )  # fmt: skip
+                    "run folder",
+                    str(self.path),
+                    "a new or an empty folder",
+                    "a file" if taken else "a folder with files in it",
+                    "name another one; a run is never written over",
+                )
             self.path.mkdir(parents=True, exist_ok=True)
             probe = self.path / ".probe"  # better told now than after the first epoch
             probe.touch()
@@ -106,9 +108,12 @@ class RunFolder:
         run.path = Path(path).expanduser()
         if not run.path.is_dir():
             raise CheckpointError(
-                explain("run folder", str(run.path), "the folder of a run", "no such folder",
-                        "name a folder that `tinygraph train` wrote")
-            )  # fmt: skip
+                "run folder",
+                str(run.path),
+                "the folder of a run",
+                "no such folder",
+                "name a folder that `tinygraph train` wrote",
+            )
         run.config = run._read_json("config.json")
         return run
 
@@ -211,7 +216,7 @@ class RunFolder:
             return [json.loads(line) for line in lines[:-1]]  # a whole line ends in a newline
         except ValueError as error:
             raise CheckpointError(
-                explain("run folder", str(path), "one JSON object on each line", error)
+                "run folder", str(path), "one JSON object on each line", error
             ) from None
 
     def _read_json(self, name: str) -> dict[str, Any]:
@@ -219,11 +224,9 @@ class RunFolder:
         try:
             content = json.loads(self._read(path))
         except ValueError as error:
-            raise CheckpointError(explain("run folder", str(path), "JSON", error)) from None
+            raise CheckpointError("run folder", str(path), "JSON", error) from None
         if not isinstance(content, dict):
-            raise CheckpointError(
-                explain("run folder", str(path), "a JSON object", type(content).__name__)
-            )
+            raise CheckpointError("run folder", str(path), "a JSON object", type(content).__name__)
         return content
 
     def _read(self, path: Path) -> str:
@@ -232,6 +235,9 @@ class RunFolder:
         except (OSError, UnicodeDecodeError) as error:
             got = reason(error) if isinstance(error, OSError) else str(error)
             raise CheckpointError(
-                explain("run folder", str(path), "a file that a run wrote", got,
-                        "name a folder that `tinygraph train` wrote")
-            ) from None  # fmt: skip
+                "run folder",
+                str(path),
+                "a file that a run wrote",
+                got,
+                "name a folder that `tinygraph train` wrote",
+            ) from None

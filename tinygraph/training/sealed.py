@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.disk import replace_file
-from tinygraph.errors import CheckpointError, explain
+from tinygraph.errors import CheckpointError
 from tinygraph.shapes import Array
 
 _BLANK = b"0" * 64
@@ -88,7 +88,7 @@ def load_arrays(path: str | Path, sealed: bool = True) -> dict[str, Array]:
         data = path.read_bytes()
     except OSError as error:
         raise CheckpointError(
-            explain("load_arrays", str(path), "a file that can be read", reason(error))
+            "load_arrays", str(path), "a file that can be read", reason(error)
         ) from None
     if sealed:
         place = _find_seal(path, data)
@@ -97,15 +97,17 @@ def load_arrays(path: str | Path, sealed: bool = True) -> dict[str, Array]:
         found.update(memoryview(data)[place.stop :])
         if found.hexdigest().encode() != data[place]:
             raise CheckpointError(
-                explain("load_arrays", str(path), "the SHA-256 that its seal names",
-                        "another: the file was damaged or changed", "restore it from a copy, or "
-                        "train again")
-            )  # fmt: skip
+                "load_arrays",
+                str(path),
+                "the SHA-256 that its seal names",
+                "another: the file was damaged or changed",
+                "restore it from a copy, or train again",
+            )
     try:
         return library.load(data)
     except Exception as error:  # SafetensorError derives from Exception alone
         raise CheckpointError(
-            explain("load_arrays", str(path), "a safetensors file of numbers", error)
+            "load_arrays", str(path), "a safetensors file of numbers", error
         ) from None
 
 
@@ -120,15 +122,20 @@ def _find_seal(path: Path, data: bytes) -> slice:
     header_size = int.from_bytes(data[:8], "little")
     if len(data) < 8 or header_size > len(data) - 8:
         raise CheckpointError(
-            explain("load_arrays", str(path), "a whole safetensors file",
-                    f"{len(data)} bytes: it is truncated or of another format")
-        )  # fmt: skip
+            "load_arrays",
+            str(path),
+            "a whole safetensors file",
+            f"{len(data)} bytes: it is truncated or of another format",
+        )
     match = _SEAL.search(data, 8, 8 + header_size)
     if match is None:
         raise CheckpointError(
-            explain("load_arrays", str(path), "a seal in its metadata", "none", "load a file of "
-                    "another program with sealed=False")
-        )  # fmt: skip
+            "load_arrays",
+            str(path),
+            "a seal in its metadata",
+            "none",
+            "load a file of another program with sealed=False",
+        )
     return slice(*match.span(1))
 
 
@@ -155,7 +162,7 @@ def writing(path: Path) -> Iterator[None]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             way_out = "free some space on the disk"
         raise CheckpointError(
-            explain("run folder", str(path), "a place that can be written", reason(error), way_out)
+            "run folder", str(path), "a place that can be written", reason(error), way_out
         ) from None
 
 
@@ -169,7 +176,10 @@ def _safetensors(path: Path) -> Any:
         import safetensors.numpy
     except ImportError:
         raise CheckpointError(
-            explain("safetensors", str(path), "the library to be installed", "no such library",
-                    "pip install safetensors")
-        ) from None  # fmt: skip
+            "safetensors",
+            str(path),
+            "the library to be installed",
+            "no such library",
+            "pip install safetensors",
+        ) from None
     return safetensors.numpy

@@ -20,18 +20,25 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import CheckpointError, explain
+from tinygraph.errors import CheckpointError
 from tinygraph.shapes import Array
 
 _OPTIMIZER = "optimizer/"
 
 # What a document must hold, and of which kind.
 _DOCUMENT: Mapping[str, Any] = {
-    "epoch": int, "steps": int, "seconds": (int, float), "epoch_seconds": (int, float),
-    "best": (dict, NoneType), "schedule": (dict, NoneType), "loader": dict,
-    "generator": {"seed": int, "stream": int}, "optimizer": dict,
-    "arrays": list, "means": {"samples": int, "labels": int, "hits": int, "loss": (int, float)},
-}  # fmt: skip
+    "epoch": int,
+    "steps": int,
+    "seconds": (int, float),
+    "epoch_seconds": (int, float),
+    "best": (dict, NoneType),
+    "schedule": (dict, NoneType),
+    "loader": dict,
+    "generator": {"seed": int, "stream": int},
+    "optimizer": dict,
+    "arrays": list,
+    "means": {"samples": int, "labels": int, "hits": int, "loss": (int, float)},
+}
 _OPTIMIZER_STATE: Mapping[str, Any] = {"optimizer": str, "groups": list, "state": dict}
 
 
@@ -79,10 +86,12 @@ def unpack(arrays: Mapping[str, Array]) -> tuple[dict[str, Any], dict[str, Any],
                 parameter, key = name.removeprefix(_OPTIMIZER).rsplit("/", 1)
                 state.setdefault(parameter, {})[key] = array
         optimizer["groups"] = [
-            {key: tuple(value) if isinstance(value, list) and key != "params" else value
-             for key, value in group.items()}
+            {
+                key: tuple(value) if isinstance(value, list) and key != "params" else value
+                for key, value in group.items()
+            }
             for group in optimizer["groups"]
-        ]  # fmt: skip
+        ]
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise no_state(error) from None
     return document, optimizer, order
@@ -102,9 +111,12 @@ def require_numbers(optimizer: Mapping[str, Any], numbers: tuple[str, ...]) -> N
 def no_state(error: Exception) -> CheckpointError:
     """The error for a file that is whole and holds something else than a training's state."""
     return CheckpointError(
-        explain("resume", "state.safetensors", "the state of a training", repr(error),
-                "resume a run of this version of tinygraph")
-    )  # fmt: skip
+        "resume",
+        "state.safetensors",
+        "the state of a training",
+        repr(error),
+        "resume a run of this version of tinygraph",
+    )
 
 
 def _require(found: Any, fields: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ import threading
 import time
 from typing import Any
 
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -31,9 +31,8 @@ def parse_duration(text: str) -> float:
     seconds = float(match[1]) * _UNITS[match[2]] if match else 0.0
     if not 0 < seconds < math.inf:
         raise ArgumentError(
-            explain("duration", "text", "a number above 0 with a unit, such as 90s, 10m or 1.5h",
-                    repr(text))
-        )  # fmt: skip
+            "duration", "text", "a number above 0 with a unit, such as 90s, 10m or 1.5h", repr(text)
+        )
     return seconds
 
 

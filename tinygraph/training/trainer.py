@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.data import DataLoader
-from tinygraph.errors import ArgumentError, CheckpointError, DivergenceError, explain
+from tinygraph.errors import ArgumentError, CheckpointError, DivergenceError
 from tinygraph.nn import Module
 from tinygraph.optim import Optimizer, ReduceLROnPlateau, Schedule
 from tinygraph.plan import compile as tg_compile
@@ -99,12 +99,20 @@ class Trainer:
     """
 
     def __init__(
-        self, model: Module, optimizer: Optimizer, loss: Loss, *, run: RunFolder | None = None,
+        self,
+        model: Module,
+        optimizer: Optimizer,
+        loss: Loss,
+        *,
+        run: RunFolder | None = None,
         progress: Progress | bool | None = None,
-        schedule: Schedule | ReduceLROnPlateau | None = None, checkpoint_every: float = 60.0,
-        backup_every: float | None = None, capture: bool = False, compile: bool = False,
+        schedule: Schedule | ReduceLROnPlateau | None = None,
+        checkpoint_every: float = 60.0,
+        backup_every: float | None = None,
+        capture: bool = False,
+        compile: bool = False,
         tune: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.model = model
         self.optimizer = optimizer
         self.loss = loss
@@ -121,8 +129,13 @@ class Trainer:
         self.best: dict[str, Any] | None = None
         self._undo = Undo()
         if tune and not compile:
-            raise ArgumentError(explain("Trainer", "tune", "False where compile is not set", True,
-                                        "compile=True: what is tuned is a plan"))  # fmt: skip
+            raise ArgumentError(
+                "Trainer",
+                "tune",
+                "False where compile is not set",
+                True,
+                "compile=True: what is tuned is a plan",
+            )
         self._compiled = tg_compile(self._differentiate, tune=tune) if compile else None
         tuning = self._compiled.tuning if self._compiled is not None else None
         self._tuned = KeptTuning(tuning, run) if tuning is not None else None
@@ -137,9 +150,12 @@ class Trainer:
     # ---- training ---------------------------------------------------------------------------
 
     def fit(
-        self, train_loader: DataLoader, validation_loader: DataLoader | None = None,
-        epochs: int | None = 1, duration: float | None = None,
-    ) -> list[dict[str, Any]]:  # fmt: skip
+        self,
+        train_loader: DataLoader,
+        validation_loader: DataLoader | None = None,
+        epochs: int | None = 1,
+        duration: float | None = None,
+    ) -> list[dict[str, Any]]:
         """Train for some epochs, more if called again.
 
         Parameters
@@ -174,9 +190,12 @@ class Trainer:
         _check_end(epochs, duration)
         if not len(train_loader):
             raise ArgumentError(
-                explain("fit", "train_loader", "at least one batch", "none",
-                        "give more samples, or a smaller batch size where drop_last is set")
-            )  # fmt: skip
+                "fit",
+                "train_loader",
+                "at least one batch",
+                "none",
+                "give more samples, or a smaller batch size where drop_last is set",
+            )
         self._take_up(train_loader)
         last = math.inf if epochs is None else self.epoch + epochs
         rows = []
@@ -262,8 +281,12 @@ class Trainer:
         self.model.load_state_dict(before)  # running statistics have moved
         default_generator.load_state_dict(draws)
         batch = " and ".join(f"{part.dtype} {part.shape}" for part in (inputs, labels))
-        return {"batch": batch, "loss": float(loss.item()), "step_seconds": sorted(seconds)[1],
-                "batches": len(loader)}  # fmt: skip
+        return {
+            "batch": batch,
+            "loss": float(loss.item()),
+            "step_seconds": sorted(seconds)[1],
+            "batches": len(loader),
+        }
 
     def _one_epoch(
         self, loader: DataLoader, held_out: DataLoader | None, clock: Clock, signal: StopSignal
@@ -275,11 +298,14 @@ class Trainer:
                 loss, right = self.step(inputs, labels)
                 if not math.isfinite(loss):
                     raise DivergenceError(
-                        explain("Trainer", "loss", "a finite number", f"{loss} in epoch "
-                                f"{self.epoch + 1}, batch {loader.position}", "use a smaller "
-                                "learning rate, look for NaN in the data, and train under "
-                                "tg.detect_anomaly() to see which op made it")
-                    )  # fmt: skip
+                        "Trainer",
+                        "loss",
+                        "a finite number",
+                        f"{loss} in epoch {self.epoch + 1}, batch {loader.position}",
+                        "use a smaller "
+                        "learning rate, look for NaN in the data, and train under "
+                        "tg.detect_anomaly() to see which op made it",
+                    )
                 self._means.add(loss, right, len(inputs))
                 self.steps += 1
                 self.progress.advance()
@@ -337,7 +363,7 @@ class Trainer:
             All checkpoints are damaged, or they belong to another model or optimiser.
         """
         if self.run is None:
-            raise ArgumentError(explain("resume", "run", "a run folder", "none", "run=..."))
+            raise ArgumentError("resume", "run", "a run folder", "none", "run=...")
         found = Checkpoints(self.run.checkpoints).newest()
         if found is None:
             self.run.keep_rows(0)
@@ -345,9 +371,12 @@ class Trainer:
         document, optimizer, order = unpack(found.state)
         if (self.schedule is None) != (document["schedule"] is None):
             raise CheckpointError(
-                explain("resume", "schedule", "the one of the run", "none" if self.schedule is None
-                        else "a schedule, where the run had none", "make the Trainer as it was")
-            )  # fmt: skip
+                "resume",
+                "schedule",
+                "the one of the run",
+                "none" if self.schedule is None else "a schedule, where the run had none",
+                "make the Trainer as it was",
+            )
         before = self.model.state_dict(), self.optimizer.state_dict()
         rates = None if self.schedule is None else self.schedule.state_dict()
         try:
@@ -377,7 +406,7 @@ class Trainer:
     def back_up(self) -> Path:
         """Copy the parameters into the run folder's `backups`, with date and time for a name."""
         if self.run is None:
-            raise ArgumentError(explain("back_up", "run", "a run folder", "none", "run=..."))
+            raise ArgumentError("back_up", "run", "a run folder", "none", "run=...")
         name = f"parameters-{datetime.now():%Y%m%d-%H%M%S}.safetensors"
         return save_arrays(self.run.path / "backups" / name, self.model.state_dict())
 
@@ -389,9 +418,12 @@ class Trainer:
         loader.load_state_dict(state)
         if not np.array_equal(order, loader.order(loader.epoch)):
             raise CheckpointError(
-                explain("resume", "train_loader", "the order of samples of the run", "another one",
-                        "give the loader the dataset and the seed of the run")
-            )  # fmt: skip
+                "resume",
+                "train_loader",
+                "the order of samples of the run",
+                "another one",
+                "give the loader the dataset and the seed of the run",
+            )
         self._resumed = None
 
     def _between_batches(self, loader: DataLoader, signal: StopSignal) -> None:
@@ -414,8 +446,9 @@ class Trainer:
         self._save(loader)
         raise Stopped(
             f"stopped in epoch {self.epoch + 1} after batch {loader.position}; resume with "
-            f"`tinygraph train --resume {self.run.path}`", signal.received,
-        )  # fmt: skip
+            f"`tinygraph train --resume {self.run.path}`",
+            signal.received,
+        )
 
     def _save(self, loader: DataLoader) -> None:
         """A checkpoint of this moment."""
@@ -448,9 +481,9 @@ def first_batch(loader: DataLoader) -> tuple[Array, Array]:
 def _check_end(epochs: int | None, duration: float | None) -> None:
     """A training must have an end."""
     if epochs is None and duration is None:
-        raise ArgumentError(explain("fit", "epochs", "a number, or a duration", "neither"))
+        raise ArgumentError("fit", "epochs", "a number, or a duration", "neither")
     whole = isinstance(epochs, int) and not isinstance(epochs, bool)
     if epochs is not None and (not whole or epochs < 1):
-        raise ArgumentError(explain("fit", "epochs", "an int of at least 1", repr(epochs)))
+        raise ArgumentError("fit", "epochs", "an int of at least 1", repr(epochs))
     if duration is not None and not 0 < duration < math.inf:
-        raise ArgumentError(explain("fit", "duration", "seconds above 0", repr(duration)))
+        raise ArgumentError("fit", "duration", "seconds above 0", repr(duration))

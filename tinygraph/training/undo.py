@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.device import Device
-from tinygraph.errors import DeviceError, explain
+from tinygraph.errors import DeviceError
 from tinygraph.nn import Module
 from tinygraph.optim import Optimizer
 from tinygraph.random import default_generator
@@ -105,8 +105,10 @@ def _signature(optimizer: Optimizer) -> Any:
         {key: value for key, value in group.items() if key != "params"}
         for group in optimizer.groups
     ]
-    made = [(p.grad is None, p.dtype, len(optimizer.state[name]))
-            for name, p in optimizer.parameters.items()]  # fmt: skip
+    made = [
+        (p.grad is None, p.dtype, len(optimizer.state[name]))
+        for name, p in optimizer.parameters.items()
+    ]
     return settings, made
 
 
@@ -119,6 +121,9 @@ def out_of_memory(error: MemoryError) -> DeviceError:
         size = math.prod(shape) * np.dtype(dtype).itemsize
         room = f"room for {size:,} bytes, an array {np.dtype(dtype)}{list(shape)}"
     return DeviceError(
-        explain("Trainer", "memory", room, str(error) or "none left",
-                "use a smaller batch; the step was taken back, parameters are as before")
-    )  # fmt: skip
+        "Trainer",
+        "memory",
+        room,
+        str(error) or "none left",
+        "use a smaller batch; the step was taken back, parameters are as before",
+    )

@@ -9,8 +9,9 @@ def prefix(total: float) -> tuple[float, str]:
     >>> prefix(2.5e6), prefix(12.0)
     ((1000000.0, 'M'), (1000.0, 'k'))
     """
-    return next(((factor, name) for factor, name in ((1e9, "G"), (1e6, "M")) if total >= factor),
-                (1e3, "k"))  # fmt: skip
+    return next(
+        ((factor, name) for factor, name in ((1e9, "G"), (1e6, "M")) if total >= factor), (1e3, "k")
+    )
 
 
 def digits(number: float | None) -> str:

@@ -46,8 +46,7 @@ def make(workload: Workload, variant: str, threads: int) -> Training:
         warnings.filterwarnings("error", message=AS_IT_STANDS)
         step = tg.compile(step, fast=variant == "fast")
     images, labels = workload.images, workload.labels
-    about = (f"tinygraph {tg.__version__}, {versions('numpy', 'numba')}, {blas()}, "
-             f"{threads} threads")  # fmt: skip
+    about = f"tinygraph {tg.__version__}, {versions('numpy', 'numba')}, {blas()}, {threads} threads"
     return Training(lambda: step(images, labels), float, about)
 
 
@@ -62,6 +61,9 @@ def blas() -> str:
         return name
     import threadpoolctl
 
-    kernels = {pool["architecture"] for pool in threadpoolctl.threadpool_info()
-               if pool.get("internal_api") == "openblas"}  # fmt: skip
+    kernels = {
+        pool["architecture"]
+        for pool in threadpoolctl.threadpool_info()
+        if pool.get("internal_api") == "openblas"
+    }
     return f"{name} with {'/'.join(sorted(kernels))} kernels" if kernels else name

@@ -51,9 +51,13 @@ def assert_found(report, kind, text):
 def in_child(code, seconds=60, **environment):
     """Run Python code in a process of its own; the process, which may have died."""
     return subprocess.run(
-        [sys.executable, "-c", PREAMBLE + code], capture_output=True, text=True, timeout=seconds,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment}, cwd=ROOT,
-    )  # fmt: skip
+        [sys.executable, "-c", PREAMBLE + code],
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        cwd=ROOT,
+    )
 
 
 def assert_alive(child, *words):

@@ -60,21 +60,32 @@ __global__ void right(float* y, int n) {
     if (i < n) y[i] = sum + count + (float)fine + (float)big;
 }"""
 WRONG = {  # body; number of the finding's kind in check.c; its line
-    "race": ("__shared__ float s[96];\ns[threadIdx.x] = 1;\n"
-             "if (threadIdx.x > 0) y[threadIdx.x] = s[0];\nelse y[0] = 1;", 4, (2, 3)),
+    "race": (
+        "__shared__ float s[96];\ns[threadIdx.x] = 1;\n"
+        "if (threadIdx.x > 0) y[threadIdx.x] = s[0];\nelse y[0] = 1;",
+        4,
+        (2, 3),
+    ),
     "bounds": ("y[threadIdx.x + 1] = 1;\nif (threadIdx.x == 0) y[0] = 1;", 5, (1,)),
-    "divergence": ("if (threadIdx.x < 32) {\n__syncthreads();\n} else {\n__syncthreads();\n}\n"
-                   "y[threadIdx.x] = 1;", 1, (2, 4)),
+    "divergence": (
+        "if (threadIdx.x < 32) {\n__syncthreads();\n} else {\n__syncthreads();\n}\n"
+        "y[threadIdx.x] = 1;",
+        1,
+        (2, 4),
+    ),
     "unwritten": ("if (threadIdx.x != 7) y[threadIdx.x] = 1;", 7, ()),
     "endless": ("while (*(volatile float*)y == 0) {}", 10, (1,)),
-}  # fmt: skip
+}
 FAULTS = {  # body; number of the failure's kind in runtime.h; words
     "pointer": ("y[(1 << 28) + threadIdx.x] = 1;", 1, "belongs to no array"),
-    "stack": ("volatile float a[90000]; for (int i = 0; i < 90000; i += n) a[i] = i; y[0] = a[n];",
-              2, "local variables"),
+    "stack": (
+        "volatile float a[90000]; for (int i = 0; i < 90000; i += n) a[i] = i; y[0] = a[n];",
+        2,
+        "local variables",
+    ),
     "endless": ("while (*(volatile float*)y == 0) {}", 4, "not done after 2"),
     "trap": ("if (threadIdx.x == 5) __trap();", 7, "__trap"),
-}  # fmt: skip
+}
 
 
 def zig(*arguments):
@@ -87,9 +98,20 @@ def zig(*arguments):
 def folder(tmp_path_factory):
     """A folder with the run time for arm64."""
     folder = tmp_path_factory.mktemp("arm64")
-    zig("cc", *FOR_ARM64, "-std=gnu11", "-O2", "-g1", "-fPIC", "-shared", "-pthread",
-        "-ftls-model=initial-exec", *sorted(compiler.RUNTIME.glob("*.c")),
-        "-o", folder / "libruntime.so")  # fmt: skip
+    zig(
+        "cc",
+        *FOR_ARM64,
+        "-std=gnu11",
+        "-O2",
+        "-g1",
+        "-fPIC",
+        "-shared",
+        "-pthread",
+        "-ftls-model=initial-exec",
+        *sorted(compiler.RUNTIME.glob("*.c")),
+        "-o",
+        folder / "libruntime.so",
+    )
     return folder
 
 
@@ -125,8 +147,10 @@ def told(program, *arguments):
         pytest.skip(NO_QEMU)
     done = subprocess.run(
         [QEMU, "-L", SYSTEM, program, *map(str, arguments)],
-        capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.returncode == 0, f"{done.returncode}: {done.stdout}{done.stderr}"
     text, _, numbers = done.stdout.rpartition("y ")
     return text, np.array(numbers.split(), np.float32)
@@ -182,8 +206,11 @@ def test_wrong_kernels_are_found_at_their_lines(folder):
         found = re.findall(r"^finding (\d+) line (\d+) pc (\d+)", text, re.MULTILINE)
         kinds = {int(k) for k, _, _ in found}
         assert kind in kinds, (name, text)
-        named = [(int(line) or (lines.find(int(pc)) or ("", 0))[1])
-                 for k, line, pc in found if int(k) == kind]  # fmt: skip
+        named = [
+            (int(line) or (lines.find(int(pc)) or ("", 0))[1])
+            for k, line, pc in found
+            if int(k) == kind
+        ]
         if places:
             assert named[0] in {line_of(source, name, line) for line in places}, (name, text)
 

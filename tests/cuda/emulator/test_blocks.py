@@ -24,10 +24,20 @@ def three(extents):
     return extents + (1,) * (3 - len(extents))
 
 
-@pytest.mark.parametrize(("grid", "block"), [
-    (1, 1), (1, 1024), (7, 33), ((3, 2), (5, 4)), ((2, 3, 4), (3, 5, 7)), ((1, 1, 5), (1, 1, 64)),
-    ((2, 1, 3), (1, 1024)), ((4, 2), (32, 32)), ((1, 9), (8, 8, 16)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("grid", "block"),
+    [
+        (1, 1),
+        (1, 1024),
+        (7, 33),
+        ((3, 2), (5, 4)),
+        ((2, 3, 4), (3, 5, 7)),
+        ((1, 1, 5), (1, 1, 64)),
+        ((2, 1, 3), (1, 1024)),
+        ((4, 2), (32, 32)),
+        ((1, 9), (8, 8, 16)),
+    ],
+)
 def test_each_thread_knows_its_place(launch, grid, block):
     (gx, gy, gz), (x, y, z) = three(grid), three(block)
     out = np.full((gz, gy, gx, z, y, x, 12), -1, np.int32)
@@ -44,18 +54,27 @@ def test_each_thread_knows_its_place(launch, grid, block):
 def test_grids_of_many_blocks(grid):
     x, y, z = three(grid)
     seen = np.zeros(x * y * z, np.int32)
-    run("__global__ void many(int* seen) { "
+    run(
+        "__global__ void many(int* seen) { "
         "seen[(blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x] += 1; }",
-        grid, 1, seen)  # fmt: skip
+        grid,
+        1,
+        seen,
+    )
     assert (seen == 1).all()
 
 
 def test_millions_of_blocks():
     last = np.zeros(3, np.int64)
-    run("""__global__ void last(long long* y) {
+    run(
+        """__global__ void last(long long* y) {
         long long block = (long long)blockIdx.y * gridDim.x + blockIdx.x;
         if (block == 3LL * gridDim.x - 1) { y[0] = block; y[1] = blockIdx.x; y[2] = blockIdx.y; }
-        }""", (500_000, 3), 1, last)  # fmt: skip
+        }""",
+        (500_000, 3),
+        1,
+        last,
+    )
     assert last.tolist() == [1_499_999, 499_999, 2]
 
 
@@ -121,8 +140,9 @@ __global__ void votes(const int* x, int* y, int rounds) {
 def test_barriers_that_vote(launch, block):
     rng = np.random.default_rng(block)
     share = np.array([0, 1, 0.5, 0.02, 0.98, 0, 1])[:, None]
-    x = np.where(rng.random((7, block)) < share, rng.choice([1, 2, -1, 256, 1 << 31 - 1],
-                 (7, block)), 0).astype(np.int32)  # fmt: skip
+    x = np.where(
+        rng.random((7, block)) < share, rng.choice([1, 2, -1, 256, 1 << 31 - 1], (7, block)), 0
+    ).astype(np.int32)
     y = np.full((7, block, 3), -1, np.int32)
     launch(VOTES, 1, block, x, y, 7)
     true = x != 0
@@ -134,33 +154,48 @@ def test_barriers_that_vote(launch, block):
 def test_a_vote_counts_the_threads_that_are_left():
     """As on a GPU since Volta, who has left the kernel is not waited for."""
     y = np.zeros(40, np.int32)
-    run("""__global__ void left(int* y) {
+    run(
+        """__global__ void left(int* y) {
         if (threadIdx.x % 4 == 3) return;
-        y[threadIdx.x] = __syncthreads_count(1); }""", 1, 40, y)  # fmt: skip
+        y[threadIdx.x] = __syncthreads_count(1); }""",
+        1,
+        40,
+        y,
+    )
     np.testing.assert_array_equal(y, np.where(np.arange(40) % 4 == 3, 0, 30))
 
 
 def test_early_exits_without_barriers(launch):
     y = np.zeros(5 * 100, np.float32)
-    launch("""__global__ void early(float* y, int n) {
+    launch(
+        """__global__ void early(float* y, int n) {
         int i = blockIdx.x * blockDim.x + threadIdx.x;
         if (i >= n) return;
         if (i % 3 == 0) { y[i] = 1; return; }
         for (int k = 0; k < i % 7; k++) if (k == 5) { y[i] = 2; return; }
-        y[i] = 3; }""", 4, 128, y, y.size)  # fmt: skip
+        y[i] = 3; }""",
+        4,
+        128,
+        y,
+        y.size,
+    )
     i = np.arange(500)
     np.testing.assert_array_equal(y, np.where(i % 3 == 0, 1, np.where(i % 7 == 6, 2, 3)))
 
 
 def test_whole_blocks_leave_before_a_barrier(launch):
     y = np.zeros((6, 70), np.int32)
-    launch("""__global__ void whole(int* y) {
+    launch(
+        """__global__ void whole(int* y) {
         __shared__ int s[70];
         if (blockIdx.x % 2) return;
         s[threadIdx.x] = threadIdx.x;
         __syncthreads();
-        y[blockIdx.x * 70 + threadIdx.x] = s[69 - threadIdx.x]; }""", 6, 70,
-        InOut(y))  # fmt: skip
+        y[blockIdx.x * 70 + threadIdx.x] = s[69 - threadIdx.x]; }""",
+        6,
+        70,
+        InOut(y),
+    )
     expected = np.where((np.arange(6) % 2 == 0)[:, None], np.arange(69, -1, -1), 0)
     np.testing.assert_array_equal(y, expected)
 

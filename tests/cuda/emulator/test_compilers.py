@@ -135,9 +135,13 @@ def start():
     from tests.cuda.emulator.launching import PREAMBLE
 
     return subprocess.Popen(
-        [sys.executable, "-c", PREAMBLE + USE], text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+        [sys.executable, "-c", PREAMBLE + USE],
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
 
 
 def test_two_processes_compile_once_and_a_third_not_at_all(counted, tmp_path):

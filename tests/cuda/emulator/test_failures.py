@@ -101,8 +101,10 @@ def test_a_compile_error_in_an_include_file_shows_that_file(tmp_path):
     header = "#pragma once\n\n__device__ float half_of(float v) { return missing * v; }\n"
     (tmp_path / "half.cuh").write_text(header)
     path = tmp_path / "uses.cu"
-    path.write_text('// a comment\n#include "half.cuh"\n__global__ void uses(float* x) '
-                    "{ x[0] = half_of(x[0]); }\n")  # fmt: skip
+    path.write_text(
+        '// a comment\n#include "half.cuh"\n__global__ void uses(float* x) '
+        "{ x[0] = half_of(x[0]); }\n"
+    )
     with pytest.raises(KernelCompileError) as error:
         Kernel(path, "uses")(1, 1, np.zeros(1, np.float32))
     assert_shown(str(error.value), "half.cuh", header, "missing", "missing")
@@ -148,32 +150,50 @@ FAILING = {  # body; words of the plain launch; the kind that the checker finds,
     "spins without memory": ("for (;;) n = n * 3 + t; // <-", "not done after 0.5", "timeout"),
     "spins on a read": ("while (*(volatile int*)x == 0) {} // <-", "not done after", "timeout"),
     "spins on an atomic": ("while (atomicAdd(x, 0) == 0) {} // <-", "not done after", "timeout"),
-    "writes for ever": ("for (unsigned i = 0; ; i++) x[i % 8 + t * 8] = i; // <-",
-                        "not done after", "timeout"),
-    "spins in one thread": ("if (t == 3) for (volatile int i = 0; i < 10;) i = 0; // <-\n"
-                            "__syncthreads();", "not done after", "deadlock"),
+    "writes for ever": (
+        "for (unsigned i = 0; ; i++) x[i % 8 + t * 8] = i; // <-",
+        "not done after",
+        "timeout",
+    ),
+    "spins in one thread": (
+        "if (t == 3) for (volatile int i = 0; i < 10;) i = 0; // <-\n__syncthreads();",
+        "not done after",
+        "deadlock",
+    ),
     "near": ("x[(1 << 28) + t] = 1; // <-", "address 0x[0-9a-f]+ belongs", "out-of-bounds"),
     "far": ("x[1ll << 44] = 1; // <-", "address is far beyond all memory", "out-of-bounds"),
     "null": ("int* p = 0; p[t] = 1; // <-", "address (0|0x[0-9a-f]) belongs", "out-of-bounds"),
     "null is read": ("int* p = 0; x[t] = p[t]; // <-", "belongs to no array", "out-of-bounds"),
     "into the code": ("((volatile char*)&deep)[t] = 1; // <-", "belongs to no array", None),
-    "one big frame": ("volatile int a[100000]; for (int i = 0; i < n; i++) a[i * 97] = i;\n"
-                      "x[t] = a[9];", "more than 128 KiB of local variables", None),
+    "one big frame": (
+        "volatile int a[100000]; for (int i = 0; i < n; i++) a[i * 97] = i;\nx[t] = a[9];",
+        "more than 128 KiB of local variables",
+        None,
+    ),
     "recursion": ("x[t] = deep(x, n);", "local variables, or endless recursion", None),
     "division": ("x[t] = n / (n - 1000); // <-", "integer division by zero", None),
     "remainder": ("x[t] = n % (n - 1000); // <-", "integer division by zero", None),
     "long division": ("x[t] = (long long)n / (n - 1000); // <-", "integer division by zero", None),
     "overflow": ("x[t] = (-2147483647 - n / 1000) / (999 - n); // <-", "or its overflow", None),
     "trap": ("if (t == 3) __trap(); // <-", r"__trap\(\)", None),
-    "assert": ("assert(t < 3 && \"few\"); // <-", r"assertion failed: t < 3 && \"few\"", None),
-    "a mask never meets": ("if (t == 0) __syncwarp(); // <-\nelse __syncthreads(); // <-",
-                           "the lanes of a mask never meet", "deadlock"),
-    "static shared": ("__shared__ int big[60000]; // <-\nbig[t] = 1; x[t] = big[n];",
-                      "240000 bytes of shared memory with `big`; a block may have 232448", None),
-    "both shared": ("extern __shared__ int more[]; __shared__ int big[54000]; // <-\n"
-                    "more[t] = big[t] = 1; x[t] = big[t] + more[t];",
-                    "233000 bytes of shared memory with `big`", None),
-}  # fmt: skip
+    "assert": ('assert(t < 3 && "few"); // <-', r"assertion failed: t < 3 && \"few\"", None),
+    "a mask never meets": (
+        "if (t == 0) __syncwarp(); // <-\nelse __syncthreads(); // <-",
+        "the lanes of a mask never meet",
+        "deadlock",
+    ),
+    "static shared": (
+        "__shared__ int big[60000]; // <-\nbig[t] = 1; x[t] = big[n];",
+        "240000 bytes of shared memory with `big`; a block may have 232448",
+        None,
+    ),
+    "both shared": (
+        "extern __shared__ int more[]; __shared__ int big[54000]; // <-\n"
+        "more[t] = big[t] = 1; x[t] = big[t] + more[t];",
+        "233000 bytes of shared memory with `big`",
+        None,
+    ),
+}
 DEEP = """
 __device__ int deep(volatile int* x, int n) {
     volatile int a[64];
@@ -237,7 +257,8 @@ def test_arrays_hold_what_was_written_before_a_checked_kernel_failed():
 
 def test_a_process_survives_all_of_them_twice():
     """Also with faulthandler, which handles the same signals."""
-    child = in_child("""
+    child = in_child(
+        """
 import faulthandler
 faulthandler.enable()
 from tests.cuda.emulator.test_failures import FAILING, failing
@@ -249,7 +270,8 @@ for name in 2 * [name for name in FAILING if "spins" not in name and "ever" not 
     except tinygraph.errors.KernelLaunchError:
         launch_right()
 print("alive")
-""".replace("import faulthandler", "import faulthandler, tinygraph"))  # fmt: skip
+""".replace("import faulthandler", "import faulthandler, tinygraph")
+    )
     assert_alive(child, "alive")
     assert child.stdout == "alive\n" and child.stderr == ""
 

@@ -120,8 +120,12 @@ def test_threads_fail_while_others_go_on():
     def fails():
         for _ in range(10):
             with pytest.raises(KernelLaunchError, match="assertion failed: blockIdx"):
-                run("__global__ void k(int* y) { assert(blockIdx.x < 30); y[blockIdx.x] = 1; }",
-                    64, 64, np.zeros(64, np.int32))  # fmt: skip
+                run(
+                    "__global__ void k(int* y) { assert(blockIdx.x < 30); y[blockIdx.x] = 1; }",
+                    64,
+                    64,
+                    np.zeros(64, np.int32),
+                )
 
     def launches():
         for _ in range(20):
@@ -135,7 +139,8 @@ def test_threads_fail_while_others_go_on():
 
 def test_a_child_launches_after_a_fork():
     """The pool's threads and the watchdog are not there in a child; it makes its own."""
-    child = in_child("""
+    child = in_child(
+        """
 import warnings
 warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads
 from tests.cuda.emulator.test_launch import RACY, sums
@@ -157,7 +162,9 @@ for _ in range(6):
     assert os.waitpid(pid, 0)[1] == 0
     assert sums().tobytes() == expected
 print("alive")
-""", TINYGRAPH_KERNEL_TIMEOUT="0.3")  # fmt: skip
+""",
+        TINYGRAPH_KERNEL_TIMEOUT="0.3",
+    )
     assert_alive(child, "alive")
 
 
@@ -178,8 +185,10 @@ if __name__ == "__main__":
         assert pool.map(bits, range(4)) == [expected] * 4
     print("alive")
 """)
-    child = in_child(f"import runpy; sys.argv = [{str(script)!r}]\n"
-                     f"os.execv(sys.executable, [sys.executable, {str(script)!r}])")  # fmt: skip
+    child = in_child(
+        f"import runpy; sys.argv = [{str(script)!r}]\n"
+        f"os.execv(sys.executable, [sys.executable, {str(script)!r}])"
+    )
     assert_alive(child, "alive")
 
 
@@ -218,7 +227,8 @@ print("alive")
 
 
 def test_launches_keep_neither_memory_nor_threads():
-    child = in_child("""
+    child = in_child(
+        """
 import resource
 from tests.cuda.emulator.test_launch import RACY, SUMS
 x, y = np.ones(3000, np.float32), np.zeros(24 * 128, np.float32)
@@ -255,5 +265,8 @@ round_of_launches(1000)
 after = held()
 print("threads", after[0] - before[0], "mappings", after[1] - before[1] < 50,
       "memory", after[2] - before[2] < 8, before, after)
-""", seconds=120, TINYGRAPH_EMULATOR_THREADS="2")  # fmt: skip
+""",
+        seconds=120,
+        TINYGRAPH_EMULATOR_THREADS="2",
+    )
     assert_alive(child, "threads 0 mappings True memory True")

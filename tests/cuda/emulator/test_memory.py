@@ -87,8 +87,31 @@ def test_every_kind_of_declaration_in_one_kernel(launch):
     }"""
     y = np.zeros((33, 23))
     launch(source, 1, 33, y)
-    expected = [3, 10, 5, 20, 8.5, 0.25, 30, 40, 50, 7, 7, 2, 7, 1 << 40, 6, ord("c"), 5, 9, 24,
-                17 + 64, 0, 0, 3]  # fmt: skip
+    expected = [
+        3,
+        10,
+        5,
+        20,
+        8.5,
+        0.25,
+        30,
+        40,
+        50,
+        7,
+        7,
+        2,
+        7,
+        1 << 40,
+        6,
+        ord("c"),
+        5,
+        9,
+        24,
+        17 + 64,
+        0,
+        0,
+        3,
+    ]
     np.testing.assert_array_equal(y, np.tile(np.array(expected, float), (33, 1)))
 
 
@@ -235,8 +258,9 @@ def test_constants_of_all_shapes(launch):
     }"""
     y = np.zeros(3)
     launch(source, 1, 3, y)
-    np.testing.assert_array_equal(y, 1.5 + np.arange(4, 7) + 4 + np.array([9, 8, 7])
-                                  + np.array([10, 20, 30]) + 3)  # fmt: skip
+    np.testing.assert_array_equal(
+        y, 1.5 + np.arange(4, 7) + 4 + np.array([9, 8, 7]) + np.array([10, 20, 30]) + 3
+    )
 
 
 GLOBALS = """
@@ -345,16 +369,30 @@ def test_an_index_beyond_32_bits():
     """One byte at the far end of an array of 5 GB that is never touched elsewhere."""
     size = 5 * 1024**3
     x = np.zeros(size, np.uint8)  # pages come into being when they are touched
-    run("""__global__ void far_end(unsigned char* x, long long n) {
+    run(
+        """__global__ void far_end(unsigned char* x, long long n) {
         long long last = n - 1 - threadIdx.x;
-        x[last] = 7; }""", 1, 2, x, size)  # fmt: skip
+        x[last] = 7; }""",
+        1,
+        2,
+        x,
+        size,
+    )
     assert x[-1] == 7 and x[-2] == 7 and x[-3] == 0 and x[(size - 1) % 2**32] == 0
 
 
 def test_wide_arguments_keep_their_bits(launch):
     y = np.zeros(4, np.int64)
-    launch("""__global__ void wide(long long* y, long long a, unsigned long long b, double c,
+    launch(
+        """__global__ void wide(long long* y, long long a, unsigned long long b, double c,
                                  unsigned char d) {
         y[0] = a; y[1] = (long long)(b >> 1); y[2] = __double_as_longlong(c); y[3] = d; }""",
-        1, 1, y, -(2**62), 2**64 - 2, -0.0, 255)  # fmt: skip
+        1,
+        1,
+        y,
+        -(2**62),
+        2**64 - 2,
+        -0.0,
+        255,
+    )
     assert y.tolist() == [-(2**62), 2**63 - 1, -(2**63), 255]

@@ -29,16 +29,20 @@ def report_of(source, grid=1, block=64):
 
 
 @pytest.mark.parametrize(("between", "barrier"), [("", False), ("__syncthreads();", True)])
-@pytest.mark.parametrize(("first", "second"), [
-    ("s[t] = x[t];", "y[t] = s[63 - t];"),  # read after write
-    ("y[t] = s[63 - t];", "s[t] = x[t];"),  # write after read
-    ("if (t == 5) s[0] = 1;", "if (t == 40) s[0] = 2;"),  # write after write, two warps
-    ("if (t == 5) s[0] = 1;", "if (t == 6) s[0] = 2;"),  # one warp
-    ("if (t == 5) s[0] = 1;", "if (t == 6) y[0] = s[0];"),
-    ("if (t == 63) s[0] = 1;", "if (t == 0) y[0] = s[0];"),  # against the order of execution
-    ("y[t] = s[5];", "if (t == 20) s[5] = 1;"),  # many readers
-    ("s[t] += 1;", "s[(t + 1) % 64] += 1;"),
-], ids=["raw", "war", "waw", "waw-warp", "raw-warp", "against", "readers", "update"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("s[t] = x[t];", "y[t] = s[63 - t];"),  # read after write
+        ("y[t] = s[63 - t];", "s[t] = x[t];"),  # write after read
+        ("if (t == 5) s[0] = 1;", "if (t == 40) s[0] = 2;"),  # write after write, two warps
+        ("if (t == 5) s[0] = 1;", "if (t == 6) s[0] = 2;"),  # one warp
+        ("if (t == 5) s[0] = 1;", "if (t == 6) y[0] = s[0];"),
+        ("if (t == 63) s[0] = 1;", "if (t == 0) y[0] = s[0];"),  # against the order of execution
+        ("y[t] = s[5];", "if (t == 20) s[5] = 1;"),  # many readers
+        ("s[t] += 1;", "s[(t + 1) % 64] += 1;"),
+    ],
+    ids=["raw", "war", "waw", "waw-warp", "raw-warp", "against", "readers", "update"],
+)
 @pytest.mark.parametrize("memory", ["shared", "global"])
 def test_a_barrier_orders_a_block(first, second, between, barrier, memory):
     source = body(f"""
@@ -108,28 +112,33 @@ BYTES = {  # statement that all 64 threads execute: does it race?
     "the same byte of two": ("s[t / 2] = t;", True),
     "the same short of two": ("((short*)s)[t / 2] = t;", True),
     "the last byte of a word, and the word": (
-        "if (t == 0) s[7] = 1; if (t == 1) ((int*)s)[1] = 2;", True),
+        "if (t == 0) s[7] = 1; if (t == 1) ((int*)s)[1] = 2;",
+        True,
+    ),
     "the byte after a word": ("if (t == 0) s[8] = 1; if (t == 1) ((int*)s)[1] = 2;", False),
     "a word, then a byte of it": ("if (t == 0) ((int*)s)[1] = 2; if (t == 1) y[0] = s[4];", True),
-    "halves of a word": (
-        "if (t == 0) ((short*)s)[2] = 2; if (t == 1) ((short*)s)[3] = 1;", False),
-    "a half and a byte of it": (
-        "if (t == 0) ((short*)s)[2] = 2; if (t == 1) s[5] = 1;", True),
-    "a half and a byte beside it": (
-        "if (t == 0) ((short*)s)[2] = 2; if (t == 1) s[6] = 1;", False),
+    "halves of a word": ("if (t == 0) ((short*)s)[2] = 2; if (t == 1) ((short*)s)[3] = 1;", False),
+    "a half and a byte of it": ("if (t == 0) ((short*)s)[2] = 2; if (t == 1) s[5] = 1;", True),
+    "a half and a byte beside it": ("if (t == 0) ((short*)s)[2] = 2; if (t == 1) s[6] = 1;", False),
     "eight bytes and the word behind": (
-        "if (t == 0) ((long long*)s)[1] = 2; if (t == 1) ((int*)s)[4] = 1;", False),
+        "if (t == 0) ((long long*)s)[1] = 2; if (t == 1) ((int*)s)[4] = 1;",
+        False,
+    ),
     "eight bytes and their second word": (
-        "if (t == 0) ((long long*)s)[1] = 2; if (t == 1) ((int*)s)[3] = 1;", True),
+        "if (t == 0) ((long long*)s)[1] = 2; if (t == 1) ((int*)s)[3] = 1;",
+        True,
+    ),
     "a vector and a byte of its end": (
-        "if (t == 0) ((int4*)s)[1] = make_int4(1, 2, 3, 4); if (t == 1) s[31] = 1;", True),
-    "vectors side by side": (
-        "if (t < 8) ((int4*)s)[t] = make_int4(t, t, t, t);", False),
+        "if (t == 0) ((int4*)s)[1] = make_int4(1, 2, 3, 4); if (t == 1) s[31] = 1;",
+        True,
+    ),
+    "vectors side by side": ("if (t < 8) ((int4*)s)[t] = make_int4(t, t, t, t);", False),
     "part, whole, part": (
-        "if (t == 0) s[4] = 1; if (t == 0) ((int*)s)[1] = 3; if (t == 9) s[6] = 1;", True),
-    "reads of bytes beside writes of others": (
-        "if (t % 2) s[t] = t; else y[t] = s[t];", False),
-}  # fmt: skip
+        "if (t == 0) s[4] = 1; if (t == 0) ((int*)s)[1] = 3; if (t == 9) s[6] = 1;",
+        True,
+    ),
+    "reads of bytes beside writes of others": ("if (t % 2) s[t] = t; else y[t] = s[t];", False),
+}
 
 
 @pytest.mark.parametrize("memory", ["shared", "global"])
@@ -157,22 +166,30 @@ BLOCKS = {
     "neighbouring bytes": ("b[blockIdx.x] = 1;", True),
     "all the same element": ("y[0] = blockIdx.x; // <-", False),
     "one writes, another reads": (
-        "if (blockIdx.x == 0) y[5] = 1; // <-\nif (blockIdx.x == 2) y[9] = y[5]; // <-", False),
+        "if (blockIdx.x == 0) y[5] = 1; // <-\nif (blockIdx.x == 2) y[9] = y[5]; // <-",
+        False,
+    ),
     "one reads, a later one writes": (
-        "if (blockIdx.x == 0) y[9] = y[5]; // <-\nif (blockIdx.x == 2) y[5] = 1; // <-", False),
+        "if (blockIdx.x == 0) y[9] = y[5]; // <-\nif (blockIdx.x == 2) y[5] = 1; // <-",
+        False,
+    ),
     "a barrier is for one block only": (
         "if (blockIdx.x == 0) y[5] = 1; // <-\n__syncthreads();\n"
-        "if (blockIdx.x == 1) y[9] = y[5]; // <-", False),
+        "if (blockIdx.x == 1) y[9] = y[5]; // <-",
+        False,
+    ),
     "a sum without an atomic": ("y[0] += x[blockIdx.x]; // <-", False),
     "a sum by atomics": ("atomicAdd(&y[0], x[blockIdx.x]);", True),
-    "shared memory is not the same": (
-        "__shared__ int s; s = blockIdx.x; y[blockIdx.x] = s;", True),
+    "shared memory is not the same": ("__shared__ int s; s = blockIdx.x; y[blockIdx.x] = s;", True),
     "an atomic and a plain read": (
-        "atomicAdd(&y[0], 1); // <-\nif (blockIdx.x == 3) y[1] = y[0]; // <-", False),
+        "atomicAdd(&y[0], 1); // <-\nif (blockIdx.x == 3) y[1] = y[0]; // <-",
+        False,
+    ),
     "many readers and a late writer": (
         "int v = y[5]; // <-\nif (blockIdx.x == 3) y[5] = v + 1; // <-\ny[10 + blockIdx.x] = v;",
-        False),
-}  # fmt: skip
+        False,
+    ),
+}
 
 
 @pytest.mark.parametrize("name", BLOCKS)
@@ -191,22 +208,25 @@ def test_nothing_orders_two_blocks(name):
 
 ATOMICS = {
     "atomics of all kinds on one word": (
-        "atomicAdd(p, 1); atomicMax(p, t); atomicExch(p, 3); atomicCAS(p, 3, t);", True),
+        "atomicAdd(p, 1); atomicMax(p, t); atomicExch(p, 3); atomicCAS(p, 3, t);",
+        True,
+    ),
     "atomic and plain write": ("if (t == 1) atomicAdd(p, 1); if (t == 2) p[0] = 1;", False),
     "plain write, then atomic": ("if (t == 1) p[0] = 1; if (t == 2) atomicAdd(p, 1);", False),
     "atomic and plain read": ("if (t == 1) atomicAdd(p, 1); if (t == 2) p[1] = p[0];", False),
     "plain read, then atomic": ("if (t == 1) p[1] = p[0]; if (t == 2) atomicAdd(p, 1);", False),
     "a barrier between": (
         "if (t == 0) p[0] = 5; __syncthreads(); atomicAdd(p, 1); __syncthreads(); p[t + 1] = p[0];",
-        True),
-    "atomic and volatile read": (
-        "atomicAdd(p, 1); if (t == 3) p[1] = *(volatile int*)p;", True),
-    "volatile writes of two threads": (
-        "if (t < 2) *(volatile int*)p = 1;", False),
+        True,
+    ),
+    "atomic and volatile read": ("atomicAdd(p, 1); if (t == 3) p[1] = *(volatile int*)p;", True),
+    "volatile writes of two threads": ("if (t < 2) *(volatile int*)p = 1;", False),
     "atomics on neighbours": ("atomicAdd(p + t, 1); p[t + 64] = 1;", True),
     "a wide atomic and half of it": (
-        "if (t == 1) atomicAdd((unsigned long long*)p, 1ull); if (t == 2) p[1] = 1;", False),
-}  # fmt: skip
+        "if (t == 1) atomicAdd((unsigned long long*)p, 1ull); if (t == 2) p[1] = 1;",
+        False,
+    ),
+}
 
 
 @pytest.mark.parametrize("memory", ["shared", "global"])
@@ -241,10 +261,16 @@ def test_the_words_of_a_race():
     assert finding.line in marked(source) and finding.block == (0, 0, 0)
     (x, *rest), index = finding.thread, finding.index
     assert rest == [0, 0] and index in (x, 63 - x)
-    for words in ("k, block (0, 0, 0) thread", f"pile[{index}]", "race on shared memory",
-                  "nothing orders the two", "of the same block", "pile[t] = x[t];",
-                  "y[t] = pile[63 - t];",
-                  "Usual cause: a missing __syncthreads()"):  # fmt: skip
+    for words in (
+        "k, block (0, 0, 0) thread",
+        f"pile[{index}]",
+        "race on shared memory",
+        "nothing orders the two",
+        "of the same block",
+        "pile[t] = x[t];",
+        "y[t] = pile[63 - t];",
+        "Usual cause: a missing __syncthreads()",
+    ):
         assert words in finding.message
 
 
@@ -293,14 +319,18 @@ def test_one_mistake_is_told_once():
 
 
 def test_a_race_in_a_helper_names_the_helper_and_its_caller():
-    source = body("""
+    source = body(
+        """
         bump(y); // called
-    """, declarations="__device__ void bump(int* p) { p[3] = p[3] + 1; }")  # fmt: skip
+    """,
+        declarations="__device__ void bump(int* p) { p[3] = p[3] + 1; }",
+    )
     report = report_of(source)
     assert {f.kind for f in report.findings} == {"race"}
     assert all(f.line == 1 for f in report.findings)
-    assert any("called from" in f.message and "bump(y); // called" in f.message
-               for f in report.findings)  # fmt: skip
+    assert any(
+        "called from" in f.message and "bump(y); // called" in f.message for f in report.findings
+    )
 
 
 def test_two_buffers_need_one_barrier_a_round():

@@ -39,19 +39,29 @@ def profiled():
 def test_a_finding_has_all_its_fields(wrong):
     (finding,) = wrong.findings
     assert dataclasses.asdict(finding) == {
-        "kind": "out-of-bounds", "file": "<source>", "line": 4, "array": "x", "index": 40,
-        "text": "if (i <= n) y[i] = 2 * x[i];", "block": (1, 0, 0), "thread": (8, 0, 0),
+        "kind": "out-of-bounds",
+        "file": "<source>",
+        "line": 4,
+        "array": "x",
+        "index": 40,
+        "text": "if (i <= n) y[i] = 2 * x[i];",
+        "block": (1, 0, 0),
+        "thread": (8, 0, 0),
         "message": "wrong, block (1, 0, 0) thread (8, 0, 0), x[40]: read of 4 bytes; x has 40 "
         "elements\n  <source>:4: if (i <= n) y[i] = 2 * x[i];\n"
         f"Usual cause: {CAUSES['out-of-bounds']}.",
-    }  # fmt: skip
+    }
     assert not wrong.ok and wrong.kernel == "wrong"
 
 
 def test_the_text_holds_kind_place_line_and_message(wrong):
     lines = wrong.text().splitlines()
-    assert lines[:4] == ["wrong: 1 finding", "", "out-of-bounds  <source>:4",
-                         "     4 | if (i <= n) y[i] = 2 * x[i];"]  # fmt: skip
+    assert lines[:4] == [
+        "wrong: 1 finding",
+        "",
+        "out-of-bounds  <source>:4",
+        "     4 | if (i <= n) y[i] = 2 * x[i];",
+    ]
     assert lines[4:] == [f"  {line}" for line in wrong.findings[0].message.splitlines()]
 
 
@@ -67,8 +77,10 @@ def test_the_dictionary_is_json_and_whole(wrong, profiled):
     for report in (wrong, profiled):
         told = json.loads(json.dumps(report.to_dict()))
         assert told["kernel"] == report.kernel and told["ok"] is report.ok
-        assert [Finding(**{**f, "block": tuple(f["block"]), "thread": tuple(f["thread"])})
-                for f in told["findings"]] == report.findings  # fmt: skip
+        assert [
+            Finding(**{**f, "block": tuple(f["block"]), "thread": tuple(f["thread"])})
+            for f in told["findings"]
+        ] == report.findings
         assert len(told["lines"]) == len(report.lines)
         assert (told["bytes"], told["operations"]) == (report.bytes, report.operations)
 
@@ -78,13 +90,17 @@ def test_the_table_of_lines(profiled):
     assert profiled.ok
     last = profiled.text().splitlines()[-1]
     assert (profiled.bytes, profiled.operations) == (2 * 4096, 1024)
-    assert last == ("  8,192 bytes of global memory, 1,024 floating-point operations: "
-                    "0.125 operations a byte")  # fmt: skip
+    assert last == (
+        "  8,192 bytes of global memory, 1,024 floating-point operations: 0.125 operations a byte"
+    )
     table = {(row.space, row.access): row for row in profiled.lines}
     assert set(table) == {(s, a) for s in ("global", "shared") for a in ("load", "store")}
     text = profiled.text()
-    assert re.search(r" 4 \| global load    4 B x      32 warps:  4.00 sectors/request, 100% used "
-                     r" +tile\[threadIdx.y\]", text)  # fmt: skip
+    assert re.search(
+        r" 4 \| global load    4 B x      32 warps:  4.00 sectors/request, 100% used "
+        r" +tile\[threadIdx.y\]",
+        text,
+    )
     assert re.search(r" 6 \| shared load    4 B x      32 warps: 32-way bank conflict +y\[", text)
     assert re.search(r" 4 \| shared store   4 B x      32 warps: no bank conflict", text)
     told = {(row["space"], row["access"]): row for row in profiled.to_dict()["lines"]}
@@ -95,8 +111,15 @@ def test_the_table_of_lines(profiled):
 def test_numbers_of_findings_are_spelled_and_nothing_is_divided_by_zero():
     two = Report("k", [Finding("race", "a"), Finding("unwritten-output", "b\nc", "k.cu")])
     assert two.text().splitlines() == [
-        "k: 2 findings", "", "race  ", "  a", "", "unwritten-output  k.cu", "  b", "  c",
-    ]  # fmt: skip
+        "k: 2 findings",
+        "",
+        "race  ",
+        "  a",
+        "",
+        "unwritten-output  k.cu",
+        "  b",
+        "  c",
+    ]
     assert Report("k").text() == "k: clean" and Report("k").intensity == 0
     empty = LineCounts("k.cu", 1, "", "global", "load", 4, 0)
     assert (empty.sectors_per_request, empty.coalescing, empty.bank_conflict) == (0, 1, 1)

@@ -34,10 +34,17 @@ def source_lanes(argument, width):
     return [index, up, down, xor]
 
 
-@pytest.mark.parametrize(("ctype", "dtype"), [
-    ("int", np.int32), ("unsigned", np.uint32), ("float", np.float32), ("double", np.float64),
-    ("long long", np.int64), ("unsigned long long", np.uint64),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("ctype", "dtype"),
+    [
+        ("int", np.int32),
+        ("unsigned", np.uint32),
+        ("float", np.float32),
+        ("double", np.float64),
+        ("long long", np.int64),
+        ("unsigned long long", np.uint64),
+    ],
+)
 def test_shuffles_move_every_type(ctype, dtype):
     x = (np.arange(64) * 1_000_003 + 7).astype(dtype)
     x[3] = np.iinfo(dtype).max if np.issubdtype(dtype, np.integer) else np.nan
@@ -129,11 +136,19 @@ def collectives(group, x, rounds):
             int(any(r == 0 for r in remainder.values())),
             int(all(r < 4 for r in remainder.values())),
             sum(1 << m for m in mates if np.fmod(v[m], 4) == np.fmod(v[lane], 4)),
-            mask if len(same) == 1 else 0, int(len(same) == 1),
-            sum(v.values()), min(v.values()), max(v.values()), sum(u), min(u), max(u),
-            int(np.bitwise_and.reduce(u)), int(np.bitwise_or.reduce(u)),
-            int(np.bitwise_xor.reduce(u)), v[mates[0]],
-        ]  # fmt: skip
+            mask if len(same) == 1 else 0,
+            int(len(same) == 1),
+            sum(v.values()),
+            min(v.values()),
+            max(v.values()),
+            sum(u),
+            min(u),
+            max(u),
+            int(np.bitwise_and.reduce(u)),
+            int(np.bitwise_or.reduce(u)),
+            int(np.bitwise_xor.reduce(u)),
+            v[mates[0]],
+        ]
         out[lane] = [value % 2**32 for value in row]
     return out
 
@@ -161,9 +176,14 @@ def test_groups_of_lanes_with_masks_of_their_own(checked, group, x, rounds):
 def test_match_compares_64_bits(launch):
     y = np.zeros(32, np.uint32)
     x = np.where(np.arange(32) % 2, 1 << 40, 1 << 41).astype(np.int64)
-    launch("""__global__ void match(const long long* x, unsigned* y) {
+    launch(
+        """__global__ void match(const long long* x, unsigned* y) {
         y[threadIdx.x] = __match_any_sync(0xffffffffu, (unsigned long long)x[threadIdx.x]); }""",
-        1, 32, x, y)  # fmt: skip
+        1,
+        32,
+        x,
+        y,
+    )
     assert y.tolist() == [0x55555555, 0xAAAAAAAA] * 16
 
 
@@ -230,11 +250,16 @@ def test_two_branches_meet_in_shuffles_of_their_own(launch):
 def test_lanes_leave_one_by_one():
     """Who has left a kernel is no longer waited for, as on a GPU; the checker has its own view."""
     y = np.zeros(32, np.uint32)
-    run("""__global__ void leaving(unsigned* y) {
+    run(
+        """__global__ void leaving(unsigned* y) {
         for (int r = 0; r < 40; r++) {
             if (r == (int)threadIdx.x) return;
             y[threadIdx.x] = __ballot_sync(0xffffffffu, 1);
-        } }""", 1, 32, y)  # fmt: skip
+        } }""",
+        1,
+        32,
+        y,
+    )
     # In its last round r = t - 1 a lane meets those that left later than that: lanes t .. 31.
     assert y.tolist() == [0] + [FULL << t & FULL for t in range(1, 32)]
 
@@ -242,10 +267,15 @@ def test_lanes_leave_one_by_one():
 def test_warps_do_not_wait_for_each_other(launch):
     """One warp makes many rounds of shuffles while another leaves at once."""
     y = np.zeros(96, np.int32)
-    launch("""__global__ void apart(int* y) {
+    launch(
+        """__global__ void apart(int* y) {
         const int t = threadIdx.x;
         int v = t;
         for (int r = 0; r < t / 32 * 20; r++) v = __shfl_sync(0xffffffffu, v, (t + 1) % 32);
-        y[t] = v; }""", 1, 96, y)  # fmt: skip
+        y[t] = v; }""",
+        1,
+        96,
+        y,
+    )
     expected = [np.roll(np.arange(32) + 32 * w, -20 * w) for w in range(3)]
     np.testing.assert_array_equal(y, np.concatenate(expected))

@@ -16,6 +16,13 @@ from cupy._module import RawModule
 
 __version__ = "14.0.0+rehearsal"
 __all__ = [
-    "RawModule", "asarray", "ascontiguousarray", "broadcast_to", "cuda", "empty",
-    "get_default_memory_pool", "ndarray", "zeros",
-]  # fmt: skip
+    "RawModule",
+    "asarray",
+    "ascontiguousarray",
+    "broadcast_to",
+    "cuda",
+    "empty",
+    "get_default_memory_pool",
+    "ndarray",
+    "zeros",
+]

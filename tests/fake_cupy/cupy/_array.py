@@ -51,9 +51,10 @@ class ndarray:
     def flags(self):
         flags = self._host.flags
         return types.SimpleNamespace(
-            c_contiguous=flags.c_contiguous, f_contiguous=flags.f_contiguous,
+            c_contiguous=flags.c_contiguous,
+            f_contiguous=flags.f_contiguous,
             owndata=self.base is None,
-        )  # fmt: skip
+        )
 
     def __len__(self):
         return len(self._host)

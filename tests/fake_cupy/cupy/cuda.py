@@ -18,9 +18,19 @@ runtime = types.SimpleNamespace(
     CUDARuntimeError=CUDARuntimeError, getDeviceProperties=lambda number: {"name": b"rehearsal"}
 )
 __all__ = [
-    "Device", "Event", "Graph", "MemoryPool", "Stream", "compiler", "get_current_stream",
-    "get_elapsed_time", "is_available", "memory", "runtime", "using_allocator",
-]  # fmt: skip
+    "Device",
+    "Event",
+    "Graph",
+    "MemoryPool",
+    "Stream",
+    "compiler",
+    "get_current_stream",
+    "get_elapsed_time",
+    "is_available",
+    "memory",
+    "runtime",
+    "using_allocator",
+]
 
 
 def is_available():

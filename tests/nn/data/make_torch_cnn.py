@@ -1,13 +1,13 @@
 """Writes torch_cnn.npz: a small network's state, logits, gradients and running statistics.
 
-    python make_torch_cnn.py        with PyTorch, which the tests themselves do not need
+python make_torch_cnn.py        with PyTorch, which the tests themselves do not need
 
-    state.NAME      its state_dict after three steps; `middle` and `again` share a weight
-    x, labels       a batch
-    eval_logits     of that batch in evaluation mode
-    train_logits    in training mode, after which
-    after.NAME      are the running statistics, and
-    grad.NAME       the gradients of the mean cross-entropy
+state.NAME      its state_dict after three steps; `middle` and `again` share a weight
+x, labels       a batch
+eval_logits     of that batch in evaluation mode
+train_logits    in training mode, after which
+after.NAME      are the running statistics, and
+grad.NAME       the gradients of the mean cross-entropy
 """
 
 from pathlib import Path

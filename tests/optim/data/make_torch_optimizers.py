@@ -1,6 +1,6 @@
 """Writes torch_optimizers.json: six steps of PyTorch's optimisers on given gradients, in float64.
 
-    python make_torch_optimizers.py       with PyTorch, which the tests themselves do not need
+python make_torch_optimizers.py       with PyTorch, which the tests themselves do not need
 """
 
 import json
@@ -24,8 +24,16 @@ CASES = [
     ("Adadelta", {}),
     ("Adadelta", {"lr": 0.5, "rho": 0.5, "eps": 1e-3, "weight_decay": 0.1}),
     ("Adagrad", {}),
-    ("Adagrad", {"lr": 0.1, "lr_decay": 0.5, "weight_decay": 0.1,
-                 "initial_accumulator_value": 0.25, "eps": 1e-3}),
+    (
+        "Adagrad",
+        {
+            "lr": 0.1,
+            "lr_decay": 0.5,
+            "weight_decay": 0.1,
+            "initial_accumulator_value": 0.25,
+            "eps": 1e-3,
+        },
+    ),
     ("Adam", {}),
     ("Adam", {"lr": 0.1, "betas": [0.5, 0.75], "eps": 1e-3, "weight_decay": 0.1}),
     ("Adam", {"lr": 0.1, "betas": [0.5, 0.75], "amsgrad": True}),
@@ -35,7 +43,7 @@ CASES = [
     ("RMSprop", {"lr": 0.1, "alpha": 0.5, "eps": 1e-3, "weight_decay": 0.1, "momentum": 0.9}),
     ("RMSprop", {"lr": 0.1, "alpha": 0.75, "eps": 1e-2, "centered": True}),
     ("RMSprop", {"lr": 0.1, "alpha": 0.75, "eps": 1e-2, "centered": True, "momentum": 0.5}),
-]  # fmt: skip
+]
 
 
 def values(name: str, settings: dict) -> list[list[float]]:
@@ -56,8 +64,12 @@ def clipped(max_norm: float, norm_type: float) -> dict:
     for w, grad in zip(tensors, GRADS[1:3], strict=True):
         w.grad = torch.tensor(grad, dtype=torch.float64)
     norm = torch.nn.utils.clip_grad_norm_(tensors, max_norm, norm_type)
-    return {"max_norm": max_norm, "norm_type": str(norm_type), "norm": norm.item(),
-            "grads": [w.grad.tolist() for w in tensors]}  # fmt: skip
+    return {
+        "max_norm": max_norm,
+        "norm_type": str(norm_type),
+        "norm": norm.item(),
+        "grads": [w.grad.tolist() for w in tensors],
+    }
 
 
 def rates(name: str, settings: dict, epochs: int) -> list[float]:
@@ -98,16 +110,26 @@ if __name__ == "__main__":
         "start": START,
         "grads": GRADS,
         "cases": [{"optimizer": n, "settings": s, "values": values(n, s)} for n, s in CASES],
-        "clipped": [clipped(10.0, 2.0), clipped(1000.0, 2.0), clipped(10.0, 1.0),
-                    clipped(10.0, float("inf")), clipped(10.0, 3.0)],
+        "clipped": [
+            clipped(10.0, 2.0),
+            clipped(1000.0, 2.0),
+            clipped(10.0, 1.0),
+            clipped(10.0, float("inf")),
+            clipped(10.0, 3.0),
+        ],
         "schedules": [
             {"schedule": n, "settings": s, "rates": rates(n, s, 12)}
-            for n, s in [("StepLR", {"step_size": 5}), ("StepLR", {"step_size": 3, "gamma": 0.5}),
-                         ("CosineAnnealingLR", {"T_max": 12}),
-                         ("CosineAnnealingLR", {"T_max": 12, "eta_min": 0.1})]
+            for n, s in [
+                ("StepLR", {"step_size": 5}),
+                ("StepLR", {"step_size": 3, "gamma": 0.5}),
+                ("CosineAnnealingLR", {"T_max": 12}),
+                ("CosineAnnealingLR", {"T_max": 12, "eta_min": 0.1}),
+            ]
         ],
-        "plateau": {"metrics": PLATEAU, "cases": [
-            {"settings": s, "rates": plateau_rates(s)} for s in PLATEAU_CASES]},
-    }  # fmt: skip
+        "plateau": {
+            "metrics": PLATEAU,
+            "cases": [{"settings": s, "rates": plateau_rates(s)} for s in PLATEAU_CASES],
+        },
+    }
     path = Path(__file__).with_name("torch_optimizers.json")
     path.write_text(json.dumps(numbers, indent=1) + "\n")

@@ -34,30 +34,55 @@ def even_only(call):
 
 
 MUTANTS = [
-    Mutant("Reshape", "in Fortran order", "transposed|reshaped",
-           lambda c: [c.gy.reshape(c.x[0].shape, order="F").copy()]),
-    Mutant("Reshape", "a view of upstream in the wrong shape", "wrong shape",
-           lambda c: [c.gy[...]]),
+    Mutant(
+        "Reshape",
+        "in Fortran order",
+        "transposed|reshaped",
+        lambda c: [c.gy.reshape(c.x[0].shape, order="F").copy()],
+    ),
+    Mutant(
+        "Reshape", "a view of upstream in the wrong shape", "wrong shape", lambda c: [c.gy[...]]
+    ),
     Mutant("Flatten", "reversed", "flipped", lambda c: [np.flip(c.g[0]).copy()]),
     Mutant("Squeeze", "sign", "wrong sign", lambda c: [-c.g[0]]),
     Mutant("Unsqueeze", "twice", "twice", lambda c: [2 * c.g[0]]),
-    Mutant("Transpose", "a view of upstream, reshaped", "transposed|reshaped",
-           lambda c: [c.gy.reshape(c.x[0].shape)]),
-    Mutant("Expand", "a view of upstream: one copy only", "only|first use|overwritten",
-           lambda c: [c.gy[(0,) * (c.gy.ndim - c.x[0].ndim)][tuple(
-               slice(n) for n in c.x[0].shape)]]),
-    Mutant("Expand", "mean of the copies", "too small|half",
-           lambda c: [c.g[0] * c.x[0].size / max(c.gy.size, 1)]),
-    Mutant("Concatenate", "the same part for all", "order|reads|backwards|shifted|input",
-           lambda c: [c.g[0] if g.shape == c.g[0].shape else g for g in c.g]),
+    Mutant(
+        "Transpose",
+        "a view of upstream, reshaped",
+        "transposed|reshaped",
+        lambda c: [c.gy.reshape(c.x[0].shape)],
+    ),
+    Mutant(
+        "Expand",
+        "a view of upstream: one copy only",
+        "only|first use|overwritten",
+        lambda c: [c.gy[(0,) * (c.gy.ndim - c.x[0].ndim)][tuple(slice(n) for n in c.x[0].shape)]],
+    ),
+    Mutant(
+        "Expand",
+        "mean of the copies",
+        "too small|half",
+        lambda c: [c.g[0] * c.x[0].size / max(c.gy.size, 1)],
+    ),
+    Mutant(
+        "Concatenate",
+        "the same part for all",
+        "order|reads|backwards|shifted|input",
+        lambda c: [c.g[0] if g.shape == c.g[0].shape else g for g in c.g],
+    ),
     Mutant("Stack", "in reverse", "order", lambda c: c.g[::-1]),
-    Mutant("Split", "shifted", "shifted|flipped|order", lambda c: with_first(
-        c, np.roll(c.g[0], 1, -1))),
-    Mutant("Getitem", "right for an even length", "border|indices|zero where|leaves out",
-           even_only),
-    Mutant("Pad", "not cut off at the right side", "shifted|flipped|order|transposed",
-           lambda c: [np.roll(c.g[0], 1, -1) if c.g[0].ndim else c.g[0]]),
-    Mutant("Embedding", "= in place of +=", "overwritten",
-           lambda c: assigned(c, 1, c.x[0])),
+    Mutant(
+        "Split", "shifted", "shifted|flipped|order", lambda c: with_first(c, np.roll(c.g[0], 1, -1))
+    ),
+    Mutant(
+        "Getitem", "right for an even length", "border|indices|zero where|leaves out", even_only
+    ),
+    Mutant(
+        "Pad",
+        "not cut off at the right side",
+        "shifted|flipped|order|transposed",
+        lambda c: [np.roll(c.g[0], 1, -1) if c.g[0].ndim else c.g[0]],
+    ),
+    Mutant("Embedding", "= in place of +=", "overwritten", lambda c: assigned(c, 1, c.x[0])),
     Mutant("Gather", "= in place of +=", "overwritten", gathered_once),
-]  # fmt: skip
+]

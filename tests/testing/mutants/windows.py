@@ -64,52 +64,115 @@ def stride_one_fold(call):
 
 
 MUTANTS = [
-    Mutant("Conv2d", "kernel flipped", "flipped",
-           lambda c: with_kernel(c, c.x[1][..., ::-1, ::-1])),
-    Mutant("Conv2d", "kernel transposed where it is square", "transposed|flipped",
-           lambda c: with_kernel(c, c.x[1].swapaxes(2, 3)) if square_kernel(c) else c.g),
-    Mutant("Conv2d", "gw transposed where the kernel is square", "transposed",
-           lambda c: with_input(c, 1, np.ascontiguousarray(c.g[1].swapaxes(2, 3)))
-           if square_kernel(c) else c.g),
-    Mutant("Conv2d", "gw flipped", "flipped",
-           lambda c: with_input(c, 1, np.ascontiguousarray(c.g[1][..., ::-1, ::-1]))),
-    Mutant("Conv2d", "gw divided by the batch", "too small|half",
-           lambda c: with_input(c, 1, c.g[1] / len(c.x[0]))),
-    Mutant("Conv2d", "bias over the batch alone", "sample|index|first use",
-           lambda c: with_input(c, 2, c.gy[..., 0, 0].sum(0)) if len(c.g) > 2 else c.g),
-    Mutant("Conv2d", "gx shifted by one", "shifted",
-           lambda c: with_first(c, shifted(c.g[0], 1, 3))),
-    Mutant("Conv2d", "first row and column lost", "border|mask", lambda c: with_first(
-        c, no_border(c.g[0]))),
-    Mutant("Conv2d", "one channel only", "indices|index|all zero|mask", lambda c: with_first(
-        c, np.concatenate([c.g[0][:, :1], 0 * c.g[0][:, 1:]], axis=1))),
+    Mutant(
+        "Conv2d", "kernel flipped", "flipped", lambda c: with_kernel(c, c.x[1][..., ::-1, ::-1])
+    ),
+    Mutant(
+        "Conv2d",
+        "kernel transposed where it is square",
+        "transposed|flipped",
+        lambda c: with_kernel(c, c.x[1].swapaxes(2, 3)) if square_kernel(c) else c.g,
+    ),
+    Mutant(
+        "Conv2d",
+        "gw transposed where the kernel is square",
+        "transposed",
+        lambda c: (
+            with_input(c, 1, np.ascontiguousarray(c.g[1].swapaxes(2, 3)))
+            if square_kernel(c)
+            else c.g
+        ),
+    ),
+    Mutant(
+        "Conv2d",
+        "gw flipped",
+        "flipped",
+        lambda c: with_input(c, 1, np.ascontiguousarray(c.g[1][..., ::-1, ::-1])),
+    ),
+    Mutant(
+        "Conv2d",
+        "gw divided by the batch",
+        "too small|half",
+        lambda c: with_input(c, 1, c.g[1] / len(c.x[0])),
+    ),
+    Mutant(
+        "Conv2d",
+        "bias over the batch alone",
+        "sample|index|first use",
+        lambda c: with_input(c, 2, c.gy[..., 0, 0].sum(0)) if len(c.g) > 2 else c.g,
+    ),
+    Mutant(
+        "Conv2d", "gx shifted by one", "shifted", lambda c: with_first(c, shifted(c.g[0], 1, 3))
+    ),
+    Mutant(
+        "Conv2d",
+        "first row and column lost",
+        "border|mask",
+        lambda c: with_first(c, no_border(c.g[0])),
+    ),
+    Mutant(
+        "Conv2d",
+        "one channel only",
+        "indices|index|all zero|mask",
+        lambda c: with_first(c, np.concatenate([c.g[0][:, :1], 0 * c.g[0][:, 1:]], axis=1)),
+    ),
     Mutant("Conv2d", "0.999 of gw", r"0\.1 % off", lambda c: with_input(c, 1, 0.999 * c.g[1])),
     Mutant("Im2colConv2d", "gx zeros", "all zero", lambda c: with_first(c, 0 * c.g[0])),
     Mutant("Im2colConv2d", "sign of gw", "wrong sign", lambda c: with_input(c, 1, -c.g[1])),
-    Mutant("Im2colConv2d", "gw right for batch 1", "too large|twice",
-           lambda c: with_input(c, 1, len(c.x[0]) * c.g[1])),
+    Mutant(
+        "Im2colConv2d",
+        "gw right for batch 1",
+        "too large|twice",
+        lambda c: with_input(c, 1, len(c.x[0]) * c.g[1]),
+    ),
     Mutant("Im2col", "shifted", "shifted", lambda c: [shifted(c.g[0], 1, 2)]),
-    Mutant("Im2col", "right for stride 1", "shifted|upstream gradient shifted|border",
-           stride_one_fold),
+    Mutant(
+        "Im2col", "right for stride 1", "shifted|upstream gradient shifted|border", stride_one_fold
+    ),
     Mutant("Col2im", "flipped", "flipped|backwards", lambda c: [np.flip(c.g[0], 2)]),
-    Mutant("AvgPool2d", "not divided", "too large|twice",
-           lambda c: [c.g[0] * np.prod(c.op.kernel_size)]),
+    Mutant(
+        "AvgPool2d",
+        "not divided",
+        "too large|twice",
+        lambda c: [c.g[0] * np.prod(c.op.kernel_size)],
+    ),
     Mutant("AvgPool2d", "overwritten where windows overlap", "overwritten", last_window_only),
-    Mutant("AvgPool2d", "last row lost", "border|mask|leaves out",
-           lambda c: [shifted(shifted(c.g[0], 1, 2), -1, 2)]),
-    Mutant("GlobalAvgPool2d", "not divided", "too large|twice",
-           lambda c: [c.g[0] * (c.x[0].shape[2] * c.x[0].shape[3])]),
-    Mutant("GlobalAvgPool2d", "divided by H^2", "too|times|half|twice",
-           lambda c: [c.g[0] * c.x[0].shape[3] / c.x[0].shape[2]]),
-    Mutant("MaxPool2d", "to the pixel beside", "shifted",
-           lambda c: [shifted(c.g[0], 1, 3)]),
-    Mutant("MaxPool2d", "transposed where the image is square", "transposed",
-           lambda c: [c.g[0].swapaxes(2, 3).copy()]
-           if c.x[0].shape[2] == c.x[0].shape[3] else c.g),
-    Mutant("MaxPool2d", "ones for gy", "ignores the upstream",
-           lambda c: [(c.g[0] != 0).astype(c.gy.dtype)] if c.op.kernel_size == c.op.stride
-           else c.g),
+    Mutant(
+        "AvgPool2d",
+        "last row lost",
+        "border|mask|leaves out",
+        lambda c: [shifted(shifted(c.g[0], 1, 2), -1, 2)],
+    ),
+    Mutant(
+        "GlobalAvgPool2d",
+        "not divided",
+        "too large|twice",
+        lambda c: [c.g[0] * (c.x[0].shape[2] * c.x[0].shape[3])],
+    ),
+    Mutant(
+        "GlobalAvgPool2d",
+        "divided by H^2",
+        "too|times|half|twice",
+        lambda c: [c.g[0] * c.x[0].shape[3] / c.x[0].shape[2]],
+    ),
+    Mutant("MaxPool2d", "to the pixel beside", "shifted", lambda c: [shifted(c.g[0], 1, 3)]),
+    Mutant(
+        "MaxPool2d",
+        "transposed where the image is square",
+        "transposed",
+        lambda c: [c.g[0].swapaxes(2, 3).copy()] if c.x[0].shape[2] == c.x[0].shape[3] else c.g,
+    ),
+    Mutant(
+        "MaxPool2d",
+        "ones for gy",
+        "ignores the upstream",
+        lambda c: [(c.g[0] != 0).astype(c.gy.dtype)] if c.op.kernel_size == c.op.stride else c.g,
+    ),
     Mutant("Conv2dReluMaxPool2d", "gw sign", "wrong sign", lambda c: with_input(c, 1, -c.g[1])),
-    Mutant("Conv2dReluMaxPool2dLinear", "gw of the mean", "too small|half",
-           lambda c: with_input(c, 1, c.g[1] / len(c.x[0]))),
-]  # fmt: skip
+    Mutant(
+        "Conv2dReluMaxPool2dLinear",
+        "gw of the mean",
+        "too small|half",
+        lambda c: with_input(c, 1, c.g[1] / len(c.x[0])),
+    ),
+]

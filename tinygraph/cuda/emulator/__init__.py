@@ -1,11 +1,11 @@
 """CUDA kernels on a CPU: the same .cu files, and a checker that watches every access.
 
-    translate.py    the source as C++: only declarations of shared memory are rewritten
-    compiler.py     the compiler of the machine; libraries that are compiled once
-    module.py       a kernel that is loaded and launched
-    checker.py      a launch in which every access is looked at; report.py, what it found
-    lines.py        from a program counter to a source line
-    operations.py   floating-point operations, counted
-    include/        what a kernel sees: CUDA's keywords, types, functions
-    runtime/        fibers, barriers, warps, launches; races, bounds, counts (C)
+translate.py    the source as C++: only declarations of shared memory are rewritten
+compiler.py     the compiler of the machine; libraries that are compiled once
+module.py       a kernel that is loaded and launched
+checker.py      a launch in which every access is looked at; report.py, what it found
+lines.py        from a program counter to a source line
+operations.py   floating-point operations, counted
+include/        what a kernel sees: CUDA's keywords, types, functions
+runtime/        fibers, barriers, warps, launches; races, bounds, counts (C)
 """

@@ -25,9 +25,18 @@ from tinygraph.cuda.emulator.operations import count as operations_executed
 from tinygraph.cuda.emulator.report import CAUSES, SECTOR, Finding, LineCounts, Report
 
 _KINDS = [
-    "", "barrier-divergence", "warp-sync", "deadlock", "race", "out-of-bounds", "uninitialized",
-    "unwritten-output", "misaligned", "read-only-write", "timeout",
-]  # fmt: skip
+    "",
+    "barrier-divergence",
+    "warp-sync",
+    "deadlock",
+    "race",
+    "out-of-bounds",
+    "uninitialized",
+    "unwritten-output",
+    "misaligned",
+    "read-only-write",
+    "timeout",
+]
 # Flags of a region, as in runtime/check.c.
 _READ_ONLY, _MUST_BE_WRITTEN, _OUTPUT_IF_ONLY_WRITTEN, _OF_THE_MODULE = 2, 4, 8, 16
 _ROLES = {"in": _READ_ONLY, "out": _MUST_BE_WRITTEN, "inout": 0, "auto": _OUTPUT_IF_ONLY_WRITTEN}
@@ -47,22 +56,34 @@ class _Found(ctypes.Structure):
     """`Found` in runtime/check.c."""
 
     _fields_ = [
-        ("kind", ctypes.c_int32), ("has_index", ctypes.c_int32), ("place", _Place),
-        ("other", _Place), ("path", _PATH), ("other_path", _PATH), ("index", ctypes.c_int64),
-        ("block", _THREE), ("thread", _THREE), ("array", ctypes.c_char * 64),
+        ("kind", ctypes.c_int32),
+        ("has_index", ctypes.c_int32),
+        ("place", _Place),
+        ("other", _Place),
+        ("path", _PATH),
+        ("other_path", _PATH),
+        ("index", ctypes.c_int64),
+        ("block", _THREE),
+        ("thread", _THREE),
+        ("array", ctypes.c_char * 64),
         ("text", ctypes.c_char * 400),
-    ]  # fmt: skip
+    ]
 
 
 class _Counter(ctypes.Structure):
     """`Counter` in runtime/profile.c."""
 
     _fields_ = [
-        ("site", ctypes.c_uint32), ("shared", ctypes.c_uint32), ("how", ctypes.c_uint32),
-        ("size", ctypes.c_uint32), ("requests", ctypes.c_uint64), ("sectors", ctypes.c_uint64),
-        ("least_sectors", ctypes.c_uint64), ("wavefronts", ctypes.c_uint64),
+        ("site", ctypes.c_uint32),
+        ("shared", ctypes.c_uint32),
+        ("how", ctypes.c_uint32),
+        ("size", ctypes.c_uint32),
+        ("requests", ctypes.c_uint64),
+        ("sectors", ctypes.c_uint64),
+        ("least_sectors", ctypes.c_uint64),
+        ("wavefronts", ctypes.c_uint64),
         ("least_wavefronts", ctypes.c_uint64),
-    ]  # fmt: skip
+    ]
 
 
 _ATOMIC = 2
@@ -108,9 +129,13 @@ class CheckedModule(Module):
         return found
 
     def check(
-        self, arguments: Sequence[Argument], grid: Three, block: Three, shared: int,
+        self,
+        arguments: Sequence[Argument],
+        grid: Three,
+        block: Three,
+        shared: int,
         profile: bool = False,
-    ) -> Report:  # fmt: skip
+    ) -> Report:
         """Run one launch under the checker.  What the kernel writes arrives in the arrays."""
         if profile and not isinstance(self, ProfilingModule):
             return self.profiling.check(arguments, grid, block, shared, True)
@@ -153,9 +178,13 @@ class CheckedModule(Module):
             alone = len(sharers) == 1
             role = _ROLES[argument.role] if alone else 0
             library.tg_check_region(
-                copy.address, copy.high - copy.low, argument.parameter.name.encode(),
-                array.itemsize, role, int(not (alone and argument.role == "out")),
-            )  # fmt: skip
+                copy.address,
+                copy.high - copy.low,
+                argument.parameter.name.encode(),
+                array.itemsize,
+                role,
+                int(not (alone and argument.role == "out")),
+            )
         for name, address, size in self.variables:
             flags = _OF_THE_MODULE
             if name in self.translation.constants:
@@ -218,9 +247,16 @@ class CheckedModule(Module):
             message += f"\n  called from {caller}"
         message += f"\nUsual cause: {CAUSES[kind]}."
         return Finding(
-            kind, message, file, line or None, text, array, index,
-            tuple(raw.block) if line else None, tuple(raw.thread) if line else None,
-        )  # fmt: skip
+            kind,
+            message,
+            file,
+            line or None,
+            text,
+            array,
+            index,
+            tuple(raw.block) if line else None,
+            tuple(raw.thread) if line else None,
+        )
 
     def _element_text(
         self, array: str | None, index: int | None, arguments: Sequence[Argument]
@@ -269,8 +305,15 @@ class CheckedModule(Module):
             access = "atomic" if counter.how & _ATOMIC else "store" if counter.how else "load"
             key = (file, line, "shared" if counter.shared else "global", access, counter.size)
             row = sums.setdefault(key, [0] * 5)
-            for i, value in enumerate((counter.requests, counter.sectors, counter.least_sectors,
-                                       counter.wavefronts, counter.least_wavefronts)):  # fmt: skip
+            for i, value in enumerate(
+                (
+                    counter.requests,
+                    counter.sectors,
+                    counter.least_sectors,
+                    counter.wavefronts,
+                    counter.least_wavefronts,
+                )
+            ):
                 row[i] += value
         return [
             LineCounts(file, line, self.line_text(file, line), space, access, size, *numbers)
@@ -324,9 +367,10 @@ def _copy_of(array: np.ndarray, copies: list[_Copy]) -> _Copy:
 def _shares(argument: Argument, copy: _Copy) -> bool:
     array = argument.value
     return (
-        isinstance(array, np.ndarray) and array.size > 0
+        isinstance(array, np.ndarray)
+        and array.size > 0
         and copy.low <= array.ctypes.data < copy.high
-    )  # fmt: skip
+    )
 
 
 def _value(argument: Argument, copies: list[_Copy]) -> Any:
@@ -367,9 +411,13 @@ def _library() -> Any:
     if not getattr(library, "knows_checker", False):
         library.tg_check_begin.argtypes = [ctypes.c_int, ctypes.c_size_t, ctypes.c_size_t]
         library.tg_check_region.argtypes = [
-            ctypes.c_size_t, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_uint32, ctypes.c_uint32,
+            ctypes.c_size_t,
+            ctypes.c_size_t,
+            ctypes.c_char_p,
+            ctypes.c_uint32,
+            ctypes.c_uint32,
             ctypes.c_int,
-        ]  # fmt: skip
+        ]
         library.tg_far_memory.restype = ctypes.c_void_p
         library.tg_far_memory.argtypes = [ctypes.c_uint32, ctypes.c_size_t]
         library.tg_far_free.argtypes = [ctypes.c_void_p, ctypes.c_size_t]

@@ -25,8 +25,13 @@ INCLUDE, RUNTIME = HERE / "include", HERE / "runtime"
 
 _COMMON = ["-std=c++17", "-fPIC", "-w", "-fstack-clash-protection", f"-I{INCLUDE}"]
 _FAST = [
-    "-O3", "-g1", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math",
-]  # fmt: skip
+    "-O3",
+    "-g1",
+    "-march=native",
+    "-ffp-contract=fast",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+]
 if os.uname().machine == "x86_64":
     # The inner loops of a register tile are 4 elements long: wider vectors would be half empty.
     _FAST.append("-mprefer-vector-width=128")
@@ -38,20 +43,41 @@ _FAMILY = {"gcc": ["-fno-gnu-unique", "-fno-exceptions"], "clang": []}
 _LIBRARIES = {"gcc": ["-nodefaultlibs", "-lm", "-lgcc", "-lc"], "clang": ["-nostdlib++"]}
 # Calls stay calls (a barrier is told by the calls that led to it) and every access is announced.
 _CHECKED = [
-    "-O1", "-g", "-gdwarf-4", "-fno-inline", "-fno-optimize-sibling-calls", "-ffp-contract=fast",
-    "-fno-math-errno", "-DTINYGRAPH_CHECK=1", "-fsanitize=thread",
-]  # fmt: skip
+    "-O1",
+    "-g",
+    "-gdwarf-4",
+    "-fno-inline",
+    "-fno-optimize-sibling-calls",
+    "-ffp-contract=fast",
+    "-fno-math-errno",
+    "-DTINYGRAPH_CHECK=1",
+    "-fsanitize=thread",
+]
 # Accesses to volatile variables are announced by hooks of their own.  Equal code of two branches
 # stays where it stands: a barrier in each of them is two barriers (g++ -O1 leaves it there).  And
 # a sum in memory is not kept in a register during a loop: its accesses would belong to no line.
 # What throws nothing needs no library that unwinds.
 _CHECKED_BY_FAMILY = {
     "gcc": ["--param", "tsan-distinguish-volatile=1"],
-    "clang": ["-mllvm", "-tsan-distinguish-volatile=1", "-mllvm", "-tsan-instrument-atomics=0",
-              "-mllvm", "-tsan-instrument-read-before-write=1", "-mllvm", "-sink-common-insts=0",
-              "-mllvm", "-hoist-common-insts=0", "-mllvm", "-enable-tail-merge=0",
-              "-mllvm", "-disable-licm-promotion", "-mllvm", "-tsan-handle-cxx-exceptions=0"],
-}  # fmt: skip
+    "clang": [
+        "-mllvm",
+        "-tsan-distinguish-volatile=1",
+        "-mllvm",
+        "-tsan-instrument-atomics=0",
+        "-mllvm",
+        "-tsan-instrument-read-before-write=1",
+        "-mllvm",
+        "-sink-common-insts=0",
+        "-mllvm",
+        "-hoist-common-insts=0",
+        "-mllvm",
+        "-enable-tail-merge=0",
+        "-mllvm",
+        "-disable-licm-promotion",
+        "-mllvm",
+        "-tsan-handle-cxx-exceptions=0",
+    ],
+}
 
 
 @dataclass(frozen=True)
@@ -72,9 +98,14 @@ class Compiler:
     def run(self, arguments: list[str], seconds: float = 300.0) -> subprocess.CompletedProcess[str]:
         """Run the compiler; it never asks and never speaks another language than English."""
         return subprocess.run(
-            [*self.command, *arguments], capture_output=True, text=True, timeout=seconds,
-            errors="replace", stdin=subprocess.DEVNULL, env={**os.environ, "LC_ALL": "C"},
-        )  # fmt: skip
+            [*self.command, *arguments],
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "LC_ALL": "C"},
+        )
 
 
 def find_compiler() -> Compiler:
@@ -135,8 +166,7 @@ def runtime_library() -> Path:
     """The compiled run time (runtime/*.c); built at its first use, a second or two."""
     compiler = find_compiler()
     sources = sorted(RUNTIME.glob("*.c"))
-    flags = ["-std=gnu11", "-O2", "-g1", "-fPIC", "-pthread",
-             "-ftls-model=initial-exec", "-shared"]  # fmt: skip
+    flags = ["-std=gnu11", "-O2", "-g1", "-fPIC", "-pthread", "-ftls-model=initial-exec", "-shared"]
     flags += ["-nostdlib++"] if compiler.family == "clang" else []
     texts = [path.read_text() for path in [*sources, RUNTIME / "runtime.h"]]
 

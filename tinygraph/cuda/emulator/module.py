@@ -24,10 +24,15 @@ class Failure(ctypes.Structure):
     """Why a launch ended early; `Failure` in runtime/runtime.h."""
 
     _fields_ = [
-        ("kind", ctypes.c_int32), ("line", ctypes.c_int32), ("pc", ctypes.c_size_t),
-        ("address", ctypes.c_size_t), ("block", _THREE), ("thread", _THREE),
-        ("file", ctypes.c_char * 256), ("text", ctypes.c_char * 256),
-    ]  # fmt: skip
+        ("kind", ctypes.c_int32),
+        ("line", ctypes.c_int32),
+        ("pc", ctypes.c_size_t),
+        ("address", ctypes.c_size_t),
+        ("block", _THREE),
+        ("thread", _THREE),
+        ("file", ctypes.c_char * 256),
+        ("text", ctypes.c_char * 256),
+    ]
 
 
 POINTER, STOPPED_BY_CHECKER = 1, 8
@@ -71,9 +76,16 @@ def runtime() -> Any:
     """The run time, loaded for kernels to find its functions."""
     library = ctypes.CDLL(str(runtime_library()), mode=ctypes.RTLD_GLOBAL)
     library.tg_launch.argtypes = [
-        ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32,
-        ctypes.c_int, ctypes.c_double, ctypes.c_void_p, ctypes.c_void_p,
-    ]  # fmt: skip
+        ctypes.c_void_p,
+        ctypes.c_char_p,
+        ctypes.c_void_p,
+        ctypes.c_void_p,
+        ctypes.c_uint32,
+        ctypes.c_int,
+        ctypes.c_double,
+        ctypes.c_void_p,
+        ctypes.c_void_p,
+    ]
     library.tg_module.argtypes = [ctypes.c_size_t, ctypes.c_void_p]
     if library.tg_failure_size() != ctypes.sizeof(Failure):
         raise KernelLaunchError("emulator: run time and module.py disagree on struct Failure")
@@ -124,10 +136,17 @@ class Module:
         """The launch itself; fills `failure` and returns its kind, 0 for none."""
         return int(
             self._runtime.tg_launch(
-                self._entry, packed, _THREE(*grid), _THREE(*block), shared, threads(), timeout(),
-                self.range, ctypes.byref(failure),
+                self._entry,
+                packed,
+                _THREE(*grid),
+                _THREE(*block),
+                shared,
+                threads(),
+                timeout(),
+                self.range,
+                ctypes.byref(failure),
             )
-        )  # fmt: skip
+        )
 
     def error(self, failure: Failure) -> KernelLaunchError:
         """The error that tells of a failure, with the source line."""
@@ -137,8 +156,7 @@ class Module:
         place = f" at {Path(file).name}:{line}: {self.line_text(file, line)}" if line else ""
         text = failure.text.decode(errors="replace")
         return KernelLaunchError(
-            f"{self.signature.function}: {where}: {text}{place}. "
-            f"Way out: {self._way_out(failure)}"
+            f"{self.signature.function}: {where}: {text}{place}. Way out: {self._way_out(failure)}"
         )
 
     def _way_out(self, failure: Failure) -> str:

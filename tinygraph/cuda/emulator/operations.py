@@ -39,10 +39,37 @@ _ARM = re.compile(
 )
 _CALL = re.compile(r"^\s+(?:call[a-z]*|bl|jmp|b)\s+\*?(?P<name>[a-z]\w*)(?:@\w+)?\s*$")
 _FUNCTIONS = {
-    "exp", "exp2", "exp10", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "sin", "cos",
-    "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan", "atan2", "asinh", "acosh", "atanh",
-    "pow", "erf", "erfc", "tgamma", "lgamma", "fmod", "hypot",
-}  # fmt: skip
+    "exp",
+    "exp2",
+    "exp10",
+    "expm1",
+    "log",
+    "log2",
+    "log10",
+    "log1p",
+    "sqrt",
+    "cbrt",
+    "sin",
+    "cos",
+    "tan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asin",
+    "acos",
+    "atan",
+    "atan2",
+    "asinh",
+    "acosh",
+    "atanh",
+    "pow",
+    "erf",
+    "erfc",
+    "tgamma",
+    "lgamma",
+    "fmod",
+    "hypot",
+}
 
 
 def add_table(assembly: str) -> str:
@@ -58,9 +85,15 @@ def add_table(assembly: str) -> str:
             counts[-1] += operations_of(line)
     rows = [f"\t.quad .Ltg_block{i}, {count}" for i, count in enumerate(counts)]
     table = [
-        '\t.section .data.rel.tg_flops,"aw"', "\t.balign 8", "\t.globl tg_flops_count",
-        "tg_flops_count:", f"\t.quad {len(rows)}", "\t.globl tg_flops", "tg_flops:", *rows,
-    ]  # fmt: skip
+        '\t.section .data.rel.tg_flops,"aw"',
+        "\t.balign 8",
+        "\t.globl tg_flops_count",
+        "tg_flops_count:",
+        f"\t.quad {len(rows)}",
+        "\t.globl tg_flops",
+        "tg_flops:",
+        *rows,
+    ]
     note = [line for line in out if ".note.GNU-stack" in line]  # it ends the text as g++ writes it
     return "\n".join([*out, *table, *note[:1], ""])
 

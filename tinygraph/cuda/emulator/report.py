@@ -137,21 +137,31 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings, lists and dicts, as JSON takes them."""
         lines = [
-            {**asdict(c), "sectors_per_request": c.sectors_per_request,
-             "coalescing": c.coalescing, "bank_conflict": c.bank_conflict}
+            {
+                **asdict(c),
+                "sectors_per_request": c.sectors_per_request,
+                "coalescing": c.coalescing,
+                "bank_conflict": c.bank_conflict,
+            }
             for c in self.lines
-        ]  # fmt: skip
+        ]
         return {
-            "kernel": self.kernel, "ok": self.ok, "findings": [asdict(f) for f in self.findings],
-            "lines": lines, "bytes": self.bytes, "operations": self.operations,
+            "kernel": self.kernel,
+            "ok": self.ok,
+            "findings": [asdict(f) for f in self.findings],
+            "lines": lines,
+            "bytes": self.bytes,
+            "operations": self.operations,
             "intensity": self.intensity,
-        }  # fmt: skip
+        }
 
     def text(self, colour: bool = False) -> str:
         """The report as lines for a terminal."""
         paint = _paint if colour else _plain
-        verdict = "clean" if self.ok else f"{len(self.findings)} finding" + (
-            "s" if len(self.findings) > 1 else ""
+        verdict = (
+            "clean"
+            if self.ok
+            else f"{len(self.findings)} finding" + ("s" if len(self.findings) > 1 else "")
         )
         out = [f"{paint(self.kernel, BOLD)}: {paint(verdict, GREEN if self.ok else RED)}"]
         for finding in self.findings:

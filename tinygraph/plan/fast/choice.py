@@ -30,9 +30,13 @@ from tinygraph.shapes import Spec
 
 # Each gives the op with compiled bodies, or None where its bodies are for others.  The first wins.
 BODIES: Sequence[Callable[[Op, tuple[Spec, ...]], CompiledBody | None]] = (
-    single_channel_stage, pooled_convolution, blocked_convolution, max_pooling, image_columns,
+    single_channel_stage,
+    pooled_convolution,
+    blocked_convolution,
+    max_pooling,
+    image_columns,
     elementwise_chain,
-)  # fmt: skip
+)
 
 
 class NoNumba(ArgumentError):
@@ -57,8 +61,11 @@ def with_compiled_bodies(code: Code, fast: bool | None) -> Code:
     if code.device.runs_kernels:
         return code
     fused = fuse_elementwise_chains(code, FEWEST_BYTES)  # of smaller arrays than in numpy
-    found = {at: op for at, made in enumerate(fused.instructions)
-             if made.op is not None and (op := _compiled(made.op, fused, made.inputs))}  # fmt: skip
+    found = {
+        at: op
+        for at, made in enumerate(fused.instructions)
+        if made.op is not None and (op := _compiled(made.op, fused, made.inputs))
+    }
     reason = jit.why_not() if found or fast else ""
     if not reason:
         reason = _prepared(fused, found)
@@ -67,9 +74,14 @@ def with_compiled_bodies(code: Code, fast: bool | None) -> Code:
             warnings.warn(PlanWarning(message), stacklevel=2)
     if reason and fast:
         raise NoNumba(
-            explain("compile", "fast", "numba, which fast=True needs", reason,
-                    "pip install 'tinygraph-nn[fast]', or fast=None")
-        )  # fmt: skip
+            explain(
+                "compile",
+                "fast",
+                "numba, which fast=True needs",
+                reason,
+                "pip install 'tinygraph-nn[fast]', or fast=None",
+            )
+        )
     if reason or not found:
         return code
     instructions = list(fused.instructions)

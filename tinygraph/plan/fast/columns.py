@@ -172,9 +172,15 @@ class Columns:
     """
 
     def __init__(
-        self, mem: Memory, image: Shape, filters: Shape, at: Windows2d, size: tuple[int, int],
-        dtype: Any, step: int = 1,
-    ) -> None:  # fmt: skip
+        self,
+        mem: Memory,
+        image: Shape,
+        filters: Shape,
+        at: Windows2d,
+        size: tuple[int, int],
+        dtype: Any,
+        step: int = 1,
+    ) -> None:
         (rows, columns), self.at, self.kernels = size, at, kernels(dtype)
         self.batch, self.taps, self.height, self.width = image[0], filters[1:], rows, columns
         itemsize, per_row = np.dtype(dtype).itemsize, prod(self.taps) * columns
@@ -192,8 +198,11 @@ class Columns:
     def blocks(self) -> Iterator[Block]:
         for n in range(0, self.batch, self.images):
             for first in range(0, self.height, self.rows):
-                yield Block(slice(n, min(n + self.images, self.batch)), first,
-                            min(self.rows, self.height - first))  # fmt: skip
+                yield Block(
+                    slice(n, min(n + self.images, self.batch)),
+                    first,
+                    min(self.rows, self.height - first),
+                )
 
     def gather(self, x: Array, block: Block) -> Array:
         """The columns of a block as a matrix, (C * KH * KW, M * R * OW)."""

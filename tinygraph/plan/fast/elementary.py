@@ -29,8 +29,10 @@ Function = Callable[[Any], Any]
 
 # By bytes of a number: the part of ln 2 whose products with n are exact, and the rest of it; the x
 # at which exp is 0, at which it is inf, and at which tanh is 1; the terms of q and of artanh.
-_LN2 = {4: (0.693359375, -2.12194440054690583e-4),
-        8: (6.93147180369123816490e-01, 1.90821492927058770002e-10)}  # fmt: skip
+_LN2 = {
+    4: (0.693359375, -2.12194440054690583e-4),
+    8: (6.93147180369123816490e-01, 1.90821492927058770002e-10),
+}
 _RANGE = {4: (-104.0, 89.0, 10.0), 8: (-746.0, 710.0, 20.0)}
 _TERMS = {4: (7, 4), 8: (13, 9)}
 

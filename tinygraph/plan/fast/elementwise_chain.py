@@ -57,8 +57,8 @@ EXPRESSIONS: dict[Any, str] = {
     np.maximum: "{0} if ({0} >= {1}) | ({0} != {0}) else {1}",  # NaN wins
     np.not_equal: "real(1) if {0} != {1} else real(0)",
     np.sign: "real(1) if {0} > real(0) else (real(-1) if {0} < real(0) else "
-             "(real(0) if {0} == real(0) else {0}))",
-}  # fmt: skip
+    "(real(0) if {0} == real(0) else {0}))",
+}
 
 
 def loop_text(program: BlockProgram, numbers: Sequence[bool], name: str) -> str:

@@ -96,8 +96,9 @@ def compiled(
         before = numba.config.CACHE_DIR
         numba.config.CACHE_DIR = before or str(folder() / "numba")
         try:
-            return numba.njit(numba.void(*types), cache=True, nogil=True, fastmath=options,
-                              error_model="numpy")(function)  # fmt: skip
+            return numba.njit(
+                numba.void(*types), cache=True, nogil=True, fastmath=options, error_model="numpy"
+            )(function)
         finally:
             numba.config.CACHE_DIR = before
 

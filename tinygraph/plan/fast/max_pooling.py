@@ -60,8 +60,9 @@ class CompiledMaxPool2d(CompiledBody, MaxPool2d):
         argmax, shape = saved
         gx = mem.empty(shape, gy.dtype)
         images = shape[0] * shape[1]
-        kernels(gy.dtype).backward(plain(gy).reshape(images, -1), argmax.reshape(images, -1),
-                                   gx.reshape(images, -1))  # fmt: skip
+        kernels(gy.dtype).backward(
+            plain(gy).reshape(images, -1), argmax.reshape(images, -1), gx.reshape(images, -1)
+        )
         return (gx,)
 
 

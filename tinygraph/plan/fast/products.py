@@ -1,11 +1,11 @@
 """The matrix products of a convolution over blocks of columns, forward and backward.
 
-    D M R OW   filters, images of a block, its rows, columns of the output
-    K          C * KH * KW
+D M R OW   filters, images of a block, its rows, columns of the output
+K          C * KH * KW
 
-    maps  = w @ cols                        (D, M * R * OW)
-    gw    = sum over blocks of gmaps @ cols^T
-    gx    = sum over blocks of fold(w^T @ gmaps)
+maps  = w @ cols                        (D, M * R * OW)
+gw    = sum over blocks of gmaps @ cols^T
+gx    = sum over blocks of fold(w^T @ gmaps)
 """
 
 from __future__ import annotations
@@ -63,9 +63,7 @@ class Products:
 class Gradients:
     """Sums over blocks: the gradients of images and filters that are needed."""
 
-    def __init__(
-        self, mem: Memory, products: Products, x: Array, needs: tuple[bool, ...]
-    ) -> None:
+    def __init__(self, mem: Memory, products: Products, x: Array, needs: tuple[bool, ...]) -> None:
         self.products, self.x, filters = products, x, products.filters
         self.gx = mem.zeros(x.shape, x.dtype) if needs[0] else None
         self.gw = mem.zeros(filters.shape, filters.dtype) if needs[1] else None

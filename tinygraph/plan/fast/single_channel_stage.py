@@ -134,9 +134,10 @@ def kernels(dtype: Any) -> Kernels:
     return Kernels(
         compiled(gather, (read(4), INDEX, INDEX, written(5))),
         compiled(forward, (read(4), read(2), read(1), written(3), written(3, np.uint8))),
-        compiled(backward, (read(4), read(3), read(3, np.uint8), written(2), written(1)),
-                 reorder=True),
-    )  # fmt: skip
+        compiled(
+            backward, (read(4), read(3), read(3, np.uint8), written(2), written(1)), reorder=True
+        ),
+    )
 
 
 class SingleChannelStage(CompiledBody, Conv2dReluMaxPool2d):
@@ -170,10 +171,12 @@ class SingleChannelStage(CompiledBody, Conv2dReluMaxPool2d):
         if any(needs[1:]):
             n, d = gy.shape[:2]
             gw, gb = mem.empty(w.shape, w.dtype), mem.empty((d,), w.dtype)
-            kernels(w.dtype).backward(patches, plain(gy).reshape(n, d, -1),
-                                      argmax.reshape(n, d, -1), gw.reshape(d, 9), gb)  # fmt: skip
-        return tuple([g if needed else None
-                      for g, needed in zip((gx, gw, gb), needs, strict=False)])  # fmt: skip
+            kernels(w.dtype).backward(
+                patches, plain(gy).reshape(n, d, -1), argmax.reshape(n, d, -1), gw.reshape(d, 9), gb
+            )
+        return tuple(
+            [g if needed else None for g, needed in zip((gx, gw, gb), needs, strict=False)]
+        )
 
 
 def single_channel_stage(op: Op, specs: tuple[Spec, ...]) -> SingleChannelStage | None:

@@ -62,8 +62,9 @@ def _chains(code: Code) -> list[tuple[int, int, int]]:
 
 
 def _pool_of(code: Code, chain: tuple[int, int, int]) -> MaxPool2d:
-    return next(op for op in (code.instructions[at].op for at in chain[1:])
-                if isinstance(op, MaxPool2d))  # fmt: skip
+    return next(
+        op for op in (code.instructions[at].op for at in chain[1:]) if isinstance(op, MaxPool2d)
+    )
 
 
 def _fused(conv: Op | None, pool: MaxPool2d) -> Op | None:
@@ -74,7 +75,12 @@ def _fused(conv: Op | None, pool: MaxPool2d) -> Op | None:
     if not isinstance(conv, Conv2d) or conv.groups != 1:
         return None
     size = pool.kernel_size[0]
-    if (pool.kernel_size != (size, size) or pool.stride != (size, size) or size not in POOLS
-            or pool.padding != (0, 0) or pool.ceil_mode):  # fmt: skip
+    if (
+        pool.kernel_size != (size, size)
+        or pool.stride != (size, size)
+        or size not in POOLS
+        or pool.padding != (0, 0)
+        or pool.ceil_mode
+    ):
         return None
     return Conv2dReluMaxPool2d(conv.stride, conv.padding, conv.dilation, conv.groups, size)

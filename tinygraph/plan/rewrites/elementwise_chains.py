@@ -37,8 +37,11 @@ def fuse_elementwise_chains(code: Code, fewest_bytes: int | None = None) -> Code
 
 def _large(made: Instruction, fewest_bytes: int) -> bool:
     spec = made.spec
-    return (type(made.op) in RULES and spec.dtype.kind == "f"
-            and math.prod(spec.shape) * spec.dtype.itemsize >= fewest_bytes)  # fmt: skip
+    return (
+        type(made.op) in RULES
+        and spec.dtype.kind == "f"
+        and math.prod(spec.shape) * spec.dtype.itemsize >= fewest_bytes
+    )
 
 
 def _fits(code: Code, made: Instruction) -> bool:
@@ -57,8 +60,14 @@ def _chain_to(code: Code, last: int) -> list[int]:
     chain = {last}
     for at in range(last - 1, -1, -1):
         made = code.instructions[at]
-        if (type(made.op) in RULES and made.spec == spec and _fits(code, made)
-                and at not in outside and users[at] and chain.issuperset(users[at])):  # fmt: skip
+        if (
+            type(made.op) in RULES
+            and made.spec == spec
+            and _fits(code, made)
+            and at not in outside
+            and users[at]
+            and chain.issuperset(users[at])
+        ):
             chain.add(at)
     return sorted(chain)
 
@@ -68,10 +77,16 @@ def _as_op(code: Code, chain: Sequence[int]) -> tuple[ElementwiseChain, tuple[in
     inner = [code.instructions[at] for at in chain]
     operands = list(dict.fromkeys([i for made in inner for i in made.inputs if i not in chain]))
     place = {old: new for new, old in enumerate([*operands, *chain])}
-    leaves = [Instruction(code.instructions[at].spec, argument=i, label=code.instructions[at].label)
-              for i, at in enumerate(operands)]  # fmt: skip
-    steps = [Instruction(made.spec, made.op, tuple([place[i] for i in made.inputs]), made.needs,
-                         label=made.label) for made in inner]  # fmt: skip
+    leaves = [
+        Instruction(code.instructions[at].spec, argument=i, label=code.instructions[at].label)
+        for i, at in enumerate(operands)
+    ]
+    steps = [
+        Instruction(
+            made.spec, made.op, tuple([place[i] for i in made.inputs]), made.needs, label=made.label
+        )
+        for made in inner
+    ]
     return ElementwiseChain(Code([*leaves, *steps], (len(place) - 1,), len(place) - 1)), tuple(
         operands
     )

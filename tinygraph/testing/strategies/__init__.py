@@ -13,15 +13,16 @@ here knows a single op: conv_problems() serves any function with the arguments o
 Hypothesis is an extra: `pip install 'tinygraph-nn[test]'`.
 """
 
-from tinygraph.errors import explain
-
 try:
     import hypothesis as _hypothesis  # noqa: F401
 except ImportError as error:
     raise ImportError(
-        explain("tg.testing.strategies", "hypothesis", "the library", "no such library",
-                "pip install 'tinygraph-nn[test]'")
-    ) from error  # fmt: skip
+        "tg.testing.strategies",
+        "hypothesis",
+        "the library",
+        "no such library",
+        "pip install 'tinygraph-nn[test]'",
+    ) from error
 
 from tinygraph.testing.problem import Bad, Problem
 from tinygraph.testing.strategies.arrays import (
@@ -55,9 +56,29 @@ from tinygraph.testing.strategies.windows import (
 )
 
 __all__ = [
-    "Bad", "GraphProblem", "Problem", "Step", "arrays", "as_pair", "axis_problems",
-    "broadcastable", "broadcastable_problems", "class_label_problems", "class_problems",
-    "conv_problems", "elementwise_problems", "error_problems", "graphs", "linear_problems",
-    "loss_problems", "numbers", "pool_problems", "reductions", "same_shape_problems", "seeds",
-    "shapes", "tensors", "window_problems",
-]  # fmt: skip
+    "Bad",
+    "GraphProblem",
+    "Problem",
+    "Step",
+    "arrays",
+    "as_pair",
+    "axis_problems",
+    "broadcastable",
+    "broadcastable_problems",
+    "class_label_problems",
+    "class_problems",
+    "conv_problems",
+    "elementwise_problems",
+    "error_problems",
+    "graphs",
+    "linear_problems",
+    "loss_problems",
+    "numbers",
+    "pool_problems",
+    "reductions",
+    "same_shape_problems",
+    "seeds",
+    "shapes",
+    "tensors",
+    "window_problems",
+]

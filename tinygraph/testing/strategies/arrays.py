@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 from tinygraph.shapes import Array, Shape
 from tinygraph.tensor import Tensor, leaf
 from tinygraph.testing.problem import LAYOUTS, laid_out
@@ -82,8 +82,12 @@ def _nan_inf(rng: np.random.Generator, shape: Shape, dtype: np.dtype[Any]) -> Ar
 
 
 VALUES: dict[str, Values] = {
-    "smooth": _smooth, "ties": _ties, "kinks": _kinks, "extreme": _extreme, "nan_inf": _nan_inf,
-}  # fmt: skip
+    "smooth": _smooth,
+    "ties": _ties,
+    "kinks": _kinks,
+    "extreme": _extreme,
+    "nan_inf": _nan_inf,
+}
 
 
 # ---- arrays and tensors ---------------------------------------------------------------------
@@ -92,7 +96,7 @@ VALUES: dict[str, Values] = {
 def _one_of(argument: str, value: str | None, known: tuple[str, ...]) -> st.SearchStrategy[str]:
     """The name that was asked for, or any of them."""
     if value is not None and value not in known:
-        raise ArgumentError(explain("strategies", argument, f"one of {known}", repr(value)))
+        raise ArgumentError("strategies", argument, f"one of {known}", repr(value))
     return st.sampled_from(known) if value is None else st.just(value)
 
 
@@ -104,9 +108,12 @@ def _drawn(argument: Any, default: st.SearchStrategy[Any]) -> st.SearchStrategy[
 
 
 def tensors(
-    dtype: Any = None, shape: Any = None, layout: str | None = "contiguous",
-    values: str | None = "smooth", requires_grad: bool = True,
-) -> st.SearchStrategy[Tensor]:  # fmt: skip
+    dtype: Any = None,
+    shape: Any = None,
+    layout: str | None = "contiguous",
+    values: str | None = "smooth",
+    requires_grad: bool = True,
+) -> st.SearchStrategy[Tensor]:
     """Leaf tensors on the cpu.
 
     Parameters
@@ -218,5 +225,5 @@ def broadcastable(n: int, max_dims: int = 3) -> st.SearchStrategy[tuple[Shape, .
     True
     """
     if n < 1:
-        raise ArgumentError(explain("broadcastable", "n", "at least 1 shape", n))
+        raise ArgumentError("broadcastable", "n", "at least 1 shape", n)
     return _broadcastable(n, max_dims)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError, explain
+from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.testing.problem import Bad, Problem
 from tinygraph.testing.strategies.calls import (
     axis_problems,
@@ -38,8 +38,9 @@ def _dtype(dtype: Any, name: str) -> Spoil:
 
 def _mixed(problem: Problem) -> Bad:
     x, w, *rest = problem.args
-    return Bad("dtypes differ", (x, w.astype(np.float32), *rest), problem.kwargs,
-               DtypeError, "float64")  # fmt: skip
+    return Bad(
+        "dtypes differ", (x, w.astype(np.float32), *rest), problem.kwargs, DtypeError, "float64"
+    )
 
 
 def _argument(name: str, value: Any, error: type[Exception], words: str = "") -> Spoil:
@@ -96,8 +97,13 @@ def _no_broadcast(problem: Problem) -> Bad | None:
 
 def _features(problem: Problem) -> Bad:
     x, w, b = problem.args
-    return Bad("features", (np.concatenate([x, x], axis=-1), w, b), problem.kwargs,
-               ShapeError, f"{2 * x.shape[-1]}")  # fmt: skip
+    return Bad(
+        "features",
+        (np.concatenate([x, x], axis=-1), w, b),
+        problem.kwargs,
+        ShapeError,
+        f"{2 * x.shape[-1]}",
+    )
 
 
 def _axis_beyond(problem: Problem) -> Bad:
@@ -117,8 +123,7 @@ def _label_beyond(problem: Problem) -> Bad | None:
         return None
     wrong = labels.copy()
     wrong[(0,) * wrong.ndim] = logits.shape[1]
-    return Bad("label beyond", (logits, wrong), problem.kwargs, ArgumentError,
-               f"{logits.shape[1]}")  # fmt: skip
+    return Bad("label beyond", (logits, wrong), problem.kwargs, ArgumentError, f"{logits.shape[1]}")
 
 
 def _more_labels(problem: Problem) -> Bad | None:
@@ -147,18 +152,33 @@ FAMILIES: dict[str, tuple[Callable[[], st.SearchStrategy[Problem]], tuple[Spoil,
     "linear": (linear_problems, (_INTEGERS, _mixed, _features, _bias)),
     "conv": (
         conv_problems,
-        (_INTEGERS, _mixed, _fewer_axes, _channels, _bias, *_STRIDE,
-         _argument("padding", "valid", ArgumentError), _argument("padding", -1, ArgumentError),
-         _argument("dilation", 0, ArgumentError), _argument("groups", 0, ArgumentError)),
+        (
+            _INTEGERS,
+            _mixed,
+            _fewer_axes,
+            _channels,
+            _bias,
+            *_STRIDE,
+            _argument("padding", "valid", ArgumentError),
+            _argument("padding", -1, ArgumentError),
+            _argument("dilation", 0, ArgumentError),
+            _argument("groups", 0, ArgumentError),
+        ),
     ),
     "pool": (
         pool_problems,
-        (_INTEGERS, _fewer_axes, *_STRIDE, _kernel_beyond, _padding_beyond,
-         _argument("kernel_size", 0, ArgumentError)),
+        (
+            _INTEGERS,
+            _fewer_axes,
+            *_STRIDE,
+            _kernel_beyond,
+            _padding_beyond,
+            _argument("kernel_size", 0, ArgumentError),
+        ),
     ),
     "regression": (same_shape_problems, (_HALF, _REDUCTION, _other_shape)),
     "classes": (class_label_problems, (_INTEGERS, _REDUCTION, _label_beyond, _more_labels)),
-}  # fmt: skip
+}
 
 
 def error_problems(family: str) -> st.SearchStrategy[Bad]:
@@ -190,9 +210,7 @@ def error_problems(family: str) -> st.SearchStrategy[Bad]:
     ((1, 1, 1, 1), 'ArgumentError', 'stride')
     """
     if family not in FAMILIES:
-        raise ArgumentError(
-            explain("error_problems", "family", f"one of {[*FAMILIES]}", repr(family))
-        )
+        raise ArgumentError("error_problems", "family", f"one of {[*FAMILIES]}", repr(family))
     right, mistakes = FAMILIES[family]
     return _spoilt(right(), mistakes)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from tinygraph.errors import ArgumentError, explain
+from tinygraph.errors import ArgumentError
 from tinygraph.testing.problem import Problem
 from tinygraph.testing.strategies.arrays import numbers, seeds, shapes
 
@@ -80,5 +80,5 @@ def loss_problems(kind: str = "regression") -> st.SearchStrategy[Problem]:
     ((1, 1), array([0]))
     """
     if kind not in _KINDS:
-        raise ArgumentError(explain("loss_problems", "kind", f"one of {[*_KINDS]}", repr(kind)))
+        raise ArgumentError("loss_problems", "kind", f"one of {[*_KINDS]}", repr(kind))
     return _KINDS[kind]()
