@@ -19,7 +19,7 @@ from tinygraph import ops
 from tinygraph.op import registry
 
 PAGE = Path(__file__).parent / "reference" / "generated" / "ops_table.rst"
-KERNELS = Path(tg.__file__).parent / "cuda"
+KERNELS = Path(tg.__file__).parent / "cuda" / "kernels"
 
 HEAD = """\
 :html_theme.sidebar_secondary.remove:

@@ -13,7 +13,9 @@ from tests.cuda.test_nvrtc import SPILLING
 from tinygraph.cli import kernels, main
 from tinygraph.cuda import nvrtc
 from tinygraph.cuda.emulator.report import Finding, LineCounts, Report
-from tinygraph.cuda.nvrtc import ARCHITECTURES
+from tinygraph.cuda.nvrtc import library
+from tinygraph.cuda.nvrtc.compiling import ARCHITECTURES
+from tinygraph.cuda.reading.instances import inventory
 
 ROOT = Path(__file__).parents[1]
 SCALE = """// instances (FACTOR=2): scale<float>, scale<double>
@@ -156,21 +158,21 @@ def test_a_file_of_templates_without_instances(capsys, tmp_path):
 
 
 def test_without_nvrtc(capsys, monkeypatch):
-    monkeypatch.setattr(nvrtc, "_candidates", lambda: iter([]))
-    nvrtc._library.cache_clear()
+    monkeypatch.setattr(library, "candidates", lambda: iter([]))
+    library.library.cache_clear()
     code, _, err = run(capsys, "kernels", "scale.cu")
-    nvrtc._library.cache_clear()
+    library.library.cache_clear()
     assert code == 1 and "pip install nvidia-cuda-nvrtc" in err and err.count("\n") == 1
 
 
 def test_several_processes_give_the_same_numbers(monkeypatch):
     """Many compilations go to other processes; few stay in this one."""
-    instances = nvrtc.inventory(["scale.cu"])
+    instances = inventory(["scale.cu"])
     here = kernels._compiled(instances, ARCHITECTURES)
     monkeypatch.setattr(kernels, "FEW", 1)
     monkeypatch.setenv("TINYGRAPH_CACHE", "another-cache")
     assert kernels._compiled(instances, ARCHITECTURES) == here
-    broken = nvrtc.inventory(["broken.cu"])
+    broken = inventory(["broken.cu"])
     assert all("missing" in str(error) for error in kernels._compiled(broken, ARCHITECTURES)[0])
 
 

@@ -86,7 +86,7 @@ def with_the_op_of_the_guide(copy: Path) -> None:
     (kernel,) = script("refresh_output").blocks(page, "cuda")
     (export,) = re.findall(r"^    (from tinygraph\.ops\.\S+ import \w+)$", page, re.MULTILINE)
     (copy / "tinygraph/ops/softsign.py").write_text(op)
-    (copy / "tinygraph/cuda/softsign.cu").write_text(kernel)
+    (copy / "tinygraph/cuda/kernels/softsign.cu").write_text(kernel)
     (copy / "tests/ops/test_softsign.py").write_text(test)
     with (copy / "tests/reference/activations.py").open("a") as file:
         file.write(f"\n\n{reference}")
@@ -186,7 +186,7 @@ def test_the_table_of_ops_knows_kernels_and_claims():
             cells[name] = kernel, re.sub(r"\s+", " ", batch).strip()
     for name, (kernel, _) in cells.items():
         stem = getattr(ops, name).__module__.rpartition(".")[2]
-        assert (kernel == "yes") == (ROOT / f"tinygraph/cuda/{stem}.cu").exists()
+        assert (kernel == "yes") == (ROOT / f"tinygraph/cuda/kernels/{stem}.cu").exists()
     assert cells["relu"][1] == "map"
     assert cells["conv2d"][1] == "map, none"  # not where the weight carries samples
     assert cells["mse_loss"][1] == "map, sum, none"

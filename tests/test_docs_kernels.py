@@ -20,7 +20,7 @@ from tinygraph.errors import KernelCompileError
 
 PAGES = sorted((ROOT / "docs/kernels").glob("*.md"))
 WITH_CODE = [page for page in PAGES if "```py" in page.read_text()]
-SOURCES = [p.read_text() for p in (ROOT / "tinygraph/cuda").glob("*.cu*")]
+SOURCES = [p.read_text() for p in (ROOT / "tinygraph/cuda/kernels").glob("*.cu*")]
 
 
 def compiler_family():
@@ -58,7 +58,7 @@ def test_the_code_of_a_page_runs_in_order(page, output, monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_excerpts_stand_in_our_kernels(page, output):
-    """A block of CUDA is a file of the page, or it is copied from tinygraph/cuda."""
+    """A block of CUDA is a file of the page, or it is copied from tinygraph/cuda/kernels."""
     text = page.read_text()
     whole = set(output.files(text).values())
     for block in output.blocks(text, "cuda"):

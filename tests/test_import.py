@@ -52,8 +52,8 @@ HEAVY = {
     "tinygraph.cli",
     "tinygraph.cuda.emulator.compiler",
     "tinygraph.cuda.emulator.module",
-    "tinygraph.cuda.nvrtc",
-    "tinygraph.cuda.signature",
+    "tinygraph.cuda.nvrtc.compiling",
+    "tinygraph.cuda.reading.signature",
     "tinygraph.recipes",
 }
 

@@ -1,7 +1,7 @@
 """Every op is complete: mathematics, numpy, kernel, reference, tests, bad input, documentation.
 
-Adding an op means one file in ops/, one .cu in cuda/, one test file, and one export line.  What is
-missing fails here.
+Adding an op means one file in ops/, one .cu in cuda/kernels/, one test file, and one export
+line.  What is missing fails here.
 """
 
 import ast
@@ -59,7 +59,7 @@ def test_every_public_function_has_its_contract(stem):
 
 @pytest.mark.parametrize("stem", STEMS)
 def test_every_op_has_a_kernel_or_waits_for_one(stem):
-    has_kernel = (OPS.parent / "cuda" / f"{stem}.cu").exists()
+    has_kernel = (OPS.parent / "cuda" / "kernels" / f"{stem}.cu").exists()
     classes = [cls for cls in CLASSES.values() if cls.__module__.endswith(f".{stem}")]
     runs = [
         cls.forward_kernel is not tg.Op.forward_kernel
@@ -70,7 +70,7 @@ def test_every_op_has_a_kernel_or_waits_for_one(stem):
         assert not has_kernel, f"{stem} has a kernel: take it off WITHOUT_KERNEL"
         assert not any(runs), f"{stem} launches a kernel that is not there"
     else:
-        assert has_kernel is (stem not in MOVES_NOTHING), f"cuda/{stem}.cu is missing, or not used"
+        assert has_kernel is (stem not in MOVES_NOTHING), f"kernels/{stem}.cu is missing, or unused"
         assert all(runs), f"an op of {stem} has no forward_kernel or no backward_kernel"
 
 
@@ -117,22 +117,9 @@ def test_the_numpy_bodies_never_assert_and_never_ask_for_the_device(stem):
     assert "device" not in names or stem == "to"  # which is about nothing else
 
 
-SHARED = {
-    "__init__",
-    "axes",
-    "broadcast",
-    "gemm",
-    "hyperparameters",
-    "launch",
-    "losses",
-    "methods",
-    "operands",
-    "pooling_phases",
-    "scatter",
-    "strided",
-}
+SHARED = {"__init__", "methods"}
 
 
 def test_every_other_file_of_the_room_is_an_op():
-    """What several ops share stands in a few files, and only there."""
+    """What several ops share stands in ops/shared/."""
     assert {p.stem for p in OPS.glob("*.py")} - SHARED == set(STEMS)

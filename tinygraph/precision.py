@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from tinygraph.errors import ArgumentError
 
-# GEMM_MMA of cuda/gemm.cuh: bits of a number.  0: no tensor cores.
+# GEMM_MMA of gemm.cuh: bits of a number.  0: no tensor cores.
 TENSOR_CORE_NUMBERS = {"highest": 0, "high": 19, "medium": 16}
 
 _precision = "highest"

@@ -15,10 +15,10 @@ import numpy as np
 
 import tinygraph as tg
 from tinygraph.cuda import Kernel, Out
-from tinygraph.cuda.source import HERE
+from tinygraph.cuda.reading.source import KERNELS
 from tinygraph.device import EMULATOR
 from tinygraph.memory import eager_memory
-from tinygraph.ops import scatter
+from tinygraph.ops.shared import scatter
 
 F4, F8, I8 = np.float32, np.float64, np.int64
 Work = Callable[[], Any]
@@ -149,7 +149,7 @@ def gather() -> Work:
 def positions() -> None:
     """What gather's backward asks for where indices are many."""
     indices = integers(512, below=8)
-    Kernel(HERE / "gather.cu", "gather_positions")(
+    Kernel(KERNELS / "gather.cu", "gather_positions")(
         2, 256, indices, Out(np.empty(512, I8)), 512, 8, 4, 1
     )
 

@@ -15,7 +15,7 @@ from tests.cuda.recorded import launches_in, op_launches
 from tinygraph.cuda import Out
 from tinygraph.device import EMULATOR
 from tinygraph.memory import eager_memory
-from tinygraph.ops import scatter
+from tinygraph.ops.shared import scatter
 
 
 def _gather(random: np.random.Generator) -> Iterator[Launch]:

@@ -23,9 +23,9 @@ from tests.cuda.launches import families, launches_of, own_families
 from tests.cuda.mutants import Mutant, called, mutants
 from tinygraph.cuda import Kernel
 from tinygraph.cuda.emulator.compiler import read_headers, runtime_library
-from tinygraph.cuda.preprocessor import preprocess
-from tinygraph.cuda.signature import kernels
-from tinygraph.cuda.source import HERE, Source
+from tinygraph.cuda.reading.preprocessor import preprocess
+from tinygraph.cuda.reading.signature import kernels
+from tinygraph.cuda.reading.source import KERNELS, Source
 from tinygraph.errors import KernelCompileError, KernelLaunchError
 
 # A kernel that never ends: seconds of computing until the watchdog stops it, and seconds until the
@@ -80,7 +80,7 @@ class Outcome:
 @cache
 def kernel_files() -> tuple[Path, ...]:
     """The .cu files, and the .cuh files that some .cu includes."""
-    sources = [Source.read(path) for path in sorted(HERE.glob("*.cu"))]
+    sources = [Source.read(path) for path in sorted(KERNELS.glob("*.cu"))]
     included = {path for source in sources for path in source.includes}
     return (*(source.path for source in sources if source.path), *sorted(included))
 
@@ -95,13 +95,13 @@ def all_mutants() -> dict[str, Mutant]:
 @cache
 def included_by(file: str) -> frozenset[str]:
     """The name of a .cu file, and those of what it includes."""
-    return frozenset({file, *(path.name for path in Source.read(HERE / file).includes)})
+    return frozenset({file, *(path.name for path in Source.read(KERNELS / file).includes)})
 
 
 @cache
 def _reached(file: str, function: str, defines: tuple[tuple[str, int], ...]) -> frozenset[str]:
     """The functions that a kernel may call, with what `#if` leaves of its source."""
-    tokens = preprocess(Source.read(HERE / file, dict(defines)))
+    tokens = preprocess(Source.read(KERNELS / file, dict(defines)))
     return frozenset(called(" ".join(tokens), function))
 
 
@@ -129,7 +129,7 @@ def kernels_without_launch() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for file in families():
         launched = {launches[0].function for launches in launches_of(file).values()}
-        for kernel in kernels(Source.read(HERE / file)):
+        for kernel in kernels(Source.read(KERNELS / file)):
             if kernel.name not in launched:
                 found.setdefault(file, set()).add(kernel.name)
     return found

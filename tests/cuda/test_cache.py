@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tinygraph.cuda import cache
-from tinygraph.cuda.cache import compiled, folder, key
+from tinygraph import build_cache as cache
+from tinygraph.build_cache import compiled, folder, key
 
 # Neither fork, which a process with threads must not use, nor spawn, which imports all anew.
 PROCESSES = multiprocessing.get_context("forkserver")
@@ -193,7 +193,7 @@ def test_a_folder_that_cannot_be_written_gives_way_to_a_private_one(tmp_path, mo
 def test_the_private_folder_goes_with_its_process(tmp_path, monkeypatch):
     monkeypatch.delenv("TINYGRAPH_CACHE")
     (tmp_path / "file").write_text("")
-    text = "from tinygraph.cuda import cache; print(cache.folder())"
+    text = "from tinygraph import build_cache as cache; print(cache.folder())"
     out = subprocess.run(
         [sys.executable, "-c", text],
         capture_output=True,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tinygraph.cuda import Kernel, nvrtc
-from tinygraph.cuda.source import Source
+from tinygraph.cuda.reading.source import Source
 from tinygraph.errors import KernelCompileError, KernelLaunchError
 
 # ---- the set of overloads is NVRTC's -----------------------------------------------------------

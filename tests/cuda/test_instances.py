@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from tinygraph.cuda.instances import instances, inventory
-from tinygraph.cuda.nvrtc import resources
-from tinygraph.cuda.signature import kernels
-from tinygraph.cuda.source import HERE, Source
+from tinygraph.cuda.nvrtc.compiling import resources
+from tinygraph.cuda.reading.instances import instances, inventory
+from tinygraph.cuda.reading.signature import kernels
+from tinygraph.cuda.reading.source import KERNELS, Source
 from tinygraph.errors import ArgumentError, KernelCompileError
 
 TEMPLATE = "template <typename T> __global__ void scale(T* x) { x[0] *= 2; }\n"
@@ -88,7 +88,7 @@ WORDS = ("unsigned char", "unsigned short", "unsigned int", "unsigned long long"
 TYPES = {"Word": WORDS, "T": ("float", "double")}
 
 
-@pytest.mark.parametrize("path", sorted(HERE.glob("*.cu")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(KERNELS.glob("*.cu")), ids=lambda path: path.stem)
 def test_every_kernel_of_ours_is_listed_in_all_its_types(path):
     names = [instance.name for instance in instances(path)]
     for kernel in kernels(Source.read(path)):
@@ -103,7 +103,7 @@ def test_every_kernel_of_ours_is_listed_in_all_its_types(path):
 
 
 def test_our_files_are_all_in_the_inventory():
-    assert {instance.path for instance in inventory()} == set(HERE.glob("*.cu"))
+    assert {instance.path for instance in inventory()} == set(KERNELS.glob("*.cu"))
 
 
 FIRST = {instance.path: instance for instance in reversed(inventory())}

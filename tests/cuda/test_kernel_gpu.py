@@ -82,7 +82,7 @@ def test_arrays_of_cupy_launch_through_a_raw_module(cupy, loaded):
     ((options, module),) = cupy.built
     assert options["code"] == SCALE and options["name_expressions"] == ["scale<float>"]
     assert "-std=c++17" in options["options"] and "-DTILE=16" in options["options"]
-    assert f"-I{tg.cuda.kernel.HERE}" in options["options"]
+    assert f"-I{tg.cuda.kernel.KERNELS}" in options["options"]
     ((grid, block, args, shared),) = module.function.launches
     assert (grid, block, shared) == ((4, 2, 1), (256, 1, 1), 1024)
     assert args[:2] == (x, y)
@@ -146,7 +146,7 @@ def test_without_a_gpu_or_without_cupy_the_ways_out_are_named(cupy, monkeypatch)
 def test_importing_tinygraph_imports_neither_cupy_nor_the_emulator():
     text = (
         "import sys, tinygraph; print([m for m in sys.modules if m.partition('.')[0] == 'cupy' or "
-        "m in ('tinygraph.cuda.emulator.module', 'tinygraph.cuda.nvrtc')])"
+        "m in ('tinygraph.cuda.emulator.module', 'tinygraph.cuda.nvrtc.compiling')])"
     )
     out = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"

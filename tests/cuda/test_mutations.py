@@ -45,7 +45,7 @@ from tests.cuda.mutation_run import (
     mutants_to_try,
 )
 from tinygraph.cuda import Kernel
-from tinygraph.cuda.source import HERE
+from tinygraph.cuda.reading.source import KERNELS
 
 TABLE = Path(__file__).parent / "uncaught_mutants"
 
@@ -102,7 +102,7 @@ def outcomes(tmp_path_factory):
 @pytest.mark.parametrize("file", families())
 def test_originals_are_clean_and_right(file):
     for launches in launches_of(file).values():
-        kernel = Kernel(HERE / file, launches[0].name, launches[0].defines)
+        kernel = Kernel(KERNELS / file, launches[0].name, launches[0].defines)
         for launch in launches:
             report, differences = launch.check(kernel)
             assert report.ok, f"{launch}\n{report.text()}"

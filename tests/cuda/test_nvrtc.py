@@ -5,8 +5,9 @@ import re
 import pytest
 
 from tinygraph.cuda import nvrtc
-from tinygraph.cuda.nvrtc import ARCHITECTURES, resources
-from tinygraph.cuda.source import Source
+from tinygraph.cuda.nvrtc import compiling, library
+from tinygraph.cuda.nvrtc.compiling import ARCHITECTURES, resources
+from tinygraph.cuda.reading.source import Source
 from tinygraph.errors import ArgumentError, KernelCompileError
 
 REVERSE = """
@@ -174,14 +175,14 @@ def test_an_architecture_that_this_nvrtc_does_not_know(monkeypatch):
 
 @pytest.fixture
 def no_library(monkeypatch):
-    nvrtc._library.cache_clear()
+    library.library.cache_clear()
     yield monkeypatch
     monkeypatch.undo()
-    nvrtc._library.cache_clear()
+    library.library.cache_clear()
 
 
 def test_without_nvrtc_the_message_names_the_package(no_library):
-    no_library.setattr(nvrtc, "_candidates", lambda: iter([]))
+    no_library.setattr(library, "candidates", lambda: iter([]))
     with pytest.raises(KernelCompileError, match=r"pip install nvidia-cuda-nvrtc"):
         resources(Source.read(STACK), "picked", "sm_90")
 
@@ -189,14 +190,14 @@ def test_without_nvrtc_the_message_names_the_package(no_library):
 def test_a_library_that_cannot_be_loaded_is_named(no_library, tmp_path):
     broken = tmp_path / "libnvrtc.so.13"
     broken.write_text("not a library")
-    no_library.setattr(nvrtc, "_candidates", lambda: iter([broken]))
+    no_library.setattr(library, "candidates", lambda: iter([broken]))
     with pytest.raises(KernelCompileError, match=re.escape(str(broken))):
         nvrtc.version()
 
 
 def test_the_first_library_that_loads_is_taken(no_library, tmp_path):
-    found = list(nvrtc._candidates())
-    no_library.setattr(nvrtc, "_candidates", lambda: iter([tmp_path / "absent.so", *found]))
+    found = list(library.candidates())
+    no_library.setattr(library, "candidates", lambda: iter([tmp_path / "absent.so", *found]))
     assert int(nvrtc.version().split(".")[0]) >= 12
 
 
@@ -205,8 +206,8 @@ def test_the_first_library_that_loads_is_taken(no_library, tmp_path):
 
 def test_what_was_compiled_is_not_compiled_again(monkeypatch):
     runs = []
-    compile_once = nvrtc._compile
-    monkeypatch.setattr(nvrtc, "_compile", lambda *a: runs.append(a) or compile_once(*a))
+    compile_once = compiling._compile
+    monkeypatch.setattr(compiling, "_compile", lambda *a: runs.append(a) or compile_once(*a))
     source = Source.read(REVERSE, {"BLOCK": 64})
     first = resources(source, "reverse<float>", "sm_80")
     assert resources(source, "reverse<float>", "sm_80") == first and len(runs) == 1

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tinygraph.cuda.nvrtc import ARCHITECTURES
-from tinygraph.cuda.occupancy import largest_block, multiprocessor, occupancy
+from tinygraph.cuda.nvrtc.compiling import ARCHITECTURES
+from tinygraph.cuda.nvrtc.occupancy import largest_block, multiprocessor, occupancy
 from tinygraph.errors import ArgumentError
 
 

@@ -23,13 +23,13 @@ import pytest
 from tests.cuda.contract_work import contract_work
 from tests.cuda.counted_work import WORK
 from tinygraph.cuda import Kernel, recording
-from tinygraph.cuda.instances import instances
-from tinygraph.cuda.operation_counts import operation_count, statements
-from tinygraph.cuda.preprocessor import preprocess
-from tinygraph.cuda.signature import kernels, parse
-from tinygraph.cuda.source import HERE, Source
+from tinygraph.cuda.reading.instances import instances
+from tinygraph.cuda.reading.operation_counts import operation_count, statements
+from tinygraph.cuda.reading.preprocessor import preprocess
+from tinygraph.cuda.reading.signature import kernels, parse
+from tinygraph.cuda.reading.source import KERNELS, Source
 
-FILES = sorted(path.name for path in HERE.glob("*.cu"))
+FILES = sorted(path.name for path in KERNELS.glob("*.cu"))
 # Additions in each thread of a group that reduces a sum (reduce.cuh): five exchanges in the warp,
 # then those over eight warps.
 REDUCTION = {1: 0, 32: 5, 256: 12}
@@ -167,7 +167,7 @@ SHARING = re.compile(r"__shared__|__shfl\w*|__reduce\w*|__sync\w+|atomic\w+")
 
 def counted_in_contracts(file):
     """What an op counts on the problems of its tests: of launches that are alike, the most."""
-    shares = any(map(SHARING.fullmatch, preprocess(Source.read(HERE / file))))
+    shares = any(map(SHARING.fullmatch, preprocess(Source.read(KERNELS / file))))
     found = []
     for alike in contract_work(file):
         for launches in zip(*[counted_in(file, work) for work in alike], strict=True):
@@ -181,9 +181,9 @@ def counted_in_contracts(file):
 
 @pytest.mark.parametrize("file", FILES)
 def test_every_kernel_of_ours_states_its_operations(file):
-    stated = {statement.kernel for statement in statements(Source.read(HERE / file))}
-    assert stated == {kernel.name for kernel in kernels(Source.read(HERE / file))}
-    for instance in instances(HERE / file):
+    stated = {statement.kernel for statement in statements(Source.read(KERNELS / file))}
+    assert stated == {kernel.name for kernel in kernels(Source.read(KERNELS / file))}
+    for instance in instances(KERNELS / file):
         source = Source.read(instance.path, instance.defines)
         names = [parameter.name for parameter in parse(source, instance.name).parameters]
         assert operation_count(source, instance.name, dict.fromkeys(names, 1)) is not None
@@ -197,7 +197,7 @@ def test_the_emulator_counts_what_is_stated(file):
     launched = defaultdict(list)
     for launch in found:
         launched[launch.kernel.partition("<")[0]].append(launch)
-    assert set(launched) == {kernel.name for kernel in kernels(Source.read(HERE / file))}
+    assert set(launched) == {kernel.name for kernel in kernels(Source.read(KERNELS / file))}
 
 
 # ---- how statements are read ---------------------------------------------------------------------

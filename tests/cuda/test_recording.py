@@ -7,8 +7,8 @@ import pytest
 
 from tests.cuda.recorder import SCALE
 from tinygraph.cuda import InOut, Kernel, Out, recording
-from tinygraph.cuda.operation_counts import operation_count
-from tinygraph.cuda.source import Source
+from tinygraph.cuda.reading.operation_counts import operation_count
+from tinygraph.cuda.reading.source import Source
 from tinygraph.device import EMULATOR
 from tinygraph.errors import ArgumentError, KernelLaunchError
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tinygraph.cuda.preprocessor import evaluate, tokenize
-from tinygraph.cuda.signature import KernelName, kernels, parse
-from tinygraph.cuda.source import Source
+from tinygraph.cuda.reading.preprocessor import evaluate, tokenize
+from tinygraph.cuda.reading.signature import KernelName, kernels, parse
+from tinygraph.cuda.reading.source import Source
 from tinygraph.errors import KernelCompileError
 
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tinygraph.cuda.source import HERE, Source, compile_error
+from tinygraph.cuda.reading.source import KERNELS, Source, compile_error
 from tinygraph.errors import KernelCompileError
 
 KERNEL = "__global__ void nothing() {}"
@@ -14,7 +14,12 @@ KERNEL = "__global__ void nothing() {}"
 @pytest.mark.parametrize("text", [KERNEL, "\n", "int x;\nint y;"])
 def test_a_str_with_a_kernel_or_a_line_break_is_text(text):
     source = Source.read(text)
-    assert (source.text, source.path, source.name, source.folder) == (text, None, "<source>", HERE)
+    assert (source.text, source.path, source.name, source.folder) == (
+        text,
+        None,
+        "<source>",
+        KERNELS,
+    )
 
 
 def test_any_other_str_is_a_path(tmp_path):
@@ -83,7 +88,7 @@ def test_a_file_that_includes_itself_ends(tmp_path):
 
 
 def test_a_source_given_as_text_finds_the_shared_headers():
-    assert Source.read('#include "prelude.cuh"\n').includes[0] == HERE / "prelude.cuh"
+    assert Source.read('#include "prelude.cuh"\n').includes[0] == KERNELS / "prelude.cuh"
 
 
 def test_the_digest_depends_on_text_defines_and_contents_of_includes(nested):
@@ -102,7 +107,9 @@ def test_the_digest_depends_on_text_defines_and_contents_of_includes(nested):
 
 
 def test_the_digest_is_the_same_in_another_process():
-    text = f"from tinygraph.cuda.source import Source; print(Source.read({KERNEL!r}).digest)"
+    text = (
+        f"from tinygraph.cuda.reading.source import Source; print(Source.read({KERNEL!r}).digest)"
+    )
     out = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == Source.read(KERNEL).digest
 

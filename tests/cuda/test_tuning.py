@@ -11,7 +11,7 @@ import pytest
 
 import tinygraph as tg
 from tinygraph.errors import DeviceError
-from tinygraph.ops.gemm import GemmChoice, GemmProblem, candidates, choice_by_shape
+from tinygraph.ops.shared.gemm import GemmChoice, GemmProblem, candidates, choice_by_shape
 
 RNG = np.random.default_rng(0)
 module = importlib.import_module("tinygraph.cuda.tuning")  # tg.cuda.tuning is the function
@@ -104,7 +104,7 @@ def test_every_candidate_gives_the_product(file):
     for choice in candidates(PROBLEM):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(module, "timer", timer)
-            patch.setattr("tinygraph.ops.gemm.candidates", lambda _, choice=choice: [choice])
+            patch.setattr("tinygraph.ops.shared.gemm.candidates", lambda _, choice=choice: [choice])
             with tg.cuda.tuning():
                 np.testing.assert_array_equal((a @ b).numpy(), A @ B)
         tg.cuda.forget_tuning()

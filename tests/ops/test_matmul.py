@@ -10,7 +10,7 @@ from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import numbers, seeds, shapes
 from tinygraph.errors import DtypeError, ShapeError
 from tinygraph.memory import eager_memory
-from tinygraph.ops.gemm import Axis, gemm, gemm_in_chunks
+from tinygraph.ops.shared.gemm import Axis, gemm, gemm_in_chunks
 
 
 @st.composite
@@ -171,7 +171,7 @@ def test_gemm_of_an_empty_sum_is_zero(axes):
 @pytest.mark.parametrize("m, n", [(3, 4), (17, 2)])
 def test_gemm_of_more_products_than_a_grid_has_blocks(monkeypatch, m, n):
     """Blocks take several products, one after the other; the limit is lowered for the test."""
-    monkeypatch.setattr("tinygraph.ops.gemm.MOST_BLOCKS", 2)
+    monkeypatch.setattr("tinygraph.ops.shared.gemm.MOST_BLOCKS", 2)
     rng = np.random.default_rng(0)
     a, b, c = rng.standard_normal((5, m, 3)), rng.standard_normal((5, 3, n)), np.empty((5, m, n))
     with tg.cuda.checking():

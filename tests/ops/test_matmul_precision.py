@@ -5,7 +5,7 @@ import pytest
 
 import tinygraph as tg
 from tinygraph.errors import ArgumentError
-from tinygraph.ops.gemm import Axis, gemm
+from tinygraph.ops.shared.gemm import Axis, gemm
 
 F = np.float32
 

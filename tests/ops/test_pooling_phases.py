@@ -9,10 +9,10 @@ import tinygraph as tg
 from tests import reference
 from tests.strategies import numbers
 from tinygraph.memory import eager_memory
-from tinygraph.ops import pooling_phases
 from tinygraph.ops.conv2d_relu_max_pool2d import phases_and_block
 from tinygraph.ops.im2col import windows_2d
-from tinygraph.ops.pooling_phases import CorrelatedInputGradient, PhaseColumns, PoolingPhases
+from tinygraph.ops.shared import pooling_phases
+from tinygraph.ops.shared.pooling_phases import CorrelatedInputGradient, PhaseColumns, PoolingPhases
 
 pairs = st.tuples(st.integers(1, 4), st.integers(1, 4))
 

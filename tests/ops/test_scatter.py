@@ -6,8 +6,8 @@ import pytest
 import tinygraph as tg
 from tinygraph.device import EMULATOR
 from tinygraph.memory import eager_memory
-from tinygraph.ops import scatter
-from tinygraph.ops.scatter import sum_by_row
+from tinygraph.ops.shared import scatter
+from tinygraph.ops.shared.scatter import sum_by_row
 
 MEMORY = eager_memory((True,), EMULATOR)
 

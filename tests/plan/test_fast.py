@@ -11,7 +11,7 @@ import tinygraph as tg
 from tests.plan.networks import F, images, small_network
 from tests.plan.test_compile import assert_same, trained
 from tinygraph import nn
-from tinygraph.cuda.cache import folder
+from tinygraph.build_cache import folder
 from tinygraph.errors import ArgumentError, PlanWarning
 from tinygraph.plan.fast import jit, single_channel_stage
 

@@ -12,7 +12,7 @@ from tests.plan.networks import NETWORKS, F, images, small_network
 from tinygraph import nn
 from tinygraph.cuda.kernel import Kernel
 from tinygraph.device import EmulatorDevice
-from tinygraph.ops import gemm
+from tinygraph.ops.shared import gemm
 from tinygraph.plan import buffers
 from tinygraph.plan.buffers import KERNEL_ALIGNMENT
 from tinygraph.testing import strategies as ts

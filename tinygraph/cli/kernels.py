@@ -17,8 +17,9 @@ from typing import Any
 
 from tinygraph.cuda import nvrtc
 from tinygraph.cuda.check_spec import launch_of
-from tinygraph.cuda.nvrtc import ARCHITECTURES, Instance, Resources
-from tinygraph.cuda.source import Source
+from tinygraph.cuda.nvrtc import ARCHITECTURES, Resources
+from tinygraph.cuda.reading.instances import Instance, inventory
+from tinygraph.cuda.reading.source import Source
 from tinygraph.errors import ArgumentError, KernelCompileError, KernelLaunchError
 
 Outcome = Resources | KernelCompileError
@@ -30,7 +31,7 @@ def list_kernels(args: Namespace) -> dict[str, Any]:
     for file in args.files:
         if not Path(file).is_file():
             raise ArgumentError("kernels", "FILE", "a .cu file", f"no file {file!r}")
-    instances = nvrtc.inventory(args.files or None)
+    instances = inventory(args.files or None)
     archs = ARCHITECTURES if args.arch in (None, "all") else (args.arch,)
     version = nvrtc.version()  # without NVRTC one error, not one for each kernel
     outcomes = _compiled(instances, archs)

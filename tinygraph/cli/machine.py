@@ -16,7 +16,7 @@ import numpy as np
 import tinygraph
 from tinygraph.cuda import Kernel
 from tinygraph.cuda.emulator.compiler import find_compiler
-from tinygraph.cuda.nvrtc import version
+from tinygraph.cuda.nvrtc.compiling import version
 from tinygraph.device import get_device
 from tinygraph.errors import KernelCompileError, TinygraphError
 from tinygraph.training import environment

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tinygraph.cli.machine import DEVICES
-from tinygraph.cuda.nvrtc import ARCHITECTURES
+from tinygraph.cuda.nvrtc.compiling import ARCHITECTURES
 from tinygraph.data import datasets
 from tinygraph.errors import ArgumentError, nearest
 from tinygraph.recipes import Recipe

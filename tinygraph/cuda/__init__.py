@@ -1,10 +1,12 @@
 """CUDA kernels, typed and checked: on a GPU through CuPy, on any CPU through the emulator.
 
-from tinygraph import cuda
+    from tinygraph import cuda
 
-scale = cuda.Kernel("scale.cu", "scale<float>")
-scale(cuda.blocks(x.size, 256), 256, x, y, 2.0, x.size)          # numpy arrays: the emulator
-report = scale.check(4, 256, x, cuda.Out(y), 2.0, x.size)        # races, bounds, barriers, ...
+    scale = cuda.Kernel("scale.cu", "scale<float>")
+    scale(cuda.blocks(x.size, 256), 256, x, y, 2.0, x.size)          # numpy arrays: the emulator
+    report = scale.check(4, 256, x, cuda.Out(y), 2.0, x.size)        # races, bounds, barriers, ...
+
+Kernels of ops lie in kernels/; a user's own lie where he likes.
 """
 
 from tinygraph.cuda.arguments import InOut, Out

@@ -19,7 +19,7 @@ import numpy as np
 from tinygraph.errors import KernelLaunchError
 
 if TYPE_CHECKING:  # names in annotations only: a program that launches nothing reads no signature
-    from tinygraph.cuda.signature import Parameter, Signature
+    from tinygraph.cuda.reading.signature import Parameter, Signature
 
 Value = Any  # an array of numpy or cupy, or a Python number
 
@@ -77,8 +77,8 @@ class Argument(NamedTuple):
 class ArgumentList:
     """The parameters of one kernel, made ready to check and pack arguments fast.
 
-    >>> from tinygraph.cuda.signature import parse
-    >>> from tinygraph.cuda.source import Source
+    >>> from tinygraph.cuda.reading.signature import parse
+    >>> from tinygraph.cuda.reading.source import Source
     >>> text = "__global__ void scale(const float* x, float alpha, int n) {}"
     >>> arguments = ArgumentList(parse(Source.read(text), "scale"))
     >>> values, on_gpu = arguments.values((np.ones(3, np.float32), 2, 3))

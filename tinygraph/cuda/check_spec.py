@@ -22,8 +22,8 @@ import numpy as np
 from tinygraph.cuda.argument_spec import OP, ArgumentSpec, parse_argument
 from tinygraph.cuda.emulator.report import Report
 from tinygraph.cuda.kernel import Kernel
-from tinygraph.cuda.signature import Signature, kernels
-from tinygraph.cuda.source import Source
+from tinygraph.cuda.reading.signature import Signature, kernels
+from tinygraph.cuda.reading.source import Source
 from tinygraph.errors import ArgumentError
 
 __all__ = [

@@ -20,12 +20,12 @@ from tinygraph.cuda.arguments import Argument, ArgumentList, InOut, Out, Value
 from tinygraph.cuda.checked_launches import FreshArrays, fresh_arrays
 from tinygraph.cuda.emulator.report import Report
 from tinygraph.cuda.launch import check_block, check_grid, check_shared
+from tinygraph.cuda.reading.source import KERNELS, Source, compile_error
 from tinygraph.cuda.recording import Launch, active_recorder
-from tinygraph.cuda.source import HERE, Source, compile_error
 from tinygraph.errors import DtypeError, KernelLaunchError
 
 if TYPE_CHECKING:
-    from tinygraph.cuda.signature import Parameter, Signature
+    from tinygraph.cuda.reading.signature import Parameter, Signature
 
 Extents = int | Sequence[int]
 
@@ -85,7 +85,7 @@ class Kernel:
     def signature(self) -> Signature:
         """Name and parameters; KernelCompileError if the source has no such kernel."""
         # Here, not above, as below for the emulator: what is not used costs no time at import.
-        reader = import_module("tinygraph.cuda.signature")
+        reader = import_module("tinygraph.cuda.reading.signature")
         found: Signature = reader.parse(self.source, self.name, self._declared)
         return found
 
@@ -255,7 +255,7 @@ class Kernel:
             options = (
                 "-std=c++17",
                 f"-I{self.source.folder}",
-                f"-I{HERE}",
+                f"-I{KERNELS}",
                 *(f"-D{name}={value}" for name, value in self.source.defines),
             )
             module = cupy.RawModule(
@@ -313,4 +313,4 @@ def _op_kernel(
             dtype.name,
             "convert with x.astype('float32')",
         )
-    return Kernel(HERE / f"{stem}.cu", f"{function}<{_C_TYPES[dtype.name]}>", dict(macros))
+    return Kernel(KERNELS / f"{stem}.cu", f"{function}<{_C_TYPES[dtype.name]}>", dict(macros))

@@ -25,7 +25,7 @@ from tinygraph.device import EMULATOR, cupy
 from tinygraph.shapes import Array
 
 if TYPE_CHECKING:
-    from tinygraph.cuda.signature import Parameter
+    from tinygraph.cuda.reading.signature import Parameter
 
 Extent = tuple[int, int, int]
 
@@ -102,7 +102,9 @@ class Launch:
     @property
     def operations(self) -> int | None:
         """Floating-point operations, as the kernel's file states them; see operation_counts.py."""
-        from tinygraph.cuda.operation_counts import operation_count  # reads sources: not at import
+        from tinygraph.cuda.reading.operation_counts import (
+            operation_count,  # reads sources: not at import
+        )
 
         sizes = {use.parameter: math.prod(use.shape) for use in self.arrays}
         return operation_count(self.kernel.source, self.kernel.name, {**sizes, **self.scalars})

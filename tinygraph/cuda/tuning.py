@@ -4,7 +4,7 @@
         trainer.step(x, t)              products of shapes that are new are measured
     tg.cuda.tuned()                     what was chosen, here and in earlier processes
 
-Without measurements the shape alone chooses tile and chunks (ops/gemm.py).  A measured choice is
+Without measurements the shape alone chooses tile and chunks (ops/shared).  A measured choice is
 one for a problem: shape, layout, dtype, precision, name of the GPU and digest of the kernel's
 source.  It stands in a file in the folder of the cache, which every process reads once, and is used
 from then on, also outside of `tuning`.
@@ -32,8 +32,8 @@ from pathlib import Path
 from typing import Any
 
 from tinygraph.cuda.capture import active_capture
+from tinygraph.cuda.reading.source import KERNELS, Source
 from tinygraph.cuda.recording import active_recorder
-from tinygraph.cuda.source import HERE, Source
 from tinygraph.device import cupy, get_device
 from tinygraph.disk import replace_file
 from tinygraph.errors import DeviceError
@@ -189,7 +189,7 @@ def gpu_name(number: int) -> str:
 
 @cache
 def _digest(stem: str) -> str:
-    return Source.read(HERE / f"{stem}.cu").digest[:16]
+    return Source.read(KERNELS / f"{stem}.cu").digest[:16]
 
 
 # ---- measuring
@@ -239,7 +239,7 @@ def timer(launch: Launch) -> Callable[[], float]:
 
 
 def _path() -> Path:
-    from tinygraph.cuda.cache import folder  # heavy: not before a file is wanted
+    from tinygraph.build_cache import folder  # heavy: not before a file is wanted
 
     return folder() / FILE
 

@@ -7,11 +7,11 @@ from tinygraph.ops.binary_cross_entropy import binary_cross_entropy
 from tinygraph.ops.binary_cross_entropy_with_logits import binary_cross_entropy_with_logits
 from tinygraph.ops.half_squared_error import half_squared_error
 from tinygraph.ops.huber_loss import huber_loss
-from tinygraph.ops.hyperparameters import positive
 from tinygraph.ops.l1_loss import l1_loss
-from tinygraph.ops.losses import require_reduction
 from tinygraph.ops.mse_loss import mse_loss
 from tinygraph.ops.nll_loss import nll_loss
+from tinygraph.ops.shared.hyperparameters import positive
+from tinygraph.ops.shared.losses import require_reduction
 from tinygraph.ops.softmax_cross_entropy import softmax_cross_entropy
 from tinygraph.tensor import Operand, Tensor
 

@@ -1,4 +1,4 @@
-"""Every op, one file each; a kernel of the same stem lies in cuda/.  One export line an op.
+"""Every op, one file each; a kernel of the same stem lies in cuda/kernels/.  One export line an op.
 
 The order is that of a first reading: arithmetic, sums, shapes, then what networks are made of.
 """

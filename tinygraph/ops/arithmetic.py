@@ -23,8 +23,8 @@ import numpy as np
 from tinygraph.errors import ArgumentError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.broadcast import for_each_broadcast, sum_broadcast, sum_to, typed_kernel
-from tinygraph.ops.operands import (
+from tinygraph.ops.shared.broadcast import for_each_broadcast, sum_broadcast, sum_to, typed_kernel
+from tinygraph.ops.shared.operands import (
     FLOATS,
     NUMBERS,
     Broadcasting,

@@ -27,7 +27,7 @@ from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.im2col import Windows2d, windows_2d
-from tinygraph.ops.launch import for_each
+from tinygraph.ops.shared.launch import for_each
 from tinygraph.shapes import (
     Array,
     Pair,

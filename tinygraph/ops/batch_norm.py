@@ -36,8 +36,8 @@ from tinygraph.cuda import blocks, op_kernel
 from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.hyperparameters import finite
-from tinygraph.ops.launch import MOST_BLOCKS, THREADS, grid_of
+from tinygraph.ops.shared.hyperparameters import finite
+from tinygraph.ops.shared.launch import MOST_BLOCKS, THREADS, grid_of
 from tinygraph.shapes import Array, Shape, Spec, reduced_shape, require_float
 from tinygraph.tensor import Operand, Tensor
 

@@ -20,7 +20,7 @@ import numpy as np
 from tinygraph.errors import ArgumentError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.losses import PairLoss, pass_upstream, reduce, require_reduction
+from tinygraph.ops.shared.losses import PairLoss, pass_upstream, reduce, require_reduction
 from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.losses import PairLoss, pass_upstream, reduce, require_reduction
+from tinygraph.ops.shared.losses import PairLoss, pass_upstream, reduce, require_reduction
 from tinygraph.ops.sigmoid import Sigmoid
 from tinygraph.ops.softplus import softplus_tail
 from tinygraph.shapes import Array

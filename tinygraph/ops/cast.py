@@ -1,7 +1,9 @@
 """Cast: the same numbers in another dtype.
 
-y  = x, rounded to the new dtype        (float to integer: towards zero)
-gx = gy, rounded to the dtype of x      (from float to float; an integer has no derivative)
+    y  = x, rounded to the new dtype        (float to integer: towards zero)
+    gx = gy, rounded to the dtype of x      (from float to float; an integer has no derivative)
+
+Of bools and numbers, 0 is False and anything else is True.
 """
 
 from __future__ import annotations
@@ -14,8 +16,8 @@ import numpy as np
 from tinygraph.errors import DtypeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.broadcast import typed_kernel
-from tinygraph.ops.launch import for_each
+from tinygraph.ops.shared.broadcast import typed_kernel
+from tinygraph.ops.shared.launch import for_each
 from tinygraph.shapes import Array, Spec
 from tinygraph.tensor import Operand, Tensor, as_tensor
 

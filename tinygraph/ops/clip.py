@@ -20,9 +20,9 @@ import numpy as np
 from tinygraph.errors import ArgumentError, DtypeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.broadcast import rounded, typed_kernel
-from tinygraph.ops.launch import for_each
-from tinygraph.ops.operands import NUMBERS, require_one_dtype, select
+from tinygraph.ops.shared.broadcast import rounded, typed_kernel
+from tinygraph.ops.shared.launch import for_each
+from tinygraph.ops.shared.operands import NUMBERS, require_one_dtype, select
 from tinygraph.shapes import Array, Spec
 from tinygraph.tensor import Operand, Tensor
 

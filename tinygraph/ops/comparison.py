@@ -15,8 +15,8 @@ import numpy as np
 
 from tinygraph.memory import Memory
 from tinygraph.op import Op
-from tinygraph.ops.broadcast import for_each_broadcast, typed_kernel
-from tinygraph.ops.operands import Broadcasting, joint_shape, promote
+from tinygraph.ops.shared.broadcast import for_each_broadcast, typed_kernel
+from tinygraph.ops.shared.operands import Broadcasting, joint_shape, promote
 from tinygraph.shapes import Array, Spec
 from tinygraph.tensor import Operand, Tensor
 

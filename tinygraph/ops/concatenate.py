@@ -28,15 +28,15 @@ from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.getitem import getitem
-from tinygraph.ops.launch import for_each
-from tinygraph.ops.operands import promote
 from tinygraph.ops.reshape import as_sizes
-from tinygraph.ops.strided import word_kernel, words
+from tinygraph.ops.shared.launch import for_each
+from tinygraph.ops.shared.operands import promote
+from tinygraph.ops.shared.strided import word_kernel, words
 from tinygraph.ops.sum import as_axis
 from tinygraph.shapes import Array, Shape, Spec, normalize_axes
 from tinygraph.tensor import Operand, Tensor, as_tensor
 
-PARTS = 8  # of one launch; the same number stands in cuda/concatenate.cu
+PARTS = 8  # of one launch; the same number stands in concatenate.cu
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,8 @@ from tinygraph.cuda import Kernel, Out, blocks, op_kernel
 from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.gemm import (
+from tinygraph.ops.im2col import Windows2d, fold, fold_kernel, unfold, unfold_kernel, windows_2d
+from tinygraph.ops.shared.gemm import (
     MOST_BLOCKS,
     Axis,
     column_sums,
@@ -38,13 +39,15 @@ from tinygraph.ops.gemm import (
     tile_for,
     tile_grid,
 )
-from tinygraph.ops.im2col import Windows2d, fold, fold_kernel, unfold, unfold_kernel, windows_2d
-from tinygraph.ops.launch import THREADS
+from tinygraph.ops.shared.launch import THREADS
 from tinygraph.precision import TENSOR_CORE_NUMBERS, get_float32_matmul_precision
 from tinygraph.shapes import Array, Pair, Shape, Spec, padding_2d, pair, require_float, require_ndim
 from tinygraph.tensor import Operand, Tensor
 
-TILE = {"f": 128, "d": 64}  # rows and columns that a block of cuda/gemm_pipelined.cuh computes
+TILE = {
+    "f": 128,
+    "d": 64,
+}  # rows and columns that a block of gemm_pipelined.cuh computes
 
 SHORTEST_SUM = 1024  # of the weights' gradient: shorter sums are not cut
 ENOUGH_BLOCKS = 256  # and no sum is cut where this many blocks work without it

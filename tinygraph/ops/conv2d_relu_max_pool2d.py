@@ -33,9 +33,9 @@ from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients
 from tinygraph.ops.conv2d import Conv2d
-from tinygraph.ops.gemm import column_sums
-from tinygraph.ops.launch import THREADS, grid_of
-from tinygraph.ops.pooling_phases import (
+from tinygraph.ops.shared.gemm import column_sums
+from tinygraph.ops.shared.launch import THREADS, grid_of
+from tinygraph.ops.shared.pooling_phases import (
     BiasGradient,
     Block,
     CorrelatedInputGradient,
@@ -52,7 +52,7 @@ from tinygraph.tensor import Operand, Tensor
 NONE = 255  # the argmax of a window whose maximum ReLU has made 0
 POOLS = (2, 3)  # compiled into the kernels
 
-# The same numbers stand in cuda/conv2d_relu_max_pool2d.cuh.
+# The same numbers stand in conv2d_relu_max_pool2d.cuh.
 BLOCK_FILTERS = 32
 TAPS = 9
 CHANNELS = 4

@@ -37,14 +37,14 @@ from tinygraph.ops.conv2d_relu_max_pool2d import (
     convolution,
     gradient_parts,
 )
-from tinygraph.ops.gemm import column_sums
-from tinygraph.ops.launch import THREADS, for_each
+from tinygraph.ops.shared.gemm import column_sums
+from tinygraph.ops.shared.launch import THREADS, for_each
 from tinygraph.shapes import Array, Pair, Spec, require_float, require_ndim
 from tinygraph.tensor import Operand, Tensor
 
 STEM = "conv2d_relu_max_pool2d_linear"
 
-# The same numbers stand in cuda/conv2d_relu_max_pool2d_linear.cu.
+# The same numbers stand in conv2d_relu_max_pool2d_linear.cu.
 OUTS = 10
 IMAGES = 4
 

@@ -18,7 +18,7 @@ import numpy as np
 from tinygraph.cuda import op_kernel
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.axes import Sets, sets_of
+from tinygraph.ops.shared.axes import Sets, sets_of
 from tinygraph.ops.sum import as_axis, as_summed, sum_dtype
 from tinygraph.shapes import Array, Shape, Spec, normalize_axes
 from tinygraph.tensor import Operand, Tensor

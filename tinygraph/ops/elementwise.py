@@ -1,10 +1,12 @@
 """Functions of one number, element by element: neg, abs, exp, log, sqrt.
 
-neg   y = -x         gx = -gy
-abs   y = |x|        gx = gy * sign(x)          (0 at 0)
-exp   y = e ** x     gx = gy * y
-log   y = ln(x)      gx = gy / x                (x = 0 gives -inf, x < 0 gives NaN)
-sqrt  y = x ** 1/2   gx = gy / (2 * y)          (x < 0 gives NaN)
+    neg   y = -x         gx = -gy
+    abs   y = |x|        gx = gy * sign(x)          (0 at 0)
+    exp   y = e ** x     gx = gy * y
+    log   y = ln(x)      gx = gy / x                (x = 0 gives -inf, x < 0 gives NaN)
+    sqrt  y = x ** 1/2   gx = gy / (2 * y)          (x < 0 gives NaN)
+
+Infinities and NaN come out as in numpy.
 """
 
 from __future__ import annotations
@@ -16,9 +18,9 @@ import numpy as np
 
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.broadcast import typed_kernel
-from tinygraph.ops.launch import for_each
-from tinygraph.ops.operands import ALL, FLOATS, NUMBERS, require_one_dtype
+from tinygraph.ops.shared.broadcast import typed_kernel
+from tinygraph.ops.shared.launch import for_each
+from tinygraph.ops.shared.operands import ALL, FLOATS, NUMBERS, require_one_dtype
 from tinygraph.shapes import Array, Spec
 from tinygraph.tensor import Operand, Tensor
 

@@ -19,8 +19,8 @@ from tinygraph.cuda import op_kernel
 from tinygraph.errors import ArgumentError, DtypeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.launch import for_each
-from tinygraph.ops.scatter import as_int64, sum_by_row
+from tinygraph.ops.shared.launch import for_each
+from tinygraph.ops.shared.scatter import as_int64, sum_by_row
 from tinygraph.shapes import Array, Spec, require_float, require_ndim
 from tinygraph.tensor import Operand, Tensor
 

@@ -16,9 +16,9 @@ import numpy as np
 from tinygraph.errors import ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.broadcast import sum_to
-from tinygraph.ops.operands import unbroadcast
 from tinygraph.ops.reshape import as_sizes
+from tinygraph.ops.shared.broadcast import sum_to
+from tinygraph.ops.shared.operands import unbroadcast
 from tinygraph.shapes import Array, Shape, Spec
 from tinygraph.tensor import Operand, Tensor
 

@@ -19,19 +19,19 @@ from typing import Any
 import numpy as np
 
 from tinygraph.cuda import Kernel, op_kernel
-from tinygraph.cuda.source import HERE
+from tinygraph.cuda.reading.source import KERNELS
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.launch import for_each
-from tinygraph.ops.scatter import as_int64, sum_by_row
-from tinygraph.ops.strided import as_word, word_kernel, words
+from tinygraph.ops.shared.launch import for_each
+from tinygraph.ops.shared.scatter import as_int64, sum_by_row
+from tinygraph.ops.shared.strided import as_word, word_kernel, words
 from tinygraph.ops.sum import as_axis
 from tinygraph.shapes import Array, Shape, Spec, normalize_axes
 from tinygraph.tensor import Operand, Tensor
 
 SOUGHT = 32  # indices of a row: with more of them, backward sorts instead of looking at each
-_POSITIONS = Kernel(HERE / "gather.cu", "gather_positions")
+_POSITIONS = Kernel(KERNELS / "gather.cu", "gather_positions")
 
 
 @dataclass(frozen=True)

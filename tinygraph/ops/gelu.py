@@ -24,8 +24,8 @@ from tinygraph.cuda import Kernel
 from tinygraph.errors import ArgumentError, nearest
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.broadcast import typed_kernel
-from tinygraph.ops.launch import for_each
+from tinygraph.ops.shared.broadcast import typed_kernel
+from tinygraph.ops.shared.launch import for_each
 from tinygraph.shapes import Array, Spec, require_float
 from tinygraph.tensor import Operand, Tensor
 

@@ -27,8 +27,8 @@ from tinygraph.cuda import InOut, op_kernel
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.launch import for_each
-from tinygraph.ops.strided import (
+from tinygraph.ops.shared.launch import for_each
+from tinygraph.ops.shared.strided import (
     Axis,
     Strided,
     axis_arguments,

@@ -19,7 +19,7 @@ from tinygraph.cuda import blocks, op_kernel
 from tinygraph.errors import ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.launch import THREADS, for_each
+from tinygraph.ops.shared.launch import THREADS, for_each
 from tinygraph.shapes import Array, Shape, Spec, require_float, require_ndim
 from tinygraph.tensor import Operand, Tensor
 

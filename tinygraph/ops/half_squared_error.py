@@ -17,7 +17,7 @@ import numpy as np
 
 from tinygraph.memory import Memory
 from tinygraph.op import Op
-from tinygraph.ops.losses import ResidualLoss, reduce, require_reduction
+from tinygraph.ops.shared.losses import ResidualLoss, reduce, require_reduction
 from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 

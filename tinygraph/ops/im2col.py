@@ -24,7 +24,7 @@ from tinygraph.cuda import Out, blocks, op_kernel
 from tinygraph.errors import ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.launch import THREADS
+from tinygraph.ops.shared.launch import THREADS
 from tinygraph.shapes import (
     Array,
     Pair,

@@ -28,7 +28,7 @@ from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.batch_norm import centred, inverse_deviation, normalized_gradient, require_eps
-from tinygraph.ops.launch import MOST_BLOCKS, THREADS
+from tinygraph.ops.shared.launch import MOST_BLOCKS, THREADS
 from tinygraph.shapes import Array, Shape, Spec, reduced_shape, require_float
 from tinygraph.tensor import Operand, Tensor
 

@@ -17,8 +17,8 @@ import numpy as np
 from tinygraph.cuda import op_kernel
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.hyperparameters import finite
-from tinygraph.ops.launch import for_each
+from tinygraph.ops.shared.hyperparameters import finite
+from tinygraph.ops.shared.launch import for_each
 from tinygraph.shapes import Array, Spec, require_float
 from tinygraph.tensor import Operand, Tensor
 

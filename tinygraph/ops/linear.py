@@ -1,9 +1,11 @@
 """Linear layer, an affine map of the last axis.
 
-I O        number of input and output features        x (..., I), w (O, I), b (O,), y (..., O)
+    I O        number of input and output features        x (..., I), w (O, I), b (O,), y (..., O)
 
-y  = x @ w^T + b
-gx = gy @ w        gw = gy^T @ x        gb = sum of gy over all but the last axis
+    y  = x @ w^T + b
+    gx = gy @ w        gw = gy^T @ x        gb = sum of gy over all but the last axis
+
+All axes of x but the last stand for samples.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from tinygraph.cuda import Out, op_kernel
 from tinygraph.errors import ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.gemm import (
+from tinygraph.ops.shared.gemm import (
     GemmChoice,
     GemmProblem,
     column_sums,
@@ -27,7 +29,7 @@ from tinygraph.ops.gemm import (
     run_gemm,
     tile_grid,
 )
-from tinygraph.ops.launch import THREADS
+from tinygraph.ops.shared.launch import THREADS
 from tinygraph.precision import get_float32_matmul_precision
 from tinygraph.shapes import Array, Spec, require_float, require_ndim
 from tinygraph.tensor import Operand, Tensor

@@ -19,7 +19,7 @@ import numpy as np
 from tinygraph.cuda import op_kernel
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.axes import Sets, arranged, restored, sets_of
+from tinygraph.ops.shared.axes import Sets, arranged, restored, sets_of
 from tinygraph.shapes import Array, Spec, normalize_axes, reduced_shape, require_float
 from tinygraph.tensor import Axis, Operand, Tensor
 

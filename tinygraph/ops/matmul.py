@@ -19,8 +19,14 @@ import numpy as np
 from tinygraph.errors import ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.gemm import Axis, broadcast_steps, gemm, gemm_in_chunks
-from tinygraph.ops.operands import ALL, broadcast_claim, promote, require_one_dtype, unbroadcast
+from tinygraph.ops.shared.gemm import Axis, broadcast_steps, gemm, gemm_in_chunks
+from tinygraph.ops.shared.operands import (
+    ALL,
+    broadcast_claim,
+    promote,
+    require_one_dtype,
+    unbroadcast,
+)
 from tinygraph.shapes import Array, Shape, Spec
 from tinygraph.tensor import Operand, Tensor
 

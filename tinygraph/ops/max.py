@@ -23,9 +23,9 @@ from tinygraph.cuda import InOut
 from tinygraph.errors import ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.axes import arranged, restored, sets_of
-from tinygraph.ops.broadcast import typed_kernel
-from tinygraph.ops.launch import for_each
+from tinygraph.ops.shared.axes import arranged, restored, sets_of
+from tinygraph.ops.shared.broadcast import typed_kernel
+from tinygraph.ops.shared.launch import for_each
 from tinygraph.ops.sum import Axes, as_axes, reduction
 from tinygraph.shapes import Array, Spec, require_float
 from tinygraph.tensor import Axis, Operand, Tensor

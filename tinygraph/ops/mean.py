@@ -1,9 +1,11 @@
 """Mean over axes.
 
-M     how many elements meet in one element of the output: the product of the reduced sizes
+    M     how many elements meet in one element of the output: the product of the reduced sizes
 
-y[k]     = sum over r of x[k, r] / M
-gx[k, r] = gy[k] / M
+    y[k]     = sum over r of x[k, r] / M
+    gx[k, r] = gy[k] / M
+
+keepdims leaves the reduced axes, with size 1.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import numpy as np
 from tinygraph.cuda import op_kernel
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients
-from tinygraph.ops.axes import arranged, restored, sets_of
+from tinygraph.ops.shared.axes import arranged, restored, sets_of
 from tinygraph.ops.sum import Sum, as_axes, reduction, spread
 from tinygraph.shapes import Array, Shape, Spec, require_float
 from tinygraph.tensor import Axis, Operand, Tensor

@@ -1,8 +1,10 @@
 """Mean squared error.
 
-d = x - y                                   M elements
-loss = sum of d**2 / M  ("mean"), sum of d**2 ("sum"), d**2 ("none")
-gx = gloss * 2 * d / M  ("mean"), gloss * 2 * d ("sum", "none")         gy = -gx
+    d = x - y                                   M elements
+    loss = sum of d**2 / M  ("mean"), sum of d**2 ("sum"), d**2 ("none")
+    gx = gloss * 2 * d / M  ("mean"), gloss * 2 * d ("sum", "none")         gy = -gx
+
+The mean is over all elements, not over samples alone.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import numpy as np
 
 from tinygraph.memory import Memory
 from tinygraph.op import Op
-from tinygraph.ops.losses import ResidualLoss, reduce, require_reduction
+from tinygraph.ops.shared.losses import ResidualLoss, reduce, require_reduction
 from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 

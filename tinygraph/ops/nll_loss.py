@@ -23,8 +23,8 @@ from tinygraph.cuda import InOut, op_kernel
 from tinygraph.errors import DtypeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.launch import THREADS, for_each, grid_of
-from tinygraph.ops.losses import (
+from tinygraph.ops.shared.launch import THREADS, for_each, grid_of
+from tinygraph.ops.shared.losses import (
     LabelLoss,
     check_labels,
     reduce,

@@ -1,10 +1,12 @@
 """Pad: a border of one value around an array.
 
-b_a    elements before, on axis a          c_a    elements after
-y.shape[a] = b_a + x.shape[a] + c_a
+    b_a    elements before, on axis a          c_a    elements after
+    y.shape[a] = b_a + x.shape[a] + c_a
 
-y[i + b] = x[i], and value elsewhere
-gx       = gy without the border: a view, where no kernel is to read it
+    y[i + b] = x[i], and value elsewhere
+    gx       = gy without the border: a view, where no kernel is to read it
+
+The border is constant, so no gradient reaches it.
 """
 
 from __future__ import annotations
@@ -19,14 +21,23 @@ import numpy as np
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.launch import for_each
-from tinygraph.ops.strided import Axis, Strided, as_word, merged, read, steps_of, word_kernel, words
+from tinygraph.ops.shared.launch import for_each
+from tinygraph.ops.shared.strided import (
+    Axis,
+    Strided,
+    as_word,
+    merged,
+    read,
+    steps_of,
+    word_kernel,
+    words,
+)
 from tinygraph.shapes import Array, Pair, Shape, Spec
 from tinygraph.tensor import Operand, Tensor
 
 Widths = tuple[Pair, ...]  # (before, after) for each axis, or a single pair for all of them
 
-MOST_PADDED = 4  # axes of one launch; the same number stands in cuda/pad.cu
+MOST_PADDED = 4  # axes of one launch; the same number stands in pad.cu
 
 
 @dataclass(frozen=True)

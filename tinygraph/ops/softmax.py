@@ -19,9 +19,9 @@ from tinygraph.cuda import Kernel, op_kernel
 from tinygraph.errors import ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.axes import Sets, sets_of
-from tinygraph.ops.broadcast import typed_kernel
 from tinygraph.ops.logsumexp import exponentials_of_sets
+from tinygraph.ops.shared.axes import Sets, sets_of
+from tinygraph.ops.shared.broadcast import typed_kernel
 from tinygraph.ops.sum import sum_sets
 from tinygraph.shapes import Array, Shape, Spec, normalize_axes, require_float
 from tinygraph.tensor import Operand, Tensor

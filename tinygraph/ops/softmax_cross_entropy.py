@@ -26,8 +26,8 @@ from tinygraph.cuda import blocks, op_kernel
 from tinygraph.errors import ArgumentError, DtypeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.launch import THREADS, grid_of
-from tinygraph.ops.losses import (
+from tinygraph.ops.shared.launch import THREADS, grid_of
+from tinygraph.ops.shared.losses import (
     LabelLoss,
     check_labels,
     reduce,

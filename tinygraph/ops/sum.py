@@ -1,9 +1,11 @@
 """Sum over axes.
 
-R     the elements that meet in one element of the output: all combinations of the reduced axes
+    R     the elements that meet in one element of the output: all combinations of the reduced axes
 
-y[k]     = sum over r in R of x[k, r]
-gx[k, r] = gy[k]                        each term has derivative 1, so gx repeats gy: a view
+    y[k]     = sum over r in R of x[k, r]
+    gx[k, r] = gy[k]                        each term has derivative 1, so gx repeats gy: a view
+
+keepdims leaves the reduced axes, with size 1.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from tinygraph.cuda import op_kernel
 from tinygraph.errors import DtypeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.axes import Sets, arranged, restored, sets_of
+from tinygraph.ops.shared.axes import Sets, arranged, restored, sets_of
 from tinygraph.shapes import Array, Shape, Spec, normalize_axes, reduced_shape, require_float
 from tinygraph.tensor import Axis, Operand, Tensor
 

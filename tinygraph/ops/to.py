@@ -1,7 +1,9 @@
 """to: a tensor on another device.
 
-y  = x, where y lies on the target device
-gx = gy, where gx lies on the device of x
+    y  = x, where y lies on the target device
+    gx = gy, where gx lies on the device of x
+
+No bit changes on the way.
 """
 
 from __future__ import annotations

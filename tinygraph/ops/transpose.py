@@ -19,9 +19,9 @@ from tinygraph.cuda import blocks
 from tinygraph.errors import DtypeError, ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.broadcast import MOST_AXES
-from tinygraph.ops.launch import MOST_BLOCKS, THREADS
-from tinygraph.ops.strided import (
+from tinygraph.ops.shared.broadcast import MOST_AXES
+from tinygraph.ops.shared.launch import MOST_BLOCKS, THREADS
+from tinygraph.ops.shared.strided import (
     Axis,
     Strided,
     axis_arguments,
@@ -34,7 +34,7 @@ from tinygraph.ops.strided import (
 from tinygraph.shapes import Array, Shape, Spec
 from tinygraph.tensor import Operand, Tensor
 
-TILE = 32  # the same number stands in cuda/transpose.cu
+TILE = 32  # the same number stands in transpose.cu
 FEWEST = 8  # rows and columns for which a tile pays
 
 

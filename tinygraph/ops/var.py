@@ -27,8 +27,8 @@ import numpy as np
 from tinygraph.cuda import op_kernel
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.axes import arranged, restored, sets_of
-from tinygraph.ops.hyperparameters import finite
+from tinygraph.ops.shared.axes import arranged, restored, sets_of
+from tinygraph.ops.shared.hyperparameters import finite
 from tinygraph.ops.sum import Axes, as_axes, reduction, spread
 from tinygraph.shapes import Array, Shape, Spec, reduced_shape, require_float
 from tinygraph.tensor import Axis, Operand, Tensor

@@ -16,8 +16,8 @@ import numpy as np
 from tinygraph.errors import DtypeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.broadcast import for_each_broadcast, sum_broadcast, typed_kernel
-from tinygraph.ops.operands import (
+from tinygraph.ops.shared.broadcast import for_each_broadcast, sum_broadcast, typed_kernel
+from tinygraph.ops.shared.operands import (
     ALL,
     as_bits,
     bit_mask,

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from tinygraph.cuda import Kernel, Out, op_kernel
-from tinygraph.cuda.source import HERE
+from tinygraph.cuda.reading.source import KERNELS
 from tinygraph.device import Device
 from tinygraph.errors import ArgumentError
-from tinygraph.ops.launch import THREADS, grid_of
+from tinygraph.ops.shared.launch import THREADS, grid_of
 from tinygraph.optim.parts import by_eights, launch
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor, grad_mode
@@ -250,7 +250,7 @@ def _each(
 @cache
 def _finish(function: str) -> Kernel:
     """A kernel that puts partial results together; they are doubles, whatever the gradients are."""
-    return Kernel(HERE / "clipping.cu", function)
+    return Kernel(KERNELS / "clipping.cu", function)
 
 
 @np.errstate(all="ignore")  # inf and nan are results, not accidents

@@ -122,7 +122,7 @@ class Optimizer:
     def operations(self, group: Group, first: bool) -> int | None:
         """Floating-point operations that `update` does for one element, None where none are stated.
 
-        They are counted as those of kernels are, see cuda/operation_counts.py: additions,
+        They are counted as those of kernels are, see reading/operation_counts.py: additions,
         multiplications, divisions and roots are one each, maxima and copies none.  `group` holds
         the hyper-parameters; `first` says whether the parameter has no state yet.
         """

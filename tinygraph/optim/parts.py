@@ -2,7 +2,7 @@
 
 Most parameters of a network are small.  A launch for each would cost more than its numbers, so that
 a step of P parameters with equal settings takes ceil(P / 8) launches instead of P.  How blocks are
-dealt out to parts stands in cuda/parameters.cuh.
+dealt out to parts stands in parameters.cuh.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any, NamedTuple, TypeVar
 
 from tinygraph.cuda import Kernel
 from tinygraph.device import Device
-from tinygraph.ops.launch import MOST_BLOCKS, THREADS, grid_of
+from tinygraph.ops.shared.launch import MOST_BLOCKS, THREADS, grid_of
 from tinygraph.optim.members import Group
 from tinygraph.shapes import Array
 
-PARTS = 8  # of one launch; the same number stands in cuda/parameters.cuh
+PARTS = 8  # of one launch; the same number stands in parameters.cuh
 
 _Member = TypeVar("_Member")
 

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import tinygraph as tg
 from tinygraph import nn
-from tinygraph.cuda.cache import folder as cache_folder
+from tinygraph.build_cache import folder as cache_folder
 from tinygraph.cuda.emulator.compiler import find_compiler
 from tinygraph.data import DataLoader
 from tinygraph.device import Device, get_device

@@ -1,6 +1,6 @@
 """How many floating-point operations an op does, forward and backward, from shapes alone.
 
-An op's kernels state their operations (cuda/operation_counts.py).  They are called as they would be
+An op's kernels state their operations (operation_counts.py).  They are called as they would be
 for these shapes, but nothing is launched and no array is touched: so one statement serves the
 kernel, and the numpy body beside it that computes the same.
 """

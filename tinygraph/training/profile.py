@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tinygraph.cuda import Launch, recording
-from tinygraph.cuda.occupancy import occupancy
+from tinygraph.cuda.nvrtc.occupancy import occupancy
 from tinygraph.data import DataLoader
 from tinygraph.device import Device
 from tinygraph.errors import ArgumentError, KernelCompileError

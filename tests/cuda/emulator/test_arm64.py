@@ -20,8 +20,8 @@ from tinygraph.cuda.emulator import compiler, module
 from tinygraph.cuda.emulator.lines import Lines
 from tinygraph.cuda.emulator.operations import FLAGS, add_table
 from tinygraph.cuda.emulator.translate import translate
-from tinygraph.cuda.signature import parse
-from tinygraph.cuda.source import Source
+from tinygraph.cuda.reading.signature import parse
+from tinygraph.cuda.reading.source import Source
 
 SYSTEM = Path("/usr/aarch64-linux-gnu")  # where libc6-arm64-cross puts the C library
 QEMU = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")

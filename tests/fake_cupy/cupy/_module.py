@@ -8,8 +8,8 @@ from cupy._array import ndarray
 from cupy._stream import get_current_stream
 from tinygraph.cuda.arguments import ArgumentList
 from tinygraph.cuda.emulator.loading import load
-from tinygraph.cuda.signature import parse
-from tinygraph.cuda.source import Source
+from tinygraph.cuda.reading.signature import parse
+from tinygraph.cuda.reading.source import Source
 
 launches = []  # the name of every launch that was queued or captured
 

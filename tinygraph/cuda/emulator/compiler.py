@@ -15,9 +15,9 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from tinygraph.cuda.cache import compiled, key
+from tinygraph.build_cache import compiled, key
 from tinygraph.cuda.emulator.operations import FLAGS, add_table
-from tinygraph.cuda.source import Source, compile_error
+from tinygraph.cuda.reading.source import Source, compile_error
 from tinygraph.errors import KernelCompileError
 
 HERE = Path(__file__).resolve().parent

@@ -6,8 +6,8 @@ from importlib import import_module
 from threading import Lock
 
 from tinygraph.cuda.emulator.module import Module
-from tinygraph.cuda.signature import Signature
-from tinygraph.cuda.source import Source
+from tinygraph.cuda.reading.signature import Signature
+from tinygraph.cuda.reading.source import Source
 
 _modules: dict[tuple[str, str, tuple[str, ...], bool], Module] = {}
 _lock = Lock()

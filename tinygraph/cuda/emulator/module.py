@@ -10,8 +10,8 @@ from typing import Any
 
 from tinygraph.cuda.emulator.compiler import kernel_library, runtime_library
 from tinygraph.cuda.emulator.translate import Translation, translate
-from tinygraph.cuda.signature import Signature
-from tinygraph.cuda.source import Source
+from tinygraph.cuda.reading.signature import Signature
+from tinygraph.cuda.reading.source import Source
 from tinygraph.errors import KernelLaunchError
 
 Three = tuple[int, int, int]

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from tinygraph.cuda.source import Source, find_include
+from tinygraph.cuda.reading.source import Source, find_include
 from tinygraph.errors import KernelCompileError
 
 _TOKEN = re.compile(

@@ -88,7 +88,7 @@ def compiled(
     """
     import numba
 
-    from tinygraph.cuda.cache import folder  # heavy: not before something is compiled
+    from tinygraph.build_cache import folder  # heavy: not before something is compiled
 
     types = [_type(argument, numba) for argument in arguments]
     options = {name for name, may in (("contract", contract), ("reassoc", reorder)) if may}

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tinygraph.cuda.declarations import Declaration, declarations, split
-from tinygraph.cuda.preprocessor import evaluate, tokenize
-from tinygraph.cuda.source import Source
-from tinygraph.cuda.types import Parameter, TypeReader, UnreadableType
+from tinygraph.cuda.reading.declarations import Declaration, declarations, split
+from tinygraph.cuda.reading.preprocessor import evaluate, tokenize
+from tinygraph.cuda.reading.source import Source
+from tinygraph.cuda.reading.types import Parameter, TypeReader, UnreadableType
 from tinygraph.errors import KernelCompileError, nearest
 
 __all__ = ["KernelName", "Parameter", "Signature", "kernels", "parse"]

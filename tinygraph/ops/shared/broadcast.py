@@ -1,4 +1,4 @@
-"""How kernels take operands of several shapes and dtypes: the host's side of cuda/broadcast.cuh.
+"""How kernels take operands of several shapes and dtypes: the host's side of broadcast.cuh.
 
     merge        neighbouring axes along which every operand either has all elements or is repeated
                  are one axis: (N, C, H, W) with (C, 1, 1) has the axes N, C, H*W
@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinygraph.cuda import Kernel, blocks, op_kernel
-from tinygraph.cuda.source import HERE
+from tinygraph.cuda.reading.source import KERNELS
 from tinygraph.memory import Memory
-from tinygraph.ops.launch import MOST_BLOCKS, THREADS, for_each
+from tinygraph.ops.shared.launch import MOST_BLOCKS, THREADS, for_each
 from tinygraph.shapes import Array, Shape, broadcast_axes
 
-MOST_AXES = 6  # the same number stands in cuda/broadcast.cuh
+MOST_AXES = 6  # the same number stands in broadcast.cuh
 TERMS_OF_A_THREAD = 64  # from here on terms are cut into chunks, if blocks are too few
 
 C_TYPES = {
@@ -53,7 +53,7 @@ def typed_kernel(stem: str, function: str, *template: np.dtype[Any] | str) -> Ke
     'compare<unsigned char, Less>'
     """
     words = [t if isinstance(t, str) else C_TYPES[t.name] for t in template]
-    return Kernel(HERE / f"{stem}.cu", f"{function}<{', '.join(words)}>")
+    return Kernel(KERNELS / f"{stem}.cu", f"{function}<{', '.join(words)}>")
 
 
 def rounded(value: float, dtype: np.dtype[Any]) -> float:
@@ -125,7 +125,7 @@ def for_each_broadcast(mem: Memory, kernel: Kernel, out: Array, *operands: Array
 
 
 class Tiling(NamedTuple):
-    """How the terms of the sums are dealt out to threads: see Sums in cuda/broadcast.cuh."""
+    """How the terms of the sums are dealt out to threads: see Sums in broadcast.cuh."""
 
     lanes: int  # threads that share a sum
     spacing: int  # how far apart they are in the block

@@ -29,8 +29,8 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from tinygraph.cuda.instances import split
-from tinygraph.cuda.source import Source
+from tinygraph.cuda.reading.instances import split
+from tinygraph.cuda.reading.source import Source
 from tinygraph.errors import ArgumentError
 
 _MARKER = r"\s*(?:///?|/\*+|\*(?!/))?\s*"  # what a line of a comment opens with

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from tinygraph.errors import KernelCompileError
 
-HERE = Path(__file__).resolve().parent  # tinygraph/cuda: its kernels, and the .cuh they share
+KERNELS = Path(__file__).resolve().parents[1] / "kernels"  # the ops' .cu, and the .cuh they share
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
@@ -76,7 +76,7 @@ class Source:
     @property
     def folder(self) -> Path:
         """Where its include files are looked for first."""
-        return self.path.parent if self.path else HERE
+        return self.path.parent if self.path else KERNELS
 
     @cached_property
     def includes(self) -> tuple[Path, ...]:
@@ -111,8 +111,8 @@ class Source:
 
 
 def find_include(spelled: str, *folders: Path) -> Path | None:
-    """The file that `#include "spelled"` means: in one of the folders, or in tinygraph/cuda."""
-    for folder in (*folders, HERE):
+    """The file that `#include "spelled"` means: in one of the folders, or among the kernels."""
+    for folder in (*folders, KERNELS):
         path = folder / spelled
         if path.is_file():
             return path.resolve()

@@ -35,7 +35,7 @@
 
 #include "reduce.cuh"
 
-constexpr int BITS = 4;  // of a digit; this and RUN also stand in ops/scatter.py
+constexpr int BITS = 4;  // of a digit; this and RUN also stand in ops/shared/scatter.py
 constexpr int DIGITS = 1 << BITS;
 constexpr int RUN = 32;
 

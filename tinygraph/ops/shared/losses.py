@@ -15,7 +15,7 @@ from tinygraph.cuda import Kernel, op_kernel
 from tinygraph.errors import ArgumentError, ShapeError, nearest
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients
-from tinygraph.ops.launch import THREADS, for_each, grid_of
+from tinygraph.ops.shared.launch import THREADS, for_each, grid_of
 from tinygraph.shapes import Array, Shape, Spec, require_float
 
 REDUCTIONS = ("mean", "sum", "none")

@@ -11,7 +11,7 @@
 #endif
 
 // Threads in a block of the kernels that own one element after the other, and of the reductions;
-// the same number stands in ops/launch.py.  256 fills every NVIDIA GPU, and leaves each thread
+// the same number stands in ops/shared/launch.py.  256 fills every NVIDIA GPU, and leaves each thread
 // enough registers.
 constexpr int THREADS = 256;
 

@@ -1,4 +1,4 @@
-"""How kernels find elements that lie some step apart: the host's side of cuda/strided.cuh.
+"""How kernels find elements that lie some step apart: the host's side of strided.cuh.
 
     y[i_2, i_1, i_0] = x[first + i_2 * step_2 + i_1 * step_1 + i_0 * step_0]
 
@@ -22,8 +22,8 @@ import numpy as np
 
 from tinygraph.cuda import InOut, Kernel
 from tinygraph.memory import Memory
-from tinygraph.ops.broadcast import MOST_AXES, typed_kernel
-from tinygraph.ops.launch import for_each
+from tinygraph.ops.shared.broadcast import MOST_AXES, typed_kernel
+from tinygraph.ops.shared.launch import for_each
 from tinygraph.shapes import Array, Shape
 
 

@@ -24,22 +24,19 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
-import importlib.util
 import io
 import json
-import os
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
 
-from tinygraph.cuda.cache import compiled
-from tinygraph.cuda.instances import Instance, inventory
-from tinygraph.cuda.occupancy import (
+from tinygraph.build_cache import compiled
+from tinygraph.cuda.nvrtc.library import PACKAGES, error_text, library, must, output, version
+from tinygraph.cuda.nvrtc.occupancy import (
     MAX_BLOCK,
     MULTIPROCESSORS,
     Occupancy,
@@ -47,27 +44,13 @@ from tinygraph.cuda.occupancy import (
     multiprocessor,
     occupancy,
 )
-from tinygraph.cuda.source import HERE, Source, compile_error
+from tinygraph.cuda.reading.source import KERNELS, Source, compile_error
 from tinygraph.errors import KernelCompileError
-
-__all__ = [
-    "ARCHITECTURES",
-    "Compiled",
-    "Instance",
-    "Resources",
-    "compile",
-    "compile_all",
-    "inventory",
-    "resources",
-    "resources_of_all",
-    "version",
-]
 
 ARCHITECTURES = tuple(MULTIPROCESSORS)
 OPTIONS = ("-std=c++17",)
 VERBOSE = "--ptxas-options=-v"
 USUAL_BLOCK = 256  # threads, for the occupancy of a kernel without __launch_bounds__
-PACKAGES = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12")
 
 
 @dataclass(frozen=True)
@@ -155,7 +138,7 @@ def resources(source: Source, name: str, arch: str) -> Resources:
 
     Examples
     --------
-    >>> from tinygraph.cuda.source import Source
+    >>> from tinygraph.cuda.reading.source import Source
     >>> source = Source.read("__global__ void one(float* y) { y[threadIdx.x] = 1.0f; }")
     >>> found = resources(source, "one", "sm_90")
     >>> found.spills, found.shared, found.max_threads, found.occupancy.share
@@ -171,7 +154,7 @@ def resources_of_all(source: Source, names: Sequence[str], arch: str) -> list[Re
 
     Examples
     --------
-    >>> from tinygraph.cuda.source import Source
+    >>> from tinygraph.cuda.reading.source import Source
     >>> text = "template <typename T> __global__ void one(T* y) { y[threadIdx.x] = 1; }"
     >>> of_all = resources_of_all(Source.read(text), ["one<float>", "one<double>"], "sm_90")
     >>> [found.spills for found in of_all]
@@ -238,7 +221,7 @@ def compile(source: Source, name: str, arch: str) -> Compiled:
 
     Examples
     --------
-    >>> from tinygraph.cuda.source import Source
+    >>> from tinygraph.cuda.reading.source import Source
     >>> text = "template <typename T> __global__ void one(T* y) { y[threadIdx.x] = 1; }"
     >>> compile(Source.read(text), "one<double>", "sm_75").cubin[:4]
     b'\\x7fELF'
@@ -274,7 +257,7 @@ def _options(source: Source, arch: str) -> list[str]:
         f"-arch={arch}",
         *OPTIONS,
         f"-I{source.folder}",
-        f"-I{HERE}",
+        f"-I{KERNELS}",
         *(f"-D{macro}={value}" for macro, value in source.defines),
     ]
 
@@ -286,38 +269,38 @@ def _compile(
 
     Cubin and log; for each name its symbol in them and its `__launch_bounds__`.
     """
-    library = _library()
+    nvrtc = library()
     program = ctypes.c_void_p()
-    _must(
-        library.nvrtcCreateProgram(
+    must(
+        nvrtc.nvrtcCreateProgram(
             ctypes.byref(program), source.text.encode(), source.name.encode(), 0, None, None
         )
     )
     try:
         for name in names:
-            _must(library.nvrtcAddNameExpression(program, name.encode()))
+            must(nvrtc.nvrtcAddNameExpression(program, name.encode()))
         options = [*_options(source, arch), *([VERBOSE] if verbose else [])]
         encoded = [option.encode() for option in options]
-        status = library.nvrtcCompileProgram(
+        status = nvrtc.nvrtcCompileProgram(
             program, len(encoded), (ctypes.c_char_p * len(encoded))(*encoded)
         )
-        log = _output(program, "ProgramLog").decode(errors="replace")
+        log = output(program, "ProgramLog").decode(errors="replace")
         if status != 0 and verbose and "error" not in log:
             return _compile(source, names, arch, verbose=False)  # -v hides its errors
         if status != 0:
-            raise _refused(source, log or _status(status), arch)
-        ptx = _output(program, "PTX").decode()
+            raise _refused(source, log or error_text(status), arch)
+        ptx = output(program, "PTX").decode()
         symbols = [_symbol(program, name) for name in names]
         kernels = [(symbol, _launch_bound(ptx, symbol)) for symbol in symbols]
-        return _output(program, "CUBIN"), log, kernels
+        return output(program, "CUBIN"), log, kernels
     finally:
-        library.nvrtcDestroyProgram(ctypes.byref(program))
+        nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
 
 
 def _symbol(program: ctypes.c_void_p, name: str) -> str:
     """The name of a kernel in the machine code."""
     symbol = ctypes.c_char_p()
-    _must(_library().nvrtcGetLoweredName(program, name.encode(), ctypes.byref(symbol)))
+    must(library().nvrtcGetLoweredName(program, name.encode(), ctypes.byref(symbol)))
     return (symbol.value or b"").decode()
 
 
@@ -343,68 +326,3 @@ def _launch_bound(ptx: str, symbol: str) -> int | None:
     for extent in bound[1].split(","):
         threads *= int(extent)
     return threads
-
-
-def _output(program: ctypes.c_void_p, what: str) -> bytes:
-    """Log, PTX or cubin of a program: NVRTC tells the size, then fills a buffer."""
-    library, size = _library(), ctypes.c_size_t()
-    _must(getattr(library, f"nvrtcGet{what}Size")(program, ctypes.byref(size)))
-    buffer = ctypes.create_string_buffer(size.value)
-    _must(getattr(library, f"nvrtcGet{what}")(program, buffer))
-    return buffer.raw if what == "CUBIN" else buffer.value  # the texts end with a zero
-
-
-def _must(status: int) -> None:
-    if status != 0:
-        raise KernelCompileError(f"nvrtc: {_status(status)}")
-
-
-def _status(status: int) -> str:
-    text: bytes = _library().nvrtcGetErrorString(status)
-    return text.decode()
-
-
-def version() -> str:
-    """The version of NVRTC, as in "13.0".
-
-    >>> int(version().split(".")[0]) >= 12
-    True
-    """
-    major, minor = ctypes.c_int(), ctypes.c_int()
-    _must(_library().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)))
-    return f"{major.value}.{minor.value}"
-
-
-@cache
-def _library() -> ctypes.CDLL:
-    """NVRTC, from the first place where it can be loaded."""
-    reasons = []
-    for path in _candidates():
-        try:
-            library = ctypes.CDLL(str(path))
-        except OSError as error:
-            reasons.append(str(error))
-            continue
-        library.nvrtcGetErrorString.restype = ctypes.c_char_p
-        return library
-    raise KernelCompileError(
-        "nvrtc",
-        "library",
-        f"libnvrtc of the package {PACKAGES[0]} or of a CUDA toolkit",
-        "; ".join(reasons) or "none",
-        f"pip install {PACKAGES[0]}",
-    )
-
-
-def _candidates() -> Iterator[Path | str]:
-    """Where libnvrtc may be: the wheels for CUDA 13 and 12, a toolkit, the linker's places."""
-    wheels = importlib.util.find_spec("nvidia")
-    for folder in (wheels.submodule_search_locations or []) if wheels else []:
-        yield from sorted(Path(folder).glob("cu*/lib/libnvrtc.so.*"), reverse=True)
-        yield from sorted(Path(folder).glob("cuda_nvrtc/lib/libnvrtc.so.*"), reverse=True)
-    for root in (os.environ.get("CUDA_PATH"), os.environ.get("CUDA_HOME"), "/usr/local/cuda"):
-        if root:
-            yield from sorted(Path(root).glob("lib64/libnvrtc.so.*"), reverse=True)
-    found = ctypes.util.find_library("nvrtc")
-    if found:
-        yield found

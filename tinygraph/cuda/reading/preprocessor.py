@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from tinygraph.cuda.source import Source, find_include
+from tinygraph.cuda.reading.source import Source, find_include
 
 # What both compilers of kernels define (the emulator's header, NVRTC).
 PREDEFINED = {

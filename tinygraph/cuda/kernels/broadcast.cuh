@@ -2,7 +2,7 @@
 // over the axes along which an operand was repeated.
 //
 // The host merges neighbouring axes along which every operand either has all elements or is
-// repeated (ops/broadcast.py).  (N, C, H, W) + (C, 1, 1) is left with three axes,
+// repeated (ops/shared/broadcast.py).  (N, C, H, W) + (C, 1, 1) is left with three axes,
 //
 //     axis     2   1   0         0 is the innermost
 //     size     N   C   HW
@@ -19,7 +19,7 @@
 
 #include "prelude.cuh"
 
-constexpr int MOST_AXES = 6;  // the same number stands in ops/broadcast.py
+constexpr int MOST_AXES = 6;  // the same number stands in ops/shared/broadcast.py
 constexpr int ALL_AXES = (1 << MOST_AXES) - 1;
 
 struct Axes {

@@ -1,4 +1,4 @@
-"""Sums by row, for the gradients of look-ups: the host's side of cuda/scatter.cu.
+"""Sums by row, for the gradients of look-ups: the host's side of scatter.cu.
 
     n         keys int64, one for each term; rows, features of the result
 
@@ -13,12 +13,15 @@ from __future__ import annotations
 import numpy as np
 
 from tinygraph.cuda import Kernel, blocks, op_kernel
-from tinygraph.cuda.source import HERE
+from tinygraph.cuda.reading.source import KERNELS
 from tinygraph.memory import Memory
-from tinygraph.ops.launch import MOST_BLOCKS, THREADS, for_each
+from tinygraph.ops.shared.launch import MOST_BLOCKS, THREADS, for_each
 from tinygraph.shapes import Array
 
-BITS, RUN = 4, 32  # of a digit, and keys of a thread; the same numbers stand in cuda/scatter.cu
+BITS, RUN = (
+    4,
+    32,
+)  # of a digit, and keys of a thread; the same numbers stand in scatter.cu
 DIGITS = 1 << BITS
 
 
@@ -53,7 +56,7 @@ def _kernel(function: str) -> Kernel:
 
 
 _KERNELS = {
-    name: Kernel(HERE / "scatter.cu", name)
+    name: Kernel(KERNELS / "scatter.cu", name)
     for name in ("digit_counts", "chunk_totals", "exclusive_scan", "place_by_digit", "row_starts")
 }
 

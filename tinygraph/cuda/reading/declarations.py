@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from tinygraph.cuda.preprocessor import evaluate, preprocess
-from tinygraph.cuda.source import Source
+from tinygraph.cuda.reading.preprocessor import evaluate, preprocess
+from tinygraph.cuda.reading.source import Source
 
 Tokens = tuple[str, ...]
 

@@ -6,7 +6,7 @@
 
 The layout says how the factors are stored: "nn" a (M, K), b (K, N); "nt" b is (N, K); "tn" a is
 (K, M).  Nothing is transposed or repeated in memory: an axis along which a factor repeats has
-stride 0.  The kernels are in cuda/gemm.cuh.
+stride 0.  The kernels are in gemm.cuh.
 
 Source: Volkov, Demmel, "Benchmarking GPUs to tune dense linear algebra", SC 2008.
 """
@@ -23,7 +23,7 @@ import numpy as np
 from tinygraph.cuda import InOut, Out, blocks, op_kernel
 from tinygraph.cuda.tuning import choose
 from tinygraph.memory import Memory
-from tinygraph.ops.launch import THREADS
+from tinygraph.ops.shared.launch import THREADS
 from tinygraph.precision import TENSOR_CORE_NUMBERS, get_float32_matmul_precision
 from tinygraph.shapes import Array, Shape
 

@@ -1,7 +1,7 @@
 """What the kernels of reductions share: axes merged, and threads dealt out to the sets that meet.
 
 set      the elements that meet in one output: all combinations of the reduced axes
-group    1, 32 or 256 threads that walk over a set together; cuda/axes.cuh says which and why
+group    1, 32 or 256 threads that walk over a set together; axes.cuh says which and why
 slices   how many groups share a set: a thread never takes more than 32 elements
 
 x.shape  ->  (kept0, reduced0, kept1, reduced1, kept2)       axes of size 1 left out
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from tinygraph.cuda import Kernel, blocks
 from tinygraph.memory import Memory
-from tinygraph.ops.launch import THREADS, for_each
+from tinygraph.ops.shared.launch import THREADS, for_each
 from tinygraph.shapes import Array, Shape
 
 WARP = 32

@@ -1,6 +1,6 @@
 // Reductions over any axes: which elements meet in one output, and which threads walk over them.
 //
-// The host merges neighbouring axes of one kind (ops/axes.py), so that any array is seen as
+// The host merges neighbouring axes of one kind (ops/shared/axes.py), so that any array is seen as
 //
 //     (kept0, reduced0, kept1, reduced1, kept2)
 //

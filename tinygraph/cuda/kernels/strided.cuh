@@ -4,7 +4,7 @@
 //     y[i_2, i_1, i_0] = x[first + i_2 * step_2 + i_1 * step_1 + i_0 * step_0]
 //
 // Axis 0 is the innermost.  Steps are counted in elements, and may be negative or 0.  The host drops
-// axes of size 1 and merges neighbours that are one axis in both arrays (ops/strided.py), so that
+// axes of size 1 and merges neighbours that are one axis in both arrays (ops/shared/strided.py), so that
 // most launches have one, two or three of at most MOST_AXES axes.
 
 #pragma once

@@ -12,7 +12,7 @@ from typing import Any
 
 from tinygraph.cuda import Kernel, blocks
 
-THREADS = 256  # in a block; the same number stands in cuda/prelude.cuh
+THREADS = 256  # in a block; the same number stands in prelude.cuh
 MOST_BLOCKS = 1024  # about what a large GPU holds at once: more would only wait
 
 

@@ -22,8 +22,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from tinygraph.cuda.signature import kernels
-from tinygraph.cuda.source import HERE, Source
+from tinygraph.cuda.reading.signature import kernels
+from tinygraph.cuda.reading.source import KERNELS, Source
 from tinygraph.errors import ArgumentError
 
 _MARKER = r"\s*(?:///?|/\*+|\*(?!/))?\s*"  # what a line of a comment opens with
@@ -76,7 +76,7 @@ def inventory(paths: Iterable[Path | str] | None = None) -> list[Instance]:
     True
     """
     if paths is None:
-        paths = sorted(HERE.glob("*.cu"))
+        paths = sorted(KERNELS.glob("*.cu"))
     return [instance for path in paths for instance in instances(Path(path))]
 
 

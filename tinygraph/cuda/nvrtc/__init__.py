@@ -1,0 +1,27 @@
+"""NVRTC: NVIDIA's run-time compiler, which needs no GPU; what a kernel takes, and occupancy."""
+
+from tinygraph.cuda.nvrtc.compiling import (
+    ARCHITECTURES,
+    Compiled,
+    Resources,
+    compile,
+    compile_all,
+    resources,
+    resources_of_all,
+)
+from tinygraph.cuda.nvrtc.library import version
+from tinygraph.cuda.nvrtc.occupancy import MULTIPROCESSORS, Occupancy, occupancy
+
+__all__ = [
+    "ARCHITECTURES",
+    "MULTIPROCESSORS",
+    "Compiled",
+    "Occupancy",
+    "Resources",
+    "compile",
+    "compile_all",
+    "occupancy",
+    "resources",
+    "resources_of_all",
+    "version",
+]

@@ -1,0 +1,80 @@
+"""The library NVRTC through ctypes: where it is found, and how its answers are read."""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import importlib.util
+import os
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from tinygraph.errors import KernelCompileError
+
+PACKAGES = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12")
+
+
+def output(program: ctypes.c_void_p, what: str) -> bytes:
+    """Log, PTX or cubin of a program: NVRTC tells the size, then fills a buffer."""
+    nvrtc, size = library(), ctypes.c_size_t()
+    must(getattr(nvrtc, f"nvrtcGet{what}Size")(program, ctypes.byref(size)))
+    buffer = ctypes.create_string_buffer(size.value)
+    must(getattr(nvrtc, f"nvrtcGet{what}")(program, buffer))
+    return buffer.raw if what == "CUBIN" else buffer.value  # the texts end with a zero
+
+
+def must(status: int) -> None:
+    if status != 0:
+        raise KernelCompileError(f"nvrtc: {error_text(status)}")
+
+
+def error_text(status: int) -> str:
+    text: bytes = library().nvrtcGetErrorString(status)
+    return text.decode()
+
+
+def version() -> str:
+    """The version of NVRTC, as in "13.0".
+
+    >>> int(version().split(".")[0]) >= 12
+    True
+    """
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    must(library().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)))
+    return f"{major.value}.{minor.value}"
+
+
+@cache
+def library() -> ctypes.CDLL:
+    """NVRTC, from the first place where it can be loaded."""
+    reasons = []
+    for path in candidates():
+        try:
+            found = ctypes.CDLL(str(path))
+        except OSError as error:
+            reasons.append(str(error))
+            continue
+        found.nvrtcGetErrorString.restype = ctypes.c_char_p
+        return found
+    raise KernelCompileError(
+        "nvrtc",
+        "library",
+        f"libnvrtc of the package {PACKAGES[0]} or of a CUDA toolkit",
+        "; ".join(reasons) or "none",
+        f"pip install {PACKAGES[0]}",
+    )
+
+
+def candidates() -> Iterator[Path | str]:
+    """Where libnvrtc may be: the wheels for CUDA 13 and 12, a toolkit, the linker's places."""
+    wheels = importlib.util.find_spec("nvidia")
+    for folder in (wheels.submodule_search_locations or []) if wheels else []:
+        yield from sorted(Path(folder).glob("cu*/lib/libnvrtc.so.*"), reverse=True)
+        yield from sorted(Path(folder).glob("cuda_nvrtc/lib/libnvrtc.so.*"), reverse=True)
+    for root in (os.environ.get("CUDA_PATH"), os.environ.get("CUDA_HOME"), "/usr/local/cuda"):
+        if root:
+            yield from sorted(Path(root).glob("lib64/libnvrtc.so.*"), reverse=True)
+    found = ctypes.util.find_library("nvrtc")
+    if found:
+        yield found

@@ -1,0 +1,1 @@
+"""Reading CUDA sources as text: includes, macros, declarations, instances, operation counts."""

@@ -1,0 +1,1 @@
+"""What several ops share: axes, operands and broadcasting, losses, products, launches."""
