@@ -67,7 +67,7 @@ DTYPES = (
 )
 
 
-class CaseError(ValueError):
+class CaseError(errors.TinygraphError, ValueError):
     """A case file that breaks the schema: which file, which case, which field, and why."""
 
 
