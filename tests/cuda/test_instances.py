@@ -50,12 +50,27 @@ def listed(tmp_path, text):
     ],
 )
 def test_statements(tmp_path, text, expected):
-    assert listed(tmp_path, text + TEMPLATE) == expected
+    assert listed(tmp_path, text) == expected
 
 
-def test_without_a_statement_the_kernels_that_are_no_templates(tmp_path):
-    text = TEMPLATE + "__global__ void one(int* x) { *x = 1; }\n__device__ int two() { return 2; }"
-    assert listed(tmp_path, text) == [("one", {})]
+ONE = "__global__ void one(int* x) { *x = 1; }\n__device__ int two() { return 2; }\n"
+SIZED = "template <typename T, int N> __global__ void sized(T* x) { x[N] = 1; }\n"
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        (ONE, ["one"]),
+        (TEMPLATE + ONE, ["scale<float>", "scale<double>", "one"]),
+        ("// instances: scale<int>\n" + TEMPLATE + ONE, ["scale<int>", "one"]),
+        (
+            "// instances: sized<float, 3>\n" + TEMPLATE + SIZED,
+            ["sized<float, 3>", "scale<float>", "scale<double>"],
+        ),
+    ],
+)
+def test_a_kernel_without_a_statement_is_taken_as_ops_launch_it(tmp_path, text, expected):
+    assert listed(tmp_path, text) == [(name, {}) for name in expected]
 
 
 @pytest.mark.parametrize(
@@ -67,8 +82,8 @@ def test_without_a_statement_the_kernels_that_are_no_templates(tmp_path):
         ("// instances: 3scale\n", "'3scale'"),
         ("// instances (1TILE=3): scale<float>\n", "NAME=VALUE"),
         ("// instances: scale<T>, other<float> for T in float\n", "the word T in every name"),
-        (TEMPLATE, "no template"),
-        ("int x;", "no template"),
+        (SIZED, "a template of more than T"),
+        ("int x;", "expected a kernel"),
     ],
 )
 def test_bad_statements(tmp_path, text, words):

@@ -1,6 +1,5 @@
 // The update of ADADELTA.
 //
-// instances: adadelta_update<T> for T in float, double
 // operations of adadelta_update: (18 if weight_decay else 16) * (n_0 + n_1 + n_2 + n_3
 //             + n_4 + n_5 + n_6 + n_7)
 //

@@ -1,6 +1,5 @@
 // The update of Adagrad.
 //
-// instances: adagrad_update<T> for T in float, double
 // operations of adagrad_update: (9 if weight_decay else 7) * (n_0 + n_1 + n_2 + n_3
 //             + n_4 + n_5 + n_6 + n_7)
 //

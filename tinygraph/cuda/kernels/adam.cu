@@ -1,6 +1,5 @@
 // The update of Adam, with an L2 penalty.
 //
-// instances: adam_update<T> for T in float, double
 // operations of adam_update: (14 if weight_decay else 12) * (n_0 + n_1 + n_2 + n_3
 //             + n_4 + n_5 + n_6 + n_7)
 //

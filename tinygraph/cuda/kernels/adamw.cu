@@ -1,6 +1,5 @@
 // The update of AdamW: Adam, with weight decay beside the gradient instead of within it.
 //
-// instances: adamw_update<T> for T in float, double
 // operations of adamw_update: 13 * (n_0 + n_1 + n_2 + n_3
 //             + n_4 + n_5 + n_6 + n_7)
 //

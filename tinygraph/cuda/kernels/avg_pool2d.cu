@@ -1,6 +1,5 @@
 // Average pooling, forward and backward.
 //
-// instances: avg_pool2d_forward<T>, avg_pool2d_backward<T> for T in float, double
 // operations of avg_pool2d_forward: windows * (KH * KW + 2)  # less at padding
 // operations of avg_pool2d_backward: 3 * gy * KH * KW  # less at padding
 //

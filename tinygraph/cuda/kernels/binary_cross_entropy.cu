@@ -1,7 +1,5 @@
 // Binary cross-entropy of probabilities, forward and backward.
 //
-// instances: binary_cross_entropy_forward<T>,
-//            binary_cross_entropy_backward<T> for T in float, double
 // operations of binary_cross_entropy_forward: (8 if sums else 7) * n + sums
 // operations of binary_cross_entropy_backward: (1 + (5 if gx else 0) + (4 if gy else 0)) * n
 //

@@ -1,7 +1,5 @@
 // Binary cross-entropy of logits, forward and backward.
 //
-// instances: binary_cross_entropy_with_logits_forward<T>,
-//            binary_cross_entropy_with_logits_backward<T> for T in float, double
 // operations of binary_cross_entropy_with_logits_forward: (6 if sums else 5) * n + sums
 // operations of binary_cross_entropy_with_logits_backward:
 //             (1 + (5 if gx else 0) + (1 if gy else 0)) * n

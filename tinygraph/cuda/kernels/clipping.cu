@@ -1,8 +1,5 @@
 // The norm of all gradients together, and gradients scaled or cut to a bound.
 //
-// instances: gradient_largest<T>, gradient_powers<T>, scale_gradient<T>,
-//            clip_gradient<T> for T in float, double
-// instances: largest_finish, norm_finish
 // operations of gradient_largest: 0
 // operations of largest_finish: 0
 // operations of gradient_powers: 3 * (n_0 + n_1 + n_2 + n_3 + n_4 + n_5 + n_6 + n_7)

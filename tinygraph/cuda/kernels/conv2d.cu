@@ -25,7 +25,6 @@
 //
 // instances (GEMM_TILE=16): conv2d_forward<T> for T in float, double
 // instances (GEMM_TILE=64): conv2d_forward<T> for T in float, double
-// instances: conv2d_bias_gradient<T> for T in float, double
 // operations of conv2d_forward: (2 * K + 1) * N * G * group_channels * P
 // operations of conv2d_bias_gradient: gy
 #include "gemm.cuh"

@@ -1,6 +1,5 @@
 // Dropout, forward and backward.
 //
-// instances: dropout_forward<T>, dropout_backward<T> for T in float, double
 // operations of dropout_forward: 2 * n
 // operations of dropout_backward: 2 * n
 //

@@ -1,6 +1,5 @@
 // ELU, forward and backward.
 //
-// instances: elu_forward<T>, elu_backward<T> for T in float, double
 // operations of elu_forward: 2 * n  # none where x > 0
 // operations of elu_backward: 3 * n  # none where x > 0
 //

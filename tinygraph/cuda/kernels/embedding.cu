@@ -1,6 +1,5 @@
 // Embedding: rows of a table, looked up by number.  (Backward adds up by row: scatter.cu.)
 //
-// instances: embedding_forward<T> for T in float, double
 // operations of embedding_forward: 0
 //
 // A thread owns elements i, i + stride, ... of y (a grid-stride loop).

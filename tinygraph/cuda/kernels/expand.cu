@@ -1,6 +1,5 @@
 // expand, backward: the sum over the axes along which an array was repeated.  Forward is a view.
 //
-// instances: expand_backward<T> for T in float, double
 // operations of expand_backward: outputs * terms
 //
 // It is also the way back from broadcasting wherever the gradient of an operand is the upstream

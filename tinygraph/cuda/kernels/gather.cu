@@ -2,8 +2,6 @@
 //
 // instances: gather_forward<Word> for Word in unsigned char, unsigned short, unsigned int,
 //            unsigned long long
-// instances: gather_backward<T> for T in float, double
-// instances: gather_positions
 // operations of gather_forward: 0
 // operations of gather_backward: gy  # less where an index is out of range
 // operations of gather_positions: 0

@@ -2,7 +2,6 @@
 //
 // instances: getitem_forward<Word> for Word in unsigned char, unsigned short, unsigned int,
 //            unsigned long long
-// instances: getitem_backward<T> for T in float, double
 // operations of getitem_forward: 0
 // operations of getitem_backward: n * picks // distinct
 //

@@ -1,6 +1,5 @@
 // Half the squared error, forward; backward is `residual_loss_backward` (losses.cu).
 //
-// instances: half_squared_error_forward<T> for T in float, double
 // operations of half_squared_error_forward: (4 if sums else 3) * n + sums
 //
 // Which thread owns what, grid, block, memory and the order of the sum: elementwise_loss.cuh.

@@ -1,6 +1,5 @@
 // Heaviside's step function.  Its gradient is zeros, which take no kernel.
 //
-// instances: heaviside_forward<T> for T in float, double
 // operations of heaviside_forward: 0
 //
 // A thread owns elements i, i + stride, ... of the flat arrays (a grid-stride loop).

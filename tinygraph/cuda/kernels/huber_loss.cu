@@ -1,6 +1,5 @@
 // Huber's loss, forward; backward is `residual_loss_backward` (losses.cu).
 //
-// instances: huber_loss_forward<T> for T in float, double
 // operations of huber_loss_forward: (5 if sums else 4) * n + sums
 //
 // Which thread owns what, grid, block, memory and the order of the sum: elementwise_loss.cuh.

@@ -1,6 +1,5 @@
 // Mean absolute error, forward; backward is `residual_loss_backward` (losses.cu).
 //
-// instances: l1_loss_forward<T> for T in float, double
 // operations of l1_loss_forward: (2 if sums else 1) * n + sums
 //
 // Which thread owns what, grid, block, memory and the order of the sum: elementwise_loss.cuh.

@@ -1,6 +1,5 @@
 // Leaky ReLU, forward and backward.
 //
-// instances: leaky_relu_forward<T>, leaky_relu_backward<T> for T in float, double
 // operations of leaky_relu_forward: n  # none where x > 0
 // operations of leaky_relu_backward: n  # none where x > 0
 //

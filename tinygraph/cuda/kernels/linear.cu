@@ -31,7 +31,6 @@
 // instances (GEMM_TILE=128, GEMM_MMA=19): linear_forward<float>
 // instances (GEMM_TILE=128, GEMM_MMA=16): linear_forward<float>
 // instances (GEMM_TILE=16, RELU=1): linear_forward<T> for T in float, double
-// instances: column_sums<T> for T in float, double
 #include "gemm.cuh"
 
 #ifndef RELU

@@ -1,6 +1,5 @@
 // Logarithm of a sum of exponentials over axes, forward and backward.
 //
-// instances: logsumexp_forward<T>, logsumexp_backward<T> for T in float, double
 // operations of logsumexp_forward: 4 * kept0 * reduced0 * kept1 * reduced1 * kept2 + 2 * y
 // operations of logsumexp_backward: 3 * x
 //

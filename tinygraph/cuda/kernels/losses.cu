@@ -1,7 +1,6 @@
 // What losses between two arrays share: the last step of a sum, and the way back of those that are
 // a function of x - y.
 //
-// instances: loss_finish<T>, residual_loss_backward<T> for T in float, double
 // operations of loss_finish: n + 1
 // operations of residual_loss_backward: 2 * n
 //

@@ -1,7 +1,6 @@
 // Maximum and minimum over axes, forward and backward.
 //
 // instances: max_forward<T>, min_forward<T> for T in float, double, long long, unsigned long long
-// instances: max_backward<T> for T in float, double
 // operations of max_forward: 0
 // operations of min_forward: 0
 // operations of max_backward: 0

@@ -1,6 +1,5 @@
 // Max-pooling, forward and backward.
 //
-// instances: max_pool2d_forward<T>, max_pool2d_backward<T> for T in float, double
 // operations of max_pool2d_forward: 0
 // operations of max_pool2d_backward: gy
 //

@@ -1,6 +1,5 @@
 // Mean over axes, forward and backward.
 //
-// instances: mean_forward<T>, mean_backward<T> for T in float, double
 // operations of mean_forward: x + means
 // operations of mean_backward: gy
 //

@@ -1,6 +1,5 @@
 // Mean squared error, forward; backward is `residual_loss_backward` (losses.cu).
 //
-// instances: mse_loss_forward<T> for T in float, double
 // operations of mse_loss_forward: (3 if sums else 2) * n + sums
 //
 // Which thread owns what, grid, block, memory and the order of the sum: elementwise_loss.cuh.

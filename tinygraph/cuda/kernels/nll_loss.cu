@@ -1,6 +1,5 @@
 // Negative log-likelihood of labels, forward and backward.
 //
-// instances: nll_loss_each<T>, nll_loss_sum<T>, nll_loss_backward<T> for T in float, double
 // operations of nll_loss_each: 0
 // operations of nll_loss_sum: rows + (sums if divides else 0)
 // operations of nll_loss_backward: rows  # none for labels that do not count

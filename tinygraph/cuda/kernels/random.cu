@@ -1,6 +1,5 @@
 // Random numbers: uniform in [0, 1).
 //
-// instances: uniform<T> for T in float, double
 // operations of uniform: n
 //
 // A thread owns blocks b, b + stride, ... of the generator (a grid-stride loop), which are four

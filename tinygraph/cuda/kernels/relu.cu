@@ -1,6 +1,5 @@
 // ReLU, forward and backward.
 //
-// instances: relu_forward<T>, relu_backward<T> for T in float, double
 // operations of relu_forward: 0
 // operations of relu_backward: 0
 //

@@ -1,6 +1,5 @@
 // The update of RMSprop: plain or centered, with or without momentum.
 //
-// instances: rmsprop_update<T> for T in float, double
 // operations of rmsprop_update: (
 //             (11 if weight_decay else 9) * (n_0 + n_1 + n_2 + n_3 + n_4 + n_5 + n_6 + n_7)
 //             + 5 * (grad_avg_0 + grad_avg_1 + grad_avg_2 + grad_avg_3

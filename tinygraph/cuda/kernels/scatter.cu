@@ -1,8 +1,6 @@
 // Sums by row: each term has a key, the row that it belongs to, and a row is the sum of its terms
 // in their order.
 //
-// instances: digit_counts, chunk_totals, exclusive_scan, place_by_digit, row_starts
-// instances: sum_rows<T> for T in float, double
 // operations of digit_counts: 0
 // operations of chunk_totals: 0
 // operations of exclusive_scan: 0

@@ -1,6 +1,5 @@
 // The update of stochastic gradient descent: momentum, Nesterov's variant and weight decay.
 //
-// instances: sgd_update<T>, sgd_momentum_update<T> for T in float, double
 // operations of sgd_update: (4 if weight_decay else 2) * (n_0 + n_1 + n_2 + n_3
 //             + n_4 + n_5 + n_6 + n_7)
 // operations of sgd_momentum_update: (2 + (0 if first else 3) + (2 if nesterov else 0)

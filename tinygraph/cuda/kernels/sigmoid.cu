@@ -1,6 +1,5 @@
 // Sigmoid, forward and backward.
 //
-// instances: sigmoid_forward<T>, sigmoid_backward<T> for T in float, double
 // operations of sigmoid_forward: 3 * n
 // operations of sigmoid_backward: 3 * n
 //

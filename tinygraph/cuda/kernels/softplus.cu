@@ -1,6 +1,5 @@
 // Softplus, forward and backward.
 //
-// instances: softplus_forward<T>, softplus_backward<T> for T in float, double
 // operations of softplus_forward: 5 * n  # less above the threshold
 // operations of softplus_backward: 5 * n  # less above the threshold
 //

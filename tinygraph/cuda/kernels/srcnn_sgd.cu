@@ -1,6 +1,5 @@
 // The update of SrcnnSGD: momentum over whole steps, which the batch size divides last.
 //
-// instances: srcnn_sgd_update<T> for T in float, double
 // operations of srcnn_sgd_update: (7 if weight_decay else 5) * (n_0 + n_1 + n_2 + n_3
 //             + n_4 + n_5 + n_6 + n_7)
 //

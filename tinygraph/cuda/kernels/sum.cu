@@ -1,7 +1,6 @@
 // Sum over axes, forward and backward.
 //
 // instances: sum_forward<T> for T in float, double, long long
-// instances: sum_backward<T> for T in float, double
 // operations of sum_forward: x
 // operations of sum_backward: 0
 //

@@ -1,6 +1,5 @@
 // Tanh, forward and backward.
 //
-// instances: tanh_forward<T>, tanh_backward<T> for T in float, double
 // operations of tanh_forward: n
 // operations of tanh_backward: 3 * n
 //

@@ -1,6 +1,5 @@
 // Variance over axes, forward and backward.
 //
-// instances: var_forward<T>, var_backward<T> for T in float, double
 // operations of var_forward: (10 * kept0 * reduced0 * kept1 * reduced1 * kept2
 //             + 4 * kept0 * kept1 * kept2 * slices + y)
 // operations of var_backward: 3 * x + gy

@@ -1,9 +1,10 @@
 """Which kernels a .cu file holds: the functions, types and macros that are compiled and checked.
 
-A kernel that is a template becomes code only once its types are named.  A .cu file names them in
-its header comment, so that the compile check, the tests and a reader know what is used:
+A kernel that is a template becomes code only once its types are named.  `template <typename T>` is
+the element type of an op, and stands for float and double, as ops launch it.  Where that is not so,
+the file names the instances in its header comment, for the compile check, tests and readers:
 
-    // instances: relu_forward<float>, relu_forward<double>
+    // instances: cumulative_sums<float, 32>, cumulative_sums<double, 32>
 
 Macros stand in parentheses, one statement for one set of macros.  A statement that ends with a
 comma goes on in the next line, and `for T in ...` repeats the names that hold the word T:
@@ -11,8 +12,8 @@ comma goes on in the next line, and `for T in ...` repeats the names that hold t
     // instances (TILE=16): gemm<T, false, true>, gemm<T, true, false>,
     //                      gemm<T, false, false> for T in float, double
 
-Both comment forms will do.  Without a statement, the instances are the file's `__global__`
-functions that are no templates.
+Both comment forms will do.  A kernel of the file that no statement names is the one that it is, or
+its instances for float and double.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from typing import NamedTuple
 from tinygraph.cuda.reading.signature import kernels
 from tinygraph.cuda.reading.source import KERNELS, Source
 from tinygraph.errors import ArgumentError
+
+ELEMENT_TYPES = ("float", "double")  # what T stands for where nothing else is stated
 
 _MARKER = r"\s*(?:///?|/\*+|\*(?!/))?\s*"  # what a line of a comment opens with
 _STATEMENT = re.compile(_MARKER + r"instances\s*(?:\((?P<macros>[^)]*)\))?\s*:(?P<names>.*)")
@@ -88,17 +91,16 @@ def instances(path: Path) -> list[Instance]:
         for line, macros, text in _statements(source)
         for name in _names(text, f"{source.name}:{line}")
     ]
+    stated = {instance.name.partition("<")[0].strip() for instance in listed}
+    unnamed = [kernel for kernel in kernels(source) if kernel.name not in stated]
+    for kernel in unnamed:
+        if kernel.template == ("T",):
+            listed += [Instance(path, f"{kernel.name}<{kind}>", {}) for kind in ELEMENT_TYPES]
+        elif not kernel.template:
+            listed.append(Instance(path, kernel.name, {}))
     if not listed:
-        plain = [kernel.name for kernel in kernels(source) if not kernel.template]
-        listed = [Instance(path, name, {}) for name in plain]
-    if not listed:
-        raise ArgumentError(
-            source.name,
-            "instances",
-            "a kernel that is no template, or a comment with the types",
-            "neither",
-            "add // instances: NAME<float>, NAME<double>",
-        )
+        expected = "a kernel, or the types of one that is a template of more than T"
+        raise _unreadable(source.name, expected, "none")
     return listed
 
 
