@@ -1,4 +1,4 @@
-"""Hypothesis profiles, the devices under test, and the parameters of the op contract."""
+"""The devices under test, and the parameters of the op contract."""
 
 import functools
 import gc
@@ -7,19 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from tinygraph import device as device_module
-
-# One contract is run by many classes, and machines are shared: neither is a fault of a test.
-_calm = {
-    "deadline": None,
-    "suppress_health_check": [HealthCheck.differing_executors, HealthCheck.too_slow],
-}
-settings.register_profile("dev", max_examples=20, **_calm)
-settings.register_profile("ci", max_examples=30, derandomize=True, **_calm)
-settings.register_profile("nightly", max_examples=5000, **_calm)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "dev"))
 
 DEVICES = ["cpu", "emulator"]
 REHEARSAL = Path(__file__).parent / "fake_cupy"
