@@ -169,7 +169,7 @@ def test_data_files_that_are_missing(tmp_path, capsys):
 
 def test_scikit_learn_is_missing(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
-    assert "pip install 'tinygraph-nn[data]'" in fails(capsys, TRAIN)
+    assert "pip install -e '.[data]'" in fails(capsys, TRAIN)
 
 
 # ---- run folders ----------------------------------------------------------------------------
@@ -265,7 +265,7 @@ def test_without_matplotlib_the_training_still_ends_well(monkeypatch, capsys):
         monkeypatch.setitem(sys.modules, name, None)
     assert main([*TRAIN, "--run", "run"]) == 0
     out = capsys.readouterr().out
-    assert out.count("tinygraph-nn[plot]") == 1
+    assert out.count("pip install -e '.[plot]'") == 1
     assert Path("run/graph.svg").exists() and not Path("run/curves.svg").exists()
     assert re.fullmatch(r"test accuracy 0\.\d{4}", out.splitlines()[-1])
 
@@ -405,5 +405,5 @@ def test_doctor_names_the_pip_line_of_what_is_absent(monkeypatch, capsys):
     compiler._find.cache_clear()  # what this process has found before
     assert main(["doctor"]) == 0
     out = capsys.readouterr().out
-    assert "sklearn absent" in out and "pip install 'tinygraph-nn[data]'" in out
+    assert "sklearn absent" in out and "pip install -e '.[data]'" in out
     assert "no C++ compiler found" in out

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, DeviceError, GraphError, nearest
+from tinygraph.errors import ArgumentError, DeviceError, GraphError, install, nearest
 from tinygraph.shapes import Array, Shape
 
 
@@ -314,8 +314,8 @@ def cupy() -> Any:
             "cuda",
             "CuPy",
             f"{type(error).__name__}: {error}",
-            "pip install 'tinygraph-nn[cuda12]' or 'tinygraph-nn[cuda13]', by the version "
-            f"of your CUDA driver; or {way_out}",
+            f"{install('cuda12')} or {install('cuda13')}, by the version of your CUDA driver; "
+            f"or {way_out}",
         ) from error
     if not module.cuda.is_available():
         raise DeviceError(

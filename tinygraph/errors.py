@@ -99,6 +99,15 @@ def explain(op: str, argument: str, expected: str, got: object, way_out: str = "
     return f"{message} Way out: {way_out}" if way_out else message
 
 
+def install(extra: str) -> str:
+    """The command that installs what an extra needs: in a checkout, for nothing is released yet.
+
+    >>> install("plot")
+    "pip install -e '.[plot]'"
+    """
+    return f"pip install -e '.[{extra}]'"
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """A sentence that proposes the known word nearest to a misspelt one; empty if none is near.
 

@@ -359,7 +359,7 @@ def test_download_checks_the_published_hash(tmp_path, monkeypatch):
 def test_without_pillow(tmp_path, monkeypatch):
     (tmp_path / JPEG).write_bytes(zip_bytes([("train/cat/0000.jpg", jpeg("red"))]))
     monkeypatch.setitem(sys.modules, "PIL", None)
-    assert "pip install 'tinygraph-nn[data]'" in refused("train", tmp_path)
+    assert "pip install -e '.[data]'" in refused("train", tmp_path)
     write_binary(tmp_path)
     assert len(cifar10("train", tmp_path, verify=False)) == 10
 

@@ -31,7 +31,7 @@ def test_the_same_every_time():
 
 def test_without_scikit_learn(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
-    with pytest.raises(DatasetError, match=r"pip install 'tinygraph-nn\[data\]'"):
+    with pytest.raises(DatasetError, match=r"pip install -e '\.\[data\]'"):
         digits()
 
 

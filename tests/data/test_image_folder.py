@@ -232,4 +232,4 @@ def test_bad_arguments(tmp_path):
 def test_without_pillow(tmp_path, monkeypatch):
     save(tmp_path / "a.png", colour())
     monkeypatch.setitem(sys.modules, "PIL", None)
-    assert "pip install 'tinygraph-nn[data]'" in refused(tmp_path)
+    assert "pip install -e '.[data]'" in refused(tmp_path)

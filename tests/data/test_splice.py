@@ -146,7 +146,7 @@ def test_download_checks_the_published_hash(tmp_path, monkeypatch):
 
 def test_download_without_pooch(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pooch", None)
-    with pytest.raises(DatasetError, match=r"pip install 'tinygraph-nn\[data\]'"):
+    with pytest.raises(DatasetError, match=r"pip install -e '\.\[data\]'"):
         splice("test", tmp_path, download=True)
 
 

@@ -271,7 +271,7 @@ def test_bad_arguments(make):
 
 def test_without_pillow(monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(DatasetError, match=r"pip install 'tinygraph-nn\[data\]'"):
+    with pytest.raises(DatasetError, match=r"pip install -e '\.\[data\]'"):
         degrade(2)
 
 

@@ -16,7 +16,7 @@ from tinygraph.errors import ArgumentError, PlanWarning
 from tinygraph.plan.fast import jit, single_channel_stage
 
 needs_numba = pytest.mark.skipif(
-    not jit.installed(), reason="numba is missing: pip install 'tinygraph-nn[fast]'"
+    not jit.installed(), reason="numba is missing: pip install -e '.[fast]'"
 )
 MANY = 20000  # images whose values are worth cutting into tiles
 
@@ -40,7 +40,7 @@ def three_convolutions():
 def test_without_numba_it_is_an_error_where_it_must_be_used(monkeypatch):
     monkeypatch.setattr(jit, "why_not", lambda: "No module named 'numba'")
     step = tg.compile(lambda x: tg.relu(x), fast=True)
-    with pytest.raises(ArgumentError, match=r"No module named 'numba'.*tinygraph-nn\[fast\]"):
+    with pytest.raises(ArgumentError, match=r"No module named 'numba'.*'\.\[fast\]'"):
         step(np.ones(3, F))
 
 

@@ -79,7 +79,7 @@ def blocks_of(size):
         pytest.param(
             "numba",
             marks=pytest.mark.skipif(
-                not jit.installed(), reason="numba is missing: pip install 'tinygraph-nn[fast]'"
+                not jit.installed(), reason="numba is missing: pip install -e '.[fast]'"
             ),
         ),
     ],

@@ -305,7 +305,7 @@ def test_without_hypothesis():
     )
     assert done.stdout == (
         "tg.testing.strategies: hypothesis: expected the library, got no such library. "
-        "Way out: pip install 'tinygraph-nn[test]'\n"
+        "Way out: pip install -e '.[test]'\n"
     )
 
 

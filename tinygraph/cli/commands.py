@@ -11,7 +11,7 @@ from typing import Any
 
 from tinygraph import recipes
 from tinygraph.cli.values import given_settings
-from tinygraph.errors import ArgumentError, CheckpointError
+from tinygraph.errors import ArgumentError, CheckpointError, install
 from tinygraph.training import Progress, RunFolder
 
 
@@ -182,7 +182,7 @@ def _draw(recipe: recipes.Recipe, run: RunFolder) -> tuple[list[str], list[str]]
     try:
         files.extend(str(path) for path in recipe.draw(run))
     except ImportError:
-        note = "no further pictures without matplotlib: pip install 'tinygraph-nn[plot]'"
+        note = f"no further pictures without matplotlib: {install('plot')}"
         print(note)
         return files, [note]
     return files, []

@@ -18,7 +18,7 @@ from tinygraph.cuda import Kernel
 from tinygraph.cuda.emulator.compiler import find_compiler
 from tinygraph.cuda.nvrtc.compiling import version
 from tinygraph.device import get_device
-from tinygraph.errors import KernelCompileError, TinygraphError
+from tinygraph.errors import KernelCompileError, TinygraphError, install
 from tinygraph.training import environment
 
 DEVICES = ("cpu", "emulator", "cuda")
@@ -53,7 +53,7 @@ def doctor(args: Namespace) -> dict[str, Any]:
     print(f"numpy      {found['numpy']}")
     print(f"tinygraph  {tinygraph.__version__}")
     print(f"system     {found['platform']}, {found['cpus']} CPUs")
-    threads = blas["threads"] or "unknown (pip install 'tinygraph-nn[fast]' to know)"
+    threads = blas["threads"] or f"unknown ({install('fast')} to know)"
     core = f", {blas['core']} kernels" if blas["core"] else ""
     print(f"blas       {blas['name']} {blas['version']}{core}, threads: {threads}")
     for name, state in devices.items():
@@ -64,7 +64,7 @@ def doctor(args: Namespace) -> dict[str, Any]:
         print(f"[{extra}]".ljust(10), end=" ")
         print(", ".join(f"{name} {libraries[name] or 'absent'}" for name in names), end="")
         missing = not all(libraries[name] for name in names)
-        print(f": pip install 'tinygraph-nn[{extra}]'" if missing else "")
+        print(f": {install(extra)}" if missing else "")
     for warning in warnings:
         print(f"warning: {warning}")
     return {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from tinygraph.data.dataset import ArrayDataset
-from tinygraph.errors import ArgumentError, DatasetError, nearest
+from tinygraph.errors import ArgumentError, DatasetError, install, nearest
 
 SPLITS = ("train", "test")
 TRAIN_FRACTION, SPLIT_SEED = 0.8, 0  # part of what this dataset is: changing them changes results
@@ -63,7 +63,7 @@ def digits(split: str = "train") -> ArrayDataset:
             "scikit-learn",
             "to be installed, for it holds the images",
             "no such library",
-            "pip install 'tinygraph-nn[data]'",
+            install("data"),
         ) from None
     bunch = load_digits()
     images = (bunch.images / 16).astype(np.float32)[:, None]  # grey levels 0 to 16; (N, 1, 8, 8)

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from tinygraph.errors import DatasetError
+from tinygraph.errors import DatasetError, install
 
 WAYS_OUT = "name the folder with --data-dir or $TINYGRAPH_DATA, or fetch the files with --download"
 
@@ -71,7 +71,7 @@ def download(op: str, url: str, name: str, sha256: str, looked_in: list[Path]) -
             "pooch",
             "to be installed, for it downloads",
             "no such library",
-            "pip install 'tinygraph-nn[data]'",
+            install("data"),
         ) from None
     folder = looked_in[0] if looked_in else Path(pooch.os_cache("tinygraph")) / op
     pooch.get_logger().setLevel("WARNING")

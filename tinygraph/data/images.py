@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, DatasetError
+from tinygraph.errors import ArgumentError, DatasetError, install
 from tinygraph.shapes import Array
 
 MODES = ("RGB", "L")
@@ -31,7 +31,7 @@ def pillow(op: str) -> Any:
             "Pillow",
             "to be installed, for it reads and resizes images",
             "no such library",
-            "pip install 'tinygraph-nn[data]'",
+            install("data"),
         ) from None
     return Image
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from tinygraph.data import ArrayDataset, Draws, ImageFolder, cached, degrade, super_resolution
 from tinygraph.data.dataset import SHUFFLE_STREAM, permutation
-from tinygraph.errors import ArgumentError, DatasetError
+from tinygraph.errors import ArgumentError, DatasetError, install
 from tinygraph.recipes.srcnn_colour import luma
 from tinygraph.shapes import Array
 
@@ -102,7 +102,7 @@ def _of_scikit_learn() -> Collections:
             "pictures",
             "scikit-image or scikit-learn, which have some",
             "neither",
-            "pip install 'tinygraph-nn[data]', or name a folder with T91, Set5 and Set14",
+            f"{install('data')}, or name a folder with T91, Set5 and Set14",
         ) from None
     china, flower = (_rgb(load_sample_image(f"{name}.jpg")) for name in ("china", "flower"))
     half = flower.shape[2] // 2

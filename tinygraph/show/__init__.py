@@ -1,7 +1,7 @@
 """Pictures: a graph, and what a training did; and a page with all of them.
 
 Each function but `activations` writes a file and returns its path.  `graph` and `report` need no
-library; the others draw with matplotlib: pip install 'tinygraph-nn[plot]'.
+library; the others draw with matplotlib: the extra `plot`.
 """
 
 from tinygraph.show.activations import activations

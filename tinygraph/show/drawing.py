@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from tinygraph.errors import ArgumentError, GraphError
+from tinygraph.errors import ArgumentError, GraphError, install
 from tinygraph.graph import Graph
 from tinygraph.show.boxes import collect
 from tinygraph.show.dot import render, to_dot
@@ -114,7 +114,7 @@ def _uses_dot(suffix: str, engine: Engine, number: int) -> bool:
     if not package:
         raise ArgumentError(
             f"show.graph: {suffix} through Graphviz needs its Python package. Way out: "
-            "pip install 'tinygraph-nn[plot]', or draw an .svg with engine='builtin'"
+            f"{install('plot')}, or draw an .svg with engine='builtin'"
         )
     if not program:
         raise ArgumentError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tinygraph.errors import TinygraphError
+from tinygraph.errors import TinygraphError, install
 
 
 class MissingLibraryError(TinygraphError, ImportError):
@@ -18,7 +18,7 @@ def new_figure(width: float, height: float) -> Any:
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingLibraryError(
-            "show: these pictures need matplotlib. Way out: pip install 'tinygraph-nn[plot]'"
+            f"show: these pictures need matplotlib. Way out: {install('plot')}"
         ) from None
     return Figure(figsize=(width, height), layout="constrained", facecolor="white")
 

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from tinygraph.errors import ArgumentError, PlanWarning, explain
+from tinygraph.errors import ArgumentError, PlanWarning, explain, install
 from tinygraph.op import Op
 from tinygraph.plan.code import Code
 from tinygraph.plan.fast import jit
@@ -79,7 +79,7 @@ def with_compiled_bodies(code: Code, fast: bool | None) -> Code:
                 "fast",
                 "numba, which fast=True needs",
                 reason,
-                "pip install 'tinygraph-nn[fast]', or fast=None",
+                f"{install('fast')}, or fast=None",
             )
         )
     if reason or not found:

@@ -10,18 +10,22 @@ Sizes and hyper-parameters are drawn one by one, so that they shrink; numbers co
 seed, so that a failing example stays small on the page: a shape, a seed, and settings.  Nothing
 here knows a single op: conv_problems() serves any function with the arguments of a convolution.
 
-Hypothesis is an extra: `pip install 'tinygraph-nn[test]'`.
+They need Hypothesis, which the extra `test` installs.
 """
+
+from tinygraph.errors import explain, install
 
 try:
     import hypothesis as _hypothesis  # noqa: F401
 except ImportError as error:
     raise ImportError(
-        "tg.testing.strategies",
-        "hypothesis",
-        "the library",
-        "no such library",
-        "pip install 'tinygraph-nn[test]'",
+        explain(
+            "tg.testing.strategies",
+            "hypothesis",
+            "the library",
+            "no such library",
+            install("test"),
+        )
     ) from error
 
 from tinygraph.testing.problem import Bad, Problem
