@@ -1,7 +1,6 @@
 """Bytes and operations of the seed network's training step, unfused against fused."""
 
 import numpy as np
-import pytest
 
 import tinygraph as tg
 from tinygraph.recipes.numba_cnn import model
@@ -13,13 +12,9 @@ def unfused(network, images):
     return network(images)
 
 
-def pair_fused(network, images):
+def fused(network, images):
     w, b, head, head_b = network.parameters()
     return tg.linear(tg.flatten(tg.conv2d_relu_max_pool2d(images, w, b), 1), head, head_b)
-
-
-def all_fused(network, images):
-    return tg.conv2d_relu_max_pool2d_linear(images, *network.parameters())
 
 
 def step(logits_of):
@@ -37,28 +32,26 @@ def step(logits_of):
     return table.bytes + sum(launch.bytes for launch in launches[before:]), table.operations
 
 
-def test_the_fused_step_moves_a_twentieth_of_an_eager_frameworks():
+def test_the_fused_step_moves_a_tenth_of_an_eager_frameworks():
     """9.9 GB in an eager framework; each of our steps is counted here, never run."""
     moved, operations = {}, {}
-    for logits_of in (unfused, pair_fused, all_fused):
+    for logits_of in (unfused, fused):
         moved[logits_of], operations[logits_of] = step(logits_of)
     print({f.__name__: (moved[f] / 1e9, operations[f] / 1e9) for f in moved})
     pooled = 4 * BATCH * FILTERS * 13 * 13
     assert moved[unfused] > 7e9
-    assert moved[pair_fused] < 1e9
-    assert 2.5 * pooled < moved[all_fused] <= 0.6e9  # written once, read once, a byte for each
-    assert operations[all_fused] < operations[unfused]
+    assert 4 * pooled < moved[fused] < 1e9  # pooled values and their gradient, written and read
+    assert operations[fused] < operations[unfused]
 
 
-@pytest.mark.parametrize("logits_of", [pair_fused, all_fused])
-def test_the_fused_step_learns_the_same(logits_of):
+def test_the_fused_step_learns_the_same():
     """Loss and gradients of the unfused network, on the emulator, to rounding."""
     rng = np.random.default_rng(0)
     network = model(5, (1, 10, 10)).to("emulator")
     images = tg.Tensor(rng.random((7, 1, 10, 10), np.float32), device="emulator")
     labels = tg.Tensor(rng.integers(0, 10, 7), device="emulator")
     found = []
-    for function in (unfused, logits_of):
+    for function in (unfused, fused):
         network.zero_grad()
         loss = tg.softmax_cross_entropy(function(network, images), labels)
         loss.backward()

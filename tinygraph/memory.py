@@ -3,8 +3,8 @@
 An op asks its `mem` for buffers, random numbers and step-varying scalars instead of making them.
 An eager node answers with fresh numpy arrays.  A plan answers the same sequence of requests with
 buffers that it laid out beforehand, and a captured CUDA graph with device memory.  For that to
-work, the sequence of requests may depend on specs, hyper-parameters and `needs` only, never on
-values.
+work, the sequence of requests may depend on specs, hyper-parameters and `needs` only, and in a
+kernel's launch on the precision of products; never on values.
 """
 
 from __future__ import annotations

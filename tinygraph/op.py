@@ -56,8 +56,8 @@ class Op:
     -----
     Inputs are validated in `infer` (shapes, dtypes) and `check` (what only values show), once, and
     always by raising.  Arrays reach `forward` in any memory layout.  Buffers come from `mem`, whose
-    requests may depend on specs, hyper-parameters and `needs` only; an op that makes its arrays
-    itself is legal, but opaque to a plan.
+    requests may depend on specs, hyper-parameters and `needs` only (see memory.py); an op that
+    makes its arrays itself is legal, but opaque to a plan.
     """
 
     name: ClassVar[str] = "op"

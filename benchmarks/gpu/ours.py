@@ -86,8 +86,6 @@ def steps(workload: Workload, device: str) -> dict[str, Step]:
     ways = {"eager": _layer_by_layer}
     if workload.is_seed_network and hasattr(tg, "conv2d_relu_max_pool2d"):
         ways["fused"] = _fused
-    if workload.is_seed_network and hasattr(tg, "conv2d_relu_max_pool2d_linear"):
-        ways["fused with head"] = _fused_with_head
     found = {name: _step(workload, device, logits) for name, logits in ways.items()}
     if device == "cuda" and hasattr(tg.cuda, "capture"):
         for name, logits in ways.items():
@@ -130,7 +128,3 @@ def _layer_by_layer(layers: Sequence[Layer], x: Any, parameters: Sequence[Any]) 
 def _fused(layers: Sequence[Layer], x: Any, parameters: Sequence[Any]) -> Any:
     pooled = tg.conv2d_relu_max_pool2d(x, parameters[0], parameters[1])
     return _layer_by_layer(layers[3:], pooled, parameters[2:])
-
-
-def _fused_with_head(layers: Sequence[Layer], x: Any, parameters: Sequence[Any]) -> Any:
-    return tg.conv2d_relu_max_pool2d_linear(x, *parameters)

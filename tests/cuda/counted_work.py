@@ -305,9 +305,6 @@ WORK: dict[str, Work] = {
         tg.conv2d, numbers(2, 128, 8, 8), numbers(128, 128, 1, 1), numbers(128)
     ),
     "conv2d_relu_max_pool2d.cu": op(tg.conv2d_relu_max_pool2d, *convolution(), pool=2),
-    "conv2d_relu_max_pool2d_linear.cu": op(
-        tg.conv2d_relu_max_pool2d_linear, *convolution(), numbers(10, 2048), numbers(10), pool=2
-    ),
     "cumsum.cu": along_axes(tg.cumsum),
     "elementwise.cu": each(
         *[op(f, numbers(512, low=0.5)) for f in (tg.neg, tg.abs, tg.exp, tg.log, tg.sqrt)],

@@ -1,8 +1,8 @@
-"""Launches of implicit GEMM, and of the kernels that fuse a convolution with what follows."""
+"""Launches of implicit GEMM, and of the kernel that fuses a convolution with ReLU and pooling."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,42 +11,29 @@ import tinygraph as tg
 from tests.cuda.launch import F4, Launch
 from tests.cuda.recorded import op_launches
 
-# images, filters, keywords, outputs of the linear layer
-SETTINGS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any], int]] = [
-    ((1, 1, 2, 2), (1, 1, 1, 1), {}, 1),
-    ((3, 1, 10, 11), (35, 1, 3, 3), {}, 10),  # two blocks of filters, two turns of the items
-    ((2, 5, 8, 7), (3, 5, 3, 3), {"padding": 1, "pool": 3}, 12),  # two panels of taps
-    ((5, 2, 11, 10), (2, 2, 2, 3), {"stride": (2, 2), "dilation": (1, 2), "padding": (1, 0)}, 3),
-    ((35, 1, 4, 4), (1, 1, 3, 3), {"padding": 1}, 2),  # two chunks of images, the last one short
-    ((1, 1, 34, 36), (1, 1, 1, 1), {}, 1),  # more windows of a filter than threads
+# images, filters, keywords
+FUSED: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
+    ((1, 1, 2, 2), (1, 1, 1, 1), {}),
+    ((3, 1, 10, 11), (35, 1, 3, 3), {}),  # two blocks of filters, two turns of the items
+    ((2, 5, 8, 7), (3, 5, 3, 3), {"padding": 1, "pool": 3}),  # two panels of taps
+    ((5, 2, 11, 10), (2, 2, 2, 3), {"stride": (2, 2), "dilation": (1, 2), "padding": (1, 0)}),
+    ((35, 1, 4, 4), (1, 1, 3, 3), {"padding": 1}),  # two chunks of images, the last one short
+    ((1, 1, 34, 36), (1, 1, 1, 1), {}),  # more windows of a filter than threads
 ]
 
 
-def _fused(
-    function: Callable[..., Any], head: bool
-) -> Callable[[np.random.Generator], Iterator[Launch]]:
-    def launches(random: np.random.Generator) -> Iterator[Launch]:
-        for images, filters, keywords, outs in SETTINGS:
-            arrays = [
-                random.standard_normal(shape).astype(F4) for shape in (images, filters, filters[:1])
-            ]
-            if head:
-                features = tg.conv2d_relu_max_pool2d(*arrays, **keywords).value[0].size
-                arrays += [
-                    random.standard_normal(shape).astype(F4)
-                    for shape in ((outs, features), (outs,))
-                ]
-            label = f"x={images} w={filters}"
-            yield from op_launches(function, *arrays, label=label, **keywords)
-            if not head:
-                yield from op_launches(function, *arrays[:2], label=f"{label} no b", **keywords)
-        x = random.standard_normal((1, 1, 4, 4)).astype(F4)
-        x[0, 0, :2, :2] = np.nan  # the first of several in one window
-        arrays = [x, np.ones((1, 1, 1, 1), F4), np.zeros(1, F4)]
-        arrays += [np.ones((1, 4), F4), np.zeros(1, F4)] if head else []
-        yield from op_launches(function, *arrays, label="NaN")
-
-    return launches
+def _fused(random: np.random.Generator) -> Iterator[Launch]:
+    function = tg.conv2d_relu_max_pool2d
+    for images, filters, keywords in FUSED:
+        x, w, b = (
+            random.standard_normal(shape).astype(F4) for shape in (images, filters, filters[:1])
+        )
+        label = f"x={images} w={filters}"
+        yield from op_launches(function, x, w, b, label=label, **keywords)
+        yield from op_launches(function, x, w, label=f"{label} no b", **keywords)
+    x = random.standard_normal((1, 1, 4, 4)).astype(F4)
+    x[0, 0, :2, :2] = np.nan  # the first of several in one window
+    yield from op_launches(function, x, np.ones((1, 1, 1, 1), F4), np.zeros(1, F4), label="NaN")
 
 
 # images, filters, keywords of conv2d
@@ -71,6 +58,5 @@ def _conv2d(random: np.random.Generator) -> Iterator[Launch]:
 
 FAMILIES = {
     "conv2d_implicit.cu": _conv2d,
-    "conv2d_relu_max_pool2d.cu": _fused(tg.conv2d_relu_max_pool2d, False),
-    "conv2d_relu_max_pool2d_linear.cu": _fused(tg.conv2d_relu_max_pool2d_linear, True),
+    "conv2d_relu_max_pool2d.cu": _fused,
 }

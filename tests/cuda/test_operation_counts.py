@@ -109,12 +109,6 @@ SHARED_WORK = {
     "probabilities_backward": each_thread(3),
     # what each turn over the taps computes again, and sums that a block reduces
     "conv2d_relu_max_pool2d_backward": each_turn(lambda at: 1),
-    "conv2d_relu_max_pool2d_linear_forward": lambda at: at["partial"] * (256 * 5 + 8),
-    "conv2d_relu_max_pool2d_linear_backward": each_turn(lambda at: 2 * at["O"] + 1),
-    # a pixel computes the gradient of each window over it
-    "conv2d_relu_max_pool2d_linear_input_gradient": lambda at: (
-        at["argmax"] * at["KH"] * at["KW"] * 2 * at["O"]
-    ),
     # runs added up
     "global_avg_pool2d_forward": each_thread(1, 1),
     # a conversion counts as none: numbers below 2^-14 are scaled, and 2^52 is added and taken off

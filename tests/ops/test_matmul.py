@@ -10,7 +10,7 @@ from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import numbers, seeds, shapes
 from tinygraph.errors import DtypeError, ShapeError
 from tinygraph.memory import eager_memory
-from tinygraph.ops.shared.gemm import Axis, gemm, gemm_in_chunks
+from tinygraph.ops.shared.gemm import Axis, gemm
 
 
 @st.composite
@@ -180,14 +180,14 @@ def test_gemm_of_more_products_than_a_grid_has_blocks(monkeypatch, m, n):
 
 
 @pytest.mark.parametrize("chunks", [1, 5, 64])
-def test_gemm_in_chunks_is_one_sum(chunks):
+def test_a_sum_in_chunks_is_one_sum(chunks):
     """Cut along k, and along an axis of its own, with a rest that fills no chunk."""
     size = 1024 * chunks + 7
     a, b = np.random.default_rng(0).standard_normal((2, size, 2))
     expected, mem = a.T @ b, eager_memory(())
     along_k, along_axis = np.empty((2, 2)), np.empty((2, 2))
-    gemm_in_chunks(mem, "tn", a, b, along_k, 2, 2, size)
-    gemm_in_chunks(mem, "tn", a, b, along_axis, 2, 2, 1, total=Axis(size, 2, 2))
+    gemm("tn", a, b, along_k, 2, 2, size, mem=mem)
+    gemm("tn", a, b, along_axis, 2, 2, 1, sums=[Axis(size, 2, 2)], mem=mem)
     np.testing.assert_allclose(along_k, expected, rtol=1e-11, atol=1e-11)
     np.testing.assert_allclose(along_axis, expected, rtol=1e-11, atol=1e-11)
 

@@ -2,17 +2,10 @@
 
 import numpy as np
 
-from tests.reference.basics import conv2d, linear, max_pool2d
+from tests.reference.basics import conv2d, max_pool2d
 
 
 def conv2d_relu_max_pool2d(x, w, b=None, stride=1, padding=0, dilation=1, *, pool=2):
     y = conv2d(x, w, b, stride, padding, dilation)
     y = np.array([0.0 if v <= 0 else v for v in y.ravel().tolist()]).reshape(y.shape)
     return max_pool2d(y, pool)
-
-
-def conv2d_relu_max_pool2d_linear(
-    x, w, b, head, head_b, stride=1, padding=0, dilation=1, *, pool=2
-):
-    pooled = conv2d_relu_max_pool2d(x, w, b, stride, padding, dilation, pool=pool)
-    return linear(pooled.reshape(len(x), -1), head, head_b)

@@ -16,7 +16,6 @@ from tinygraph.cuda.emulator.report import Finding, Report
 from tinygraph.cuda.kernel import Kernel, op_kernel
 from tinygraph.cuda.launch import blocks
 from tinygraph.cuda.recording import Launch, recording
-from tinygraph.cuda.tuning import forget_tuning, tuned, tuning
 from tinygraph.device import set_memory_limit
 
 __all__ = [
@@ -30,10 +29,7 @@ __all__ = [
     "blocks",
     "capture",
     "checking",
-    "forget_tuning",
     "op_kernel",
     "recording",
     "set_memory_limit",
-    "tuned",
-    "tuning",
 ]

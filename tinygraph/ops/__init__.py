@@ -14,7 +14,6 @@ from tinygraph.ops.comparison import equal, greater, greater_equal, less, less_e
 from tinygraph.ops.concatenate import concatenate, split, stack
 from tinygraph.ops.conv2d import conv2d
 from tinygraph.ops.conv2d_relu_max_pool2d import conv2d_relu_max_pool2d
-from tinygraph.ops.conv2d_relu_max_pool2d_linear import conv2d_relu_max_pool2d_linear
 from tinygraph.ops.cumsum import cumsum
 from tinygraph.ops.dropout import dropout
 from tinygraph.ops.elementwise import abs, exp, log, neg, sqrt
@@ -69,7 +68,6 @@ __all__ = [
     "concatenate",
     "conv2d",
     "conv2d_relu_max_pool2d",
-    "conv2d_relu_max_pool2d_linear",
     "cumsum",
     "div",
     "dropout",

@@ -35,7 +35,6 @@ from tinygraph.ops.shared.gemm import (
     Axis,
     column_sums,
     gemm,
-    gemm_in_chunks,
     tile_for,
     tile_grid,
 )
@@ -249,9 +248,8 @@ class Im2colConv2d(Conv2d):
             fold_kernel(gcols, gx, self._windows(x_shape, w.shape))
         if needs[1]:  # gw[g] = sum over n of gy[n, g] @ cols[n, g]^T
             gw = mem.empty(w.shape, gy.dtype)
-            gemm_in_chunks(
-                mem, "nt", gy, cols, gw, m, k, p, [Axis(g, m * p, k * p)], Axis(n, o * p, g * k * p)
-            )
+            groups, images = [Axis(g, m * p, k * p)], [Axis(n, o * p, g * k * p)]
+            gemm("nt", gy, cols, gw, m, k, p, groups, images, mem)
         if len(needs) > 2 and needs[2]:
             gb = mem.empty((o,), gy.dtype)
             _bias_gradient(mem, gy, gb)

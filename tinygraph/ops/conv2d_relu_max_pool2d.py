@@ -52,7 +52,7 @@ from tinygraph.tensor import Operand, Tensor
 NONE = 255  # the argmax of a window whose maximum ReLU has made 0
 POOLS = (2, 3)  # compiled into the kernels
 
-# The same numbers stand in conv2d_relu_max_pool2d.cuh.
+# The same numbers stand in conv2d_relu_max_pool2d.cu.
 BLOCK_FILTERS = 32
 TAPS = 9
 CHANNELS = 4
@@ -191,7 +191,7 @@ class Conv2dReluMaxPool2d(Conv2d):
                 add_parts(mem, parts, total)
         return (gx, gw, gb)[: len(needs)]
 
-    # ---- what the kernels are launched with; the op with a linear layer launches such kernels too
+    # ---- what the kernels are launched with
 
     def _pooled(self, x: Shape, w: Shape) -> Shape:
         rows, columns = self._windows(x, w)

@@ -21,16 +21,13 @@ from tinygraph.errors import ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.gemm import (
-    GemmChoice,
-    GemmProblem,
+    choose_gemm,
     column_sums,
     gemm,
-    gemm_in_chunks,
     run_gemm,
     tile_grid,
 )
 from tinygraph.ops.shared.launch import THREADS
-from tinygraph.precision import get_float32_matmul_precision
 from tinygraph.shapes import Array, Spec, require_float, require_ndim
 from tinygraph.tensor import Operand, Tensor
 
@@ -83,16 +80,14 @@ class Linear(Op):
         if b is None:
             gemm("nt", x, w, y, rows, o, i, mem=mem)
         elif y.size:
-            problem = GemmProblem(
-                "linear", "nt", rows, o, i, 1, 1, x.dtype.name, get_float32_matmul_precision(), True
-            )
+            choice = choose_gemm(rows, o, i, x.dtype)
+            kernel = op_kernel("linear", "linear_forward", x.dtype, **choice.macros)
+            grid = tile_grid(choice.tile, rows, o, choice.chunks, x.dtype)
 
-            def launch(choice: GemmChoice, y: Array) -> None:
-                kernel = op_kernel("linear", "linear_forward", y.dtype, **choice.macros)
-                grid = tile_grid(choice.tile, rows, o, choice.chunks, y.dtype)
+            def launch(y: Array) -> None:
                 kernel(grid, THREADS, x, w, b, Out(y), rows, o, i, choice.chunks)
 
-            run_gemm(problem, y, mem, launch)
+            run_gemm(choice.chunks, y, mem, launch)
         return y, (x, w)
 
     def backward_kernel(
@@ -106,7 +101,7 @@ class Linear(Op):
             gemm("nn", gy, w, gx, rows, i, o, mem=mem)
         if needs[1]:
             gw = mem.empty(w.shape, w.dtype)
-            gemm_in_chunks(mem, "tn", gy, x, gw, o, i, rows)
+            gemm("tn", gy, x, gw, o, i, rows, mem=mem)
         if len(needs) > 2 and needs[2]:
             gb = mem.empty((o,), w.dtype)
             column_sums(mem, gy.reshape(rows, o), gb)

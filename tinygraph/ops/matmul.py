@@ -19,7 +19,7 @@ import numpy as np
 from tinygraph.errors import ShapeError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.shared.gemm import Axis, broadcast_steps, gemm, gemm_in_chunks
+from tinygraph.ops.shared.gemm import Axis, broadcast_steps, gemm
 from tinygraph.ops.shared.operands import (
     ALL,
     broadcast_claim,
@@ -152,7 +152,7 @@ class Matmul(Op):
             axes = [Axis(*step) for step in zip(batch, x_steps, gy_steps, strict=True)]
             kept, summed = _kept_and_summed(axes, w_steps)
             if not kept and rows[:-2] == batch:  # x and gy are whole: one long sum over all rows
-                gemm_in_chunks(mem, "tn", x, gy, gw, k, n, math.prod(batch) * m)
+                gemm("tn", x, gy, gw, k, n, math.prod(batch) * m, mem=mem)
             else:
                 gemm("tn", x, gy, gw, k, n, m, kept, summed, mem)
         return gx, gw

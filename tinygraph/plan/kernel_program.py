@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from tinygraph.cuda.tuning import tuning_state
 from tinygraph.memory import Memory
 from tinygraph.op import Op
 from tinygraph.plan.buffers import Draws, KeptMemory, Lifetimes
@@ -84,7 +83,7 @@ class KernelProgram(Program):
 
     array_type = object  # kernels give arrays of their device, whatever their class
     _sums: dict[int, KernelMemory]  # type: ignore[assignment]
-    _products: Any = None  # what products depended on in the last run
+    _products: str | None = None  # their precision in the last run
 
     def _memory(self, at: Hashable, op: str, needs: tuple[bool, ...], draws: Draws) -> KernelMemory:
         return KernelMemory(at, op, needs, draws, self.code.device)
@@ -105,10 +104,9 @@ class KernelProgram(Program):
     def forward(self) -> None:
         """Every op in order; buffers are laid out anew where products ask for others.
 
-        How a product is computed, and so which memory it needs, depends on the precision of
-        products and on what was measured.
+        How a product is computed, and so which memory it needs, depends on its precision.
         """
-        products = get_float32_matmul_precision(), tuning_state()
+        products = get_float32_matmul_precision()
         if products != self._products and self._lifetimes is None:
             self._lifetimes = Lifetimes()
             for memory in (*self._memories.values(), *self._sums.values()):

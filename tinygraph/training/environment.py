@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.cuda.tuning import tuned
-
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -25,12 +23,10 @@ THREAD_VARIABLES = (
 def environment() -> dict[str, Any]:
     """The interpreter, numpy, BLAS, the machine and the date, ready for JSON.
 
-    Where products were measured on a GPU, also "tuned", the choices: see `tg.cuda.tuning`.
-
-    >>> sorted(environment().keys() - {"tuned"})
+    >>> sorted(environment())
     ['blas', 'cpus', 'date', 'machine', 'numpy', 'platform', 'python', 'threads']
     """
-    found = {
+    return {
         "date": datetime.now().astimezone().isoformat(timespec="seconds"),
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "numpy": np.__version__,
@@ -40,7 +36,6 @@ def environment() -> dict[str, Any]:
         "blas": blas(),
         "threads": {name: os.environ[name] for name in THREAD_VARIABLES if name in os.environ},
     }
-    return found | ({"tuned": tuned()} if tuned() else {})
 
 
 def blas() -> dict[str, Any]:

@@ -169,10 +169,4 @@ MUTANTS = [
         lambda c: [(c.g[0] != 0).astype(c.gy.dtype)] if c.op.kernel_size == c.op.stride else c.g,
     ),
     Mutant("Conv2dReluMaxPool2d", "gw sign", "wrong sign", lambda c: with_input(c, 1, -c.g[1])),
-    Mutant(
-        "Conv2dReluMaxPool2dLinear",
-        "gw of the mean",
-        "too small|half",
-        lambda c: with_input(c, 1, c.g[1] / len(c.x[0])),
-    ),
 ]

@@ -21,7 +21,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from tinygraph.cuda import InOut, Out, blocks, op_kernel
-from tinygraph.cuda.tuning import choose
 from tinygraph.memory import Memory
 from tinygraph.ops.shared.launch import THREADS
 from tinygraph.precision import TENSOR_CORE_NUMBERS, get_float32_matmul_precision
@@ -45,28 +44,47 @@ class Axis(NamedTuple):
     b: int
 
 
-def gemm_macros(m: int, n: int, dtype: Any, products: int = 1) -> dict[str, int]:
-    """The macros of the kernel for (M, N) products, by their shape, number and dtype alone.
+class GemmChoice(NamedTuple):
+    """How a product is computed: macros of the kernel, and the chunks of the sum."""
 
-    GEMM_TILE is 16 where one such tile holds a product: on the emulator a tile of 64 takes less
+    tile: int
+    number: int  # GEMM_MMA; 0 without tensor cores
+    chunks: int
+
+    @property
+    def macros(self) -> dict[str, int]:
+        return {"GEMM_TILE": self.tile} | ({"GEMM_MMA": self.number} if self.number else {})
+
+
+def choose_gemm(
+    m: int, n: int, k: int, dtype: Any, products: int = 1, terms: int = 1, cut: bool = True
+) -> GemmChoice:
+    """How (M, N) products are computed, by shape, number, dtype and precision alone.
+
+    The tile is 16 where one such tile holds a product: on the emulator a tile of 64 takes less
     than twice as long as one of 16, and holds 16 times as much.  It is 128, the step with
     overlapped loads, where such tiles give every multiprocessor of a large GPU one, and 64 between.
-    GEMM_MMA names tensor cores, where a lower precision of float32 is chosen.  Not measured on a
-    GPU; cuda/tuning.py measures on the user's.
+    Tensor cores are taken where a lower precision of float32 is chosen.  A sum of `terms` times k
+    numbers is in chunks where `cut` allows it.  Not measured on a GPU.
 
-    >>> gemm_macros(10, 16, np.float32), gemm_macros(64, 10, np.float32)
-    ({'GEMM_TILE': 16}, {'GEMM_TILE': 64})
-    >>> gemm_macros(2048, 2048, np.float32)
-    {'GEMM_TILE': 128}
+    >>> choose_gemm(10, 16, 5, np.float32), choose_gemm(2048, 2048, 9, np.float32)
+    (GemmChoice(tile=16, number=0, chunks=1), GemmChoice(tile=128, number=0, chunks=1))
+    >>> choose_gemm(40, 10, 60_000, np.float32)
+    GemmChoice(tile=64, number=0, chunks=58)
     """
     number = TENSOR_CORE_NUMBERS[get_float32_matmul_precision()] if dtype == np.float32 else 0
-    if max(m, n) <= 16:
-        return {"GEMM_TILE": 16}
-    if number:
-        return {"GEMM_TILE": 128, "GEMM_MMA": number}
     edge = tile_edge(128, dtype)
     large = blocks(m, edge) * blocks(n, edge) * products >= MULTIPROCESSORS
-    return {"GEMM_TILE": 128 if large and dtype in (np.float32, np.float64) else 64}
+    tile = tile_for(m, n)
+    if tile == 16:
+        number = 0
+    elif number or (large and dtype in (np.float32, np.float64)):
+        tile = 128
+    chunks = 1
+    if cut:
+        busy = tile_grid(tile, m, n, 1, dtype)[0] * products
+        chunks = chunks_of_sum(terms, k, 8 if tile == 128 and not number else 16, busy)
+    return GemmChoice(tile, number, chunks)
 
 
 def tile_for(m: int, n: int) -> int:
@@ -125,21 +143,10 @@ def gemm(
     repeats, last = summed[:-1], (summed or [Axis(1, 0, 0)])[-1]
     products = outer.size * inner.size
     one_launch = mem is not None and not launches and not repeats
-    problem = GemmProblem(
-        "matmul",
-        layout,
-        m,
-        n,
-        k,
-        products,
-        last.size,
-        c.dtype.name,
-        get_float32_matmul_precision(),
-        one_launch,
-    )
+    choice = choose_gemm(m, n, k, c.dtype, products, last.size, cut=one_launch)
     a, b, size = a.reshape(-1), b.reshape(-1), products * m * n
 
-    def launch(choice: GemmChoice, c: Array) -> None:
+    def launch(c: Array) -> None:
         kernel = op_kernel(
             "matmul",
             "matmul",
@@ -174,121 +181,17 @@ def gemm(
                     int(term > 0),
                 )
 
-    run_gemm(problem, c, mem, launch)
+    run_gemm(choice.chunks, c, mem, launch)
 
 
-class GemmProblem(NamedTuple):
-    """All that a choice depends on, beside the GPU and the kernels; ready for JSON."""
-
-    kernel: str  # the stem of the .cu file
-    layout: str
-    m: int
-    n: int
-    k: int
-    products: int
-    terms: int  # of the sum, k numbers each
-    dtype: str
-    precision: str
-    one_launch: bool  # and memory for parts of a sum: then a sum may be cut
-
-
-class GemmChoice(NamedTuple):
-    """How a problem is computed: macros of the kernel, and the chunks of the sum."""
-
-    tile: int
-    number: int  # GEMM_MMA; 0 without tensor cores
-    chunks: int
-
-    @property
-    def macros(self) -> dict[str, int]:
-        return {"GEMM_TILE": self.tile} | ({"GEMM_MMA": self.number} if self.number else {})
-
-
-def run_gemm(
-    problem: GemmProblem, c: Array, mem: Memory | None, launch: Callable[[GemmChoice, Array], None]
-) -> None:
-    """Choose how to compute c, launch(choice, c, or its parts), and add up the parts."""
-
-    def prepared(choice: GemmChoice) -> Callable[[], None]:
-        if choice.chunks == 1 or mem is None:
-            return lambda: launch(choice, c.reshape(-1))
-        memory, parts = mem, mem.empty((choice.chunks, c.size), c.dtype)
-
-        def run() -> None:
-            launch(choice, parts.reshape(-1))
-            column_sums(memory, parts, c.reshape(-1))
-
-        return run
-
-    prepared(_choice(problem, c, prepared))()
-
-
-def _choice(
-    problem: GemmProblem, c: Array, prepared: Callable[[GemmChoice], Callable[[], None]]
-) -> GemmChoice:
-    """By shape, or as it was measured on this GPU."""
-    by_shape = choice_by_shape(problem)
-    if isinstance(c, np.ndarray) or c.dtype.kind != "f" or not problem.one_launch:
-        return by_shape
-    choice = choose(
-        problem._asdict(),
-        by_shape._asdict(),
-        lambda: [candidate._asdict() for candidate in candidates(problem)],
-        lambda choice: prepared(GemmChoice(**choice)),
-    )
-    return GemmChoice(**choice)
-
-
-def candidates(problem: GemmProblem) -> list[GemmChoice]:
-    """The ways to compute a problem that may be the fastest, the one by shape first.
-
-    All round the factors alike, so they differ by the rounding of sums alone: tensor cores are
-    among them only where the precision has chosen them, and then alone.
-
-    >>> problem = GemmProblem("matmul", "tn", 9, 9, 1024, 1, 1, "float32", "highest", True)
-    >>> [(choice.tile, choice.chunks) for choice in candidates(problem)]
-    [(16, 1), (16, 2), (16, 4), (64, 1), (64, 2), (64, 4)]
-    """
-    first = choice_by_shape(problem)
-    found = [first]
-    m, n, k, terms = problem.m, problem.n, problem.k, problem.terms
-    for tile in (128,) if first.number else (16, 64, 128):
-        if (tile == 16 and min(m, n) > 128) or (tile == 128 and max(m, n) <= 16):
-            continue  # surely not the fastest
-        busy = tile_grid(tile, m, n, 1, problem.dtype)[0] * problem.products
-        steps = terms * blocks(k, sum_step(tile, first.number))
-        chunks = 1
-        while chunks == 1 or (
-            chunks <= MOST_CHUNKS
-            and terms * k // chunks >= SHORTEST_SUM // 4
-            and busy * chunks <= 2 * ENOUGH_BLOCKS
-        ):
-            whole = blocks(steps, blocks(steps, chunks)) if chunks > 1 else 1  # none is empty
-            choice = GemmChoice(tile, first.number, whole)
-            found += [] if choice in found else [choice]
-            chunks *= 2
-    return found
-
-
-def choice_by_shape(problem: GemmProblem) -> GemmChoice:
-    """What is chosen where nothing was measured.
-
-    >>> problem = GemmProblem("matmul", "tn", 40, 10, 60_000, 1, 1, "float32", "highest", True)
-    >>> choice_by_shape(problem)
-    GemmChoice(tile=64, number=0, chunks=58)
-    """
-    macros = gemm_macros(problem.m, problem.n, np.dtype(problem.dtype), problem.products)
-    tile, number = macros["GEMM_TILE"], macros.get("GEMM_MMA", 0)
-    chunks = 1
-    if problem.one_launch:
-        busy = tile_grid(tile, problem.m, problem.n, 1, problem.dtype)[0] * problem.products
-        chunks = chunks_of_sum(problem.terms, problem.k, sum_step(tile, number), busy)
-    return GemmChoice(tile, number, chunks)
-
-
-def sum_step(tile: int, number: int) -> int:
-    """How many numbers of the summed axis a kernel takes at a time."""
-    return 8 if tile == 128 and not number else 16
+def run_gemm(chunks: int, c: Array, mem: Memory | None, launch: Callable[[Array], None]) -> None:
+    """Launch what writes c, or its parts, one for each chunk of the sum; these are added up."""
+    if chunks == 1 or mem is None:
+        launch(c.reshape(-1))
+        return
+    parts = mem.empty((chunks, c.size), c.dtype)
+    launch(parts.reshape(-1))
+    column_sums(mem, parts, c.reshape(-1))
 
 
 def chunks_of_sum(terms: int, k: int, step: int, busy: int) -> int:
@@ -340,23 +243,6 @@ def broadcast_steps(shape: Shape, full: Shape, size: int) -> list[int]:
         if shape[-axis] != 1:
             steps[-axis] = size * math.prod(shape[len(shape) - axis + 1 :])
     return steps
-
-
-def gemm_in_chunks(
-    mem: Memory,
-    layout: Layout,
-    a: Array,
-    b: Array,
-    c: Array,
-    m: int,
-    n: int,
-    k: int,
-    batch: Iterable[Axis] = (),
-    total: Axis | None = None,
-) -> None:
-    """A product with a long sum, over k and `total`, and a small result, as the gradient of
-    weights: several blocks share the sum, and `column_sums` adds up what they find."""
-    gemm(layout, a, b, c, m, n, k, batch, [] if total is None else [total], mem)
 
 
 def column_sums(mem: Memory, x: Array, sums: Array) -> None:
