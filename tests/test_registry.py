@@ -16,6 +16,7 @@ import tinygraph as tg
 from tests import reference
 from tests.op_contract import OpContract
 from tinygraph import ops
+from tinygraph.frozen import complete
 from tinygraph.op import registry
 
 OPS = pathlib.Path(ops.__file__).parent
@@ -105,6 +106,7 @@ def test_the_docstring_is_full(name):
 @pytest.mark.parametrize("name", sorted(CLASSES))
 def test_an_op_is_immutable_and_comparable(name):
     """Frozen dataclasses: equal hyper-parameters make equal ops, which a plan's key relies on."""
+    complete(CLASSES[name])
     params = getattr(CLASSES[name], "__dataclass_params__", None)
     assert params is not None and params.frozen and params.eq
 

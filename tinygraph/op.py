@@ -31,6 +31,7 @@ import numpy as np
 from tinygraph import anomaly
 from tinygraph.device import CPU, Device
 from tinygraph.errors import DeviceError, GraphError
+from tinygraph.frozen import complete
 from tinygraph.memory import Memory, eager_memory
 from tinygraph.shapes import Array, Spec
 from tinygraph.stopwatch import mode as watching
@@ -66,6 +67,8 @@ class Op:
         super().__init_subclass__(**kwargs)
         if "name" not in vars(cls):
             cls.name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
+        for base in cls.__bases__:
+            complete(base)
         registry[f"{cls.__module__}.{cls.__qualname__}"] = cls
 
     @property

@@ -15,12 +15,12 @@ operand was repeated (`unbroadcast`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tinygraph.errors import ArgumentError
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.broadcast import for_each_broadcast, sum_broadcast, sum_to, typed_kernel
@@ -55,7 +55,7 @@ def _summed(
     return sum_broadcast(mem, kernel, shape, gz, a, b)
 
 
-@dataclass(frozen=True)
+@frozen
 class Add(_Arithmetic, Op):
     def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
         z = mem.empty(joint_shape(self.name, x.shape, y.shape), x.dtype)
@@ -81,7 +81,7 @@ class Add(_Arithmetic, Op):
         return gx, gy
 
 
-@dataclass(frozen=True)
+@frozen
 class Sub(_Arithmetic, Op):
     takes: ClassVar[str] = NUMBERS
 
@@ -110,7 +110,7 @@ class Sub(_Arithmetic, Op):
         return gx, gy
 
 
-@dataclass(frozen=True)
+@frozen
 class Mul(_Arithmetic, Op):
     def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
         z = mem.empty(joint_shape(self.name, x.shape, y.shape), x.dtype)
@@ -143,7 +143,7 @@ class Mul(_Arithmetic, Op):
         return gx, gy
 
 
-@dataclass(frozen=True)
+@frozen
 class Div(_Arithmetic, Op):
     takes: ClassVar[str] = FLOATS
 
@@ -186,7 +186,7 @@ def _power(x: Array, y: Array, out: Array) -> None:
         np.power(x, y, out=out)
 
 
-@dataclass(frozen=True)
+@frozen
 class Pow(_Arithmetic, Op):
     takes: ClassVar[str] = NUMBERS
 
@@ -238,7 +238,7 @@ class Pow(_Arithmetic, Op):
         return gx, gy
 
 
-@dataclass(frozen=True)
+@frozen
 class Maximum(_Arithmetic, Op):
     larger: ClassVar[Any] = np.maximum
     wins: ClassVar[Any] = np.greater_equal  # equal operands: the first one
@@ -271,7 +271,7 @@ class Maximum(_Arithmetic, Op):
         return gx, gy
 
 
-@dataclass(frozen=True)
+@frozen
 class Minimum(Maximum):
     larger: ClassVar[Any] = np.minimum
     wins: ClassVar[Any] = np.less_equal

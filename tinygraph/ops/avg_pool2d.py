@@ -17,13 +17,13 @@ Proc. IEEE 1998 (subsampling layers).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tinygraph.cuda import op_kernel
 from tinygraph.errors import ArgumentError, ShapeError
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.im2col import Windows2d, windows_2d
@@ -42,7 +42,7 @@ from tinygraph.shapes import (
 from tinygraph.tensor import Operand, Tensor
 
 
-@dataclass(frozen=True)
+@frozen
 class AvgPool2d(Op):
     kernel_size: Pair
     stride: Pair

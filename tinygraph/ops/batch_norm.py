@@ -27,13 +27,13 @@ variance", The American Statistician 37, 1983 (the corrected two-pass algorithm)
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tinygraph.cuda import blocks, op_kernel
 from tinygraph.errors import ArgumentError, ShapeError
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.hyperparameters import finite
@@ -81,7 +81,7 @@ def normalized_gradient(
     gx *= inv
 
 
-@dataclass(frozen=True)
+@frozen
 class BatchNorm(Op):
     training: bool
     momentum: float

@@ -12,12 +12,12 @@ Source: Goodfellow, Bengio, Courville, "Deep Learning", MIT Press 2016, section 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tinygraph.errors import ArgumentError
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.losses import PairLoss, pass_upstream, reduce, require_reduction
@@ -28,7 +28,7 @@ LOWEST_LOG = -100
 SMALLEST_VARIANCE = 1e-12
 
 
-@dataclass(frozen=True)
+@frozen
 class BinaryCrossEntropy(PairLoss, Op):
     def check(self, x: Array, y: Array) -> None:
         if not x.size or (x.min() >= 0 and x.max() <= 1):

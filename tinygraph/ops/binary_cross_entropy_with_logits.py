@@ -12,11 +12,11 @@ Source: Goodfellow, Bengio, Courville, "Deep Learning", MIT Press 2016, section 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.losses import PairLoss, pass_upstream, reduce, require_reduction
@@ -26,7 +26,7 @@ from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 
 
-@dataclass(frozen=True)
+@frozen
 class BinaryCrossEntropyWithLogits(PairLoss, Op):
     def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
         loss = np.maximum(x, 0, out=mem.empty(x.shape, x.dtype))

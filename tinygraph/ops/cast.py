@@ -8,12 +8,12 @@ Of bools and numbers, 0 is False and anything else is True.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tinygraph.errors import DtypeError
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.broadcast import typed_kernel
@@ -22,7 +22,7 @@ from tinygraph.shapes import Array, Spec
 from tinygraph.tensor import Operand, Tensor, as_tensor
 
 
-@dataclass(frozen=True)
+@frozen
 class Cast(Op):
     dtype: np.dtype[Any]
 

@@ -12,12 +12,12 @@ stays NaN and has the derivative 0, for it lies in no interval.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tinygraph.errors import ArgumentError, DtypeError
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.broadcast import rounded, typed_kernel
@@ -27,7 +27,7 @@ from tinygraph.shapes import Array, Spec
 from tinygraph.tensor import Operand, Tensor
 
 
-@dataclass(frozen=True)
+@frozen
 class Clip(Op):
     min: float | None = None
     max: float | None = None

@@ -8,11 +8,11 @@ derivative.  A comparison with NaN is false, but for not_equal, where it is true
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
 from tinygraph.ops.shared.broadcast import for_each_broadcast, typed_kernel
@@ -43,32 +43,32 @@ class _Comparison(Broadcasting):
         return z, None
 
 
-@dataclass(frozen=True)
+@frozen
 class Less(_Comparison, Op):
     compare = np.less
 
 
-@dataclass(frozen=True)
+@frozen
 class LessEqual(_Comparison, Op):
     compare = np.less_equal
 
 
-@dataclass(frozen=True)
+@frozen
 class Greater(_Comparison, Op):
     compare = np.greater
 
 
-@dataclass(frozen=True)
+@frozen
 class GreaterEqual(_Comparison, Op):
     compare = np.greater_equal
 
 
-@dataclass(frozen=True)
+@frozen
 class Equal(_Comparison, Op):
     compare = np.equal
 
 
-@dataclass(frozen=True)
+@frozen
 class NotEqual(_Comparison, Op):
     compare = np.not_equal
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
@@ -25,6 +24,7 @@ import numpy as np
 
 from tinygraph.cuda import InOut
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.getitem import getitem
@@ -39,7 +39,7 @@ from tinygraph.tensor import Operand, Tensor, as_tensor
 PARTS = 8  # of one launch; the same number stands in concatenate.cu
 
 
-@dataclass(frozen=True)
+@frozen
 class Concatenate(Op):
     axis: int = 0
 
@@ -106,7 +106,7 @@ class Concatenate(Op):
         return "map" if all(carries) and self.axis % specs[0].ndim else None
 
 
-@dataclass(frozen=True)
+@frozen
 class Stack(Op):
     axis: int = 0
 

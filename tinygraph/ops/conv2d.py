@@ -20,13 +20,13 @@ processing", IWFHR 2006; Dumoulin, Visin, "A guide to convolution arithmetic", a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tinygraph.cuda import Kernel, Out, blocks, op_kernel
 from tinygraph.errors import ArgumentError, ShapeError
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.im2col import Windows2d, fold, fold_kernel, unfold, unfold_kernel, windows_2d
@@ -62,7 +62,7 @@ def _implicit_kernel(name: str, dtype: Any) -> Kernel:
     return op_kernel("conv2d_implicit", f"conv2d_implicit_{name}", dtype, **macros)
 
 
-@dataclass(frozen=True)
+@frozen
 class Conv2d(Op):
     stride: Pair
     padding: Pair | str
@@ -211,7 +211,7 @@ class Conv2d(Op):
         return "map" if carries[0] and not any(carries[1:]) else None
 
 
-@dataclass(frozen=True)
+@frozen
 class Im2colConv2d(Conv2d):
     """conv2d with the columns of im2col written out: the readable step before implicit GEMM."""
 

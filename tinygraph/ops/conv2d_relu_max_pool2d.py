@@ -22,7 +22,6 @@ networks", NIPS 2012, for the three in a row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -30,6 +29,7 @@ import numpy as np
 
 from tinygraph.cuda import Out, blocks, op_kernel
 from tinygraph.errors import ArgumentError, ShapeError
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients
 from tinygraph.ops.conv2d import Conv2d
@@ -62,7 +62,7 @@ ENOUGH_BLOCKS = 1024  # no further chunks of images beyond so many
 FEWEST_IMAGES = 16  # of a chunk: its sums are written, and read again
 
 
-@dataclass(frozen=True)
+@frozen
 class Conv2dReluMaxPool2d(Conv2d):
     pool: int = 2
 

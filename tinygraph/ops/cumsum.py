@@ -10,12 +10,12 @@ x[i] is part of the sum at its place and of every later one, so its gradient is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tinygraph.cuda import op_kernel
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.axes import Sets, sets_of
@@ -37,7 +37,7 @@ def _scan_sets(mem: Memory, x: Array, sets: Sets, y: Array, reverse: bool) -> No
     sets.launch(op_kernel("cumsum", "cumulative_sums", x.dtype), x, starts, y, int(reverse))
 
 
-@dataclass(frozen=True)
+@frozen
 class Cumsum(Op):
     axis: int
 

@@ -13,13 +13,13 @@ neural networks from overfitting", JMLR 15, 2014.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tinygraph.cuda import op_kernel
 from tinygraph.errors import ArgumentError
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.hyperparameters import finite
@@ -28,7 +28,7 @@ from tinygraph.shapes import Array, Spec, require_float
 from tinygraph.tensor import Operand, Tensor, as_tensor
 
 
-@dataclass(frozen=True)
+@frozen
 class Dropout(Op):
     p: float
 

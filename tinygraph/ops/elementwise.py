@@ -11,11 +11,11 @@ Infinities and NaN come out as in numpy.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.broadcast import typed_kernel
@@ -54,7 +54,7 @@ class _Elementwise:
         return "map"
 
 
-@dataclass(frozen=True)
+@frozen
 class Neg(_Elementwise, Op):
     takes: ClassVar[str] = NUMBERS
 
@@ -73,7 +73,7 @@ class Neg(_Elementwise, Op):
         return (super().forward_kernel(mem, gy)[0],)  # the slope is the op itself
 
 
-@dataclass(frozen=True)
+@frozen
 class Abs(_Elementwise, Op):
     takes: ClassVar[str] = ALL
 
@@ -87,7 +87,7 @@ class Abs(_Elementwise, Op):
         return (gx,)
 
 
-@dataclass(frozen=True)
+@frozen
 class Exp(_Elementwise, Op):
     keeps_output: ClassVar[bool] = True
 
@@ -99,7 +99,7 @@ class Exp(_Elementwise, Op):
         return (np.multiply(gy, y, out=mem.empty(y.shape, y.dtype)),)
 
 
-@dataclass(frozen=True)
+@frozen
 class Log(_Elementwise, Op):
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         y = np.log(x, out=mem.empty(x.shape, x.dtype))
@@ -109,7 +109,7 @@ class Log(_Elementwise, Op):
         return (np.divide(gy, x, out=mem.empty(x.shape, x.dtype)),)
 
 
-@dataclass(frozen=True)
+@frozen
 class Sqrt(_Elementwise, Op):
     keeps_output: ClassVar[bool] = True
 

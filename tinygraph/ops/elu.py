@@ -9,12 +9,12 @@ linear units (ELUs)", ICLR 2016, equation 15.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tinygraph.cuda import op_kernel
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.leaky_relu import one_above_zero
@@ -24,7 +24,7 @@ from tinygraph.shapes import Array, Spec, require_float
 from tinygraph.tensor import Operand, Tensor
 
 
-@dataclass(frozen=True)
+@frozen
 class Elu(Op):
     alpha: float = 1.0
 

@@ -10,13 +10,13 @@ Source: Bengio, Ducharme, Vincent, Jauvin, "A neural probabilistic language mode
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tinygraph.cuda import op_kernel
 from tinygraph.errors import ArgumentError, DtypeError
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.launch import for_each
@@ -25,7 +25,7 @@ from tinygraph.shapes import Array, Spec, require_float, require_ndim
 from tinygraph.tensor import Operand, Tensor
 
 
-@dataclass(frozen=True)
+@frozen
 class Embedding(Op):
     def infer(self, indices: Spec, weight: Spec) -> Spec:
         if indices.dtype.kind not in "iu":

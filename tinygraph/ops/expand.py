@@ -8,12 +8,12 @@ The output is a view whose repeated elements lie in one place of memory, so it c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tinygraph.errors import ShapeError
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.reshape import as_sizes
@@ -23,7 +23,7 @@ from tinygraph.shapes import Array, Shape, Spec
 from tinygraph.tensor import Operand, Tensor
 
 
-@dataclass(frozen=True)
+@frozen
 class Expand(Op):
     shape: Shape  # as it was given, with its -1, so that it need not contain the batch size
 

@@ -13,7 +13,6 @@ probability of each row's label, say, where x is (N, C) and the indices are (N, 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ import numpy as np
 from tinygraph.cuda import Kernel, op_kernel
 from tinygraph.cuda.reading.source import KERNELS
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.launch import for_each
@@ -34,7 +34,7 @@ SOUGHT = 32  # indices of a row: with more of them, backward sorts instead of lo
 _POSITIONS = Kernel(KERNELS / "gather.cu", "gather_positions")
 
 
-@dataclass(frozen=True)
+@frozen
 class Gather(Op):
     axis: int
 

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tinygraph.cuda import Kernel
 from tinygraph.errors import ArgumentError, nearest
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.broadcast import typed_kernel
@@ -86,7 +86,7 @@ def _in_blocks(f: Callable[..., None], inputs: list[Array], outputs: list[Array]
             f(*block)
 
 
-@dataclass(frozen=True)
+@frozen
 class Gelu(Op):
     approximate: str = "none"
 

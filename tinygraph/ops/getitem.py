@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 import operator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -25,6 +24,7 @@ import numpy as np
 
 from tinygraph.cuda import InOut, op_kernel
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.launch import for_each
@@ -84,7 +84,7 @@ class Layout(NamedTuple):
     at: int  # the joint axes of the index arrays come before this many kept ones
 
 
-@dataclass(frozen=True)
+@frozen
 class Getitem(Op):
     index: tuple[Any, ...]  # int, Slice, None, IndexArray, and exactly one Ellipsis
 

@@ -10,13 +10,13 @@ Source: Lin, Chen, Yan, "Network in network", arXiv:1312.4400, section 3.2.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tinygraph.cuda import blocks, op_kernel
 from tinygraph.errors import ShapeError
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.launch import THREADS, for_each
@@ -26,7 +26,7 @@ from tinygraph.tensor import Operand, Tensor
 WARP_PIXELS = 1024  # of a plane: from more on, a block adds them up
 
 
-@dataclass(frozen=True)
+@frozen
 class GlobalAvgPool2d(Op):
     def infer(self, x: Spec) -> Spec:
         require_float(self.name, x=x)

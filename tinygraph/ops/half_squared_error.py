@@ -10,11 +10,11 @@ Source: Rumelhart, Hinton, Williams, "Learning representations by back-propagati
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
 from tinygraph.ops.shared.losses import ResidualLoss, reduce, require_reduction
@@ -22,7 +22,7 @@ from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 
 
-@dataclass(frozen=True)
+@frozen
 class HalfSquaredError(ResidualLoss, Op):
     def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
         d = np.subtract(x, y, out=mem.empty(x.shape, x.dtype))

@@ -11,11 +11,11 @@ Source: Huber, "Robust estimation of a location parameter", Annals of Mathematic
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
 from tinygraph.ops.shared.hyperparameters import positive
@@ -24,7 +24,7 @@ from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 
 
-@dataclass(frozen=True)
+@frozen
 class HuberLoss(ResidualLoss, Op):
     delta: float = 1.0
 

@@ -15,13 +15,13 @@ processing", IWFHR 2006.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tinygraph.cuda import Out, blocks, op_kernel
 from tinygraph.errors import ShapeError
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.launch import THREADS
@@ -136,7 +136,7 @@ def _launch(
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class Im2col(Op):
     kernel_size: Pair
     stride: Pair
@@ -181,7 +181,7 @@ class Im2col(Op):
         return "map"
 
 
-@dataclass(frozen=True)
+@frozen
 class Col2im(Op):
     output_size: Pair
     kernel_size: Pair

@@ -9,11 +9,11 @@ The derivative at d = 0 is taken as 0.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
 from tinygraph.ops.shared.losses import ResidualLoss, reduce, require_reduction
@@ -21,7 +21,7 @@ from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 
 
-@dataclass(frozen=True)
+@frozen
 class L1Loss(ResidualLoss, Op):
     def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
         d = np.subtract(x, y, out=mem.empty(x.shape, x.dtype))

@@ -9,12 +9,12 @@ Source: Maas, Hannun, Ng, "Rectifier nonlinearities improve neural network acous
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tinygraph.cuda import op_kernel
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.hyperparameters import finite
@@ -32,7 +32,7 @@ def one_above_zero(mem: Memory, x: Array, otherwise: float) -> Array:
     return factor
 
 
-@dataclass(frozen=True)
+@frozen
 class LeakyRelu(Op):
     negative_slope: float = 0.01
 

@@ -11,13 +11,13 @@ All axes of x but the last stand for samples.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tinygraph.cuda import Out, op_kernel
 from tinygraph.errors import ShapeError
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.gemm import (
@@ -32,7 +32,7 @@ from tinygraph.shapes import Array, Spec, require_float, require_ndim
 from tinygraph.tensor import Operand, Tensor
 
 
-@dataclass(frozen=True)
+@frozen
 class Linear(Op):
     def infer(self, x: Spec, w: Spec, b: Spec | None = None) -> Spec:
         require_float(self.name, x=x, w=w, **({} if b is None else {"b": b}))

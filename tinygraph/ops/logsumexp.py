@@ -11,12 +11,12 @@ Journal of Numerical Analysis 41, 2021.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tinygraph.cuda import op_kernel
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.axes import Sets, arranged, restored, sets_of
@@ -49,7 +49,7 @@ def exponentials_of_sets(mem: Memory, x: Array, sets: Sets) -> Array:
     return whole
 
 
-@dataclass(frozen=True)
+@frozen
 class Logsumexp(Op):
     axis: int | tuple[int, ...] | None = None
     keepdims: bool = False

@@ -11,12 +11,12 @@ A vector x (K,) counts as one row, a vector w (K,) as one column; that axis is d
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tinygraph.errors import ShapeError
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.gemm import Axis, broadcast_steps, gemm
@@ -45,7 +45,7 @@ def _kept_and_summed(axes: list[Axis], steps: list[int]) -> tuple[list[Axis], li
     return [axis for axis, step in both if step], [axis for axis, step in both if not step]
 
 
-@dataclass(frozen=True)
+@frozen
 class Matmul(Op):
     def infer(self, x: Spec, w: Spec) -> Spec:
         require_one_dtype(self.name, ALL, x=x, w=w)

@@ -14,13 +14,13 @@ number within R; backward only reads it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tinygraph.cuda import InOut
 from tinygraph.errors import ShapeError
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.axes import arranged, restored, sets_of
@@ -45,7 +45,7 @@ def _as_compared(mem: Memory, x: Array) -> Array:
     return wide
 
 
-@dataclass(frozen=True)
+@frozen
 class Max(Op):
     axis: Axes = None
     keepdims: bool = False
@@ -124,7 +124,7 @@ class Max(Op):
         return None if 0 in axes else "map"
 
 
-@dataclass(frozen=True)
+@frozen
 class Min(Max):
     extreme: ClassVar[Any] = np.minimum
     first_extreme: ClassVar[Any] = staticmethod(np.argmin)

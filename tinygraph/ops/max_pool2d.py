@@ -16,13 +16,13 @@ CVPR 2007.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tinygraph.cuda import op_kernel
 from tinygraph.errors import ArgumentError
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.im2col import Windows2d, windows_2d
@@ -31,7 +31,7 @@ from tinygraph.shapes import Array, Pair, Shape, Spec, padding_2d, pair, require
 from tinygraph.tensor import Operand, Tensor
 
 
-@dataclass(frozen=True)
+@frozen
 class MaxPool2d(Op):
     kernel_size: Pair
     stride: Pair

@@ -11,12 +11,12 @@ keepdims leaves the reduced axes, with size 1.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tinygraph.cuda import op_kernel
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients
 from tinygraph.ops.shared.axes import arranged, restored, sets_of
@@ -25,7 +25,7 @@ from tinygraph.shapes import Array, Shape, Spec, require_float
 from tinygraph.tensor import Axis, Operand, Tensor
 
 
-@dataclass(frozen=True)
+@frozen
 class Mean(Sum):
     def infer(self, x: Spec) -> Spec:
         require_float(self.name, x=x)

@@ -9,11 +9,11 @@ The mean is over all elements, not over samples alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
 from tinygraph.ops.shared.losses import ResidualLoss, reduce, require_reduction
@@ -21,7 +21,7 @@ from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 
 
-@dataclass(frozen=True)
+@frozen
 class MseLoss(ResidualLoss, Op):
     factor: ClassVar[float] = 2.0  # the slope is 2 * d
 

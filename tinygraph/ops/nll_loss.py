@@ -14,13 +14,13 @@ Source: Goodfellow, Bengio, Courville, "Deep Learning", MIT Press 2016, sections
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tinygraph.cuda import InOut, op_kernel
 from tinygraph.errors import DtypeError
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.launch import THREADS, for_each, grid_of
@@ -42,7 +42,7 @@ def _at(t: Array) -> tuple[Array, ...]:
     return (samples, t, *rest)
 
 
-@dataclass(frozen=True)
+@frozen
 class NllLoss(LabelLoss, Op):
     def infer(self, x: Spec, labels: Spec) -> Spec:
         each = require_classes(self.name, "log_probabilities", x)

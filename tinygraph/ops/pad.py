@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import math
 import operator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.launch import for_each
@@ -40,7 +40,7 @@ Widths = tuple[Pair, ...]  # (before, after) for each axis, or a single pair for
 MOST_PADDED = 4  # axes of one launch; the same number stands in pad.cu
 
 
-@dataclass(frozen=True)
+@frozen
 class Pad(Op):
     widths: Widths
     value: float = 0.0

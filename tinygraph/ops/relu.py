@@ -8,12 +8,12 @@ Source: Nair, Hinton, "Rectified linear units improve restricted Boltzmann machi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tinygraph.cuda import op_kernel
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.launch import for_each
@@ -21,7 +21,7 @@ from tinygraph.shapes import Array, Spec, require_float
 from tinygraph.tensor import Operand, Tensor
 
 
-@dataclass(frozen=True)
+@frozen
 class Relu(Op):
     def infer(self, x: Spec) -> Spec:
         require_float(self.name, x=x)

@@ -15,10 +15,10 @@ import math
 import operator
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.sum import Axes, as_axes
@@ -26,7 +26,7 @@ from tinygraph.shapes import Array, Shape, Spec, normalize_axes, reduced_shape
 from tinygraph.tensor import Axis, Operand, Tensor
 
 
-@dataclass(frozen=True)
+@frozen
 class Reshape(Op):
     shape: Shape  # as it was given, with its -1, so that it need not contain the batch size
 
@@ -89,7 +89,7 @@ class _Regrouping:
     forward_kernel, backward_kernel = forward, backward  # nothing moves, so there is no kernel
 
 
-@dataclass(frozen=True)
+@frozen
 class Flatten(_Regrouping, Op):
     start_dim: int = 0
     end_dim: int = -1
@@ -122,7 +122,7 @@ class Flatten(_Regrouping, Op):
         return "map" if first or not last else None  # axis 0 alone is joined with nothing
 
 
-@dataclass(frozen=True)
+@frozen
 class Squeeze(_Regrouping, Op):
     axis: Axes = None
 
@@ -147,7 +147,7 @@ class Squeeze(_Regrouping, Op):
         return None if 0 in normalize_axes(self.name, self.axis, specs[0].ndim) else "map"
 
 
-@dataclass(frozen=True)
+@frozen
 class Unsqueeze(_Regrouping, Op):
     axis: int | tuple[int, ...]
 

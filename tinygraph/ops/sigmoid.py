@@ -12,12 +12,12 @@ Source: Goodfellow, Bengio, Courville, "Deep Learning", MIT Press 2016, section 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tinygraph.cuda import op_kernel
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.launch import for_each
@@ -25,7 +25,7 @@ from tinygraph.shapes import Array, Spec, require_float
 from tinygraph.tensor import Operand, Tensor
 
 
-@dataclass(frozen=True)
+@frozen
 class Sigmoid(Op):
     def infer(self, x: Spec) -> Spec:
         require_float(self.name, x=x)

@@ -10,13 +10,13 @@ Source: Goodfellow, Bengio, Courville, "Deep Learning", MIT Press 2016, sections
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tinygraph.cuda import Kernel, op_kernel
 from tinygraph.errors import ShapeError
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.logsumexp import exponentials_of_sets
@@ -39,7 +39,7 @@ def translated(mem: Memory, x: Array, axis: int) -> Array:
     return np.subtract(x, maximum, out=mem.empty(x.shape, x.dtype))
 
 
-@dataclass(frozen=True)
+@frozen
 class Softmax(Op):
     axis: int
 
@@ -103,7 +103,7 @@ class Softmax(Op):
         return "map" if self.axis % specs[0].ndim != 0 else None
 
 
-@dataclass(frozen=True)
+@frozen
 class LogSoftmax(Softmax):
     kind: ClassVar[str] = "LogSoftmax"
 

@@ -17,13 +17,13 @@ Goodfellow, Bengio, Courville, "Deep Learning", MIT Press 2016, section 6.2.2.3.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tinygraph.cuda import blocks, op_kernel
 from tinygraph.errors import ArgumentError, DtypeError
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.launch import THREADS, grid_of
@@ -52,7 +52,7 @@ def _unrows(rows: Array, shape: Shape) -> Array:
     return np.moveaxis(rows.reshape(shape[0], *shape[2:], shape[1]), -1, 1)
 
 
-@dataclass(frozen=True)
+@frozen
 class SoftmaxCrossEntropy(LabelLoss, Op):
     def infer(self, x: Spec, labels: Spec) -> Spec:
         each = require_classes(self.name, "logits", x)

@@ -10,13 +10,13 @@ better option pricing", NIPS 2000.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tinygraph.cuda import op_kernel
 from tinygraph.errors import ArgumentError
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.hyperparameters import finite, positive
@@ -34,7 +34,7 @@ def softplus_tail(mem: Memory, z: Array) -> Array:
     return np.log1p(tail, out=tail)  # log(1 + tail) would lose the digits of a small tail
 
 
-@dataclass(frozen=True)
+@frozen
 class Softplus(Op):
     beta: float = 1.0
     threshold: float = 20.0

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -20,6 +19,7 @@ import numpy as np
 
 from tinygraph.cuda import op_kernel
 from tinygraph.errors import DtypeError
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.axes import Sets, arranged, restored, sets_of
@@ -94,7 +94,7 @@ def sum_sets(mem: Memory, x: Array, sets: Sets, y: Array) -> None:
     sets.launch(kernel, x, y.view(x.dtype))
 
 
-@dataclass(frozen=True)
+@frozen
 class Sum(Op):
     axis: Axes = None
     keepdims: bool = False

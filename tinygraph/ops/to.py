@@ -8,17 +8,17 @@ No bit changes on the way.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from tinygraph.device import Device, get_device
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.shapes import Array, Spec
 from tinygraph.tensor import Operand, Tensor, as_tensor
 
 
-@dataclass(frozen=True)
+@frozen
 class To(Op):
     source: Device
     target: Device

@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tinygraph.cuda import blocks
 from tinygraph.errors import DtypeError, ShapeError
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.broadcast import MOST_AXES
@@ -38,7 +38,7 @@ TILE = 32  # the same number stands in transpose.cu
 FEWEST = 8  # rows and columns for which a tile pays
 
 
-@dataclass(frozen=True)
+@frozen
 class Transpose(Op):
     axes: tuple[int, ...] | None = None
 

@@ -19,12 +19,12 @@ recommendations", The American Statistician 37, 1983.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tinygraph.cuda import op_kernel
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.axes import arranged, restored, sets_of
@@ -34,7 +34,7 @@ from tinygraph.shapes import Array, Shape, Spec, reduced_shape, require_float
 from tinygraph.tensor import Axis, Operand, Tensor
 
 
-@dataclass(frozen=True)
+@frozen
 class Var(Op):
     axis: Axes = None
     keepdims: bool = False

@@ -8,12 +8,12 @@ The gradients are selected, not multiplied with 0 and 1: 0 * NaN would be NaN.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tinygraph.errors import DtypeError
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.broadcast import for_each_broadcast, sum_broadcast, typed_kernel
@@ -32,7 +32,7 @@ from tinygraph.shapes import Array, Spec, broadcast_shapes
 from tinygraph.tensor import Operand, Tensor, as_tensor
 
 
-@dataclass(frozen=True)
+@frozen
 class Where(Op):
     def infer(self, condition: Spec, a: Spec, b: Spec) -> Spec:
         if condition.dtype != np.dtype(bool):
