@@ -36,8 +36,10 @@ class Recorder:
     def __init__(self, findings=()):
         self.launches, self.checks, self.findings = [], [], list(findings)
 
-    def launch(self, *args):
-        self.launches.append(args)
+    def launch(self, packed, *args):
+        half = len(packed) // 2  # the sizes of arrays follow the arguments
+        self.launches.append((packed[:half], *args))
+        self.sizes = packed[half:]
 
     def check(self, arguments, grid, block, shared, profile):
         self.checks.append((arguments, grid, block, shared, profile))

@@ -21,6 +21,12 @@ def test_an_empty_array_is_a_null_pointer(loaded):
     assert loaded.launches[0][0] == bytes(16)
 
 
+def test_sizes_of_arrays_follow_the_arguments(loaded):
+    x, y = np.zeros(5, np.float32), np.zeros((2, 4))
+    kernel_of("const float* x, int n, double* y")(1, 1, x, 3, y)
+    assert loaded.sizes == struct.pack("<QQQ", 2 * 20, 0, 2 * 64 + 1)
+
+
 def test_layouts_that_are_contiguous_are_taken(loaded):
     x = np.zeros((4, 6), np.float32)
     kernel = kernel_of("const float* x")

@@ -83,15 +83,16 @@ class ArgumentList:
     >>> arguments = ArgumentList(parse(Source.read(text), "scale"))
     >>> values, on_gpu = arguments.values((np.ones(3, np.float32), 2, 3))
     >>> values, on_gpu, len(arguments.pack(values))
-    ([array([1., 1., 1.], dtype=float32), 2.0, 3], False, 24)
+    ([array([1., 1., 1.], dtype=float32), 2.0, 3], False, 48)
     """
 
     def __init__(self, signature: Signature) -> None:
         self.kernel = signature.name
         self.parameters = signature.parameters
         # Each argument takes 8 bytes, whatever its size.
-        slots = "".join("Q" if p.pointer else _slot(p.dtype) for p in self.parameters)
-        self._packer = struct.Struct("<" + slots)
+        slots = ["Q" if p.pointer else _slot(p.dtype) for p in self.parameters]
+        self._packer = struct.Struct("<" + "".join(slots) + "Q" * len(slots))
+        self._written = [p.pointer and not p.const for p in self.parameters]
         self._ranges = {
             p.name: (int(np.iinfo(p.dtype).min), int(np.iinfo(p.dtype).max))
             for p in self.parameters
@@ -136,9 +137,17 @@ class ArgumentList:
         return values, first_on[1] is not None
 
     def pack(self, values: Sequence[Value]) -> bytes:
-        """Values on the host in slots of 8 bytes; an empty array is a null pointer."""
-        slots = [_address(v) if isinstance(v, np.ndarray) else v for v in values]
-        return self._packer.pack(*slots)
+        """Values on the host in slots of 8 bytes, then the sizes of arrays for runtime/guard.c.
+
+        An empty array is a null pointer; a size is twice the bytes, plus 1 if the kernel may write.
+        """
+        slots = list(values)
+        sizes = [0] * len(slots)
+        for at, value in enumerate(slots):
+            if isinstance(value, np.ndarray):
+                slots[at] = _address(value)
+                sizes[at] = 2 * value.nbytes + self._written[at]
+        return self._packer.pack(*slots, *sizes)
 
     def typed(self, values: Sequence[Value]) -> list[Any]:
         """Values with each scalar as a numpy scalar of its parameter's dtype."""

@@ -23,8 +23,8 @@ typedef struct {
     char text[400];
 } Found;
 
-int tg_launch(Entry, const char *, const uint32_t[3], const uint32_t[3], uint32_t, int, double,
-              const uintptr_t[2], Failure *);
+int tg_launch(Entry, const char *, uint32_t, const uint32_t[3], const uint32_t[3], uint32_t, int,
+              double, const uintptr_t[2], Failure *);
 int tg_module(uintptr_t, uintptr_t[3]);
 void tg_check_begin(int, uintptr_t, uintptr_t);
 void *tg_far_memory(uint32_t, size_t);
@@ -76,8 +76,8 @@ int main(int count, char **words) {
         tg_check_begin(profiled, module[1], module[2]);
         tg_check_region((uintptr_t)y, bytes, "y", sizeof(float), MUST_BE_WRITTEN, 1);
     }
-    const int kind = tg_launch(tg_entry, (const char *)&packed, grid, block, 0, 2, 2.0, module + 1,
-                               &failure);
+    const int kind = tg_launch(tg_entry, (const char *)&packed, 0, grid, block, 0, 2, 2.0,
+                               module + 1, &failure);
     if (checked && !kind) tg_check_outputs();
     if (checked) print_findings();
     if (profiled) print_operations();

@@ -152,7 +152,7 @@ class CheckedModule(Module):
                     library.tg_check_outputs()
                 findings = self._findings(arguments)
                 if kind not in (0, STOPPED_BY_CHECKER) and not findings:
-                    raise self.error(failure)
+                    raise self.error(failure, packed)
                 lines = self._counts() if profile else []
                 operations = operations_executed(self._library, library) if profile else 0
             finally:

@@ -27,9 +27,10 @@ class Failure(ctypes.Structure):
         ("kind", ctypes.c_int32),
         ("line", ctypes.c_int32),
         ("pc", ctypes.c_size_t),
-        ("address", ctypes.c_size_t),
         ("block", _THREE),
         ("thread", _THREE),
+        ("argument", ctypes.c_int32),
+        ("offset", ctypes.c_int64),
         ("file", ctypes.c_char * 256),
         ("text", ctypes.c_char * 256),
     ]
@@ -78,6 +79,7 @@ def runtime() -> Any:
     library.tg_launch.argtypes = [
         ctypes.c_void_p,
         ctypes.c_char_p,
+        ctypes.c_uint32,
         ctypes.c_void_p,
         ctypes.c_void_p,
         ctypes.c_uint32,
@@ -130,7 +132,7 @@ class Module:
         """
         failure = Failure()
         if self.run(packed, grid, block, shared, failure):
-            raise self.error(failure)
+            raise self.error(failure, packed)
 
     def run(self, packed: bytes, grid: Three, block: Three, shared: int, failure: Failure) -> int:
         """The launch itself; fills `failure` and returns its kind, 0 for none."""
@@ -138,6 +140,7 @@ class Module:
             self._runtime.tg_launch(
                 self._entry,
                 packed,
+                len(self.signature.parameters),
                 _THREE(*grid),
                 _THREE(*block),
                 shared,
@@ -148,21 +151,32 @@ class Module:
             )
         )
 
-    def error(self, failure: Failure) -> KernelLaunchError:
+    def error(self, failure: Failure, packed: bytes) -> KernelLaunchError:
         """The error that tells of a failure, with the source line."""
         from_pc = self._stopped_at(failure.pc) if failure.pc and not failure.line else None
         file, line = from_pc or (failure.file.decode(errors="replace"), failure.line)
-        where = f"block {tuple(failure.block)} thread {tuple(failure.thread)}"
+        what = failure.text.decode(errors="replace")
+        if failure.argument >= 0:
+            what = self._outside(failure, packed)
+        if line or failure.pc or failure.argument < 0:  # else: noticed after the launch
+            what = f"block {tuple(failure.block)} thread {tuple(failure.thread)}: {what}"
         place = f" at {Path(file).name}:{line}: {self.line_text(file, line)}" if line else ""
-        text = failure.text.decode(errors="replace")
-        return KernelLaunchError(
-            f"{self.signature.function}: {where}: {text}{place}. Way out: {self._way_out(failure)}"
-        )
-
-    def _way_out(self, failure: Failure) -> str:
+        way_out = _WAYS_OUT.get(failure.kind, "")
         if failure.kind == POINTER and self.checked:
-            return "see that line: code and constants of the kernel cannot be written"
-        return _WAYS_OUT.get(failure.kind, "")
+            way_out = "see that line: code and constants of the kernel cannot be written"
+        return KernelLaunchError(f"{self.signature.function}: {what}{place}. Way out: {way_out}")
+
+    def _outside(self, failure: Failure, packed: bytes) -> str:
+        """The element that a kernel went for beside an array between guards."""
+        parameters = self.signature.parameters
+        parameter = parameters[failure.argument]
+        at = 8 * (len(parameters) + failure.argument)
+        size = int.from_bytes(packed[at : at + 8], "little") // 2
+        element = parameter.dtype.itemsize
+        return (
+            f"{parameter.name}[{failure.offset // element}] lies outside of the array, which has "
+            f"{size // element} elements"
+        )
 
     def _stopped_at(self, pc: int) -> tuple[str, int] | None:
         from tinygraph.cuda.emulator.lines import Lines  # parsing debug information takes time

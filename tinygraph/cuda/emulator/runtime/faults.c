@@ -41,6 +41,7 @@ void launch_fail(FailureKind kind, Place place, const char *format, ...) {
     failure->kind = kind;
     failure->line = place.line;
     failure->pc = place.pc;
+    failure->argument = -1;
     snprintf(failure->file, sizeof failure->file, "%s", place.file ? place.file : "");
     if (tg_current) {
         failure->block = tg_current->block_idx;
@@ -103,7 +104,9 @@ static void on_fault(int signal, siginfo_t *info, void *context) {
     else
         launch_fail(FAIL_POINTER, place, "address %#lx belongs to no array",
                     (unsigned long)address);
-    if (w->launch->failure->pc == place.pc) w->launch->failure->address = address;
+    Failure *failure = w->launch->failure;
+    if (failure->kind == FAIL_POINTER && failure->pc == place.pc && failure->argument < 0)
+        failure->argument = guards_find(&w->launch->guards, address, &failure->offset);
     block_abandon();
 }
 

@@ -24,6 +24,7 @@ static void worker_free(void *pointer) {
     for (uint32_t i = 0; i < w->chunk_count; i++)
         munmap(w->chunks[i].low, (size_t)(w->chunks[i].high - w->chunks[i].low));
     munmap(w->arena, ARENA_BYTES);
+    guards_free(w);
     free(w->free_stacks);
     free(w->fibers);
     free(w);
@@ -154,12 +155,16 @@ static void pool_end(void) {
 
 /* ---- what Python calls ------------------------------------------------------------------------- */
 
-/* Run a kernel.  Returns 0, or the kind of failure, which `failure` describes. */
-int tg_launch(Entry entry, const char *packed, const uint32_t grid[3], const uint32_t block[3],
-              uint32_t shared, int workers, double timeout, const uintptr_t module[2],
-              Failure *failure) {
+/* Run a kernel.  `packed` holds `count` arguments and the sizes of arrays behind them (guard.c).
+ * Returns 0, or the kind of failure, which `failure` describes. */
+int tg_launch(Entry entry, const char *packed, uint32_t count, const uint32_t grid[3],
+              const uint32_t block[3], uint32_t shared, int workers, double timeout,
+              const uintptr_t module[2], Failure *failure) {
+    uint64_t arguments[2 * MAX_ARGUMENTS];
+    const bool guarded = count && count <= MAX_ARGUMENTS;
+    if (guarded) memcpy(arguments, packed, 2 * count * sizeof *arguments);
     Launch launch = {
-        .entry = entry, .packed = packed, .grid = {grid[0], grid[1], grid[2]},
+        .entry = entry, .packed = guarded ? (const char *)arguments : packed, .grid = {grid[0], grid[1], grid[2]},
         .block = {block[0], block[1], block[2]}, .shared = shared,
         .threads = block[0] * block[1] * block[2],
         .blocks = (uint64_t)grid[0] * grid[1] * grid[2], .timeout = timeout,
@@ -169,6 +174,7 @@ int tg_launch(Entry entry, const char *packed, const uint32_t grid[3], const uin
     failure->kind = FAIL_NONE;
     Worker *own = own_worker();
     if (!own) abort();
+    if (guarded) guards_enter(&launch.guards, own, arguments, count);
     int helpers = workers - 1 < MAX_POOL ? workers - 1 : MAX_POOL;
     if ((uint64_t)helpers > launch.blocks - 1) helpers = (int)(launch.blocks - 1);
     const bool worth = launch.blocks * launch.threads >= WORTH_WAKING;
@@ -181,6 +187,11 @@ int tg_launch(Entry entry, const char *packed, const uint32_t grid[3], const uin
         pthread_mutex_unlock(&pool.busy);
     }
     fflush(stdout);
+    const uintptr_t overwritten = guarded ? guards_leave(&launch.guards) : 0;
+    if (overwritten && !failure->kind) {
+        *failure = (Failure){.kind = FAIL_POINTER, .text = "a write beside an array"};
+        failure->argument = guards_find(&launch.guards, overwritten, &failure->offset);
+    }
     return failure->kind;
 }
 

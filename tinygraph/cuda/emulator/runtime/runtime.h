@@ -9,6 +9,7 @@
  *     block.c    which fiber runs next; barriers of a block; shared memory
  *     warp.c     warp barriers, shuffles, votes
  *     async.c    cp.async: copies that happen at the wait
+ *     guard.c    small arrays of a launch between pages that nobody may touch
  *     faults.c   wild pointers, stack overflow, kernels that never end
  *     launch.c   a launch, its workers and their pool
  *     hooks.c    what the compiler calls before every access to memory
@@ -110,11 +111,27 @@ typedef enum {
 typedef struct {
     int32_t kind;
     int32_t line;
-    uintptr_t pc, address;
+    uintptr_t pc;
     Index3 block, thread;
+    int32_t argument; /* the array beside which it was, -1 for none; `offset` bytes from its begin */
+    int64_t offset;
     char file[256];
     char text[256];
 } Failure;
+
+/* guard.c */
+enum { GUARDED_ARRAYS = 16, GUARDED_BYTES = 64 * 1024, MAX_ARGUMENTS = 128 };
+typedef struct {
+    uintptr_t low, high; /* where it belongs; arrays that share memory are one */
+    char *copy;          /* between guards; NULL for a large one */
+    bool written;
+} GuardedArray;
+typedef struct {
+    uint32_t count, arguments;
+    char *places;
+    const uint64_t *packed;
+    GuardedArray arrays[GUARDED_ARRAYS];
+} Guards;
 
 typedef struct {
     Entry entry;
@@ -129,6 +146,7 @@ typedef struct {
     atomic_bool stop;
     atomic_flag failed;
     Failure *failure;
+    Guards guards;
 } Launch;
 
 typedef struct Worker {
@@ -146,6 +164,7 @@ typedef struct Worker {
     bool in_kernel;   /* kernel code runs: a fault is the kernel's fault */
     bool abandoned;
     char *arena;      /* shared memory */
+    char *places;     /* for guarded arrays */
     uint32_t arena_used, shared_bytes;
     struct { const SharedSlot *slot; uint32_t offset; } slots[MAX_SHARED_SLOTS];
     uint32_t slot_count;
@@ -199,6 +218,12 @@ void warp_lane_left(uint32_t warp);
 
 /* async.c */
 void copies_drop(Fiber *fiber);
+
+/* guard.c */
+void guards_enter(Guards *g, Worker *w, uint64_t *packed, uint32_t count);
+int32_t guards_find(const Guards *g, uintptr_t address, int64_t *offset);
+uintptr_t guards_leave(const Guards *g);
+void guards_free(Worker *w);
 
 /* faults.c */
 void faults_watch(Worker *w); /* this thread of the operating system may execute kernels */
