@@ -46,10 +46,10 @@ html_sidebars = {"*": []}  # pages at the top have no pages below them to list
 def write_ops_page() -> None:
     """reference/generated/ops.rst: a section for each op file, with its mathematics and functions.
 
-    Made from `tinygraph.ops.__all__`, so that a new op appears by itself.
+    Made from `tinygraph.ops.EXPORTS`, so that a new op appears by itself.
     """
     modules: dict[str, list[str]] = {}
-    for name in sorted(tinygraph.ops.__all__):
+    for name in sorted(tinygraph.ops.EXPORTS):
         modules.setdefault(getattr(tinygraph.ops, name).__module__, []).append(name)
     lines = ["Ops", "===", "", ".. currentmodule:: tinygraph", ""]
     for module, names in sorted(modules.items()):

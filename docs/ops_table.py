@@ -61,7 +61,7 @@ def op_classes() -> dict[str, list[type[tg.Op]]]:
 def public_functions(stem: str) -> list[str]:
     """What the file adds to the public names, in the order of the file."""
     module = sys.modules[f"tinygraph.ops.{stem}"]
-    names = [n for n in ops.__all__ if getattr(ops, n).__module__ == module.__name__]
+    names = [n for n in ops.EXPORTS if getattr(ops, n).__module__ == module.__name__]
     return sorted(names, key=lambda n: inspect.getsourcelines(getattr(ops, n))[1])
 
 

@@ -32,7 +32,7 @@ CLASSES = {
     name: cls for name, cls in registry.items() if cls.__module__.startswith("tinygraph.ops.")
 }
 STEMS = sorted({cls.__module__.rpartition(".")[2] for cls in CLASSES.values()})
-FUNCTIONS = sorted(ops.__all__)
+FUNCTIONS = sorted(ops.EXPORTS)
 
 
 def contracts(stem):

@@ -18,8 +18,8 @@ from tinygraph.anomaly import detect_anomaly
 from tinygraph.creation import arange, full, ones, randn, zeros
 from tinygraph.graph import Graph
 from tinygraph.op import Op
-from tinygraph.ops import *  # noqa: F403  # ops/__init__.py lists each op's functions, once
-from tinygraph.ops import __all__ as _op_names
+from tinygraph.ops import *  # noqa: F403  # ops/__init__.py has a line for each function
+from tinygraph.ops import EXPORTS as _op_names
 from tinygraph.plan import compile, plan
 from tinygraph.precision import get_float32_matmul_precision, set_float32_matmul_precision
 from tinygraph.random import manual_seed

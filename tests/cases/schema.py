@@ -391,8 +391,8 @@ def parse(text: str, file: str) -> dict[str, Any]:
         raise place.error("JSON", f"{error.msg} in line {error.lineno}") from None
     require_fields(raw, ("op", "cases"), ("op", "cases"), place)
     op, stem = raw["op"], Path(file).stem
-    way_out = nearest(str(op), ops.__all__)
-    place.at("op").require(op in ops.__all__, "a public function of tg.ops", show(op), way_out)
+    way_out = nearest(str(op), ops.EXPORTS)
+    place.at("op").require(op in ops.EXPORTS, "a public function of tg.ops", show(op), way_out)
     place.at("op").require(op == stem, f"{stem}, the name of the file", show(op))
     place.at("cases").require(isinstance(raw["cases"], list), "a list", show(raw["cases"]))
     return raw

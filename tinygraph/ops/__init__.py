@@ -1,130 +1,85 @@
 """Every op, one file each; a kernel of the same stem lies in cuda/kernels/.  One export line an op.
 
-The order is that of a first reading: arithmetic, sums, shapes, then what networks are made of.
+A public function is exported by its line alone: `as` tells type checkers so, and EXPORTS is made of
+what these lines bring here.
 """
 
-from tinygraph.ops.arithmetic import add, div, maximum, minimum, mul, pow, sub
-from tinygraph.ops.avg_pool2d import avg_pool2d
-from tinygraph.ops.batch_norm import batch_norm
-from tinygraph.ops.binary_cross_entropy import binary_cross_entropy
-from tinygraph.ops.binary_cross_entropy_with_logits import binary_cross_entropy_with_logits
-from tinygraph.ops.cast import astype
-from tinygraph.ops.clip import clip
-from tinygraph.ops.comparison import equal, greater, greater_equal, less, less_equal, not_equal
-from tinygraph.ops.concatenate import concatenate, split, stack
-from tinygraph.ops.conv2d import conv2d
-from tinygraph.ops.conv2d_relu_max_pool2d import conv2d_relu_max_pool2d
-from tinygraph.ops.cumsum import cumsum
-from tinygraph.ops.dropout import dropout
-from tinygraph.ops.elementwise import abs, exp, log, neg, sqrt
-from tinygraph.ops.elu import elu
-from tinygraph.ops.embedding import embedding
-from tinygraph.ops.expand import expand
-from tinygraph.ops.gather import gather
-from tinygraph.ops.gelu import gelu
-from tinygraph.ops.getitem import getitem
-from tinygraph.ops.global_avg_pool2d import global_avg_pool2d
-from tinygraph.ops.half_squared_error import half_squared_error
-from tinygraph.ops.heaviside import heaviside
-from tinygraph.ops.huber_loss import huber_loss
-from tinygraph.ops.im2col import col2im, im2col
-from tinygraph.ops.l1_loss import l1_loss
-from tinygraph.ops.layer_norm import layer_norm
-from tinygraph.ops.leaky_relu import leaky_relu
-from tinygraph.ops.linear import linear
-from tinygraph.ops.logsumexp import logsumexp
-from tinygraph.ops.matmul import matmul
-from tinygraph.ops.max import max, min
-from tinygraph.ops.max_pool2d import max_pool2d
-from tinygraph.ops.mean import mean
-from tinygraph.ops.methods import fill_methods
-from tinygraph.ops.mse_loss import mse_loss
-from tinygraph.ops.nll_loss import nll_loss
-from tinygraph.ops.pad import pad
-from tinygraph.ops.relu import relu
-from tinygraph.ops.reshape import flatten, reshape, squeeze, unsqueeze
-from tinygraph.ops.sigmoid import sigmoid
-from tinygraph.ops.softmax import log_softmax, softmax
-from tinygraph.ops.softmax_cross_entropy import softmax_cross_entropy
-from tinygraph.ops.softplus import softplus
-from tinygraph.ops.sum import sum
-from tinygraph.ops.tanh import tanh
-from tinygraph.ops.transpose import transpose
-from tinygraph.ops.var import var
-from tinygraph.ops.where import where
+from tinygraph.ops.arithmetic import add as add
+from tinygraph.ops.arithmetic import div as div
+from tinygraph.ops.arithmetic import maximum as maximum
+from tinygraph.ops.arithmetic import minimum as minimum
+from tinygraph.ops.arithmetic import mul as mul
+from tinygraph.ops.arithmetic import pow as pow
+from tinygraph.ops.arithmetic import sub as sub
+from tinygraph.ops.avg_pool2d import avg_pool2d as avg_pool2d
+from tinygraph.ops.batch_norm import batch_norm as batch_norm
+from tinygraph.ops.binary_cross_entropy import binary_cross_entropy as binary_cross_entropy
+from tinygraph.ops.binary_cross_entropy_with_logits import (
+    binary_cross_entropy_with_logits as binary_cross_entropy_with_logits,
+)
+from tinygraph.ops.cast import astype as astype
+from tinygraph.ops.clip import clip as clip
+from tinygraph.ops.comparison import equal as equal
+from tinygraph.ops.comparison import greater as greater
+from tinygraph.ops.comparison import greater_equal as greater_equal
+from tinygraph.ops.comparison import less as less
+from tinygraph.ops.comparison import less_equal as less_equal
+from tinygraph.ops.comparison import not_equal as not_equal
+from tinygraph.ops.concatenate import concatenate as concatenate
+from tinygraph.ops.concatenate import split as split
+from tinygraph.ops.concatenate import stack as stack
+from tinygraph.ops.conv2d import conv2d as conv2d
+from tinygraph.ops.conv2d_relu_max_pool2d import conv2d_relu_max_pool2d as conv2d_relu_max_pool2d
+from tinygraph.ops.cumsum import cumsum as cumsum
+from tinygraph.ops.dropout import dropout as dropout
+from tinygraph.ops.elementwise import abs as abs
+from tinygraph.ops.elementwise import exp as exp
+from tinygraph.ops.elementwise import log as log
+from tinygraph.ops.elementwise import neg as neg
+from tinygraph.ops.elementwise import sqrt as sqrt
+from tinygraph.ops.elu import elu as elu
+from tinygraph.ops.embedding import embedding as embedding
+from tinygraph.ops.expand import expand as expand
+from tinygraph.ops.gather import gather as gather
+from tinygraph.ops.gelu import gelu as gelu
+from tinygraph.ops.getitem import getitem as getitem
+from tinygraph.ops.global_avg_pool2d import global_avg_pool2d as global_avg_pool2d
+from tinygraph.ops.half_squared_error import half_squared_error as half_squared_error
+from tinygraph.ops.heaviside import heaviside as heaviside
+from tinygraph.ops.huber_loss import huber_loss as huber_loss
+from tinygraph.ops.im2col import col2im as col2im
+from tinygraph.ops.im2col import im2col as im2col
+from tinygraph.ops.l1_loss import l1_loss as l1_loss
+from tinygraph.ops.layer_norm import layer_norm as layer_norm
+from tinygraph.ops.leaky_relu import leaky_relu as leaky_relu
+from tinygraph.ops.linear import linear as linear
+from tinygraph.ops.logsumexp import logsumexp as logsumexp
+from tinygraph.ops.matmul import matmul as matmul
+from tinygraph.ops.max import max as max
+from tinygraph.ops.max import min as min
+from tinygraph.ops.max_pool2d import max_pool2d as max_pool2d
+from tinygraph.ops.mean import mean as mean
+from tinygraph.ops.methods import fill_methods as _fill_methods
+from tinygraph.ops.mse_loss import mse_loss as mse_loss
+from tinygraph.ops.nll_loss import nll_loss as nll_loss
+from tinygraph.ops.pad import pad as pad
+from tinygraph.ops.relu import relu as relu
+from tinygraph.ops.reshape import flatten as flatten
+from tinygraph.ops.reshape import reshape as reshape
+from tinygraph.ops.reshape import squeeze as squeeze
+from tinygraph.ops.reshape import unsqueeze as unsqueeze
+from tinygraph.ops.sigmoid import sigmoid as sigmoid
+from tinygraph.ops.softmax import log_softmax as log_softmax
+from tinygraph.ops.softmax import softmax as softmax
+from tinygraph.ops.softmax_cross_entropy import softmax_cross_entropy as softmax_cross_entropy
+from tinygraph.ops.softplus import softplus as softplus
+from tinygraph.ops.sum import sum as sum
+from tinygraph.ops.tanh import tanh as tanh
+from tinygraph.ops.transpose import transpose as transpose
+from tinygraph.ops.var import var as var
+from tinygraph.ops.where import where as where
 
-fill_methods()
+_fill_methods()
 
-__all__ = [
-    "abs",
-    "add",
-    "astype",
-    "avg_pool2d",
-    "batch_norm",
-    "binary_cross_entropy",
-    "binary_cross_entropy_with_logits",
-    "clip",
-    "col2im",
-    "concatenate",
-    "conv2d",
-    "conv2d_relu_max_pool2d",
-    "cumsum",
-    "div",
-    "dropout",
-    "elu",
-    "embedding",
-    "equal",
-    "exp",
-    "expand",
-    "flatten",
-    "gather",
-    "gelu",
-    "getitem",
-    "global_avg_pool2d",
-    "greater",
-    "greater_equal",
-    "half_squared_error",
-    "heaviside",
-    "huber_loss",
-    "im2col",
-    "l1_loss",
-    "layer_norm",
-    "leaky_relu",
-    "less",
-    "less_equal",
-    "linear",
-    "log",
-    "log_softmax",
-    "logsumexp",
-    "matmul",
-    "max",
-    "max_pool2d",
-    "maximum",
-    "mean",
-    "min",
-    "minimum",
-    "mse_loss",
-    "mul",
-    "neg",
-    "nll_loss",
-    "not_equal",
-    "pad",
-    "pow",
-    "relu",
-    "reshape",
-    "sigmoid",
-    "softmax",
-    "softmax_cross_entropy",
-    "softplus",
-    "split",
-    "sqrt",
-    "squeeze",
-    "stack",
-    "sub",
-    "sum",
-    "tanh",
-    "transpose",
-    "unsqueeze",
-    "var",
-    "where",
-]
+EXPORTS = [name for name, value in globals().items() if name[0] != "_" and callable(value)]
+globals()["__all__"] = EXPORTS  # for `import *`; type checkers, which read it as text, take all
