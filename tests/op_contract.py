@@ -17,6 +17,7 @@ device that runs kernels here, and under the emulator's checker; conftest.py lea
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from hypothesis import strategies as st
 
 import tinygraph as tg
 from tinygraph.testing.contract import DTYPES, Contract, grad_of
-from tinygraph.testing.problem import LAYOUTS, Bad, Problem, cast, laid_out
+from tinygraph.testing.problem import LAYOUTS, Bad, Convention, Problem, cast, laid_out
 
 __all__ = [
     "CHECKED_EXAMPLES",
@@ -33,6 +34,7 @@ __all__ = [
     "KERNEL_EXAMPLES",
     "LAYOUTS",
     "Bad",
+    "Convention",
     "OpContract",
     "Problem",
     "cast",
@@ -49,6 +51,7 @@ CHECKED_EXAMPLES = settings(max_examples=max(5, settings.default.max_examples //
 class OpContract(Contract):
     problems: st.SearchStrategy[Problem]
     bad_input: list[Bad]
+    conventions: Sequence[Convention] = ()  # zeros, infinities, ties: what is agreed there
     large_problems: tuple[Problem, ...] = ()  # for kernels: several blocks, the last one in part
 
     # ---- numpy ------------------------------------------------------------------------------
@@ -96,6 +99,10 @@ class OpContract(Contract):
     def test_empty_batch(self, data):
         self.try_empty_batch(data.draw(self.problems))
 
+    def test_conventions(self):
+        for convention in self.conventions:
+            self.try_convention(convention)
+
     def test_bad_input(self, bad):
         self.try_bad_input(bad)
 
@@ -103,11 +110,11 @@ class OpContract(Contract):
 
     @classmethod
     def has_kernel(cls):
-        """Whether every op of the function's file has a kernel."""
+        """Whether every op of the function's file has a kernel; a composite has no op of its own."""
         module = sys.modules[cls.function.__module__]
         classes = [v for v in vars(module).values() if isinstance(v, type)]
         ops = [v for v in classes if issubclass(v, tg.Op) and v.__module__ == module.__name__]
-        return bool(ops) and all(op.forward_kernel is not tg.Op.forward_kernel for op in ops)
+        return all(op.forward_kernel is not tg.Op.forward_kernel for op in ops)
 
     def draw_call(self, data, dtype, device):
         """A problem, its leaves in some layout, some of which require a gradient."""
@@ -140,6 +147,13 @@ class OpContract(Contract):
     @given(data=st.data())
     def test_kernel_of_an_empty_batch(self, data, kernel_device):
         self.try_empty_batch(data.draw(self.problems), kernel_device)
+
+    def test_kernel_conventions(self, kernel_device):
+        for convention in self.conventions:
+            self.try_convention(convention, kernel_device)
+
+    def test_kernel_bad_input(self, bad, kernel_device):
+        self.try_bad_input(bad, kernel_device)
 
     @pytest.mark.parametrize("dtype", DTYPES)
     @CHECKED_EXAMPLES

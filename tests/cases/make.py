@@ -5,8 +5,8 @@
     python -m tests.cases.make --check             change nothing; exit code 1 where a file would
 
 The inputs in a file are never changed.  {"draw": {"seed": 1}} in the place of "data" becomes
-numbers, once.  A case without "expected" and without "error" gets both values and gradients from
-tests/reference (oracles.py); "made" says which parts are the reference's, and these are made anew
+numbers, once.  A case without "expected" gets both values and gradients from tests/reference
+(oracles.py); "made" says which parts are the reference's, and these are made anew
 each time.  Where new numbers agree with those in the file, the file keeps its digits, so that
 another machine's last bit makes no diff.
 """
@@ -58,7 +58,7 @@ def made_text(text: str, file: str) -> str:
 def made_case(raw: Raw, op: str, place: Place) -> Raw:
     """One case: draws become numbers, made parts are computed, fields stand in their order."""
     raw = {key: drawn(value, place.at(key)) for key, value in raw.items()}
-    if "expected" not in raw and "error" not in raw:
+    if "expected" not in raw:
         raw.setdefault("made", ["expected", "gradients"])
     if raw.get("made"):
         bare = {k: v for k, v in raw.items() if k not in (*raw["made"], "upstream", "made")}

@@ -20,14 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph import errors, ops
-from tinygraph.errors import nearest
+from tinygraph import ops
+from tinygraph.errors import TinygraphError, nearest
 
 FOLDER = Path(__file__).parent
 
 # What a case shows.  test_cases.py looks whether its arrays have that property.
 EDGES = ("ties", "not finite", "signed zero", "empty", "0-d", "extreme")
-KINDS = ("ordinary", "odd sizes", *EDGES, "error")
+KINDS = ("ordinary", "odd sizes", *EDGES)
 
 MADE = ("expected", "gradients", "after")  # what the reference can fill in
 FIELDS = (
@@ -43,7 +43,6 @@ FIELDS = (
     "expected",
     "gradients",
     "after",
-    "error",
     "tolerance",
 )
 
@@ -67,7 +66,7 @@ DTYPES = (
 )
 
 
-class CaseError(errors.TinygraphError, ValueError):
+class CaseError(TinygraphError, ValueError):
     """A case file that breaks the schema: which file, which case, which field, and why."""
 
 
@@ -105,7 +104,6 @@ class Case:
     expected: Any = None
     gradients: dict[str, Any] = field(default_factory=dict)
     after: dict[str, Any] = field(default_factory=dict)
-    error: dict[str, Any] | None = None
     tolerance: dict[str, float] = field(default_factory=lambda: dict(TOLERANCE))
 
     @property
@@ -247,16 +245,13 @@ def read_case(raw: dict[str, Any], op: str, place: Place) -> Case:
     place.at("made").require(right, f"a list of some of {one_of(MADE)}", show(made))
     seed = raw.get("seed")
     place.at("seed").require(seed is None or type(seed) is int, "an integer", show(seed))
-    outcomes = [key for key in ("expected", "error") if key in raw]
     place.at("expected").require(
-        len(outcomes) == 1,
-        'either "expected" or "error"',
-        " and ".join(outcomes) or "none",
-        "" if outcomes else "let the reference fill it in: python -m tests.cases.make",
+        "expected" in raw,
+        "an array, or a list of them",
+        "nothing",
+        "let the reference fill it in: python -m tests.cases.make",
     )
     parts = read_arrays(raw, op, place)
-    is_error = raw["kind"] == "error"
-    place.at("kind").require(is_error is ("error" in raw), '"error" just for errors', raw["kind"])
     return Case(
         place.file,
         op,
@@ -266,7 +261,6 @@ def read_case(raw: dict[str, Any], op: str, place: Place) -> Case:
         comment=raw.get("comment", ""),
         made=tuple(made),
         seed=seed,
-        error=read_error(raw.get("error"), place.at("error")),
         tolerance=read_tolerance(raw.get("tolerance", {}), place.at("tolerance")),
         **parts,
     )
@@ -293,7 +287,7 @@ def read_arrays(raw: dict[str, Any], op: str, place: Place) -> dict[str, Any]:
     for key, other in (("gradients", "args"), ("after", "args")):
         for name, tree in parts[key].items():
             require_like(tree, parts[other][name], place.at(key).at(name), f"{other}.{name}")
-    if parts["upstream"] is not None and "expected" in raw:
+    if parts["upstream"] is not None:
         require_like(parts["upstream"], parts["expected"], place.at("upstream"), "expected")
     return parts
 
@@ -317,21 +311,6 @@ def require_like(tree: Any, like: Any, place: Place, name: str) -> None:
     place.require(isinstance(like, CaseArray), f"nothing, for {name} is no array", "an array")
     shape, got = list(like.values.shape), list(tree.values.shape)
     place.at("shape").require(got == shape, f"{shape}, that of {name}", got)
-
-
-def read_error(raw: Any, place: Place) -> dict[str, Any] | None:
-    """{"class": a class of tinygraph.errors, "words": [parts of the message]}."""
-    if raw is None:
-        return None
-    place.require(isinstance(raw, dict), 'an object with "class" and "words"', show(raw))
-    require_fields(raw, ("class", "words"), ("class", "words"), place)
-    classes = [n for n in vars(errors) if n.endswith("Error")]
-    name, words = raw["class"], raw["words"]
-    way_out = nearest(str(name), classes)
-    place.at("class").require(name in classes, "a class of tg.errors", show(name), way_out)
-    right = isinstance(words, list) and bool(words) and all(w and type(w) is str for w in words)
-    place.at("words").require(right, "a list of words of the message", show(words))
-    return {"class": getattr(errors, name), "words": words}
 
 
 def read_tolerance(raw: Any, place: Place) -> dict[str, float]:

@@ -1,7 +1,7 @@
 """The cases find a mistake planted into any op: in its value, or in what its backward gives.
 
 Each mistake is put into one op class; at least one case must then fail in float64 on the cpu.  What
-the cases do not reach, they do not guard.
+the cases do not reach, they do not guard.  A new op, which has no cases, is guarded by its contract.
 """
 
 import functools
@@ -13,6 +13,7 @@ import pytest
 import tinygraph as tg
 from tests.cases.run import check
 from tests.cases.schema import FOLDER, load
+from tests.cuda.contract_work import contracts, problems
 from tinygraph import op as op_module
 from tinygraph.op import registry
 
@@ -72,30 +73,45 @@ GRADIENTS = {
 }
 
 
+def calls():
+    """Every case; of a function without a case file, what its contract demands of a few problems."""
+    for case in CASES:
+        yield functools.partial(check, case, "cpu", "float64")
+    written = {case.op for case in CASES}
+    for stem in sorted({cls.__module__.rpartition(".")[2] for cls in CLASSES.values()}):
+        for contract in contracts(stem):
+            if contract.function.__name__ in written:
+                continue
+            for problem in problems(contract):
+                yield functools.partial(contract.try_value, problem, np.float64, "contiguous")
+                if contract.differentiable:
+                    yield functools.partial(contract.try_gradient, problem)
+
+
 @functools.cache
-def cases_of():
-    """For each op class the cases that evaluate it."""
+def calls_of():
+    """For each op class the calls that evaluate it."""
     found = {cls: [] for cls in CLASSES.values()}
     evaluate = op_module.evaluate
-    for case in CASES:
+    for call in calls():
 
-        def spied(op, *args, case=case, **kwargs):
-            if case not in found[type(op)]:
-                found[type(op)].append(case)
+        def spied(op, *args, call=call, **kwargs):
+            if call not in found.get(type(op), [call]):
+                found[type(op)].append(call)
             return evaluate(op, *args, **kwargs)
 
         with mock.patch.object(op_module, "evaluate", spied):
-            check(case, "cpu", "float64")
+            call()
     return found
 
 
 def is_found(cls, method, wrong):
-    """Whether some case fails when the method is the wrong one."""
-    cases = cases_of()[cls]  # before the mistake is there
+    """Whether some call fails when the method is the wrong one."""
+    before = calls_of()[cls]
     with mock.patch.object(cls, method, wrong):
-        for case in cases:
+        for call in before:
             try:
-                check(case, "cpu", "float64")
+                call()
             except (AssertionError, tg.errors.GraphError):
                 return True
     return False

@@ -63,7 +63,7 @@ def split_problems(draw):
 
 BAD_LISTS = [
     Bad("nothing", ([],), {}, ArgumentError, "at least one tensor, got none"),
-    Bad("an array", (X,), {}, ArgumentError, "a list or tuple of tensors, got ndarray"),
+    Bad("an array", (X,), {}, ArgumentError, "a list or tuple of tensors, got"),
     Bad("a number", (1.0,), {}, ArgumentError, "a list or tuple of tensors"),
     Bad("float axis", ([X, X], 1.0), {}, ArgumentError, "axis: expected an int"),
 ]

@@ -76,7 +76,7 @@ def running_statistics(x, running_mean, running_var, momentum):
     return moved_mean, moved_var
 
 
-def layer_norm(x, weight=None, bias=None, *, normalized_shape, eps=1e-5):
+def layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5):
     features = math.prod(as_shape(normalized_shape))
     scale = [1.0] * features if weight is None else weight.ravel().tolist()
     shift = [0.0] * features if bias is None else bias.ravel().tolist()

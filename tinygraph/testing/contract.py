@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, Literal
 
 import numpy as np
 
 from tinygraph.cuda import checking
-from tinygraph.device import CPU, Device
+from tinygraph.device import CPU, Device, get_device
 from tinygraph.errors import TinygraphError
 from tinygraph.memory import Memory
 from tinygraph.op import Op
 from tinygraph.random import uniform
 from tinygraph.shapes import Array, Shape
-from tinygraph.tensor import Tensor
+from tinygraph.tensor import Tensor, no_grad
 from tinygraph.testing.gradcheck import gradcheck
 from tinygraph.testing.problem import Bad, Convention, Problem, cast, laid_out
 
@@ -110,7 +111,7 @@ class Contract:
         """Call the function with nodes in the place of the problem's arrays."""
         left = iter(nodes)
         args = [None if a is None else next(left) for a in problem.args]
-        y: Tensor = self.function(*args, **problem.kwargs)
+        y: Tensor = problem.call(self.function, args)
         return y
 
     def bound(self, dtype: Any, expected: Array) -> float:
@@ -134,7 +135,7 @@ class Contract:
     def compare_with_reference(self, y: Tensor, problem: Problem, dtype: Any) -> None:
         """The value of a node with what the reference gives for the arguments in that dtype."""
         rounded = [None if a is None else cast(cast(a, dtype), np.float64) for a in problem.args]
-        expected = np.asarray(self.reference(*rounded, **problem.kwargs))
+        expected = np.asarray(problem.call(self.reference, rounded))
         demand(
             y.shape == expected.shape,
             f"the value has shape {y.shape}, the reference {expected.shape}",
@@ -398,10 +399,13 @@ class Contract:
 
     # ---- what is refused --------------------------------------------------------------------
 
-    def try_bad_input(self, bad: Bad) -> None:
+    def try_bad_input(self, bad: Bad, device: str | Device = "cpu") -> None:
         """The error has the class, is one of tinygraph's, and has the words."""
+        args = bad.args if device == "cpu" else [on_device(a, device) for a in bad.args]
         try:
-            self.function(*bad.args, **bad.kwargs)
+            # Without a graph an op looks at values at once, on a GPU too.
+            with nullcontext() if get_device(device).on_host else no_grad():
+                self.function(*args, **bad.kwargs)
         except Exception as error:
             got = f"{type(error).__name__}: {error}"
             demand(
@@ -415,6 +419,15 @@ class Contract:
             demand(bad.words in str(error), f"{bad.name}: {bad.words!r} is not in: {error}")
         else:
             raise AssertionError(f"{bad.name}: accepted; expected {bad.error.__name__}")
+
+
+def on_device(argument: Any, device: str | Device) -> Any:
+    """An array, or each of several, as a leaf on a device; anything else as it is."""
+    if isinstance(argument, np.ndarray) and argument.dtype.kind in "biuf":
+        return Tensor(argument, device=device)
+    if isinstance(argument, (list, tuple)) and any(isinstance(a, np.ndarray) for a in argument):
+        return [on_device(a, device) for a in argument]
+    return argument.to(device) if isinstance(argument, Tensor) else argument
 
 
 def _exactly_equal(got: Array, expected: Any, what: str) -> None:

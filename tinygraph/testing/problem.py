@@ -5,6 +5,7 @@ Nothing here needs hypothesis: a list of problems written by hand serves as well
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,8 @@ class Problem(NamedTuple):
     carries : tuple of bool, optional
         One for each array that is not None: whether its axis 0 is the batch.  None means that the
         problem has no batch axis.
+    names : tuple of str, optional
+        The names of the array arguments, where they are not the first ones of the function.
 
     Examples
     --------
@@ -39,6 +42,13 @@ class Problem(NamedTuple):
     args: tuple[Any, ...]
     kwargs: dict[str, Any] = {}  # noqa: RUF012  # never changed
     carries: tuple[bool, ...] | None = None
+    names: tuple[str, ...] = ()
+
+    def call(self, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+        """A function with `arguments` in the place of the arrays, and the keywords."""
+        if not self.names:
+            return function(*arguments, **self.kwargs)
+        return function(**dict(zip(self.names, arguments, strict=True)), **self.kwargs)
 
     @property
     def arrays(self) -> list[Array]:
