@@ -110,7 +110,7 @@ class OpContract(Contract):
 
     @classmethod
     def has_kernel(cls):
-        """Whether every op of the function's file has a kernel; a composite has no op of its own."""
+        """Whether every op of the function's file has a kernel; a composite has no op there."""
         module = sys.modules[cls.function.__module__]
         classes = [v for v in vars(module).values() if isinstance(v, type)]
         ops = [v for v in classes if issubclass(v, tg.Op) and v.__module__ == module.__name__]

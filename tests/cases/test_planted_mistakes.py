@@ -1,7 +1,7 @@
 """The cases find a mistake planted into any op: in its value, or in what its backward gives.
 
 Each mistake is put into one op class; at least one case must then fail in float64 on the cpu.  What
-the cases do not reach, they do not guard.  A new op, which has no cases, is guarded by its contract.
+the cases do not reach, they do not guard.  A new op has no cases: its contract guards it.
 """
 
 import functools
@@ -74,7 +74,7 @@ GRADIENTS = {
 
 
 def calls():
-    """Every case; of a function without a case file, what its contract demands of a few problems."""
+    """Every case; of a function without a case file, its contract on a few problems."""
     for case in CASES:
         yield functools.partial(check, case, "cpu", "float64")
     written = {case.op for case in CASES}

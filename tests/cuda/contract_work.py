@@ -29,7 +29,7 @@ MOST_ELEMENTS = 20_000  # a launch under the checker would take a minute
 
 @cache
 def contracts(file: str) -> tuple[OpContract, ...]:
-    """The contracts of an op, by its name or that of its .cu file; none where there is no such op."""
+    """The contracts of an op, by its name or that of its .cu file, if there is such an op."""
     name = f"tests.ops.test_{Path(file).stem}"
     if find_spec(name) is None:
         return ()
