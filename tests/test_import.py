@@ -7,7 +7,7 @@ import pytest
 
 import tinygraph as tg
 
-LAZY = ("data", "show", "testing", "training")
+LAZY = ("data", "nn", "optim", "show", "testing", "training")
 # Heavy, and of use to none who only computes.
 HEAVY = {
     "argparse",
@@ -54,6 +54,8 @@ HEAVY = {
     "tinygraph.cuda.emulator.module",
     "tinygraph.cuda.nvrtc.compiling",
     "tinygraph.cuda.reading.signature",
+    "tinygraph.plan.compiled",
+    "tinygraph.plan.graph_plan",
     "tinygraph.recipes",
 }
 
@@ -69,6 +71,41 @@ def test_import_loads_nothing_heavy():
     loaded = modules_after("import tinygraph")
     assert "tinygraph.ops.relu" in loaded
     assert not loaded & HEAVY
+
+
+# What an import costs, in what can be counted: seconds depend on the machine and on what it does.
+MOST = {"ours": 92, "theirs": 15, "bytes": 600_000, "compiled": 300}
+COUNT = """
+import sys, numpy
+before, texts = set(sys.modules), []
+def hook(event, arguments):
+    if event == "compile" and str(arguments[1]).startswith("<"):
+        texts.append(arguments[1])
+sys.addaudithook(hook)
+import tinygraph
+loaded = set(sys.modules) - before
+ours = [m for m in loaded if m.startswith("tinygraph")]
+size = sum(len(open(sys.modules[m].__file__, "rb").read()) for m in ours)
+print(len(ours), len(loaded) - len(ours), size, len(texts))
+"""
+
+
+def test_import_costs_no_more_than_it_did():
+    """Modules of ours and of others, bytes of source, texts compiled (each dataclass has some)."""
+    command = [sys.executable, "-c", COUNT]
+    counted = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    figures = dict(zip(MOST, map(int, counted), strict=True))
+    assert not {what: n for what, n in figures.items() if n > MOST[what]}, figures
+
+
+@pytest.mark.parametrize(
+    "statement", ["import tinygraph.plan.runner", "from tinygraph.plan import plan"]
+)
+def test_plan_stays_a_function_when_its_room_is_loaded(statement):
+    """Python binds a room to its name in the package; this room and the function share one."""
+    for code in (f"import tinygraph as tg; {statement}", f"{statement}; import tinygraph as tg"):
+        code += "; assert callable(tg.plan) and callable(tg.compile), tg.plan"
+        subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize("name", LAZY)

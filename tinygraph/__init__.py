@@ -10,17 +10,17 @@
 Tensors are the nodes of a graph, ops its arithmetic.  Start reading in tensor.py, op.py, graph.py.
 """
 
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
 
-from tinygraph import cuda, errors, nn, optim
+import tinygraph.plan
+from tinygraph import cuda, errors
 from tinygraph.anomaly import detect_anomaly
 from tinygraph.creation import arange, full, ones, randn, zeros
 from tinygraph.graph import Graph
+from tinygraph.lazy import lazy
 from tinygraph.op import Op
 from tinygraph.ops import *  # noqa: F403  # ops/__init__.py has a line for each function
 from tinygraph.ops import EXPORTS as _op_names
-from tinygraph.plan import compile, plan
 from tinygraph.precision import get_float32_matmul_precision, set_float32_matmul_precision
 from tinygraph.random import manual_seed
 from tinygraph.shapes import Spec
@@ -28,8 +28,25 @@ from tinygraph.tensor import Parameter, Tensor, no_grad
 
 __version__ = "0.1.0"
 
-# Rooms that are loaded when first used: what they import is much, and a graph needs none of it.
-_LAZY = ("data", "show", "testing", "training")
+if TYPE_CHECKING:
+    from tinygraph import data, nn, optim, show, testing, training
+    from tinygraph.plan import compile, plan
+else:
+    # What they import is much, and a graph needs none of it.
+    _HOMES = {
+        "compile": "tinygraph.plan.compiled",
+        "plan": "tinygraph.plan.graph_plan",
+        "data": "tinygraph.data",
+        "nn": "tinygraph.nn",
+        "optim": "tinygraph.optim",
+        "show": "tinygraph.show",
+        "testing": "tinygraph.testing",
+        "training": "tinygraph.training",
+    }
+    __getattr__, __dir__ = lazy(__name__, _HOMES)
+    # `tg.plan` is a function, and lives in a room of its name.  Python binds the room to that name
+    # when it loads it, which is therefore done before; loaded is only its list of contents.
+    del plan, tinygraph
 
 __all__ = [
     "Graph",
@@ -40,6 +57,7 @@ __all__ = [
     "arange",
     "compile",
     "cuda",
+    "data",
     "detect_anomaly",
     "errors",
     "full",
@@ -52,17 +70,9 @@ __all__ = [
     "plan",
     "randn",
     "set_float32_matmul_precision",
+    "show",
+    "testing",
+    "training",
     "zeros",
     *_op_names,
-    *_LAZY,
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        return import_module(f"tinygraph.{name}")
-    raise AttributeError(f"module 'tinygraph' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})

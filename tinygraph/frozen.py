@@ -45,6 +45,12 @@ def complete(cls: type) -> None:
             if vars(base).get("__init__") is _first_init:
                 dataclass(frozen=True, init=False)(base)
                 own = [(f.name, f.type, field(default=f.default)) for f in fields(base)]
-                # Last: a thread that finds it finds all the rest.
-                made = make_dataclass(base.__name__, own, frozen=True, eq=False, repr=False)
-                base.__init__ = made.__init__  # type: ignore[misc]
+                # Set last: a thread that finds it finds all the rest.
+                base.__init__ = _init_of(base.__name__, own)  # type: ignore[misc]
+
+
+def _init_of(name: str, own: list[tuple[str, Any, Any]]) -> Any:
+    if not own:
+        return object.__init__
+    made: Any = make_dataclass(name, own, frozen=True, eq=False, repr=False)
+    return made.__init__

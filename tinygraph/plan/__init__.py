@@ -6,7 +6,26 @@
 that is there, to be read and run.
 """
 
-from tinygraph.plan.compiled import Compiled, compile
-from tinygraph.plan.graph_plan import GraphPlan, plan
+from typing import TYPE_CHECKING
 
-__all__ = ["Compiled", "GraphPlan", "compile", "plan"]
+from tinygraph.lazy import lazy
+
+if TYPE_CHECKING:
+    from tinygraph.plan.compiled import Compiled, compile
+    from tinygraph.plan.graph_plan import GraphPlan, plan
+else:
+    # `import tinygraph` loads this file, and the room when a plan is wanted.
+    _HOMES = {
+        "Compiled": "tinygraph.plan.compiled",
+        "GraphPlan": "tinygraph.plan.graph_plan",
+        "compile": "tinygraph.plan.compiled",
+        "plan": "tinygraph.plan.graph_plan",
+    }
+    __getattr__, __dir__ = lazy(__name__, _HOMES)
+
+__all__ = [
+    "Compiled",
+    "GraphPlan",
+    "compile",
+    "plan",
+]

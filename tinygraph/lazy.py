@@ -1,0 +1,29 @@
+"""Names that load their module when they are first used."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def lazy(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Any]:
+    """A package's `__getattr__` and `__dir__` (PEP 562) for names that wait for their first use.
+
+    `homes` maps each name to the module that has it; a module is its own home.
+
+    >>> getattr_, _ = lazy("os", {"sqrt": "math", "path": "os.path"})
+    >>> getattr_("sqrt")(9.0)
+    3.0
+    """
+    names = vars(sys.modules[package])
+
+    def __getattr__(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module = import_module(homes[name])
+        names[name] = module if homes[name] == f"{package}.{name}" else getattr(module, name)
+        return names[name]
+
+    return __getattr__, lambda: sorted({*names, *homes})
