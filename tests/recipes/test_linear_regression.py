@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from tinygraph import recipes
+from tinygraph.data import ArrayDataset
 from tinygraph.errors import ArgumentError, DivergenceError
-from tinygraph.recipes import linear_regression
-from tinygraph.recipes.linear_regression import Config, Line, closed_form, line_of, make_model
+from tinygraph.recipes import Data, Task, linear_regression
+from tinygraph.recipes.linear_regression import Config, Line, closed_form, line_of, recipe
 from tinygraph.training import Progress, RunFolder
 
 QUIET = Progress(lines=False, bar=False)
@@ -18,11 +19,16 @@ QUIET = Progress(lines=False, bar=False)
 
 def descend(config, x=None, y=None):
     """The line, the rows of the log, and whether the gradient stopped."""
-    if x is None:
-        x, y, *_ = linear_regression.data(config)
-    model, rows = make_model(config), []
-    stopped = linear_regression.descend(model, config, x, y, rows, QUIET)
-    return line_of(model), rows, stopped
+    found, rows = recipe.data(config) if x is None else Data(ArrayDataset(x, y)), []
+    task = Task(config, found, recipe.model(config, {}).to(config.device))
+    stopped = recipe.learn(task, rows, QUIET)["stopped"]
+    return line_of(task.network), rows, stopped
+
+
+def points(config):
+    """x and y to learn from, x and y of the test."""
+    found = recipe.data(config)
+    return *found.training[:], *found.test[:]
 
 
 def test_two_steps_by_hand():
@@ -51,7 +57,7 @@ def test_descent_equals_the_closed_form(seed):
     """A gradient of at most 1e-10 leaves a distance of at most 1e-10 / the least eigenvalue."""
     config = Config(seed=seed)
     line, rows, stopped = descend(config)
-    x, y, *_ = linear_regression.data(config)
+    x, y, *_ = points(config)
     slope, intercept = np.polyfit(x[:, 0], y[:, 0], 1)  # by another way: QR
     assert stopped and rows[-1]["gradient"] <= 1e-10 < rows[-2]["gradient"]
     assert line == pytest.approx((slope, intercept), rel=0, abs=1e-10)
@@ -69,7 +75,7 @@ def test_points_without_noise_give_the_line_back():
 def test_the_largest_learning_rate(factor, converges):
     """Just below 2 / the largest eigenvalue descent converges, just above it does not."""
     config = Config(tolerance=1e-8)
-    x, *_ = linear_regression.data(config)
+    x, *_ = points(config)
     limit = linear_regression.largest_rate(x)
     config = replace(config, lr=factor * limit)
     if converges:
@@ -81,7 +87,7 @@ def test_the_largest_learning_rate(factor, converges):
 
 def test_test_points_are_others_of_the_same_line():
     config = Config(points=2000, seed=3)
-    x, y, test_x, test_y = linear_regression.data(config)
+    x, y, test_x, test_y = points(config)
     assert not set(x[:, 0]) & set(test_x[:, 0])
     for inputs, targets in ((x, y), (test_x, test_y)):
         rest = targets - (config.intercept + config.slope * inputs)
@@ -119,7 +125,7 @@ def test_bad_settings(settings, words):
 
 
 def test_a_run(tmp_path):
-    recipe, run = recipes.get("linear_regression"), RunFolder(tmp_path / "run")
+    run = RunFolder(tmp_path / "run")
     result = recipe.train(recipe.settings({"seed": 1}), run, None, False, QUIET)
     written = json.loads((run.path / "result.json").read_text())
     assert written["test"] == result and written["training"]["stopped"] is True

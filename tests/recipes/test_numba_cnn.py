@@ -163,7 +163,7 @@ def test_the_test_data_are_looked_at_once(tmp_path, monkeypatch):
         return evaluate(model, loader, loss)
 
     monkeypatch.setattr("tinygraph.training.trainer.evaluate", spy)
-    monkeypatch.setattr("tinygraph.recipes.image_run.evaluate", spy)
+    monkeypatch.setattr("tinygraph.recipes.recipe.evaluate", spy)
     run_of(tmp_path / "run", filters=1, epochs=3)
     assert sizes == [144, 144, 144, 359]
 

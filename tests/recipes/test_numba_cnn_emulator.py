@@ -69,11 +69,12 @@ def test_the_checker_finds_nothing_in_an_epoch(monkeypatch, filters):
 
     monkeypatch.setattr(Kernel, "_check", spy)
     config = numba_cnn.Config(filters=filters, batch_size=8, epochs=1, device="emulator")
-    setting = numba_cnn.set_up(config)
-    setting = setting._replace(training=first(setting.training, 19))
-    held_out = DataLoader(first(setting.held_out, 5), 5)
+    recipe = numba_cnn.recipe
+    task = recipe.prepare(config)
+    held_out = DataLoader(first(task.data.held_out, 5), 5)
+    loader = recipe.loader(config, first(task.data.training, 19))
     with tg.cuda.checking():
-        setting.trainer(config, progress=False).fit(setting.loader(config), held_out, 1)
+        recipe.trainer(task, progress=False).fit(loader, held_out, 1)
     assert all(report.ok for report in reports)
     launched = {report.kernel.split("<")[0] for report in reports}
     assert launched >= {
@@ -100,6 +101,6 @@ def test_the_device_decides_whether_kernels_run(monkeypatch):
 
     monkeypatch.setattr(Kernel, "__call__", spy)
     config = numba_cnn.Config(filters=2, device="cpu")
-    assert numba_cnn.rehearse(config)["loss"] > 0 and not launches
-    assert numba_cnn.rehearse(replace(config, device="emulator"))["loss"] > 0
+    assert numba_cnn.recipe.rehearse(config)["loss"] > 0 and not launches
+    assert numba_cnn.recipe.rehearse(replace(config, device="emulator"))["loss"] > 0
     assert {"conv2d_implicit_forward<float>", "linear_forward<float>"} <= set(launches)

@@ -13,7 +13,7 @@ from tinygraph.cli import main
 from tinygraph.data import ArrayDataset
 from tinygraph.errors import ArgumentError, CheckpointError, DatasetError, DeviceError
 from tinygraph.recipes import splice_mlp
-from tinygraph.recipes.splice_mlp_network import SigmoidMLP, half_squared_error
+from tinygraph.recipes.splice_mlp_network import SigmoidMLP, half_squared_error, online
 from tinygraph.recipes.splice_mlp_picture import influence
 from tinygraph.recipes.splice_mlp_text import read_network, write_network
 from tinygraph.training import Progress, RunFolder
@@ -113,7 +113,7 @@ def test_online_updates_with_momentum_by_loops():
         )
         return [1 / (1 + math.exp(-z)) for z in sums]
 
-    loader = splice_mlp.online(data, seed=7)
+    loader = online(data, seed=7)
     for index in [*loader.order(0), *loader.order(1)]:
         x = data.inputs[index].tolist()
         h = sigmoids(w1, b1, x)
@@ -392,6 +392,6 @@ def test_splice_junctions_are_learnt(tmp_path):
     folder = splice_folder()
     config = splice_mlp.Config(epochs=1)
     run = RunFolder(tmp_path / "run")
-    result = splice_mlp.train(config, run, folder, False, QUIET)
+    result = splice_mlp.recipe.train(config, run, folder, False, QUIET)
     assert run.rows()[0]["validation_accuracy"] > 0.88  # measured with other seeds: 0.918 to 0.957
     assert result["accuracy"] > 0.88

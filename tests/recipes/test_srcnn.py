@@ -76,8 +76,8 @@ def run_of(path, **settings):
         ({"f1": 4}, "srcnn: f1: expected an odd number"),
         ({"crop": 12}, "crop: expected more than the 12 pixels that the filters take away"),
         ({"crops": 100}, "crops: expected a multiple of the batch size 16"),
-        ({"rule": "adamm"}, "rule: expected one of 'adam', 'sgd', 'srcnn'"),
-        ({"places": "anywhere"}, "places: expected one of 'grid', 'random'"),
+        ({"rule": "adamm"}, "rule: expected one of adam, sgd, srcnn"),
+        ({"places": "anywhere"}, "places: expected one of grid, random"),
         ({"scale": 1}, "scale: expected a whole number of at least 2"),
         ({"n3": 1}, "no such setting"),
     ],
@@ -193,7 +193,7 @@ def test_best_is_the_epoch_of_the_highest_psnr(trained, made_data):
     run, result = trained
     assert srcnn.recipe.evaluate(run, None, False, "cpu") == result
     best = max(run.rows(), key=lambda row: row["psnr"])
-    network = srcnn._load(run, best=True)
+    network = srcnn.recipe.trained(run, best=True)
     held_out = srcnn.pairs(made_pictures().validation, 3)
     assert srcnn.means(srcnn.measure(network, held_out, 3))["psnr"] == pytest.approx(best["psnr"])
 
@@ -312,14 +312,14 @@ def test_an_absent_device_shows_before_anything_is_loaded(monkeypatch, tmp_path)
 def test_without_t91_the_pictures_at_hand_are_taken_and_it_is_said(made_data):
     config = srcnn.recipe.settings({**SMALL, "pictures": None})
     with pytest.warns(UserWarning, match=r"T91: expected a folder .* Until then: made"):
-        srcnn.set_up(config)
+        srcnn.recipe.data(config)
     assert config.pictures == "at hand"  # so that the run goes on with them
 
 
 def test_a_named_folder_without_t91_is_an_error(made_data, tmp_path):
     for settings, folder in (({"pictures": None}, tmp_path), ({"pictures": "t91"}, None)):
         with pytest.raises(DatasetError, match=r"T91: .*github.com/tegg89/SRCNN-Tensorflow"):
-            srcnn.set_up(srcnn.recipe.settings({**SMALL, **settings}), folder)
+            srcnn.recipe.data(srcnn.recipe.settings({**SMALL, **settings}), folder)
 
 
 def test_scikit_learns_photographs(monkeypatch):

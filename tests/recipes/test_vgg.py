@@ -14,6 +14,7 @@ from tinygraph import nn, recipes
 from tinygraph.cli import main
 from tinygraph.errors import ArgumentError, DatasetError, ShapeError
 from tinygraph.recipes import vgg224, vgg_cifar
+from tinygraph.recipes.images import first_weights
 from tinygraph.recipes.vgg import residual_block, shape_chain, vgg
 from tinygraph.training import Progress, RunFolder
 
@@ -214,7 +215,7 @@ def test_through_the_kernels_the_loss_is_the_same(network):
     pytest.importorskip("sklearn", reason="needs scikit-learn")
     settings = {"data": "digits", "network": network, "widths": (2, 3), "batch_size": 16}
     found = [
-        vgg_cifar.rehearse(vgg_cifar.Config(**settings, dropout=0.5, device=device))
+        vgg_cifar.recipe.rehearse(vgg_cifar.Config(**settings, dropout=0.5, device=device))
         for device in ("cpu", "emulator")
     ]
     assert found[1]["loss"] == pytest.approx(found[0]["loss"], rel=1e-5)
@@ -237,7 +238,7 @@ def test_compiled_it_ends_with_the_same_numbers(tmp_path, network):
 @pytest.mark.parametrize("network, shape", [("vgg", (8, 1, 3, 3)), ("linear", (10, 1, 8, 8))])
 def test_weights_that_look_at_the_pixels(network, shape):
     config = vgg_cifar.Config(network=network, widths=(8,))
-    weights = vgg_cifar.first_weights(vgg_cifar.model(config, (1, 8, 8)), (1, 8, 8))
+    weights = first_weights(vgg_cifar.model(config, (1, 8, 8)), (1, 8, 8))
     assert weights.shape == shape
 
 
@@ -268,12 +269,12 @@ def test_without_cifar10_it_takes_what_is_at_hand(monkeypatch, tmp_path):
     monkeypatch.delenv("TINYGRAPH_DATA", raising=False)
     config = vgg_cifar.Config(widths=(2,))
     with pytest.warns(UserWarning, match="(?s)cifar10.*--download.*scikit-learn's digits"):
-        setting = vgg_cifar.set_up(config)
-    assert config.data == "digits" and setting.training.inputs.shape[1:] == (1, 8, 8)
+        found = vgg_cifar.recipe.data(config)
+    assert config.data == "digits" and found.facts["image_shape"] == [1, 8, 8]
     with pytest.raises(DatasetError, match="cifar10"):  # a folder was named: no other data
-        vgg_cifar.set_up(vgg_cifar.Config(), tmp_path)
+        vgg_cifar.recipe.data(vgg_cifar.Config(), tmp_path)
     with pytest.raises(DatasetError, match="cifar10"):
-        vgg_cifar.set_up(vgg_cifar.Config(data="cifar10"))
+        vgg_cifar.recipe.data(vgg_cifar.Config(data="cifar10"))
 
 
 def test_real_pictures(tmp_path):

@@ -1,7 +1,8 @@
 """Recipes: known systems, ready to be trained by name.
 
-A recipe is one module that ends in a `Recipe`, and one line here.  Read perceptron.py first, and
-numba_cnn.py for one with a Trainer.
+A recipe is one file with a class (recipe.py says what it has to say) and one line here; a recipe of
+your own is the path of its file in the place of a name.  Read perceptron.py first, and numba_cnn.py
+for one with a Trainer.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ from tinygraph.recipes import (
     vgg_cifar,
     xor_mlp,
 )
-from tinygraph.recipes.recipe import Recipe
+from tinygraph.recipes.from_file import from_file
+from tinygraph.recipes.images import ImageRecipe
+from tinygraph.recipes.quick import QuickRecipe
+from tinygraph.recipes.recipe import Data, Recipe, Task
 
 recipes: dict[str, Recipe] = {
     recipe.name: recipe
@@ -35,17 +39,19 @@ recipes: dict[str, Recipe] = {
 
 
 def get(name: str) -> Recipe:
-    """The recipe of that name; ArgumentError with the nearest name otherwise.
+    """The recipe of that name, or of that file; ArgumentError with the nearest name otherwise.
 
     >>> get("numba_cnn").config().filters
     32
     """
+    if name.endswith(".py"):
+        return from_file(name)
     if name not in recipes:
         known = ", ".join(recipes)
         raise ArgumentError(
             "recipes",
             "name",
-            f"one of {known}",
+            f"one of {known}, or a file such as my_recipe.py",
             repr(name),
             nearest(name, recipes) or "`tinygraph recipes` lists them",
         )
@@ -53,7 +59,12 @@ def get(name: str) -> Recipe:
 
 
 __all__ = [
+    "Data",
+    "ImageRecipe",
+    "QuickRecipe",
     "Recipe",
+    "Task",
+    "from_file",
     "get",
     "linear_regression",
     "numba_cnn",

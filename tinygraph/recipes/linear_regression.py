@@ -22,32 +22,26 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import tinygraph as tg
-from tinygraph import nn, show
+from tinygraph import nn
+from tinygraph.data import ArrayDataset
 from tinygraph.errors import DivergenceError
 from tinygraph.optim import SGD
-from tinygraph.recipes.plain_run import (
-    last_parameters,
-    log_column,
-    require_at_least,
-    require_compile,
-    save_run,
-    through_plan,
-    timed,
-    writing_to,
-)
-from tinygraph.recipes.recipe import Recipe
+from tinygraph.recipes.quick import QuickRecipe, log_column
+from tinygraph.recipes.recipe import Data, Task
+from tinygraph.recipes.settings import require_at_least
 from tinygraph.shapes import Array
+from tinygraph.show.figures import new_figure, save
+from tinygraph.tensor import Tensor
 from tinygraph.training import Progress, RunFolder
-
-Differentiation = Callable[[tg.Tensor, tg.Tensor], tg.Tensor]
+from tinygraph.training.evaluation import forward
 
 
 @dataclass
@@ -68,7 +62,6 @@ class Config:
 
     def __post_init__(self) -> None:
         require_at_least("linear_regression", self, points=2, lr=0, tolerance=0, epochs=1)
-        require_compile("linear_regression", self)
 
 
 class Line(NamedTuple):
@@ -76,18 +69,6 @@ class Line(NamedTuple):
 
     slope: float
     intercept: float
-
-
-def data(config: Config) -> tuple[Array, Array, Array, Array]:
-    """Training x and y, test x and y, each (points, 1) float64; x is uniform on -1 to 1.
-
-    >>> [part.shape for part in data(Config(points=7))]
-    [(7, 1), (7, 1), (7, 1), (7, 1)]
-    """
-    rng = np.random.default_rng(config.seed)
-    x = rng.uniform(-1, 1, (2 * config.points, 1))
-    y = config.intercept + config.slope * x + config.noise * rng.standard_normal(x.shape)
-    return x[: config.points], y[: config.points], x[config.points :], y[config.points :]
 
 
 def closed_form(x: Array, y: Array) -> Line:
@@ -108,61 +89,6 @@ def largest_rate(x: Array) -> float:
     return float(2 / np.linalg.eigvalsh(columns.T @ columns)[-1])
 
 
-def descend(
-    model: nn.Linear,
-    config: Config,
-    x: Array,
-    y: Array,
-    rows: list[dict[str, Any]],
-    progress: Progress,
-    differentiate: Differentiation | None = None,
-) -> bool:
-    """Gradient descent on all points at once; whether the gradient stopped within the epochs.
-
-    `rows` takes one row of the log for each epoch, with J and the gradient at its begin and the
-    line at its end.
-    """
-    inputs, targets = tg.Tensor(x, device=config.device), tg.Tensor(y, device=config.device)
-    optimizer = SGD(model.named_parameters(), lr=config.lr)
-    differentiate = differentiate or _differentiation(model, config)
-    for epoch in range(1, config.epochs + 1):
-        started = time.perf_counter()
-        optimizer.zero_grad()
-        loss = differentiate(inputs, targets)
-        gradient = _length(model)
-        first = rows[0]["loss"] if rows else math.inf
-        if not math.isfinite(gradient) or loss.item() > 1e6 * first:
-            raise DivergenceError(
-                "linear_regression",
-                "lr",
-                f"below {largest_rate(x):.4g}, which is 2 / the largest eigenvalue of X.T @ X",
-                config.lr,
-                "a smaller learning rate",
-            )
-        stopped = gradient <= config.tolerance
-        if not stopped:
-            optimizer.step()
-        row = {"epoch": epoch, "loss": loss.item(), "gradient": gradient}
-        row |= line_of(model)._asdict()
-        rows.append({**row, "seconds": time.perf_counter() - started})
-        if stopped or epoch % 25 == 0:
-            progress.epoch(rows[-1], None)
-        if stopped:
-            return True
-    return False
-
-
-def _differentiation(model: nn.Linear, config: Config) -> Differentiation:
-    """J of inputs and targets; its gradient is left in the model."""
-
-    def differentiate(inputs: tg.Tensor, targets: tg.Tensor) -> tg.Tensor:
-        loss = tg.half_squared_error(model(inputs), targets)
-        loss.backward()
-        return loss
-
-    return through_plan(differentiate, config)
-
-
 def _length(model: nn.Linear) -> float:
     """The Euclidean length of the gradient of all parameters."""
     squares = [
@@ -179,161 +105,131 @@ def line_of(model: nn.Linear) -> Line:
     return Line(float(state["weight"][0, 0]), float(state["bias"][0]))
 
 
-def make_model(config: Config) -> nn.Linear:
-    """The model at its start, on the device: slope and intercept 0.
+class LinearRegression(QuickRecipe):
+    """Gradient descent on all points at once, beside the closed form."""
 
-    >>> line_of(make_model(Config()))
-    Line(slope=0.0, intercept=0.0)
-    """
-    model = nn.Linear(1, 1, dtype=np.float64)
-    for parameter in model.parameters():
-        nn.init.zeros_(parameter)
-    return model.to(config.device)
+    name = "linear_regression"
+    summary = "a line by gradient descent on the half squared error, beside the closed form"
+    config = Config
+    metric = "rmse"
 
+    def data(
+        self, config: Config, data_dir: str | Path | None = None, download: bool = False
+    ) -> Data:
+        """Points to learn from and for the test, x and y (points, 1) float64, x from -1 to 1.
 
-def train(
-    config: Config,
-    run: RunFolder,
-    data_dir: str | Path | None = None,
-    download: bool = False,
-    progress: Progress | None = None,
-) -> dict[str, float]:
-    """Descend, compare with the closed form, test, and leave everything in the run folder.
+        >>> found = recipe.data(Config(points=7))
+        >>> found.training.inputs.shape, found.test.labels.shape
+        ((7, 1), (7, 1))
+        """
+        rng = np.random.default_rng(config.seed)
+        x = rng.uniform(-1, 1, (2 * config.points, 1))
+        y = config.intercept + config.slope * x + config.noise * rng.standard_normal(x.shape)
+        n = config.points
+        return Data(ArrayDataset(x[:n], y[:n]), test=ArrayDataset(x[n:], y[n:]))
 
-    Returns
-    -------
-    dict
-        `loss` (J) and `rmse` (root of the mean squared error) on the test points.
+    def model(self, config: Config, facts: dict[str, Any]) -> nn.Linear:
+        """The line with slope and intercept 0.
 
-    Raises
-    ------
-    DivergenceError
-        The learning rate is too large; the message says which is not.
-    """
-    progress = progress or Progress()
-    x, y, *_ = data(config)
-    model = make_model(config)
-    rows: list[dict[str, Any]] = []
-    differentiate = _differentiation(model, config)
-    stopped = descend(model, config, x, y, rows, progress, differentiate)
-    found, exact = line_of(model), closed_form(x, y)
-    difference = max(abs(a - b) for a, b in zip(found, exact, strict=True))
-    end = "stopped" if stopped else "has not stopped"
-    if progress.lines:
-        print(f"the gradient {end} after {len(rows)} epochs, length {rows[-1]['gradient']:.1e}")
-        print(f"gradient descent  {found.intercept:+.12f} {found.slope:+.12f} x")
-        print(
-            f"closed form       {exact.intercept:+.12f} {exact.slope:+.12f} x, "
-            f"largest difference {difference:.1e}"
-        )
-    result = _test(model, config)
-    training = {
-        "stopped": stopped,
-        "epochs": len(rows),
-        "gradient_descent": found._asdict(),
-        "closed_form": exact._asdict(),
-        "largest_difference": difference,
-    }
-    save_run(
-        run,
-        "linear_regression",
-        asdict(config),
-        rows,
-        model.state_dict(),
-        {"test": result, "training": training},
-        differentiate,
-    )
-    return result
+        >>> line_of(recipe.model(Config(), {}))
+        Line(slope=0.0, intercept=0.0)
+        """
+        model = nn.Linear(1, 1, dtype=np.float64)
+        for parameter in model.parameters():
+            nn.init.zeros_(parameter)
+        return model
 
+    def optimizer(self, config: Config, network: Any) -> SGD:
+        return SGD(network.named_parameters(), lr=config.lr)
 
-def rehearse(
-    config: Config, data_dir: str | Path | None = None, download: bool = False
-) -> dict[str, Any]:
-    """One pass over the points forward and backward, timed; nothing is kept."""
-    x, y, *_ = data(config)
-    model = make_model(config)
-    inputs, targets = tg.Tensor(x, device=config.device), tg.Tensor(y, device=config.device)
-    loss = tg.half_squared_error(model(inputs), targets).item()
-    seconds = timed(lambda: tg.half_squared_error(model(inputs), targets).backward())
-    return {
-        "summary": model.summary((1,), np.float64),
-        "batch": f"float64 {x.shape} and float64 {y.shape}",
-        "loss": float(loss),
-        "step_seconds": seconds,
-        "batches": 1,
-    }
+    def loss(self, output: Tensor, target: Tensor) -> Tensor:
+        return tg.half_squared_error(output, target)
 
+    def learn(self, task: Task, rows: list[dict[str, Any]], progress: Progress) -> dict[str, Any]:
+        """Descend until the gradient has stopped, and compare with the closed form."""
+        training = task.data.training
+        stopped = self.descend(task, rows, progress)
+        found, exact = line_of(task.network), closed_form(training.inputs, training.labels)
+        difference = max(abs(a - b) for a, b in zip(found, exact, strict=True))
+        if progress.lines:
+            end = "stopped" if stopped else "has not stopped"
+            print(f"the gradient {end} after {len(rows)} epochs, length {rows[-1]['gradient']:.1e}")
+            print(f"gradient descent  {found.intercept:+.12f} {found.slope:+.12f} x")
+            print(
+                f"closed form       {exact.intercept:+.12f} {exact.slope:+.12f} x, "
+                f"largest difference {difference:.1e}"
+            )
+        return {
+            "stopped": stopped,
+            "epochs": len(rows),
+            "gradient_descent": found._asdict(),
+            "closed_form": exact._asdict(),
+            "largest_difference": difference,
+        }
 
-def training_step(
-    config: Config, data_dir: str | Path | None = None, download: bool = False
-) -> Callable[[], Any]:
-    """Descend from all points at once, again and again; nothing is written."""
-    x, y, *_ = data(config)
-    model = make_model(config)
-    inputs, targets = tg.Tensor(x, device=config.device), tg.Tensor(y, device=config.device)
-    optimizer = SGD(model.named_parameters(), lr=config.lr)
-    differentiate = _differentiation(model, config)
+    def descend(self, task: Task, rows: list[dict[str, Any]], progress: Progress) -> bool:
+        """Whether the gradient stopped within the epochs.
 
-    def step() -> None:
-        optimizer.zero_grad()
-        differentiate(inputs, targets)
-        optimizer.step()
+        A row holds J and the gradient at the begin of its epoch, and the line at its end.
 
-    return step
+        Raises
+        ------
+        DivergenceError
+            The learning rate is too large; the message says which is not.
+        """
+        config, model = task.config, task.network
+        optimizer = self.optimizer(config, model)
+        inputs, targets = self.batch(task)
+        differentiate = self.differentiation(task)
+        for epoch in range(1, config.epochs + 1):
+            started = time.perf_counter()
+            optimizer.zero_grad()
+            loss = float(differentiate(inputs, targets).item())
+            gradient = _length(model)
+            first = rows[0]["loss"] if rows else math.inf
+            if not math.isfinite(gradient) or loss > 1e6 * first:
+                raise DivergenceError(
+                    self.name,
+                    "lr",
+                    f"below {largest_rate(task.data.training.inputs):.4g}, which is 2 / the "
+                    "largest eigenvalue of X.T @ X",
+                    config.lr,
+                    "a smaller learning rate",
+                )
+            stopped = gradient <= config.tolerance
+            if not stopped:
+                optimizer.step()
+            row = {"epoch": epoch, "loss": loss, "gradient": gradient, **line_of(model)._asdict()}
+            rows.append({**row, "seconds": time.perf_counter() - started})
+            if stopped or epoch % 25 == 0:
+                progress.epoch(rows[-1], None)
+            if stopped:
+                return True
+        return False
 
+    def measure(self, config: Config, network: Any, test: ArrayDataset) -> dict[str, float]:
+        """`loss` (J) and `rmse` (root of the mean squared error) on the test points."""
+        with tg.no_grad():
+            loss = float(self.loss(*forward(network, test.inputs, test.labels)).item())
+        return {"loss": loss, "rmse": math.sqrt(2 * loss / len(test))}
 
-def evaluate_run(
-    run: RunFolder, data_dir: str | Path | None = None, best: bool = False, device: str = "cpu"
-) -> dict[str, float]:
-    """`loss` and `rmse` of a run's line on the test points."""
-    model = nn.Linear(1, 1, dtype=np.float64)
-    model.load_state_dict(last_parameters(run, best))
-    return _test(model.to(device), recipe.settings_of(run), device)
+    # ---- pictures ---------------------------------------------------------------------------
 
+    def graph(self, config: Config, network: Any, facts: dict[str, Any]) -> Tensor:
+        """J of all points."""
+        points = self.data(config).training
+        x, y = Tensor(points.inputs, name="x"), Tensor(points.labels, name="y")
+        return self.loss(network(x), y)
 
-def _test(model: nn.Linear, config: Config, device: str | None = None) -> dict[str, float]:
-    *_, x, y = data(config)
-    place = device or config.device
-    with tg.no_grad():
-        output = model(tg.Tensor(x, device=place))
-        loss = float(tg.half_squared_error(output, tg.Tensor(y, device=place)).item())
-    return {"loss": loss, "rmse": math.sqrt(2 * loss / len(x))}
-
-
-# ---- pictures -----------------------------------------------------------------------------------
+    def pictures(self, run: RunFolder, config: Config, network: Any) -> Iterator[Path]:
+        yield descent(run, self.data(config).training, run.path / "descent.png")
 
 
-def draw(run: RunFolder) -> Iterator[Path]:
-    """The graph of J and the report, then the points, lines and curves, which need matplotlib."""
-    config = recipe.settings_of(run)
-    x, y, *_ = data(config)
-    model = nn.Linear(1, 1, dtype=np.float64)
-    model.load_state_dict(run.load_parameters())
-    loss = tg.half_squared_error(model(tg.Tensor(x, name="x")), tg.Tensor(y, name="y"))
-    with writing_to(run):
-        yield show.graph(loss, run.path / "graph.svg")
-        yield show.report(
-            show.ReportContents(
-                title="linear_regression",
-                result=run.result(),
-                rows=run.rows(),
-                config=run.config,
-                environment=run.environment(),
-                state=model.state_dict(),
-                graph=loss,
-            ),
-            run.path / "report.html",
-        )
-        yield descent(run, run.path / "descent.png")
-
-
-def descent(run: RunFolder, path: Path) -> Path:
+def descent(run: RunFolder, points: ArrayDataset, path: Path) -> Path:
     """Left the points and the line after some epochs, right J and the gradient's length."""
-    from matplotlib.figure import Figure
-
-    x, y, *_ = data(recipe.settings_of(run))
+    x, y = points.inputs, points.labels
     slopes, intercepts = (np.array(log_column(run, name)) for name in ("slope", "intercept"))
-    figure = Figure(figsize=(9.6, 3.9), layout="constrained", facecolor="white")
+    figure = new_figure(9.6, 3.9)
     left, right = figure.subplots(1, 2)
     left.plot(x[:, 0], y[:, 0], "o", color="#808890", markersize=4, label="points")
     ends = np.array([-1.0, 1.0])
@@ -374,20 +270,7 @@ def descent(run: RunFolder, path: Path) -> Path:
     right.set(xlabel="epoch")
     right.grid(alpha=0.3)
     right.legend(fontsize=8)
-    figure.savefig(path, dpi=150)
-    return path
+    return save(figure, path)
 
 
-recipe = Recipe(
-    name="linear_regression",
-    summary="a line by gradient descent on the half squared error, beside the closed form",
-    config=Config,
-    train=train,
-    rehearse=rehearse,
-    training_step=training_step,
-    evaluate=evaluate_run,
-    metric="rmse",
-    draw=draw,
-    resumable=False,
-    data_files=False,
-)
+recipe = LinearRegression()

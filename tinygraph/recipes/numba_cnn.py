@@ -19,31 +19,13 @@ Source: the report "Training a CNN on the GPU using Numba", 2021.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
-import tinygraph as tg
 from tinygraph import nn
-from tinygraph.cuda.emulator.compiler import find_compiler
-from tinygraph.device import Device
 from tinygraph.errors import ShapeError
 from tinygraph.optim import SGD
-from tinygraph.recipes.image_run import (
-    Setting,
-    draw_run,
-    image_shape,
-    load_images,
-    load_test,
-    measure,
-    rehearse_setting,
-    train_setting,
-    usable_device,
-)
-from tinygraph.recipes.plain_run import require_compile
-from tinygraph.recipes.recipe import Recipe
-from tinygraph.training import Progress, RunFolder, first_batch_step
+from tinygraph.recipes.images import ImageRecipe, Shape3, image_shape
 
 CLASSES = 10
 USUAL = {"digits": (16, 30), "mnist": (100, 3)}  # batch size and epochs where none are given
@@ -73,12 +55,11 @@ class Config:
         self.batch_size = batch_size if self.batch_size is None else self.batch_size
         if self.epochs is None and self.duration is None:
             self.epochs = epochs
-        require_compile("numba_cnn", self)
 
 
 def model(
     filters: int,
-    image_shape: tuple[int, int, int],
+    image_shape: Shape3,
     classes: int = CLASSES,
     padding: Padding = "valid",
     strict: bool = False,
@@ -149,93 +130,19 @@ def _require_even(height: int, width: int) -> None:
         )
 
 
-def _model_of(config: Config, shape: tuple[int, int, int]) -> nn.Sequential:
-    return model(config.filters, shape, CLASSES, config.padding, config.strict)
+class NumbaCnn(ImageRecipe):
+    """The network, softmax cross-entropy and gradient descent, on images with labels."""
+
+    name = "numba_cnn"
+    summary = "conv 3x3, ReLU, max-pool 2x2, linear: handwritten digits (digits, mnist)"
+    config = Config
+
+    def model(self, config: Config, facts: dict[str, Any]) -> nn.Sequential:
+        shape = image_shape(facts)
+        return model(config.filters, shape, CLASSES, config.padding, config.strict)
+
+    def optimizer(self, config: Config, network: Any) -> SGD:
+        return SGD(network.named_parameters(), lr=config.lr)
 
 
-def set_up(config: Config, data_dir: str | Path | None = None, download: bool = False) -> Setting:
-    """Load, split and standardise the data, and make the network."""
-    device = _usable_device(config.device)  # an absent one shows before anything is loaded
-    images = load_images("numba_cnn", config.data, config.seed, data_dir, download)
-    tg.manual_seed(config.seed)
-    network = _model_of(config, images.shape).to(device)
-    return Setting(network, *images, lambda net: SGD(net.named_parameters(), lr=config.lr))
-
-
-def train(
-    config: Config,
-    run: RunFolder,
-    data_dir: str | Path | None = None,
-    download: bool = False,
-    progress: Progress | None = None,
-) -> dict[str, float]:
-    """Train, look at the test data once, and leave everything in the run folder.
-
-    A run that was opened goes on where it stopped.
-
-    Returns
-    -------
-    dict
-        `loss` and `accuracy` on the test data.
-    """
-    setting = set_up(config, data_dir, download)
-    return train_setting("numba_cnn", config, setting, run, data_dir, progress)
-
-
-def rehearse(
-    config: Config, data_dir: str | Path | None = None, download: bool = False
-) -> dict[str, Any]:
-    """One batch forward and backward, timed; nothing is learnt and nothing written."""
-    return rehearse_setting(config, set_up(config, data_dir, download))
-
-
-def training_step(
-    config: Config, data_dir: str | Path | None = None, download: bool = False
-) -> Callable[[], Any]:
-    """Learn from one batch, again and again; nothing is written."""
-    setting = set_up(config, data_dir, download)
-    trainer = setting.trainer(config, progress=False)
-    return first_batch_step(trainer, setting.loader(config))
-
-
-def evaluate_run(
-    run: RunFolder, data_dir: str | Path | None = None, best: bool = False, device: str = "cpu"
-) -> dict[str, float]:
-    """`loss` and `accuracy` of a run's last or best parameters on the test data.
-
-    The device may be another one than that of the training.
-    """
-    target = _usable_device(device)
-    test = load_test(run, recipe.settings_of(run).data, data_dir)
-    return measure(_load(run, best).to(target), test)
-
-
-def draw(run: RunFolder) -> Iterator[Path]:
-    """The graph of a step and the report, then curves and filters, which need matplotlib."""
-    network, data = _load(run), recipe.settings_of(run).data
-    weight = dict(network.named_parameters())["0.weight"]
-    return draw_run(run, f"numba_cnn on {data}", data, network, weight)
-
-
-def _load(run: RunFolder, best: bool = False) -> nn.Sequential:
-    """The network of a run with its last or its best parameters."""
-    network = _model_of(recipe.settings_of(run), image_shape(run))
-    network.load_state_dict(run.load_parameters(best))
-    return network
-
-
-def _usable_device(name: str) -> Device:
-    return usable_device(name, find_compiler)
-
-
-recipe = Recipe(
-    name="numba_cnn",
-    summary="conv 3x3, ReLU, max-pool 2x2, linear: handwritten digits (digits, mnist)",
-    config=Config,
-    train=train,
-    rehearse=rehearse,
-    training_step=training_step,
-    evaluate=evaluate_run,
-    metric="accuracy",
-    draw=draw,
-)
+recipe = NumbaCnn()

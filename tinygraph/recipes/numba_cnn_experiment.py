@@ -16,7 +16,7 @@ from typing import Any
 
 from tinygraph import data
 from tinygraph.errors import DatasetError
-from tinygraph.recipes.numba_cnn import Config, train
+from tinygraph.recipes.numba_cnn import Config, recipe
 from tinygraph.recipes.numba_cnn_timing import EPOCH, QUICK, REPORT, Sizes, epoch_times, variants
 from tinygraph.show.curves import LOOKS
 from tinygraph.show.figures import new_figure, save
@@ -80,7 +80,7 @@ def experiment(
     for line in table(times):
         said(line)
     training = RunFolder(run.path / "training")
-    test = train(config, training, data_dir, download, progress)
+    test = recipe.train(config, training, data_dir, download, progress)
     found = {
         "times": times,
         "epochs": training.rows(),

@@ -21,26 +21,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 import tinygraph as tg
-from tinygraph import nn, show
-from tinygraph.recipes.plain_run import (
-    last_parameters,
-    log_column,
-    require_at_least,
-    save_run,
-    timed,
-    writing_to,
-)
-from tinygraph.recipes.recipe import Recipe
-from tinygraph.recipes.truth_tables import INPUTS, require_function, truth_table
+from tinygraph import nn
+from tinygraph.data import ArrayDataset, DataLoader
+from tinygraph.recipes.quick import QuickRecipe, log_column
+from tinygraph.recipes.recipe import Data, Task
+from tinygraph.recipes.settings import require_at_least
+from tinygraph.recipes.truth_tables import INPUTS, Function, truth_table
 from tinygraph.shapes import Array
+from tinygraph.show.figures import new_figure, save
+from tinygraph.tensor import Tensor
 from tinygraph.training import Progress, RunFolder
+from tinygraph.training.evaluation import forward
 
 WEIGHTS = ("bias", "weight_1", "weight_2")  # columns of the log
 PANELS = 12  # in the picture
@@ -50,13 +48,12 @@ PANELS = 12  # in the picture
 class Config:
     """Settings.  Powers of two as learning rates keep all weights free of rounding."""
 
-    function: str = "nand"
+    function: Function = "nand"
     lr: float = 0.5
     epochs: int = 100  # at most
     device: str = "cpu"
 
     def __post_init__(self) -> None:
-        require_function("perceptron", self.function)
         require_at_least("perceptron", self, epochs=1, lr=0)
 
 
@@ -91,172 +88,118 @@ class Perceptron(nn.Module):
         return bool(error.item())
 
 
-class Outcome(NamedTuple):
-    """How a training ended."""
-
-    converged: bool
-    epochs: int
-    text: str
-
-
 def with_ones(inputs: Array) -> Array:
     """A first column of ones for the bias: (N, F) -> (N, F+1)."""
     return np.column_stack([np.ones(len(inputs)), inputs])
 
 
-def fit(
-    network: Perceptron, config: Config, rows: list[dict[str, Any]], progress: Progress
-) -> Outcome:
-    """Train until an epoch has no mistake, the weights repeat, or the epochs are over.
+class PerceptronRecipe(QuickRecipe):
+    """The rule on a truth table, until it is right or goes round."""
 
-    `rows` takes one row of the log after each epoch.
-    """
-    inputs, labels = truth_table(config.function)
-    samples = [
-        (tg.Tensor(x[None], device=config.device), tg.Tensor(y, device=config.device))
-        for x, y in zip(with_ones(inputs), labels, strict=True)
-    ]
-    seen = {tuple(network.weight.numpy()): 0}
-    for epoch in range(1, config.epochs + 1):
+    name = "perceptron"
+    summary = "one neuron with a step: nand converges, xor cannot (--set function=xor)"
+    config = Config
+
+    def data(
+        self, config: Config, data_dir: str | Path | None = None, download: bool = False
+    ) -> Data:
+        """The table, with a first column of ones; it is all the data there is."""
+        inputs, labels = truth_table(config.function)
+        table = ArrayDataset(with_ones(inputs), labels[:, 0])
+        return Data(table, test=table)
+
+    def model(self, config: Config, facts: dict[str, Any]) -> Perceptron:
+        return Perceptron(2)
+
+    def loss(self, output: Tensor, target: Tensor) -> Tensor:
+        return tg.half_squared_error(output, target)
+
+    def loader(self, config: Config, training: Any) -> DataLoader:
+        """One row of the table at a time."""
+        return DataLoader(training, 1, device=config.device)
+
+    def step(self, task: Task) -> Callable[[], bool]:
+        """Learn from the first row."""
+        x, y = self.batch(task)
+        return lambda: bool(task.network.learn(x, y, task.config.lr))
+
+    def rehearse(
+        self, config: Config, data_dir: str | Path | None = None, download: bool = False
+    ) -> dict[str, Any]:
+        """One row, timed; there is no backward that a Trainer could try."""
+        task = self.prepare(config)
+        x, y = self.batch(task)
+        loss = self.loss(task.network(x), y).item()
         started = time.perf_counter()
-        mistakes = sum(network.learn(x, y, config.lr) for x, y in samples)
-        weights = tuple(map(float, network.weight.numpy()))
-        row = {"epoch": epoch, "mistakes": mistakes, "accuracy": _accuracy(network, config)}
-        row |= dict(zip(WEIGHTS, weights, strict=True))
-        rows.append({**row, "seconds": time.perf_counter() - started})
-        progress.epoch(rows[-1], None)
-        if not mistakes:
-            text = f"{config.function}: converged, epoch {epoch} was without a mistake"
-            return Outcome(True, epoch, text)
-        if weights in seen:
-            text = (
-                f"{config.function}: does not converge. The weights after epoch {epoch} are "
-                f"those after epoch {seen[weights]}: it goes round for ever, since no line "
-                "separates the classes"
-            )
-            return Outcome(False, epoch, text)
-        seen[weights] = epoch
-    text = f"{config.function}: not converged after {config.epochs} epochs"
-    return Outcome(False, config.epochs, text)
+        self.step(task)()
+        return {
+            "summary": self.summary_of(task.network, x),
+            "batch": f"{x.dtype} {x.shape} and {y.dtype} {y.shape}",
+            "loss": float(loss),
+            "step_seconds": time.perf_counter() - started,
+            "batches": len(task.data.training),
+        }
+
+    def learn(self, task: Task, rows: list[dict[str, Any]], progress: Progress) -> dict[str, Any]:
+        """Train until an epoch has no mistake, the weights repeat, or the epochs are over."""
+        config, network, table = task.config, task.network, task.data.training
+        samples = [
+            (Tensor(x, device=config.device), Tensor(y, device=config.device))
+            for x, y in self.loader(config, table)
+        ]
+        seen = {tuple(network.weight.numpy()): 0}
+        text = f"not converged after {config.epochs} epochs"
+        converged = False
+        for epoch in range(1, config.epochs + 1):
+            started = time.perf_counter()
+            mistakes = sum(network.learn(x, y, config.lr) for x, y in samples)
+            weights = tuple(map(float, network.weight.numpy()))
+            row = {"epoch": epoch, "mistakes": mistakes, **self.measure(config, network, table)}
+            row |= dict(zip(WEIGHTS, weights, strict=True))
+            rows.append({**row, "seconds": time.perf_counter() - started})
+            progress.epoch(rows[-1], None)
+            if not mistakes:
+                converged, text = True, f"converged, epoch {epoch} was without a mistake"
+                break
+            if weights in seen:
+                text = (
+                    f"does not converge. The weights after epoch {epoch} are those after epoch "
+                    f"{seen[weights]}: it goes round for ever, since no line separates the classes"
+                )
+                break
+            seen[weights] = epoch
+        text = f"{config.function}: {text}"
+        if progress.lines:
+            print(text, flush=True)
+        return {"converged": converged, "epochs": epoch, "text": text}
+
+    def measure(self, config: Config, network: Any, test: ArrayDataset) -> dict[str, float]:
+        """`accuracy` on the truth table."""
+        with tg.no_grad():
+            output, labels = forward(network, test.inputs, test.labels)
+        return {"accuracy": float(np.mean(output.numpy() == labels.numpy()))}
+
+    # ---- pictures ---------------------------------------------------------------------------
+
+    def title(self, config: Config) -> str:
+        return f"perceptron on {config.function}"
+
+    def graph(self, config: Config, network: Any, facts: dict[str, Any]) -> Tensor:
+        """The neuron on the whole table."""
+        return network(Tensor(self.data(config).test.inputs, name="x"))
+
+    def pictures(self, run: RunFolder, config: Config, network: Any) -> Iterator[Path]:
+        yield decision_lines(run, config.function, run.path / "decision_lines.png")
 
 
-def train(
-    config: Config,
-    run: RunFolder,
-    data_dir: str | Path | None = None,
-    download: bool = False,
-    progress: Progress | None = None,
-) -> dict[str, float]:
-    """Train, say how it ended, and leave everything in the run folder.
-
-    Returns
-    -------
-    dict
-        `accuracy` on the truth table, which is all the data there is.
-    """
-    progress = progress or Progress()
-    network = Perceptron(2).to(config.device)
-    rows: list[dict[str, Any]] = []
-    outcome = fit(network, config, rows, progress)
-    if progress.lines:
-        print(outcome.text, flush=True)
-    result = {"accuracy": _accuracy(network, config)}
-    save_run(
-        run,
-        "perceptron",
-        asdict(config),
-        rows,
-        network.state_dict(),
-        {"test": result, "training": outcome._asdict()},
-    )
-    return result
-
-
-def rehearse(
-    config: Config, data_dir: str | Path | None = None, download: bool = False
-) -> dict[str, Any]:
-    """One sample, timed; nothing is kept."""
-    network = Perceptron(2).to(config.device)
-    inputs, labels = truth_table(config.function)
-    x = tg.Tensor(with_ones(inputs)[:1], device=config.device)
-    y = tg.Tensor(labels[0], device=config.device)
-    loss = tg.half_squared_error(network(x), y).item()
-    seconds = timed(lambda: network.learn(x, y, config.lr))
-    summary = network.summary((3,), np.float64)
-    return {
-        "summary": summary,
-        "batch": f"float64 {x.shape} and float64 {y.shape}",
-        "loss": float(loss),
-        "step_seconds": seconds,
-        "batches": len(inputs),
-    }
-
-
-def training_step(
-    config: Config, data_dir: str | Path | None = None, download: bool = False
-) -> Callable[[], Any]:
-    """Learn from one sample, again and again; nothing is written."""
-    network = Perceptron(2).to(config.device)
-    inputs, labels = truth_table(config.function)
-    x = tg.Tensor(with_ones(inputs)[:1], device=config.device)
-    y = tg.Tensor(labels[0], device=config.device)
-    return lambda: network.learn(x, y, config.lr)
-
-
-def evaluate_run(
-    run: RunFolder, data_dir: str | Path | None = None, best: bool = False, device: str = "cpu"
-) -> dict[str, float]:
-    """`accuracy` of a run's parameters on the truth table."""
-    network = Perceptron(2)
-    network.load_state_dict(last_parameters(run, best))
-    return {"accuracy": _accuracy(network.to(device), recipe.settings_of(run), device)}
-
-
-def _accuracy(network: Perceptron, config: Config, device: str | None = None) -> float:
-    inputs, labels = truth_table(config.function)
-    with tg.no_grad():
-        outputs = network(tg.Tensor(with_ones(inputs), device=device or config.device))
-    return float(np.mean(outputs.numpy() == labels[:, 0]))
-
-
-# ---- pictures -----------------------------------------------------------------------------------
-
-
-def draw(run: RunFolder) -> Iterator[Path]:
-    """The graph of the neuron and the report, then the decision lines, which need matplotlib."""
-    config = recipe.settings_of(run)
-    network = Perceptron(2)
-    network.load_state_dict(run.load_parameters())
-    inputs, _ = truth_table(config.function)
-    output = network(tg.Tensor(with_ones(inputs), name="x"))
-    with writing_to(run):
-        yield show.graph(output, run.path / "graph.svg")
-        yield show.report(
-            show.ReportContents(
-                title=f"perceptron on {config.function}",
-                result=run.result(),
-                rows=run.rows(),
-                config=run.config,
-                environment=run.environment(),
-                state=network.state_dict(),
-                graph=output,
-            ),
-            run.path / "report.html",
-        )
-        yield decision_lines(run, run.path / "decision_lines.png")
-
-
-def decision_lines(run: RunFolder, path: Path) -> Path:
+def decision_lines(run: RunFolder, function: str, path: Path) -> Path:
     """The line w.x = 0 after every epoch (of many epochs: after some), and what it gets wrong."""
-    from matplotlib.figure import Figure
-
-    labels = truth_table(recipe.settings_of(run).function)[1][:, 0]
+    labels = truth_table(function)[1][:, 0]
     weights = np.array([log_column(run, name) for name in WEIGHTS]).T  # (epochs, 3)
     shown = np.unique(np.linspace(1, len(weights), min(PANELS, len(weights))).round().astype(int))
     columns = min(4, len(shown))
     lines = -(-len(shown) // columns)
-    size = 2.6 * columns, 2.9 * lines + 0.4
-    figure = Figure(figsize=size, layout="constrained", facecolor="white")
+    figure = new_figure(2.6 * columns, 2.9 * lines + 0.4)
     panels = figure.subplots(lines, columns, squeeze=False).ravel()
     for axes, epoch in zip(panels, shown, strict=False):
         _panel(axes, weights[epoch - 1], labels)
@@ -264,8 +207,7 @@ def decision_lines(run: RunFolder, path: Path) -> Path:
     for axes in panels[len(shown) :]:
         axes.set_axis_off()
     figure.supxlabel("filled: 1, hollow: 0; blue: taken for 1; crossed: wrong", fontsize=9)
-    figure.savefig(path, dpi=150)
-    return path
+    return save(figure, path)
 
 
 def _panel(axes: Any, w: Array, labels: Array) -> None:
@@ -293,16 +235,4 @@ def _panel(axes: Any, w: Array, labels: Array) -> None:
     axes.set(xlim=(low, high), ylim=(low, high), xticks=[0, 1], yticks=[0, 1], aspect="equal")
 
 
-recipe = Recipe(
-    name="perceptron",
-    summary="one neuron with a step: nand converges, xor cannot (--set function=xor)",
-    config=Config,
-    train=train,
-    rehearse=rehearse,
-    training_step=training_step,
-    evaluate=evaluate_run,
-    metric="accuracy",
-    draw=draw,
-    resumable=False,
-    data_files=False,
-)
+recipe = PerceptronRecipe()

@@ -1,20 +1,85 @@
-"""Recipe: a known system that can be trained by name, and the registry of them."""
+"""Recipe: a known system that can be trained by name.
+
+A recipe is a class that says what a training is made of:
+
+    data                   what is learnt from, what is held out, what is tested on
+    model                  the network before it has learnt anything
+    loss, optimizer        how it learns
+    measure, metric        how good it is
+    graph, pictures        what is drawn
+
+Training, trying a batch, profiling, going on with a run, measuring it again and drawing it are
+written here, once.  Of a recipe's settings these have a meaning here too, where it has them: seed,
+batch_size, epochs, duration, backup_every, device, compile, tune.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Literal
 
-from tinygraph.errors import CheckpointError
-from tinygraph.recipes.settings import require_settings
-from tinygraph.training import Progress, RunFolder
+import numpy as np
+
+import tinygraph as tg
+from tinygraph import show
+from tinygraph.cuda.emulator.compiler import find_compiler
+from tinygraph.data import DataLoader
+from tinygraph.device import Device, get_device
+from tinygraph.errors import ArgumentError, CheckpointError, DatasetError
+from tinygraph.optim import Optimizer
+from tinygraph.recipes.settings import require_choices, require_settings
+from tinygraph.tensor import Tensor
+from tinygraph.training import Progress, RunFolder, Trainer, evaluate, first_batch_step
+from tinygraph.training.sealed import reason
+from tinygraph.training.trainer import first_batch
+
+TRAIN_SHARE = 0.9  # of the training data; the rest is for validation
+EVALUATION_BATCH = 250  # only a matter of memory
 
 
 @dataclass(frozen=True)
+class Data:
+    """What a recipe works on.
+
+    Attributes
+    ----------
+    training : dataset
+        To learn from.
+    held_out : dataset, optional
+        Looked at after each epoch: its best parameters are kept.
+    test : Any
+        What `Recipe.measure` takes, looked at once, at the end.
+    facts : dict
+        What config.json remembers of the data, as JSON has it, so that the model can be made again
+        and other data are refused.
+    """
+
+    training: Any
+    held_out: Any = None
+    test: Any = None
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Task:
+    """One training that is ready to begin: settings, data, and the network on its device."""
+
+    config: Any
+    data: Any  # a Data
+    network: Any
+    data_dir: str | Path | None = None
+    compiled: Any = None  # what runs through a plan, where a recipe compiles without a Trainer
+
+
 class Recipe:
-    """What a module of this room offers to the command line.
+    """What a known system is made of, and what can be done with it.
+
+    A subclass gives `name`, `summary` and `config`, and overrides `data`, `model` and `optimizer`;
+    the rest where it differs.  See docs/recipes/write_a_recipe.md.
 
     Attributes
     ----------
@@ -22,51 +87,333 @@ class Recipe:
         The name on the command line, and one line about it.
     config : type
         A dataclass of settings with their defaults; each can be made from plain JSON values.
-    train : function of (config, run, data_dir, download, progress)
-        Train, or go on where a run that was opened stopped; leave everything in the run folder, and
-        return the metrics on the test data.
-    rehearse : function of (config, data_dir, download)
-        Try one batch, write nothing, and return what `Trainer.rehearse` found, with a `summary`.
-    training_step : function of (config, data_dir, download)
-        Get everything ready and return a function without arguments, which learns from one batch
-        each time that it is called, and writes nothing: what `tinygraph profile` looks at.
-    evaluate : function of (run, data_dir, best, device)
-        Load the last or the best parameters of a run onto a device; return the metrics on the test
-        data.  Parameters are plain numbers: the device need not be that of the training.
     metric : str
         Which of the metrics is named on the last line of a training.
-    draw : function of (run,)
-        Draw the pictures of a run, and yield the path of each when it is written.
     resumable : bool
-        Whether a run that was stopped can go on.  A recipe that trains in a moment saves no
-        checkpoints.
+        Whether a run that was stopped can go on.
     data_files : bool
         Whether it reads data, from a folder or a library; others make their own.
     """
 
-    name: str
-    summary: str
-    config: type[Any]
-    train: Callable[[Any, RunFolder, str | Path | None, bool, Progress | None], dict[str, float]]
-    rehearse: Callable[[Any, str | Path | None, bool], dict[str, Any]]
-    training_step: Callable[[Any, str | Path | None, bool], Callable[[], Any]]
-    evaluate: Callable[[RunFolder, str | Path | None, bool, str], dict[str, float]]
-    metric: str
-    draw: Callable[[RunFolder], Iterator[Path]]
-    resumable: bool = True
-    data_files: bool = True
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    config: ClassVar[type[Any]]
+    metric: ClassVar[str] = "accuracy"
+    resumable: ClassVar[bool] = True
+    data_files: ClassVar[bool] = True
+    engine: ClassVar[Literal["auto", "dot", "builtin"]] = "auto"  # that draws the graph
+
+    # ---- what a recipe says -----------------------------------------------------------------
+
+    def data(self, config: Any, data_dir: str | Path | None = None, download: bool = False) -> Data:
+        """Load or make the data; DatasetError where they are not to be had."""
+        raise NotImplementedError(f"{type(self).__name__}.data")
+
+    def model(self, config: Any, facts: dict[str, Any]) -> Any:
+        """The network on the cpu, before it has learnt anything; `facts` are those of the data.
+
+        Random numbers come from the settings' seed.
+        """
+        raise NotImplementedError(f"{type(self).__name__}.model")
+
+    def optimizer(self, config: Any, network: Any) -> Optimizer:
+        """The rule by which the network learns."""
+        raise NotImplementedError(f"{type(self).__name__}.optimizer")
+
+    def loss(self, output: Tensor, target: Tensor) -> Tensor:
+        """The mean over a batch; by default softmax cross-entropy."""
+        return tg.softmax_cross_entropy(output, target)
+
+    def loader(self, config: Any, training: Any) -> DataLoader:
+        """Batches to learn from, in an order that the seed fixes."""
+        size = _setting(config, "batch_size") or 1
+        seed = _setting(config, "seed", 0)
+        return DataLoader(training, size, shuffle=True, seed=seed, device=config.device)
+
+    def test_data(self, config: Any, facts: dict[str, Any], data_dir: str | Path | None) -> Any:
+        """The test data of a run, whose config.json holds the facts."""
+        return self.data(config, data_dir).test
+
+    def measure(self, config: Any, network: Any, test: Any) -> dict[str, float]:
+        """The metrics on the test data: by default the loss, and the accuracy of classes."""
+        return evaluate(network, DataLoader(test, EVALUATION_BATCH), self.loss)
+
+    def remembered(self, task: Task) -> dict[str, Any]:
+        """What config.json remembers beside the settings."""
+        return task.data.facts
+
+    def blank(self, config: Any, facts: dict[str, Any]) -> Any:
+        """A network that parameters are loaded into: by default one that is about to learn."""
+        return self.model(config, facts)
+
+    def title(self, config: Any) -> str:
+        """What the report is called."""
+        return self.name
+
+    def graph(self, config: Any, network: Any, facts: dict[str, Any]) -> Tensor:
+        """What is drawn as a graph: by default the loss of the first sample of the test data."""
+        inputs, labels = self.test_data(config, facts, facts.get("data_dir"))[:1]
+        return self.loss(network(Tensor(inputs, name="inputs")), Tensor(labels, name="targets"))
+
+    def answers(self, config: Any, network: Any, facts: dict[str, Any]) -> dict[str, Any]:
+        """Of a classification what the report compares: labels, predictions, images."""
+        test = self.test_data(config, facts, facts.get("data_dir"))
+        if getattr(test, "labels", np.zeros(0)).dtype.kind not in "iu":
+            return {}
+        with tg.no_grad():
+            parts = [network(part).numpy() for part, _ in DataLoader(test, EVALUATION_BATCH)]
+        images = {"images": test.inputs} if test.inputs.ndim == 4 else {}
+        predictions = np.concatenate(parts).argmax(axis=1)
+        return {
+            **images,
+            "labels": test.labels,
+            "predictions": predictions,
+            "classes": test.classes,
+        }
+
+    def pictures(self, run: RunFolder, config: Any, network: Any) -> Iterator[Path]:
+        """Draw what comes after graph and report, and yield the path of each."""
+        yield show.curves(run.rows(), run.path / "curves.svg")
+
+    # ---- settings ---------------------------------------------------------------------------
 
     def settings(self, given: dict[str, Any]) -> Any:
         """The config with some settings given; ArgumentError for one that this recipe lacks."""
         require_settings(self.name, self.config, given)
-        return self.config(**given)
+        config = self.config(**given)
+        require_choices(self.name, config)
+        if _setting(config, "tune") and not _setting(config, "compile"):
+            raise ArgumentError(
+                self.name,
+                "tune",
+                "False where compile is not set",
+                True,
+                "--set compile=true too: what is tuned is a plan",
+            )
+        return config
 
     def settings_of(self, run: RunFolder) -> Any:
         """The config that a run was trained with."""
-        saved = run.config.get("settings")
+        with self._reading(run):
+            return self.settings(dict(run.config.get("settings") or {}))
+
+    # ---- what can be done with it -----------------------------------------------------------
+
+    def train(
+        self,
+        config: Any,
+        run: RunFolder,
+        data_dir: str | Path | None = None,
+        download: bool = False,
+        progress: Progress | None = None,
+    ) -> dict[str, float]:
+        """Train, look at the test data once, and leave everything in the run folder.
+
+        A run that was opened goes on where it stopped.
+
+        Returns
+        -------
+        dict
+            The metrics on the test data.
+
+        Raises
+        ------
+        DatasetError
+            The data are missing, or not those that the run began with.
+        """
+        task = self.prepare(config, data_dir, download, run)
+        found = self.fit(task, run, progress or Progress())
+        result = self.finish(task, run, found)
+        run.write_result(result)
+        return dict(result["test"])
+
+    def rehearse(
+        self, config: Any, data_dir: str | Path | None = None, download: bool = False
+    ) -> dict[str, Any]:
+        """Try one batch and time it; nothing is learnt, and nothing written but caches.
+
+        Returns
+        -------
+        dict
+            What `Trainer.rehearse` found, and a `summary` of the network.
+        """
+        task = self.prepare(config, data_dir, download)
+        loader = self.loader(config, task.data.training)
+        summary = self.summary_of(task.network, first_batch(loader)[0])
+        return {"summary": summary, **self.trainer(task, progress=False).rehearse(loader)}
+
+    def training_step(
+        self, config: Any, data_dir: str | Path | None = None, download: bool = False
+    ) -> Callable[[], Any]:
+        """A function that learns from one batch, again and again, and writes nothing."""
+        return self.step(self.prepare(config, data_dir, download))
+
+    def evaluate(
+        self,
+        run: RunFolder,
+        data_dir: str | Path | None = None,
+        best: bool = False,
+        device: str = "cpu",
+    ) -> dict[str, float]:
+        """The metrics of a run's last or best parameters on the test data, on any device."""
+        target = usable_device(device)
+        config, network = self.settings_of(run), self.trained(run, best).to(target)
+        with self._reading(run):
+            test = self.test_data(config, run.config, data_dir or run.config.get("data_dir"))
+        return self.measure(config, network, test)
+
+    def draw(self, run: RunFolder) -> Iterator[Path]:
+        """Draw the pictures of a run, and yield the path of each; most need matplotlib."""
+        config = self.settings_of(run)
+        network = self.trained(run).eval()
+        with self._reading(run):
+            loss = self.graph(config, network, run.config)
+        answers: dict[str, Any] = {}
+        with suppress(DatasetError), self._reading(run):
+            answers = self.answers(config, network, run.config)
+        contents = show.ReportContents(
+            title=self.title(config),
+            result=run.result(),
+            rows=run.rows(),
+            config=run.config,
+            environment=run.environment(),
+            state=network.state_dict(),
+            graph=loss,
+            **answers,
+        )
         try:
-            return self.settings(dict(saved or {}))
-        except (TypeError, ValueError) as error:
+            yield show.graph(loss, run.path / "graph.svg", engine=self.engine)
+            yield show.report(contents, run.path / "report.html")
+            yield from self.pictures(run, config, network)
+        except OSError as error:
             raise CheckpointError(
-                "run folder", str(run.path / "config.json"), f"the settings of {self.name}", error
+                "show", str(run.path), "a folder that can be written", reason(error)
             ) from None
+
+    def trained(self, run: RunFolder, best: bool = False) -> Any:
+        """The network of a run with its last or its best parameters, on the cpu."""
+        if best and not self.resumable:
+            raise ArgumentError(
+                "evaluate",
+                "--best",
+                "a run with validation data",
+                f"{run.path}, which has none",
+                "leave it out: the last parameters are taken",
+            )
+        config = self.settings_of(run)
+        with self._reading(run):
+            network = self.blank(config, run.config)
+        network.load_state_dict(run.load_parameters(best))
+        return network
+
+    # ---- the parts of a training ------------------------------------------------------------
+
+    def prepare(
+        self,
+        config: Any,
+        data_dir: str | Path | None = None,
+        download: bool = False,
+        run: RunFolder | None = None,
+    ) -> Task:
+        """Load the data and make the network, as it was where a run goes on."""
+        device = usable_device(config.device)  # an absent one shows before anything is loaded
+        data = self.data(config, data_dir, download)
+        tg.manual_seed(_setting(config, "seed", 0))
+        if run is None or not run.opened:
+            return Task(config, data, self.model(config, data.facts).to(device), data_dir)
+        for name, fact in data.facts.items():
+            if fact != run.config.get(name):
+                raise DatasetError(
+                    self.name,
+                    name,
+                    f"that of the run, {run.config.get(name)}",
+                    fact,
+                    "resume with the files that the run began with",
+                )
+        with self._reading(run):
+            return Task(config, data, self.model(config, run.config).to(device), data_dir)
+
+    def trainer(self, task: Task, **options: Any) -> Trainer:
+        """A Trainer with a fresh optimiser."""
+        return Trainer(
+            task.network,
+            self.optimizer(task.config, task.network),
+            self.loss,
+            compile=_setting(task.config, "compile", False),
+            tune=_setting(task.config, "tune", False),
+            **options,
+        )
+
+    def step(self, task: Task) -> Callable[[], Any]:
+        """The step of the Trainer, on the first batch."""
+        loader = self.loader(task.config, task.data.training)
+        return first_batch_step(self.trainer(task, progress=False), loader)
+
+    def begin(self, task: Task, run: RunFolder) -> None:
+        """Leave in the folder of a new run what it is, so that it can go on."""
+        if run.opened:
+            return
+        folder = None if task.data_dir is None else str(Path(task.data_dir).resolve())
+        run.write_config(
+            {
+                "recipe": self.name,
+                "settings": asdict(task.config),
+                **self.remembered(task),
+                **({"data_dir": folder} if self.data_files else {}),
+            }
+        )
+
+    def fit(self, task: Task, run: RunFolder, progress: Progress) -> dict[str, Any]:
+        """Train into the run folder; what result.json holds beside the metrics."""
+        config = task.config
+        self.begin(task, run)
+        backups = _setting(config, "backup_every")
+        trainer = self.trainer(task, run=run, progress=progress, backup_every=backups)
+        if run.opened:
+            trainer.resume()
+        self.write_environment(config, run)
+        epochs = _setting(config, "epochs")
+        left = None if epochs is None else epochs - trainer.epoch
+        if left is None or left > 0:
+            held_out = task.data.held_out
+            validation = None if held_out is None else DataLoader(held_out, EVALUATION_BATCH)
+            loader = self.loader(config, task.data.training)
+            trainer.fit(loader, validation, left, _setting(config, "duration"))
+        return {}
+
+    def finish(self, task: Task, run: RunFolder, found: dict[str, Any]) -> dict[str, Any]:
+        """What result.json holds: the metrics on the `test` data, and what `fit` found."""
+        return {"test": self.measure(task.config, task.network, task.data.test), **found}
+
+    def summary_of(self, network: Any, batch: Any) -> str:
+        """The network as a table, for a batch of inputs."""
+        return str(network.summary(batch.shape[1:], batch.dtype))
+
+    def write_environment(self, config: Any, run: RunFolder) -> None:
+        """Versions, machine, seeds and command line."""
+        seeds = {"all": config.seed} if hasattr(config, "seed") else {}
+        run.write_environment(tinygraph=tg.__version__, seeds=seeds, command=sys.argv)
+
+    @contextmanager
+    def _reading(self, run: RunFolder) -> Iterator[None]:
+        """CheckpointError where config.json does not hold what a run of this recipe needs."""
+        try:
+            yield
+        except (KeyError, TypeError, ValueError) as error:
+            got = f"no {error}" if isinstance(error, KeyError) else error
+            raise CheckpointError(
+                "run folder", str(run.path / "config.json"), f"a run of {self.name}", got
+            ) from error
+
+
+def usable_device(name: str) -> Device:
+    """The device of that name; an error now where its first kernel could not be compiled."""
+    device = get_device(name)
+    if device == "emulator":
+        find_compiler()
+    return device
+
+
+def _setting(config: Any, name: str, usual: Any = None) -> Any:
+    """A setting that not every recipe has."""
+    return getattr(config, name, usual)

@@ -32,6 +32,37 @@ def require_settings(recipe: str, config: type[Any], names: Mapping[str, Any]) -
             )
 
 
+def require_choices(recipe: str, config: Any) -> None:
+    """ArgumentError for the first setting that is none of the words which its type allows."""
+    for name, wanted in get_type_hints(type(config)).items():
+        words = _words(wanted)
+        value = getattr(config, name)
+        if words and value not in words and not (value is None and type(None) in get_args(wanted)):
+            hint = nearest(str(value), words)
+            raise ArgumentError(recipe, name, describe_type(wanted), repr(value), hint)
+
+
+def require_at_least(recipe: str, config: Any, **limits: float) -> None:
+    """ArgumentError for a setting below its limit.
+
+    A limit of at least 1 is for counts, which must be ints; a limit of 0 is itself refused.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> require_at_least("demo", SimpleNamespace(epochs=0), epochs=1)
+    Traceback (most recent call last):
+        ...
+    tinygraph.errors.ArgumentError: demo: epochs: expected a whole number of at least 1, got 0.
+    """
+    for name, least in limits.items():
+        value, kinds = getattr(config, name), (int,) if least >= 1 else (int, float)
+        number = isinstance(value, kinds) and not isinstance(value, bool) and math.isfinite(value)
+        if not number or value < least or value == least == 0:
+            words = f"a whole number of at least {least}" if least else "a finite number above 0"
+            raise ArgumentError(recipe, name, words, repr(value))
+
+
 def read_setting(recipe: str, config: type[Any], name: str, text: str) -> Any:
     """The value that a text means for a setting.
 
@@ -169,10 +200,15 @@ def _among(text: str, known: Any) -> str:
 
 def _hint(wanted: Any, text: str) -> str:
     """The nearest word, where words are wanted."""
-    words = [
-        str(word)
+    words = _words(wanted)
+    return nearest(text, words) if words else ""
+
+
+def _words(wanted: Any) -> list[str]:
+    """The words that a type allows; none where it is not about words."""
+    return [
+        word
         for choice in _choices(wanted)
         if get_origin(choice) is Literal
-        for word in get_args(choice)
+        for word in map(str, get_args(choice))
     ]
-    return nearest(text, words) if words else ""

@@ -20,38 +20,30 @@ back-propagating errors", Nature 323, 1986.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import tinygraph as tg
-from tinygraph import show
-from tinygraph.cuda.emulator.compiler import find_compiler
-from tinygraph.data import ArrayDataset, DataLoader, splice
-from tinygraph.device import Device, get_device
-from tinygraph.errors import ArgumentError, CheckpointError, DatasetError
-from tinygraph.recipes.plain_run import require_compile
-from tinygraph.recipes.recipe import Recipe
+from tinygraph.data import splice
+from tinygraph.errors import ArgumentError, CheckpointError
+from tinygraph.optim import SGD
+from tinygraph.recipes.recipe import TRAIN_SHARE, Data, Recipe, Task
 from tinygraph.recipes.splice_mlp_network import (
-    EVALUATION_BATCH,
     LEARNING_RATE,
     MOMENTUM,
     SigmoidMLP,
     half_squared_error,
-    online,
 )
 from tinygraph.recipes.splice_mlp_picture import draw_influence
 from tinygraph.recipes.splice_mlp_text import read_network, write_network
-from tinygraph.training import Progress, RunFolder, first_batch_step
-from tinygraph.training.sealed import reason
+from tinygraph.tensor import Tensor
+from tinygraph.training import RunFolder
 
 INPUTS, CLASSES = 240, ("EI", "IE", "N")
 INITIAL = "initial.nn"  # in the run folder: the network before it has learnt anything
 HIDDEN = (20,)
-TRAIN_SHARE = 0.9  # of the training data; the rest is for validation
 
 
 @dataclass
@@ -80,7 +72,6 @@ class Config:
             self.hidden = tuple(self.hidden)  # JSON has lists
         if self.epochs is None and self.duration is None:
             self.epochs = 10
-        require_compile("splice_mlp", self)
 
 
 def first_network(config: Config) -> SigmoidMLP:
@@ -127,196 +118,69 @@ def _read(path: str) -> SigmoidMLP:
     return network
 
 
-class Setting(NamedTuple):
-    """Everything that a training works on, before the first sample."""
+class SpliceMlp(Recipe):
+    """A SigmoidMLP, one sample at a time; the run folder has its networks as text too."""
 
-    network: SigmoidMLP
-    training: ArrayDataset
-    held_out: ArrayDataset
-    test: ArrayDataset
+    name = "splice_mlp"
+    summary = "sigmoid MLP, one sample at a time: splice junctions in DNA; networks as text"
+    config = Config
 
+    def data(
+        self, config: Config, data_dir: str | Path | None = None, download: bool = False
+    ) -> Data:
+        whole = splice("train", data_dir, download)
+        test = splice("test", data_dir, download)  # a missing file shows now
+        return Data(*whole.split(TRAIN_SHARE, config.seed), test, {"train_share": TRAIN_SHARE})
 
-def set_up(
-    config: Config,
-    data_dir: str | Path | None = None,
-    download: bool = False,
-    run: RunFolder | None = None,
-) -> Setting:
-    """Make the network, or take that of a run that goes on; load and split the data."""
-    device = _usable_device(config.device)  # an absent one shows before anything is loaded
-    goes_on = run is not None and run.opened
-    network = _initial(run) if run is not None and goes_on else first_network(config)
-    whole = splice("train", data_dir, download)
-    test = splice("test", data_dir, download)  # a missing file shows now
-    training, held_out = whole.split(TRAIN_SHARE, config.seed)
-    return Setting(network.to(device), training, held_out, test)
+    def model(self, config: Config, facts: dict[str, Any]) -> SigmoidMLP:
+        """The first network; that of a run has its topology, rate and momentum."""
+        if "widths" not in facts:
+            return first_network(config)
+        lr, momentum = facts["learning"]
+        return SigmoidMLP(facts["widths"], lr, momentum, facts["name"])
 
+    def optimizer(self, config: Config, network: Any) -> SGD:
+        return SGD(network.named_parameters(), lr=network.lr, momentum=network.momentum)
 
-def train(
-    config: Config,
-    run: RunFolder,
-    data_dir: str | Path | None = None,
-    download: bool = False,
-    progress: Progress | None = None,
-) -> dict[str, float]:
-    """Train, look at the test data once, and leave everything in the run folder.
+    def loss(self, output: Tensor, target: Tensor) -> Tensor:
+        return half_squared_error(output, target)
 
-    A run that was opened goes on where it stopped.
+    def test_data(self, config: Config, facts: dict[str, Any], data_dir: Any) -> Any:
+        return splice("test", data_dir)
 
-    Returns
-    -------
-    dict
-        `loss` and `accuracy` on the test data.
-    """
-    setting = set_up(config, data_dir, download, run)
-    network = setting.network
-    if not run.opened:
-        write_network(network, run.path / INITIAL)  # first: whoever opens the run finds it
-        run.write_config(
-            {
-                "recipe": "splice_mlp",
-                "settings": asdict(config),
-                "widths": network.widths,
-                "learning": [network.lr, network.momentum],
-                "name": network.name,
-                "train_share": TRAIN_SHARE,
-                "data_dir": None if data_dir is None else str(Path(data_dir).resolve()),
-            }
-        )
-    trainer = network.trainer(
-        run=run,
-        progress=progress,
-        backup_every=config.backup_every,
-        compile=config.compile,
-        tune=config.tune,
-    )
-    if run.opened:
-        trainer.resume()
-    run.write_environment(tinygraph=tg.__version__, seeds={"all": config.seed}, command=sys.argv)
-    left = None if config.epochs is None else config.epochs - trainer.epoch
-    if left is None or left > 0:
-        held_out = DataLoader(setting.held_out, EVALUATION_BATCH)
-        trainer.fit(online(setting.training, config.seed), held_out, left, config.duration)
-    write_network(network, run.path / "network.nn")
-    result = network.test(setting.test)
-    run.write_result({"test": result})
-    return result
+    def remembered(self, task: Task) -> dict[str, Any]:
+        network = task.network
+        return {
+            "widths": network.widths,
+            "learning": [network.lr, network.momentum],
+            "name": network.name,
+            **task.data.facts,
+        }
 
+    def begin(self, task: Task, run: RunFolder) -> None:
+        """Keep the first network: without a checkpoint the run begins there once more."""
+        initial = run.path / INITIAL
+        if not run.opened:
+            write_network(task.network, initial)  # first: whoever opens the run finds it
+        elif initial.exists():
+            task.network.load_state_dict(read_network(initial).state_dict())
+        super().begin(task, run)
 
-def rehearse(
-    config: Config, data_dir: str | Path | None = None, download: bool = False
-) -> dict[str, Any]:
-    """One sample forward and backward, timed; nothing is learnt and nothing written."""
-    setting = set_up(config, data_dir, download)
-    summary = setting.network.summary((INPUTS,))
-    found = setting.network.trainer(progress=False).rehearse(online(setting.training))
-    return {"summary": summary, **found}
+    def finish(self, task: Task, run: RunFolder, found: dict[str, Any]) -> dict[str, Any]:
+        write_network(task.network, run.path / "network.nn")
+        return super().finish(task, run, found)
 
+    # ---- pictures ---------------------------------------------------------------------------
 
-def training_step(
-    config: Config, data_dir: str | Path | None = None, download: bool = False
-) -> Callable[[], Any]:
-    """Learn from one batch, again and again; nothing is written."""
-    setting = set_up(config, data_dir, download)
-    trainer = setting.network.trainer(progress=False, compile=config.compile, tune=config.tune)
-    return first_batch_step(trainer, online(setting.training))
+    def graph(self, config: Config, network: Any, facts: dict[str, Any]) -> Tensor:
+        """The loss of one sequence."""
+        bases = Tensor(tg.zeros((1, INPUTS)), name="bases")
+        return self.loss(network(bases), Tensor([0], name="class"))
 
-
-def evaluate_run(
-    run: RunFolder, data_dir: str | Path | None = None, best: bool = False, device: str = "cpu"
-) -> dict[str, float]:
-    """`loss` and `accuracy` of a run's last or best parameters on the test data.
-
-    The device may be another one than that of the training.
-    """
-    target = _usable_device(device)
-    return _load(run, best).to(target).test(_test_data(run, data_dir))
-
-
-def draw(run: RunFolder) -> Iterator[Path]:
-    """The graph of a step and the report; curves and the influence of bases need matplotlib."""
-    network = _load(run)
-    bases = tg.Tensor(tg.zeros((1, INPUTS)), name="bases")
-    loss = half_squared_error(network(bases), tg.Tensor([0], name="class"))
-    try:
-        yield show.graph(loss, run.path / "graph.svg")
-        yield show.report(_report(run, network, loss), run.path / "report.html")
-        yield show.curves(run.rows(), run.path / "curves.svg")
+    def pictures(self, run: RunFolder, config: Config, network: Any) -> Iterator[Path]:
+        """Curves, and which bases speak for which class."""
+        yield from super().pictures(run, config, network)
         yield draw_influence(network, CLASSES, run.path / "influence.png")
-    except OSError as error:
-        raise CheckpointError(
-            "show", str(run.path), "a folder that can be written", reason(error)
-        ) from None
 
 
-def _report(run: RunFolder, network: SigmoidMLP, loss: tg.Tensor) -> show.ReportContents:
-    """What report.html shows; without predictions where the test data is not at hand."""
-    answers: dict[str, Any] = {}
-    with suppress(DatasetError):
-        test = _test_data(run)
-        with tg.no_grad():
-            predictions = network(test.inputs).numpy().argmax(axis=1)
-        answers = {"labels": test.labels, "predictions": predictions, "classes": test.classes}
-    return show.ReportContents(
-        title="splice_mlp",
-        result=run.result(),
-        rows=run.rows(),
-        config=run.config,
-        environment=run.environment(),
-        state=network.state_dict(),
-        graph=loss,
-        **answers,
-    )
-
-
-def _test_data(run: RunFolder, data_dir: str | Path | None = None) -> ArrayDataset:
-    return splice("test", data_dir or run.config.get("data_dir"))
-
-
-def _load(run: RunFolder, best: bool = False) -> SigmoidMLP:
-    """The network of a run with its last or its best parameters."""
-    network = _network_of(run)
-    network.load_state_dict(run.load_parameters(best))
-    return network
-
-
-def _initial(run: RunFolder) -> SigmoidMLP:
-    """The network that a run began with: without a checkpoint it begins there once more."""
-    network = _network_of(run)
-    if (run.path / INITIAL).exists():
-        network.load_state_dict(read_network(run.path / INITIAL).state_dict())
-    return network
-
-
-def _network_of(run: RunFolder) -> SigmoidMLP:
-    """A network of the topology of a run, with its learning rate and momentum."""
-    names = ("widths", "learning", "name")
-    saved: dict[str, Any] = {name: run.config.get(name) for name in names}
-    try:
-        lr, momentum = saved["learning"]
-        return SigmoidMLP(saved["widths"], lr, momentum, saved["name"])
-    except (TypeError, ValueError):
-        raise CheckpointError(
-            "run folder", str(run.path / "config.json"), f"{', '.join(names)} of a network", saved
-        ) from None
-
-
-def _usable_device(name: str) -> Device:
-    """The device of that name; an error now where its first kernel could not be compiled."""
-    device = get_device(name)
-    if device == "emulator":
-        find_compiler()
-    return device
-
-
-recipe = Recipe(
-    name="splice_mlp",
-    summary="sigmoid MLP, one sample at a time: splice junctions in DNA; networks as text",
-    config=Config,
-    train=train,
-    rehearse=rehearse,
-    training_step=training_step,
-    evaluate=evaluate_run,
-    metric="accuracy",
-    draw=draw,
-)
+recipe = SpliceMlp()

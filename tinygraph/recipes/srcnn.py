@@ -19,22 +19,20 @@ Source: Dong, Loy, He, Tang, "Image super-resolution using deep convolutional ne
 
 from __future__ import annotations
 
-import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal
 
 import tinygraph as tg
 from tinygraph import nn
 from tinygraph.build_cache import folder as cache_folder
-from tinygraph.cuda.emulator.compiler import find_compiler
 from tinygraph.data import DataLoader
-from tinygraph.device import Device, get_device
 from tinygraph.errors import ArgumentError, CheckpointError, DatasetError
-from tinygraph.recipes.plain_run import require_at_least, require_compile
-from tinygraph.recipes.recipe import Recipe
+from tinygraph.optim import Optimizer
+from tinygraph.recipes.recipe import Data, Recipe, Task
+from tinygraph.recipes.settings import require_at_least
 from tinygraph.recipes.srcnn_config import DISTRIBUTIONS, REQUIRED, check_settings, read_config
 from tinygraph.recipes.srcnn_network import (
     initialise,
@@ -47,7 +45,6 @@ from tinygraph.recipes.srcnn_network import (
 from tinygraph.recipes.srcnn_pictures import draw_run
 from tinygraph.recipes.srcnn_quality import means, measure
 from tinygraph.recipes.srcnn_samples import (
-    PLACES,
     Collections,
     Crops,
     Pair,
@@ -58,11 +55,9 @@ from tinygraph.recipes.srcnn_samples import (
     t91,
 )
 from tinygraph.tensor import Tensor
-from tinygraph.training import Progress, RunFolder, Trainer, first_batch_step, save_arrays
-from tinygraph.training.sealed import reason
+from tinygraph.training import Progress, RunFolder, save_arrays
 
 USUAL_RATES = {"adam": (1e-3, 1e-3, 1e-4), "sgd": (1e-4, 1e-4, 1e-5), "srcnn": (1e-4, 1e-4, 1e-5)}
-PICTURES = ("t91", "at hand")
 
 
 @dataclass
@@ -75,7 +70,7 @@ class Config:
     f1: int | None = None  # 9
     f2: int | None = None  # 1
     f3: int | None = None  # 5
-    rule: str = "adam"  # or "sgd", or "srcnn"
+    rule: Literal["adam", "sgd", "srcnn"] = "adam"
     momentum: float | None = None  # 0.9
     weight_decay_parameter: float | None = None  # 0; of weights, not of biases
     learning_rates: tuple[float, ...] | None = None  # of the three layers
@@ -86,13 +81,13 @@ class Config:
     scale: int = 3
     crop: int = 33  # pixels
     stride: int = 14  # of the grid of crops
-    places: str = "grid"  # or "random"
+    places: Literal["grid", "random"] = "grid"  # of the crops
     crops: int = 1600  # in an epoch
     batch_size: int = 16
     epochs: int | None = None  # 20
     seed: int = 0
     duration: float | None = None  # seconds, in the place of epochs
-    pictures: str | None = None  # "t91", or "at hand": t91 where its folder is named
+    pictures: Literal["t91", "at hand"] | None = None  # t91 where its folder is found
     backup_every: float | None = None  # seconds
     device: str = "cpu"  # or "emulator": the .cu kernels on the CPU; or "cuda"
     compile: bool = False  # forward and backward through a plan
@@ -125,7 +120,6 @@ class Config:
         if self.epochs is None and self.duration is None:
             self.epochs = 20
         require_at_least("srcnn", self, scale=2, crop=1, stride=1, crops=1, batch_size=1)
-        require_compile("srcnn", self)
         self._check()
 
     def _fill(self, values: Mapping[str, Any]) -> None:
@@ -135,14 +129,6 @@ class Config:
                 setattr(self, name, value)
 
     def _check(self) -> None:
-        for name, known in (
-            ("places", PLACES),
-            ("pictures", (*PICTURES, None)),
-            ("rule", tuple(USUAL_RATES)),
-        ):
-            if getattr(self, name) not in known:
-                words = ", ".join(repr(word) for word in known if word)
-                raise ArgumentError("srcnn", name, f"one of {words}", repr(getattr(self, name)))
         lost = sum(self.sizes()[2:]) - 3
         if self.crop <= lost:
             raise ArgumentError(
@@ -212,30 +198,11 @@ def crop_loss(output: Tensor, target: Tensor) -> Tensor:
     return tg.half_squared_error(output, target) / output.shape[0]
 
 
-class Setting(NamedTuple):
-    """Everything that a training works on, before the first batch."""
+@dataclass(frozen=True)
+class SrcnnData(Data):
+    """Crops to learn from; whole pictures to look at, which no DataLoader takes."""
 
-    network: nn.Sequential
-    training: Portions
-    validation: list[Pair]
-    test: list[Pair]
-
-    def trainer(self, config: Config, **options: Any) -> Trainer:
-        rule = optimizer(
-            self.network,
-            config.rule,
-            config.learning_rates,
-            config.momentum or 0.0,
-            config.weight_decay_parameter or 0.0,
-            config.batch_size,
-        )
-        return Trainer(
-            self.network, rule, crop_loss, compile=config.compile, tune=config.tune, **options
-        )
-
-    def loader(self, config: Config) -> DataLoader:
-        """Portions come shuffled: their order spans the epochs of a pass."""
-        return DataLoader(self.training, config.batch_size, device=config.device)
+    validation: list[Pair] = field(default_factory=list)
 
 
 def collect(config: Config, data_dir: str | Path | None) -> Collections:
@@ -258,27 +225,15 @@ def collect(config: Config, data_dir: str | Path | None) -> Collections:
     return found
 
 
-def set_up(config: Config, data_dir: str | Path | None = None) -> Setting:
-    """Make the network; load the pictures; cut crops, or take them from the cache."""
-    device = _usable_device(config.device)  # an absent one shows before anything is loaded
-    network = config.network()
-    found = collect(config, data_dir)
-    crops = Crops(config.places, config.crop, config.stride, margin(network), config.seed)
-    samples = prepared(found, config.scale, crops, cache_folder() / "data")
-    portions = Portions(samples, config.crops, config.seed)
-    held_out, test = (pairs(part, config.scale) for part in (found.validation, found.test))
-    return Setting(network.to(device), portions, held_out, test)
-
-
 class MeasuredProgress(Progress):
     """Shows how a training goes; after each epoch PSNR and SSIM go into its row of the log.
 
     The parameters of the best PSNR so far are kept as the run's best.
     """
 
-    def __init__(self, shown: Progress, setting: Setting, run: RunFolder, scale: int) -> None:
+    def __init__(self, shown: Progress, task: Task, run: RunFolder) -> None:
         super().__init__(lines=False, bar=False)
-        self.shown, self.setting, self.run, self.scale = shown, setting, run, scale
+        self.shown, self.task, self.run = shown, task, run
 
     def start(self, batches: int | None) -> None:
         self.shown.start(batches)
@@ -287,150 +242,112 @@ class MeasuredProgress(Progress):
         self.shown.advance()
 
     def epoch(self, row: Mapping[str, Any], epochs: int | None) -> None:
-        found = means(measure(self.setting.network, self.setting.validation, self.scale))
+        network, pictures = self.task.network, self.task.data.validation
+        found = means(measure(network, pictures, self.task.config.scale))
         rows = self.run.rows()[:-1]
         whole = {**row, **found}
         self.run.keep_rows(len(rows))  # the last row again, with what was measured
         self.run.append(whole)
         if all(found["psnr"] > past.get("psnr", 0.0) for past in rows):
-            save_arrays(self.run.best, self.setting.network.state_dict())
+            save_arrays(self.run.best, network.state_dict())
         self.shown.epoch(whole, epochs)
 
     def close(self) -> None:
         self.shown.close()
 
 
-def train(
-    config: Config,
-    run: RunFolder,
-    data_dir: str | Path | None = None,
-    download: bool = False,
-    progress: Progress | None = None,
-) -> dict[str, float]:
-    """Train, look at the test pictures once, and leave everything in the run folder.
+class Srcnn(Recipe):
+    """SRCNN with a JSON config, from T91 or from the pictures at hand."""
 
-    A run that was opened goes on where it stopped.  `download` is refused: the pictures have no
-    licence that would allow to hand them on.
+    name = "srcnn"
+    summary = "three convolutions that put details into an enlarged picture: T91, Set5, Set14"
+    config = Config
+    metric = "psnr"
 
-    Returns
-    -------
-    dict
-        `psnr`, `ssim`, `bicubic_psnr`, `bicubic_ssim` on the test pictures: of the last parameters.
-    """
-    _refuse_download(download)
-    setting = set_up(config, data_dir)
-    if not run.opened:
-        folder = None if data_dir is None else str(Path(data_dir).resolve())
-        run.write_config({"recipe": "srcnn", "settings": asdict(config), "data_dir": folder})
-    shown = MeasuredProgress(progress or Progress(), setting, run, config.scale)
-    trainer = setting.trainer(config, run=run, progress=shown, backup_every=config.backup_every)
-    if run.opened:
-        trainer.resume()
-    run.write_environment(tinygraph=tg.__version__, seeds={"all": config.seed}, command=sys.argv)
-    left = None if config.epochs is None else config.epochs - trainer.epoch
-    if left is None or left > 0:
-        trainer.fit(setting.loader(config), None, left, config.duration)
-    write_json_parameters(setting.network, run.path / "parameters.json")
-    validation = measure(setting.network, setting.validation, config.scale)
-    test = measure(setting.network, setting.test, config.scale)
-    result = means(test)
-    run.write_result(
-        {
-            "test": result,
-            "validation": means(validation),
-            "pictures": {"validation": validation, "test": test},
-        }
-    )
-    return result
+    def data(
+        self, config: Config, data_dir: str | Path | None = None, download: bool = False
+    ) -> Data:
+        """Load the pictures; cut crops, or take them from the cache.
 
+        `download` is refused: the pictures have no licence that would allow to hand them on.
+        """
+        if download:
+            raise ArgumentError(
+                self.name,
+                "--download",
+                "no such option",
+                "it",
+                "the pictures have no explicit "
+                "licence; fetch T91, Set5 and Set14 yourself and name their folder",
+            )
+        inner = margin(config.network())  # a bad file shows before anything is loaded
+        found = collect(config, data_dir)
+        crops = Crops(config.places, config.crop, config.stride, inner, config.seed)
+        samples = prepared(found, config.scale, crops, cache_folder() / "data")
+        held_out, test = (pairs(part, config.scale) for part in (found.validation, found.test))
+        return SrcnnData(Portions(samples, config.crops, config.seed), None, test, {}, held_out)
 
-def rehearse(
-    config: Config, data_dir: str | Path | None = None, download: bool = False
-) -> dict[str, Any]:
-    """One batch forward and backward, timed; nothing is learnt, and only the cache written."""
-    _refuse_download(download)
-    setting = set_up(config, data_dir)
-    summary = setting.network.summary((1, config.crop, config.crop))
-    found = setting.trainer(config, progress=False).rehearse(setting.loader(config))
-    return {"summary": summary, **found}
+    def model(self, config: Config, facts: dict[str, Any]) -> nn.Sequential:
+        return config.network()
 
+    def blank(self, config: Config, facts: dict[str, Any]) -> nn.Sequential:
+        """Without the file that it began with."""
+        return model(*config.sizes())
 
-def training_step(
-    config: Config, data_dir: str | Path | None = None, download: bool = False
-) -> Callable[[], Any]:
-    """Learn from one batch, again and again; nothing is written."""
-    _refuse_download(download)
-    setting = set_up(config, data_dir)
-    trainer = setting.trainer(config, progress=False)
-    return first_batch_step(trainer, setting.loader(config))
-
-
-def evaluate_run(
-    run: RunFolder, data_dir: str | Path | None = None, best: bool = False, device: str = "cpu"
-) -> dict[str, float]:
-    """PSNR and SSIM of a run's last or best parameters on the test pictures, beside bicubic."""
-    target = _usable_device(device)
-    config = recipe.settings_of(run)
-    found = collect(config, data_dir or run.config.get("data_dir"))
-    network = _load(run, best).to(target)
-    return means(measure(network, pairs(found.test, config.scale), config.scale))
-
-
-def draw(run: RunFolder) -> Iterator[Path]:
-    """The graph and the report; curves, filters, feature maps and a comparison need matplotlib."""
-    config = recipe.settings_of(run)
-    network = _load(run)
-    crop = Tensor(tg.zeros((1, 1, config.crop, config.crop)), name="low")
-    inner = config.crop - 2 * margin(network)
-    loss = crop_loss(network(crop), Tensor(tg.zeros((1, 1, inner, inner)), name="high"))
-    try:
-        found = collect(config, run.config.get("data_dir"))
-        shown: Pair | None = pairs(found.validation[-3:][:1], config.scale)[0]
-    except DatasetError:  # the pictures are not at hand: what needs none is drawn
-        shown = None
-    try:
-        yield from draw_run(run, network, loss, shown, config.scale)
-    except OSError as error:
-        raise CheckpointError(
-            "show", str(run.path), "a folder that can be written", reason(error)
-        ) from None
-
-
-def _load(run: RunFolder, best: bool = False) -> nn.Sequential:
-    """The network of a run with its last or its best parameters."""
-    network = model(*recipe.settings_of(run).sizes())
-    network.load_state_dict(run.load_parameters(best))
-    return network
-
-
-def _refuse_download(download: bool) -> None:
-    if download:
-        raise ArgumentError(
-            "srcnn",
-            "--download",
-            "no such option",
-            "it",
-            "the pictures have no explicit "
-            "licence; fetch T91, Set5 and Set14 yourself and name their folder",
+    def optimizer(self, config: Config, network: Any) -> Optimizer:
+        return optimizer(
+            network,
+            config.rule,
+            config.learning_rates,
+            config.momentum or 0.0,
+            config.weight_decay_parameter or 0.0,
+            config.batch_size,
         )
 
+    def loss(self, output: Tensor, target: Tensor) -> Tensor:
+        return crop_loss(output, target)
 
-def _usable_device(name: str) -> Device:
-    """The device of that name; an error now where its first kernel could not be compiled."""
-    device = get_device(name)
-    if device == "emulator":
-        find_compiler()
-    return device
+    def loader(self, config: Config, training: Any) -> DataLoader:
+        """Portions come shuffled: their order spans the epochs of a pass."""
+        return DataLoader(training, config.batch_size, device=config.device)
+
+    def test_data(self, config: Config, facts: dict[str, Any], data_dir: Any) -> list[Pair]:
+        return pairs(collect(config, data_dir).test, config.scale)
+
+    def measure(self, config: Config, network: Any, test: list[Pair]) -> dict[str, float]:
+        """`psnr`, `ssim`, `bicubic_psnr`, `bicubic_ssim`: means over the pictures."""
+        return means(measure(network, test, config.scale))
+
+    def fit(self, task: Task, run: RunFolder, progress: Progress) -> dict[str, Any]:
+        return super().fit(task, run, MeasuredProgress(progress, task, run))
+
+    def finish(self, task: Task, run: RunFolder, found: dict[str, Any]) -> dict[str, Any]:
+        write_json_parameters(task.network, run.path / "parameters.json")
+        parts = {"validation": task.data.validation, "test": task.data.test}
+        pictures = {
+            name: measure(task.network, part, task.config.scale) for name, part in parts.items()
+        }
+        return {**{name: means(rows) for name, rows in pictures.items()}, "pictures": pictures}
+
+    # ---- pictures ---------------------------------------------------------------------------
+
+    def graph(self, config: Config, network: Any, facts: dict[str, Any]) -> Tensor:
+        """The loss of a crop."""
+        crop = Tensor(tg.zeros((1, 1, config.crop, config.crop)), name="low")
+        inner = config.crop - 2 * margin(network)
+        return self.loss(network(crop), Tensor(tg.zeros((1, 1, inner, inner)), name="high"))
+
+    def answers(self, config: Config, network: Any, facts: dict[str, Any]) -> dict[str, Any]:
+        return {}
+
+    def pictures(self, run: RunFolder, config: Config, network: Any) -> Iterator[Path]:
+        """Quality, filters; where the pictures are at hand feature maps and a comparison."""
+        try:
+            found = collect(config, run.config.get("data_dir"))
+            shown: Pair | None = pairs(found.validation[-3:][:1], config.scale)[0]
+        except DatasetError:
+            shown = None
+        yield from draw_run(run, network, shown, config.scale)
 
 
-recipe = Recipe(
-    name="srcnn",
-    summary="three convolutions that put details into an enlarged picture: T91, Set5, Set14",
-    config=Config,
-    train=train,
-    rehearse=rehearse,
-    training_step=training_step,
-    evaluate=evaluate_run,
-    metric="psnr",
-    draw=draw,
-)
+recipe = Srcnn()

@@ -13,7 +13,6 @@ from tinygraph.recipes.srcnn_samples import Pair
 from tinygraph.recipes.srcnn_tiles import enhance
 from tinygraph.shapes import Array
 from tinygraph.show.figures import new_figure, save
-from tinygraph.tensor import Tensor
 from tinygraph.training import RunFolder
 
 LEARNT, BICUBIC = "#2f66c4", "#c4512f"
@@ -21,32 +20,19 @@ DETAIL = 96  # pixels of a picture that the comparison and the feature maps show
 
 
 def draw_run(
-    run: RunFolder, network: nn.Sequential, loss: Tensor, pair: Pair | None, scale: int
+    run: RunFolder, network: nn.Sequential, pair: Pair | None, scale: int
 ) -> Iterator[Path]:
-    """Draw all pictures of a run, and yield the path of each; without `pair` those of parameters.
+    """Draw the pictures of a run, and yield the path of each; without `pair` those of parameters.
 
     Parameters
     ----------
     run : RunFolder
     network : Sequential
         With the run's parameters.
-    loss : Tensor
-        Of a crop: its graph is drawn.
     pair : Pair or None
         The picture whose middle is shown.
     scale : int
     """
-    contents = show.ReportContents(
-        title="srcnn",
-        result=run.result(),
-        rows=run.rows(),
-        config=run.config,
-        environment=run.environment(),
-        state=network.state_dict(),
-        graph=loss,
-    )
-    yield show.graph(loss, run.path / "graph.svg")
-    yield show.report(contents, run.path / "report.html")
     rows = run.rows()
     if any("psnr" in row for row in rows):
         yield draw_quality(rows, run.path / "quality.svg")

@@ -7,11 +7,14 @@ xor       0  1  1  0        no line does
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 import numpy as np
 
 from tinygraph.errors import ArgumentError, nearest
 from tinygraph.shapes import Array
 
+Function: TypeAlias = Literal["and", "nand", "or", "nor", "xor", "xnor"]
 INPUTS = ((0, 0), (0, 1), (1, 0), (1, 1))
 TRUTH_TABLES = {
     "and": (0, 0, 0, 1),
@@ -21,18 +24,6 @@ TRUTH_TABLES = {
     "xor": (0, 1, 1, 0),
     "xnor": (1, 0, 0, 1),
 }
-
-
-def require_function(recipe: str, name: str) -> None:
-    """ArgumentError with the nearest name where there is no such truth table."""
-    if name not in TRUTH_TABLES:
-        raise ArgumentError(
-            recipe,
-            "function",
-            f"one of {', '.join(TRUTH_TABLES)}",
-            repr(name),
-            nearest(str(name), TRUTH_TABLES),
-        )
 
 
 def truth_table(name: str) -> tuple[Array, Array]:
@@ -49,6 +40,9 @@ def truth_table(name: str) -> tuple[Array, Array]:
     >>> inputs[labels[:, 0] == 1].tolist()
     [[0.0, 1.0], [1.0, 0.0]]
     """
-    require_function("truth_table", name)
+    if name not in TRUTH_TABLES:
+        known = ", ".join(TRUTH_TABLES)
+        hint = nearest(str(name), TRUTH_TABLES)
+        raise ArgumentError("truth_table", "name", f"one of {known}", repr(name), hint)
     labels = np.array(TRUTH_TABLES[name], np.float64).reshape(4, 1)
     return np.array(INPUTS, np.float64), labels

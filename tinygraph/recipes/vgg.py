@@ -33,8 +33,7 @@ from collections.abc import Sequence
 import tinygraph as tg
 from tinygraph import nn
 from tinygraph.errors import ArgumentError, ShapeError
-
-Shape3 = tuple[int, int, int]
+from tinygraph.recipes.images import Shape3
 
 
 def vgg(

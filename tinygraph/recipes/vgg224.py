@@ -17,27 +17,26 @@ Source: "Neural network implementation tips and tricks", 2016; the papers are na
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import tinygraph as tg
-from tinygraph import nn, show
-from tinygraph.data import ArrayDataset, DataLoader
-from tinygraph.errors import ArgumentError, CheckpointError
+from tinygraph import nn
+from tinygraph.data import ArrayDataset
 from tinygraph.optim import Adadelta
 from tinygraph.random import philox
-from tinygraph.recipes.image_run import usable_device
-from tinygraph.recipes.plain_run import require_compile
-from tinygraph.recipes.recipe import Recipe
+from tinygraph.recipes.quick import QuickRecipe
+from tinygraph.recipes.recipe import Data, Task
+from tinygraph.recipes.settings import require_at_least
 from tinygraph.recipes.vgg import shape_chain, vgg
-from tinygraph.training import Progress, RunFolder, Trainer, first_batch_step
-from tinygraph.training.sealed import reason
+from tinygraph.tensor import Tensor
+from tinygraph.training import Progress, RunFolder
+from tinygraph.training.evaluation import forward, mode
 
 SHAPE = (3, 224, 224)
 WIDTHS = (32, 64, 128, 256, 512)
@@ -61,9 +60,7 @@ class Config:
 
     def __post_init__(self) -> None:
         self.widths = tuple(self.widths)  # JSON has lists
-        if self.batch_size < 1:
-            raise ArgumentError("vgg224", "batch_size", "at least 1", self.batch_size)
-        require_compile("vgg224", self)
+        require_at_least("vgg224", self, batch_size=1)
 
 
 def model(config: Config) -> nn.Sequential:
@@ -82,123 +79,65 @@ def random_pictures(config: Config) -> ArrayDataset:
     return ArrayDataset(images, draws.integers(0, CLASSES, config.batch_size), "random pictures")
 
 
-def set_up(config: Config, run: RunFolder | None = None) -> tuple[Trainer, DataLoader]:
-    """The network with its optimiser, and the one batch."""
-    device = usable_device(config.device)
-    tg.manual_seed(config.seed)
-    network = model(config).to(device)
-    optimizer = Adadelta(network.named_parameters(), config.lr, rho=0.95)
-    trainer = Trainer(
-        network,
-        optimizer,
-        tg.softmax_cross_entropy,
-        run=run,
-        progress=False,
-        compile=config.compile,
-        tune=config.tune,
-    )
-    return trainer, DataLoader(random_pictures(config), config.batch_size, device=config.device)
+class Vgg224(QuickRecipe):
+    """One step on a batch, and the loss on it before and after."""
+
+    name = "vgg224"
+    summary = "a VGG for pictures of 224 x 224: its shapes, and one step on random pictures"
+    config = Config
+    metric = "loss"
+
+    def data(
+        self, config: Config, data_dir: str | Path | None = None, download: bool = False
+    ) -> Data:
+        pictures = random_pictures(config)
+        return Data(pictures, test=pictures)
+
+    def model(self, config: Config, facts: dict[str, Any]) -> nn.Sequential:
+        return model(config)
+
+    def optimizer(self, config: Config, network: Any) -> Adadelta:
+        return Adadelta(network.named_parameters(), config.lr, rho=0.95)
+
+    def learn(self, task: Task, rows: list[dict[str, Any]], progress: Progress) -> dict[str, Any]:
+        """Print the shapes, and take one step."""
+        if progress.lines:
+            print(self.summary_of(task.network, task.data.training.inputs))
+        step = self.step(task)
+        started = time.perf_counter()
+        before = float(step().item())
+        seconds = time.perf_counter() - started
+        rows.append({"epoch": 1, "loss": before, "seconds": seconds})
+        return {"loss_before": before, "step_seconds": seconds}
+
+    def finish(self, task: Task, run: RunFolder, found: dict[str, Any]) -> dict[str, Any]:
+        """`loss_before` and `loss` on the batch, `step_seconds`."""
+        result = super().finish(task, run, {})["test"]
+        return {"test": {**found["training"], **result}}
+
+    def measure(self, config: Config, network: Any, test: ArrayDataset) -> dict[str, float]:
+        """The loss in training mode, with the same dropout: one step moves the running statistics
+        by a tenth, too little for evaluation mode to mean something."""
+        state = network.state_dict()
+        tg.manual_seed(config.seed)
+        with mode(network, training=True), tg.no_grad():
+            loss = self.loss(*forward(network, test.inputs, test.labels)).item()
+        network.load_state_dict(state)
+        return {"loss": float(loss)}
+
+    def summary_of(self, network: Any, batch: Any) -> str:
+        return f"{super().summary_of(network, batch)}\n{shape_chain(network, SHAPE)}"
+
+    def graph(self, config: Config, network: Any, facts: dict[str, Any]) -> Tensor:
+        """The loss of one picture."""
+        images = Tensor(tg.zeros((1, *SHAPE)), name="images")
+        return self.loss(network(images), Tensor([0], name="labels"))
+
+    def answers(self, config: Config, network: Any, facts: dict[str, Any]) -> dict[str, Any]:
+        return {}  # labels of noise
+
+    def pictures(self, run: RunFolder, config: Config, network: Any) -> Iterator[Path]:
+        return iter(())  # one step has no curve
 
 
-def train(
-    config: Config,
-    run: RunFolder,
-    data_dir: str | Path | None = None,
-    download: bool = False,
-    progress: Progress | None = None,
-) -> dict[str, float]:
-    """Print the shapes, take one step on random pictures, and measure the same batch again.
-
-    Returns
-    -------
-    dict
-        `loss_before` and `loss` on the batch, both in training mode with the same dropout;
-        `step_seconds`.
-    """
-    trainer, loader = set_up(config, run)
-    print(f"{trainer.model.summary(SHAPE)}\n{_chain(trainer)}")
-    images, labels = next(iter(loader))
-    started = time.perf_counter()
-    before, _ = trainer.step(images, labels)
-    seconds = time.perf_counter() - started
-    run.write_config({"recipe": "vgg224", "settings": asdict(config)})
-    run.write_environment(tinygraph=tg.__version__, seeds={"all": config.seed}, command=sys.argv)
-    run.save_parameters(trainer.model.state_dict())
-    run.append({"epoch": 1, "loss": before, "seconds": seconds})
-    result = {"loss_before": before, "step_seconds": seconds, **_measure(trainer.model, config)}
-    run.write_result({"test": result})
-    return result
-
-
-def rehearse(
-    config: Config, data_dir: str | Path | None = None, download: bool = False
-) -> dict[str, Any]:
-    """The batch forward and backward, timed; nothing is learnt and nothing written."""
-    trainer, loader = set_up(config)
-    summary = f"{trainer.model.summary(SHAPE)}\n{_chain(trainer)}"
-    return {"summary": summary, **trainer.rehearse(loader)}
-
-
-def training_step(
-    config: Config, data_dir: str | Path | None = None, download: bool = False
-) -> Callable[[], Any]:
-    """Learn from one batch, again and again; nothing is written."""
-    trainer, loader = set_up(config)
-    return first_batch_step(trainer, loader)
-
-
-def evaluate_run(
-    run: RunFolder, data_dir: str | Path | None = None, best: bool = False, device: str = "cpu"
-) -> dict[str, float]:
-    """The loss of a run's parameters on its random pictures."""
-    config = recipe.settings_of(run)
-    network = model(config)
-    network.load_state_dict(run.load_parameters(best))
-    return _measure(network.to(usable_device(device)), config)
-
-
-def draw(run: RunFolder) -> Iterator[Path]:
-    """The graph of a step."""
-    network = model(recipe.settings_of(run)).eval()
-    images = tg.Tensor(tg.zeros((1, *SHAPE)), name="images")
-    loss = tg.softmax_cross_entropy(network(images), tg.Tensor([0], name="labels"))
-    try:
-        yield show.graph(loss, run.path / "graph.svg")
-    except OSError as error:
-        raise CheckpointError(
-            "show", str(run.path), "a folder that can be written", reason(error)
-        ) from None
-
-
-def _measure(network: nn.Module, config: Config) -> dict[str, float]:
-    """The loss on the batch, by the batch's own statistics: one step moves the running ones by a
-    tenth, too little for evaluation mode to mean something."""
-    state, device = network.state_dict(), next(network.parameters()).device
-    network.train()
-    tg.manual_seed(config.seed)
-    data = random_pictures(config)
-    with tg.no_grad():
-        images, labels = (tg.Tensor(part, device=device) for part in (data.inputs, data.labels))
-        loss = tg.softmax_cross_entropy(network(images), labels).item()
-    network.load_state_dict(state)
-    return {"loss": float(loss)}
-
-
-def _chain(trainer: Trainer) -> str:
-    network = trainer.model
-    return shape_chain(network, SHAPE) if isinstance(network, nn.Sequential) else ""
-
-
-recipe = Recipe(
-    name="vgg224",
-    summary="a VGG for pictures of 224 x 224: its shapes, and one step on random pictures",
-    config=Config,
-    train=train,
-    rehearse=rehearse,
-    training_step=training_step,
-    evaluate=evaluate_run,
-    metric="loss",
-    draw=draw,
-    resumable=False,
-    data_files=False,
-)
+recipe = Vgg224()

@@ -16,33 +16,18 @@ Source: "Neural network implementation tips and tricks", 2016; the papers are na
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import tinygraph as tg
 from tinygraph import nn
-from tinygraph.data import compose, horizontal_flip, random_crop
+from tinygraph.data import TransformedDataset, compose, horizontal_flip, random_crop
 from tinygraph.data.transforms import Transform
 from tinygraph.errors import DatasetError
-from tinygraph.optim import Adadelta, Optimizer
-from tinygraph.recipes.image_run import (
-    Images,
-    Setting,
-    draw_run,
-    image_shape,
-    load_images,
-    load_test,
-    measure,
-    rehearse_setting,
-    train_setting,
-    usable_device,
-)
-from tinygraph.recipes.plain_run import require_compile
-from tinygraph.recipes.recipe import Recipe
-from tinygraph.recipes.vgg import Shape3, shape_chain, vgg
-from tinygraph.training import Progress, RunFolder, first_batch_step
+from tinygraph.optim import Adadelta
+from tinygraph.recipes.images import ImageRecipe, Shape3, image_shape
+from tinygraph.recipes.recipe import Data
+from tinygraph.recipes.vgg import shape_chain, vgg
 
 CLASSES = 10
 SHIFT = 1 / 16  # of its size: how far a picture is moved at most, each way
@@ -74,7 +59,6 @@ class Config:
         self.widths = tuple(self.widths)  # JSON has lists
         if self.epochs is None and self.duration is None:
             self.epochs = 12
-        require_compile("vgg_cifar", self)
 
 
 def model(config: Config, shape: Shape3) -> nn.Sequential:
@@ -98,13 +82,6 @@ def model(config: Config, shape: Shape3) -> nn.Sequential:
     )
 
 
-def optimizer(config: Config, network: nn.Module) -> Optimizer:
-    """ADADELTA with the settings' rate, decay of the means and weight decay."""
-    return Adadelta(
-        network.named_parameters(), config.lr, config.rho, weight_decay=config.weight_decay
-    )
-
-
 def augmentation(config: Config, shape: Shape3) -> Transform | None:
     """Shift by up to a sixteenth, two pixels of 32, and mirror.
 
@@ -116,117 +93,48 @@ def augmentation(config: Config, shape: Shape3) -> Transform | None:
     return compose(*transforms) if config.augment and transforms else None
 
 
-def set_up(config: Config, data_dir: str | Path | None = None, download: bool = False) -> Setting:
-    """Load, split and standardise the data, and make the network."""
-    device = usable_device(config.device)  # an absent one shows before anything is loaded
-    images = _images(config, data_dir, download)
-    tg.manual_seed(config.seed)
-    network = model(config, images.shape).to(device)
-    return Setting(
-        network,
-        *images,
-        lambda network: optimizer(config, network),
-        augmentation(config, images.shape),
-    )
+class VggCifar(ImageRecipe):
+    """A VGG by ADADELTA, on CIFAR-10 where its files are found."""
+
+    name = "vgg_cifar"
+    summary = "a small VGG with batch norm, by ADADELTA: pictures of ten classes (cifar10)"
+    config = Config
+
+    def data(
+        self, config: Config, data_dir: str | Path | None = None, download: bool = False
+    ) -> Data:
+        """As every ImageRecipe, augmented; the settings name the data where none were asked for."""
+        found = self._found(config, data_dir, download)
+        augment = augmentation(config, image_shape(found.facts))
+        if augment is None:
+            return found
+        return replace(found, training=TransformedDataset(found.training, augment, config.seed))
+
+    def _found(self, config: Config, data_dir: str | Path | None, download: bool) -> Data:
+        if config.data is None:
+            config.data = "cifar10"
+            try:
+                return super().data(config, data_dir, download)
+            except DatasetError as error:
+                if data_dir is not None:  # a folder was named: what is wrong with it is the answer
+                    raise
+                text = f"{error}. Until then this trains on scikit-learn's digits"
+                warnings.warn(text, stacklevel=3)
+            config.data = "digits"
+        return super().data(config, data_dir, download)
+
+    def model(self, config: Config, facts: dict[str, Any]) -> nn.Sequential:
+        return model(config, image_shape(facts))
+
+    def optimizer(self, config: Config, network: Any) -> Adadelta:
+        rule = config.lr, config.rho
+        return Adadelta(network.named_parameters(), *rule, weight_decay=config.weight_decay)
+
+    def summary_of(self, network: Any, batch: Any) -> str:
+        return f"{super().summary_of(network, batch)}\n{shape_chain(network, batch.shape[1:])}"
+
+    def title(self, config: Config) -> str:
+        return f"vgg_cifar ({config.network}) on {config.data}"
 
 
-def _images(config: Config, data_dir: str | Path | None, download: bool) -> Images:
-    """The data, and its name in the settings where none was asked for."""
-    if config.data is not None:
-        return load_images("vgg_cifar", config.data, config.seed, data_dir, download)
-    config.data = "cifar10"
-    try:
-        return load_images("vgg_cifar", "cifar10", config.seed, data_dir, download)
-    except DatasetError as error:
-        if data_dir is not None:  # a folder was named: what is wrong with it is the answer
-            raise
-        warnings.warn(f"{error}. Until then this trains on scikit-learn's digits", stacklevel=3)
-    config.data = "digits"
-    return load_images("vgg_cifar", "digits", config.seed)
-
-
-def train(
-    config: Config,
-    run: RunFolder,
-    data_dir: str | Path | None = None,
-    download: bool = False,
-    progress: Progress | None = None,
-) -> dict[str, float]:
-    """Train, look at the test data once, and leave everything in the run folder.
-
-    Returns
-    -------
-    dict
-        `loss` and `accuracy` on the test data.
-    """
-    setting = set_up(config, data_dir, download)
-    return train_setting("vgg_cifar", config, setting, run, data_dir, progress)
-
-
-def rehearse(
-    config: Config, data_dir: str | Path | None = None, download: bool = False
-) -> dict[str, Any]:
-    """One batch forward and backward, timed; nothing is learnt and nothing written."""
-    setting = set_up(config, data_dir, download)
-    found = rehearse_setting(config, setting)
-    shape = setting.training.inputs.shape[1:]
-    return found | {"summary": f"{found['summary']}\n{shape_chain(setting.network, shape)}"}
-
-
-def training_step(
-    config: Config, data_dir: str | Path | None = None, download: bool = False
-) -> Callable[[], Any]:
-    """Learn from one batch, again and again; nothing is written."""
-    setting = set_up(config, data_dir, download)
-    trainer = setting.trainer(config, progress=False)
-    return first_batch_step(trainer, setting.loader(config))
-
-
-def evaluate_run(
-    run: RunFolder, data_dir: str | Path | None = None, best: bool = False, device: str = "cpu"
-) -> dict[str, float]:
-    """`loss` and `accuracy` of a run's last or best parameters on the test data."""
-    target = usable_device(device)
-    test = load_test(run, _data_of(run), data_dir)
-    return measure(_load(run, best).to(target), test)
-
-
-def draw(run: RunFolder) -> Iterator[Path]:
-    """The graph of a step, the report, curves, and the first convolution's filters.
-
-    Of the linear network the rows of W are drawn: what each class looks for, pixel by pixel.
-    """
-    config, network = recipe.settings_of(run), _load(run)
-    weights = first_weights(network, image_shape(run))
-    title = f"vgg_cifar ({config.network}) on {config.data}"
-    return draw_run(run, title, _data_of(run), network, weights)
-
-
-def first_weights(network: nn.Sequential, shape: Shape3) -> Any:
-    """The weights that look at the pixels, as images (O, C, KH, KW)."""
-    first = next(p for name, p in network.named_parameters() if p.ndim in (2, 4))
-    return first.value if first.ndim == 4 else first.value.reshape(-1, *shape)
-
-
-def _load(run: RunFolder, best: bool = False) -> nn.Sequential:
-    """The network of a run with its last or its best parameters."""
-    network = model(recipe.settings_of(run), image_shape(run))
-    network.load_state_dict(run.load_parameters(best))
-    return network
-
-
-def _data_of(run: RunFolder) -> str:
-    return recipe.settings_of(run).data or "cifar10"
-
-
-recipe = Recipe(
-    name="vgg_cifar",
-    summary="a small VGG with batch norm, by ADADELTA: pictures of ten classes (cifar10)",
-    config=Config,
-    train=train,
-    rehearse=rehearse,
-    training_step=training_step,
-    evaluate=evaluate_run,
-    metric="accuracy",
-    draw=draw,
-)
+recipe = VggCifar()

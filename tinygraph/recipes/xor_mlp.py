@@ -26,41 +26,36 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 import tinygraph as tg
-from tinygraph import nn, show
-from tinygraph.errors import ArgumentError, DivergenceError, nearest
+from tinygraph import nn
+from tinygraph.data import ArrayDataset
+from tinygraph.errors import ArgumentError, DivergenceError
 from tinygraph.optim import SGD
 from tinygraph.recipes.network_picture import beside, network_svg
-from tinygraph.recipes.plain_run import (
-    last_parameters,
-    require_at_least,
-    require_compile,
-    save_run,
-    through_plan,
-    timed,
-    writing_to,
-)
-from tinygraph.recipes.recipe import Recipe
-from tinygraph.recipes.truth_tables import require_function, truth_table
+from tinygraph.recipes.quick import Differentiate, QuickRecipe
+from tinygraph.recipes.recipe import Data, Task
+from tinygraph.recipes.settings import require_at_least
+from tinygraph.recipes.truth_tables import Function, truth_table
 from tinygraph.shapes import Array
+from tinygraph.tensor import Tensor
 from tinygraph.training import Progress, RunFolder
+from tinygraph.training.evaluation import forward
 
 LOG_EVERY = 10  # epochs
-RULES = ("graph", "delta_rule")
 
 
 @dataclass
 class Config:
     """Settings."""
 
-    function: str = "xor"
+    function: Function = "xor"
     hidden: int = 2
     lr: float = 2.0
     momentum: float = 0.0
@@ -73,17 +68,7 @@ class Config:
     tune: bool = False  # with compile: measure tiles and threads, and keep the fastest
 
     def __post_init__(self) -> None:
-        require_function("xor_mlp", self.function)
         require_at_least("xor_mlp", self, hidden=1, lr=0, tolerance=0, epochs=1)
-        if self.gradients not in RULES:
-            raise ArgumentError(
-                "xor_mlp",
-                "gradients",
-                f"one of {', '.join(RULES)}",
-                repr(self.gradients),
-                nearest(str(self.gradients), RULES),
-            )
-        require_compile("xor_mlp", self)
         if self.compile and self.gradients != "graph":
             raise ArgumentError(
                 "xor_mlp",
@@ -139,207 +124,104 @@ def delta_rule(network: nn.Sequential, x: tg.Tensor, y: tg.Tensor) -> dict[str, 
     return {name: gradient.value for name, gradient in gradients.items()}
 
 
-class Outcome(NamedTuple):
-    """How a training ended."""
+class XorMlp(QuickRecipe):
+    """Gradient descent on the whole table, until J is below the tolerance."""
 
-    solved: bool
-    epochs: int
-    loss: float
+    name = "xor_mlp"
+    summary = "two layers of sigmoids learn xor by the delta rule (--set hidden=4)"
+    config = Config
+    engine = "builtin"  # of a size in pixels, so that the network can stand beside it
 
+    def data(
+        self, config: Config, data_dir: str | Path | None = None, download: bool = False
+    ) -> Data:
+        """The table is all the data there is."""
+        table = ArrayDataset(*truth_table(config.function))
+        return Data(table, test=table)
 
-class Setting(NamedTuple):
-    """What a training works on.  `differentiate` gives J, and leaves its gradient behind."""
+    def model(self, config: Config, facts: dict[str, Any]) -> nn.Sequential:
+        return model(config.hidden)
 
-    network: nn.Sequential
-    optimizer: SGD
-    x: tg.Tensor
-    y: tg.Tensor
-    differentiate: Callable[[tg.Tensor, tg.Tensor], tg.Tensor]
+    def optimizer(self, config: Config, network: Any) -> SGD:
+        return SGD(network.named_parameters(), lr=config.lr, momentum=config.momentum)
 
-    def step(self) -> float:
-        """One step of gradient descent on the whole table; J before it."""
-        self.optimizer.zero_grad()
-        loss = self.differentiate(self.x, self.y)
-        self.optimizer.step()
-        return float(loss.item())
+    def loss(self, output: Tensor, target: Tensor) -> Tensor:
+        return tg.half_squared_error(output, target)
 
+    def differentiation(self, task: Task) -> Differentiate:
+        """By the backward of the graph, or by the lines of the delta rule."""
+        if task.config.gradients == "graph":
+            return super().differentiation(task)
 
-def set_up(config: Config) -> Setting:
-    """Network, optimiser and table, on the device of the config."""
-    tg.manual_seed(config.seed)
-    network = model(config.hidden).to(config.device)
-    optimizer = SGD(network.named_parameters(), lr=config.lr, momentum=config.momentum)
-    x, y = (tg.Tensor(part, device=config.device) for part in truth_table(config.function))
+        def by_rule(x: Tensor, y: Tensor) -> Tensor:
+            gradients = delta_rule(task.network, x, y)
+            for name, parameter in task.network.named_parameters():
+                parameter.grad = gradients[name]
+            return self.loss(task.network(x), y)
 
-    def by_graph(x: tg.Tensor, y: tg.Tensor) -> tg.Tensor:
-        loss = tg.half_squared_error(network(x), y)
-        loss.backward()
-        return loss
+        return by_rule
 
-    def by_rule(x: tg.Tensor, y: tg.Tensor) -> tg.Tensor:
-        gradients = delta_rule(network, x, y)
-        for name, parameter in network.named_parameters():
-            parameter.grad = gradients[name]
-        return tg.half_squared_error(network(x), y)
+    def learn(self, task: Task, rows: list[dict[str, Any]], progress: Progress) -> dict[str, Any]:
+        """Descend; J and the accuracy are logged after every tenth epoch and the last."""
+        config, network, table = task.config, task.network, task.data.training
+        step = self.step(task)
+        started = time.perf_counter()
+        for epoch in range(1, config.epochs + 1):
+            step()
+            measured = self.measure(config, network, table)
+            if not math.isfinite(measured["loss"]):
+                raise DivergenceError(
+                    self.name,
+                    "loss",
+                    "a finite number",
+                    f"{measured['loss']} in epoch {epoch}",
+                    "a smaller learning rate",
+                )
+            solved = measured["loss"] <= config.tolerance and measured["accuracy"] == 1
+            last = solved or epoch == config.epochs
+            if last or epoch % LOG_EVERY == 0:
+                now = time.perf_counter()
+                rows.append({"epoch": epoch, **measured, "seconds": now - started})
+                started = now
+                if last or epoch % (10 * LOG_EVERY) == 0:
+                    progress.epoch(rows[-1], None)
+            if solved:
+                break
+        if progress.lines:
+            ending = "solved" if solved else "not solved; another seed may be, or more neurons"
+            print(f"{config.function}: {ending}, J {measured['loss']:.6f} after {epoch} epochs")
+            outputs = forward(network, *table[:])[0].numpy()
+            for (a, b), o in zip(table.inputs, outputs, strict=True):
+                print(f"  {a:.0f} {b:.0f}  ->  {o[0]:.4f}")
+        return {"solved": solved, "epochs": epoch, "loss": measured["loss"]}
 
-    differentiate = by_graph if config.gradients == "graph" else by_rule
-    return Setting(network, optimizer, x, y, through_plan(differentiate, config))
+    def measure(self, config: Config, network: Any, test: ArrayDataset) -> dict[str, float]:
+        """J, and the share of rows whose output is on the right side of one half."""
+        with tg.no_grad():
+            output, target = forward(network, test.inputs, test.labels)
+            loss = float(self.loss(output, target).item())
+        right = (output.numpy() > 0.5) == test.labels
+        return {"loss": loss, "accuracy": float(np.mean(right))}
 
+    # ---- pictures ---------------------------------------------------------------------------
 
-def fit(
-    setting: Setting, config: Config, rows: list[dict[str, Any]], progress: Progress
-) -> Outcome:
-    """Descend until J is below the tolerance or the epochs are over.
+    def title(self, config: Config) -> str:
+        return f"xor_mlp on {config.function}"
 
-    `rows` takes J and the accuracy after every tenth epoch and the last.
-    """
-    started = time.perf_counter()
-    for epoch in range(1, config.epochs + 1):
-        setting.step()
-        measured = _measure(setting.network, setting.x, setting.y)
-        if not math.isfinite(measured["loss"]):
-            raise DivergenceError(
-                "xor_mlp",
-                "loss",
-                "a finite number",
-                f"{measured['loss']} in epoch {epoch}",
-                "a smaller learning rate",
-            )
-        solved = measured["loss"] <= config.tolerance and measured["accuracy"] == 1
-        if solved or epoch % LOG_EVERY == 0 or epoch == config.epochs:
-            now = time.perf_counter()
-            rows.append({"epoch": epoch, **measured, "seconds": now - started})
-            started = now
-            if solved or epoch % (10 * LOG_EVERY) == 0 or epoch == config.epochs:
-                progress.epoch(rows[-1], None)
-        if solved:
-            break
-    return Outcome(solved, epoch, measured["loss"])
+    def graph(self, config: Config, network: Any, facts: dict[str, Any]) -> Tensor:
+        """J of the whole table."""
+        x, y = truth_table(config.function)
+        return self.loss(network(Tensor(x, name="x")), Tensor(y, name="y"))
 
-
-def train(
-    config: Config,
-    run: RunFolder,
-    data_dir: str | Path | None = None,
-    download: bool = False,
-    progress: Progress | None = None,
-) -> dict[str, float]:
-    """Train, say whether it is solved, and leave everything in the run folder.
-
-    Returns
-    -------
-    dict
-        `loss` (J) and `accuracy` on the truth table, which is all the data there is.
-    """
-    progress = progress or Progress()
-    setting = set_up(config)
-    rows: list[dict[str, Any]] = []
-    outcome = fit(setting, config, rows, progress)
-    if progress.lines:
-        ending = "solved" if outcome.solved else "not solved; another seed may be, or more neurons"
-        print(f"{config.function}: {ending}, J {outcome.loss:.6f} after {outcome.epochs} epochs")
-        for (a, b), o in zip(setting.x.numpy(), setting.network(setting.x).numpy(), strict=True):
-            print(f"  {a:.0f} {b:.0f}  ->  {o[0]:.4f}")
-    result = _measure(setting.network, setting.x, setting.y)
-    save_run(
-        run,
-        "xor_mlp",
-        asdict(config),
-        rows,
-        setting.network.state_dict(),
-        {"test": result, "training": outcome._asdict()},
-        setting.differentiate,
-    )
-    return result
-
-
-def rehearse(
-    config: Config, data_dir: str | Path | None = None, download: bool = False
-) -> dict[str, Any]:
-    """One step on the whole table, timed; nothing is kept."""
-    setting = set_up(config)
-    loss = _measure(setting.network, setting.x, setting.y)["loss"]
-    seconds = timed(setting.step)
-    return {
-        "summary": setting.network.summary((2,), np.float64),
-        "batch": "float64 (4, 2) and float64 (4, 1)",
-        "loss": loss,
-        "step_seconds": seconds,
-        "batches": 1,
-    }
-
-
-def training_step(
-    config: Config, data_dir: str | Path | None = None, download: bool = False
-) -> Callable[[], Any]:
-    """Descend from the whole table, again and again; nothing is written."""
-    setting = set_up(config)
-    return setting.step
-
-
-def evaluate_run(
-    run: RunFolder, data_dir: str | Path | None = None, best: bool = False, device: str = "cpu"
-) -> dict[str, float]:
-    """`loss` and `accuracy` of a run's parameters on the truth table."""
-    config = recipe.settings_of(run)
-    x, y = (tg.Tensor(part, device=device) for part in truth_table(config.function))
-    return _measure(_load(run, config, best).to(device), x, y)
-
-
-def _measure(network: nn.Sequential, x: tg.Tensor, y: tg.Tensor) -> dict[str, float]:
-    """J, and the share of rows whose output is on the right side of one half."""
-    with tg.no_grad():
-        output = network(x)
-        loss = tg.half_squared_error(output, y).item()
-    return {"loss": float(loss), "accuracy": float(np.mean((output.numpy() > 0.5) == y.numpy()))}
-
-
-def _load(run: RunFolder, config: Config, best: bool = False) -> nn.Sequential:
-    network = model(config.hidden)
-    network.load_state_dict(last_parameters(run, best))
-    return network
-
-
-def draw(run: RunFolder) -> Iterator[Path]:
-    """The graph of J, the network beside it, the report, and the curves, which need matplotlib."""
-    config = recipe.settings_of(run)
-    network = _load(run, config)
-    x, y = truth_table(config.function)
-    loss = tg.half_squared_error(network(tg.Tensor(x, name="x")), tg.Tensor(y, name="y"))
-    state = network.state_dict()
-    layers = [(state[f"{k}.weight"], state[f"{k}.bias"]) for k in (0, 2)]
-    with writing_to(run):
-        graph = show.graph(loss, run.path / "graph.svg", engine="builtin")
-        yield graph
+    def pictures(self, run: RunFolder, config: Config, network: Any) -> Iterator[Path]:
+        """The network beside its graph, and the curves."""
+        state = network.state_dict()
+        layers = [(state[f"{k}.weight"], state[f"{k}.bias"]) for k in (0, 2)]
+        graph = (run.path / "graph.svg").read_text(encoding="utf-8")
         both = run.path / "network_and_graph.svg"
-        picture = beside(network_svg(layers, ["x1", "x2"]), graph.read_text(encoding="utf-8"))
-        both.write_text(picture, encoding="utf-8")
+        both.write_text(beside(network_svg(layers, ["x1", "x2"]), graph), encoding="utf-8")
         yield both
-        yield show.report(
-            show.ReportContents(
-                title=f"xor_mlp on {config.function}",
-                result=run.result(),
-                rows=run.rows(),
-                config=run.config,
-                environment=run.environment(),
-                state=state,
-                graph=loss,
-            ),
-            run.path / "report.html",
-        )
-        yield show.curves(run.rows(), run.path / "curves.svg")
+        yield from super().pictures(run, config, network)
 
 
-recipe = Recipe(
-    name="xor_mlp",
-    summary="two layers of sigmoids learn xor by the delta rule (--set hidden=4)",
-    config=Config,
-    train=train,
-    rehearse=rehearse,
-    training_step=training_step,
-    evaluate=evaluate_run,
-    metric="accuracy",
-    draw=draw,
-    resumable=False,
-    data_files=False,
-)
+recipe = XorMlp()

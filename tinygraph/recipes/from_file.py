@@ -1,0 +1,59 @@
+"""A recipe from a file that is not in the package: `tinygraph train my_recipe.py`."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+from tinygraph.errors import ArgumentError, TinygraphError
+from tinygraph.recipes.recipe import Recipe
+
+NEEDED = ("name", "summary", "config")
+
+
+def from_file(path: str | Path) -> Recipe:
+    """The one recipe that a Python file defines; the file is run, and can import its neighbours.
+
+    Raises
+    ------
+    ArgumentError
+        There is no such file, it fails, or it defines no recipe, or several, or half of one.
+    """
+    module = _loaded(Path(path).expanduser())
+    found = [
+        cls
+        for cls in vars(module).values()
+        if isinstance(cls, type) and issubclass(cls, Recipe) and cls.__module__ == module.__name__
+    ]
+    if len(found) != 1:
+        names = ", ".join(cls.__name__ for cls in found) or "none"
+        raise ArgumentError("recipe", str(path), "one class that is a Recipe", names)
+    missing = [name for name in NEEDED if not hasattr(found[0], name)]
+    if missing:
+        raise ArgumentError(
+            "recipe", f"{path}: {found[0].__name__}", f"a {missing[0]}", "none", "add it"
+        )
+    return found[0]()
+
+
+def _loaded(path: Path) -> Any:
+    """The file as a module of a name of its own."""
+    spec = importlib.util.spec_from_file_location(f"recipe_file_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise ArgumentError("recipe", str(path), "a Python file", repr(path.name))
+    module = importlib.util.module_from_spec(spec)
+    folder = str(path.resolve().parent)
+    sys.path.insert(0, folder)
+    sys.modules[spec.name] = module  # where dataclasses look for the names of types
+    try:
+        spec.loader.exec_module(module)
+    except TinygraphError:
+        raise
+    except Exception as error:
+        got = f"{type(error).__name__}: {error}"
+        raise ArgumentError("recipe", str(path), "a file that can be run", got) from error
+    finally:
+        sys.path.remove(folder)
+    return module

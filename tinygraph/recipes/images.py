@@ -1,0 +1,99 @@
+"""ImageRecipe: what recipes share that name the class of an image."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import tinygraph as tg
+from tinygraph import nn, show
+from tinygraph.data import ArrayDataset, datasets
+from tinygraph.errors import ArgumentError, nearest
+from tinygraph.recipes.recipe import TRAIN_SHARE, Data, Recipe
+from tinygraph.tensor import Tensor
+from tinygraph.training import RunFolder
+
+Shape3 = tuple[int, int, int]
+
+
+class ImageRecipe(Recipe):
+    """Images of the dataset `config.data`, x = (value - mean) / std over the training part.
+
+    The facts that a run remembers are `image_shape` (C, H, W), `train_share`, `mean`, `std`.
+    """
+
+    def data(self, config: Any, data_dir: str | Path | None = None, download: bool = False) -> Data:
+        """Load a dataset, hold a tenth of the training part out, and standardise everything.
+
+        Raises
+        ------
+        ArgumentError
+            No dataset of images has that name; the message lists those that there are.
+        DatasetError
+            Its files are missing or damaged.
+        """
+        if config.data not in datasets:
+            known = ", ".join(datasets)
+            raise ArgumentError(
+                self.name,
+                "data",
+                "a dataset of images with labels",
+                repr(config.data),
+                nearest(config.data, datasets)
+                or f"known: {known}; other data have a recipe of their "
+                "own, `tinygraph recipes` lists them",
+            )
+        whole = tg.data.load(config.data, "train", data_dir, download)
+        test = tg.data.load(config.data, "test", data_dir, download)  # a missing file shows now
+        training, held_out = whole.split(TRAIN_SHARE, config.seed)
+        facts = {
+            "image_shape": list(training.inputs.shape[1:]),
+            "train_share": TRAIN_SHARE,
+            "mean": float(training.inputs.mean()),
+            "std": float(training.inputs.std()),
+        }
+        for part in (training, held_out, test):
+            standardise(part, facts)
+        return Data(training, held_out, test, facts)
+
+    def test_data(self, config: Any, facts: dict[str, Any], data_dir: str | Path | None) -> Any:
+        test = tg.data.load(config.data, "test", data_dir)
+        standardise(test, facts)
+        return test
+
+    def title(self, config: Any) -> str:
+        return f"{self.name} on {config.data}"
+
+    def graph(self, config: Any, network: Any, facts: dict[str, Any]) -> Tensor:
+        """The loss of one image."""
+        images = Tensor(tg.zeros((1, *image_shape(facts))), name="images")
+        return self.loss(network(images), Tensor([0], name="labels"))
+
+    def pictures(self, run: RunFolder, config: Any, network: Any) -> Iterator[Path]:
+        """The curves, and the filters that look at the pixels."""
+        yield from super().pictures(run, config, network)
+        weights = first_weights(network, image_shape(run.config))
+        yield show.filters(weights, run.path / "filters.png")
+
+
+def image_shape(facts: dict[str, Any]) -> Shape3:
+    """(C, H, W) of the images of a run."""
+    channels, height, width = facts["image_shape"]
+    return int(channels), int(height), int(width)
+
+
+def standardise(data: ArrayDataset, facts: dict[str, Any]) -> None:
+    """Shift and scale the inputs in place."""
+    mean, std = float(facts["mean"]), float(facts["std"])
+    if not (math.isfinite(mean) and math.isfinite(std)):
+        raise ValueError(f"mean {mean} and std {std}")
+    data.inputs -= mean
+    data.inputs /= std
+
+
+def first_weights(network: nn.Module, shape: Shape3) -> Any:
+    """The weights that look at the pixels, as images (O, C, KH, KW)."""
+    first = next(p for _, p in network.named_parameters() if p.ndim in (2, 4))
+    return first.value if first.ndim == 4 else first.value.reshape(-1, *shape)

@@ -1,0 +1,95 @@
+"""QuickRecipe: a recipe that trains in a moment, from data that it makes.
+
+It has a loop of its own in the place of a Trainer, and saves no checkpoints: everything is written
+at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import tinygraph as tg
+from tinygraph.data import DataLoader
+from tinygraph.errors import CheckpointError
+from tinygraph.plan import Compiled
+from tinygraph.recipes.recipe import Recipe, Task
+from tinygraph.tensor import Tensor
+from tinygraph.training import Progress, RunFolder
+
+Differentiate = Callable[[Tensor, Tensor], Tensor]
+
+
+class QuickRecipe(Recipe):
+    """A recipe whose subclass overrides `learn`; all its data are one batch."""
+
+    resumable: ClassVar[bool] = False
+    data_files: ClassVar[bool] = False
+
+    def learn(self, task: Task, rows: list[dict[str, Any]], progress: Progress) -> dict[str, Any]:
+        """Train, add rows of the log, and say how it ended: `training` of result.json."""
+        raise NotImplementedError(f"{type(self).__name__}.learn")
+
+    def loader(self, config: Any, training: Any) -> DataLoader:
+        """All data as one batch, in the order in which they were made."""
+        return DataLoader(training, len(training), device=config.device)
+
+    def batch(self, task: Task) -> tuple[Tensor, Tensor]:
+        """Inputs and targets of that batch, on the device."""
+        inputs, targets = next(iter(self.loader(task.config, task.data.training)))
+        device = task.config.device
+        return Tensor(inputs, device=device), Tensor(targets, device=device)
+
+    def differentiation(self, task: Task) -> Differentiate:
+        """The loss of a batch, whose gradients are left in the network; compiled where set."""
+
+        def differentiate(inputs: Tensor, targets: Tensor) -> Tensor:
+            loss = self.loss(task.network(inputs), targets)
+            loss.backward()
+            return loss
+
+        if not task.config.compile:
+            return differentiate
+        task.compiled = tg.compile(differentiate, tune=task.config.tune)
+        compiled: Differentiate = task.compiled
+        return compiled
+
+    def step(self, task: Task) -> Callable[[], Any]:
+        """A step on all data; the loss before it."""
+        optimizer = self.optimizer(task.config, task.network)
+        inputs, targets = self.batch(task)
+        differentiate = self.differentiation(task)
+
+        def step() -> Tensor:
+            optimizer.zero_grad()
+            loss = differentiate(inputs, targets)
+            optimizer.step()
+            return loss
+
+        return step
+
+    def fit(self, task: Task, run: RunFolder, progress: Progress) -> dict[str, Any]:
+        """Learn, then write: a training that fails leaves nothing."""
+        rows: list[dict[str, Any]] = []
+        ending = self.learn(task, rows, progress)
+        self.begin(task, run)
+        self.write_environment(task.config, run)
+        for row in rows:
+            run.append(row)
+        if isinstance(task.compiled, Compiled) and task.compiled.tuning is not None:
+            run.write_tuning(task.compiled.tuning.to_list())
+        run.save_parameters(task.network.state_dict())
+        return {"training": ending}
+
+
+def log_column(run: RunFolder, name: str) -> list[float]:
+    """The numbers of one column of the log; CheckpointError where there are none."""
+    values = [row.get(name) if isinstance(row, dict) else None for row in run.rows()]
+    if not values or not all(isinstance(value, (int, float)) for value in values):
+        raise CheckpointError(
+            "run folder",
+            str(run.path / "log.jsonl"),
+            f"a number {name} in each row",
+            next((v for v in values if not isinstance(v, (int, float))), "no row"),
+        )
+    return [float(value) for value in values if value is not None]
