@@ -43,7 +43,7 @@ def step_of(model, rule=None):
 
 def plans_of(compiled):
     """Those that nobody is using."""
-    return [plan for found in compiled._found.values() for made in found for plan in made.plans]
+    return [plan for made in compiled._found for plan in made.plans]
 
 
 def trained(make, device, compiled):
@@ -301,7 +301,8 @@ def test_no_array_is_made_through_mem_in_the_steady_state(monkeypatch, make):
     for name in ("empty", "zeros", "copy", "contiguous"):
         spy_on(name)
     run(x, y)
-    assert made == [("copy", ())]  # the loss, which leaves the plan
+    leaving = [(), *[p.shape for p in model.parameters()]]  # the loss, and gradients
+    assert sorted(made) == sorted([("copy", shape) for shape in leaving])
 
 
 def test_another_precision_takes_other_buffers(monkeypatch):

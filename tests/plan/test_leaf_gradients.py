@@ -85,3 +85,75 @@ def test_nothing_is_copied_where_a_product_makes_the_gradient(monkeypatch):
     copied.clear()
     step(np.ones((7, 4)))
     assert not copied
+
+
+class Holder:
+    pass
+
+
+def in_an_object(g):
+    holder = Holder()
+    holder.held = holder.itself = g
+    return holder, lambda: holder.held
+
+
+KEPT = {
+    "the array": lambda g: (g, lambda: g),
+    "a list": lambda g: ([[g]], lambda: g),
+    "an attribute": in_an_object,
+    "a view": lambda g: (v := g[1:, ::2], lambda: v),
+    "a view of a view of other numbers": lambda g: (v := g.T[2:].view(np.int32), lambda: v),
+    "a memoryview": lambda g: (m := memoryview(g), lambda: np.asarray(m)),
+    "bytes of a buffer": lambda g: (b := np.frombuffer(g, np.uint8), lambda: b),
+    "an iterator": lambda g: (i := g.flat, lambda: i.base),
+    "another library": lambda g: (d := np.from_dlpack(g), lambda: d),
+    "a leaf": lambda g: (t := tg.Parameter(np.zeros(1)), lambda: t.value, setattr(t, "value", g)),
+}
+
+
+@pytest.mark.parametrize("keep", KEPT.values(), ids=KEPT)
+@pytest.mark.parametrize("columns", [4, 40_000], ids=["small", "large"])
+@pytest.mark.parametrize("inside", [True, False], ids=["backward inside", "backward later"])
+def test_a_gradient_that_is_kept_is_never_written_again(keep, columns, inside):
+    w = tg.Parameter(np.ones((4, columns), np.float32))
+
+    @tg.compile
+    def step(x):
+        loss = tg.sum(w * x)
+        w.grad = None
+        if inside:
+            loss.backward()
+        return loss
+
+    kept = []
+    for run in range(6):
+        loss = step(np.full((4, 1), run, np.float32))
+        if not inside:
+            loss.backward()
+        assert (w.grad == run).all()
+        _, now, *_ = keep(w.grad)
+        kept.append((now, now().copy()))
+        for later, then in kept:
+            np.testing.assert_array_equal(later(), then)
+
+
+def test_the_memory_of_a_gradient_that_nobody_keeps_is_taken_again():
+    w = tg.Parameter(np.ones((4, 40_000), np.float32))
+
+    @tg.compile
+    def step(x):
+        loss = tg.sum(w * x)
+        w.grad = None
+        loss.backward()
+        return loss
+
+    def place():
+        step(np.ones((4, 1), np.float32))
+        return w.grad.ctypes.data
+
+    first = {place() for _ in range(4)}
+    kept = w.grad
+    others = {place() for _ in range(4)}
+    assert len(first) <= 2 and kept.ctypes.data not in others and len(others) <= 2
+    del kept
+    assert place() in first | others

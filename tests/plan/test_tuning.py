@@ -155,7 +155,7 @@ def test_gradients_that_are_added_up_and_several_backwards(clock):
 def test_candidates(monkeypatch):
     monkeypatch.setattr(tuning, "cores", lambda: 6)
     run = trained(small_network, batches=(20,))[2]
-    (found,) = next(iter(run._found.values()))
+    (found,) = run._found
     plan = found.plans[0]
     counts = {c.threads for c in candidates_for(plan, None, None) if c.tile}
     assert counts == {6, 4, 2, 1}

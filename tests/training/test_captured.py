@@ -138,7 +138,7 @@ def test_a_plan_has_its_arrays_in_one_arena(cupy):
     trainer.model.train(True)
     for _ in range(4):
         trainer.step(*batch())
-    (plan,) = [made.plans[0] for found in trainer._compiled._found.values() for made in found]
+    (plan,) = [made.plans[0] for made in trainer._compiled._found]
     (program,) = plan._workers[0].programs.values()
     arrays = [a for memory in program._memories.values() for a in memory.arrays if a.size]
     assert len(arrays) > 10 and all(isinstance(a, cupy.ndarray) for a in arrays)

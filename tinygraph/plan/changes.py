@@ -1,8 +1,8 @@
 """Changes: whether a function does at a later call what it did when it was traced first.
 
-A plan repeats the first call.  What else the function reads, an attribute, a counter, a number that
-it draws, may differ at the next call, and no shape tells.  So the second call traces it once more:
-only a function that has done the same twice runs through its plan from then on.
+A plan repeats the first call.  What the function finds in a way that readings.py does not see, an
+element of a list or a number that it draws, may differ at another call.  So calls 2, 4, 8, 16, ...
+trace it once more: only a function that has done the same runs through its plan on.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Account:
     settings : list of dict
         The hyper-parameters of their ops, as they were before any of them ran.
     places : dict of Tensor
-        Where a tensor comes from: which argument, or which op.
+        Where a tensor comes from: which argument, or which op; of a detached leaf the leaf.
     deeds : list of Backward or Deed
     """
 
@@ -38,7 +38,7 @@ class Account:
         self.places: dict[Tensor, Any] = {x: ("argument", i) for i, x in enumerate(trace.arguments)}
         self.places.update({node: ("op", i) for i, node in enumerate(trace.nodes)})
         for alias, node in trace.aliases.items():  # in order: an alias of an alias comes later
-            self.places[alias] = self.places.get(node, ("leaf", id(node)))
+            self.places[alias] = self.places.get(node, node)
         self.deeds = [event for event in trace.events if _tells(event)]
 
 
@@ -71,7 +71,9 @@ def _same_source(x: Tensor, y: Tensor, first: Account, second: Account) -> bool:
     if x is y:
         return True
     if x in first.places or y in second.places:
-        return bool(first.places.get(x) == second.places.get(y))
+        place, other = first.places.get(x), second.places.get(y)
+        # A place, or a leaf by itself: those are never compared, for `==` is an op.
+        return place is other or (type(place) is type(other) is tuple and place == other)
     if x.requires_grad or y.requires_grad or x.spec != y.spec:
         return False
     return _equal(x.device.to_numpy(x.value), y.device.to_numpy(y.value))

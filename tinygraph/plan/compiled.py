@@ -1,15 +1,15 @@
 """compile: a function of tensors that runs through plans.
 
 The first call with arguments of some shapes traces the function (tracing.py), turns what it did
-into code (code.py), rewrites that (rewrites/) and makes a plan (runner.py).  The second traces it
-once more, and looks whether it still does the same (changes.py).  Later calls with such arguments
-run the plan.  A function that no plan can repeat runs as it stands, and says so once.
+into code (code.py), rewrites that (rewrites/) and makes a plan (runner.py).  Calls with such
+arguments that find the same values outside of them (readings.py) run the plan.  The calls 2, 4, 8,
+... trace the function once more, and look whether it still does the same (changes.py).  A function
+that no plan can repeat runs as it stands, and says so once.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from functools import update_wrapper
 from typing import Any
@@ -18,14 +18,12 @@ from tinygraph import anomaly
 from tinygraph.device import CPU, Device
 from tinygraph.errors import ArgumentError, PlanWarning
 from tinygraph.plan.changes import Account, difference
-from tinygraph.plan.code import code_of
-from tinygraph.plan.fast import NoNumba, with_compiled_bodies
-from tinygraph.plan.recorded import AsItStands, Recorded
-from tinygraph.plan.rewrites import rewrite
-from tinygraph.plan.runner import Plan
-from tinygraph.plan.structure import put_together, slots_of, take_apart
+from tinygraph.plan.fast import NoNumba
+from tinygraph.plan.readings import Readings
+from tinygraph.plan.recorded import AsItStands, Recorded, recorded_of
+from tinygraph.plan.structure import put_together, take_apart
 from tinygraph.plan.table import describe
-from tinygraph.plan.tracing import Backward, Deed, Elsewhere, Refused, Trace
+from tinygraph.plan.tracing import Elsewhere, Refused, Trace
 from tinygraph.plan.tuning import Tuning
 from tinygraph.shapes import Spec
 from tinygraph.tensor import Tensor, grad_mode
@@ -72,17 +70,18 @@ def compile(
     -----
     PlanWarning
         Once, where `fn` does what no plan can repeat: it reads a value in the middle, moves a
-        tensor to another device, calls backward twice, computes something else at the second call
-        than at the first.  It then runs as it stands.  And once where plans are dropped, for there
-        are more than 16.
+        tensor to another device, calls backward twice, takes an argument that cannot be taken
+        apart, or has come to compute something else.  It then runs as it stands.  And once where
+        plans are dropped, for there are more than 16.
 
     Notes
     -----
-    For each combination of shapes, dtypes, grad mode and modes of modules `fn` runs without
-    computing anything at the first call, and at the second, to see whether it still does the same:
-    a number that it finds somewhere and that has changed is noticed there, and not later.  What it
-    does besides tensor operations, optimiser steps, `zero_grad`, schedules and clipping (counting,
-    printing, appending to a list) is not repeated.
+    A plan is found by the shapes and dtypes of arrays, all other values among the arguments (in
+    tuples, lists, dicts, dataclasses, namespaces), grad mode, modes of modules, and the numbers,
+    strings and flags that `fn` reads from globals, closures and attributes.  For each of these `fn`
+    runs without computing anything at the first call, and at calls 2, 4, 8, ..., to see whether it
+    still does the same.  What it does besides tensor operations, optimiser steps, `zero_grad`,
+    schedules and clipping (counting, printing, appending to a list) is done at those calls alone.
 
     A plan stays on the device of the tensors that `fn` computes with; arrays among the arguments
     are put there.  On the emulator and on a GPU it runs through the kernels, the batch as a whole:
@@ -142,106 +141,142 @@ class Compiled:
         self.reasons: list[str] = []  # why it ran as it stands
         self._dropped = False  # whether plans were, so that it was told
         self._device = CPU  # of the last plan: where the next one is looked for first
-        self._found: OrderedDict[Hashable, list[Recorded | AsItStands]] = OrderedDict()
+        self._found: list[Recorded | AsItStands] = []  # the one that was used last stands first
+        self._readings = Readings(fn)  # of the last trace
+        self._name = getattr(fn, "__name__", "function")
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         if grad_mode.trace is not None or anomaly.mode.enabled:
             return self.fn(*args, **options)
         given: list[Any] = []
-        placed = tuple([take_apart(x, given) for x in args])
-        named = take_apart(options, given) if options else None
-        key = placed, named, grad_mode.enabled
+        key: Hashable = None
+        try:
+            placed = tuple([take_apart(x, given) for x in args])
+            key = placed, take_apart(options, given) if options else None, grad_mode.enabled
+        except Refused as refusal:
+            self._tell(str(refusal))
+        if key is None:
+            return self.fn(*args, **options)
         recorded = self._look_up(key)
         if recorded is None:
-            found = self._found.setdefault(key, [])
-            recorded = self._record(args, options, given, others=found)
-            found.append(recorded)
-        elif isinstance(recorded, Recorded) and any(x.grad is not None for x in recorded.unsure):
-            # Now it can be told whether the function removes these gradients itself.
-            found = self._found[key]
-            found[found.index(recorded)] = recorded = self._record(
-                args, options, given, [x for x, _, wanted in recorded.leaves if wanted], recorded
-            )
-        elif isinstance(recorded, Recorded) and recorded.account is not None:
-            recorded = self._look_again(key, recorded, args, options, given)
+            if self._is_another_each_time():
+                latest = self._found[0]
+                recorded = AsItStands(key, latest if isinstance(latest, Recorded) else None)
+            else:
+                recorded = self._record(key, args, options, given)
+        else:
+            recorded.calls += 1
+        if isinstance(recorded, Recorded) and recorded.calls > 1:
+            if any(x.grad is not None for x in recorded.unsure):
+                # Now it can be told whether the function removes these gradients itself.
+                recorded = self._record_again(recorded, args, options, given)
+            elif recorded.calls & (recorded.calls - 1) == 0:
+                recorded = self._look_again(recorded, args, options, given)
         if isinstance(recorded, AsItStands):
             if recorded.wraps:
                 args, options = put_together((args, options), recorded.tensors(given))
             return self.fn(*args, **options)
         if self.tuning is not None and not recorded.settled:
             recorded.settle(self.tuning, given)
-        return recorded.run(given)
+        result = recorded.run(given)
+        if recorded.calls == 1:  # what the first call itself has changed does not tell others apart
+            recorded.readings = [reading for reading in recorded.readings if reading.holds()]
+        return result
 
-    def _look_up(self, key: Hashable) -> Any:
-        found = self._found.get(key)
-        if found is None:
-            while len(self._found) >= MOST_PLANS:
-                self._found.popitem(last=False)
-                self._tell_of_dropping()
-            return None
-        self._found.move_to_end(key)
-        for recorded in found:
-            if recorded.holds():
+    def _look_up(self, key: Hashable) -> Recorded | AsItStands | None:
+        for at, recorded in enumerate(self._found):
+            if recorded.key == key and recorded.holds():
+                if at:  # the one that was used last stands first
+                    self._found.insert(0, self._found.pop(at))
                 return recorded
         return None
 
-    def _tell_of_dropping(self) -> None:
-        """Warn once: making plans that are soon dropped takes longer than running without."""
+    def _is_another_each_time(self) -> bool:
+        """Whether there are many plans, and none was used a second time.  Room for one more else.
+
+        Making a plan takes longer than running the function once without."""
+        if len(self._found) < MOST_PLANS:
+            return False
         if not self._dropped:
             self._dropped = True
-            name = getattr(self.fn, "__name__", "function")
-            warnings.warn(
-                PlanWarning(
-                    f"compile: {name} needs more than {MOST_PLANS} plans, one for each kind of "
-                    "arguments; those used least are dropped. Way out: pass numbers that change "
-                    "from call to call as arrays (np.array(t)), and batches of few sizes"
-                ),
-                stacklevel=4,
-            )
+            warnings.warn(PlanWarning(self._told_of_many()), stacklevel=3)
+        if all(x.calls == 1 for x in self._found):
+            return True
+        self._found.pop()
+        return False
+
+    def _told_of_many(self) -> str:
+        latest, *earlier = self._found
+        read = {r.told: r.value for r in latest.readings}
+        others = [r for x in earlier if x.key == latest.key for r in x.readings]
+        changing = {r.told: None for r in others if r.told in read and r.value is not read[r.told]}
+        why = f" ({', '.join(changing)} is another one in each)" if changing else ""
+        return (
+            f"compile: {self._name} needs more than {MOST_PLANS} plans, one for each kind of "
+            f"arguments and for all that it reads besides{why}; those used least are dropped, "
+            "and where none is used twice it runs as it stands. Way out: pass numbers that "
+            "change from call to call as arrays (np.array(t)), and batches of few sizes"
+        )
 
     def _look_again(
-        self, key: Hashable, recorded: Recorded, args: Any, options: Any, given: list[Any]
+        self, recorded: Recorded, args: Any, options: Any, given: list[Any]
     ) -> Recorded | AsItStands:
-        """At the second call: the recording, where the function still does the same."""
+        """At calls 2, 4, 8, ...: the recording, where the function still does the same."""
 
         def same() -> Recorded:
-            trace, _, _ = self._trace(recorded.device, args, options, given, ())
-            _require_same(recorded, Account(trace))
+            trace, _, _ = self._trace(recorded.device, args, options, given)
+            reason = difference(recorded.account, Account(trace))
+            if reason:
+                raise Refused(reason + recorded.without_it())
+            recorded.same_until = recorded.calls
             return recorded
 
-        found, again = self._found[key], self._unless_refused(same, recorded)
-        found[found.index(recorded)] = again
+        again = self._unless_refused(same, recorded)
+        if isinstance(again, AsItStands):  # others of this kind may not be trusted either
+            again.readings = []
+            self._found[:] = [again, *[x for x in self._found if x.key != recorded.key]]
         return again
 
     def _record(
-        self,
-        args: Any,
-        options: Any,
-        given: list[Any],
-        watched: Sequence[Tensor] = (),
-        before: Recorded | None = None,
-        others: Sequence[Recorded | AsItStands] = (),
+        self, key: Hashable, args: Any, options: Any, given: list[Any]
     ) -> Recorded | AsItStands:
-        """A recording of a call; `before` is an earlier one, of which it must be the same, and
-        `others` are recordings that did not hold before the call."""
+        """A recording of a call, which is kept."""
+        others = [x for x in self._found if x.key == key]
 
         def traced() -> Recorded:
-            recorded = self._traced(args, options, given, watched)
+            recorded = self._traced(key, args, options, given)
             if not recorded.holds() or any(other.holds() for other in others):
                 raise Refused(
-                    "it changes requires_grad or the mode of a module (train, eval) "
-                    "itself. Way out: do that before the call"
+                    "it changes requires_grad, the mode of a module (train, eval) or a number "
+                    "that it reads itself. Way out: do that before the call"
                 )
-            if before is not None:
-                _require_same(before, recorded.account)
-                recorded.account = None
             return recorded
 
-        earlier = before or next((x for x in others if isinstance(x, Recorded)), None)
-        return self._unless_refused(traced, earlier)
+        earlier = next((x for x in others if isinstance(x, Recorded)), None)
+        made = self._unless_refused(traced, earlier, key)
+        self._found.insert(0, made)
+        return made
+
+    def _record_again(
+        self, before: Recorded, args: Any, options: Any, given: list[Any]
+    ) -> Recorded | AsItStands:
+        """The same recording, where leaves have gradients now."""
+
+        def traced() -> Recorded:
+            watched = [x for x, _, wanted in before.leaves if wanted]
+            recorded = self._traced(before.key, args, options, given, watched)
+            reason = difference(before.account, recorded.account)
+            if reason:
+                raise Refused(reason + before.without_it())
+            recorded.calls = recorded.same_until = before.calls
+            return recorded
+
+        made = self._unless_refused(traced, before)
+        self._found[self._found.index(before)] = made
+        return made
 
     def _unless_refused(
-        self, trace: Callable[[], Recorded], earlier: Recorded | None
+        self, trace: Callable[[], Recorded], earlier: Recorded | None, key: Hashable = None
     ) -> Recorded | AsItStands:
         """What `trace` finds; where it fails that is said, and the function runs as it stands."""
         try:
@@ -252,24 +287,36 @@ class Compiled:
             reason = str(refusal)
         except Exception as error:  # an error of fn itself will show when it runs as it stands
             reason = f"tracing it fails: {type(error).__name__}: {error}"
+        self._tell(reason, stacklevel=5)
+        return AsItStands(
+            key if earlier is None else earlier.key, earlier, self._readings.lasting()
+        )
+
+    def _tell(self, reason: str, stacklevel: int = 3) -> None:
+        """Warn, once, that the function runs as it stands."""
+        if reason in self.reasons:
+            return
         self.reasons.append(reason)
         if len(self.reasons) == 1:
-            name = getattr(self.fn, "__name__", "function")
             warnings.warn(
-                PlanWarning(f"compile: {name} runs as it stands, without a plan: {reason}"),
-                stacklevel=4,
+                PlanWarning(f"compile: {self._name} runs as it stands, without a plan: {reason}"),
+                stacklevel=stacklevel,
             )
-        return AsItStands(earlier)
 
     def _traced(
-        self, args: Any, options: Any, given: list[Any], watched: Sequence[Tensor]
+        self,
+        key: Hashable,
+        args: Any,
+        options: Any,
+        given: list[Any],
+        watched: Sequence[Tensor] = (),
     ) -> Recorded:
         """On the arguments' device; arrays follow the first tensor that `fn` computes with."""
         device = next((x.device for x in given if isinstance(x, Tensor)), self._device)
         tried: list[Device] = []
         while True:
             try:
-                recorded = self._traced_on(device, args, options, given, watched)
+                traced = self._trace(device, args, options, given, watched)
             except Elsewhere as found:
                 tried.append(device)
                 if found.device in tried:
@@ -277,18 +324,20 @@ class Compiled:
                 device = found.device
             else:
                 self._device = device
+                recorded = recorded_of(*traced, self.threads, self.tile, self.fast)
+                recorded.key, recorded.readings = key, self._readings.lasting()
                 return recorded
 
-    def _traced_on(
-        self, device: Device, args: Any, options: Any, given: list[Any], watched: Sequence[Tensor]
-    ) -> Recorded:
-        trace, result, leaves = self._trace(device, args, options, given, watched)
-        return _recorded(trace, result, leaves, self.threads, self.tile, self.fast)
-
     def _trace(
-        self, device: Device, args: Any, options: Any, given: list[Any], watched: Sequence[Tensor]
+        self,
+        device: Device,
+        args: Any,
+        options: Any,
+        given: list[Any],
+        watched: Sequence[Tensor] = (),
     ) -> tuple[Trace, Any, list[Tensor]]:
         """What the function does, what it returns, and what stands for its arguments."""
+        self._readings = Readings(self.fn)
         with Trace(watched, device) as trace:
             leaves = [
                 trace.argument(Spec(x.shape, x.dtype), x.requires_grad, x.device)
@@ -298,106 +347,17 @@ class Compiled:
             ]
             parts = iter(leaves)
             traced_args, traced_options = put_together((args, options), parts)
-            result = self.fn(*traced_args, **traced_options)
+            with self._readings:
+                result = self.fn(*traced_args, **traced_options)
         return trace, result, leaves
 
     def explain(self) -> str:
         """What was compiled, as text: a table for each plan, and why there is none."""
         lines = []
-        for found in self._found.values():
-            for recorded in found:
-                if isinstance(recorded, Recorded):
-                    plan = recorded.plans[0] if recorded.plans else recorded.make()
-                    tuned = [str(recorded.choice)] if recorded.choice else []
-                    lines.append("\n".join([describe(plan), *tuned]))
+        for recorded in reversed(self._found):
+            if isinstance(recorded, Recorded):
+                plan = recorded.plans[0] if recorded.plans else recorded.make()
+                tuned = [str(recorded.choice)] if recorded.choice else []
+                lines.append("\n".join([describe(plan), *tuned]))
         lines += [f"runs as it stands: {reason}" for reason in self.reasons]
         return "\n\n".join(lines) or "nothing is compiled yet: call it first"
-
-
-# ---- from a trace to a plan -----------------------------------------------------------------
-
-
-def _require_same(before: Recorded, now: Account | None) -> None:
-    """A recording is good from its second call on, where the function does the same then."""
-    reason = difference(before.account, now) if before.account and now else ""
-    if reason:
-        raise Refused(reason)
-    before.account = None
-
-
-def _recorded(
-    trace: Trace,
-    result: Any,
-    arguments: list[Tensor],
-    threads: int | None,
-    tile: int | None,
-    fast: bool | None,
-) -> Recorded:
-    account = Account(trace)
-    outputs: list[Tensor] = []
-    slots = slots_of(result, outputs, trace)
-    if any(node.keeps_grad for node in trace.nodes):
-        raise Refused("it asks for the gradient of a node with retain_grad")
-    before, root, after = _sorted_events(trace)
-    root_output = None
-    if root is None:
-        open_ends = [i for i, node in enumerate(outputs) if node.requires_grad]
-        if len(open_ends) > 1:
-            raise Refused("several of its results can be differentiated, and it calls no backward")
-        root_output = open_ends[0] if open_ends else None
-    start = outputs[root_output] if root_output is not None else root
-    code = code_of(trace.nodes, outputs, start, arguments, trace.aliases, trace.device)
-    code = with_compiled_bodies(rewrite(code), fast)
-    # What the caller differentiates stays whole: its backward comes later, with any gradient.
-    carrying = range(len(arguments)) if root_output is None else ()
-
-    def make() -> Plan:
-        return Plan(code, carrying, threads, tile)
-
-    leaves = [
-        (made.tensor, made.spec, made.tensor.requires_grad)
-        for made in code.instructions
-        if made.tensor is not None
-    ]
-    modules = list({id(module): (module, mode) for module, mode in trace.modules}.values())
-    zeroed = {
-        parameter for event in trace.events if isinstance(event, Deed) for parameter in event.zeroes
-    }
-    return Recorded(
-        make,
-        slots,
-        before,
-        after,
-        leaves,
-        modules,
-        code.device,
-        root_output,
-        trace.unsure - zeroed,
-        [make()],
-        account=account,
-    )
-
-
-def _sorted_events(trace: Trace) -> tuple[list[Deed], Tensor | None, list[Deed]]:
-    """What is done before and after the run, and where backward begins."""
-    before: list[Deed] = []
-    after: list[Deed] = []
-    root: Tensor | None = None
-    computed = False
-    for event in trace.events:
-        if isinstance(event, Backward):
-            if event.gradient is not None:
-                raise Refused("it gives backward a gradient of its own")
-            root = event.root
-        elif isinstance(event, Deed):
-            if root is not None and not event.anywhere:
-                after.append(event)
-            elif computed and event.name != "zero_grad" and not event.anywhere:
-                raise Refused(f"it does {event.name} between computing and backward")
-            else:
-                before.append(event)
-        elif after:
-            raise Refused("it computes after the optimiser's step")
-        else:
-            computed = True
-    return before, root, after

@@ -1,17 +1,17 @@
 """Leaf gradients: the arrays in which a plan adds up the gradients of leaves, and how they leave.
 
-    small    added up in an array that stays; what leaves is a copy in an array of the leaf's own
+    small    added up in an array that stays; what leaves is a copy
     large    added up in the array that leaves: a copy would take too long
 
-An array that has left is taken up again in the next run, unless somebody still holds it.  So in the
-steady state nothing is allocated, and no gradient that a user keeps is ever overwritten.
+The memory of a large one comes back when its last user lets go of it, be that a view, a buffer or
+an object that holds one of them: the array stands on a `Loan`, which all of them keep alive, and
+which hands the memory back when it dies.  So in the steady state nothing large is allocated, and no
+gradient that a user keeps is ever overwritten.
 """
 
 from __future__ import annotations
 
 import math
-import sys
-from typing import Any
 
 import numpy as np
 
@@ -20,8 +20,19 @@ from tinygraph.memory import eager_memory
 from tinygraph.plan.code import Code
 from tinygraph.plan.replay import COPIED_BYTES
 from tinygraph.plan.totals import Totals
-from tinygraph.shapes import Array
+from tinygraph.shapes import Array, Spec
 from tinygraph.tensor import above
+
+
+class Loan:
+    """Memory for one array, which goes back to `free` when nobody holds it any more."""
+
+    def __init__(self, memory: Array, free: list[Array]) -> None:
+        self._memory, self._free = memory, free
+        self.__array_interface__ = memory.__array_interface__
+
+    def __del__(self) -> None:
+        self._free.append(self._memory)
 
 
 class LeafGradients:
@@ -37,78 +48,54 @@ class LeafGradients:
 
     def __init__(self, code: Code) -> None:
         wanted, self.device = code.differentiated(), code.device
-        self.leaves = [
-            at for at, made in enumerate(code.instructions) if made.op is None and wanted[at]
+        found = [
+            (at, made)
+            for at, made in enumerate(code.instructions)
+            if made.op is None and wanted[at]
         ]
+        self.leaves = [at for at, _ in found]
         self.of_arguments: dict[int, Array] = {}
-        self._specs = {at: code.instructions[at].spec for at in self.leaves}
         # Where kernels run, the first gradient that comes is copied: see `KernelProgram`.
+        here = [] if self.device.runs_kernels else found
         self._small = {
-            at: np.empty(spec.shape, spec.dtype)
-            for at, spec in self._specs.items()
-            if not self.device.runs_kernels
-            and math.prod(spec.shape) * spec.dtype.itemsize <= COPIED_BYTES
+            at: np.empty(made.spec.shape, made.spec.dtype)
+            for at, made in here
+            if math.prod(made.spec.shape) * made.spec.dtype.itemsize <= COPIED_BYTES
         }
-        self._large = [at for at in self.leaves if at not in self._small]
-        found = [(at, code.instructions[at]) for at in self.leaves]
+        self._large = {at: made.spec for at, made in here if at not in self._small}
+        self._free: dict[int, list[Array]] = {at: [] for at in self._large}
         self._tensors = [(at, made.tensor) for at, made in found if made.tensor is not None]
         self._arguments = [(at, made.argument or 0) for at, made in found if made.tensor is None]
-        self._left: dict[int, Array] = {}  # the arrays that left last
 
     def take_up(self, totals: Totals) -> None:
-        """An array for each leaf: that of the last run, where nobody else holds it."""
+        """An array for each leaf in which nobody has anything."""
         totals.forget()
+        totals.arrays.clear()
         totals.arrays.update(self._small)
-        for at in self._large:
-            array = self._free(at)
-            if array is not None:
-                totals.arrays[at] = array
+        for at, spec in self._large.items():
+            totals.arrays[at] = self._lent(spec, self._free[at])
 
-    def _free(self, at: int) -> Array | None:
-        """The array that left last, or a new one; None where kernels make it."""
-        array = self._left.pop(at, None)
-        # Two references: this variable, and the argument of getrefcount.
-        if array is not None and sys.getrefcount(array) == 2:
-            return array
-        if self.device.runs_kernels:
-            return None
-        spec = self._specs[at]
-        return np.empty(spec.shape, spec.dtype)
-
-    def take_back(self, totals: Totals) -> None:
-        """Nothing leaves: the arrays serve another run."""
-        for at in self._large:
-            if at in totals.arrays:
-                self._left[at] = totals.arrays.pop(at)
+    def _lent(self, spec: Spec, free: list[Array]) -> Array:
+        memory = free.pop() if free else np.empty(spec.shape, spec.dtype)
+        return np.asarray(Loan(memory, free))
 
     def hand_out(self, totals: Totals) -> None:
         """Add what a run has found to `.grad` of the leaves."""
-        small, reached = self._small, totals.reached
         for at, tensor in self._tensors:
-            if at not in reached:
+            if at not in totals.reached:
                 continue
             if tensor.grad is None:
-                array: Any = self._free(at) if at in small else totals.arrays.pop(at)
-                if at in small:
-                    np.copyto(array, small[at])
-                tensor.grad = self._left[at] = array
-            elif at in small:
-                np.add(tensor.grad, small[at], out=tensor.grad)
+                tensor.grad = self._leaving(at, totals)
+            elif at in self._small:
+                np.add(tensor.grad, self._small[at], out=tensor.grad)
             else:
-                self._left[at] = array = totals.arrays.pop(at)
-                tensor.grad = added(self.device, tensor.grad, array)
+                tensor.grad = added(self.device, tensor.grad, totals.arrays.pop(at))
         if self._arguments:
             self.of_arguments = {
                 argument: self._leaving(at, totals)
                 for at, argument in self._arguments
-                if at in reached
+                if at in totals.reached
             }
-
-    def take_new(self, totals: Totals) -> None:
-        """An array for each leaf, and none that has left before."""
-        self._left.clear()
-        totals.arrays.clear()
-        self.take_up(totals)
 
     def leave(self, totals: Totals) -> dict[int, Array]:
         """The gradients that a run has found, by leaf, in arrays of their own."""

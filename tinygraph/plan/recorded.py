@@ -7,18 +7,22 @@ after       steps of optimisers and schedules, clipping
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from tinygraph.device import CPU, Device
 from tinygraph.plan.changes import Account
+from tinygraph.plan.code import code_of
+from tinygraph.plan.fast import with_compiled_bodies
 from tinygraph.plan.leaf_gradients import added
+from tinygraph.plan.readings import MISSING, Reading
 from tinygraph.plan.result import PlannedCall, as_node
+from tinygraph.plan.rewrites import rewrite
 from tinygraph.plan.runner import Plan
-from tinygraph.plan.structure import fill
-from tinygraph.plan.tracing import Deed
+from tinygraph.plan.structure import fill, slots_of
+from tinygraph.plan.tracing import Backward, Deed, Refused, Trace
 from tinygraph.plan.tuning import Choice, Tuning, cut_as
 from tinygraph.shapes import Array, Spec
 from tinygraph.tensor import Tensor, leaf
@@ -52,12 +56,19 @@ class Recorded:
         Whether tiles and threads have been tuned, where they are to be.
     choice : Choice or None
         What was chosen.
-    account : Account or None
-        Of the first call, until a second has shown that the function does the same again.
+    account : Account
+        Of the first call: what later ones must do, too.
+    key : hashable
+        The kind of arguments; see `take_apart`.
+    readings : list of Reading
+        What the function found outside of its arguments.
+    calls, same_until : int
+        How many there were, and the last one that was seen to do the same as the first.
     """
 
     make: Callable[[], Plan]
     result: Any
+    account: Account
     before: list[Deed] = field(default_factory=list)
     after: list[Deed] = field(default_factory=list)
     leaves: list[tuple[Tensor, Spec, bool]] = field(default_factory=list)
@@ -68,9 +79,15 @@ class Recorded:
     plans: list[Plan] = field(default_factory=list)
     settled: bool = False
     choice: Choice | None = None
-    account: Account | None = None
+    key: Hashable = None
+    readings: list[Reading] = field(default_factory=list)
+    calls: int = 1
+    same_until: int = 1
 
     def holds(self) -> bool:
+        for holder, key, value, _ in self.readings:
+            if holder.get(key, MISSING) is not value and not all(r.holds() for r in self.readings):
+                return False
         for tensor, spec, requires_grad in self.leaves:
             value = tensor.value
             if (
@@ -81,6 +98,14 @@ class Recorded:
             ):
                 return False
         return all(module.training is mode for module, mode in self.modules)
+
+    def without_it(self) -> str:
+        """Which calls have run through the plan since the last that did the same as the first."""
+        first, last = self.same_until + 1, self.calls - 1
+        if first > last:
+            return ""
+        calls = f"Call {first}" if first == last else f"Calls {first} to {last}"
+        return f". {calls} of this kind ran through the plan, without such a change"
 
     def take(self) -> Plan:
         return self.plans.pop() if self.plans else self.make()
@@ -147,11 +172,17 @@ class AsItStands:
 
     Parameters
     ----------
+    key : hashable
     earlier : Recorded, optional
         One of such calls.
+    readings : list of Reading
+        What the function found outside of its arguments.
     """
 
-    def __init__(self, earlier: Recorded | None = None) -> None:
+    def __init__(
+        self, key: Hashable, earlier: Recorded | None = None, readings: Sequence[Reading] = ()
+    ) -> None:
+        self.key, self.readings, self.calls = key, readings, 1
         self.wraps = earlier is not None
         self._device = CPU if earlier is None else earlier.device
         leaves = [] if earlier is None else earlier.leaves  # parameters move, numbers do not
@@ -163,4 +194,86 @@ class AsItStands:
         return (x if isinstance(x, Tensor) else leaf(device.from_numpy(x), device) for x in given)
 
     def holds(self) -> bool:
-        return True
+        return all(reading.holds() for reading in self.readings)
+
+
+# ---- from a trace to a plan -----------------------------------------------------------------
+
+
+def recorded_of(
+    trace: Trace,
+    result: Any,
+    arguments: list[Tensor],
+    threads: int | None,
+    tile: int | None,
+    fast: bool | None,
+) -> Recorded:
+    """A trace as something to run; Refused where no plan can repeat it."""
+    account = Account(trace)
+    outputs: list[Tensor] = []
+    slots = slots_of(result, outputs, trace)
+    if any(node.keeps_grad for node in trace.nodes):
+        raise Refused("it asks for the gradient of a node with retain_grad")
+    before, root, after = _sorted_events(trace)
+    root_output = None
+    if root is None:
+        open_ends = [i for i, node in enumerate(outputs) if node.requires_grad]
+        if len(open_ends) > 1:
+            raise Refused("several of its results can be differentiated, and it calls no backward")
+        root_output = open_ends[0] if open_ends else None
+    start = outputs[root_output] if root_output is not None else root
+    code = code_of(trace.nodes, outputs, start, arguments, trace.aliases, trace.device)
+    code = with_compiled_bodies(rewrite(code), fast)
+    # What the caller differentiates stays whole: its backward comes later, with any gradient.
+    carrying = range(len(arguments)) if root_output is None else ()
+
+    def make() -> Plan:
+        return Plan(code, carrying, threads, tile)
+
+    leaves = [
+        (made.tensor, made.spec, made.tensor.requires_grad)
+        for made in code.instructions
+        if made.tensor is not None
+    ]
+    modules = list({id(module): (module, mode) for module, mode in trace.modules}.values())
+    zeroed = {
+        parameter for event in trace.events if isinstance(event, Deed) for parameter in event.zeroes
+    }
+    return Recorded(
+        make,
+        slots,
+        account,
+        before,
+        after,
+        leaves,
+        modules,
+        code.device,
+        root_output,
+        trace.unsure - zeroed,
+        [make()],
+    )
+
+
+def _sorted_events(trace: Trace) -> tuple[list[Deed], Tensor | None, list[Deed]]:
+    """What is done before and after the run, and where backward begins."""
+    before: list[Deed] = []
+    after: list[Deed] = []
+    root: Tensor | None = None
+    computed = False
+    for event in trace.events:
+        if isinstance(event, Backward):
+            if event.gradient is not None:
+                raise Refused("it gives backward a gradient of its own")
+            root = event.root
+        elif isinstance(event, Deed):
+            if root is not None and not event.anywhere:
+                after.append(event)
+            elif computed and event.name != "zero_grad" and not event.anywhere:
+                raise Refused(f"it does {event.name} between computing and backward")
+            else:
+                before.append(event)
+        elif after:
+            raise Refused("it computes after the optimiser's step")
+        else:
+            computed = True
+    return before, root, after

@@ -149,7 +149,6 @@ class Plan:
             else:
                 self._run_whole(arguments, None)
             self._add_up()
-        self._gradients.take_back(self._workers[0].totals)
 
     def _begin(self) -> None:
         self._draws.forget()
@@ -177,7 +176,7 @@ class Plan:
     def backward(self, gradient: Array) -> dict[int, Array]:
         """The gradients of leaves that the last `forward` leads to, in arrays of their own."""
         worker = self._workers[0]
-        self._gradients.take_new(worker.totals)
+        self._gradients.take_up(worker.totals)
         program = worker.program(0)
         program.backward(gradient)
         program.settle()
