@@ -1,21 +1,21 @@
-"""`tinygraph experiment`: run the experiments of a recipe's source again."""
+"""`tinygraph experiment`: run the experiments of a recipe's source again.
+
+They measure, so they are in the folder benchmarks of a checkout and not in an installed package.
+"""
 
 from __future__ import annotations
 
 import argparse
+import importlib
 from argparse import Namespace
-from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from tinygraph.cli.values import whole_number
 from tinygraph.errors import ArgumentError, nearest
-from tinygraph.recipes.numba_cnn_experiment import draw_accuracy, draw_times, experiment
-from tinygraph.recipes.numba_cnn_timing import Sizes
 from tinygraph.training import Progress, RunFolder
 
-EXPERIMENTS = ("numba_cnn",)
+EXPERIMENTS = {"numba_cnn": "benchmarks.numba_cnn"}  # the module of each
 
 
 def run_experiment(args: Namespace) -> dict[str, Any]:
@@ -28,9 +28,10 @@ def run_experiment(args: Namespace) -> dict[str, Any]:
             repr(args.recipe),
             nearest(args.recipe, EXPERIMENTS),
         )
+    module = _module(EXPERIMENTS[args.recipe])
     run = RunFolder(args.run) if args.run else RunFolder.new(f"experiment-{args.recipe}")
     try:
-        found = experiment(
+        found = module.experiment(
             run,
             args.data,
             args.data_dir,
@@ -49,7 +50,7 @@ def run_experiment(args: Namespace) -> dict[str, Any]:
         raise
     notes = list(found["notes"])
     try:
-        for _ in _draw(run.path, found):
+        for _ in module.draw(run.path, found):
             pass
     except ImportError as error:
         notes.append(str(error))
@@ -62,11 +63,20 @@ def run_experiment(args: Namespace) -> dict[str, Any]:
     return {"recipe": args.recipe, "run": str(run.path), "files": files, **found, "notes": notes}
 
 
-def _draw(folder: Path, found: dict[str, Any]) -> Iterator[Path]:
-    """Figures 2 and 3."""
-    title = f"{found['data']}, {found['filters']} filters, batch size {found['batch_size']}"
-    yield draw_times(found["times"], Sizes(**found["sizes"]), folder / "times.svg")
-    yield draw_accuracy(found["epochs"], title, folder / "accuracy.svg")
+def _module(name: str) -> Any:
+    """The module of an experiment, where there is a checkout to take it from."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name not in (name, "benchmarks"):
+            raise
+        raise ArgumentError(
+            "experiment",
+            name,
+            "a checkout of tinygraph, whose folder benchmarks has the experiments",
+            "an installed package, which lacks it",
+            "run it in a checkout: python -m tinygraph experiment ...",
+        ) from None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

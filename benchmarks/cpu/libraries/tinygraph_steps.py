@@ -1,5 +1,5 @@
 """tinygraph: "eager", node by node; "compiled", the same step through tg.compile, all in numpy;
-"fast", the same with what numba compiles.
+"fast", the same with what numba compiles; "cuda" and "emulator", node by node through kernels.
 
 A step that tg.compile would run as it stands, without a plan, is an error here: else the figures of
 a compiled step would be those of the graph.
@@ -24,12 +24,14 @@ OPS: Ops = {
     "max_pool": lambda x, size: tg.max_pool2d(x, size),
     "flatten": lambda x, _: tg.flatten(x, 1),
 }
+KERNELS = ("cuda", "emulator")
 AS_IT_STANDS = "compile: .* runs as it stands"  # how the warning begins
 LOSSES: Ops = {"cross_entropy": tg.softmax_cross_entropy, "mse": tg.mse_loss}
 
 
 def make(workload: Workload, variant: str, threads: int) -> Training:
-    parameters = [tg.Parameter(w) for w in workload.weights]
+    device = variant if variant in KERNELS else "cpu"
+    parameters = [tg.Parameter(w, device=device) for w in workload.weights]
     optimizer = tg.optim.SGD(parameters, lr=workload.learning_rate)
     network, loss_of = chain(workload.layers, OPS), LOSSES[workload.loss]
 
@@ -46,6 +48,8 @@ def make(workload: Workload, variant: str, threads: int) -> Training:
         warnings.filterwarnings("error", message=AS_IT_STANDS)
         step = tg.compile(step, fast=variant == "fast")
     images, labels = workload.images, workload.labels
+    if variant in KERNELS:
+        images, labels = (tg.Tensor(part, device=device) for part in (images, labels))
     about = f"tinygraph {tg.__version__}, {versions('numpy', 'numba')}, {blas()}, {threads} threads"
     return Training(lambda: step(images, labels), float, about)
 

@@ -1,125 +1,16 @@
-"""numba_cnn_experiment: the two experiments of the report, and its figures 2 and 3.
-
-1. The time of an epoch over the batch size (256 filters) and over the filters (batch 1000), for the
-   CPU with one thread, the CPU with all, a compiled plan, and a GPU where there is one.
-2. Accuracy over the epochs of one training, on the data that are learnt from and on the tenth that
-   is held out; the test data are looked at once, after the last epoch.
-
-Source: the report "Training a CNN on the GPU using Numba", 2021.
-"""
+"""The table and the figures 2 and 3 of benchmarks/numba_cnn.py."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tinygraph import data
-from tinygraph.errors import DatasetError
-from tinygraph.recipes.numba_cnn import Config, recipe
-from tinygraph.recipes.numba_cnn_timing import EPOCH, QUICK, REPORT, Sizes, epoch_times, variants
 from tinygraph.show.curves import LOOKS
 from tinygraph.show.figures import new_figure, save
 from tinygraph.show.paths import writable
-from tinygraph.training import Progress, RunFolder
-from tinygraph.training.environment import environment
 
 LOG_FROM = 30  # ratio of the slowest to the fastest above which times stand on a logarithmic axis
-
-
-def experiment(
-    run: RunFolder,
-    name: str | None = None,
-    data_dir: str | Path | None = None,
-    download: bool = False,
-    quick: bool = False,
-    rounds: int = 3,
-    images: int | None = None,
-    epochs: int = 10,
-    said: Callable[[str], None] = print,
-    progress: Progress | None = None,
-) -> dict[str, Any]:
-    """Run both experiments into a folder.
-
-    Parameters
-    ----------
-    run : RunFolder
-        An empty one.  It gets config.json, result.json and the training's own folder `training`.
-    name : str, optional
-        The data of the training; by default mnist where its files are found, otherwise digits.
-    data_dir, download
-        Where the data are, and whether missing files are fetched.
-    quick : bool
-        Few filters, small batches and one epoch: to see that all runs.
-    rounds, images
-        See `epoch_times`.
-    epochs : int
-        Of the training.
-    said : function of a line
-        Told what goes on.
-
-    Returns
-    -------
-    dict
-        `times` (see `epoch_times`), `epochs` (the rows of the training), `test`, `data`, `images`,
-        `notes`, `environment`.  The same is in result.json.
-    """
-    sizes = QUICK if quick else REPORT
-    images = max(sizes.at_batch, *sizes.batches) if images is None else images
-    config = Config(
-        _data(name, data_dir, download, said),
-        filters=8 if quick else 32,
-        batch_size=100,
-        epochs=1 if quick else epochs,
-    )
-    ways, notes = variants()
-    for note in notes:
-        said(note)
-    said(f"times: {images} images in a measurement, scaled to an epoch of {EPOCH}")
-    times = epoch_times(sizes, ways, rounds, images, said)
-    for line in table(times):
-        said(line)
-    training = RunFolder(run.path / "training")
-    test = recipe.train(config, training, data_dir, download, progress)
-    found = {
-        "times": times,
-        "epochs": training.rows(),
-        "test": test,
-        "data": config.data,
-        "filters": config.filters,
-        "batch_size": config.batch_size,
-        "images": images,
-        "notes": notes,
-        "sizes": vars(sizes),
-        "environment": environment(),
-    }
-    run.write_config(
-        {
-            "experiment": "numba_cnn",
-            "quick": quick,
-            "rounds": rounds,
-            "images": images,
-            "training": vars(config),
-        }
-    )
-    run.write_result(found)
-    return found
-
-
-def _data(
-    name: str | None, data_dir: str | Path | None, download: bool, said: Callable[[str], None]
-) -> str:
-    """The data that were asked for; otherwise MNIST where it is found, and digits."""
-    if name is not None:
-        return name
-    try:
-        data.mnist("test", data_dir, download)
-        return "mnist"
-    except DatasetError as error:
-        if data_dir is not None:  # a folder was named: what is wrong with it is the answer
-            raise
-        said(f"{error}. Until then the training is one on scikit-learn's digits")
-        return "digits"
 
 
 def table(times: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -143,7 +34,7 @@ def table(times: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def draw_times(
-    times: Sequence[Mapping[str, Any]], sizes: Sizes, path: str | Path = "times.svg"
+    times: Sequence[Mapping[str, Any]], sizes: Mapping[str, Any], path: str | Path = "times.svg"
 ) -> Path:
     """Draw figure 2: bars of an epoch's time over the batch size, and over the filters.
 
@@ -153,8 +44,8 @@ def draw_times(
     ----------
     times : sequence of mappings
         What `epoch_times` returned.
-    sizes : Sizes
-        What it was given.
+    sizes : mapping
+        The fields of the Sizes that it was given.
     path : str or Path
         `.svg`, `.png` or `.pdf`.
 
@@ -168,17 +59,17 @@ def draw_times(
     panels = [
         (
             "batch size",
-            f"{sizes.at_filters} filters",
+            f"{sizes['at_filters']} filters",
             "batch_size",
-            sizes.batches,
-            [row for row in times if row["filters"] == sizes.at_filters],
+            sizes["batches"],
+            [row for row in times if row["filters"] == sizes["at_filters"]],
         ),
         (
             "filters",
-            f"batch size {sizes.at_batch}",
+            f"batch size {sizes['at_batch']}",
             "filters",
-            sizes.filters,
-            [row for row in times if row["batch_size"] == sizes.at_batch],
+            sizes["filters"],
+            [row for row in times if row["batch_size"] == sizes["at_batch"]],
         ),
     ]
     medians = [row["median"] for row in times if "median" in row]

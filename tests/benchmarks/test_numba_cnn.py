@@ -7,40 +7,45 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks import numba_cnn, numba_cnn_figures
+from benchmarks.cpu.client import SideFailed
+from benchmarks.cpu.sides import Side
+from benchmarks.numba_cnn import OURS, REPORT, Size, Sizes, epoch_times
 from tinygraph.cli import main
-from tinygraph.errors import ArgumentError, DatasetError, DeviceError
-from tinygraph.recipes import numba_cnn_experiment, numba_cnn_timing
-from tinygraph.recipes.numba_cnn_timing import REPORT, Size, Sizes, Variant, Worker, epoch_times
+from tinygraph.errors import ArgumentError, DatasetError
 from tinygraph.training import Progress, RunFolder
 
 SMALL = Sizes((2, 4), 3, (1, 3), 4)
-ONE, MANY = Variant("one", "cpu", 1), Variant("many", "cpu", 7)
+ONE, MANY = Side("one", "", OURS, "eager", threads=1), Side("many", "", OURS, "eager", threads=7)
 
 
 class Scripted:
-    """A worker that answers with numbers set beforehand, and writes down what it was asked."""
+    """A process that answers with seconds set beforehand, and writes down what it was asked."""
 
     asked: list[tuple] = []
     answers: dict = {}
 
-    def __init__(self, way):
-        self.way = way
+    def __init__(self, command, variables):
+        _, _, _, module, variant, point, threads = command
+        _, batch_size, filters = point.split(":")
+        self.key = "one" if threads == "1" else "many", Size(int(filters), int(batch_size))
+        assert variables["OMP_NUM_THREADS"] == variables["OPENBLAS_NUM_THREADS"] == threads
+        assert (module, variant) == (OURS, "eager") or variant == "compiled"
 
-    def __enter__(self):
-        return self
+    def ask(self, request):
+        self.asked.append((*self.key, request))
+        answer = self.answers[self.key].pop(0)
+        if isinstance(answer, str):
+            raise SideFailed(answer)
+        return {"seconds": answer, "loss": 2.3}
 
-    def __exit__(self, *_):
-        self.asked.append((self.way.name, "end"))
-
-    def measure(self, size, images):
-        self.asked.append((self.way.name, size, images))
-        answer = self.answers[self.way.name, size].pop(0)
-        return answer if isinstance(answer, dict) else {"seconds": answer}
+    def close(self):
+        self.asked.append((*self.key, "end"))
 
 
 @pytest.fixture
 def scripted(monkeypatch):
-    monkeypatch.setattr(numba_cnn_timing, "Worker", Scripted)
+    monkeypatch.setattr(numba_cnn, "Client", Scripted)
     monkeypatch.setattr(Scripted, "asked", [])
     a, b, c = SMALL.all()
     answers = {
@@ -48,7 +53,7 @@ def scripted(monkeypatch):
         ("one", b): [1.0, 1.0, 1.0],
         ("one", c): [2.0] * 3,
         ("many", a): [4.0, 4.0, 1.0],
-        ("many", b): [{"error": "no memory"}],
+        ("many", b): ["no memory"],
         ("many", c): [1.0, 2.0, 3.0],
     }
     monkeypatch.setattr(Scripted, "answers", answers)
@@ -71,28 +76,31 @@ def test_times_are_interleaved_and_scaled(scripted):
     said = []
     rows = epoch_times(SMALL, [ONE, MANY], 3, 6, said.append)
     a, b, c = SMALL.all()
-    whole = [(name, size, 6) for size in (a, b, c) for name in ("one", "many")]
+    runs = {a: "run 3", b: "run 1", c: "run 1"}  # whole batches of 6 images
+    whole = [(name, size, runs[size]) for size in (a, b, c) for name in ("one", "many")]
     left = [entry for entry in whole if entry[:2] != ("many", b)]  # not asked again
-    ends = [("many", "end"), ("one", "end")]
-    assert scripted.asked == whole + left[::-1] + left + ends
+    expected = [*whole, *left[::-1], *left]
+    assert [entry for entry in scripted.asked if entry[2] != "end"] == expected
+    assert scripted.asked[1::2] == [(*entry[:2], "end") for entry in expected]  # one at a time
     assert said == ["round 1 of 3", "round 2 of 3", "round 3 of 3"]
-    first, lacking = rows[0], rows[3]
+    first, other, lacking = rows[0], rows[2], rows[3]
     assert (first["variant"], first["filters"], first["batch_size"]) == ("one", 3, 2)
     assert first["measured"] == [50_000, 10_000, 30_000]  # 60,000 / 6 images
     assert (first["median"], first["low"], first["high"]) == (30_000, 10_000, 50_000)
+    assert other["measured"] == [15_000] * 3  # one batch of 4
     assert lacking["error"] == "no memory" and "median" not in lacking
-    lines = numba_cnn_experiment.table(rows)
+    lines = numba_cnn_figures.table(rows)
     assert len(lines) == 7 and lines[4].endswith("no memory") and "30000.00" in lines[1]
 
 
-def test_processes_end_when_a_measurement_fails(scripted, monkeypatch):
-    def fail(self, size, images):
-        raise DeviceError("gone")
+def test_a_process_ends_when_its_measurement_is_interrupted(scripted, monkeypatch):
+    def interrupt(self, request):
+        raise KeyboardInterrupt
 
-    monkeypatch.setattr(Scripted, "measure", fail)
-    with pytest.raises(DeviceError, match="gone"):
+    monkeypatch.setattr(Scripted, "ask", interrupt)
+    with pytest.raises(KeyboardInterrupt):
         epoch_times(SMALL, [ONE, MANY], 1)
-    assert scripted.asked == [("many", "end"), ("one", "end")]
+    assert scripted.asked == [("one", SMALL.all()[0], "end")]
 
 
 @pytest.mark.parametrize("rounds, images", [(0, 4), (1, 3)])
@@ -101,63 +109,21 @@ def test_measurements_that_cannot_be(rounds, images):
         epoch_times(SMALL, [ONE], rounds, images)
 
 
-def test_a_process_has_the_threads_of_its_variant(monkeypatch):
-    found = {}
-    monkeypatch.setattr(
-        numba_cnn_timing.subprocess,
-        "Popen",
-        lambda args, env, **_: found.update(env=env, args=args),
-    )
-    for way in (ONE, MANY):
-        Worker(way)
-        for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-            assert found["env"][name] == str(way.threads)
-    assert found["args"] == [sys.executable, "-m", "tinygraph.recipes.numba_cnn_timing"]
-
-
-def test_a_process_that_ends_early(monkeypatch):
+def test_a_process_that_ends_early_is_an_error_of_its_size(monkeypatch):
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    with Worker(ONE) as worker, pytest.raises(DeviceError, match="one: expected an answer"):
-        worker.measure(Size(1, 1), 1)
+    (row,) = epoch_times(Sizes((1,), 1, (), 1), [ONE], 2)
+    assert "ended with code 1" in row["error"] and row["measured"] == []
 
 
-def test_what_a_process_answers(monkeypatch):
-    """The first step of a size is not measured, and made once; errors are answers."""
-    batches, clock = [], iter(range(100))
-    make = numba_cnn_timing.step_of
+def test_steps_through_kernels():
+    """A variant of the GPU's kind, on the emulator: the same losses as node by node in numpy."""
+    from benchmarks.cpu.libraries.tinygraph_steps import make
+    from benchmarks.cpu.workloads import build
 
-    def spy(device, size, compiled):
-        step = make(device, size, compiled)
-
-        def counted(images, labels):
-            batches.append((size.filters, len(images)))
-            return step(images, labels)
-
-        return counted
-
-    monkeypatch.setattr(numba_cnn_timing, "step_of", spy)
-    monkeypatch.setattr(numba_cnn_timing.time, "perf_counter", lambda: next(clock))
-    request = {"device": "cpu", "compiled": False, "filters": 2, "batch_size": 2, "images": 5}
-    answers = []
-    lines = [request, request, request | {"device": "cuda"}]
-    if not any(way.device == "cuda" for way in numba_cnn_timing.variants()[0]):
-        numba_cnn_timing.serve(iter(map(json.dumps, lines[2:])), answers.append)
-        assert "cuda" in answers.pop()["error"]
-    numba_cnn_timing.serve(iter(map(json.dumps, lines[:2])), answers.append)
-    assert answers == [{"seconds": 1}, {"seconds": 1}]  # the clock was read twice for each
-    assert batches == [(2, 2), *[(2, 2), (2, 2), (2, 1)] * 2]
-
-
-def test_a_compiled_step_learns_the_same():
-    """Three steps on one batch: the losses of the plan are those of the Trainer."""
-    images, labels = numba_cnn_timing.random_images(8)[:]
-    eager = numba_cnn_timing.step_of("cpu", Size(3, 8))
-    compiled = numba_cnn_timing.step_of("cpu", Size(3, 8), compiled=True)
-    losses = [eager(images, labels)[0] for _ in range(3)]
-    assert losses[2] < losses[0]
-    for loss in losses:
-        assert compiled(images, labels).item() == pytest.approx(loss, rel=1e-5)
-    assert "nothing is compiled" not in compiled.explain()
+    eager, kernels = (make(build("w1:4:2"), variant, 1) for variant in ("eager", "emulator"))
+    for _ in range(3):
+        expected = eager.value(eager.step())
+        assert kernels.value(kernels.step()) == pytest.approx(expected, rel=1e-4)
 
 
 class Axes:
@@ -173,7 +139,7 @@ class Axes:
 def test_bars_are_medians_with_their_spread(scripted):
     rows = epoch_times(SMALL, [ONE, MANY], 3, 60_000)
     axes = Axes()
-    numba_cnn_experiment._grouped_bars(
+    numba_cnn_figures._grouped_bars(
         axes, [r for r in rows if r["filters"] == 3], "batch_size", SMALL.batches
     )
     np.testing.assert_allclose(axes.bars["one"], [(-0.2, 3, 2, 2), (0.8, 1, 0, 0)])
@@ -221,10 +187,10 @@ def test_the_whole_in_small(capsys, tmp_path, monkeypatch):
 def test_without_mnist_it_takes_digits(monkeypatch, tmp_path):
     monkeypatch.delenv("TINYGRAPH_DATA", raising=False)
     said = []
-    assert numba_cnn_experiment._data(None, None, False, said.append) == "digits"
+    assert numba_cnn._data(None, None, False, said.append) == "digits"
     assert "--download" in said[0] and "scikit-learn's digits" in said[0]
     with pytest.raises(DatasetError, match="mnist"):  # a folder was named
-        numba_cnn_experiment._data(None, tmp_path, False, said.append)
+        numba_cnn._data(None, tmp_path, False, said.append)
 
 
 @pytest.mark.parametrize(
@@ -243,14 +209,11 @@ def test_what_is_refused(capsys, tmp_path, monkeypatch, arguments, words):
     assert not list(tmp_path.glob("runs/*"))
 
 
-def test_progress_is_passed_on(scripted, tmp_path, capsys):
+def test_progress_is_passed_on(monkeypatch, tmp_path, capsys):
     """The training of the experiment writes its log into the experiment's folder."""
     pytest.importorskip("sklearn", reason="needs scikit-learn")
-    scripted.answers.clear()
-    for size in numba_cnn_timing.QUICK.all():
-        for way in numba_cnn_timing.variants()[0]:
-            scripted.answers[way.name, size] = [1.0]
-    found = numba_cnn_experiment.experiment(
+    monkeypatch.setattr(numba_cnn, "epoch_times", lambda *_: [])
+    found = numba_cnn.experiment(
         RunFolder(tmp_path / "run"),
         "digits",
         quick=True,
@@ -260,3 +223,14 @@ def test_progress_is_passed_on(scripted, tmp_path, capsys):
     )
     assert found["epochs"] == RunFolder.open(tmp_path / "run" / "training").rows()
     assert capsys.readouterr().out == ""
+
+
+def test_without_a_checkout_the_command_says_where_it_is(capsys, monkeypatch, tmp_path):
+    """An installed package has no folder benchmarks."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "benchmarks.numba_cnn")
+    monkeypatch.setitem(sys.modules, "benchmarks", None)
+    assert main(["experiment", "numba_cnn", "--quick"]) == 2
+    error = capsys.readouterr().err
+    assert "expected a checkout of tinygraph" in error and error.count("\n") == 1
+    assert not list(tmp_path.iterdir())
