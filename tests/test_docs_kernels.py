@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from tests.test_docs import ROOT, code_blocks, run_page, script
+from tinygraph.cli.check_kernel import arguments_of, parse_launch
 from tinygraph.cuda import Kernel
-from tinygraph.cuda.check_spec import parse_launch
 from tinygraph.cuda.emulator.compiler import find_compiler
 from tinygraph.cuda.emulator.report import CAUSES
 from tinygraph.errors import KernelCompileError
@@ -88,11 +88,10 @@ def test_the_marks_of_the_page_are_needed(output):
     bare = re.sub(r"TG_HAPPENS_\w+\(turn\);", "", text)
     assert bare != text
     launch = parse_launch(
-        "--kernel relay --grid 4 --block 32 --arg x=float32[32]:rand "
-        "--arg cell=float32[32]:zeros --arg turn=int32[1]:zeros"
+        "--grid 4 --block 32 --arg 'x=rng.random(32)' --arg 'cell=zeros(32)' --arg 'turn=zeros(1)'"
     )
     kernel = Kernel(bare, "relay")
-    report = kernel.check(launch.grid, launch.block, *launch.values(kernel.signature))
+    report = kernel.check(launch.grid, launch.block, *arguments_of(kernel.signature, launch))
     assert {finding.kind for finding in report.findings} == {"race"}
 
 

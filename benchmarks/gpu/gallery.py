@@ -9,12 +9,13 @@ A kernel's file says in comments at its top how it is launched, as in tests/cuda
 from __future__ import annotations
 
 import re
+from argparse import Namespace
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tinygraph.cli.check_kernel import checked, kernel_of, parse_launch
 from tinygraph.cuda import Report
-from tinygraph.cuda.check_spec import Launch, parse_launch
 
 ROOT = Path(__file__).parents[2]
 GALLERY = ROOT / "tests/cuda/gallery"
@@ -37,17 +38,19 @@ class GalleryKernel:
         return [kind for value in self._header("expect") for kind in value.split(", ")]
 
     @property
-    def launch(self) -> Launch:
+    def launch(self) -> Namespace:
         return parse_launch(" ".join(self._header("launch")))
 
     @property
     def function(self) -> str:
         """The kernel's name without its template arguments."""
-        return self.launch.open(self.path).name.split("<")[0]
+        return kernel_of(self.path, self.launch).name.split("<")[0]
 
     def check(self, profile: bool = False) -> Report:
         """The checker's report, on the emulator."""
-        return self.launch.check(self.path, profile)
+        launch = self.launch
+        launch.profile = profile
+        return checked(self.path, launch)
 
     def _header(self, key: str) -> list[str]:
         return re.findall(rf"^// {key}: (.*)", self.path.read_text(), re.MULTILINE)

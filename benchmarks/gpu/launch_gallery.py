@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.gpu.gallery import GalleryKernel
+from tinygraph.cli.check_kernel import arguments_of, kernel_of
 from tinygraph.cuda import InOut, Out
 
 
@@ -29,8 +30,8 @@ def on_gpu(cupy: Any, value: Any) -> Any:
 def launch(entry: GalleryKernel, device: str) -> None:
     """Launch once and wait."""
     spec = entry.launch
-    kernel = spec.open(entry.path)
-    values = spec.values(kernel.signature)
+    kernel = kernel_of(entry.path, spec)
+    values = arguments_of(kernel.signature, spec)
     if device == "emulator":
         kernel(spec.grid, spec.block, *values, shared=spec.shared)
         return

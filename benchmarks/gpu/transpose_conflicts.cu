@@ -1,6 +1,6 @@
 // about: a tile without padding; a warp reads a column of it, all of one bank: 32 wavefronts
-// launch: --kernel transpose --grid 4x4 --block 32x8 --arg a=float32[128,128]:rand
-// launch: --arg at=float32[128,128]:empty --arg n=128
+// launch: --kernel transpose --grid 4x4 --block 32x8 --arg "a=rng.random((128,128))"
+// launch: --arg "at=empty((128,128))" --arg n=128
 __global__ void transpose(const float* a, float* at, int n)
 {
     __shared__ float tile[32][32];

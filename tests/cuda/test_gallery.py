@@ -23,8 +23,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tinygraph.cli.check_kernel import arguments_of, kernel_of, parse_launch
 from tinygraph.cuda.arguments import InOut, Out
-from tinygraph.cuda.check_spec import parse_launch
 from tinygraph.cuda.emulator.report import CAUSES
 
 GALLERY = Path(__file__).parent / "gallery"
@@ -60,9 +60,9 @@ class Case:
     def launch(self):
         """The launch, its kernel, and its arguments by name, freshly filled."""
         launch = parse_launch(" ".join(self.header("launch")))
-        kernel = launch.open(self.path)
+        kernel = kernel_of(self.path, launch)
         names = [parameter.name for parameter in kernel.signature.parameters]
-        return launch, kernel, dict(zip(names, launch.values(kernel.signature), strict=True))
+        return launch, kernel, dict(zip(names, arguments_of(kernel.signature, launch), strict=True))
 
     def run(self, checked):
         """Launch once: the report (None for a plain launch), the inputs and the results by name."""

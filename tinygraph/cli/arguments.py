@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 import tinygraph
+from tinygraph.cli.check_kernel import add_launch_options, check_kernel
 from tinygraph.cli.commands import evaluate, list_recipes, show, train
 from tinygraph.cli.experiment import add_arguments as add_experiment_arguments
 from tinygraph.cli.experiment import run_experiment
 from tinygraph.cli.gradcheck import gradcheck_file
-from tinygraph.cli.kernels import check_kernel, list_kernels
+from tinygraph.cli.kernels import list_kernels
 from tinygraph.cli.machine import doctor
 from tinygraph.cli.profile import profile
 from tinygraph.cli.super_resolve import add_arguments as add_super_resolve_arguments
@@ -28,7 +29,6 @@ from tinygraph.cli.values import (
     one_architecture,
     whole_number,
 )
-from tinygraph.cuda.check_spec import add_launch_options
 from tinygraph.data import datasets
 from tinygraph.errors import nearest
 
@@ -248,7 +248,7 @@ PARSERS: dict[str, Command] = {  # name -> function, help, example, arguments
     "check-kernel": (
         check_kernel,
         "run one launch of a kernel on the CPU and find its mistakes",
-        "scale.cu --grid 4 --block 256 --arg x=float32[1000]:rand --arg n=1000",
+        'scale.cu --grid 4 --block 256 --arg "x=rng.random(1000)" --arg n=1000',
         _check_kernel_arguments,
     ),
     "profile": (

@@ -1,26 +1,23 @@
-"""The commands about kernels: what they take of a GPU, without one; and whether they are right."""
+"""`tinygraph kernels`: what kernels take of a GPU, without one."""
 
 from __future__ import annotations
 
-import ctypes
 import multiprocessing
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from tinygraph.cuda import nvrtc
-from tinygraph.cuda.check_spec import launch_of
 from tinygraph.cuda.nvrtc import ARCHITECTURES, Resources
 from tinygraph.cuda.reading.instances import Instance, inventory
 from tinygraph.cuda.reading.source import Source
-from tinygraph.errors import ArgumentError, KernelCompileError, KernelLaunchError
+from tinygraph.errors import ArgumentError, KernelCompileError
 
 Outcome = Resources | KernelCompileError
 FEW = 16  # compilations that one process has done before others would have started
@@ -136,28 +133,3 @@ def _print_table(
 
 def _badness(r: Resources) -> tuple[int, float, int]:
     return r.spills, -r.occupancy.share, r.registers
-
-
-def check_kernel(args: Namespace) -> dict[str, Any]:
-    """Run one launch under the checker and print what it found."""
-    try:
-        with _prints_on_stderr() if args.json else nullcontext():
-            report = launch_of(args).check(args.file, profile=args.profile)
-    except (KernelCompileError, KernelLaunchError) as error:
-        raise ArgumentError(str(error)) from None  # the file or the launch: bad input
-    print(report.text(colour=sys.stdout.isatty() and not os.environ.get("NO_COLOR")))
-    return report.to_dict()
-
-
-@contextmanager
-def _prints_on_stderr() -> Iterator[None]:
-    """Send what kernels print with printf to stderr: stdout is for the JSON object alone."""
-    sys.stdout.flush()
-    kept = os.dup(1)
-    os.dup2(2, 1)
-    try:
-        yield
-    finally:
-        ctypes.CDLL(None).fflush(None)  # what C still holds belongs to the redirected stream
-        os.dup2(kept, 1)
-        os.close(kept)

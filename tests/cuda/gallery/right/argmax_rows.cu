@@ -1,5 +1,6 @@
 // why: value and index travel together through shuffles and one struct of shared memory a warp
-// launch: --kernel argmax --grid 5 --block 64 --arg x=float32[5,150]:randn --arg y=int32[5]:empty
+// launch: --kernel argmax --grid 5 --block 64 --arg "x=rng.standard_normal((5,150))"
+// launch: --arg "y=empty(5)"
 // launch: --arg n=150
 // equals: y = x.argmax(1)
 struct Best { float value; int index; };

@@ -1,6 +1,6 @@
 // why: an atomic maximum of doubles built from a compare-and-swap loop over the bits
-// launch: --kernel highest --grid 4 --block 64 --arg x=float64[256]:randn
-// launch: --arg top=float64[1]:full(-100)
+// launch: --kernel highest --grid 4 --block 64 --arg "x=rng.standard_normal(256)"
+// launch: --arg "top=full(1,-100)"
 // equals: top = x.max(keepdims=True)
 __device__ double atomicMaxDouble(double* address, double value) {
     unsigned long long* bits = (unsigned long long*)address;

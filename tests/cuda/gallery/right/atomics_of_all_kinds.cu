@@ -1,6 +1,6 @@
 // why: many threads, one word each kind of atomic; no word is touched by a plain access
-// launch: --kernel all_kinds --grid 4 --block 64 --arg x=int32[256]:randint(1,1000)
-// launch: --arg r=int32[7]:zeros --arg u=uint32[4]:zeros
+// launch: --kernel all_kinds --grid 4 --block 64 --arg "x=rng.integers(1,1000,256)"
+// launch: --arg "r=zeros(7)" --arg "u=zeros(4)"
 // equals: r[0] = x.sum()
 // equals: r[1] = -x.sum()
 // equals: r[2] = x.max()

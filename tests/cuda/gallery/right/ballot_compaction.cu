@@ -1,6 +1,6 @@
 // why: one atomic a warp takes the room, the ballot tells each lane its place in it
-// launch: --kernel compact --grid 4 --block 64 --arg x=float32[256]:randn
-// launch: --arg kept=float32[256]:zeros:inout --arg count=int32[1]:zeros
+// launch: --kernel compact --grid 4 --block 64 --arg "x=rng.standard_normal(256)"
+// launch: --arg "kept=inout(zeros(256))" --arg "count=zeros(1)"
 // equals: np.sort(kept[:count[0]]) = np.sort(x[x > 0])
 __global__ void compact(const float* x, float* kept, int* count)
 {

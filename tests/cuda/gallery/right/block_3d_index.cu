@@ -1,5 +1,5 @@
 // why: a block of 4x5x6 threads: the linear index counts x first; its last warp is not full
-// launch: --kernel linear --grid 2x1x2 --block 4x5x6 --arg y=int32[480]:empty
+// launch: --kernel linear --grid 2x1x2 --block 4x5x6 --arg "y=empty(480)"
 // equals: y = np.arange(480).reshape(4, 120)[:, ::-1].reshape(480)
 __global__ void linear(int* y) {
   __shared__ int s[120];

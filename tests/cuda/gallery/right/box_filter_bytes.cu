@@ -1,6 +1,6 @@
 // why: an image of bytes goes through a tile of bytes; neighbours write neighbouring bytes
-// launch: --kernel box_rows --grid 2x10 --block 32 --arg img=uint8[10,50]:randint(0,256)
-// launch: --arg out=uint8[10,50]:empty --arg w=50
+// launch: --kernel box_rows --grid 2x10 --block 32 --arg "img=rng.integers(0,256,(10,50))"
+// launch: --arg "out=empty((10,50))" --arg w=50
 // equals: out = (sum(np.pad(img, ((0, 0), (1, 1)), 'edge')[:, i:i + 50].astype(np.int32)
 //     for i in range(3)) + 1) // 3
 typedef unsigned char uchar_t;

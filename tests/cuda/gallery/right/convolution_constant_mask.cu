@@ -1,6 +1,6 @@
 // why: the mask lies in constant memory and is only read; the image's edge counts as zero
-// launch: --kernel convolve --grid 3x3 --block 8x8 --arg img=float32[17,20]:rand
-// launch: --arg out=float32[17,20]:empty --arg w=20 --arg h=17
+// launch: --kernel convolve --grid 3x3 --block 8x8 --arg "img=rng.random((17,20))"
+// launch: --arg "out=empty((17,20))" --arg w=20 --arg h=17
 // equals: out = sum(m * np.pad(img, 1)[j:j + 17, i:i + 20]
 //     for (j, i), m in np.ndenumerate(np.outer([1, 2, 1], [1, 2, 1]) / 16))
 #define RADIUS 1

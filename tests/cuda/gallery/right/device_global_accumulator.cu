@@ -1,6 +1,6 @@
 // why: counters at file scope are raised by atomics, and the last block sets them back to zero
-// launch: --kernel parity --grid 4 --block 64 --arg x=int32[256]:randint(0,9)
-// launch: --arg y=int32[2]:empty
+// launch: --kernel parity --grid 4 --block 64 --arg "x=rng.integers(0,9,256)"
+// launch: --arg "y=empty(2)"
 // equals: y = np.bincount(x % 2, minlength=2)
 __device__ int totals[2];
 __device__ unsigned int blocks_done;

@@ -1,6 +1,6 @@
 // why: a table at file scope is read by all and written by none
-// launch: --kernel lookup --grid 2 --block 32 --arg day=int32[64]:randint(0,12)
-// launch: --arg length=int32[64]:empty
+// launch: --kernel lookup --grid 2 --block 32 --arg "day=rng.integers(0,12,64)"
+// launch: --arg "length=empty(64)"
 // equals: length = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])[day]
 __device__ const int days_before[13] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365};
 

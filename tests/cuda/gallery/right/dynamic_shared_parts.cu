@@ -1,6 +1,6 @@
 // why: doubles first, then floats, then bytes, so each part is aligned; the sizes are in bytes
-// launch: --kernel three_parts --grid 1 --block 40 --shared 520 --arg x=float32[40]:rand
-// launch: --arg y=float64[40]:empty
+// launch: --kernel three_parts --grid 1 --block 40 --shared 520 --arg "x=rng.random(40)"
+// launch: --arg "y=empty(40)"
 // equals: y = x[::-1].astype(np.float64) ** 2 + np.roll(x, -1) + np.roll(np.arange(40), -3) % 7
 __global__ void three_parts(const float* x, double* y)
 {

@@ -1,5 +1,5 @@
 // why: threads return early, but nobody waits at a barrier after that
-// launch: --kernel tail --grid 2 --block 96 --arg x=int32[150]:arange --arg y=int32[150]:empty
+// launch: --kernel tail --grid 2 --block 96 --arg "x=arange(150)" --arg "y=empty(150)"
 // launch: --arg n=150
 // equals: y = x
 __global__ void tail(const int* x, int* y, int n)

@@ -1,6 +1,6 @@
 // why: producer and consumer are in one block, so the fence of the block is enough
-// launch: --kernel handoff --grid 2 --block 64 --arg x=float32[2,32]:rand
-// launch: --arg y=float32[2,32]:empty
+// launch: --kernel handoff --grid 2 --block 64 --arg "x=rng.random((2,32))"
+// launch: --arg "y=empty((2,32))"
 // equals: y = 2 * x
 __global__ void handoff(const float* x, float* y)
 {

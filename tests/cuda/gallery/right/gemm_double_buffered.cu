@@ -1,6 +1,6 @@
 // why: the next tile goes into the other buffer, so one barrier a round is enough
-// launch: --kernel "gemm_db<float, 16>" --grid 2x2 --block 16x16 --arg A=float32[32,64]:rand
-// launch: --arg B=float32[64,32]:rand --arg C=float32[32,32]:empty --arg n=32 --arg K=64
+// launch: --kernel "gemm_db<float, 16>" --grid 2x2 --block 16x16 --arg "A=rng.random((32,64))"
+// launch: --arg "B=rng.random((64,32))" --arg "C=empty((32,32))" --arg n=32 --arg K=64
 // equals: C = A @ B
 template <typename real, int S>
 __global__ void gemm_db(const real* A, const real* B, real* C, int n, int K) {

@@ -1,6 +1,6 @@
 // why: barriers before and after the inner loop, zeros where a tile leaves the matrix
-// launch: --kernel matmul --grid 3x2 --block 8x8 --arg A=float32[13,21]:rand
-// launch: --arg B=float32[21,19]:rand --arg C=float32[13,19]:empty --arg M=13 --arg N=19 --arg K=21
+// launch: --kernel matmul --grid 3x2 --block 8x8 --arg "A=rng.random((13,21))"
+// launch: --arg "B=rng.random((21,19))" --arg "C=empty((13,19))" --arg M=13 --arg N=19 --arg K=21
 // launch: --define TS=8
 // equals: C = A @ B
 #ifndef TS

@@ -1,6 +1,6 @@
 // why: each thread fences its own store before the barrier; the markers tell the checker of it
-// launch: --kernel relay --grid 4 --block 32 --arg x=float32[32]:rand --arg cell=float32[32]:zeros
-// launch: --arg turn=int32[1]:zeros
+// launch: --kernel relay --grid 4 --block 32 --arg "x=rng.random(32)" --arg "cell=zeros(32)"
+// launch: --arg "turn=zeros(1)"
 // equals: cell = 4 * x
 #include "tinygraph_check.cuh"
 

@@ -1,5 +1,5 @@
 // why: all threads take the same branch after __syncthreads_or, so the loop's barriers match
-// launch: --kernel relax --grid 1 --block 66 --arg u=float32[66]:rand --arg steps=int32[1]:empty
+// launch: --kernel relax --grid 1 --block 66 --arg "u=rng.random(66)" --arg "steps=empty(1)"
 // equals: u.mean() = u.mean()
 // equals: np.ptp(u) < 0.2 = np.bool_(True)
 __global__ void relax(float* u, int* steps)

@@ -1,6 +1,6 @@
 // why: a helper with barriers is called twice by all threads, and it ends on a barrier
-// launch: --kernel standardise --grid 3 --block 64 --arg x=float32[3,64]:randn
-// launch: --arg y=float32[3,64]:empty
+// launch: --kernel standardise --grid 3 --block 64 --arg "x=rng.standard_normal((3,64))"
+// launch: --arg "y=empty((3,64))"
 // equals: y = (x - x.mean(1, keepdims=True)) / x.std(1, keepdims=True)
 __device__ float block_mean(float v)
 {

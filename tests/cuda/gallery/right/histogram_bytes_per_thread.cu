@@ -1,6 +1,6 @@
 // why: neighbouring threads own neighbouring bytes of one word; byte stores do not touch the rest
-// launch: --kernel histogram4 --grid 1 --block 64 --arg data=uint8[1024]:randint(0,4)
-// launch: --arg hist=int32[4]:empty --arg n=1024
+// launch: --kernel histogram4 --grid 1 --block 64 --arg "data=rng.integers(0,4,1024)"
+// launch: --arg "hist=empty(4)" --arg n=1024
 // equals: hist = np.bincount(data, minlength=4)
 typedef unsigned char byte;
 

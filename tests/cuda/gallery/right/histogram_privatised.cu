@@ -1,6 +1,6 @@
 // why: bins are cleared, filled by shared atomics and merged by global ones, barriers between
-// launch: --kernel histogram256 --grid 3 --block 128 --arg data=uint8[5000]:randint(0,256)
-// launch: --arg bins=uint32[256]:zeros --arg n=5000
+// launch: --kernel histogram256 --grid 3 --block 128 --arg "data=rng.integers(0,256,5000)"
+// launch: --arg "bins=zeros(256)" --arg n=5000
 // equals: bins = np.bincount(data, minlength=256)
 __global__ void histogram256(const unsigned char* data, unsigned int* bins, int n)
 {

@@ -1,6 +1,6 @@
 // why: the old board is only read and the new one only written
-// launch: --kernel step --grid 2x3 --block 8x8 --arg board=uint8[20,13]:randint(0,2)
-// launch: --arg next=uint8[20,13]:empty --arg w=13 --arg h=20
+// launch: --kernel step --grid 2x3 --block 8x8 --arg "board=rng.integers(0,2,(20,13))"
+// launch: --arg "next=empty((20,13))" --arg w=13 --arg h=20
 // equals: next = (lambda alive: (alive == 3) | ((board == 1) & (alive == 2)))(
 //     sum(np.roll(board, (j, i), (0, 1)) for j in (-1, 0, 1) for i in (-1, 0, 1) if i or j))
 __global__ void step(const unsigned char* board, unsigned char* next, int w, int h) {

@@ -1,7 +1,7 @@
 // why: macros hold the index arithmetic and the guard; each argument is used in brackets
-// launch: --kernel add_rows --grid 2x2 --block 16x4 --arg a=int32[7,30]:arange
-// launch: --arg b=int32[7,30]:arange
-// launch: --arg c=int32[7,30]:empty --arg rows=7 --arg cols=30
+// launch: --kernel add_rows --grid 2x2 --block 16x4 --arg "a=arange(7*30).reshape(7,30)"
+// launch: --arg "b=arange(7*30).reshape(7,30)"
+// launch: --arg "c=empty((7,30))" --arg rows=7 --arg cols=30
 // equals: c = a + b
 #define CEIL_DIV(p, q) (((p) + (q) - 1) / (q))
 #define GLOBAL_X (blockIdx.x * blockDim.x + threadIdx.x)

@@ -1,5 +1,5 @@
 // why: loops of very different length, but nothing is shared and nothing waits
-// launch: --kernel mandelbrot --grid 3x2 --block 16x16 --arg count=int32[24,40]:empty
+// launch: --kernel mandelbrot --grid 3x2 --block 16x16 --arg "count=empty((24,40))"
 // launch: --arg w=40 --arg h=24 --arg limit=60
 // equals: count[12, 26] = np.int32(60)
 // equals: count[12, 0] = np.int32(1)

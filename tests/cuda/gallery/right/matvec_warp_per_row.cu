@@ -1,6 +1,6 @@
 // why: whole warps leave at the tail, so a full-mask shuffle has all its lanes
-// launch: --kernel "matvec<double>" --grid 4 --block 32x4 --arg A=float64[13,50]:randn
-// launch: --arg x=float64[50]:randn --arg y=float64[13]:empty --arg m=13 --arg n=50
+// launch: --kernel "matvec<double>" --grid 4 --block 32x4 --arg "A=rng.standard_normal((13,50))"
+// launch: --arg "x=rng.standard_normal(50)" --arg "y=empty(13)" --arg m=13 --arg n=50
 // equals: y = A @ x
 template <typename T>
 __global__ void matvec(T const* __restrict__ A, T const* __restrict__ x, T* y, int m, int n)

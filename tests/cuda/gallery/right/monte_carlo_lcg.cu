@@ -1,5 +1,5 @@
 // why: each thread has a generator of its own; whole counts are added by one atomic a warp
-// launch: --kernel pi --grid 4 --block 64 --arg hits=uint64[1]:zeros --arg draws=100
+// launch: --kernel pi --grid 4 --block 64 --arg "hits=zeros(1)" --arg draws=100
 // equals: abs(4 * hits[0] / 25600 - np.pi) < 0.1 = np.bool_(True)
 typedef unsigned long long u64;
 

@@ -1,6 +1,6 @@
 // why: a scan of the flags in shared memory gives each kept element its own place
-// launch: --kernel keep_even --grid 1 --block 128 --arg x=int32[128]:randint(0,1000)
-// launch: --arg y=int32[128]:full(-1):inout --arg kept=int32[1]:empty
+// launch: --kernel keep_even --grid 1 --block 128 --arg "x=rng.integers(0,1000,128)"
+// launch: --arg "y=inout(full(128,-1))" --arg "kept=empty(1)"
 // equals: y = np.concatenate([x[x % 2 == 0], np.full((x % 2 == 1).sum(), -1)])
 __global__ void keep_even(const int* x, int* y, int* kept) {
     __shared__ unsigned short place[128];

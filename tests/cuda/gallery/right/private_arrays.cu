@@ -1,5 +1,5 @@
 // why: an array in each thread's own memory, indexed by data, is nobody else's business
-// launch: --kernel median5 --grid 1 --block 64 --arg x=float32[68]:rand --arg y=float32[64]:empty
+// launch: --kernel median5 --grid 1 --block 64 --arg "x=rng.random(68)" --arg "y=empty(64)"
 // equals: y = np.median(np.lib.stride_tricks.sliding_window_view(x, 5), axis=1)
 __global__ void median5(const float* x, float* y) {
     float w[5];

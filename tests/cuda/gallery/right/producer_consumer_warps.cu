@@ -1,6 +1,6 @@
 // why: flags are volatile, data is fenced before the flag is raised and after it is seen
-// launch: --kernel pipeline --grid 2 --block 64 --arg x=float32[2,8,32]:rand
-// launch: --arg y=float32[2,8,32]:empty --arg rounds=8
+// launch: --kernel pipeline --grid 2 --block 64 --arg "x=rng.random((2,8,32))"
+// launch: --arg "y=empty((2,8,32))" --arg rounds=8
 // equals: y = 2 * x[:, :, ::-1]
 __global__ void pipeline(const float* x, float* y, int rounds)
 {

@@ -1,7 +1,7 @@
 // why: a barrier gathers the block's stores, thread 0 fences them all and draws the ticket
-// launch: --kernel column_sums --grid 5 --block 64 --arg m=float32[5,64]:rand
-// launch: --arg scaled=float32[5,64]:empty --arg out=float32[64]:empty
-// launch: --arg tickets=uint32[1]:zeros
+// launch: --kernel column_sums --grid 5 --block 64 --arg "m=rng.random((5,64))"
+// launch: --arg "scaled=empty((5,64))" --arg "out=empty(64)"
+// launch: --arg "tickets=zeros(1)"
 // equals: out = (2 * m).sum(0)
 __global__ void column_sums(const float* m, float* scaled, float* out, unsigned* tickets)
 {

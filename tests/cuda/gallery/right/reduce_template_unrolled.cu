@@ -1,6 +1,6 @@
 // why: the tail below one warp has a __syncwarp after each load and each store
-// launch: --kernel "reduce<float, 256>" --grid 4 --block 256 --arg src=float32[4096]:rand
-// launch: --arg out=float32[4]:empty --arg n=4096
+// launch: --kernel "reduce<float, 256>" --grid 4 --block 256 --arg "src=rng.random(4096)"
+// launch: --arg "out=empty(4)" --arg n=4096
 // equals: out = src.reshape(4, 4, 256).sum((0, 2))
 template <typename T, unsigned BLOCK>
 __global__ void reduce(const T* src, T* out, unsigned n)

@@ -1,6 +1,6 @@
 // why: the old volatile tail, mended: a __syncwarp after each step, and nobody reads outside
-// launch: --kernel sum_block --grid 4 --block 64 --arg g=float64[256]:rand
-// launch: --arg part=float64[4]:empty
+// launch: --kernel sum_block --grid 4 --block 64 --arg "g=rng.random(256)"
+// launch: --arg "part=empty(4)"
 // equals: part = g.reshape(4, 64).sum(1)
 __device__ void warpReduce(volatile double* s, unsigned tid) {
   s[tid] += s[tid + 32]; __syncwarp();

@@ -1,6 +1,6 @@
 // why: two stages of shuffles; lanes without a part put in a zero before the full-mask shuffle
-// launch: --kernel block_sum --grid 3 --block 160 --arg x=float32[480]:rand
-// launch: --arg y=float32[3]:empty
+// launch: --kernel block_sum --grid 3 --block 160 --arg "x=rng.random(480)"
+// launch: --arg "y=empty(3)"
 // equals: y = x.reshape(3, 160).sum(1)
 __inline__ __device__ float warpReduceSum(float val) {
   for (int offset = 16; offset > 0; offset /= 2) val += __shfl_down_sync(0xffffffff, val, offset);

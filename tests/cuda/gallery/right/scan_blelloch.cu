@@ -1,6 +1,6 @@
 // why: each level of the up- and down-sweep opens with a barrier; the loops are uniform
-// launch: --kernel prescan --grid 1 --block 64 --shared 512 --arg out=float32[128]:empty
-// launch: --arg src=float32[128]:rand --arg n=128
+// launch: --kernel prescan --grid 1 --block 64 --shared 512 --arg "out=empty(128)"
+// launch: --arg "src=rng.random(128)" --arg n=128
 // equals: out = np.cumsum(src, dtype=np.float64) - src
 __global__ void prescan(float *out, const float *src, int n)
 {

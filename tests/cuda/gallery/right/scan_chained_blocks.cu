@@ -1,6 +1,6 @@
 // why: a block waits for the flag of the block before it only; data is fenced on both sides
-// launch: --kernel chained_scan --grid 5 --block 32 --arg x=int32[160]:randint(0,50)
-// launch: --arg y=int32[160]:empty --arg carry=int32[5]:zeros --arg flag=int32[5]:zeros
+// launch: --kernel chained_scan --grid 5 --block 32 --arg "x=rng.integers(0,50,160)"
+// launch: --arg "y=empty(160)" --arg "carry=zeros(5)" --arg "flag=zeros(5)"
 // equals: y = np.cumsum(x)
 __global__ void chained_scan(const int* x, int* y, int* carry, volatile int* flag)
 {

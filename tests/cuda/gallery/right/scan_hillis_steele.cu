@@ -1,6 +1,6 @@
 // why: two buffers take turns, so a step never reads what it writes; one barrier a step is enough
-// launch: --kernel scan --grid 1 --block 200 --shared 1600 --arg g_in=int32[200]:randint(0,9)
-// launch: --arg g_out=int32[200]:empty --arg n=200
+// launch: --kernel scan --grid 1 --block 200 --shared 1600 --arg "g_in=rng.integers(0,9,200)"
+// launch: --arg "g_out=empty(200)" --arg n=200
 // equals: g_out = np.cumsum(g_in) - g_in
 __global__ void scan(int *g_out, const int *g_in, int n)
 {

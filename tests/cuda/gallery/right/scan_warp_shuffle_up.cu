@@ -1,6 +1,6 @@
 // why: lanes below the offset keep their own value; all lanes call, also in a block of 96
-// launch: --kernel segment_scan --grid 2 --block 96 --arg x=int32[192]:randint(0,100)
-// launch: --arg y=int32[192]:empty
+// launch: --kernel segment_scan --grid 2 --block 96 --arg "x=rng.integers(0,100,192)"
+// launch: --arg "y=empty(192)"
 // equals: y = np.cumsum(x.reshape(6, 32), 1).reshape(192)
 __global__ void segment_scan(const int* x, int* y)
 {

@@ -1,6 +1,6 @@
 // why: a helper takes a shared tile by reference, another by pointer with its pitch
-// launch: --kernel row_then_column --grid 1 --block 8x8 --arg m=int32[8,8]:randint(0,9)
-// launch: --arg y=int32[8,8]:empty
+// launch: --kernel row_then_column --grid 1 --block 8x8 --arg "m=rng.integers(0,9,(8,8))"
+// launch: --arg "y=empty((8,8))"
 // equals: y = m + m.sum(0) + m.sum(1)[:, None]
 __device__ int row_sum(int (&tile)[8][9], int r) {
   int s = 0;

@@ -1,6 +1,6 @@
 // why: the shared maximum and sum have a barrier before each reuse of the scratch array
-// launch: --kernel softmax --grid 6 --block 64 --shared 256 --arg z=float32[6,100]:randn
-// launch: --arg p=float32[6,100]:empty --arg cols=100
+// launch: --kernel softmax --grid 6 --block 64 --shared 256 --arg "z=rng.standard_normal((6,100))"
+// launch: --arg "p=empty((6,100))" --arg cols=100
 // equals: p = np.exp(z) / np.exp(z).sum(1, keepdims=True)
 __global__ void softmax(const float* z, float* p, int cols)
 {

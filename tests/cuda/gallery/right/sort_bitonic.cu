@@ -1,5 +1,5 @@
 // why: of each pair only the lower index works, and a barrier ends each inner step
-// launch: --kernel bitonic --grid 2 --block 128 --arg keys=int32[2,128]:randint(0,1000)
+// launch: --kernel bitonic --grid 2 --block 128 --arg "keys=rng.integers(0,1000,(2,128))"
 // equals: keys = np.sort(keys, 1)
 __global__ void bitonic(int* keys)
 {

@@ -1,5 +1,5 @@
 // why: compare and exchange by shuffles, all 32 lanes in each step, no shared memory at all
-// launch: --kernel sort32 --grid 4 --block 32 --arg v=float32[4,32]:randn
+// launch: --kernel sort32 --grid 4 --block 32 --arg "v=rng.standard_normal((4,32))"
 // equals: v = np.sort(v, 1)
 __global__ void sort32(float* v) {
   int lane = threadIdx.x;

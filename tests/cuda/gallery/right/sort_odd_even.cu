@@ -1,5 +1,5 @@
 // why: a barrier after the even phase and one after the odd phase; the last thread skips work only
-// launch: --kernel odd_even --grid 1 --block 32 --arg a=int32[64]:randint(0,100)
+// launch: --kernel odd_even --grid 1 --block 32 --arg "a=rng.integers(0,100,64)"
 // equals: a = np.sort(a)
 __device__ void order(int* p, int* q) {
     int u = *p, v = *q;

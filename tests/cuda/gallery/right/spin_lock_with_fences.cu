@@ -1,6 +1,6 @@
 // why: one thread of a warp asks for the lock, and fences stand after taking and before giving
-// launch: --kernel guarded_sum --grid 4 --block 64 --arg x=int32[256]:randint(0,9)
-// launch: --arg total=int32[1]:zeros --arg lock=int32[1]:zeros
+// launch: --kernel guarded_sum --grid 4 --block 64 --arg "x=rng.integers(0,9,256)"
+// launch: --arg "total=zeros(1)" --arg "lock=zeros(1)"
 // equals: total = x.sum(keepdims=True)
 __global__ void guarded_sum(const int* x, int* total, int* lock)
 {

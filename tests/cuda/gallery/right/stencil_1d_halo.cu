@@ -1,6 +1,6 @@
 // why: the first RADIUS threads fill both halos, then one barrier
-// launch: --kernel stencil_1d --grid 4 --block 64 --arg d_in=int32[256]:randint(0,100)
-// launch: --arg d_out=int32[256]:empty --arg n=256
+// launch: --kernel stencil_1d --grid 4 --block 64 --arg "d_in=rng.integers(0,100,256)"
+// launch: --arg "d_out=empty(256)" --arg n=256
 // equals: d_out = np.convolve(d_in, np.ones(7, np.int32), 'same')
 #define RADIUS 3
 #define BLOCK_SIZE 64

@@ -1,6 +1,6 @@
 // why: the tile with its halo is loaded in strides, indices are clamped at the image's edge
-// launch: --kernel blur3 --grid 3x3 --block 16x8 --arg img=float32[21,37]:rand
-// launch: --arg out=float32[21,37]:empty --arg w=37 --arg h=21
+// launch: --kernel blur3 --grid 3x3 --block 16x8 --arg "img=rng.random((21,37))"
+// launch: --arg "out=empty((21,37))" --arg w=37 --arg h=21
 // equals: out = sum(np.pad(img, 1, 'edge')[j:j + 21, i:i + 37]
 //     for j in range(3) for i in range(3)) / 9
 constexpr int BX = 16, BY = 8;

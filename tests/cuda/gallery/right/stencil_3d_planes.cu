@@ -1,6 +1,6 @@
 // why: threads at the faces write zero and skip the neighbours; index 0 is never passed below
-// launch: --kernel laplace7 --grid 2x2x3 --block 8x4x2 --arg u=float32[6,7,13]:rand
-// launch: --arg v=float32[6,7,13]:empty --arg nx=13 --arg ny=7 --arg nz=6
+// launch: --kernel laplace7 --grid 2x2x3 --block 8x4x2 --arg "u=rng.random((6,7,13))"
+// launch: --arg "v=empty((6,7,13))" --arg nx=13 --arg ny=7 --arg nz=6
 // equals: v = np.pad((u[2:] + u[:-2] - 6 * u[1:-1])[:, 1:-1, 1:-1]
 //     + (u[:, 2:] + u[:, :-2])[1:-1, :, 1:-1]
 //     + (u[:, :, 2:] + u[:, :, :-2])[1:-1, 1:-1], 1)

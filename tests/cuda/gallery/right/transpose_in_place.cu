@@ -1,5 +1,5 @@
 // why: only the thread below the diagonal swaps its pair
-// launch: --kernel transpose_in_place --grid 2x2 --block 16x16 --arg m=float32[32,32]:rand
+// launch: --kernel transpose_in_place --grid 2x2 --block 16x16 --arg "m=rng.random((32,32))"
 // equals: m = m.T
 __global__ void transpose_in_place(float* m)
 {

@@ -1,6 +1,6 @@
 // why: a 32x33 tile; eight rows of threads each move four rows, the edges are guarded on both sides
-// launch: --kernel "transpose<double>" --grid 2x3 --block 32x8 --arg a=float64[70,45]:rand
-// launch: --arg at=float64[45,70]:empty --arg rows=70 --arg cols=45
+// launch: --kernel "transpose<double>" --grid 2x3 --block 32x8 --arg "a=rng.random((70,45))"
+// launch: --arg "at=empty((45,70))" --arg rows=70 --arg cols=45
 // equals: at = a.T
 const int TILE_DIM = 32, BLOCK_ROWS = 8;
 

@@ -1,6 +1,6 @@
 // why: parents are read and changed by atomics only; the smaller root always wins
-// launch: --kernel unite --grid 2 --block 32 --arg parent=int32[128]:arange
-// launch: --arg a=int32[64]:arange --arg offset=64
+// launch: --kernel unite --grid 2 --block 32 --arg "parent=arange(128)"
+// launch: --arg "a=arange(64)" --arg offset=64
 // equals: parent = np.concatenate([np.arange(64), np.arange(64)])
 __device__ int root(int* parent, int v) {
     int p = atomicAdd(&parent[v], 0);

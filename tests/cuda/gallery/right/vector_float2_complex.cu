@@ -1,6 +1,6 @@
 // why: complex numbers as float2 in a shared array; each is stored and loaded whole
-// launch: --kernel "rotate_sum<32>" --grid 1 --block 32 --arg z=float32[32,2]:randn
-// launch: --arg r=float32[32,2]:empty
+// launch: --kernel "rotate_sum<32>" --grid 1 --block 32 --arg "z=rng.standard_normal((32,2))"
+// launch: --arg "r=empty((32,2))"
 // equals: r = np.stack([-z[::-1, 1], z[::-1, 0]], 1)
 template <int N>
 __global__ void rotate_sum(const float2* z, float2* r) {

@@ -1,5 +1,5 @@
 // why: whole vectors by float4, the last few elements one by one
-// launch: --kernel scale --grid 2 --block 64 --arg x=float32[1003]:rand --arg y=float32[1003]:empty
+// launch: --kernel scale --grid 2 --block 64 --arg "x=rng.random(1003)" --arg "y=empty(1003)"
 // launch: --arg n=1003 --arg a=3.0
 // equals: y = 3 * x
 __global__ void scale(const float* __restrict__ x, float* __restrict__ y, int n, float a) {

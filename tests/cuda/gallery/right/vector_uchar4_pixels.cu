@@ -1,6 +1,6 @@
 // why: a pixel is one uchar4; threads that share a cache line share no byte
-// launch: --kernel to_grey --grid 2x2 --block 16x8 --arg rgba=uint8[12,20,4]:randint(0,256)
-// launch: --arg grey=uint8[12,20]:empty --arg w=20 --arg h=12
+// launch: --kernel to_grey --grid 2x2 --block 16x8 --arg "rgba=rng.integers(0,256,(12,20,4))"
+// launch: --arg "grey=empty((12,20))" --arg w=20 --arg h=12
 // equals: grey = (rgba[..., :3].astype(np.int32) @ np.array([77, 150, 29])) >> 8
 __global__ void to_grey(const unsigned char* rgba, unsigned char* grey, int w, int h)
 {

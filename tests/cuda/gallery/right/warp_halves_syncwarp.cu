@@ -1,5 +1,5 @@
 // why: the two halves of a warp go separate ways, each with its own mask and its own data
-// launch: --kernel halves --grid 1 --block 32 --arg x=int32[32]:arange --arg y=int32[32]:empty
+// launch: --kernel halves --grid 1 --block 32 --arg "x=arange(32)" --arg "y=empty(32)"
 // equals: y = np.concatenate([x[15::-1], x[16:] + x[np.r_[17:32, 16]]])
 __global__ void halves(const int* x, int* y)
 {

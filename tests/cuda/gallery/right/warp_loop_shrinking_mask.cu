@@ -1,6 +1,6 @@
 // why: the mask is taken again in each round, before any lane leaves the loop
-// launch: --kernel collatz --grid 1 --block 32 --arg x=int32[32]:randint(1,60)
-// launch: --arg steps=int32[32]:empty --arg busiest=int32[1]:empty
+// launch: --kernel collatz --grid 1 --block 32 --arg "x=rng.integers(1,60,32)"
+// launch: --arg "steps=empty(32)" --arg "busiest=empty(1)"
 // equals: steps = np.array([(lambda f: f(f, v))(lambda f, v:
 //     0 if v == 1 else 1 + f(f, 3 * v + 1 if v % 2 else v // 2)) for v in x])
 // equals: busiest = (x != 1).sum(keepdims=True)

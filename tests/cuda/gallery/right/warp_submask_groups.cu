@@ -1,6 +1,6 @@
 // why: four groups of eight lanes, each with a mask of its own and loops of its own length
-// launch: --kernel ragged_sums --grid 1 --block 64 --arg len=int32[8]:randint(0,40)
-// launch: --arg m=int32[8,40]:randint(0,9) --arg y=int32[8]:empty
+// launch: --kernel ragged_sums --grid 1 --block 64 --arg "len=rng.integers(0,40,8)"
+// launch: --arg "m=rng.integers(0,9,(8,40))" --arg "y=empty(8)"
 // equals: y = np.array([m[r, :len[r]].sum() for r in range(8)])
 __global__ void ragged_sums(const int* len, const int* m, int* y) {
     const int group = threadIdx.x / 8, lane = threadIdx.x % 8;

@@ -1,6 +1,6 @@
 // why: structs of two doubles and an int in shared memory; halves are merged between barriers
-// launch: --kernel moments --grid 2 --block 64 --arg x=float32[2,64]:randn
-// launch: --arg mean=float64[2]:empty --arg variance=float64[2]:empty
+// launch: --kernel moments --grid 2 --block 64 --arg "x=rng.standard_normal((2,64))"
+// launch: --arg "mean=empty(2)" --arg "variance=empty(2)"
 // equals: mean = x.astype(np.float64).mean(1)
 // equals: variance = x.astype(np.float64).var(1)
 struct Welford { double mean, m2; int n; };

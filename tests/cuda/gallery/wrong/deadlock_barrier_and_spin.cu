@@ -1,5 +1,5 @@
 // about: half the block spins on a flag that the other half sets behind a barrier of the block
-// launch: --kernel produce --grid 1 --block 64 --arg x=float32[64]:rand --arg y=float32[64]:empty
+// launch: --kernel produce --grid 1 --block 64 --arg "x=rng.random(64)" --arg "y=empty(64)"
 // expect: deadlock, timeout
 __global__ void produce(const float* x, float* y) {
     __shared__ volatile int go;

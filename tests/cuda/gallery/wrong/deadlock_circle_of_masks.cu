@@ -1,5 +1,5 @@
 // about: three lanes wait for each other in a circle of three pairs
-// launch: --kernel circle --grid 1 --block 3 --arg y=int32[3]:empty
+// launch: --kernel circle --grid 1 --block 3 --arg "y=empty(3)"
 // expect: deadlock, warp-sync
 __global__ void circle(int* y)
 {

@@ -1,6 +1,6 @@
 // about: a shuffle waits for lanes that wait at a barrier for the shuffling lanes
-// launch: --kernel half_then_all --grid 1 --block 32 --arg x=float32[32]:rand
-// launch: --arg y=float32[32]:empty
+// launch: --kernel half_then_all --grid 1 --block 32 --arg "x=rng.random(32)"
+// launch: --arg "y=empty(32)"
 // expect: deadlock, warp-sync
 __global__ void half_then_all(const float* x, float* y)
 {

@@ -1,5 +1,5 @@
 // about: the barrier stands inside the guard of the tail block
-// launch: --kernel halve --grid 2 --block 128 --arg x=float32[200]:rand --arg y=float32[200]:empty
+// launch: --kernel halve --grid 2 --block 128 --arg "x=rng.random(200)" --arg "y=empty(200)"
 // launch: --arg n=200
 // expect: barrier-divergence
 __global__ void halve(const float* x, float* y, int n)

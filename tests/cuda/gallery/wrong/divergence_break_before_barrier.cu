@@ -1,5 +1,5 @@
 // about: a thread that has found its key leaves the loop before the barrier
-// launch: --kernel find --grid 1 --block 64 --arg keys=int32[256]:arange --arg at=int32[64]:empty
+// launch: --kernel find --grid 1 --block 64 --arg "keys=arange(256)" --arg "at=empty(64)"
 // expect: barrier-divergence
 #define TILE 64
 __global__ void find(const int* keys, int* at) {

@@ -1,6 +1,6 @@
 // about: threads past the end return before the barriers that the rest of the block waits at
-// launch: --kernel block_sum --grid 3 --block 128 --arg x=float32[300]:rand
-// launch: --arg y=float32[3]:empty --arg n=300
+// launch: --kernel block_sum --grid 3 --block 128 --arg "x=rng.random(300)"
+// launch: --arg "y=empty(3)" --arg n=300
 // expect: barrier-divergence
 // also: uninitialized
 __global__ void block_sum(const float* x, float* y, int n) {

@@ -1,5 +1,5 @@
 // about: both branches call one helper that holds the barrier
-// launch: --kernel two_paths --grid 1 --block 64 --arg x=float32[64]:rand --arg y=float32[64]:empty
+// launch: --kernel two_paths --grid 1 --block 64 --arg "x=rng.random(64)" --arg "y=empty(64)"
 // expect: barrier-divergence
 __device__ float share(float* s, float v) {
     s[threadIdx.x] = v;

@@ -1,6 +1,6 @@
 // about: a loop with a barrier runs a different number of times for different threads
-// launch: --kernel running_max --grid 1 --block 64 --arg x=float32[100]:rand
-// launch: --arg y=float32[1]:empty --arg n=100
+// launch: --kernel running_max --grid 1 --block 64 --arg "x=rng.random(100)"
+// launch: --arg "y=empty(1)" --arg n=100
 // expect: barrier-divergence
 extern "C" __global__ void running_max(const float *x, float *y, int n)
 {

@@ -1,5 +1,5 @@
 // about: && skips a voting barrier for the threads whose first operand is false
-// launch: --kernel any_big --grid 1 --block 64 --arg x=float32[64]:rand --arg y=int32[64]:empty
+// launch: --kernel any_big --grid 1 --block 64 --arg "x=rng.random(64)" --arg "y=empty(64)"
 // expect: barrier-divergence
 __global__ void any_big(const float* x, int* y)
 {

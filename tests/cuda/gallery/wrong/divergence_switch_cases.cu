@@ -1,5 +1,5 @@
 // about: two cases of a switch synchronise, the third does not
-// launch: --kernel roles --grid 1 --block 96 --arg x=int32[96]:arange --arg y=int32[96]:empty
+// launch: --kernel roles --grid 1 --block 96 --arg "x=arange(96)" --arg "y=empty(96)"
 // expect: barrier-divergence
 __global__ void roles(const int *x, int *y)
 {

@@ -1,5 +1,5 @@
 // about: each branch of an if has a barrier of its own
-// launch: --kernel split --grid 1 --block 64 --arg y=int32[64]:empty
+// launch: --kernel split --grid 1 --block 64 --arg "y=empty(64)"
 // expect: barrier-divergence
 __global__ void split(int* y)
 {

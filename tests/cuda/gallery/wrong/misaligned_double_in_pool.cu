@@ -1,6 +1,6 @@
 // about: dynamic shared memory is cut after an odd number of floats, then used as double
-// launch: --kernel mix --grid 1 --block 32 --shared 512 --arg x=float32[32]:rand
-// launch: --arg y=float64[32]:empty
+// launch: --kernel mix --grid 1 --block 32 --shared 512 --arg "x=rng.random(32)"
+// launch: --arg "y=empty(32)"
 // expect: misaligned
 extern "C" __global__ void mix(const float* x, double* y)
 {

@@ -1,5 +1,5 @@
 // about: float2 loads from a shared array at an odd offset
-// launch: --kernel pairs --grid 1 --block 32 --arg x=float32[66]:rand --arg y=float32[32]:empty
+// launch: --kernel pairs --grid 1 --block 32 --arg "x=rng.random(66)" --arg "y=empty(32)"
 // expect: misaligned
 __global__ void pairs(const float* x, float* y) {
     __shared__ __align__(16) float s[66];

@@ -1,5 +1,5 @@
 // about: float4 loads from an address that is one float off
-// launch: --kernel sum4 --grid 1 --block 32 --arg x=float32[132]:rand --arg y=float32[32]:empty
+// launch: --kernel sum4 --grid 1 --block 32 --arg "x=rng.random(132)" --arg "y=empty(32)"
 // expect: misaligned
 __global__ void sum4(const float* x, float* y) {
     const float4* v = reinterpret_cast<const float4*>(x + 1);

@@ -1,6 +1,6 @@
 // about: a 32-bit field of a packed record is read at a byte offset of one
-// launch: --kernel parse --grid 1 --block 16 --arg bytes=uint8[80]:randint(0,256)
-// launch: --arg field=int32[16]:empty
+// launch: --kernel parse --grid 1 --block 16 --arg "bytes=rng.integers(0,256,80)"
+// launch: --arg "field=empty(16)"
 // expect: misaligned
 __global__ void parse(const unsigned char* bytes, int* field)
 {

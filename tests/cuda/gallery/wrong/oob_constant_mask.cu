@@ -1,6 +1,6 @@
 // about: a convolution reads one coefficient behind a mask in constant memory
-// launch: --kernel convolve --grid 2 --block 64 --arg in=float32[128]:rand
-// launch: --arg out=float32[128]:empty --arg n=128 --arg radius=3
+// launch: --kernel convolve --grid 2 --block 64 --arg "in=rng.random(128)"
+// launch: --arg "out=empty(128)" --arg n=128 --arg radius=3
 // expect: out-of-bounds
 __constant__ float mask[5] = {0.1f, 0.2f, 0.4f, 0.2f, 0.1f};
 

@@ -1,7 +1,7 @@
 // about: spmv over CSR lets one row too many in, which reads behind the row pointers
-// launch: --kernel spmv_csr --grid 3 --block 32 --arg row_ptr=int32[65]:arange
-// launch: --arg col=int32[64]:randint(0,64) --arg val=float32[64]:rand --arg x=float32[64]:rand
-// launch: --arg y=float32[64]:empty --arg rows=64
+// launch: --kernel spmv_csr --grid 3 --block 32 --arg "row_ptr=arange(65)"
+// launch: --arg "col=rng.integers(0,64,64)" --arg "val=rng.random(64)" --arg "x=rng.random(64)"
+// launch: --arg "y=empty(64)" --arg rows=64
 // expect: out-of-bounds
 extern "C" __global__ void spmv_csr(const int* row_ptr, const int* col, const float* val,
                                     const float* x, float* y, int rows) {

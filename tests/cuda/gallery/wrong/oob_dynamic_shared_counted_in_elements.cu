@@ -1,5 +1,5 @@
 // about: the dynamic shared memory of the launch is counted in elements, not in bytes
-// launch: --kernel reverse_block --grid 1 --block 256 --shared 256 --arg x=int32[256]:arange
+// launch: --kernel reverse_block --grid 1 --block 256 --shared 256 --arg "x=arange(256)"
 // expect: out-of-bounds
 __global__ void reverse_block(int* x) {
     extern __shared__ int buf[];

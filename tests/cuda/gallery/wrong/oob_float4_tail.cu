@@ -1,6 +1,6 @@
 // about: a copy by float4 rounds the count up, so the last vector leaves the array
-// launch: --kernel copy4 --grid 1 --block 256 --arg src=float32[1002]:rand
-// launch: --arg dst=float32[1002]:zeros:inout --arg n=1002
+// launch: --kernel copy4 --grid 1 --block 256 --arg "src=rng.random(1002)"
+// launch: --arg "dst=inout(zeros(1002))" --arg n=1002
 // expect: out-of-bounds
 __global__ void copy4(const float* __restrict__ src, float* __restrict__ dst, int n) {
     int vectors = n / 4 + (n % 4 != 0);

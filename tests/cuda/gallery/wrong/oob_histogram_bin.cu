@@ -1,6 +1,6 @@
 // about: a histogram of bytes with 255 bins in shared memory; the value 255 has none
-// launch: --kernel byte_histogram --grid 2 --block 256 --arg data=uint8[4096]:full(255)
-// launch: --arg bins=uint32[255]:zeros --arg n=4096
+// launch: --kernel byte_histogram --grid 2 --block 256 --arg "data=full(4096,255)"
+// launch: --arg "bins=zeros(255)" --arg n=4096
 // expect: out-of-bounds
 __global__ void byte_histogram(const unsigned char* data, unsigned int* bins, int n)
 {

@@ -1,6 +1,7 @@
 // about: a matrix-vector product whose inner loop runs to k <= n
-// launch: --kernel matvec --grid 1 --block 64 --arg A=float32[50,30]:rand --arg x=float32[30]:rand
-// launch: --arg y=float32[50]:empty --arg m=50 --arg n=30
+// launch: --kernel matvec --grid 1 --block 64 --arg "A=rng.random((50,30))"
+// launch: --arg "x=rng.random(30)"
+// launch: --arg "y=empty(50)" --arg m=50 --arg n=30
 // expect: out-of-bounds
 template <typename real>
 __device__ real dot(const real* a, const real* b, int n)

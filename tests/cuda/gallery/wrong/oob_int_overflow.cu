@@ -1,5 +1,5 @@
 // about: a 32-bit index wraps below zero and slips through the guard
-// launch: --kernel clear_column --grid 1 --block 64 --arg m=float32[4096]:ones
+// launch: --kernel clear_column --grid 1 --block 64 --arg "m=ones(4096)"
 // launch: --arg pitch=60000000 --arg n=4096
 // expect: out-of-bounds
 __global__ void clear_column(float* m, unsigned pitch, int n)

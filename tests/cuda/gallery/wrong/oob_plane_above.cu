@@ -1,6 +1,6 @@
 // about: a seven-point stencil in 3-D guards x and y but forgets the last plane
-// launch: --kernel laplace7 --grid 2x2x3 --block 8x4x2 --arg u=float32[6,8,16]:rand
-// launch: --arg v=float32[6,8,16]:zeros:inout --arg nx=16 --arg ny=8 --arg nz=6
+// launch: --kernel laplace7 --grid 2x2x3 --block 8x4x2 --arg "u=rng.random((6,8,16))"
+// launch: --arg "v=inout(zeros((6,8,16)))" --arg nx=16 --arg ny=8 --arg nz=6
 // expect: out-of-bounds
 #define AT(a, i, j, k) a[((k) * ny + (j)) * nx + (i)]
 

@@ -1,6 +1,6 @@
 // about: the last thread reads one element behind a shared array without a halo
-// launch: --kernel smooth --grid 2 --block 128 --arg in=float32[256]:rand
-// launch: --arg out=float32[256]:empty
+// launch: --kernel smooth --grid 2 --block 128 --arg "in=rng.random(256)"
+// launch: --arg "out=empty(256)"
 // expect: out-of-bounds
 #define BLOCK 128
 

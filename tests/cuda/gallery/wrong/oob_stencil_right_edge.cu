@@ -1,6 +1,6 @@
 // about: a three-point stencil reads one element past the end at the right edge
-// launch: --kernel stencil3 --grid 4 --block 256 --arg x=float32[1000]:rand
-// launch: --arg y=float32[1000]:empty --arg n=1000
+// launch: --kernel stencil3 --grid 4 --block 256 --arg "x=rng.random(1000)"
+// launch: --arg "y=empty(1000)" --arg n=1000
 // expect: out-of-bounds
 extern "C" __global__ void stencil3(const float* x, float* y, int n)
 {

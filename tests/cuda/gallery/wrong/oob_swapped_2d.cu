@@ -1,6 +1,6 @@
 // about: row and column are swapped in the index of an image that is not square
-// launch: --kernel invert --grid 3x2 --block 16x16 --arg img=uint8[24,40]:randint(0,256)
-// launch: --arg res=uint8[24,40]:zeros:inout --arg width=40 --arg height=24
+// launch: --kernel invert --grid 3x2 --block 16x16 --arg "img=rng.integers(0,256,(24,40))"
+// launch: --arg "res=inout(zeros((24,40)))" --arg width=40 --arg height=24
 // expect: out-of-bounds
 __global__ void invert(const unsigned char *img, unsigned char *res, int width, int height)
 {

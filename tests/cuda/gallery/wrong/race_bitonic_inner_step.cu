@@ -1,5 +1,5 @@
 // about: bitonic sort with its barrier in the outer loop only
-// launch: --kernel bitonic --grid 1 --block 256 --arg keys=int32[256]:randint(0,1000)
+// launch: --kernel bitonic --grid 1 --block 256 --arg "keys=rng.integers(0,1000,256)"
 // expect: race
 __global__ void bitonic(int* keys)
 {

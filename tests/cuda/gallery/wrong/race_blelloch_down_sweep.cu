@@ -1,6 +1,6 @@
 // about: Blelloch scan: one barrier of the down-sweep is missing
-// launch: --kernel prescan --grid 1 --block 64 --shared 512 --arg out=float32[128]:empty
-// launch: --arg in=float32[128]:ones --arg n=128
+// launch: --kernel prescan --grid 1 --block 64 --shared 512 --arg "out=empty(128)"
+// launch: --arg "in=ones(128)" --arg n=128
 // expect: race
 __global__ void prescan(float *out, const float *in, int n)
 {

@@ -1,5 +1,5 @@
 // about: every block adds its part to one total without an atomic
-// launch: --kernel total --grid 8 --block 32 --arg x=float32[256]:rand --arg sum=float32[1]:zeros
+// launch: --kernel total --grid 8 --block 32 --arg "x=rng.random(256)" --arg "sum=zeros(1)"
 // expect: race
 __global__ void total(const float* x, float* sum) {
     float v = x[blockIdx.x * 32 + threadIdx.x];

@@ -1,6 +1,6 @@
 // about: thread 0 writes the next row's mean while other warps still read the last one
-// launch: --kernel centre_rows --grid 1 --block 64 --arg m=float32[4,64]:rand
-// launch: --arg r=float32[4,64]:empty --arg rows=4
+// launch: --kernel centre_rows --grid 1 --block 64 --arg "m=rng.random((4,64))"
+// launch: --arg "r=empty((4,64))" --arg rows=4
 // expect: race
 __global__ void centre_rows(const float* m, float* r, int rows) {
     __shared__ float mean;

@@ -1,6 +1,6 @@
 // about: four threads set their bytes of one word by reading and writing the whole word
-// launch: --kernel threshold --grid 1 --block 128 --arg grey=uint8[128]:randint(0,256)
-// launch: --arg packed=uint32[32]:zeros --arg level=100
+// launch: --kernel threshold --grid 1 --block 128 --arg "grey=rng.integers(0,256,128)"
+// launch: --arg "packed=zeros(32)" --arg level=100
 // expect: race
 __global__ void threshold(const unsigned char* grey, unsigned int* packed, int level)
 {

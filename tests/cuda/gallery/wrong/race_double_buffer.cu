@@ -1,6 +1,6 @@
 // about: double buffering where the next load goes into the buffer that is still read
-// launch: --kernel moving_window --grid 1 --block 64 --arg in=float32[512]:rand
-// launch: --arg out=float32[512]:empty --arg tiles=8
+// launch: --kernel moving_window --grid 1 --block 64 --arg "in=rng.random(512)"
+// launch: --arg "out=empty(512)" --arg tiles=8
 // expect: race
 #define B 64
 __global__ void moving_window(const float* in, float* out, int tiles) {

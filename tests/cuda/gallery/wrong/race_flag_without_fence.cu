@@ -1,5 +1,5 @@
 // about: a producer warp raises a volatile flag without a fence after writing its data
-// launch: --kernel handoff --grid 1 --block 64 --arg x=float32[32]:rand --arg y=float32[32]:empty
+// launch: --kernel handoff --grid 1 --block 64 --arg "x=rng.random(32)" --arg "y=empty(32)"
 // expect: race
 __global__ void handoff(const float* x, float* y)
 {

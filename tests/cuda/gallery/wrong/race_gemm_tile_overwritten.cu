@@ -1,6 +1,6 @@
 // about: tiled GEMM without the barrier at the end of the loop: a tile is overwritten while read
-// launch: --kernel "matmul<16>" --grid 2x2 --block 16x16 --arg A=float32[32,48]:rand
-// launch: --arg B=float32[48,32]:rand --arg C=float32[32,32]:empty --arg M=32 --arg N=32 --arg K=48
+// launch: --kernel "matmul<16>" --grid 2x2 --block 16x16 --arg "A=rng.random((32,48))"
+// launch: --arg "B=rng.random((48,32))" --arg "C=empty((32,32))" --arg M=32 --arg N=32 --arg K=48
 // expect: race
 template <int TILE>
 __global__ void matmul(const float* A, const float* B, float* C, int M, int N, int K)

@@ -1,6 +1,6 @@
 // about: a shared histogram counts with ++ instead of an atomic
-// launch: --kernel count_bins --grid 1 --block 256 --arg v=int32[256]:randint(0,4)
-// launch: --arg hist=int32[4]:empty
+// launch: --kernel count_bins --grid 1 --block 256 --arg "v=rng.integers(0,4,256)"
+// launch: --arg "hist=empty(4)"
 // expect: race
 __global__ void count_bins(const int *v, int *hist) {
 	__shared__ int bins[4];

@@ -1,6 +1,6 @@
 // about: the last-block reduction without the fence between the partial sum and the ticket
-// launch: --kernel grid_sum --grid 6 --block 128 --arg x=float32[768]:rand
-// launch: --arg partial=float32[6]:empty --arg out=float32[1]:empty
+// launch: --kernel grid_sum --grid 6 --block 128 --arg "x=rng.random(768)"
+// launch: --arg "partial=empty(6)" --arg "out=empty(1)"
 // expect: race
 __device__ unsigned int ticket = 0;
 

@@ -1,5 +1,5 @@
 // about: the game of life written back into the board that the neighbours still read
-// launch: --kernel step --grid 2x2 --block 8x8 --arg board=int32[16,16]:randint(0,2)
+// launch: --kernel step --grid 2x2 --block 8x8 --arg "board=rng.integers(0,2,(16,16))"
 // expect: race
 __global__ void step(int* board) {
     const int n = 16;

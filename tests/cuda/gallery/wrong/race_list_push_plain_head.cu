@@ -1,5 +1,5 @@
 // about: a list push links the node with a plain load and store of the head
-// launch: --kernel push --grid 2 --block 32 --arg next=int32[64]:empty --arg head=int32[1]:full(-1)
+// launch: --kernel push --grid 2 --block 32 --arg "next=empty(64)" --arg "head=full(1,-1)"
 // expect: race
 extern "C" __global__ void push(int* next, int* head) {
   int node = blockIdx.x * blockDim.x + threadIdx.x;

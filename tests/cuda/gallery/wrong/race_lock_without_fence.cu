@@ -1,6 +1,6 @@
 // about: a spin lock by atomicCAS / atomicExch guards plain data, but nothing fences the data
-// launch: --kernel guarded_sum --grid 4 --block 32 --arg x=float32[128]:rand
-// launch: --arg total=float32[1]:zeros --arg lock=int32[1]:zeros
+// launch: --kernel guarded_sum --grid 4 --block 32 --arg "x=rng.random(128)"
+// launch: --arg "total=zeros(1)" --arg "lock=zeros(1)"
 // expect: race
 __global__ void guarded_sum(const float* x, float* total, int* lock)
 {

@@ -1,5 +1,5 @@
 // about: odd-even sort with one barrier for two phases
-// launch: --kernel odd_even --grid 1 --block 32 --arg a=int32[64]:randint(0,100)
+// launch: --kernel odd_even --grid 1 --block 32 --arg "a=rng.integers(0,100,64)"
 // expect: race
 __device__ void order(int* p, int* q) {
     int u = *p, v = *q;        // <- here

@@ -1,6 +1,6 @@
 // about: shared memory is read across threads with no barrier after it was filled
-// launch: --kernel reverse --grid 2 --block 128 --arg d=float32[256]:rand
-// launch: --arg r=float32[256]:empty
+// launch: --kernel reverse --grid 2 --block 128 --arg "d=rng.random(256)"
+// launch: --arg "r=empty(256)"
 // expect: race
 // also: uninitialized
 __global__ void reverse(const float* d, float* r) {

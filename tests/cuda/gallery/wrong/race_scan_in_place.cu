@@ -1,5 +1,5 @@
 // about: Hillis-Steele scan in one buffer: neighbours read and write in the same step
-// launch: --kernel inclusive_scan --grid 1 --block 128 --arg data=int32[128]:randint(0,10)
+// launch: --kernel inclusive_scan --grid 1 --block 128 --arg "data=rng.integers(0,10,128)"
 // expect: race
 __global__ void inclusive_scan(int* data) {
   __shared__ int temp[128];

@@ -1,5 +1,5 @@
 // about: a shuffle between the store and the load is taken for a memory fence
-// launch: --kernel neighbour --grid 1 --block 64 --arg x=float32[64]:rand --arg y=float32[64]:empty
+// launch: --kernel neighbour --grid 1 --block 64 --arg "x=rng.random(64)" --arg "y=empty(64)"
 // expect: race
 __global__ void neighbour(const float* x, float* y)
 {

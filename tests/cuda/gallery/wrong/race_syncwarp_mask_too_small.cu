@@ -1,5 +1,5 @@
 // about: each half of a warp waits for itself only, then reads what the other half wrote
-// launch: --kernel mirror --grid 1 --block 32 --arg x=int32[32]:arange --arg y=int32[32]:empty
+// launch: --kernel mirror --grid 1 --block 32 --arg "x=arange(32)" --arg "y=empty(32)"
 // expect: race
 // also: uninitialized
 __global__ void mirror(const int* x, int* y) {

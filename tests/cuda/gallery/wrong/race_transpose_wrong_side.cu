@@ -1,5 +1,5 @@
 // about: an in-place transpose of a square matrix swaps every pair twice, from both sides
-// launch: --kernel transpose_in_place --grid 2x2 --block 16x16 --arg m=float32[32,32]:rand
+// launch: --kernel transpose_in_place --grid 2x2 --block 16x16 --arg "m=rng.random((32,32))"
 // expect: race
 __global__ void transpose_in_place(float* m)
 {

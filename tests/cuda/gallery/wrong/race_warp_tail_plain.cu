@@ -1,6 +1,6 @@
 // about: the loop of a reduction stops its barriers at one warp, "which runs in lock step"
-// launch: --kernel block_max --grid 2 --block 256 --arg x=float32[512]:randn
-// launch: --arg y=float32[2]:empty
+// launch: --kernel block_max --grid 2 --block 256 --arg "x=rng.standard_normal(512)"
+// launch: --arg "y=empty(2)"
 // expect: race
 extern "C" __global__ void block_max(const float *x, float *y)
 {

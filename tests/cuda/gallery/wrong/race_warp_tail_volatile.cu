@@ -1,6 +1,6 @@
 // about: the old reduction tail: volatile shared memory and no __syncwarp between the steps
-// launch: --kernel sum_block --grid 4 --block 64 --arg g=float32[256]:rand
-// launch: --arg part=float32[4]:empty
+// launch: --kernel sum_block --grid 4 --block 64 --arg "g=rng.random(256)"
+// launch: --arg "part=empty(4)"
 // expect: race
 __device__ void warpReduce(volatile float* sdata, unsigned int tid) {
   sdata[tid] += sdata[tid + 32];  // <- here

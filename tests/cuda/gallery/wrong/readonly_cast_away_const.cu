@@ -1,5 +1,5 @@
 // about: a const input is normalised in place through a cast
-// launch: --kernel normalise --grid 1 --block 32 --arg x=float32[32]:rand --arg y=float32[32]:empty
+// launch: --kernel normalise --grid 1 --block 32 --arg "x=rng.random(32)" --arg "y=empty(32)"
 // expect: read-only-write
 __global__ void normalise(const float* x, float* y) {
     float sum = x[threadIdx.x];

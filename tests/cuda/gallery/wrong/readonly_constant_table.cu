@@ -1,5 +1,5 @@
 // about: a kernel adjusts a coefficient in constant memory
-// launch: --kernel decay --grid 1 --block 32 --arg x=float32[32]:rand --arg y=float32[32]:empty
+// launch: --kernel decay --grid 1 --block 32 --arg "x=rng.random(32)" --arg "y=empty(32)"
 // expect: read-only-write
 __constant__ float rate[2] = {0.9f, 0.1f};
 

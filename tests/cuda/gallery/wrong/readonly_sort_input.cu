@@ -1,6 +1,6 @@
 // about: a helper sorts three values in place, and the kernel hands it the const input
-// launch: --kernel median3 --grid 1 --block 32 --arg x=int32[96]:randint(0,1000)
-// launch: --arg y=int32[32]:empty
+// launch: --kernel median3 --grid 1 --block 32 --arg "x=rng.integers(0,1000,96)"
+// launch: --arg "y=empty(32)"
 // expect: read-only-write
 __device__ void put_in_order(int& a, int& b) {
     int low = a < b ? a : b, high = a < b ? b : a;

@@ -1,6 +1,6 @@
 // about: a chain of blocks whose last link waits for a flag that no block sets
-// launch: --kernel backward_chain --grid 2 --block 32 --arg flag=int32[3]:zeros
-// launch: --arg y=int32[2]:empty
+// launch: --kernel backward_chain --grid 2 --block 32 --arg "flag=zeros(3)"
+// launch: --arg "y=empty(2)"
 // expect: timeout
 __global__ void backward_chain(int* flag, int* y) {
     if (threadIdx.x == 0) {

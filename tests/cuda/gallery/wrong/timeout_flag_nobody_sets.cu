@@ -1,6 +1,6 @@
 // about: every thread spins on a flag that no thread sets
-// launch: --kernel wait_for_host --grid 1 --block 32 --arg flag=int32[1]:zeros
-// launch: --arg y=int32[32]:empty
+// launch: --kernel wait_for_host --grid 1 --block 32 --arg "flag=zeros(1)"
+// launch: --arg "y=empty(32)"
 // expect: timeout
 __global__ void wait_for_host(const volatile int* flag, int* y)
 {

@@ -1,6 +1,6 @@
 // about: the first thread takes a lock and leaves without giving it back
-// launch: --kernel locked_count --grid 2 --block 32 --arg lock=int32[1]:zeros
-// launch: --arg count=int32[1]:zeros
+// launch: --kernel locked_count --grid 2 --block 32 --arg "lock=zeros(1)"
+// launch: --arg "count=zeros(1)"
 // expect: timeout
 extern "C" __global__ void locked_count(int* lock, int* count)
 {

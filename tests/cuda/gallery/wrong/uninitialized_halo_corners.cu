@@ -1,6 +1,6 @@
 // about: a 3x3 box filter loads the four edges of its halo but not the corners
-// launch: --kernel box3 --grid 2x2 --block 8x8 --arg in=float32[18,18]:rand
-// launch: --arg out=float32[16,16]:empty
+// launch: --kernel box3 --grid 2x2 --block 8x8 --arg "in=rng.random((18,18))"
+// launch: --arg "out=empty((16,16))"
 // expect: uninitialized
 #define T 8
 __global__ void box3(const float* in, float* out) {

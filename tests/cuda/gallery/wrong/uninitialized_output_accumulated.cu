@@ -1,6 +1,6 @@
 // about: a result is accumulated into an output array that nobody has cleared
-// launch: --kernel row_sums --grid 1 --block 32 --arg m=float32[32,10]:rand
-// launch: --arg y=float32[32]:empty
+// launch: --kernel row_sums --grid 1 --block 32 --arg "m=rng.random((32,10))"
+// launch: --arg "y=empty(32)"
 // expect: uninitialized
 __global__ void row_sums(const float* m, float* y)
 {

@@ -1,6 +1,6 @@
 // about: a shared counter is raised by atomics but was never set to zero
-// launch: --kernel count_even --grid 2 --block 64 --arg v=int32[128]:randint(0,9)
-// launch: --arg counts=int32[2]:empty
+// launch: --kernel count_even --grid 2 --block 64 --arg "v=rng.integers(0,9,128)"
+// launch: --arg "counts=empty(2)"
 // expect: uninitialized
 extern "C" __global__ void count_even(const int* v, int* counts)
 {

@@ -1,6 +1,6 @@
 // about: the tail of a shared tile is not filled with zeros, yet it is summed
-// launch: --kernel sum_blocks --grid 2 --block 128 --arg x=float32[200]:rand
-// launch: --arg y=float32[2]:empty --arg n=200
+// launch: --kernel sum_blocks --grid 2 --block 128 --arg "x=rng.random(200)"
+// launch: --arg "y=empty(2)" --arg n=200
 // expect: uninitialized
 __global__ void sum_blocks(const float* x, float* y, int n) {
     __shared__ float s[128];

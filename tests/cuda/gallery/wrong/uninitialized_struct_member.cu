@@ -1,5 +1,5 @@
 // about: one member of a struct in shared memory is never set
-// launch: --kernel spread --grid 1 --block 64 --arg x=float32[64]:rand --arg y=float32[64]:empty
+// launch: --kernel spread --grid 1 --block 64 --arg "x=rng.random(64)" --arg "y=empty(64)"
 // expect: uninitialized
 struct Moments { double sum; int count; float scale; };
 

@@ -1,6 +1,6 @@
 // about: a block of four warps, but the second stage adds 32 parts of which four were written
-// launch: --kernel block_total --grid 1 --block 128 --arg x=float32[128]:rand
-// launch: --arg y=float32[1]:empty
+// launch: --kernel block_total --grid 1 --block 128 --arg "x=rng.random(128)"
+// launch: --arg "y=empty(1)"
 // expect: uninitialized
 __inline__ __device__ float warpReduceSum(float val) {
   for (int offset = 16; offset > 0; offset /= 2) val += __shfl_down_sync(0xffffffff, val, offset);

@@ -1,6 +1,6 @@
 // about: the grid is n / block rounded down, so the tail of the output is never written
-// launch: --kernel square --grid 3 --block 256 --arg x=float32[1000]:rand
-// launch: --arg y=float32[1000]:empty
+// launch: --kernel square --grid 3 --block 256 --arg "x=rng.random(1000)"
+// launch: --arg "y=empty(1000)"
 // launch: --arg n=1000
 // expect: unwritten-output
 // array: y

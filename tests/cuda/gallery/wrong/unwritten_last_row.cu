@@ -1,6 +1,6 @@
 // about: vertical differences leave the last row of the output as it was
-// launch: --kernel vertical_difference --grid 2x2 --block 16x16 --arg img=float32[20,30]:rand
-// launch: --arg out=float32[20,30]:empty --arg w=30 --arg h=20
+// launch: --kernel vertical_difference --grid 2x2 --block 16x16 --arg "img=rng.random((20,30))"
+// launch: --arg "out=empty((20,30))" --arg w=30 --arg h=20
 // expect: unwritten-output
 // array: out
 __global__ void vertical_difference(const float* img, float* out, int w, int h) {

@@ -1,5 +1,6 @@
 // about: a mask is written where the condition holds and left alone elsewhere
-// launch: --kernel mark --grid 2 --block 128 --arg x=float32[256]:randn --arg mask=uint8[256]:empty
+// launch: --kernel mark --grid 2 --block 128 --arg "x=rng.standard_normal(256)"
+// launch: --arg "mask=empty(256)"
 // expect: unwritten-output
 // array: mask
 __global__ void mark(const float* x, unsigned char* mask)

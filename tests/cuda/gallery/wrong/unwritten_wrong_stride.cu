@@ -1,5 +1,5 @@
 // about: a grid-stride loop steps by twice the size of the grid
-// launch: --kernel negate --grid 2 --block 64 --arg x=int32[1024]:arange --arg y=int32[1024]:empty
+// launch: --kernel negate --grid 2 --block 64 --arg "x=arange(1024)" --arg "y=empty(1024)"
 // launch: --arg n=1024
 // expect: unwritten-output
 // array: y

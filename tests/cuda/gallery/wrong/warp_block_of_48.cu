@@ -1,5 +1,5 @@
 // about: a block of 48: the second warp shuffles from sixteen lanes that do not exist
-// launch: --kernel warp_sums --grid 1 --block 48 --arg x=float32[48]:rand --arg y=float32[2]:empty
+// launch: --kernel warp_sums --grid 1 --block 48 --arg "x=rng.random(48)" --arg "y=empty(2)"
 // expect: warp-sync
 __global__ void warp_sums(const float *x, float *y)
 {

@@ -1,5 +1,5 @@
 // about: half a warp shuffles with the mask of the whole warp, the other half goes on to a vote
-// launch: --kernel half_sum --grid 1 --block 32 --arg x=float32[32]:rand --arg y=float32[32]:empty
+// launch: --kernel half_sum --grid 1 --block 32 --arg "x=rng.random(32)" --arg "y=empty(32)"
 // expect: warp-sync
 __global__ void half_sum(const float* x, float* y)
 {

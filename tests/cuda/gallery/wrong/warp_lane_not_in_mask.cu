@@ -1,5 +1,5 @@
 // about: all 32 lanes call with a mask that names the lower sixteen
-// launch: --kernel broadcast --grid 1 --block 32 --arg x=int32[32]:arange --arg y=int32[32]:empty
+// launch: --kernel broadcast --grid 1 --block 32 --arg "x=arange(32)" --arg "y=empty(32)"
 // expect: warp-sync
 __global__ void broadcast(const int* x, int* y) {
   int v = x[threadIdx.x];

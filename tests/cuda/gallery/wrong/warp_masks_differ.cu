@@ -1,5 +1,5 @@
 // about: lanes meet at one vote with two different masks
-// launch: --kernel vote --grid 1 --block 32 --arg x=int32[32]:randint(0,2) --arg y=int32[32]:empty
+// launch: --kernel vote --grid 1 --block 32 --arg "x=rng.integers(0,2,32)" --arg "y=empty(32)"
 // expect: warp-sync
 __global__ void vote(const int* x, int* y)
 {

@@ -1,5 +1,5 @@
 // about: eight lanes shuffle among themselves, but the upper four read from lanes outside the mask
-// launch: --kernel sum8 --grid 1 --block 32 --arg x=float32[32]:rand --arg y=float32[8]:empty
+// launch: --kernel sum8 --grid 1 --block 32 --arg "x=rng.random(32)" --arg "y=empty(8)"
 // expect: warp-sync
 __global__ void sum8(const float* x, float* y)
 {

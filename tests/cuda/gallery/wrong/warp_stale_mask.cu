@@ -1,6 +1,6 @@
 // about: the mask is taken once, then lanes leave the loop and the others still name them
-// launch: --kernel row_lengths --grid 1 --block 32 --arg len=int32[32]:arange
-// launch: --arg y=int32[32]:empty
+// launch: --kernel row_lengths --grid 1 --block 32 --arg "len=arange(32)"
+// launch: --arg "y=empty(32)"
 // expect: warp-sync
 // also: deadlock
 __global__ void row_lengths(const int* len, int* y) {

@@ -1,6 +1,6 @@
 // about: even and odd lanes call two different shuffles, each with the full mask
-// launch: --kernel swap_pairs --grid 1 --block 32 --arg x=float32[32]:rand
-// launch: --arg y=float32[32]:empty
+// launch: --kernel swap_pairs --grid 1 --block 32 --arg "x=rng.random(32)"
+// launch: --arg "y=empty(32)"
 // expect: warp-sync
 __global__ void swap_pairs(const float* x, float* y) {
     int lane = threadIdx.x;

@@ -1,0 +1,242 @@
+"""`tinygraph check-kernel`: one launch, told by options, under the checker.
+
+    tinygraph check-kernel scale.cu --grid 4 --block 256 --arg "x=rng.random(1000)" \\
+        --arg "y=empty(1000)" --arg alpha=2 --arg n=1000
+
+The value of an argument is a Python expression with numpy's names, and these:
+
+    rng              a numpy Generator of --seed; it draws in the order of the options
+    empty(shape)     an output: uninitialised, and every element must be written
+    out(array)       the same for an array of any kind
+    inout(array)     it holds values, and may be written in part
+
+Arrays are converted to the type of the parameter.  The expression is run as it stands, like
+anything else that its author types on a command line; text of strangers has no business here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import re
+import shlex
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tinygraph.cli.values import whole_number
+from tinygraph.cuda import InOut, Kernel, Out, Report
+from tinygraph.cuda.reading.signature import Parameter, Signature, kernels
+from tinygraph.cuda.reading.source import Source
+from tinygraph.errors import ArgumentError, KernelCompileError, KernelLaunchError
+
+OP = "check-kernel"
+EXAMPLE = 'n=1000, "x=rng.random(1000)", "y=empty((4, 8))", "t=zeros(3)" or "x=load(\'x.npy\')"'
+
+
+def check_kernel(args: Namespace) -> dict[str, Any]:
+    """Run one launch under the checker and print what it found."""
+    try:
+        with _prints_on_stderr() if args.json else nullcontext():
+            report = checked(args.file, args)
+    except (KernelCompileError, KernelLaunchError) as error:
+        raise ArgumentError(str(error)) from None  # the file or the launch: bad input
+    print(report.text(colour=sys.stdout.isatty() and not os.environ.get("NO_COLOR")))
+    return report.to_dict()
+
+
+@contextmanager
+def _prints_on_stderr() -> Iterator[None]:
+    """Send what kernels print with printf to stderr: stdout is for the JSON object alone."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        ctypes.CDLL(None).fflush(None)  # what C still holds belongs to the redirected stream
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+# ---- the options of a launch ----------------------------------------------------------------
+
+
+def add_launch_options(parser: argparse.ArgumentParser) -> None:
+    """The options of a launch, for the command and for `parse_launch`."""
+    add = parser.add_argument
+    add("--kernel", default="", metavar="NAME", help='the function, as in "scale<float>"')
+    extents = {"required": True, "type": _extents, "metavar": "N[xN[xN]]"}
+    add("--grid", **extents, help="blocks: 4, 4x2 or 4x2x1")
+    add("--block", **extents, help="threads of a block: 256 or 16x16")
+    text = "a parameter's value, with numpy's names, rng, out and inout: " + EXAMPLE
+    add("--arg", action="append", default=[], type=_assignment, metavar="NAME=VALUE", help=text)
+    size = whole_number(0, 2**31 - 1)
+    add("--shared", default=0, type=size, metavar="BYTES", help="dynamic shared memory")
+    text = "a macro: TILE=16"
+    add("--define", action="append", default=[], type=_macro, metavar="NAME=VALUE", help=text)
+    seed = whole_number(0, 2**63)
+    add("--seed", default=0, type=seed, metavar="N", help="of rng (default 0)")
+
+
+def _extents(text: str) -> tuple[int, ...]:
+    """An argument type: one to three extents, with x or commas between them.
+
+    >>> _extents("4x2"), _extents("4,2"), _extents("256")
+    ((4, 2), (4, 2), (256,))
+    """
+    extents = re.split("[x,]", text)
+    if len(extents) > 3 or not all(re.fullmatch(r"\s*\d+\s*", extent) for extent in extents):
+        expected = "one to three whole numbers, as in 4, 4x2 or 4x2x1"
+        raise argparse.ArgumentTypeError(f"expected {expected}, got {text!r}")
+    return tuple(int(extent) for extent in extents)
+
+
+def _assignment(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, got {text!r}: {EXAMPLE}")
+    return name, value.strip()
+
+
+def _macro(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name.isidentifier():
+        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, got {text!r}: TILE=16")
+    return name, value if equals else "1"
+
+
+class _LaunchParser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ArgumentError(f"launch: {message}")
+
+
+def parse_launch(text: str) -> Namespace:
+    """The options of a launch from one line of text, quoted as for a shell.
+
+    Raises
+    ------
+    ArgumentError
+        Naming the option and what it takes.
+
+    >>> launch = parse_launch("--kernel scale --grid 4 --block 16x16 --arg n=1000")
+    >>> launch.kernel, launch.grid, launch.block, launch.arg
+    ('scale', (4,), (16, 16), [('n', '1000')])
+    """
+    parser = _LaunchParser(prog="launch", add_help=False, allow_abbrev=False)
+    add_launch_options(parser)
+    return parser.parse_args(shlex.split(text))
+
+
+# ---- the launch -----------------------------------------------------------------------------
+
+
+def checked(path: Path | str, launch: Namespace) -> Report:
+    """The checker's report on a launch of a file.
+
+    Raises
+    ------
+    KernelCompileError, KernelLaunchError, ArgumentError
+        The kernel does not compile, or the arguments do not fit it.
+    """
+    kernel = kernel_of(path, launch)
+    values = arguments_of(kernel.signature, launch)
+    profile = getattr(launch, "profile", False)
+    return kernel.check(launch.grid, launch.block, *values, shared=launch.shared, profile=profile)
+
+
+def kernel_of(path: Path | str, launch: Namespace) -> Kernel:
+    """The kernel of the file that a launch is for: the named one, or the only one."""
+    path, defines = Path(path), dict(launch.define)
+    if launch.kernel:
+        return Kernel(path, launch.kernel, defines)
+    source = Source.read(path, defines)
+    found = kernels(source)
+    if len(found) == 1 and not found[0].template:
+        return Kernel(path, found[0].name, defines)
+    names = ", ".join(k.name + ("<...>" if k.template else "") for k in found) or "no kernel"
+    expected = "a name, unless the file has one kernel alone that is no template"
+    raise ArgumentError(OP, "--kernel", expected, "none", f"name one: {source.name} has {names}")
+
+
+def arguments_of(signature: Signature, launch: Namespace) -> list[Any]:
+    """The arguments in the kernel's order, as `Kernel.check` takes them.
+
+    Raises
+    ------
+    ArgumentError
+        Names are missing, unknown or given twice, or an expression gives no fitting value.
+    """
+    given = [name for name, _ in launch.arg]
+    known = {parameter.name: parameter for parameter in signature.parameters}
+    missing = [name for name in known if name not in given]
+    problems = {
+        "missing": missing,
+        "unknown": [name for name in given if name not in known],
+        "twice": [name for name in known if given.count(name) > 1],
+    }
+    if any(problems.values()):
+        got = "; ".join(f"{what} {', '.join(names)}" for what, names in problems.items() if names)
+        way_out = " ".join(f'--arg "{name}={_guess(known[name])}"' for name in missing)
+        expected = f"one for each parameter of {signature}"
+        raise ArgumentError(OP, "--arg", expected, got, way_out or "leave out what is too much")
+    rng = np.random.default_rng(launch.seed)
+    names = vars(np) | {"rng": rng, "out": _out, "inout": _inout, "empty": _empty}
+    made = {name: _value(known[name], text, names) for name, text in launch.arg}
+    return [made[name] for name in known]
+
+
+def _guess(parameter: Parameter) -> str:
+    """A value for a parameter, to start from."""
+    if not parameter.pointer:
+        return "1000"
+    if not parameter.const:
+        return "empty(1000)"
+    return "rng.random(1000)" if parameter.dtype.kind == "f" else "zeros(1000)"
+
+
+def _value(parameter: Parameter, text: str, names: dict[str, Any]) -> Any:
+    """What an expression gives: a number, an array of the parameter's type, or a marked one."""
+    option = f"--arg {parameter.name}={text}"
+    try:
+        value = eval(text, dict(names))
+    except Exception as error:  # whatever may go wrong in Python
+        got = f"{type(error).__name__}: {error}"
+        raise ArgumentError(OP, option, "a value in numpy's words", got, EXAMPLE) from None
+    if isinstance(value, (Out, InOut)):
+        return type(value)(_converted(parameter, option, value.array))
+    if not isinstance(value, np.ndarray):
+        return value
+    return _converted(parameter, option, value)
+
+
+def _converted(parameter: Parameter, option: str, array: np.ndarray) -> np.ndarray:
+    """The array in the type of the parameter; whole numbers stay what they are."""
+    dtype = parameter.dtype
+    with np.errstate(all="ignore"):
+        made = np.array(array, dtype, order="C") if array.dtype.kind in "biuf" else None
+    if made is None or (dtype.kind != "f" and not np.array_equal(made, array)):
+        expected = f"numbers that {dtype} holds ({parameter})"
+        way_out = f"whole numbers, as in arange, or astype({dtype})"
+        raise ArgumentError(OP, option, expected, f"an array of {array.dtype}", way_out)
+    return made
+
+
+def _out(array: Any) -> Out:
+    return Out(array.array if isinstance(array, Out) else np.asarray(array))
+
+
+def _inout(array: Any) -> InOut:
+    if isinstance(array, Out):
+        raise ValueError("inout says that the array holds values, empty that it holds none")
+    return InOut(np.asarray(array))
+
+
+def _empty(*args: Any, **options: Any) -> Out:
+    return Out(np.zeros(*args, **options))
