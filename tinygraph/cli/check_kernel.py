@@ -72,7 +72,7 @@ def add_launch_options(parser: argparse.ArgumentParser) -> None:
     """The options of a launch, for the command and for `parse_launch`."""
     add = parser.add_argument
     add("--kernel", default="", metavar="NAME", help='the function, as in "scale<float>"')
-    extents = {"required": True, "type": _extents, "metavar": "N[xN[xN]]"}
+    extents: dict[str, Any] = {"required": True, "type": _extents, "metavar": "N[xN[xN]]"}
     add("--grid", **extents, help="blocks: 4, 4x2 or 4x2x1")
     add("--block", **extents, help="threads of a block: 256 or 16x16")
     text = "a parameter's value, with numpy's names, rng, out and inout: " + EXAMPLE
