@@ -1,27 +1,21 @@
 """ADADELTA: steps as large as earlier steps were, in units that cancel.
 
-    g  = grad + weight_decay * value
-    v  = rho * v + (1 - rho) * g^2                  running mean of squared gradients, 0 at first
-    d  = sqrt(u + eps) / sqrt(v + eps) * g
-    u  = rho * u + (1 - rho) * d^2                  running mean of squared steps, 0 at first
-    value = value - lr * d
-
-Source: Zeiler, "ADADELTA: an adaptive learning rate method", arXiv:1212.5701, algorithm 1; with a
-learning rate as in https://docs.pytorch.org/docs/stable/generated/torch.optim.Adadelta.html.
+g  = grad + weight_decay * value
+v  = rho * v + (1 - rho) * g^2                  running mean of squared gradients, 0 at first
+d  = sqrt(u + eps) / sqrt(v + eps) * g
+u  = rho * u + (1 - rho) * d^2                  running mean of squared steps, 0 at first
+value = value - lr * d
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from tinygraph.cuda import op_kernel
-from tinygraph.device import Device
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
-from tinygraph.optim.parts import Part, launch, learning_rates, state_of
 from tinygraph.shapes import Array
 from tinygraph.tensor import Parameter
 
@@ -42,11 +36,6 @@ class Adadelta(Optimizer):
     weight_decay : float
         Factor of the L2 penalty, whose gradient is added to the gradient.
 
-    Raises
-    ------
-    ArgumentError
-        Parameters or hyper-parameters that cannot be.
-
     References
     ----------
     Zeiler, "ADADELTA: an adaptive learning rate method", arXiv:1212.5701.
@@ -64,6 +53,7 @@ class Adadelta(Optimizer):
     """
 
     arrays = ("square_avg", "acc_delta")
+    kernel = "adadelta"
     scratch_arrays = 2
 
     def __init__(
@@ -81,6 +71,13 @@ class Adadelta(Optimizer):
             self.require(name, group[name])
         self.require_fraction("rho", group["rho"])
 
+    def start(self, group: Group) -> dict[str, float]:
+        return {"square_avg": 0.0, "acc_delta": 0.0}
+
+    def kernel_arguments(self, group: Group, changing: Array) -> tuple[Any, ...]:
+        rho = group["rho"]
+        return changing, rho, 1 - rho, group["eps"], group["weight_decay"]
+
     def prepare(self, group: Group, parameter: Parameter) -> Any:
         numbers = (group["lr"], group["rho"], 1 - group["rho"], group["eps"])
         decay = self.scalar_or_none(group["weight_decay"], parameter)
@@ -90,8 +87,6 @@ class Adadelta(Optimizer):
         self, value: Array, grad: Array, state: dict[str, Any], scratch: list[Array], hyper: Any
     ) -> None:
         lr, rho, fresh, eps, decay = hyper
-        if not state:
-            state.update(square_avg=np.zeros_like(value), acc_delta=np.zeros_like(value))
         v, u, (d, square) = state["square_avg"], state["acc_delta"], scratch
         g = self.penalized(value, grad, decay, out=d)
         np.multiply(g, g, out=square)
@@ -110,23 +105,3 @@ class Adadelta(Optimizer):
         np.add(u, square, out=u)
         np.multiply(d, lr, out=d)
         np.subtract(value, d, out=value)
-
-    def operations(self, group: Group, first: bool) -> int:
-        """g 2 with a decay; v 4, d 6, u 4, value 2."""
-        return 16 + (2 if group["weight_decay"] else 0)
-
-    def update_kernels(self, device: Device, parts: Sequence[Part]) -> None:
-        group, value = parts[0].group, parts[0].value
-        arrays = [p.value for p in parts], [p.grad for p in parts]
-        state = [state_of(device, parts, key) for key in self.arrays]
-        rho = group["rho"]
-        launch(
-            op_kernel("adadelta", "adadelta_update", value.dtype),
-            device,
-            (*arrays, *state),
-            self.rates(device, value, lambda: learning_rates(parts)),
-            rho,
-            1 - rho,
-            group["eps"],
-            group["weight_decay"],
-        )

@@ -1,26 +1,19 @@
 """Adagrad: the gradient divided by the root of the sum of its squares so far.
 
-    g  = grad + weight_decay * value
-    s  = s + g^2                                    initial_accumulator_value at first
-    value = value - lr / (1 + (t - 1) * lr_decay) * g / (sqrt(s) + eps)              t = 1, 2, ...
-
-Source: Duchi, Hazan, Singer, "Adaptive subgradient methods for online learning and stochastic
-optimization", JMLR 12, 2011; the formula published at
-https://docs.pytorch.org/docs/stable/generated/torch.optim.Adagrad.html.
+g  = grad + weight_decay * value
+s  = s + g^2                                    initial_accumulator_value at first
+value = value - lr / (1 + (t - 1) * lr_decay) * g / (sqrt(s) + eps)              t = 1, 2, ...
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from tinygraph.cuda import op_kernel
-from tinygraph.device import Device
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
-from tinygraph.optim.parts import Part, launch
 from tinygraph.shapes import Array
 from tinygraph.tensor import Parameter
 
@@ -43,11 +36,6 @@ class Adagrad(Optimizer):
     eps : float
         Added to the denominator.
 
-    Raises
-    ------
-    ArgumentError
-        Parameters or hyper-parameters that cannot be.
-
     References
     ----------
     Duchi, Hazan, Singer, "Adaptive subgradient methods for online learning and stochastic
@@ -67,6 +55,7 @@ class Adagrad(Optimizer):
 
     arrays = ("sum",)
     numbers = ("step",)
+    kernel = "adagrad"
     scratch_arrays = 2
 
     def __init__(
@@ -91,6 +80,17 @@ class Adagrad(Optimizer):
         for name in ("lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps"):
             self.require(name, group[name])
 
+    def start(self, group: Group) -> dict[str, float]:
+        return {"step": 0, "sum": group["initial_accumulator_value"]}
+
+    def changing(self, group: Group, state: dict[str, Any]) -> tuple[float, ...]:
+        """The learning rate of one more step."""
+        state["step"] += 1
+        return (group["lr"] / (1 + (state["step"] - 1) * group["lr_decay"]),)
+
+    def kernel_arguments(self, group: Group, changing: Array) -> tuple[Any, ...]:
+        return changing, group["eps"], group["weight_decay"]
+
     def prepare(self, group: Group, parameter: Parameter) -> Any:
         decay = self.scalar_or_none(group["weight_decay"], parameter)
         rate = self.scalar(group["lr"], parameter)  # changes with t
@@ -100,12 +100,9 @@ class Adagrad(Optimizer):
         self, value: Array, grad: Array, state: dict[str, Any], scratch: list[Array], hyper: Any
     ) -> None:
         group, rate, eps, decay = hyper
-        if not state:
-            start = group["initial_accumulator_value"]
-            state.update(step=0, sum=np.full_like(value, start))
         s, d = state["sum"], scratch[0]
         g = self.penalized(value, grad, decay, out=scratch[1])
-        rate[...] = self._next_rate(state, group)
+        rate[...] = self.changing(group, state)[0]
         np.multiply(g, g, out=d)
         np.add(s, d, out=s)
         np.sqrt(s, out=d)
@@ -113,34 +110,3 @@ class Adagrad(Optimizer):
         np.divide(g, d, out=d)
         np.multiply(d, rate, out=d)
         np.subtract(value, d, out=value)
-
-    def operations(self, group: Group, first: bool) -> int:
-        """g 2 with a decay; s 2, value 5: root, sum, quotient, product, difference."""
-        return 7 + (2 if group["weight_decay"] else 0)
-
-    def update_kernels(self, device: Device, parts: Sequence[Part]) -> None:
-        group, value = parts[0].group, parts[0].value
-        for part in parts:
-            if not part.state:
-                start, shape = group["initial_accumulator_value"], part.value.shape
-                sums = device.from_numpy(np.full(shape, start, value.dtype))
-                part.state.update(step=0, sum=sums)
-
-        def rates() -> tuple[float, ...]:
-            return tuple([self._next_rate(p.state, p.group) for p in parts])
-
-        arrays = [p.value for p in parts], [p.grad for p in parts], [p.state["sum"] for p in parts]
-        launch(
-            op_kernel("adagrad", "adagrad_update", value.dtype),
-            device,
-            arrays,
-            self.rates(device, value, rates),
-            group["eps"],
-            group["weight_decay"],
-        )
-
-    @staticmethod
-    def _next_rate(state: dict[str, Any], group: Group) -> float:
-        """The learning rate of one more step."""
-        state["step"] += 1
-        return float(group["lr"] / (1 + (state["step"] - 1) * group["lr_decay"]))

@@ -7,26 +7,19 @@
 
 It is computed as value - a * m / (sqrt(v) + eps * r) with r = sqrt(1 - beta2^t) and
 a = lr * r / (1 - beta1^t), which spares two passes over the array.
-
-Source: Kingma, Ba, "Adam: a method for stochastic optimization", ICLR 2015, algorithm 1; Reddi,
-Kale, Kumar, "On the convergence of Adam and beyond", ICLR 2018 (amsgrad); the formula published at
-https://docs.pytorch.org/docs/stable/generated/torch.optim.Adam.html.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from tinygraph.cuda import op_kernel
-from tinygraph.device import Device
 from tinygraph.errors import ArgumentError
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
-from tinygraph.optim.parts import Part, launch, state_of
 from tinygraph.shapes import Array
 from tinygraph.tensor import Parameter
 
@@ -49,14 +42,10 @@ class Adam(Optimizer):
     amsgrad : bool
         Divide by the largest running mean of the square so far.
 
-    Raises
-    ------
-    ArgumentError
-        Parameters or hyper-parameters that cannot be.
-
     References
     ----------
-    Kingma, Ba, "Adam: a method for stochastic optimization", ICLR 2015.
+    Kingma, Ba, "Adam: a method for stochastic optimization", ICLR 2015, algorithm 1.
+    Reddi, Kale, Kumar, "On the convergence of Adam and beyond", ICLR 2018 (amsgrad).
     https://docs.pytorch.org/docs/stable/generated/torch.optim.Adam.html
 
     Examples
@@ -72,6 +61,7 @@ class Adam(Optimizer):
 
     arrays = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
     numbers = ("step",)
+    kernel = "adam"
     scratch_arrays = 2
 
     def __init__(
@@ -102,27 +92,29 @@ class Adam(Optimizer):
         decay = self.scalar_or_none(group["weight_decay"], parameter)
         return group, [self.scalar(number, parameter) for number in numbers], decay
 
+    def start(self, group: Group) -> dict[str, float]:
+        largest = {"max_exp_avg_sq": 0.0} if group["amsgrad"] else {}
+        return {"step": 0, "exp_avg": 0.0, "exp_avg_sq": 0.0, **largest}
+
+    def changing(self, group: Group, state: dict[str, Any]) -> tuple[float, ...]:
+        """Learning rate and eps of one more step, with the corrections for the start at 0."""
+        t = state["step"] = state["step"] + 1
+        root = math.sqrt(1 - group["betas"][1] ** t)
+        return group["lr"] * root / (1 - group["betas"][0] ** t), group["eps"] * root
+
+    def kernel_arguments(self, group: Group, changing: Array) -> tuple[Any, ...]:
+        beta1, beta2 = group["betas"]
+        return beta1, 1 - beta1, beta2, 1 - beta2, changing, group["weight_decay"]
+
+    def decayed(self, value: Array, grad: Array, decay: Array | None, out: Array) -> Array:
+        """The gradient that the step follows, with its weight decay; `out` is scratch."""
+        return self.penalized(value, grad, decay, out=out)
+
     def update(
         self, value: Array, grad: Array, state: dict[str, Any], scratch: list[Array], hyper: Any
     ) -> None:
-        group, _, decay = hyper
-        g = self.penalized(value, grad, decay, out=scratch[1])
-        self.advance(value, g, state, scratch[0], group, hyper[1])
-
-    def advance(
-        self,
-        value: Array,
-        g: Array,
-        state: dict[str, Any],
-        d: Array,
-        group: Group,
-        numbers: list[Array],
-    ) -> None:
-        """The step along g, which AdamW shares; `d` is scratch."""
-        beta1, fresh1, beta2, fresh2, size, eps = numbers
-        if not state:
-            state.update(step=0, exp_avg=np.zeros_like(value), exp_avg_sq=np.zeros_like(value))
-        t = state["step"] = state["step"] + 1
+        group, (beta1, fresh1, beta2, fresh2, size, eps), decay = hyper
+        g, d = self.decayed(value, grad, decay, scratch[-1]), scratch[0]
         m, v = state["exp_avg"], state["exp_avg_sq"]
         np.multiply(g, fresh1, out=d)
         np.multiply(m, beta1, out=m)
@@ -132,64 +124,10 @@ class Adam(Optimizer):
         np.multiply(v, beta2, out=v)
         np.add(v, d, out=v)
         if group["amsgrad"]:
-            v = self._largest(state, v)
-        size[...], eps[...] = self._corrected(group, t)
+            v = np.maximum(state["max_exp_avg_sq"], v, out=state["max_exp_avg_sq"])
+        size[...], eps[...] = self.changing(group, state)[:2]
         np.sqrt(v, out=d)
         np.add(d, eps, out=d)
         np.divide(m, d, out=d)
         np.multiply(d, size, out=d)
         np.subtract(value, d, out=value)
-
-    @staticmethod
-    def _corrected(group: Group, t: int) -> tuple[float, float]:
-        """Learning rate and eps of step t, with the corrections for the start at 0."""
-        root = math.sqrt(1 - group["betas"][1] ** t)
-        return group["lr"] * root / (1 - group["betas"][0] ** t), group["eps"] * root
-
-    @staticmethod
-    def _largest(state: dict[str, Any], v: Array) -> Array:
-        """The elementwise maximum of v over all steps."""
-        if "max_exp_avg_sq" not in state:
-            state["max_exp_avg_sq"] = np.zeros_like(v)
-        return np.maximum(state["max_exp_avg_sq"], v, out=state["max_exp_avg_sq"])
-
-    def operations(self, group: Group, first: bool) -> int:
-        """g 2 with a decay; m 3, v 4, root, sum and quotient 3, value 2; no maximum counts."""
-        return 12 + (2 if group["weight_decay"] else 0)
-
-    def update_kernels(self, device: Device, parts: Sequence[Part]) -> None:
-        self.launch("adam", device, parts, self._corrected, parts[0].group["weight_decay"])
-
-    def launch(
-        self,
-        stem: str,
-        device: Device,
-        parts: Sequence[Part],
-        rates_at: Callable[[Group, int], tuple[float, ...]],
-        *numbers: float,
-    ) -> None:
-        """The kernel of `<stem>.cu`; `rates_at` gives what step t changes, `numbers` the rest."""
-
-        def rates() -> tuple[float, ...]:
-            for p in parts:
-                p.state["step"] += 1
-            return tuple([x for p in parts for x in rates_at(p.group, p.state["step"])])
-
-        group, value = parts[0].group, parts[0].value
-        for p in parts:
-            p.state.setdefault("step", 0)
-        state = [state_of(device, parts, key) for key in self.arrays[: 2 + group["amsgrad"]]]
-        if not group["amsgrad"]:
-            state.append([device.empty((0,), value.dtype)] * len(parts))  # null pointers
-        beta1, beta2 = group["betas"]
-        launch(
-            op_kernel(stem, f"{stem}_update", value.dtype),
-            device,
-            ([p.value for p in parts], [p.grad for p in parts], *state),
-            beta1,
-            1 - beta1,
-            beta2,
-            1 - beta2,
-            self.rates(device, value, rates),
-            *numbers,
-        )

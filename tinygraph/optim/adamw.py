@@ -1,23 +1,18 @@
 """AdamW: Adam with weight decay beside the gradient instead of within it.
 
-    value = value - lr * weight_decay * value
-    then Adam's step with g = grad
-
-Source: Loshchilov, Hutter, "Decoupled weight decay regularization", ICLR 2019; the formula
-published at https://docs.pytorch.org/docs/stable/generated/torch.optim.AdamW.html.
+value = value - lr * weight_decay * value
+then Adam's step with g = grad
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from tinygraph.device import Device
 from tinygraph.optim.adam import Adam
 from tinygraph.optim.members import Group
-from tinygraph.optim.parts import Part
 from tinygraph.shapes import Array
 from tinygraph.tensor import Parameter
 
@@ -33,11 +28,6 @@ class AdamW(Adam):
         As for `Adam`.
     weight_decay : float
         Each step takes this share, times the learning rate, off every weight.
-
-    Raises
-    ------
-    ArgumentError
-        Parameters or hyper-parameters that cannot be.
 
     References
     ----------
@@ -55,6 +45,7 @@ class AdamW(Adam):
     array([1.], dtype=float32)
     """
 
+    kernel = "adamw"
     scratch_arrays = 1
 
     def __init__(
@@ -73,21 +64,14 @@ class AdamW(Adam):
         rate = group["lr"] * group["weight_decay"]
         return group, numbers, self.scalar(1 - rate, parameter) if rate else None
 
-    def update(
-        self, value: Array, grad: Array, state: dict[str, Any], scratch: list[Array], hyper: Any
-    ) -> None:
-        group, numbers, kept = hyper
-        if kept is not None:
-            np.multiply(value, kept, out=value)
-        self.advance(value, grad, state, scratch[0], group, numbers)
+    def changing(self, group: Group, state: dict[str, Any]) -> tuple[float, ...]:
+        """Adam's, and what is left of a value after its decay."""
+        return *super().changing(group, state), 1 - group["lr"] * group["weight_decay"]
 
-    def operations(self, group: Group, first: bool) -> int:
-        """Adam's 12 without a decay, and 1 for what is taken off the value."""
-        return 12 + (1 if group["lr"] * group["weight_decay"] else 0)
+    def kernel_arguments(self, group: Group, changing: Array) -> tuple[Any, ...]:
+        return super().kernel_arguments(group, changing)[:-1]  # the decay is among `changing`
 
-    def update_kernels(self, device: Device, parts: Sequence[Part]) -> None:
-        def rates(group: Group, t: int) -> tuple[float, ...]:
-            remaining = 1 - group["lr"] * group["weight_decay"]
-            return (*self._corrected(group, t), remaining)
-
-        self.launch("adamw", device, parts, rates)
+    def decayed(self, value: Array, grad: Array, decay: Array | None, out: Array) -> Array:
+        if decay is not None:
+            np.multiply(value, decay, out=value)
+        return grad

@@ -1,12 +1,8 @@
 """Gradients of bounded size, between `backward` and `step`.
 
-    clip_grad_norm     norm = (sum over all gradients of |g|^p)^(1/p)
-                       g = g * min(1, max_norm / (norm + 1e-6))        one factor for all
-    clip_grad_value    g = min(max(g, -clip_value), clip_value)        element by element
-
-Source: Pascanu, Mikolov, Bengio, "On the difficulty of training recurrent neural networks", ICML
-2013, algorithm 1; the rules published at
-https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html.
+clip_grad_norm     norm = (sum over all gradients of |g|^p)^(1/p)
+                   g = g * min(1, max_norm / (norm + 1e-6))        one factor for all
+clip_grad_value    g = min(max(g, -clip_value), clip_value)        element by element
 """
 
 from __future__ import annotations

@@ -1,12 +1,17 @@
 """Optimizer: parameters in groups, hyper-parameters for each group, state for each parameter.
 
-    group    {"params": [Parameter, ...], "lr": 0.1, ...}     what a user reads and changes
-    state    {name: {"momentum_buffer": array, ...}, ...}     what is saved, by parameter name
+A new optimiser is one class: its hyper-parameters, `update`, which changes one parameter in place,
+and, where it remembers something, the names of its state and what it starts with.  `prepare` casts
+numbers where casting them every time takes too long.  Its kernel is stated by its name and its
+arguments:
 
-A new optimiser is one class: its hyper-parameters, the names of its state, and `update`, which
-changes one parameter in place (and `prepare`, where casting a number every time takes too long;
-`update_kernel`, to do the same on a device that runs kernels, or `update_kernels`, for several
-parameters in one launch; `operations`, how many an element takes, for `tinygraph profile`):
+    kernel            the stem of a .cu file, whose function is <stem>_update
+    start             what the state begins with
+    changing          numbers that are others at every step, such as the learning rate
+    kernel_arguments  the numbers of a launch
+
+The launches (for eight parameters of a dtype at a time), the state, the count of operations for
+`tinygraph profile` are made from these here, once.
 
 >>> import numpy as np, tinygraph as tg
 >>> class SignDescent(tg.optim.Optimizer):
@@ -16,8 +21,6 @@ parameters in one launch; `operations`, how many an element takes, for `tinygrap
 ...         step = np.sign(grad, out=scratch[0])
 ...         step *= hyper["lr"]
 ...         np.subtract(value, step, out=value)
-...     def operations(self, group, first):
-...         return 2
 >>> w = tg.Parameter([1.0, 2.0])
 >>> w.grad = np.array([5.0, -5.0], np.float32)
 >>> SignDescent([w], lr=0.5).step()
@@ -27,19 +30,19 @@ array([0.5, 2.5], dtype=float32)
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from numbers import Real
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from tinygraph.cuda import op_kernel
 from tinygraph.cuda.capture import varying
 from tinygraph.device import Device
-from tinygraph.errors import ArgumentError, CheckpointError, DeviceError, ShapeError
-from tinygraph.optim.members import Group, plain, read_groups
-from tinygraph.optim.parts import Part, by_eights
-from tinygraph.optim.restore import list_faults
+from tinygraph.errors import ArgumentError, DeviceError, ShapeError
+from tinygraph.optim.books import Books, settings_of
+from tinygraph.optim.members import Group
+from tinygraph.optim.operations import counted
+from tinygraph.optim.parts import Part, by_eights, launch
 from tinygraph.shapes import Array
 from tinygraph.stopwatch import mode as watching
 from tinygraph.tensor import Parameter, grad_mode
@@ -53,11 +56,12 @@ class _Work(NamedTuple):
     device: Device  # where the parameter was when the optimiser was made
     state: dict[str, Any]
     scratch: list[Array]
+    start: dict[str, float]
     hyper: Any
     alike: Any  # equal for parameters that one launch may update
 
 
-class Optimizer:
+class Optimizer(Books):
     """The base of all optimisers: it keeps the books; a subclass writes `update`.
 
     `step` uses the gradients as they stand and leaves them.  To accumulate over several batches,
@@ -87,20 +91,13 @@ class Optimizer:
         impossible hyper-parameter.
     """
 
-    arrays: ClassVar[tuple[str, ...]] = ()  # state: arrays of the parameter's shape and dtype
-    numbers: ClassVar[tuple[str, ...]] = ()  # state: numbers, such as a count of steps
+    kernel: ClassVar[str] = ""  # the stem of its .cu file
     scratch_arrays: ClassVar[int] = 1  # how many arrays of its shape an update writes on the way
 
     def __init__(self, params: Iterable[Any], **defaults: Any) -> None:
-        self.op = type(self).__name__
-        self.groups, names = read_groups(self.op, params, defaults)
-        for group in self.groups:
-            self.check(_settings(group))
-        members = [p for group in self.groups for p in group["params"]]
-        self.parameters: dict[str, Parameter] = dict(zip(names, members, strict=True))
-        self.state: dict[str, dict[str, Any]] = {name: {} for name in names}
+        super().__init__(params, defaults)
         self._devices = {name: p.device for name, p in self.parameters.items()}
-        self._scratch = _Scratch(members, self.scratch_arrays)
+        self._scratch = _Scratch(list(self.parameters.values()), self.scratch_arrays)
         self._work: list[_Work] = []
         # One dict for each group, the same at every step: a captured step reads it again.
         self._live: list[Group] = [{} for _ in self.groups]
@@ -119,14 +116,20 @@ class Optimizer:
         """
         raise ArgumentError(f"{self.op}: no update. Way out: define update(...) in the class")
 
-    def operations(self, group: Group, first: bool) -> int | None:
-        """Floating-point operations that `update` does for one element, None where none are stated.
+    def start(self, group: Group) -> dict[str, float]:
+        """What the state of a parameter begins with: an array is filled with its number.
 
-        They are counted as those of kernels are, see reading/operation_counts.py: additions,
-        multiplications, divisions and roots are one each, maxima and copies none.  `group` holds
-        the hyper-parameters; `first` says whether the parameter has no state yet.
+        What is missing here is not used with these hyper-parameters, or made by `update`.
         """
-        return None
+        return {}
+
+    def changing(self, group: Group, state: dict[str, Any]) -> tuple[float, ...]:
+        """The numbers of a parameter's next step; called once for each, it may count in `state`."""
+        return (group["lr"],)
+
+    def kernel_arguments(self, group: Group, changing: Array) -> tuple[Any, ...]:
+        """What the kernel takes after the arrays; `changing` has the numbers of all its parts."""
+        return (changing,)
 
     def update_kernel(
         self, device: Device, value: Array, grad: Array, state: dict[str, Any], group: Group
@@ -144,10 +147,35 @@ class Optimizer:
     def update_kernels(self, device: Device, parts: Sequence[Part]) -> None:
         """`update_kernel` for one to eight parameters of a dtype, whose groups differ in lr alone.
 
-        The default launches for one parameter after the other; `parts.launch` takes all at once.
+        Where `kernel` names a file they are one launch, else one after the other.
         """
-        for value, grad, state, group in parts:
-            self.update_kernel(device, value, grad, state, group)
+        if not self.kernel:
+            for value, grad, state, group in parts:
+                self.update_kernel(device, value, grad, state, group)
+            return
+        group = parts[0].group
+        used = self.start(group)
+        keys = [key if key in used else "" for key in self.arrays]
+        arguments = self.kernel_arguments(group, self.changing_of(device, parts))
+        self.launch(device, parts, f"{self.kernel}_update", keys, *arguments)
+
+    def launch(
+        self, device: Device, parts: Sequence[Part], function: str, keys: list[str], *rest: Any
+    ) -> None:
+        """One launch of a function of the .cu file; `keys` are state, "" for a null pointer."""
+        dtype = parts[0].value.dtype
+        absent = [device.empty((0,), dtype)] * len(parts)
+        state = [[p.state[key] for p in parts] if key else absent for key in keys]
+        arrays = [p.value for p in parts], [p.grad for p in parts], *state
+        launch(op_kernel(self.kernel, function, dtype), device, arrays, *rest)
+
+    def changing_of(self, device: Device, parts: Sequence[Part]) -> Array:
+        """`changing` of all parts, in device memory."""
+
+        def numbers() -> tuple[float, ...]:
+            return tuple([x for p in parts for x in self.changing(p.group, p.state)])
+
+        return self.rates(device, parts[0].value, numbers)
 
     def rates(
         self, device: Device, value: Array, numbers: Callable[[], tuple[float, ...]]
@@ -164,7 +192,7 @@ class Optimizer:
         rate."""
         values = [p.value for p in self.parameters.values()]
         states = [self.state[name].get(key) for name in self.parameters for key in self.arrays]
-        settings = [{**_settings(group), "lr": None} for group in self.groups]
+        settings = [{**settings_of(group), "lr": None} for group in self.groups]
         return [a for a in [*values, *states] if a is not None], settings
 
     def prepare(self, group: Group, parameter: Parameter) -> Any:
@@ -174,24 +202,6 @@ class Optimizer:
         faster as `self.scalar(...)`.
         """
         return group
-
-    def check(self, group: Group) -> None:
-        """Raise ArgumentError for hyper-parameters that cannot be.  Default: lr is at least 0."""
-        if "lr" in group:
-            self.require("lr", group["lr"])
-
-    def require(self, name: str, value: Any, low: float = 0.0, high: float = math.inf) -> None:
-        """Raise unless a hyper-parameter is a finite number from `low` to `high`."""
-        number = value if isinstance(value, (int, float)) else math.nan
-        if isinstance(value, bool) or not math.isfinite(number) or not low <= number <= high:
-            limits = f"at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
-            raise ArgumentError(self.op, name, f"a number {limits}", repr(value))
-
-    def require_fraction(self, name: str, value: Any) -> None:
-        """Raise unless a hyper-parameter is a number from 0 to below 1: how much is kept."""
-        self.require(name, value, 0.0, 1.0)
-        if value == 1:
-            raise ArgumentError(self.op, name, "a number from 0 to below 1", value)
 
     @staticmethod
     def scalar(number: float, parameter: Parameter) -> Array:
@@ -233,7 +243,7 @@ class Optimizer:
     def _update_all(self) -> None:
         self.refresh()
         launches: dict[Any, list[Part]] = {}
-        for name, parameter, device, state, scratch, hyper, alike in self._work:
+        for name, parameter, device, state, scratch, start, hyper, alike in self._work:
             value, grad = parameter.value, parameter.grad
             if grad is None:
                 continue
@@ -247,6 +257,8 @@ class Optimizer:
                     f"one on {parameter.device}",
                     "make the optimiser after model.to(...)",
                 )
+            if not start.keys() <= state.keys():
+                self._begin(state, start, value, device)
             if device.runs_kernels:
                 part = Part(value, device.contiguous(grad), state, hyper)
                 launches.setdefault((device, alike), []).append(part)
@@ -260,13 +272,39 @@ class Optimizer:
         """Those of all parameters that have a gradient; None where the class states none."""
         names, total = iter(self.parameters), 0
         for group in self.groups:
+            each: dict[bool, int | None] = {}  # whether a parameter has no state yet
             for p in group["params"]:
                 state = self.state[next(names)]
-                each = self.operations(group, not state) if p.grad is not None else 0
-                if each is None:
+                if p.grad is None:
+                    continue
+                first = not state
+                if first not in each:
+                    each[first] = self._operations(settings_of(group), state)
+                count = each[first]
+                if count is None:
                     return None
-                total += each * p.size
+                total += count * p.size
         return total
+
+    def _operations(self, group: Group, state: dict[str, Any]) -> int | None:
+        """Those of an update of one element of a parameter in such a state."""
+
+        def update(one: Callable[[], Array]) -> None:
+            begun = {**self.start(group), **state}
+            held = {key: one() if key in self.arrays else x for key, x in begun.items()}
+            scratch = [one() for _ in range(self.scratch_arrays)]
+            self.update(one(), one(), held, scratch, self.prepare(group, Parameter(np.ones(1))))
+
+        return counted(update)
+
+    def _begin(
+        self, state: dict[str, Any], start: dict[str, float], value: Array, device: Device
+    ) -> None:
+        """Make what is missing in a parameter's state."""
+        for key, number in start.items():
+            if key not in state and key in self.arrays:
+                state[key] = device.full(value.shape, value.dtype, number)
+            state.setdefault(key, number)
 
     def refresh(self) -> None:
         """Take up hyper-parameters that have changed since the last step."""
@@ -281,58 +319,15 @@ class Optimizer:
         for parameter in self.parameters.values():
             parameter.grad = None
 
-    def named_groups(self) -> list[Group]:
-        """The groups with names in the place of the parameters, as they are saved."""
-        names = iter(self.parameters)
-        return [{**g, "params": [next(names) for _ in g["params"]]} for g in self.groups]
-
-    def state_dict(self) -> dict[str, Any]:
-        """State and hyper-parameters as a plain dict: copies of arrays (numpy), numbers, names."""
-        state = {
-            name: {key: _saved(self.parameters[name], value) for key, value in own.items()}
-            for name, own in self.state.items()
-            if own
-        }
-        return {"optimizer": self.op, "groups": self.named_groups(), "state": state}
-
-    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
-        """Go on where `state_dict` was taken: the same class, groups and parameters.
-
-        Raises
-        ------
-        CheckpointError
-            Something does not fit.  The message lists all of it, and nothing was changed.
-        """
-        faults = list_faults(self, saved)
-        if faults:
-            lines = "\n".join(f"  {fault}" for fault in faults)
-            raise CheckpointError(
-                f"load_state_dict: the state does not fit this {self.op}:\n{lines}\nNothing was "
-                "changed. Way out: build model and optimiser as they were when it was saved"
-            )
-        for group, from_file in zip(self.groups, saved["groups"], strict=True):
-            group.update(_settings(from_file))
-        for name, state in self.state.items():
-            state.clear()
-            for key, value in saved["state"].get(name, {}).items():
-                is_array = key in self.arrays
-                state[key] = _loaded(self.parameters[name], value) if is_array else plain(value)
-
-    def __repr__(self) -> str:
-        lines = []
-        for group in self.groups:
-            settings = ", ".join(f"{key}={value!r}" for key, value in _settings(group).items())
-            lines.append(f"{len(group['params'])} parameters: {settings}")
-        return f"{self.op}({lines[0]})" if len(lines) == 1 else f"{self.op}({lines})"
-
     def _prepare(self) -> None:
         """Check the hyper-parameters, which users may change between steps, and cast them."""
         names, work = iter(self.parameters), []
         kinds: list[Group] = []  # settings but the learning rate
         for group, live in zip(self.groups, self._live, strict=True):
-            settings = _settings(group)
+            settings = settings_of(group)
             self.check(settings)
             live.update(settings)
+            start = self.start(settings)
             kind = {**settings, "lr": None}
             if kind not in kinds:
                 kinds.append(kind)
@@ -342,7 +337,8 @@ class Optimizer:
                 hyper = live if kernels else self.prepare(settings, p)
                 device, scratch = self._devices[name], self._scratch.like(p)
                 alike = p.dtype, kinds.index(kind)
-                work.append(_Work(name, p, device, self.state[name], scratch, hyper, alike))
+                state = self.state[name]
+                work.append(_Work(name, p, device, state, scratch, start, hyper, alike))
         self._work = work
         self._seen = [tuple(group.values()) for group in self.groups]
 
@@ -367,19 +363,3 @@ class _Scratch:
     def like(self, p: Parameter) -> list[Array]:
         flats = self.flat.get((p.device, p.dtype), [])
         return [flat[: p.size].reshape(p.shape) for flat in flats]
-
-
-def _settings(group: Mapping[str, Any]) -> dict[str, Any]:
-    """The hyper-parameters of a group as Python numbers."""
-    return {key: plain(value) for key, value in group.items() if key != "params"}
-
-
-def _saved(parameter: Parameter, value: Any) -> Any:
-    """A copy of a piece of state on the host."""
-    is_number = isinstance(value, Real)
-    return value if is_number else np.array(parameter.device.to_numpy(value), order="C")
-
-
-def _loaded(parameter: Parameter, value: Array) -> Array:
-    """A copy of a saved array on the parameter's device."""
-    return parameter.device.from_numpy(np.array(value, order="C"))

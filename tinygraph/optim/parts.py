@@ -50,19 +50,6 @@ def by_eights(members: Sequence[_Member]) -> Iterator[Sequence[_Member]]:
         yield members[begin : begin + PARTS]
 
 
-def learning_rates(parts: Sequence[Part]) -> tuple[float, ...]:
-    """The learning rate of each part, as it is now."""
-    return tuple([part.group["lr"] for part in parts])
-
-
-def state_of(device: Device, parts: Sequence[Part], key: str) -> list[Array]:
-    """An array of each part's state; zeros where it is new."""
-    for part in parts:
-        if key not in part.state:
-            part.state[key] = device.zeros(part.value.shape, part.value.dtype)
-    return [part.state[key] for part in parts]
-
-
 def launch(kernel: Kernel, device: Device, arrays: Sequence[Sequence[Array]], *rest: Any) -> None:
     """One launch over up to eight parts; none where all of them are empty.
 

@@ -1,29 +1,22 @@
 """RMSprop: the gradient divided by the root of a running mean of its square.
 
-    g  = grad + weight_decay * value
-    v  = alpha * v + (1 - alpha) * g^2              0 at first
-    a  = alpha * a + (1 - alpha) * g                0 at first; centered only, else a stays 0
-    d  = g / (sqrt(v - a^2) + eps)
-    b  = momentum * b + d                           0 at first; d takes its value (momentum only)
-    value = value - lr * d
-
-Source: Tieleman, Hinton, "Lecture 6.5: rmsprop", Neural networks for machine learning, 2012;
-Graves, "Generating sequences with recurrent neural networks", arXiv:1308.0850 (centered); the
-formula published at https://docs.pytorch.org/docs/stable/generated/torch.optim.RMSprop.html.
+g  = grad + weight_decay * value
+v  = alpha * v + (1 - alpha) * g^2              0 at first
+a  = alpha * a + (1 - alpha) * g                0 at first; centered only, else a stays 0
+d  = g / (sqrt(v - a^2) + eps)
+b  = momentum * b + d                           0 at first; d takes its value (momentum only)
+value = value - lr * d
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from tinygraph.cuda import op_kernel
-from tinygraph.device import Device
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
-from tinygraph.optim.parts import Part, launch, learning_rates, state_of
 from tinygraph.shapes import Array
 from tinygraph.tensor import Parameter
 
@@ -48,14 +41,10 @@ class RMSprop(Optimizer):
     centered : bool
         Divide by an estimate of the standard deviation instead of the root mean square.
 
-    Raises
-    ------
-    ArgumentError
-        Parameters or hyper-parameters that cannot be.
-
     References
     ----------
     Tieleman, Hinton, "Lecture 6.5: rmsprop", Neural networks for machine learning, 2012.
+    Graves, "Generating sequences with recurrent neural networks", arXiv:1308.0850 (centered).
     https://docs.pytorch.org/docs/stable/generated/torch.optim.RMSprop.html
 
     Examples
@@ -70,6 +59,7 @@ class RMSprop(Optimizer):
     """
 
     arrays = ("square_avg", "grad_avg", "momentum_buffer")
+    kernel = "rmsprop"
     scratch_arrays = 2
 
     def __init__(
@@ -97,6 +87,18 @@ class RMSprop(Optimizer):
             self.require(name, group[name])
         self.require_fraction("alpha", group["alpha"])
 
+    def start(self, group: Group) -> dict[str, float]:
+        used = {
+            "square_avg": True,
+            "grad_avg": group["centered"],
+            "momentum_buffer": group["momentum"],
+        }
+        return {key: 0.0 for key, is_used in used.items() if is_used}
+
+    def kernel_arguments(self, group: Group, changing: Array) -> tuple[Any, ...]:
+        alpha, eps = group["alpha"], group["eps"]
+        return changing, alpha, 1 - alpha, eps, group["weight_decay"], group["momentum"]
+
     def prepare(self, group: Group, parameter: Parameter) -> Any:
         numbers = (group["lr"], group["alpha"], 1 - group["alpha"], group["eps"])
         return (
@@ -112,13 +114,13 @@ class RMSprop(Optimizer):
         (lr, alpha, fresh, eps), decay, momentum, centered = hyper
         d, other = scratch
         g = self.penalized(value, grad, decay, out=other)
-        v = _kept(state, "square_avg", value)
+        v = state["square_avg"]
         np.multiply(g, g, out=d)
         np.multiply(d, fresh, out=d)
         np.multiply(v, alpha, out=v)
         np.add(v, d, out=v)
         if centered:
-            a = _kept(state, "grad_avg", value)
+            a = state["grad_avg"]
             np.multiply(g, fresh, out=d)
             np.multiply(a, alpha, out=a)
             np.add(a, d, out=a)
@@ -130,44 +132,10 @@ class RMSprop(Optimizer):
         np.add(d, eps, out=d)
         np.divide(g, d, out=d)
         if momentum is not None:
-            b = _kept(state, "momentum_buffer", value)
+            b = state["momentum_buffer"]
             np.multiply(b, momentum, out=b)
             np.add(b, d, out=b)
             np.multiply(b, lr, out=d)
         else:
             np.multiply(d, lr, out=d)
         np.subtract(value, d, out=value)
-
-    def operations(self, group: Group, first: bool) -> int:
-        """g 2 with a decay; v 4, d 3, value 2; centered a 3, v - a^2 2; b 2 with momentum."""
-        options = (2 if group["weight_decay"] else 0) + (2 if group["momentum"] else 0)
-        return 9 + options + (5 if group["centered"] else 0)
-
-    def update_kernels(self, device: Device, parts: Sequence[Part]) -> None:
-        group, value = parts[0].group, parts[0].value
-        used = (True, group["centered"], group["momentum"] != 0)  # of `arrays`
-        absent = [device.empty((0,), value.dtype)] * len(parts)  # null pointers
-        state = [
-            state_of(device, parts, key) if has else absent
-            for key, has in zip(self.arrays, used, strict=True)
-        ]
-        arrays = [p.value for p in parts], [p.grad for p in parts]
-        alpha = group["alpha"]
-        launch(
-            op_kernel("rmsprop", "rmsprop_update", value.dtype),
-            device,
-            (*arrays, *state),
-            self.rates(device, value, lambda: learning_rates(parts)),
-            alpha,
-            1 - alpha,
-            group["eps"],
-            group["weight_decay"],
-            group["momentum"],
-        )
-
-
-def _kept(state: dict[str, Any], key: str, value: Array) -> Array:
-    """An array of the state, which starts as zeros."""
-    if key not in state:
-        state[key] = np.zeros_like(value)
-    return state[key]

@@ -9,10 +9,6 @@
 `base` is a group's learning rate when the schedule was made.  All but the last are closed forms: a
 rate does not depend on the rates before it.  What a step is, an epoch or a batch, the caller says
 by calling `schedule.step()` after each.
-
-Source: Loshchilov, Hutter, "SGDR: stochastic gradient descent with warm restarts", ICLR 2017
-(cosine); Goyal et al., "Accurate, large minibatch SGD", arXiv:1706.02677 (warm-up); the rules
-published at https://docs.pytorch.org/docs/stable/optim.html.
 """
 
 from __future__ import annotations

@@ -1,14 +1,9 @@
 """Stochastic gradient descent, with momentum, Nesterov's variant and weight decay.
 
-    g = grad + weight_decay * value
-    b = g at the first step, else momentum * b + (1 - dampening) * g         (with momentum only)
-    d = g without momentum, b with it, g + momentum * b for Nesterov
-    value = value - lr * d
-
-Source: the formula published at https://docs.pytorch.org/docs/stable/generated/torch.optim.SGD.html;
-Polyak, "Some methods of speeding up the convergence of iteration methods", 1964; Sutskever,
-Martens, Dahl, Hinton, "On the importance of initialization and momentum in deep learning", ICML
-2013.
+g = grad + weight_decay * value
+b = g at the first step, else momentum * b + (1 - dampening) * g         (with momentum only)
+d = g without momentum, b with it, g + momentum * b for Nesterov
+value = value - lr * d
 """
 
 from __future__ import annotations
@@ -18,12 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.cuda import op_kernel
 from tinygraph.device import Device
 from tinygraph.errors import ArgumentError
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
-from tinygraph.optim.parts import Part, launch, learning_rates
+from tinygraph.optim.parts import Part
 from tinygraph.shapes import Array
 from tinygraph.tensor import Parameter
 
@@ -46,13 +40,9 @@ class SGD(Optimizer):
     nesterov : bool
         Look ahead by one momentum step; needs a momentum and no dampening.
 
-    Raises
-    ------
-    ArgumentError
-        Parameters or hyper-parameters that cannot be.
-
     References
     ----------
+    Polyak, "Some methods of speeding up the convergence of iteration methods", 1964.
     https://docs.pytorch.org/docs/stable/generated/torch.optim.SGD.html (the update formula).
     Sutskever, Martens, Dahl, Hinton, "On the importance of initialization and momentum in deep
     learning", ICML 2013.
@@ -69,6 +59,7 @@ class SGD(Optimizer):
     """
 
     arrays = ("momentum_buffer",)
+    kernel = "sgd"
     scratch_arrays = 2
 
     def __init__(
@@ -133,44 +124,20 @@ class SGD(Optimizer):
         np.multiply(g, lr, out=d)
         np.subtract(value, d, out=value)
 
-    def operations(self, group: Group, first: bool) -> int:
-        """g 2 with a decay; b 2, and 1 more with dampening, none at first; Nesterov 2; value 2."""
-        count = 2 + (2 if group["weight_decay"] else 0)
-        if group["momentum"]:
-            count += 0 if first else 3 if group["dampening"] else 2
-            count += 2 if group["nesterov"] else 0
-        return count
-
     def update_kernels(self, device: Device, parts: Sequence[Part]) -> None:
-        group, dtype = parts[0].group, parts[0].value.dtype
-        values, grads = [p.value for p in parts], [p.grad for p in parts]
+        """Without momentum one launch; with it one for parts that go on, one for those that begin:
+        these have no buffer yet, it begins as g."""
+        group, key = parts[0].group, "momentum_buffer"
+        decay = group["weight_decay"]
         if group["momentum"] == 0:
-            lr = self.rates(device, values[0], lambda: learning_rates(parts))
-            kernel = op_kernel("sgd", "sgd_update", dtype)
-            launch(kernel, device, (values, grads), lr, group["weight_decay"])
+            rates = self.changing_of(device, parts)
+            self.launch(device, parts, "sgd_update", [], rates, decay)
             return
-        old = [p for p in parts if "momentum_buffer" in p.state]
-        new = [p for p in parts if "momentum_buffer" not in p.state]
-        for some, first in ((old, False), (new, True)):
-            if some:
-                self._launch_momentum(device, some, first)
-
-    def _launch_momentum(self, device: Device, parts: list[Part], first: bool) -> None:
-        """A step with momentum of parts that all have a buffer, or none of which has one."""
-        group, dtype = parts[0].group, parts[0].value.dtype
-        if first:
-            for part in parts:
-                part.state["momentum_buffer"] = device.empty(part.value.shape, dtype)
-        buffers = [p.state["momentum_buffer"] for p in parts]
-        values, grads = [p.value for p in parts], [p.grad for p in parts]
-        launch(
-            op_kernel("sgd", "sgd_momentum_update", dtype),
-            device,
-            (values, grads, buffers),
-            self.rates(device, values[0], lambda: learning_rates(parts)),
-            group["momentum"],
-            group["weight_decay"],
-            1 - group["dampening"],
-            int(group["nesterov"]),
-            int(first),
-        )
+        new = [part for part in parts if key not in part.state]
+        old = [part for part in parts if key in part.state]
+        for part in new:
+            part.state[key] = device.empty(part.value.shape, part.value.dtype)
+        rest = group["momentum"], decay, 1 - group["dampening"], int(group["nesterov"])
+        for some in filter(None, (old, new)):
+            rates = self.changing_of(device, some)
+            self.launch(device, some, "sgd_momentum_update", [key], rates, *rest, int(some is new))

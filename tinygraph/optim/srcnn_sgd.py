@@ -16,17 +16,14 @@ biases: give biases a group with weight_decay=0.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from tinygraph.cuda import op_kernel
-from tinygraph.device import Device
 from tinygraph.errors import ArgumentError
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
-from tinygraph.optim.parts import Part, launch, learning_rates, state_of
 from tinygraph.shapes import Array
 from tinygraph.tensor import Parameter
 
@@ -47,11 +44,6 @@ class SrcnnSGD(Optimizer):
     weight_decay : float
         The share of every weight that is added to each step; the learning rate has no part in it.
 
-    Raises
-    ------
-    ArgumentError
-        Parameters or hyper-parameters that cannot be.
-
     References
     ----------
     Dong, Loy, He, Tang, "Image super-resolution using deep convolutional networks", TPAMI 2016
@@ -69,6 +61,7 @@ class SrcnnSGD(Optimizer):
     """
 
     arrays = ("previous_step",)
+    kernel = "srcnn_sgd"
 
     def __init__(
         self,
@@ -89,6 +82,12 @@ class SrcnnSGD(Optimizer):
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
             raise ArgumentError(self.op, "batch_size", "an int of at least 1", repr(size))
 
+    def start(self, group: Group) -> dict[str, float]:
+        return {"previous_step": 0.0}
+
+    def kernel_arguments(self, group: Group, changing: Array) -> tuple[Any, ...]:
+        return changing, group["momentum"], group["weight_decay"], group["batch_size"]
+
     def prepare(self, group: Group, parameter: Parameter) -> Any:
         return (
             self.scalar(group["lr"], parameter),
@@ -101,8 +100,6 @@ class SrcnnSGD(Optimizer):
         self, value: Array, grad: Array, state: dict[str, Any], scratch: list[Array], hyper: Any
     ) -> None:
         lr, momentum, decay, batch_size = hyper
-        if not state:
-            state["previous_step"] = np.zeros_like(value)
         d, term = state["previous_step"], scratch[0]
         np.multiply(d, momentum, out=d)
         np.multiply(grad, lr, out=term)
@@ -112,20 +109,3 @@ class SrcnnSGD(Optimizer):
             np.add(d, term, out=d)
         np.divide(d, batch_size, out=term)
         np.subtract(value, term, out=value)
-
-    def operations(self, group: Group, first: bool) -> int:
-        """d 3, 2 more with a decay; value 2."""
-        return 5 + (2 if group["weight_decay"] else 0)
-
-    def update_kernels(self, device: Device, parts: Sequence[Part]) -> None:
-        group, value = parts[0].group, parts[0].value
-        arrays = [p.value for p in parts], [p.grad for p in parts]
-        launch(
-            op_kernel("srcnn_sgd", "srcnn_sgd_update", value.dtype),
-            device,
-            (*arrays, state_of(device, parts, "previous_step")),
-            self.rates(device, value, lambda: learning_rates(parts)),
-            group["momentum"],
-            group["weight_decay"],
-            group["batch_size"],
-        )

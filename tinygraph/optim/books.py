@@ -1,0 +1,161 @@
+"""The books of an optimiser: groups with their hyper-parameters, and state by parameter name.
+
+groups   [{"params": [Parameter, ...], "lr": 0.1, ...}, ...]    what a user reads and changes
+state    {name: {"momentum_buffer": array, ...}, ...}           what is saved
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tinygraph.errors import ArgumentError, CheckpointError, nearest
+from tinygraph.optim.members import Group, plain, read_groups
+from tinygraph.shapes import Array
+from tinygraph.tensor import Parameter
+
+
+class Books:
+    """What an optimiser holds, without what it does: read, checked, saved and loaded."""
+
+    arrays: ClassVar[tuple[str, ...]] = ()  # state: arrays of the parameter's shape and dtype
+    numbers: ClassVar[tuple[str, ...]] = ()  # state: numbers, such as a count of steps
+
+    def __init__(self, params: Iterable[Any], defaults: Mapping[str, Any]) -> None:
+        self.op = type(self).__name__
+        self.groups, names = read_groups(self.op, params, defaults)
+        for group in self.groups:
+            self.check(settings_of(group))
+        members = [p for group in self.groups for p in group["params"]]
+        self.parameters: dict[str, Parameter] = dict(zip(names, members, strict=True))
+        self.state: dict[str, dict[str, Any]] = {name: {} for name in names}
+
+    def check(self, group: Group) -> None:
+        """Raise ArgumentError for hyper-parameters that cannot be.  Default: lr is at least 0."""
+        if "lr" in group:
+            self.require("lr", group["lr"])
+
+    def require(self, name: str, value: Any, low: float = 0.0, high: float = math.inf) -> None:
+        """Raise unless a hyper-parameter is a finite number from `low` to `high`."""
+        number = value if isinstance(value, (int, float)) else math.nan
+        if isinstance(value, bool) or not math.isfinite(number) or not low <= number <= high:
+            limits = f"at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
+            raise ArgumentError(self.op, name, f"a number {limits}", repr(value))
+
+    def require_fraction(self, name: str, value: Any) -> None:
+        """Raise unless a hyper-parameter is a number from 0 to below 1: how much is kept."""
+        self.require(name, value, 0.0, 1.0)
+        if value == 1:
+            raise ArgumentError(self.op, name, "a number from 0 to below 1", value)
+
+    def named_groups(self) -> list[Group]:
+        """The groups with names in the place of the parameters, as they are saved."""
+        names = iter(self.parameters)
+        return [{**g, "params": [next(names) for _ in g["params"]]} for g in self.groups]
+
+    def state_dict(self) -> dict[str, Any]:
+        """State and hyper-parameters as a plain dict: copies of arrays (numpy), numbers, names."""
+        state = {
+            name: {key: _saved(self.parameters[name], value) for key, value in own.items()}
+            for name, own in self.state.items()
+            if own
+        }
+        return {"optimizer": self.op, "groups": self.named_groups(), "state": state}
+
+    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
+        """Go on where `state_dict` was taken: the same class, groups and parameters.
+
+        Raises
+        ------
+        CheckpointError
+            Something does not fit.  The message lists all of it, and nothing was changed.
+        """
+        faults = self._faults(saved)
+        if faults:
+            lines = "\n".join(f"  {fault}" for fault in faults)
+            raise CheckpointError(
+                f"load_state_dict: the state does not fit this {self.op}:\n{lines}\nNothing was "
+                "changed. Way out: build model and optimiser as they were when it was saved"
+            )
+        for group, from_file in zip(self.groups, saved["groups"], strict=True):
+            group.update(settings_of(from_file))
+        for name, state in self.state.items():
+            state.clear()
+            for key, value in saved["state"].get(name, {}).items():
+                is_array = key in self.arrays
+                state[key] = _loaded(self.parameters[name], value) if is_array else plain(value)
+
+    def __repr__(self) -> str:
+        lines = []
+        for group in self.groups:
+            settings = ", ".join(f"{key}={value!r}" for key, value in settings_of(group).items())
+            lines.append(f"{len(group['params'])} parameters: {settings}")
+        return f"{self.op}({lines[0]})" if len(lines) == 1 else f"{self.op}({lines})"
+
+    def _faults(self, saved: Any) -> list[str]:
+        """What keeps this optimiser from going on with what another's `state_dict()` returned."""
+        if not isinstance(saved, Mapping) or not {"optimizer", "groups", "state"} <= set(saved):
+            return ["not what state_dict() returns: 'optimizer', 'groups' and 'state' are needed"]
+        if saved["optimizer"] != self.op:
+            return [f"it was saved by {saved['optimizer']}"]
+        groups = self.named_groups()
+        if len(saved["groups"]) != len(groups):
+            return [f"expected {len(groups)} groups, got {len(saved['groups'])}"]
+        faults = []
+        for i, (group, from_file) in enumerate(zip(groups, saved["groups"], strict=True)):
+            faults += [f"group {i}: {fault}" for fault in self._group_faults(group, from_file)]
+        for name, state in saved["state"].items():
+            if name not in self.parameters:
+                faults.append(f"unexpected  {name}  {nearest(name, self.parameters)}".rstrip())
+                continue
+            for key, value in state.items():
+                fault = self._value_fault(self.parameters[name], key, value)
+                if fault:
+                    faults.append(f"wrong       {name}: {key}: {fault}")
+        return faults
+
+    def _group_faults(self, group: Group, saved: Mapping[str, Any]) -> list[str]:
+        if set(saved) != set(group):
+            return [f"expected {', '.join(group)}, got {', '.join(map(str, saved))}"]
+        faults = []
+        names = list(saved["params"])
+        if names != group["params"]:
+            faults.append(f"expected the parameters {group['params']}, got {names}")
+        try:
+            self.check({key: plain(value) for key, value in saved.items() if key != "params"})
+        except ArgumentError as error:
+            faults.append(str(error))
+        return faults
+
+    def _value_fault(self, parameter: Parameter, key: str, value: Any) -> str:
+        if key in self.numbers:
+            number = isinstance(plain(value), Real)
+            return "" if number else f"expected a number, got {value!r:.40}"
+        if key not in self.arrays:
+            return f"unknown {nearest(key, [*self.arrays, *self.numbers])}".rstrip()
+        if not isinstance(value, np.ndarray):
+            return f"expected an array, got {type(value).__name__}"
+        if value.shape != parameter.shape or value.dtype != parameter.dtype:
+            expected = f"{parameter.dtype} {parameter.shape}"
+            return f"expected {expected}, got {value.dtype} {value.shape}"
+        return ""
+
+
+def settings_of(group: Mapping[str, Any]) -> dict[str, Any]:
+    """The hyper-parameters of a group as Python numbers."""
+    return {key: plain(value) for key, value in group.items() if key != "params"}
+
+
+def _saved(parameter: Parameter, value: Any) -> Any:
+    """A copy of a piece of state on the host."""
+    is_number = isinstance(value, Real)
+    return value if is_number else np.array(parameter.device.to_numpy(value), order="C")
+
+
+def _loaded(parameter: Parameter, value: Array) -> Array:
+    """A copy of a saved array on the parameter's device."""
+    return parameter.device.from_numpy(np.array(value, order="C"))
