@@ -49,8 +49,9 @@ several stand there, hyper-parameters and shapes decide.
 
 
 def op_classes() -> dict[str, list[type[tg.Op]]]:
-    """The ops of the registry that belong to tinygraph, by the name of their file."""
-    found: dict[str, list[type[tg.Op]]] = {}
+    """The ops of each op file; a file whose functions are made of other ops has none."""
+    modules = {getattr(ops, name).__module__ for name in ops.EXPORTS}
+    found: dict[str, list[type[tg.Op]]] = {name.rpartition(".")[2]: [] for name in modules}
     for cls in registry.values():
         room, _, stem = cls.__module__.rpartition(".")
         if room == "tinygraph.ops":
@@ -125,8 +126,12 @@ def row(stem: str, classes: list[type[tg.Op]]) -> str:
         for is_formula, text in blocks(sys.modules[f"tinygraph.ops.{stem}"].__doc__ or "")
     ]
     kernel = "yes" if (KERNELS / f"{stem}.cu").exists() else "not yet"
+    if not classes:
+        kernel = "of its ops"
     claims = {cls.name: batch_claims(cls) for cls in classes}
-    if len(set(claims.values())) == 1:
+    if not classes:
+        batch = ["of its ops"]
+    elif len(set(claims.values())) == 1:
         batch = [next(iter(claims.values()))]
     else:
         batch = [f"{name}: {claim}" for name, claim in claims.items()]

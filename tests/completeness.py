@@ -31,6 +31,9 @@ WITHOUT_KERNEL: set[str] = set()
 # Op files that need none: their output is a view of the input, or a copy between devices.
 MOVES_NOTHING = {"reshape", "to"}
 
+# Op files without a public function: methods of Tensor apply their ops.
+METHODS = {"to"}
+
 STEMS = sorted({path.stem for path in OPS.glob("*.py")} - {"__init__", "methods"})
 SECTIONS = ("Parameters", "Returns", "Raises", "Examples")
 
@@ -63,6 +66,11 @@ def exported(module):
     return {n: f for n, f in public_functions(module).items() if getattr(ops, n, None) is f}
 
 
+def wanted(stem, module):
+    """Those that it exports, or all where it exports none yet."""
+    return {} if stem in METHODS else exported(module) or public_functions(module)
+
+
 # ---- the places, one after the other: (path, expected, got, way out) ---------------------------
 
 
@@ -90,9 +98,9 @@ def op_file(stem, module):
 def kernel_file(stem, module):
     """A .cu of the same name where ops launch it, with its operations stated."""
     path, source = f"tinygraph/cuda/kernels/{stem}.cu", KERNELS / f"{stem}.cu"
-    wanted = bool(op_classes(module)) and stem not in WITHOUT_KERNEL | MOVES_NOTHING
-    if source.exists() is not wanted:
-        if wanted:
+    is_due = bool(op_classes(module)) and stem not in WITHOUT_KERNEL | MOVES_NOTHING
+    if source.exists() is not is_due:
+        if is_due:
             yield path, "the kernels of the op", "no file", "see docs/kernels/reading_a_kernel.md"
         else:
             yield path, "no file, for no op here launches it", "one", "take it off the waiting list"
@@ -114,11 +122,11 @@ def kernel_file(stem, module):
 
 def exports(stem, module):
     """A line for at least one function, and a full docstring of each."""
-    if not exported(module) and stem != "to":  # a method of Tensor
+    if not exported(module) and stem not in METHODS:
         name = next(iter(public_functions(module)), stem)
         line = f"from tinygraph.ops.{stem} import {name} as {name}"
         yield "tinygraph/ops/__init__.py", "the export line", "none", line
-    for name, function in exported(module).items():
+    for name, function in wanted(stem, module).items():
         place = f"tinygraph/ops/{stem}.py, docstring of {name}"
         text = inspect.getdoc(function) or ""
         without = [title for title in SECTIONS if f"{title}\n{'-' * len(title)}" not in text]
@@ -136,7 +144,7 @@ def tests_of(stem, module):
     tested = {}
     for contract in contracts(stem):
         tested.setdefault(contract.function.__name__, []).append(contract)
-    for name in sorted(exported(module).keys() - tested.keys()):
+    for name in sorted(wanted(stem, module).keys() - tested.keys()):
         got = "no such class" if (ROOT / path).exists() else "no file"
         way_out = f"class Test{name.title().replace('_', '')}(OpContract), see docs/add_an_op.md"
         yield (

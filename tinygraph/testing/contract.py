@@ -295,11 +295,16 @@ class Contract:
     # ---- the batch --------------------------------------------------------------------------
 
     def last_op(self, problem: Problem) -> tuple[Tensor, tuple[Tensor, ...], tuple[bool, ...]]:
-        """The last node, its inputs, and which of them carry the problem's samples."""
+        """The last node, its inputs, and which of them carry the problem's samples.
+
+        A function that applies several ops claims nothing by itself: then there are none.
+        """
         nodes = self.leaves(problem)
         y = self.apply(problem, nodes)
         carried = dict(zip(nodes, problem.carries or (), strict=False))
-        return y, y.inputs, tuple(carried.get(x, False) for x in y.inputs) if carried else ()
+        composite = any(x.op is not None for x in y.inputs)
+        carries = tuple([carried.get(x, False) for x in y.inputs])
+        return y, y.inputs, carries if carried and not composite else ()
 
     def claim(self, problem: Problem) -> Literal["map", "sum"] | None:
         """What the op says of the samples in this problem."""

@@ -1,0 +1,125 @@
+"""The guide to adding an op, followed to the letter in a copy of the project.
+
+Each test runs in the copy what would look at a new op here, so that the four places which the guide
+names are all that there are.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.test_docs import ROOT, code_blocks, script
+
+PAGE = "docs/add_an_op.md"
+TEXT = (ROOT / PAGE).read_text(encoding="utf-8")
+
+# Files of tests that go over all ops, or over all kernels.
+OVER_ALL = [
+    "tests/test_registry.py",
+    "tests/test_cases.py",
+    "tests/test_docs.py",
+    "tests/test_import.py",
+    "tests/cases/test_planted_mistakes.py",
+    "tests/ops/test_operands.py",
+    "tests/testing/test_gradcheck_mutants.py",
+    "tests/cuda/test_instances.py",
+    "tests/cuda/test_operation_counts.py",
+    "tests/cuda/test_mutations.py",
+]
+
+
+def python_blocks():
+    """The files of the guide: softsign and its test, mish and its test."""
+    return [source for kind, source in code_blocks(PAGE) if kind == "python"]
+
+
+def export_line(name):
+    (line,) = re.findall(rf"^    (from tinygraph\.ops\.{name} import .*)$", TEXT, re.MULTILINE)
+    return line
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A copy of the project, of what git would take."""
+    root = tmp_path / "project"
+    for folder in ("tinygraph", "tests", "docs"):
+        ignored = shutil.ignore_patterns("__pycache__", "_build", "generated")
+        shutil.copytree(ROOT / folder, root / folder, ignore=ignored)
+    for path in [ROOT / "pyproject.toml", *ROOT.glob("*.py"), *ROOT.glob("*.md"), ROOT / "LICENSE"]:
+        shutil.copy(path, root)
+    return root
+
+
+def write(copy, *paths_and_texts):
+    for path, text in paths_and_texts:
+        (copy / path).write_text(text, encoding="utf-8")
+
+
+def export(copy, name):
+    """The export line, where the alphabet puts it."""
+    path = copy / "tinygraph/ops/__init__.py"
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    at = next(i for i, line in enumerate(lines) if line > f"from tinygraph.ops.{name} ")
+    at = max(at, next(i for i, line in enumerate(lines) if line.startswith("from ")))
+    lines.insert(at, export_line(name) + "\n")
+    path.write_text("".join(lines), encoding="utf-8")
+
+
+def run_tests(copy, *arguments):
+    """Pytest in the copy: whether all passed, and what it printed."""
+    command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", *arguments]
+    env = {**os.environ, "PYTHONPATH": str(copy)}
+    run = subprocess.run(command, cwd=copy, env=env, capture_output=True, text=True)
+    return run.returncode == 0, run.stdout + run.stderr
+
+
+def test_an_op_that_is_not_complete_is_told_all_that_is_missing(copy):
+    """What the guide shows for the op's file alone, and no other op is held up."""
+    op, _, _, _ = python_blocks()
+    write(copy, ("tinygraph/ops/softsign.py", op))
+    passed, output = run_tests(copy, "tests/test_registry.py", "-k", "softsign or tanh")
+    (shown,) = re.findall(r"^```text\n(softsign: .*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
+    assert not passed and "1 failed, 1 passed" in output, output
+    told = dict.fromkeys(re.findall(r"^E +(softsign: .*)$", output, re.MULTILINE))
+    assert list(told) == shown.splitlines()
+
+
+@pytest.mark.second
+def test_the_ops_of_the_guide_take_the_places_that_it_names(copy):
+    """Their printed tests pass, and so does every test that goes over all ops or all kernels."""
+    softsign, test_softsign, mish, test_mish = python_blocks()
+    (kernel,) = script("refresh_output").blocks(TEXT, "cuda")
+    write(
+        copy,
+        ("tinygraph/ops/softsign.py", softsign),
+        ("tinygraph/cuda/kernels/softsign.cu", kernel),
+        ("tests/ops/test_softsign.py", test_softsign),
+        ("tinygraph/ops/mish.py", mish),
+        ("tests/ops/test_mish.py", test_mish),
+    )
+    export(copy, "softsign")
+    export(copy, "mish")
+    about_them = "softsign or mish or waiting_lists or every_kind or table or import or many_ops"
+    own = [f"tests/ops/test_{name}.py" for name in ("softsign", "mish")]
+    own += [f"tinygraph/ops/{name}.py" for name in ("softsign", "mish")]
+    passed, output = run_tests(copy, "-k", about_them, *own, *OVER_ALL)
+    assert passed, output
+    for name in (
+        r"TestSoftsign::test_kernel_equals_reference.*emulator",
+        r"TestMish::test_kernel_equals_reference.*emulator",
+        r"TestMish::test_kernel_under_the_checker",
+        "softsign.softsign",
+        "mish.mish",
+        r"test_an_op_is_complete\[softsign",
+        r"test_an_op_is_complete\[mish",
+        r"test_a_wrong_gradient_is_found\[softsign",
+        r"emulator_counts\w+\[softsign",
+        r"clean_and_right\[softsign",
+        r"test_mutant\w*\[softsign",
+        "test_the_table_of_ops_has_every_op",
+    ):
+        assert re.search(f"{name}.* PASSED", output), f"{name} was not run:\n{output}"
