@@ -12,7 +12,7 @@ from tests.test_cli_resume import stop_after
 from tinygraph.cli import machine, main
 from tinygraph.cuda import Kernel
 from tinygraph.errors import KernelCompileError
-from tinygraph.recipes import recipe
+from tinygraph.recipes import task
 from tinygraph.training import RunFolder, load_arrays
 
 pytest.importorskip("sklearn", reason="needs scikit-learn")
@@ -54,7 +54,7 @@ def missing_compiler(monkeypatch):
     def refuse():
         raise KernelCompileError("emulator: expected a C++ compiler,\nnone was found.")
 
-    monkeypatch.setattr(recipe, "find_compiler", refuse)
+    monkeypatch.setattr(task, "find_compiler", refuse)
     monkeypatch.setattr(machine, "find_compiler", refuse)
     monkeypatch.setattr(Kernel, "__call__", lambda *_, **__: refuse())
 

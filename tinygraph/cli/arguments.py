@@ -32,6 +32,8 @@ from tinygraph.cli.values import (
 from tinygraph.data import datasets
 from tinygraph.errors import nearest
 
+WHICH = "which one, `tinygraph recipes` lists them; or a file of your own, my_recipe.py"
+
 
 class UsageError(Exception):
     """Arguments that make no sense; the message says why."""
@@ -91,7 +93,7 @@ def _unknown(what: str, word: str, known: Iterable[str]) -> str:
 
 def _train_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("recipe", nargs="?", metavar="RECIPE", help="which one; `tinygraph recipes` lists them")
+    add("recipe", nargs="?", metavar="RECIPE", help=WHICH)
     # Any word: the recipe knows which data it takes, and says so.
     add("--data", metavar="NAME", help=f"the dataset: {', '.join(datasets)}")
     _data_dir_argument(parser)
@@ -128,6 +130,8 @@ def _setting(parser: Any, name: str, metavar: str, text: str) -> None:
 
 def _run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="the folder that a training wrote")
+    text = "the file of its recipe, where it was trained from one"
+    parser.add_argument("--recipe", metavar="FILE.py", help=text)
     _json_argument(parser)
 
 
@@ -143,7 +147,7 @@ def _evaluate_arguments(parser: argparse.ArgumentParser) -> None:
 def _profile_arguments(parser: argparse.ArgumentParser) -> None:
     size = whole_number(1, 2**31 - 1)
     add = parser.add_argument
-    add("recipe", metavar="RECIPE", help="which one; `tinygraph recipes` lists them")
+    add("recipe", metavar="RECIPE", help=WHICH)
     text = (
         "cpu (what each op takes), emulator (what kernels move, registers, occupancy) or cuda "
         "(their times too); default emulator"

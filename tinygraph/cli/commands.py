@@ -20,7 +20,7 @@ def train(args: Namespace) -> dict[str, Any]:
     if args.resume:
         recipe, config, run = _taken_up(args)
     else:
-        recipe = recipes.get(args.recipe)
+        recipe = recipes.find(args.recipe)
         refuse_data_files(recipe, args)
         config = recipe.settings(given_settings(args, recipe))
         if args.dry_run:
@@ -61,7 +61,8 @@ def _taken_up(args: Namespace) -> tuple[recipes.Recipe, Any, RunFolder]:
         )
     try:
         run = RunFolder.open(args.resume)
-        recipe = _recipe_of(run)
+        from_file = args.recipe and args.recipe.endswith(".py")
+        recipe = _recipe_of(run, args.recipe if from_file else None)
         config = recipe.settings_of(run)
     except CheckpointError as error:  # bad input, not a failure of the training
         raise ArgumentError(str(error)) from None
@@ -75,7 +76,9 @@ def _taken_up(args: Namespace) -> tuple[recipes.Recipe, Any, RunFolder]:
         )
     refuse_data_files(recipe, args)
     saved = {**asdict(config), "recipe": recipe.name}
-    asked = {**given_settings(args, recipe), "recipe": args.recipe or recipe.name}
+    asked = {**given_settings(args, recipe), "recipe": recipe.name}
+    if args.recipe and not from_file:
+        asked["recipe"] = args.recipe
     differing = [
         f"{name} is {saved[name]!r} there and {value!r} here"
         for name, value in asked.items()
@@ -140,7 +143,7 @@ def plain_warnings() -> Iterator[None]:
 def evaluate(args: Namespace) -> dict[str, Any]:
     """Look at the test data with the parameters of a run."""
     run = RunFolder.open(args.run)
-    recipe = _recipe_of(run)
+    recipe = _recipe_of(run, args.recipe)
     refuse_data_files(recipe, args)
     result = recipe.evaluate(run, args.data_dir, args.best, args.device)
     for name in sorted(result, key=lambda name: name == recipe.metric):
@@ -161,19 +164,31 @@ def list_recipes(args: Namespace) -> dict[str, Any]:
 def show(args: Namespace) -> dict[str, Any]:
     """Draw the pictures of a run again."""
     run = RunFolder.open(args.run)
-    files, notes = _draw(_recipe_of(run), run)
+    files, notes = _draw(_recipe_of(run, args.recipe), run)
     for file in files:
         print(f"wrote {file}")
     return {"run": str(run.path), "files": files, "notes": notes}
 
 
-def _recipe_of(run: RunFolder) -> recipes.Recipe:
-    name = run.config.get("recipe")
+def _recipe_of(run: RunFolder, file: str | None) -> recipes.Recipe:
+    """The recipe of a run.  One of a file is named by the user: a run folder runs no code."""
+    name, source = run.config.get("recipe"), run.config.get("file")
     if not isinstance(name, str):
         raise CheckpointError(
             "run folder", str(run.path / "config.json"), "the name of a recipe", name
         )
-    return recipes.get(name)
+    if file is None and source is None:
+        return recipes.get(name)
+    recipe = None if file is None else recipes.find(file)
+    if recipe is None or recipe.name != name:
+        raise ArgumentError(
+            "run folder",
+            str(run.path),
+            f"the file of its recipe {name}, which was {source}",
+            file or "none",
+            "name it: train FILE.py --resume RUN, evaluate RUN --recipe FILE.py",
+        )
+    return recipe
 
 
 def _draw(recipe: recipes.Recipe, run: RunFolder) -> tuple[list[str], list[str]]:

@@ -21,7 +21,7 @@ STEPS = {"cpu": 10, "emulator": 3, "cuda": 3}  # where no number is given
 
 def profile(args: Namespace) -> dict[str, Any]:
     """Run a few training steps of a recipe; say what its ops take, or what its kernels do."""
-    recipe = recipes.get(args.recipe)
+    recipe = recipes.find(args.recipe)
     refuse_data_files(recipe, args)
     if args.arch and args.device == "cpu":
         raise ArgumentError(

@@ -21,7 +21,8 @@ from tinygraph.recipes import (
 from tinygraph.recipes.from_file import from_file
 from tinygraph.recipes.images import ImageRecipe
 from tinygraph.recipes.quick import QuickRecipe
-from tinygraph.recipes.recipe import Data, Recipe, Task
+from tinygraph.recipes.recipe import Recipe
+from tinygraph.recipes.task import Data, Task
 
 recipes: dict[str, Recipe] = {
     recipe.name: recipe
@@ -38,14 +39,17 @@ recipes: dict[str, Recipe] = {
 }
 
 
+def find(word: str) -> Recipe:
+    """The recipe that a user means: a name, or the path of a file that ends in .py."""
+    return from_file(word) if word.endswith(".py") else get(word)
+
+
 def get(name: str) -> Recipe:
-    """The recipe of that name, or of that file; ArgumentError with the nearest name otherwise.
+    """The recipe of that name; ArgumentError with the nearest one otherwise.
 
     >>> get("numba_cnn").config().filters
     32
     """
-    if name.endswith(".py"):
-        return from_file(name)
     if name not in recipes:
         known = ", ".join(recipes)
         raise ArgumentError(
@@ -64,7 +68,7 @@ __all__ = [
     "QuickRecipe",
     "Recipe",
     "Task",
-    "from_file",
+    "find",
     "get",
     "linear_regression",
     "numba_cnn",

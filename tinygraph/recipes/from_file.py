@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,9 @@ def from_file(path: str | Path) -> Recipe:
         raise ArgumentError(
             "recipe", f"{path}: {found[0].__name__}", f"a {missing[0]}", "none", "add it"
         )
-    return found[0]()
+    recipe = found[0]()
+    recipe.file = str(Path(path).expanduser().resolve())
+    return recipe
 
 
 def _loaded(path: Path) -> Any:
@@ -52,7 +55,10 @@ def _loaded(path: Path) -> Any:
     except TinygraphError:
         raise
     except Exception as error:
-        got = f"{type(error).__name__}: {error}"
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [frame.lineno for frame in frames if frame.filename == str(path.resolve())]
+        where = f"line {lines[-1]}: " if lines else ""
+        got = f"{where}{type(error).__name__}: {error}"
         raise ArgumentError("recipe", str(path), "a file that can be run", got) from error
     finally:
         sys.path.remove(folder)

@@ -11,7 +11,8 @@ import tinygraph as tg
 from tinygraph import nn, show
 from tinygraph.data import ArrayDataset, datasets
 from tinygraph.errors import ArgumentError, nearest
-from tinygraph.recipes.recipe import TRAIN_SHARE, Data, Recipe
+from tinygraph.recipes.recipe import Recipe
+from tinygraph.recipes.task import TRAIN_SHARE, Data
 from tinygraph.tensor import Tensor
 from tinygraph.training import RunFolder
 

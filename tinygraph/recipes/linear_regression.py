@@ -35,8 +35,8 @@ from tinygraph.data import ArrayDataset
 from tinygraph.errors import DivergenceError
 from tinygraph.optim import SGD
 from tinygraph.recipes.quick import QuickRecipe, log_column
-from tinygraph.recipes.recipe import Data, Task
 from tinygraph.recipes.settings import require_at_least
+from tinygraph.recipes.task import Data, Task
 from tinygraph.shapes import Array
 from tinygraph.show.figures import new_figure, save
 from tinygraph.tensor import Tensor

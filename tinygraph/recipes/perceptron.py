@@ -31,8 +31,8 @@ import tinygraph as tg
 from tinygraph import nn
 from tinygraph.data import ArrayDataset, DataLoader
 from tinygraph.recipes.quick import QuickRecipe, log_column
-from tinygraph.recipes.recipe import Data, Task
 from tinygraph.recipes.settings import require_at_least
+from tinygraph.recipes.task import Data, Task
 from tinygraph.recipes.truth_tables import INPUTS, Function, truth_table
 from tinygraph.shapes import Array
 from tinygraph.show.figures import new_figure, save

@@ -13,7 +13,8 @@ import tinygraph as tg
 from tinygraph.data import DataLoader
 from tinygraph.errors import CheckpointError
 from tinygraph.plan import Compiled
-from tinygraph.recipes.recipe import Recipe, Task
+from tinygraph.recipes.recipe import Recipe
+from tinygraph.recipes.task import Task
 from tinygraph.tensor import Tensor
 from tinygraph.training import Progress, RunFolder
 

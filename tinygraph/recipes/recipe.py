@@ -18,7 +18,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -26,53 +26,17 @@ import numpy as np
 
 import tinygraph as tg
 from tinygraph import show
-from tinygraph.cuda.emulator.compiler import find_compiler
 from tinygraph.data import DataLoader
-from tinygraph.device import Device, get_device
 from tinygraph.errors import ArgumentError, CheckpointError, DatasetError
 from tinygraph.optim import Optimizer
 from tinygraph.recipes.settings import require_choices, require_settings
+from tinygraph.recipes.task import Data, Task, setting, usable_device
 from tinygraph.tensor import Tensor
 from tinygraph.training import Progress, RunFolder, Trainer, evaluate, first_batch_step
 from tinygraph.training.sealed import reason
 from tinygraph.training.trainer import first_batch
 
-TRAIN_SHARE = 0.9  # of the training data; the rest is for validation
 EVALUATION_BATCH = 250  # only a matter of memory
-
-
-@dataclass(frozen=True)
-class Data:
-    """What a recipe works on.
-
-    Attributes
-    ----------
-    training : dataset
-        To learn from.
-    held_out : dataset, optional
-        Looked at after each epoch: its best parameters are kept.
-    test : Any
-        What `Recipe.measure` takes, looked at once, at the end.
-    facts : dict
-        What config.json remembers of the data, as JSON has it, so that the model can be made again
-        and other data are refused.
-    """
-
-    training: Any
-    held_out: Any = None
-    test: Any = None
-    facts: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass
-class Task:
-    """One training that is ready to begin: settings, data, and the network on its device."""
-
-    config: Any
-    data: Any  # a Data
-    network: Any
-    data_dir: str | Path | None = None
-    compiled: Any = None  # what runs through a plan, where a recipe compiles without a Trainer
 
 
 class Recipe:
@@ -102,6 +66,7 @@ class Recipe:
     resumable: ClassVar[bool] = True
     data_files: ClassVar[bool] = True
     engine: ClassVar[Literal["auto", "dot", "builtin"]] = "auto"  # that draws the graph
+    file: str | None = None  # where it was read from, if not from the package
 
     # ---- what a recipe says -----------------------------------------------------------------
 
@@ -126,9 +91,10 @@ class Recipe:
 
     def loader(self, config: Any, training: Any) -> DataLoader:
         """Batches to learn from, in an order that the seed fixes."""
-        size = _setting(config, "batch_size") or 1
-        seed = _setting(config, "seed", 0)
-        return DataLoader(training, size, shuffle=True, seed=seed, device=config.device)
+        size = setting(config, "batch_size") or 1
+        seed = setting(config, "seed", 0)
+        device = setting(config, "device", "cpu")
+        return DataLoader(training, size, shuffle=True, seed=seed, device=device)
 
     def test_data(self, config: Any, facts: dict[str, Any], data_dir: str | Path | None) -> Any:
         """The test data of a run, whose config.json holds the facts."""
@@ -182,7 +148,7 @@ class Recipe:
         require_settings(self.name, self.config, given)
         config = self.config(**given)
         require_choices(self.name, config)
-        if _setting(config, "tune") and not _setting(config, "compile"):
+        if setting(config, "tune") and not setting(config, "compile"):
             raise ArgumentError(
                 self.name,
                 "tune",
@@ -316,9 +282,11 @@ class Recipe:
         run: RunFolder | None = None,
     ) -> Task:
         """Load the data and make the network, as it was where a run goes on."""
-        device = usable_device(config.device)  # an absent one shows before anything is loaded
+        device = usable_device(
+            setting(config, "device", "cpu")
+        )  # an absent one shows before anything is loaded
         data = self.data(config, data_dir, download)
-        tg.manual_seed(_setting(config, "seed", 0))
+        tg.manual_seed(setting(config, "seed", 0))
         if run is None or not run.opened:
             return Task(config, data, self.model(config, data.facts).to(device), data_dir)
         for name, fact in data.facts.items():
@@ -339,8 +307,8 @@ class Recipe:
             task.network,
             self.optimizer(task.config, task.network),
             self.loss,
-            compile=_setting(task.config, "compile", False),
-            tune=_setting(task.config, "tune", False),
+            compile=setting(task.config, "compile", False),
+            tune=setting(task.config, "tune", False),
             **options,
         )
 
@@ -357,6 +325,7 @@ class Recipe:
         run.write_config(
             {
                 "recipe": self.name,
+                **({"file": self.file} if self.file else {}),
                 "settings": asdict(task.config),
                 **self.remembered(task),
                 **({"data_dir": folder} if self.data_files else {}),
@@ -367,18 +336,18 @@ class Recipe:
         """Train into the run folder; what result.json holds beside the metrics."""
         config = task.config
         self.begin(task, run)
-        backups = _setting(config, "backup_every")
+        backups = setting(config, "backup_every")
         trainer = self.trainer(task, run=run, progress=progress, backup_every=backups)
         if run.opened:
             trainer.resume()
         self.write_environment(config, run)
-        epochs = _setting(config, "epochs")
+        epochs = setting(config, "epochs")
         left = None if epochs is None else epochs - trainer.epoch
         if left is None or left > 0:
             held_out = task.data.held_out
             validation = None if held_out is None else DataLoader(held_out, EVALUATION_BATCH)
             loader = self.loader(config, task.data.training)
-            trainer.fit(loader, validation, left, _setting(config, "duration"))
+            trainer.fit(loader, validation, left, setting(config, "duration"))
         return {}
 
     def finish(self, task: Task, run: RunFolder, found: dict[str, Any]) -> dict[str, Any]:
@@ -404,16 +373,3 @@ class Recipe:
             raise CheckpointError(
                 "run folder", str(run.path / "config.json"), f"a run of {self.name}", got
             ) from error
-
-
-def usable_device(name: str) -> Device:
-    """The device of that name; an error now where its first kernel could not be compiled."""
-    device = get_device(name)
-    if device == "emulator":
-        find_compiler()
-    return device
-
-
-def _setting(config: Any, name: str, usual: Any = None) -> Any:
-    """A setting that not every recipe has."""
-    return getattr(config, name, usual)

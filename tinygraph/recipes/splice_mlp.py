@@ -29,7 +29,7 @@ import tinygraph as tg
 from tinygraph.data import splice
 from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.optim import SGD
-from tinygraph.recipes.recipe import TRAIN_SHARE, Data, Recipe, Task
+from tinygraph.recipes.recipe import Recipe
 from tinygraph.recipes.splice_mlp_network import (
     LEARNING_RATE,
     MOMENTUM,
@@ -38,6 +38,7 @@ from tinygraph.recipes.splice_mlp_network import (
 )
 from tinygraph.recipes.splice_mlp_picture import draw_influence
 from tinygraph.recipes.splice_mlp_text import read_network, write_network
+from tinygraph.recipes.task import TRAIN_SHARE, Data, Task
 from tinygraph.tensor import Tensor
 from tinygraph.training import RunFolder
 

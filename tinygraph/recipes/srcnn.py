@@ -31,7 +31,7 @@ from tinygraph.build_cache import folder as cache_folder
 from tinygraph.data import DataLoader
 from tinygraph.errors import ArgumentError, CheckpointError, DatasetError
 from tinygraph.optim import Optimizer
-from tinygraph.recipes.recipe import Data, Recipe, Task
+from tinygraph.recipes.recipe import Recipe
 from tinygraph.recipes.settings import require_at_least
 from tinygraph.recipes.srcnn_config import DISTRIBUTIONS, REQUIRED, check_settings, read_config
 from tinygraph.recipes.srcnn_network import (
@@ -54,6 +54,7 @@ from tinygraph.recipes.srcnn_samples import (
     prepared,
     t91,
 )
+from tinygraph.recipes.task import Data, Task
 from tinygraph.tensor import Tensor
 from tinygraph.training import Progress, RunFolder, save_arrays
 

@@ -31,8 +31,8 @@ from tinygraph.data import ArrayDataset
 from tinygraph.optim import Adadelta
 from tinygraph.random import philox
 from tinygraph.recipes.quick import QuickRecipe
-from tinygraph.recipes.recipe import Data, Task
 from tinygraph.recipes.settings import require_at_least
+from tinygraph.recipes.task import Data, Task
 from tinygraph.recipes.vgg import shape_chain, vgg
 from tinygraph.tensor import Tensor
 from tinygraph.training import Progress, RunFolder

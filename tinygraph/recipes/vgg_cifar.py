@@ -26,7 +26,7 @@ from tinygraph.data.transforms import Transform
 from tinygraph.errors import DatasetError
 from tinygraph.optim import Adadelta
 from tinygraph.recipes.images import ImageRecipe, Shape3, image_shape
-from tinygraph.recipes.recipe import Data
+from tinygraph.recipes.task import Data
 from tinygraph.recipes.vgg import shape_chain, vgg
 
 CLASSES = 10

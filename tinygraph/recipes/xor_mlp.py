@@ -40,8 +40,8 @@ from tinygraph.errors import ArgumentError, DivergenceError
 from tinygraph.optim import SGD
 from tinygraph.recipes.network_picture import beside, network_svg
 from tinygraph.recipes.quick import Differentiate, QuickRecipe
-from tinygraph.recipes.recipe import Data, Task
 from tinygraph.recipes.settings import require_at_least
+from tinygraph.recipes.task import Data, Task
 from tinygraph.recipes.truth_tables import Function, truth_table
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor

@@ -127,6 +127,12 @@ class RunFolder:
         """The folder of the checkpoints."""
         return self.path / "checkpoints"
 
+    @property
+    def resume_command(self) -> str:
+        """What goes on with this run; the recipe of a file has to be named."""
+        file = self.config.get("file")
+        return f"tinygraph train {f'{file} ' if file else ''}--resume {self.path}"
+
     def files(self) -> list[Path]:
         """What a user may want to look at: every file but the checkpoints."""
         whole = (path for path in self.path.rglob("*") if path.is_file())

@@ -446,7 +446,7 @@ class Trainer:
         self._save(loader)
         raise Stopped(
             f"stopped in epoch {self.epoch + 1} after batch {loader.position}; resume with "
-            f"`tinygraph train --resume {self.run.path}`",
+            f"`{self.run.resume_command}`",
             signal.received,
         )
 
