@@ -13,7 +13,7 @@ from tests.plan.test_compile import assert_same, trained
 from tinygraph import nn
 from tinygraph.build_cache import folder
 from tinygraph.errors import ArgumentError, PlanWarning
-from tinygraph.plan.fast import jit, single_channel_stage
+from tinygraph.plan.fast import jit
 
 needs_numba = pytest.mark.skipif(
     not jit.installed(), reason="numba is missing: pip install -e '.[fast]'"
@@ -73,12 +73,12 @@ def test_a_numba_that_cannot_be_imported_is_done_without(monkeypatch):
 
 
 def test_a_numba_that_cannot_compile_is_done_without_aloud(monkeypatch):
-    def damaged(dtype):
+    def damaged(*given):
         raise EOFError("Ran out of input")
 
     monkeypatch.setattr(jit, "installed", lambda: True)
     monkeypatch.setattr(jit, "why_not", lambda: "")
-    monkeypatch.setattr(single_channel_stage, "kernels", damaged)
+    monkeypatch.setattr(jit, "compiled", damaged)
     with pytest.warns(PlanWarning, match="in numpy, for numba: EOFError: Ran out of input"):
         _, _, run = trained(small_network, True, steps=1, batches=(MANY,))
     assert "numba" not in run.explain()
@@ -122,7 +122,9 @@ from tinygraph.plan.fast import elementwise_chain, single_channel_stage
 writer = Writer(1)
 chain = writer.compiled([writer.emit(np.add, writer.emit(np.exp, *writer.inputs), 1)])
 f4 = np.dtype(np.float32)
-kernels = [*single_channel_stage.kernels(f4), elementwise_chain.kernel(chain, (False,), f4)]
+stage = single_channel_stage
+kernels = [loop.prepare(f4) for loop in (stage.gather, stage.forward, stage.backward)]
+kernels.append(elementwise_chain.kernel(chain, (False,), f4))
 """
 COUNTS = """
 print(*[misses for kernel in kernels for misses in kernel.stats.cache_misses.values()])

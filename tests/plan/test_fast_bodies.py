@@ -14,17 +14,14 @@ from hypothesis import strategies as st
 import tinygraph as tg
 from tests import reference
 from tests.ops.fused_convolutions import extreme_images, fused_problems
-from tests.ops.test_im2col import column_problems
-from tests.strategies import conv_problems, numbers, pool_problems, seeds, window_problems
+from tests.strategies import conv_problems, numbers, seeds
 from tinygraph.ops.conv2d import Conv2d
 from tinygraph.ops.conv2d_relu_max_pool2d import Conv2dReluMaxPool2d
 from tinygraph.plan.fast import (
     choice,
     columns,
     convolution,
-    image_columns,
     jit,
-    max_pooling,
     pooled_convolution,
     single_channel_stage,
 )
@@ -33,7 +30,6 @@ from tinygraph.plan.fast.pooled_convolution import PooledConvolution
 from tinygraph.plan.fast.single_channel_stage import SingleChannelStage
 from tinygraph.shapes import Spec
 
-CHAINS = columns, convolution, max_pooling, pooled_convolution, single_channel_stage
 STAGE = (1, 1), (0, 0), (1, 1), 1, 2
 STAGES = [SingleChannelStage(*STAGE), PooledConvolution(*STAGE)]
 BLOCKS = st.sampled_from([64, 700, 1 << 20])  # bytes: one row of columns, a few rows, all
@@ -57,12 +53,8 @@ def as_written(function, arguments, reorder=False, contract=True):
 @contextmanager
 def python_bodies():
     with pytest.MonkeyPatch.context() as patch:
-        for chain in CHAINS:
-            patch.setattr(chain, "compiled", as_written)
-            chain.kernels.cache_clear()
+        patch.setattr(jit, "compiled", as_written)
         yield
-    for chain in CHAINS:
-        chain.kernels.cache_clear()
 
 
 @contextmanager
@@ -133,34 +125,6 @@ def test_conv2d_relu_max_pool2d(dtype, problem, block):
     function, oracle = tg.conv2d_relu_max_pool2d, reference.conv2d_relu_max_pool2d
     body = pooled_convolution.pooled_convolution
     assert_right(problem, function, oracle, body, dtype, block)
-
-
-@given(problem=pool_problems())
-def test_max_pool2d(dtype, problem):
-    body = max_pooling.max_pooling
-    assert_right(problem, tg.max_pool2d, reference.max_pool2d, body, dtype, 1 << 20)
-
-
-@given(problem=window_problems())
-def test_im2col(dtype, problem):
-    body = image_columns.image_columns
-    assert_right(problem, tg.im2col, reference.im2col, body, dtype, 1 << 20)
-
-
-@given(problem=column_problems())
-def test_col2im(dtype, problem):
-    body = image_columns.image_columns
-    assert_right(problem, tg.col2im, reference.col2im, body, dtype, 1 << 20)
-
-
-@given(seed=seeds, kwargs=st.sampled_from([{}, {"stride": 1, "padding": 1}]))
-def test_ties_and_nan_of_max_pooling_as_numpy(dtype, seed, kwargs):
-    """Windows side by side; overlapping ones with padding."""
-    x = extreme_images(seed, (2, 1, 5, 6)).astype(dtype)
-    node = tg.max_pool2d(tg.Tensor(x), 2, **kwargs)
-    op = max_pooling.max_pooling(node.op, (Spec(x.shape, x.dtype),))
-    g = np.random.default_rng(seed).integers(-4, 5, node.shape).astype(dtype)
-    assert_as_numpy(op, node.op, (x,), g)
 
 
 @given(

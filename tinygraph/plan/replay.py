@@ -24,7 +24,7 @@ import numpy as np
 from tinygraph.op import Op
 from tinygraph.plan.bound_calls import Call, Recorder
 from tinygraph.plan.buffers import KeptMemory
-from tinygraph.plan.fast.body import compiled_body
+from tinygraph.plan.fast.jit import compiled_body
 from tinygraph.plan.program import Program
 from tinygraph.shapes import Array
 
@@ -154,98 +154,39 @@ class Replay:
             return None
 
     def _take_down_backward(self, gradient: Array) -> None:
-        program = self.program
+        program, knows = self.program, self.recorder.knows
+        instructions, users = program.code.instructions, program.code.users()
+        # Users' ops may give a gradient in one run and none in another.
+        sure = [all(_is_own(instructions[user].op) for user in takers) for takers in users]
         self.backward.clear()
-        root: Any = program.code.root
-        gradients = _Gradients(self)
         if gradient.nbytes <= COPIED_BYTES:
             self._root_gradient = gradient = np.array(gradient)
             self.recorder.know(gradient)
-            gradients.stay.add(root)
         for array in program.totals.arrays.values():
             self.recorder.know(array)
         program.begin_backward(gradient)
         for at, plain in program.backward_calls():
-            made = program.code.instructions[at]
+            made, given = instructions[at], program.gradients[at]
             op: Any = made.op
             bound = None
-            if ("forward", at) in self.bound and at in gradients.stay:
-                memory = program.memory_of("backward", at)
+            fixed = knows(given) and sure[at] and all(sure[i] for i in made.inputs)
+            if fixed and ("forward", at) in self.bound:
+                memory, saved = program.memory_of("backward", at), program.saved[at]
                 program.write_to_leaves(at)
-                bound = self._bound(
-                    op, op.backward, memory, program.gradients[at], program.saved[at], made.needs
-                )
+                bound = self._bound(op, op.backward, memory, given, saved, made.needs)
             if bound is None:
                 self.backward.append(plain)
                 plain()
-                gradients.passed_on(at, _is_own(op))
                 continue
             calls, received = bound
             self.backward += calls
             self.bound.add(("backward", at))
             for i, needed, g in zip(made.inputs, made.needs, received, strict=True):
                 if needed and g is not None:
-                    gradients.pass_on(i, g)
+                    self.backward.append(partial(program.give, i, g))
+                    program.give(i, g)
 
 
-class _Gradients:
-    """How the gradients of values are passed on while a backward is taken down.
-
-    Attributes
-    ----------
-    stay : set of int
-        The values whose gradients lie at the same place in every run.
-    """
-
-    def __init__(self, replay: Replay) -> None:
-        self.replay, self.program = replay, replay.program
-        self.stay: set[int] = set()
-        self._unsure: set[int] = set()  # users' ops may give them a gradient or none
-
-    def passed_on(self, at: int, own: bool) -> None:
-        """An op has passed gradients on by itself."""
-        for i in self.program.code.instructions[at].inputs:
-            if not own:
-                self._unsure.add(i)
-            gradient, knows = self.program.gradients[i], self.replay.recorder.knows
-            if gradient is not None and i not in self._unsure and knows(gradient):
-                self.stay.add(i)
-            else:
-                self.stay.discard(i)
-
-    def pass_on(self, i: int, gradient: Array) -> None:
-        """What `Program.give` does, as calls."""
-        program = self.program
-        if i in self._unsure:
-            self._call(program.give, i, gradient)
-        elif program.code.instructions[i].op is None:
-            self._pass_to_leaf(i, gradient)
-        elif program.gradients[i] is None:
-            self._call(program.gradients.__setitem__, i, gradient)
-            self.stay.add(i)
-        elif i in self.stay:
-            total = program.sum_of(i)
-            self._call(np.add, program.gradients[i], gradient, total)
-            self._call(program.gradients.__setitem__, i, total)
-        else:
-            self._call(program.give, i, gradient)
-
-    def _pass_to_leaf(self, leaf: int, gradient: Array) -> None:
-        totals = self.program.totals
-        total = totals.arrays[leaf]
-        if leaf in totals.reached:
-            self._call(np.add, total, gradient, total)
-            return
-        if gradient is not total:  # else the op has written it there itself
-            self._call(np.copyto, total, gradient)
-        self._call(totals.reached.add, leaf)
-
-    def _call(self, function: Any, *given: Any) -> None:
-        call = partial(function, *given)
-        call()
-        self.replay.backward.append(call)
-
-
-def _is_own(op: Op) -> bool:
+def _is_own(op: Op | None) -> bool:
     """Whether an op is tinygraph's: users' ops may do otherwise in another run."""
     return type(op).__module__.startswith("tinygraph.")

@@ -17,11 +17,9 @@ from tinygraph.errors import ArgumentError, PlanWarning, explain, install
 from tinygraph.op import Op
 from tinygraph.plan.code import Code
 from tinygraph.plan.fast import jit
-from tinygraph.plan.fast.body import CompiledBody, compiled_body
 from tinygraph.plan.fast.convolution import blocked_convolution
 from tinygraph.plan.fast.elementwise_chain import FEWEST_BYTES, elementwise_chain
-from tinygraph.plan.fast.image_columns import image_columns
-from tinygraph.plan.fast.max_pooling import max_pooling
+from tinygraph.plan.fast.jit import CompiledBody, compiled_body
 from tinygraph.plan.fast.pooled_convolution import pooled_convolution
 from tinygraph.plan.fast.single_channel_stage import single_channel_stage
 from tinygraph.plan.rewrites.elementwise_chains import fuse_elementwise_chains
@@ -33,8 +31,6 @@ BODIES: Sequence[Callable[[Op, tuple[Spec, ...]], CompiledBody | None]] = (
     single_channel_stage,
     pooled_convolution,
     blocked_convolution,
-    max_pooling,
-    image_columns,
     elementwise_chain,
 )
 

@@ -20,7 +20,6 @@ processing", IWFHR 2006.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from math import prod
 from typing import Any, NamedTuple
 
@@ -28,12 +27,13 @@ import numpy as np
 
 from tinygraph.memory import Memory
 from tinygraph.ops.im2col import Windows2d
-from tinygraph.plan.fast.jit import INDEX, Argument, Kernel, compiled
+from tinygraph.plan.fast.jit import loop
 from tinygraph.shapes import Array, Shape
 
 BLOCK_BYTES = 1 << 21  # of a block's columns: a few caches of a core; smaller products are slower
 
 
+@loop("x4 i i =x4")
 def pad(x: Array, top: int, left: int, seen: Array) -> None:
     """seen (M, C, PR, PC) of x (M, C, H, W); `top` rows and `left` columns of 0 come first.
 
@@ -60,6 +60,7 @@ def pad(x: Array, top: int, left: int, seen: Array) -> None:
                     rest[v] = zero
 
 
+@loop("x4 i i =x4")
 def crop(seen: Array, top: int, left: int, gx: Array) -> None:
     """The reverse: what lies within the images is added to gx (M, C, H, W)."""
     images, channels, rows, columns = seen.shape
@@ -74,6 +75,7 @@ def crop(seen: Array, top: int, left: int, gx: Array) -> None:
                     target[v] += source[v]
 
 
+@loop("x4 i i i i =x6")
 def unfold(seen: Array, sh: int, sw: int, dh: int, dw: int, cols: Array) -> None:
     """cols (C, KH, KW, M, R, OW) of seen (M, C, PR, PC), for stride (sh, sw), dilation (dh, dw).
 
@@ -99,6 +101,7 @@ def unfold(seen: Array, sh: int, sw: int, dh: int, dw: int, cols: Array) -> None
                                 target[v] = source[v * sw]
 
 
+@loop("x6 i i i i =x4")
 def fold(cols: Array, sh: int, sw: int, dh: int, dw: int, seen: Array) -> None:
     """Each of seen (M, C, PR, PC) becomes the sum of the cols that `unfold` would read there."""
     channels, kh, kw, images, rows, columns = cols.shape
@@ -118,30 +121,7 @@ def fold(cols: Array, sh: int, sw: int, dh: int, dw: int, seen: Array) -> None:
                                 target[v * sw] += source[v]
 
 
-class Kernels(NamedTuple):
-    pad: Kernel
-    crop: Kernel
-    unfold: Kernel
-    fold: Kernel
-
-
-@cache
-def kernels(dtype: Any) -> Kernels:
-    """All four, compiled for float32 or float64."""
-
-    def read(ndim: int) -> Argument:
-        return Argument(dtype, ndim)
-
-    def written(ndim: int) -> Argument:
-        return Argument(dtype, ndim, written=True)
-
-    steps = (INDEX,) * 4
-    return Kernels(
-        compiled(pad, (read(4), INDEX, INDEX, written(4))),
-        compiled(crop, (read(4), INDEX, INDEX, written(4))),
-        compiled(unfold, (read(4), *steps, written(6))),
-        compiled(fold, (read(6), *steps, written(4))),
-    )
+LOOPS = pad, crop, unfold, fold
 
 
 class Block(NamedTuple):
@@ -181,7 +161,7 @@ class Columns:
         dtype: Any,
         step: int = 1,
     ) -> None:
-        (rows, columns), self.at, self.kernels = size, at, kernels(dtype)
+        (rows, columns), self.at = size, at
         self.batch, self.taps, self.height, self.width = image[0], filters[1:], rows, columns
         itemsize, per_row = np.dtype(dtype).itemsize, prod(self.taps) * columns
         fitting = max(1, BLOCK_BYTES // (per_row * itemsize))  # rows of output
@@ -207,15 +187,15 @@ class Columns:
     def gather(self, x: Array, block: Block) -> Array:
         """The columns of a block as a matrix, (C * KH * KW, M * R * OW)."""
         seen, cols = self._rooms(block)
-        self.kernels.pad(x[block.images], *self._corner(block), seen)
-        self.kernels.unfold(seen, *self._steps(), cols)
+        pad(x[block.images], *self._corner(block), seen)
+        unfold(seen, *self._steps(), cols)
         return self.matrix(block)
 
     def scatter(self, block: Block, gx: Array) -> None:
         """Add what lies in the matrix of a block to the images (N, C, H, W) it stands for."""
         seen, cols = self._rooms(block)
-        self.kernels.fold(cols, *self._steps(), seen)
-        self.kernels.crop(seen, *self._corner(block), gx[block.images])
+        fold(cols, *self._steps(), seen)
+        crop(seen, *self._corner(block), gx[block.images])
 
     def matrix(self, block: Block) -> Array:
         """Room for the columns of a block."""

@@ -9,19 +9,18 @@ The products are BLAS's.  Source: ops/conv2d.py has the derivation, and the same
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.conv2d import Conv2d
 from tinygraph.plan.fast import columns
-from tinygraph.plan.fast.body import CompiledBody
-from tinygraph.plan.fast.jit import INDEX, Argument, Kernel, compiled, plain
+from tinygraph.plan.fast.jit import CompiledBody, loop, plain
 from tinygraph.plan.fast.products import Products
 from tinygraph.shapes import Array, Spec
 
 
+@loop("x4 x1 i =x4")
 def put(maps: Array, b: Array, first: int, y: Array) -> None:
     """y (M, D, OH, OW) from row `first` on: the maps (D, M, R, OW), and b (D,) added."""
     for d in range(maps.shape[0]):
@@ -31,6 +30,7 @@ def put(maps: Array, b: Array, first: int, y: Array) -> None:
                     y[m, d, first + u, v] = maps[d, m, u, v] + b[d]
 
 
+@loop("x4 i =x4 =x1", reorder=True)
 def take(gy: Array, first: int, maps: Array, gb: Array) -> None:
     """The reverse: maps of the upstream gradient, and its sums are added to gb (D,)."""
     for d in range(maps.shape[0]):
@@ -43,27 +43,14 @@ def take(gy: Array, first: int, maps: Array, gb: Array) -> None:
                 gb[d] += total
 
 
-class Kernels(NamedTuple):
-    put: Kernel
-    take: Kernel
-
-
-@cache
-def kernels(dtype: Any) -> Kernels:
-    read, written = Argument(dtype, 4), Argument(dtype, 4, written=True)
-    return Kernels(
-        compiled(put, (read, Argument(dtype, 1), INDEX, written)),
-        compiled(take, (read, INDEX, written, Argument(dtype, 1, written=True)), reorder=True),
-    )
-
-
 class BlockedConv2d(CompiledBody, Conv2d):
     """`Conv2d` of one group, block by block."""
 
     name = Conv2d.name
 
     def prepare(self, dtype: Any) -> None:
-        kernels(dtype), columns.kernels(dtype)
+        for each in (put, take, *columns.LOOPS):
+            each.prepare(dtype)
 
     def forward(self, mem: Memory, x: Array, w: Array, b: Array | None = None) -> tuple[Array, Any]:
         x, spec = plain(x), self.infer(Spec(x.shape, x.dtype), Spec(w.shape, w.dtype))
@@ -72,7 +59,7 @@ class BlockedConv2d(CompiledBody, Conv2d):
             bias[...] = b
         products = Products(mem, self._windows(x.shape, w.shape), x.shape, plain(w), y.shape[2:])
         for block, maps in products.forward(x):
-            kernels(x.dtype).put(maps, bias, block.first, y[block.images])
+            put(maps, bias, block.first, y[block.images])
         return y, (x, w) if any(mem.needs) else None
 
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
@@ -82,7 +69,7 @@ class BlockedConv2d(CompiledBody, Conv2d):
         gb = mem.zeros(w.shape[:1], w.dtype)
         gradients = products.gradients(mem, x, needs)
         for block, maps in gradients.blocks():
-            kernels(w.dtype).take(gy[block.images], block.first, maps, gb)
+            take(gy[block.images], block.first, maps, gb)
             gradients.add(block, maps)
         return (*gradients.sums(), gb if len(needs) > 2 and needs[2] else None)[: len(needs)]
 

@@ -33,8 +33,7 @@ from tinygraph.plan.block_program import BlockProgram, Call, Filled, Slot
 from tinygraph.plan.code import Code
 from tinygraph.plan.elementwise_chain import ElementwiseChain
 from tinygraph.plan.fast import elementary
-from tinygraph.plan.fast.body import CompiledBody
-from tinygraph.plan.fast.jit import Argument, Kernel, compiled, inlined, plain
+from tinygraph.plan.fast.jit import Argument, CompiledBody, Function, compiled, inlined, plain
 from tinygraph.shapes import Array, Spec
 
 FEWEST_BYTES = 1 << 18  # of the output: smaller chains are as soon done op by op
@@ -108,7 +107,7 @@ def loop_text(program: BlockProgram, numbers: Sequence[bool], name: str) -> str:
 
 
 @cache
-def kernel(program: BlockProgram, numbers: tuple[bool, ...], dtype: Any) -> Kernel:
+def kernel(program: BlockProgram, numbers: tuple[bool, ...], dtype: Any) -> Function:
     """The loop, compiled for float32 or float64.
 
     The text is no file, and numba keeps machine code for functions of files only.  So it is given
@@ -140,7 +139,7 @@ class CompiledElementwiseChain(CompiledBody, ElementwiseChain):
     def __init__(self, code: Code, numbers: tuple[bool, ...]) -> None:
         super().__init__(code)
         self.numbers = numbers
-        self._kernels: dict[Any, Kernel] = {}  # those of `kernel`, which looks at whole programs
+        self._kernels: dict[Any, Function] = {}  # those of `kernel`, which looks at whole programs
 
     def prepare(self, dtype: Any) -> None:
         kept = (False,) * (self._backward.inputs - len(self.numbers) - 1)

@@ -1,7 +1,7 @@
 """numba, where it is installed: loops in Python become machine code, which is kept on disk.
 
-A kernel is a plain function of arrays and numbers that returns nothing.  It runs without numba too,
-a thousand times slower, and so its tests need none.  numba is imported when the first kernel is
+A loop is a plain function of arrays and numbers that returns nothing.  It runs without numba too,
+a thousand times slower, and so its tests need none.  numba is imported when the first loop is
 asked for, and never before.
 """
 
@@ -16,13 +16,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-Kernel = Callable[..., None]
+from tinygraph.op import Op
+
+Function = Callable[..., None]
 
 _lock = threading.Lock()  # numba's configuration is one for all threads
 
 
 class Argument(NamedTuple):
-    """An array, or a number, that a kernel takes.
+    """An array, or a number, that a loop takes.
 
     Attributes
     ----------
@@ -30,15 +32,12 @@ class Argument(NamedTuple):
     ndim : int
         0 for a number.
     written : bool
-        Whether the kernel writes it; it may read any other array, also one that is read-only.
+        Whether the loop writes it; it may read any other array, also one that is read-only.
     """
 
     dtype: Any
     ndim: int = 0
     written: bool = False
-
-
-INDEX = Argument(np.int64)
 
 
 def installed() -> bool:
@@ -60,9 +59,12 @@ def why_not() -> str:
 
 @cache
 def compiled(
-    function: Kernel, arguments: tuple[Argument, ...], reorder: bool = False, contract: bool = True
-) -> Kernel:
-    """A kernel as machine code, for contiguous arrays of these dtypes, aligned.
+    function: Function,
+    arguments: tuple[Argument, ...],
+    reorder: bool = False,
+    contract: bool = True,
+) -> Function:
+    """A loop as machine code, for contiguous arrays of these dtypes, aligned.
 
     Parameters
     ----------
@@ -104,7 +106,7 @@ def compiled(
 
 
 def inlined(function: Callable[..., Any]) -> Any:
-    """A function of numbers that a kernel may call, and that is compiled as a part of the kernel.
+    """A function of numbers that a loop may call, and that is compiled as a part of the loop.
 
     In it a product and a sum may become one instruction with one rounding.
     """
@@ -120,9 +122,64 @@ def _type(argument: Argument, numba: Any) -> Any:
     return numba.types.Array(scalar, argument.ndim, "C", readonly=not argument.written)
 
 
+class Loop:
+    """A loop, compiled for the dtype of its arrays when it is first called with them.
+
+    Parameters
+    ----------
+    function : function
+    takes : str
+        A word for each argument: "x4" for an array of four axes and the loop's dtype, "=x4" for one
+        that is written, "u4" for one of uint8, "i" for a whole number.
+    reorder : bool
+        See `compiled`.
+
+    """
+
+    def __init__(self, function: Function, takes: str, reorder: bool = False) -> None:
+        self.function, self.takes, self.reorder = function, takes.split(), reorder
+        self._of_dtype = next(i for i, word in enumerate(self.takes) if "x" in word)
+
+    def __call__(self, *given: Any) -> None:
+        self.prepare(given[self._of_dtype].dtype)(*given)
+
+    def prepare(self, dtype: Any) -> Function:
+        """What is called for float32 or float64; compiled now, if it is not yet."""
+        return compiled(self.function, self.arguments(dtype), self.reorder)
+
+    def arguments(self, dtype: Any) -> tuple[Argument, ...]:
+        kinds = {"x": np.dtype(dtype), "u": np.dtype(np.uint8), "i": np.dtype(np.int64)}
+        words = [word.lstrip("=") for word in self.takes]
+        return tuple(
+            [
+                Argument(kinds[word[0]], int(word[1:] or 0), written=word != whole)
+                for word, whole in zip(words, self.takes, strict=True)
+            ]
+        )
+
+
+def loop(takes: str, reorder: bool = False) -> Callable[[Function], Loop]:
+    """A decorator: the function as a Loop."""
+    return lambda function: Loop(function, takes, reorder)
+
+
 def plain(array: Any) -> Any:
-    """The array as kernels take it: contiguous and aligned; itself where it is."""
+    """The array as loops take it: contiguous and aligned; itself where it is."""
     flags = array.flags
     if flags.c_contiguous and flags.aligned:  # np.require takes microseconds to see that
         return array
     return np.require(array, requirements=("C", "A"))
+
+
+class CompiledBody(Op):
+    """An op of a plan with such bodies: the same function as its other base class, in numpy."""
+
+    def prepare(self, dtype: Any) -> None:
+        """Compile all that the op will call, so that its first run does not wait."""
+
+
+def compiled_body(op: Op | None) -> CompiledBody | None:
+    """The op itself, or the product within it, that has compiled bodies; None if none has."""
+    while op is not None and not isinstance(op, CompiledBody):
+        op = getattr(op, "product", None)
+    return op

@@ -13,7 +13,7 @@ Source: ops/conv2d_relu_max_pool2d.py has the derivation, and the same in numpy.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -21,15 +21,16 @@ from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.conv2d_relu_max_pool2d import NONE, Conv2dReluMaxPool2d
 from tinygraph.plan.fast import columns
-from tinygraph.plan.fast.body import CompiledBody
-from tinygraph.plan.fast.jit import INDEX, Argument, Kernel, compiled, plain
+from tinygraph.plan.fast.jit import CompiledBody, Loop, loop, plain
 from tinygraph.plan.fast.products import Products
 from tinygraph.shapes import Array, Spec
 
 
-def pooling(pool: int) -> Kernel:
-    """The kernel for windows of pool x pool: with a known size its loops need no counting."""
+@cache
+def pooling(pool: int) -> Loop:
+    """The loop for windows of pool x pool: with a known size its loops need no counting."""
 
+    @loop("x4 x1 i =x4 =u4")
     def pool_maps(maps: Array, b: Array, first: int, y: Array, argmax: Array) -> None:
         """y, argmax (M, D, PH, PW), from row `first` on, of maps (D, M, R, OW) and b (D,).
 
@@ -56,9 +57,11 @@ def pooling(pool: int) -> Kernel:
     return pool_maps
 
 
-def routing(pool: int) -> Kernel:
-    """The kernel of backward for windows of pool x pool."""
+@cache
+def routing(pool: int) -> Loop:
+    """The loop of backward for windows of pool x pool."""
 
+    @loop("x4 u4 i =x4 =x1", reorder=True)
     def route(gy: Array, argmax: Array, first: int, maps: Array, gb: Array) -> None:
         """maps (D, M, R, OW): gy (M, D, PH, PW) where a position has won, else 0; gb += sums."""
         zero = gb.dtype.type(0)
@@ -80,29 +83,14 @@ def routing(pool: int) -> Kernel:
     return route
 
 
-class Kernels(NamedTuple):
-    pool_maps: Kernel
-    route: Kernel
-
-
-@cache
-def kernels(pool: int, dtype: Any) -> Kernels:
-    """Both, compiled for float32 or float64."""
-    read, written = Argument(dtype, 4), Argument(dtype, 4, written=True)
-    row, sums, places = Argument(dtype, 1), Argument(dtype, 1, True), Argument(np.uint8, 4)
-    return Kernels(
-        compiled(pooling(pool), (read, row, INDEX, written, Argument(np.uint8, 4, written=True))),
-        compiled(routing(pool), (read, places, INDEX, written, sums), reorder=True),
-    )
-
-
 class PooledConvolution(CompiledBody, Conv2dReluMaxPool2d):
     """`Conv2dReluMaxPool2d`, block by block."""
 
     name = Conv2dReluMaxPool2d.name
 
     def prepare(self, dtype: Any) -> None:
-        kernels(self.pool, dtype), columns.kernels(dtype)
+        for each in (pooling(self.pool), routing(self.pool), *columns.LOOPS):
+            each.prepare(dtype)
 
     def forward(self, mem: Memory, x: Array, w: Array, b: Array | None = None) -> tuple[Array, Any]:
         x, shape = plain(x), self._pooled(x.shape, w.shape)
@@ -110,7 +98,7 @@ class PooledConvolution(CompiledBody, Conv2dReluMaxPool2d):
         bias = mem.zeros(w.shape[:1], w.dtype)
         if b is not None:
             bias[...] = b
-        run = kernels(self.pool, x.dtype).pool_maps
+        run = pooling(self.pool)
         for block, maps in self._products(mem, x, w).forward(x):
             some = block.images
             run(maps, bias, block.first // self.pool, y[some], argmax[some])
@@ -120,7 +108,7 @@ class PooledConvolution(CompiledBody, Conv2dReluMaxPool2d):
         argmax, x, w = saved
         gy, gb = plain(gy), mem.zeros(w.shape[:1], w.dtype)
         gradients = self._products(mem, x, w).gradients(mem, x, needs)
-        run = kernels(self.pool, x.dtype).route
+        run = routing(self.pool)
         for block, maps in gradients.blocks():
             some = block.images
             run(gy[some], argmax[some], block.first // self.pool, maps, gb)

@@ -19,19 +19,18 @@ Source: ops/conv2d_relu_max_pool2d.py has the derivation, and the same in numpy.
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.conv2d_relu_max_pool2d import NONE, Conv2dReluMaxPool2d
-from tinygraph.plan.fast.body import CompiledBody
-from tinygraph.plan.fast.jit import INDEX, Argument, Kernel, compiled, plain
+from tinygraph.plan.fast.jit import CompiledBody, loop, plain
 from tinygraph.shapes import Array, Spec
 
 
+@loop("x4 i i =x5")
 def gather(x: Array, top: int, left: int, patches: Array) -> None:
     """patches (N, 4, 4, PH, PW) of x (N, 1, H, W); what lies outside of an image is 0."""
     height, width, columns = x.shape[2], x.shape[3], patches.shape[4]
@@ -56,6 +55,7 @@ def gather(x: Array, top: int, left: int, patches: Array) -> None:
                         target[v] = zero
 
 
+@loop("x4 x2 x1 =x3 =u3")
 def forward(patches: Array, w: Array, b: Array, y: Array, argmax: Array) -> None:
     """y, argmax (N, D, T) for w (D, 9) and b (D,).
 
@@ -86,6 +86,7 @@ def forward(patches: Array, w: Array, b: Array, y: Array, argmax: Array) -> None
                 argmax[n, d, t] = np.int32(NONE) if best <= zero else winner
 
 
+@loop("x4 x3 u3 =x2 =x1", reorder=True)
 def backward(patches: Array, gy: Array, argmax: Array, gw: Array, gb: Array) -> None:
     """Writes gw (D, 9) and gb (D,)."""
     zero = gw.dtype.type(0)
@@ -115,52 +116,27 @@ def backward(patches: Array, gy: Array, argmax: Array, gw: Array, gb: Array) -> 
             gb[d] += total
 
 
-class Kernels(NamedTuple):
-    gather: Kernel
-    forward: Kernel
-    backward: Kernel
-
-
-@cache
-def kernels(dtype: Any) -> Kernels:
-    """The three, compiled for float32 or float64."""
-
-    def read(ndim: int, of: Any = dtype) -> Argument:
-        return Argument(of, ndim)
-
-    def written(ndim: int, of: Any = dtype) -> Argument:
-        return Argument(of, ndim, written=True)
-
-    return Kernels(
-        compiled(gather, (read(4), INDEX, INDEX, written(5))),
-        compiled(forward, (read(4), read(2), read(1), written(3), written(3, np.uint8))),
-        compiled(
-            backward, (read(4), read(3), read(3, np.uint8), written(2), written(1)), reorder=True
-        ),
-    )
-
-
 class SingleChannelStage(CompiledBody, Conv2dReluMaxPool2d):
     """`Conv2dReluMaxPool2d` on images of one channel, with filters of 3x3 and windows of 2x2."""
 
     name = Conv2dReluMaxPool2d.name
 
     def prepare(self, dtype: Any) -> None:
-        kernels(dtype)
+        for each in (gather, forward, backward):
+            each.prepare(dtype)
 
     def forward(self, mem: Memory, x: Array, w: Array, b: Array | None = None) -> tuple[Array, Any]:
         n, d, ph, pw = self._pooled(x.shape, w.shape)
         rows, columns = self._windows(x.shape, w.shape)
-        run = kernels(x.dtype)
         patches = mem.empty((n, 4, 4, ph, pw), x.dtype)
-        run.gather(plain(x), rows.before, columns.before, patches)
+        gather(plain(x), rows.before, columns.before, patches)
         patches = patches.reshape(n, 4, 4, ph * pw)
         bias = mem.zeros((d,), x.dtype)
         if b is not None:
             bias[...] = b
         y, argmax = mem.empty((n, d, ph, pw), x.dtype), mem.empty((n, d, ph, pw), np.uint8)
         filters = plain(w).reshape(d, 9)
-        run.forward(patches, filters, bias, y.reshape(n, d, -1), argmax.reshape(n, d, -1))
+        forward(patches, filters, bias, y.reshape(n, d, -1), argmax.reshape(n, d, -1))
         return y, (argmax, x, w, patches) if any(mem.needs) else None
 
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
@@ -171,7 +147,7 @@ class SingleChannelStage(CompiledBody, Conv2dReluMaxPool2d):
         if any(needs[1:]):
             n, d = gy.shape[:2]
             gw, gb = mem.empty(w.shape, w.dtype), mem.empty((d,), w.dtype)
-            kernels(w.dtype).backward(
+            backward(
                 patches, plain(gy).reshape(n, d, -1), argmax.reshape(n, d, -1), gw.reshape(d, 9), gb
             )
         return tuple(
