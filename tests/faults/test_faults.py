@@ -93,7 +93,7 @@ def test_a_step_that_is_not_taken_back_is_seen():
             pass
 
     tally = Tally("")
-    with mock.patch("tinygraph.training.trainer.Undo", Nothing):
+    with mock.patch("tinygraph.training.step.Undo", Nothing):
         allocations.fail_each("adam", 0, tally, every=5)
     changed = [line for line in tally.failures if "left something changed" in line]
     assert len(changed) > 10

@@ -66,7 +66,7 @@ def folder(path):
 
 def graph_of(trainer):
     """The recorded step, or None before it is recorded."""
-    step = trainer._captured._step
+    step = trainer._step.captured._step
     return step._graph if step is not None and step.captured else None
 
 
@@ -88,8 +88,9 @@ def test_bits_are_those_of_steps_without_a_graph(rule, tmp_path):
 def test_a_plan_that_is_captured(rule, tmp_path):
     """The same bits as the plan alone, and here, where nothing is fused, as those of the graph."""
     captured = trained(tmp_path / "captured", True, rule, compile=True)
-    assert graph_of(captured) is not None and not captured._compiled.reasons
-    assert captured._compiled.explain().count("kernels on cuda") == 2  # whole and small batches
+    assert graph_of(captured) is not None and not captured._step.differentiate.reasons
+    text = captured._step.differentiate.explain()
+    assert text.count("kernels on cuda") == 2  # whole and small batches
     for name, compile in (("compiled", True), ("eager", False)):
         plain = trained(tmp_path / name, False, rule, compile=compile)
         assert fingerprint(captured) == fingerprint(plain)
@@ -138,7 +139,7 @@ def test_a_plan_has_its_arrays_in_one_arena(cupy):
     trainer.model.train(True)
     for _ in range(4):
         trainer.step(*batch())
-    (plan,) = [made.plans[0] for made in trainer._compiled._found]
+    (plan,) = [made.plans[0] for made in trainer._step.differentiate._found]
     (program,) = plan._workers[0].programs.values()
     arrays = [a for memory in program._memories.values() for a in memory.arrays if a.size]
     assert len(arrays) > 10 and all(isinstance(a, cupy.ndarray) for a in arrays)
@@ -147,11 +148,11 @@ def test_a_plan_has_its_arrays_in_one_arena(cupy):
     assert program.arena < program.requested
     assert all(a.data.ptr % 256 == 0 for a in arrays)
     alive = weakref.ref(plan)
-    trainer._compiled._found.clear()
+    trainer._step.differentiate._found.clear()
     del plan, program, arrays
     gc.collect()
     assert alive() is not None  # the graph keeps what it writes to
-    trainer._captured._step = None
+    trainer._step.captured._step = None
     gc.collect()
     assert alive() is None
 

@@ -24,8 +24,8 @@ def test_a_training_is_that_of_the_graph():
             assert a[name] == pytest.approx(b[name], rel=1e-4, abs=1e-6), name
     for name, array in theirs.model.state_dict().items():
         np.testing.assert_allclose(ours.model.state_dict()[name], array, rtol=1e-4, atol=1e-6)
-    assert "batch_norm" in ours._compiled.explain()
-    assert "as it stands" not in ours._compiled.explain()
+    assert "batch_norm" in ours._step.differentiate.explain()
+    assert "as it stands" not in ours._step.differentiate.explain()
 
 
 def test_a_stopped_training_goes_on_with_the_same_bits(tmp_path):
@@ -83,5 +83,5 @@ def test_on_the_emulator_a_training_is_that_of_its_graph():
             assert a[name] == pytest.approx(b[name], rel=1e-4, abs=1e-6), name
     for name, array in graph.model.state_dict().items():
         np.testing.assert_allclose(compiled.model.state_dict()[name], array, rtol=1e-4, atol=1e-6)
-    text = compiled._compiled.explain()
+    text = compiled._step.differentiate.explain()
     assert "kernels on emulator" in text and "as it stands" not in text

@@ -33,8 +33,8 @@ from tinygraph.recipes.settings import require_choices, require_settings
 from tinygraph.recipes.task import Data, Task, setting, usable_device
 from tinygraph.tensor import Tensor
 from tinygraph.training import Progress, RunFolder, Trainer, evaluate, first_batch_step
+from tinygraph.training.evaluation import first_batch
 from tinygraph.training.sealed import reason
-from tinygraph.training.trainer import first_batch
 
 EVALUATION_BATCH = 250  # only a matter of memory
 

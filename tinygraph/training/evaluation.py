@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import numpy as np
+
 from tinygraph.data import DataLoader
 from tinygraph.device import CPU
 from tinygraph.errors import ArgumentError
@@ -82,6 +84,13 @@ def forward(model: Module, inputs: Array, labels: Array) -> tuple[Tensor, Tensor
     parameter = next(model.parameters(), None)
     device = CPU if parameter is None else parameter.device
     return model(as_tensor(inputs, device=device)), as_tensor(labels, device=device)
+
+
+def first_batch(loader: DataLoader) -> tuple[Array, Array]:
+    """Inputs and labels of the first batch of an epoch; the loader stays where it is."""
+    order = loader.order(loader.epoch)[: loader.batch_size]
+    inputs, labels = (np.asarray(part) for part in loader.dataset[order])
+    return inputs, labels
 
 
 def outcome(loss: Tensor, output: Tensor, target: Tensor) -> tuple[float, int | None]:

@@ -19,7 +19,8 @@ from tinygraph.cuda.nvrtc.occupancy import occupancy
 from tinygraph.data import DataLoader
 from tinygraph.device import Device
 from tinygraph.errors import ArgumentError, KernelCompileError
-from tinygraph.training.trainer import Trainer, first_batch
+from tinygraph.training.evaluation import first_batch
+from tinygraph.training.trainer import Trainer
 from tinygraph.training.units import digits, prefix
 
 USUAL_ARCH = "sm_90"  # for registers and occupancy, where there is no GPU to ask

@@ -21,7 +21,10 @@ from typing import Any
 import numpy as np
 
 from tinygraph.errors import CheckpointError
+from tinygraph.nn import Module
+from tinygraph.optim import Optimizer, ReduceLROnPlateau, Schedule
 from tinygraph.shapes import Array
+from tinygraph.training.checkpoints import Checkpoint
 
 _OPTIMIZER = "optimizer/"
 
@@ -95,6 +98,47 @@ def unpack(arrays: Mapping[str, Array]) -> tuple[dict[str, Any], dict[str, Any],
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise no_state(error) from None
     return document, optimizer, order
+
+
+def restore(
+    found: Checkpoint,
+    model: Module,
+    optimizer: Optimizer,
+    schedule: Schedule | ReduceLROnPlateau | None,
+) -> tuple[dict[str, Any], Array]:
+    """Load a checkpoint; what is left is the document, and the order of the samples.
+
+    Raises
+    ------
+    CheckpointError
+        It is that of another model, optimiser or schedule: nothing has changed.
+    """
+    document, optimizers, order = unpack(found.state)
+    if (schedule is None) != (document["schedule"] is None):
+        raise CheckpointError(
+            "resume",
+            "schedule",
+            "the one of the run",
+            "none" if schedule is None else "a schedule, where the run had none",
+            "make the Trainer as it was",
+        )
+    before = model.state_dict(), optimizer.state_dict()
+    rates = None if schedule is None else schedule.state_dict()
+    try:
+        model.load_state_dict(found.parameters)
+        optimizer.load_state_dict(optimizers)
+        require_numbers(optimizers, optimizer.numbers)
+        if schedule is not None:
+            schedule.load_state_dict(document["schedule"])
+    except Exception as error:
+        model.load_state_dict(before[0])
+        optimizer.load_state_dict(before[1])
+        if schedule is not None and rates is not None:
+            schedule.load_state_dict(rates)
+        if isinstance(error, CheckpointError):
+            raise
+        raise no_state(error) from None  # a file may hold anything under the right names
+    return document, order
 
 
 def require_numbers(optimizer: Mapping[str, Any], numbers: tuple[str, ...]) -> None:

@@ -36,6 +36,17 @@ def parse_duration(text: str) -> float:
     return seconds
 
 
+def require_end(epochs: int | None, duration: float | None) -> None:
+    """ArgumentError for a training that has no end, or one that cannot be."""
+    if epochs is None and duration is None:
+        raise ArgumentError("fit", "epochs", "a number, or a duration", "neither")
+    whole = isinstance(epochs, int) and not isinstance(epochs, bool)
+    if epochs is not None and (not whole or epochs < 1):
+        raise ArgumentError("fit", "epochs", "an int of at least 1", repr(epochs))
+    if duration is not None and not 0 < duration < math.inf:
+        raise ArgumentError("fit", "duration", "seconds above 0", repr(duration))
+
+
 class Clock:
     """Seconds of training, from those of earlier parts on, and whether a duration is over."""
 

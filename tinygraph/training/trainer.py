@@ -19,23 +19,20 @@ from typing import Any
 import numpy as np
 
 from tinygraph.data import DataLoader
-from tinygraph.errors import ArgumentError, CheckpointError, DivergenceError
+from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.nn import Module
 from tinygraph.optim import Optimizer, ReduceLROnPlateau, Schedule
-from tinygraph.plan import compile as tg_compile
 from tinygraph.random import default_generator
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
-from tinygraph.training.captured import CapturedTraining
 from tinygraph.training.checkpoints import Checkpoints
-from tinygraph.training.evaluation import Loss, Means, evaluate, forward, mode, outcome
+from tinygraph.training.evaluation import Loss, Means, evaluate, first_batch, forward, mode
 from tinygraph.training.progress import Progress
 from tinygraph.training.run import RunFolder
 from tinygraph.training.sealed import save_arrays
-from tinygraph.training.state import no_state, pack, require_numbers, unpack
-from tinygraph.training.stopping import Clock, Stopped, StopSignal
-from tinygraph.training.tuned import KeptTuning
-from tinygraph.training.undo import Undo
+from tinygraph.training.state import pack, restore
+from tinygraph.training.step import make_step, require_finite
+from tinygraph.training.stopping import Clock, Stopped, StopSignal, require_end
 
 
 class Trainer:
@@ -127,21 +124,8 @@ class Trainer:
         self.epoch = self.steps = 0
         self.seconds = self._epoch_seconds = 0.0
         self.best: dict[str, Any] | None = None
-        self._undo = Undo()
-        if tune and not compile:
-            raise ArgumentError(
-                "Trainer",
-                "tune",
-                "False where compile is not set",
-                True,
-                "compile=True: what is tuned is a plan",
-            )
-        self._compiled = tg_compile(self._differentiate, tune=tune) if compile else None
-        tuning = self._compiled.tuning if self._compiled is not None else None
-        self._tuned = KeptTuning(tuning, run) if tuning is not None else None
-        differentiate = self._compiled or self._differentiate
-        self._captured = (
-            CapturedTraining(model, optimizer, differentiate, self._undo) if capture else None
+        self._step = make_step(
+            model, optimizer, self._differentiate, run, capture=capture, compile=compile, tune=tune
         )
         self._means = Means()  # of the epoch under way
         self._resumed: tuple[dict[str, Any], Array] | None = None  # loader state, order of samples
@@ -187,7 +171,7 @@ class Trainer:
         CheckpointError
             The run folder cannot be written, or the loader is not that of the resumed run.
         """
-        _check_end(epochs, duration)
+        require_end(epochs, duration)
         if not len(train_loader):
             raise ArgumentError(
                 "fit",
@@ -215,8 +199,7 @@ class Trainer:
     def step(self, inputs: Array, labels: Array) -> tuple[float, int | None]:
         """Learn from one batch: its mean loss and its number of right answers, None for no classes.
 
-        A method of its own, so that the batch's graph is gone when it returns.  Nothing is learnt
-        from a loss that is not finite, but where the step is captured.
+        Nothing is learnt from a loss that is not finite, but where the step is captured.
 
         Raises
         ------
@@ -224,32 +207,7 @@ class Trainer:
             Memory does not suffice.  The step is taken back whole: parameters, running statistics,
             the optimiser's state and the random numbers are as before, whatever it was that failed.
         """
-        with self._undo.step(self.model, self.optimizer) as undo:
-            if self._captured is not None and self._captured.takes(inputs):
-                found = self._captured.step(inputs, labels)
-                self._record_choices()
-                return outcome(*found)
-            if self._compiled is not None:
-                number, right = outcome(*self._compiled(inputs, labels))
-                self._record_choices()
-                if math.isfinite(number):
-                    undo.before_update(self.optimizer)
-                    self.optimizer.step()
-                return number, right
-            output, target = forward(self.model, inputs, labels)
-            loss = self.loss(output, target)
-            number, right = outcome(loss, output, target)
-            if math.isfinite(number):
-                self.optimizer.zero_grad()
-                loss.backward()
-                undo.before_update(self.optimizer)
-                self.optimizer.step()
-        return number, right
-
-    def _record_choices(self) -> None:
-        """Write new tiles and threads into the run folder, before anything is learnt with them."""
-        if self._tuned is not None:
-            self._tuned.write()
+        return self._step(inputs, labels)
 
     def _differentiate(self, inputs: Array, labels: Array) -> tuple[Tensor, Tensor, Tensor]:
         """Loss, output and labels of a batch, and the gradients in the parameters."""
@@ -296,16 +254,7 @@ class Trainer:
         with mode(self.model, training=True):
             for inputs, labels in loader:
                 loss, right = self.step(inputs, labels)
-                if not math.isfinite(loss):
-                    raise DivergenceError(
-                        "Trainer",
-                        "loss",
-                        "a finite number",
-                        f"{loss} in epoch {self.epoch + 1}, batch {loader.position}",
-                        "use a smaller "
-                        "learning rate, look for NaN in the data, and train under "
-                        "tg.detect_anomaly() to see which op made it",
-                    )
+                require_finite(loss, self.epoch + 1, loader.position)
                 self._means.add(loss, right, len(inputs))
                 self.steps += 1
                 self.progress.advance()
@@ -368,31 +317,7 @@ class Trainer:
         if found is None:
             self.run.keep_rows(0)
             return 0
-        document, optimizer, order = unpack(found.state)
-        if (self.schedule is None) != (document["schedule"] is None):
-            raise CheckpointError(
-                "resume",
-                "schedule",
-                "the one of the run",
-                "none" if self.schedule is None else "a schedule, where the run had none",
-                "make the Trainer as it was",
-            )
-        before = self.model.state_dict(), self.optimizer.state_dict()
-        rates = None if self.schedule is None else self.schedule.state_dict()
-        try:
-            self.model.load_state_dict(found.parameters)
-            self.optimizer.load_state_dict(optimizer)
-            require_numbers(optimizer, self.optimizer.numbers)
-            if self.schedule is not None:
-                self.schedule.load_state_dict(document["schedule"])
-        except Exception as error:  # of another model, optimiser or schedule: nothing has changed
-            self.model.load_state_dict(before[0])
-            self.optimizer.load_state_dict(before[1])
-            if self.schedule is not None and rates is not None:
-                self.schedule.load_state_dict(rates)
-            if isinstance(error, CheckpointError):
-                raise
-            raise no_state(error) from None  # a file may hold anything under the right names
+        document, order = restore(found, self.model, self.optimizer, self.schedule)
         default_generator.load_state_dict(document["generator"])
         self.epoch, self.steps = document["epoch"], document["steps"]
         self.seconds, self._epoch_seconds = document["seconds"], document["epoch_seconds"]
@@ -469,21 +394,3 @@ class Trainer:
         parameters = self.model.state_dict()
         Checkpoints(self.run.checkpoints).save(self.epoch, self.steps, parameters, state)
         self._saved_at = self.seconds
-
-
-def first_batch(loader: DataLoader) -> tuple[Array, Array]:
-    """Inputs and labels of the first batch of an epoch; the loader stays where it is."""
-    order = loader.order(loader.epoch)[: loader.batch_size]
-    inputs, labels = (np.asarray(part) for part in loader.dataset[order])
-    return inputs, labels
-
-
-def _check_end(epochs: int | None, duration: float | None) -> None:
-    """A training must have an end."""
-    if epochs is None and duration is None:
-        raise ArgumentError("fit", "epochs", "a number, or a duration", "neither")
-    whole = isinstance(epochs, int) and not isinstance(epochs, bool)
-    if epochs is not None and (not whole or epochs < 1):
-        raise ArgumentError("fit", "epochs", "an int of at least 1", repr(epochs))
-    if duration is not None and not 0 < duration < math.inf:
-        raise ArgumentError("fit", "duration", "seconds above 0", repr(duration))
