@@ -19,10 +19,10 @@ def test_a_chain_by_hand():
     table = tg.Graph(tg.relu(tg.relu(x)).sum()).kernel_table()
     relus = [row for row in table if row.op == "relu"]
     assert [(r.phase, r.kernel) for r in relus] == [
-        ("forward", "relu_forward<float>"),
-        ("forward", "relu_forward<float>"),
-        ("backward", "relu_backward<float>"),
-        ("backward", "relu_backward<float>"),
+        ("forward", "unary_forward<float, Relu>"),
+        ("forward", "unary_forward<float, Relu>"),
+        ("backward", "unary_backward<float, Relu>"),
+        ("backward", "unary_backward<float, Relu>"),
     ]
     assert [[b.name for b in r.reads] for r in relus] == [
         ["x"],

@@ -171,8 +171,10 @@ class Graph:
         >>> import numpy as np, tinygraph as tg
         >>> x = tg.Parameter(np.zeros((1000, 500), np.float32), name="x")
         >>> table = tg.Graph(tg.relu(x)).kernel_table()
-        >>> [(row.phase, row.kernel, row.bytes) for row in table]
-        [('forward', 'relu_forward<float>', 4000000), ('backward', 'relu_backward<float>', 6000000)]
+        >>> for row in table:
+        ...     print(row.phase, row.kernel, row.bytes)
+        forward unary_forward<float, Relu> 4000000
+        backward unary_backward<float, Relu> 6000000
         >>> str(table[1].writes[0])
         'grad of x float32[1000, 500]'
         """

@@ -116,7 +116,10 @@ FAMILIES: dict[str, Family] = {
         of_integers(tg.neg, tg.abs, count=1),
     ),
     "clip.cu": each_of(
-        of_one(tg.clip, min=-1, max=1), of_one(tg.clip, min=0.5), of_one(tg.clip, max=0.5)
+        of_one(tg.clip, min=-1, max=1),
+        of_one(tg.clip, min=0.5),
+        of_one(tg.clip, max=0.5),
+        of_one(tg.clip, min=1, max=1),
     ),
     "heaviside.cu": of_one(tg.heaviside, value=0.5),
     "where.cu": _where,

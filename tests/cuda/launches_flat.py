@@ -18,9 +18,9 @@ def _relu(random: np.random.Generator) -> Iterator[Launch]:
         x[3::7] = np.nan
         y = np.where(x <= 0, F4(0), x)
         gy = random.standard_normal(n).astype(F4)
-        yield launch("relu_forward<float>", grid, x, Out(y), n, label=f"n={n}")
+        yield launch("unary_forward<float, Relu>", grid, x, Out(y), n, 0, 0, label=f"n={n}")
         gx = np.where(y != 0, gy, F4(0))
-        yield launch("relu_backward<float>", grid, gy, y, Out(gx), n, label=f"n={n}")
+        yield launch("unary_backward<float, Relu>", grid, gy, y, Out(gx), n, 0, 0, label=f"n={n}")
 
 
 # Parameters of one launch: their sizes, the most blocks of one, blocks that are too many.

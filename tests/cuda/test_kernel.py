@@ -145,18 +145,18 @@ def test_blocks_are_just_enough(n, threads):
 
 
 def test_op_kernel_names_file_function_type_and_macros():
-    kernel = op_kernel("relu", "relu_forward", np.float32)
-    assert kernel.source.name == "relu.cu" and kernel.name == "relu_forward<float>"
-    assert op_kernel("relu", "relu_forward", np.dtype("f4")) is kernel
-    assert op_kernel("relu", "relu_forward", "float64").name == "relu_forward<double>"
-    tiled = op_kernel("relu", "relu_forward", np.float32, TILE=16, B=1)
+    kernel = op_kernel("dropout", "dropout_forward", np.float32)
+    assert kernel.source.name == "dropout.cu" and kernel.name == "dropout_forward<float>"
+    assert op_kernel("dropout", "dropout_forward", np.dtype("f4")) is kernel
+    assert op_kernel("dropout", "dropout_forward", "float64").name == "dropout_forward<double>"
+    tiled = op_kernel("dropout", "dropout_forward", np.float32, TILE=16, B=1)
     assert tiled.source.defines == (("B", "1"), ("TILE", "16"))
-    assert op_kernel("relu", "relu_forward", np.float32, B=1, TILE=16) is tiled is not kernel
+    assert op_kernel("dropout", "dropout_forward", np.float32, B=1, TILE=16) is tiled is not kernel
 
 
 def test_op_kernel_refuses_other_dtypes_and_files():
-    with pytest.raises(DtypeError, match="relu: dtype: expected one of float32"):
-        op_kernel("relu", "relu_forward", np.float16)
+    with pytest.raises(DtypeError, match="dropout: dtype: expected one of float32"):
+        op_kernel("dropout", "dropout_forward", np.float16)
     with pytest.raises(KernelCompileError, match=r"nothing\.cu"):
         op_kernel("nothing", "f", np.float32)
 

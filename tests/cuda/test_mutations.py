@@ -252,7 +252,9 @@ def test_sandbox_survives_what_it_runs():
 def test_outputs_of_a_launch_hold_nothing_of_the_answer():
     """A kernel that does nothing is found out: by the checker, and by its numbers."""
     launch = next(iter(launches_of("relu.cu").values()))[0]
-    text = "template <typename T> __global__ void relu_forward(const T* x, T* y, long long n) {}"
+    text = """struct Relu {};
+    template <typename T, typename Function>
+    __global__ void unary_forward(const T* x, T* y, long long n, T a, T b) {}"""
     idle = Launch("", launch.name, {}, launch.grid, launch.arguments)
     report, differences = idle.check(Kernel(text, launch.name))
     assert {finding.kind for finding in report.findings} == {"unwritten-output"}

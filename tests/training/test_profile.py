@@ -24,7 +24,7 @@ def step_of(n):
 def test_rows_are_sums_over_a_step():
     profile = profile_steps(step_of(1000), EMULATOR, steps=4)
     rows = {row.kernel: row for row in profile.rows}
-    forward, backward = rows["relu_forward<float>"], rows["relu_backward<float>"]
+    forward, backward = rows["unary_forward<float, Relu>"], rows["unary_backward<float, Relu>"]
     assert (forward.calls, forward.bytes) == (2, 2 * 8000)
     assert (backward.calls, backward.bytes) == (2, 2 * 12000)
     assert profile.bytes == sum(row.bytes for row in profile.rows)
@@ -96,7 +96,7 @@ def test_command(tmp_path, capsys, monkeypatch):
     answer = json.loads(capsys.readouterr().out)
     kernels = {row["kernel"]: row for row in answer["kernels"]}
     assert kernels["sgd_update<float>"]["calls"] >= 1
-    assert kernels["relu_forward<float>"]["bytes"] == 4 * 2 * (4 * 2 * 6 * 6)
+    assert kernels["unary_forward<float, Relu>"]["bytes"] == 4 * 2 * (4 * 2 * 6 * 6)
     assert answer["settings"]["device"] == "emulator" and answer["settings"]["filters"] == 2
     assert answer["files"] == ["profile-numba_cnn-emulator.svg"]
     assert (tmp_path / answer["files"][0]).read_text().startswith("<?xml")

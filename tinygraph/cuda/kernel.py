@@ -45,7 +45,7 @@ class Kernel:
     path_or_source : str or Path
         A `.cu` file; or CUDA C++ itself: a str with a line break or the word `__global__`.
     name : str
-        The function, with its template arguments: "relu_forward<float>".
+        The function, with its template arguments: "unary_forward<float, Relu>".
     defines : mapping of str to value, optional
         Macros: {"TILE": 16}.
     parameters : mapping of name to C type, optional

@@ -216,7 +216,7 @@ def recording(execute: bool = True) -> Iterator[list[Launch]]:
     >>> with recording(execute=False) as launches:
     ...     y = tg.relu(x)
     >>> [(launch.kernel.name, launch.grid, launch.bytes) for launch in launches]
-    [('relu_forward<float>', (1024, 1, 1), 8000000)]
+    [('unary_forward<float, Relu>', (1024, 1, 1), 8000000)]
     """
     recorder = Recorder(execute)
     token = _active.set(recorder)

@@ -37,7 +37,7 @@ from tinygraph.shapes import Array, Shape
 from tinygraph.tensor import Operand, Tensor
 
 
-class _Arithmetic(Broadcasting):
+class Arithmetic(Broadcasting):
     """Mixed into the ops below: how their kernels are launched."""
 
     def launch(self, mem: Memory, x: Array, y: Array) -> Array:
@@ -56,7 +56,7 @@ def _summed(
 
 
 @frozen
-class Add(_Arithmetic, Op):
+class Add(Arithmetic, Op):
     def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
         z = mem.empty(joint_shape(self.name, x.shape, y.shape), x.dtype)
         np.add(x, y, out=z)
@@ -82,7 +82,7 @@ class Add(_Arithmetic, Op):
 
 
 @frozen
-class Sub(_Arithmetic, Op):
+class Sub(Arithmetic, Op):
     takes: ClassVar[str] = NUMBERS
 
     def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
@@ -111,7 +111,7 @@ class Sub(_Arithmetic, Op):
 
 
 @frozen
-class Mul(_Arithmetic, Op):
+class Mul(Arithmetic, Op):
     def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
         z = mem.empty(joint_shape(self.name, x.shape, y.shape), x.dtype)
         np.multiply(x, y, out=z)
@@ -144,7 +144,7 @@ class Mul(_Arithmetic, Op):
 
 
 @frozen
-class Div(_Arithmetic, Op):
+class Div(Arithmetic, Op):
     takes: ClassVar[str] = FLOATS
 
     def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
@@ -187,7 +187,7 @@ def _power(x: Array, y: Array, out: Array) -> None:
 
 
 @frozen
-class Pow(_Arithmetic, Op):
+class Pow(Arithmetic, Op):
     takes: ClassVar[str] = NUMBERS
 
     def check(self, x: Array, y: Array) -> None:
@@ -239,7 +239,7 @@ class Pow(_Arithmetic, Op):
 
 
 @frozen
-class Maximum(_Arithmetic, Op):
+class Maximum(Arithmetic, Op):
     larger: ClassVar[Any] = np.maximum
     wins: ClassVar[Any] = np.greater_equal  # equal operands: the first one
 

@@ -31,7 +31,9 @@ class BinaryCrossEntropyWithLogits(PairLoss, Op):
     def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
         loss = np.maximum(x, 0, out=mem.empty(x.shape, x.dtype))
         loss -= np.multiply(x, y, out=mem.empty(x.shape, x.dtype))
-        loss += softplus_tail(mem, x)  # last: where y is the class of x, all else is 0
+        tail = mem.empty(x.shape, x.dtype)
+        softplus_tail(x, tail)
+        loss += tail  # last: where y is the class of x, all else is 0
         return reduce(mem, loss, self.reduction), (x, y) if True in mem.needs else None
 
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:

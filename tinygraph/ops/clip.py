@@ -12,62 +12,47 @@ stays NaN and has the derivative 0, for it lies in no interval.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tinygraph.errors import ArgumentError, DtypeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
-from tinygraph.ops.shared.broadcast import rounded, typed_kernel
-from tinygraph.ops.shared.launch import for_each
-from tinygraph.ops.shared.operands import NUMBERS, require_one_dtype, select
+from tinygraph.op import Op
+from tinygraph.ops.shared.broadcast import rounded
+from tinygraph.ops.shared.operands import NUMBERS, select
+from tinygraph.ops.shared.unary import Unary
 from tinygraph.shapes import Array, Spec
 from tinygraph.tensor import Operand, Tensor
 
 
 @frozen
-class Clip(Op):
+class Clip(Unary, Op):
     min: float | None = None
     max: float | None = None
+    takes: ClassVar[str] = NUMBERS
 
     def infer(self, x: Spec) -> Spec:
-        require_one_dtype(self.name, NUMBERS, x=x)
+        super().infer(x)
         if x.dtype.kind != "f":
             for argument, bound in (("min", self.min), ("max", self.max)):
                 _require_integer(self.name, argument, bound, x.dtype)
         return x
 
-    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        y = mem.empty(x.shape, x.dtype)
+    def function(self, mem: Memory, x: Array, y: Array) -> None:
         np.clip(x, self.min, self.max, out=y)
-        return y, (x, y) if mem.needs[0] else None
 
-    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
-        x, y = saved
-        if self._is_constant(x.dtype):
-            return (mem.zeros(x.shape, x.dtype),)
-        inside = np.equal(x, y, out=mem.empty(x.shape, bool))  # what clipping left as it was
-        return (select(mem, gy, inside),)
+    def gradient(self, mem: Memory, gy: Array, x: Array, gx: Array) -> None:
+        low, high = self.numbers(x.dtype)
+        if low == high:
+            gx[...] = 0
+            return
+        np.clip(x, low, high, out=gx)
+        inside = np.equal(x, gx, out=mem.empty(x.shape, bool))  # what clipping left as it was
+        select(mem, gy, inside, gx)
 
-    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        y = mem.empty(x.shape, x.dtype)
-        kernel = typed_kernel("clip", "clip_forward", x.dtype)
-        for_each(kernel, x.size, x, y, x.size, *self._bounds(x.dtype))
-        return y, x if mem.needs[0] else None
-
-    def backward_kernel(
-        self, mem: Memory, gy: Array, x: Array, needs: tuple[bool, ...]
-    ) -> Gradients:
-        if self._is_constant(x.dtype):
-            return (mem.zeros(x.shape, x.dtype),)
-        gx = mem.empty(x.shape, x.dtype)
-        kernel = typed_kernel("clip", "clip_backward", x.dtype)
-        for_each(kernel, x.size, gy, x, gx, x.size, *self._bounds(x.dtype))
-        return (gx,)
-
-    def _bounds(self, dtype: np.dtype[Any]) -> tuple[float, float]:
+    def numbers(self, dtype: np.dtype[Any]) -> tuple[float, ...]:
         """Both bounds as elements of x: a missing one is beyond all of them."""
         if dtype.kind != "f":
             limits = np.iinfo(dtype)
@@ -77,13 +62,6 @@ class Clip(Op):
             )
         low = -math.inf if self.min is None else rounded(self.min, dtype)
         return low, math.inf if self.max is None else rounded(self.max, dtype)
-
-    def _is_constant(self, dtype: np.dtype[Any]) -> bool:
-        low, high = self._bounds(dtype)
-        return low == high
-
-    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
-        return "map"
 
 
 def _require_integer(op: str, argument: str, bound: float | None, dtype: np.dtype[Any]) -> None:

@@ -17,110 +17,67 @@ import numpy as np
 
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
-from tinygraph.ops.shared.broadcast import typed_kernel
-from tinygraph.ops.shared.launch import for_each
-from tinygraph.ops.shared.operands import ALL, FLOATS, NUMBERS, require_one_dtype
-from tinygraph.shapes import Array, Spec
+from tinygraph.op import Op
+from tinygraph.ops.shared.operands import ALL, NUMBERS
+from tinygraph.ops.shared.unary import Unary
+from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 
 
-class _Elementwise:
-    """Mixed into the ops below: the output is like the input, sample by sample."""
-
-    name: ClassVar[str]
-    takes: ClassVar[str] = FLOATS
-    keeps_output: ClassVar[bool] = False  # whether the slope is read off y, and not off x
-
-    def infer(self, x: Spec) -> Spec:
-        require_one_dtype(self.name, self.takes, x=x)
-        return x
-
-    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        y = mem.empty(x.shape, x.dtype)
-        kernel = typed_kernel("elementwise", "unary_forward", x.dtype, type(self).__name__)
-        for_each(kernel, x.size, x, y, x.size)
-        return y, (y if self.keeps_output else x) if mem.needs[0] else None
-
-    def backward_kernel(
-        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
-    ) -> Gradients:
-        gx = mem.empty(gy.shape, gy.dtype)
-        kernel = typed_kernel("elementwise", "unary_backward", gy.dtype, type(self).__name__)
-        for_each(kernel, gy.size, gy, saved, gx, gy.size)
-        return (gx,)
-
-    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
-        return "map"
-
-
 @frozen
-class Neg(_Elementwise, Op):
+class Neg(Unary, Op):
     takes: ClassVar[str] = NUMBERS
+    keeps: ClassVar[None] = None
 
-    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        return np.negative(x, out=mem.empty(x.shape, x.dtype)), None
+    def function(self, mem: Memory, x: Array, y: Array) -> None:
+        np.negative(x, out=y)
 
-    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
-        return (np.negative(gy, out=mem.empty(gy.shape, gy.dtype)),)
-
-    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        return super().forward_kernel(mem, x)[0], None
-
-    def backward_kernel(
-        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
-    ) -> Gradients:
-        return (super().forward_kernel(mem, gy)[0],)  # the slope is the op itself
+    def gradient(self, mem: Memory, gy: Array, kept: Any, gx: Array) -> None:
+        np.negative(gy, out=gx)
 
 
 @frozen
-class Abs(_Elementwise, Op):
+class Abs(Unary, Op):
     takes: ClassVar[str] = ALL
 
-    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        y = np.absolute(x, out=mem.empty(x.shape, x.dtype))
-        return y, x if mem.needs[0] else None
+    def function(self, mem: Memory, x: Array, y: Array) -> None:
+        np.absolute(x, out=y)
 
-    def backward(self, mem: Memory, gy: Array, x: Array, needs: tuple[bool, ...]) -> Gradients:
-        gx = np.sign(x, out=mem.empty(x.shape, x.dtype))
+    def gradient(self, mem: Memory, gy: Array, x: Array, gx: Array) -> None:
+        np.sign(x, out=gx)
         gx *= gy
-        return (gx,)
 
 
 @frozen
-class Exp(_Elementwise, Op):
-    keeps_output: ClassVar[bool] = True
+class Exp(Unary, Op):
+    keeps: ClassVar[str] = "y"
 
-    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        y = np.exp(x, out=mem.empty(x.shape, x.dtype))
-        return y, y if mem.needs[0] else None
+    def function(self, mem: Memory, x: Array, y: Array) -> None:
+        np.exp(x, out=y)
 
-    def backward(self, mem: Memory, gy: Array, y: Array, needs: tuple[bool, ...]) -> Gradients:
-        return (np.multiply(gy, y, out=mem.empty(y.shape, y.dtype)),)
-
-
-@frozen
-class Log(_Elementwise, Op):
-    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        y = np.log(x, out=mem.empty(x.shape, x.dtype))
-        return y, x if mem.needs[0] else None
-
-    def backward(self, mem: Memory, gy: Array, x: Array, needs: tuple[bool, ...]) -> Gradients:
-        return (np.divide(gy, x, out=mem.empty(x.shape, x.dtype)),)
+    def gradient(self, mem: Memory, gy: Array, y: Array, gx: Array) -> None:
+        np.multiply(gy, y, out=gx)
 
 
 @frozen
-class Sqrt(_Elementwise, Op):
-    keeps_output: ClassVar[bool] = True
+class Log(Unary, Op):
+    def function(self, mem: Memory, x: Array, y: Array) -> None:
+        np.log(x, out=y)
 
-    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        y = np.sqrt(x, out=mem.empty(x.shape, x.dtype))
-        return y, y if mem.needs[0] else None
+    def gradient(self, mem: Memory, gy: Array, x: Array, gx: Array) -> None:
+        np.divide(gy, x, out=gx)
 
-    def backward(self, mem: Memory, gy: Array, y: Array, needs: tuple[bool, ...]) -> Gradients:
-        gx = np.divide(gy, y, out=mem.empty(y.shape, y.dtype))
+
+@frozen
+class Sqrt(Unary, Op):
+    keeps: ClassVar[str] = "y"
+
+    def function(self, mem: Memory, x: Array, y: Array) -> None:
+        np.sqrt(x, out=y)
+
+    def gradient(self, mem: Memory, gy: Array, y: Array, gx: Array) -> None:
+        np.divide(gy, y, out=gx)
         gx /= 2
-        return (gx,)
 
 
 _NEG, _ABS, _EXP, _LOG, _SQRT = Neg(), Abs(), Exp(), Log(), Sqrt()

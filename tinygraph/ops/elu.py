@@ -13,54 +13,37 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.cuda import op_kernel
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
+from tinygraph.op import Op
 from tinygraph.ops.leaky_relu import one_above_zero
 from tinygraph.ops.shared.hyperparameters import finite
-from tinygraph.ops.shared.launch import for_each
-from tinygraph.shapes import Array, Spec, require_float
+from tinygraph.ops.shared.unary import Unary
+from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 
 
 @frozen
-class Elu(Op):
+class Elu(Unary, Op):
     alpha: float = 1.0
 
-    def infer(self, x: Spec) -> Spec:
-        require_float(self.name, x=x)
-        return x
-
-    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        y = np.minimum(x, 0, out=mem.empty(x.shape, x.dtype))
+    def function(self, mem: Memory, x: Array, y: Array) -> None:
+        np.minimum(x, 0, out=y)
         np.expm1(y, out=y)  # exp(y) - 1 would lose the digits of a small y
         y *= self.alpha
         y += np.maximum(x, 0, out=mem.empty(x.shape, x.dtype))
-        return y, x if mem.needs[0] else None
 
-    def backward(self, mem: Memory, gy: Array, x: Array, needs: tuple[bool, ...]) -> Gradients:
-        gx = np.minimum(x, 0, out=mem.empty(x.shape, x.dtype))
+    def gradient(self, mem: Memory, gy: Array, x: Array, gx: Array) -> None:
+        np.minimum(x, 0, out=gx)
         np.exp(gx, out=gx)  # 1 where x > 0
         if self.alpha != 1:
-            gx *= one_above_zero(mem, x, self.alpha)
+            factor = mem.empty(x.shape, x.dtype)
+            one_above_zero(mem, x, self.alpha, factor)
+            gx *= factor
         gx *= gy
-        return (gx,)
 
-    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        y = mem.empty(x.shape, x.dtype)
-        for_each(op_kernel("elu", "elu_forward", x.dtype), x.size, x, y, x.size, self.alpha)
-        return y, x if mem.needs[0] else None
-
-    def backward_kernel(
-        self, mem: Memory, gy: Array, x: Array, needs: tuple[bool, ...]
-    ) -> Gradients:
-        gx = mem.empty(x.shape, x.dtype)
-        for_each(op_kernel("elu", "elu_backward", x.dtype), x.size, gy, x, gx, x.size, self.alpha)
-        return (gx,)
-
-    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
-        return "map"
+    def numbers(self, dtype: np.dtype[Any]) -> tuple[float, ...]:
+        return (self.alpha,)
 
 
 def elu(x: Operand, alpha: float = 1.0) -> Tensor:

@@ -19,14 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.cuda import Kernel
 from tinygraph.errors import ArgumentError, nearest
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.shared.broadcast import typed_kernel
-from tinygraph.ops.shared.launch import for_each
-from tinygraph.shapes import Array, Spec, require_float
+from tinygraph.ops.shared.unary import Unary
+from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 
 GATES = ("none", "tanh")
@@ -53,28 +51,15 @@ def erfc(x: Array) -> Array:
     """
     size = np.minimum(np.abs(x), 28)  # there exp(-size**2) is 0, and inf / inf does not arise
     t = (size - 3.75) / (size + 3.75)
-    y = np.full_like(t, ERFC[-1])
-    for coefficient in ERFC[-2::-1]:
+    y = t * ERFC[-1]
+    y += ERFC[-2]
+    for coefficient in ERFC[-3::-1]:
         y *= t
         y += coefficient
     y *= np.exp(-size * size)
     y /= 1 + 2 * size
     sign = np.copysign(x.dtype.type(1), x)
     return (1 - sign) + sign * y  # erfc(-x) = 2 - erfc(x)
-
-
-def _gate(x: Array, approximate: str) -> Array:
-    if approximate == "none":
-        return erfc(x * -math.sqrt(0.5)) / 2
-    u = math.sqrt(2 / math.pi) * x * (1 + 0.044715 * x * x)
-    return (1 + np.tanh(u)) / 2
-
-
-def _gate_slope(x: Array, g: Array, approximate: str) -> Array:
-    """g' from x and g."""
-    if approximate == "none":
-        return np.exp(x * x / -2) / math.sqrt(2 * math.pi)
-    return 2 * g * (1 - g) * (math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * x * x))
 
 
 def _in_blocks(f: Callable[..., None], inputs: list[Array], outputs: list[Array]) -> None:
@@ -87,17 +72,38 @@ def _in_blocks(f: Callable[..., None], inputs: list[Array], outputs: list[Array]
 
 
 @frozen
-class Gelu(Op):
+class Gelu(Unary, Op):
+    """One by one in blocks, and the gate is kept; in a chain it is computed again."""
+
     approximate: str = "none"
 
-    def infer(self, x: Spec) -> Spec:
-        require_float(self.name, x=x)
-        return x
+    def function(self, mem: Memory, x: Array, y: Array) -> None:
+        x = np.maximum(x, CLOSED)  # the limit at -inf is 0, but -inf * 0 is NaN
+        np.multiply(x, self._gate(x), out=y)
+
+    def gradient(self, mem: Memory, gy: Array, x: Array, gx: Array) -> None:
+        x = np.minimum(np.maximum(x, CLOSED), -CLOSED)
+        self._gradient(gy, x, self._gate(x), gx)
+
+    def _gate(self, x: Array) -> Array:
+        if self.approximate == "none":
+            return erfc(x * -math.sqrt(0.5)) / 2
+        u = math.sqrt(2 / math.pi) * x * (1 + 0.044715 * x * x)
+        gate: Array = (1 + np.tanh(u)) / 2
+        return gate
+
+    def _gradient(self, gy: Array, x: Array, g: Array, gx: Array) -> None:
+        """From the gate; x is bounded, for inf * 0 is NaN."""
+        if self.approximate == "none":
+            slope = np.exp(x * x / -2) / math.sqrt(2 * math.pi)
+        else:
+            slope = 2 * g * (1 - g) * (math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * x * x))
+        np.multiply(gy, g + x * slope, out=gx)
 
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         def block(x: Array, y: Array, *gate: Array) -> None:
-            x = np.maximum(x, CLOSED)  # the limit at -inf is 0, but -inf * 0 is NaN
-            g = _gate(x, self.approximate)
+            x = np.maximum(x, CLOSED)
+            g = self._gate(x)
             np.multiply(x, g, out=y)
             for save in gate:
                 save[...] = g
@@ -106,34 +112,17 @@ class Gelu(Op):
         _in_blocks(block, [x], outputs)
         return outputs[0], (x, outputs[1]) if mem.needs[0] else None
 
-    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+    def backward(self, mem: Memory, gy: Array, kept: Any, needs: tuple[bool, ...]) -> Gradients:
         def block(x: Array, g: Array, gy: Array, gx: Array) -> None:
-            x = np.clip(x, CLOSED, -CLOSED)  # inf * 0 is NaN
-            np.multiply(gy, g + x * _gate_slope(x, g, self.approximate), out=gx)
+            self._gradient(gy, np.clip(x, CLOSED, -CLOSED), g, gx)
 
-        x, g = saved
-        gx = mem.empty(x.shape, x.dtype)
-        _in_blocks(block, [x, g, gy], [gx])
+        gx = mem.empty(gy.shape, gy.dtype)
+        _in_blocks(block, [*kept, gy], [gx])
         return (gx,)
 
-    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        y = mem.empty(x.shape, x.dtype)
-        for_each(self._kernel("gelu_forward", x), x.size, x, y, x.size)
-        return y, x if mem.needs[0] else None
-
-    def backward_kernel(
-        self, mem: Memory, gy: Array, x: Array, needs: tuple[bool, ...]
-    ) -> Gradients:
-        gx = mem.empty(x.shape, x.dtype)
-        for_each(self._kernel("gelu_backward", x), x.size, gy, x, gx, x.size)
-        return (gx,)
-
-    def _kernel(self, function: str, x: Array) -> Kernel:
-        gate = "Normal" if self.approximate == "none" else "Tanh"
-        return typed_kernel("gelu", function, x.dtype, gate)
-
-    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
-        return "map"
+    @property
+    def functor(self) -> str:
+        return "Gelu<Normal>" if self.approximate == "none" else "Gelu<Tanh>"
 
 
 def gelu(x: Operand, approximate: str = "none") -> Tensor:

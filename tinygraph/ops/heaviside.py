@@ -12,48 +12,33 @@ in the brain", Psychological Review 65, 1958.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.cuda import op_kernel
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
+from tinygraph.op import Op
 from tinygraph.ops.shared.broadcast import rounded
 from tinygraph.ops.shared.hyperparameters import finite
-from tinygraph.ops.shared.launch import for_each
-from tinygraph.shapes import Array, Spec, require_float
+from tinygraph.ops.shared.unary import Unary
+from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 
 
 @frozen
-class Heaviside(Op):
+class Heaviside(Unary, Op):
     value: float = 1.0
+    keeps: ClassVar[None] = None
 
-    def infer(self, x: Spec) -> Spec:
-        require_float(self.name, x=x)
-        return x
+    def function(self, mem: Memory, x: Array, y: Array) -> None:
+        np.heaviside(x, self.value, out=y)
 
-    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        return np.heaviside(x, self.value, out=mem.empty(x.shape, x.dtype)), None
+    def gradient(self, mem: Memory, gy: Array, kept: Any, gx: Array) -> None:
+        gx[...] = 0
 
-    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
-        return (mem.zeros(gy.shape, gy.dtype),)
-
-    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        y = mem.empty(x.shape, x.dtype)
-        kernel = op_kernel("heaviside", "heaviside_forward", x.dtype)
-        for_each(kernel, x.size, x, y, x.size, rounded(self.value, x.dtype))
-        return y, None
-
-    def backward_kernel(
-        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
-    ) -> Gradients:
-        return (mem.zeros(gy.shape, gy.dtype),)
-
-    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
-        return "map"
+    def numbers(self, dtype: np.dtype[Any]) -> tuple[float, ...]:
+        return (rounded(self.value, dtype),)
 
 
 def heaviside(x: Operand, value: float = 1.0) -> Tensor:

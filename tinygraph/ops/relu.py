@@ -8,52 +8,29 @@ Source: Nair, Hinton, "Rectified linear units improve restricted Boltzmann machi
 
 from __future__ import annotations
 
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
-from tinygraph.cuda import op_kernel
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
-from tinygraph.ops.shared.launch import for_each
-from tinygraph.shapes import Array, Spec, require_float
+from tinygraph.op import Op
+from tinygraph.ops.shared.unary import Unary
+from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 
 
 @frozen
-class Relu(Op):
-    def infer(self, x: Spec) -> Spec:
-        require_float(self.name, x=x)
-        return x
+class Relu(Unary, Op):
+    keeps: ClassVar[str] = "y"
 
-    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        y = mem.empty(x.shape, x.dtype)
+    def function(self, mem: Memory, x: Array, y: Array) -> None:
         np.maximum(x, 0, out=y)  # NaN propagates
         y += 0  # -0 becomes 0
-        return y, y if mem.needs[0] else None
 
-    def backward(self, mem: Memory, gy: Array, y: Array, needs: tuple[bool, ...]) -> Gradients:
-        passes = mem.empty(y.shape, bool)
-        np.not_equal(y, 0, out=passes)
-        gx = mem.empty(y.shape, y.dtype)
+    def gradient(self, mem: Memory, gy: Array, y: Array, gx: Array) -> None:
+        passes = np.not_equal(y, 0, out=mem.empty(y.shape, bool))
         np.multiply(gy, passes, out=gx)
-        return (gx,)
-
-    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        y = mem.empty(x.shape, x.dtype)
-        for_each(op_kernel("relu", "relu_forward", x.dtype), x.size, x, y, x.size)
-        return y, y if mem.needs[0] else None
-
-    def backward_kernel(
-        self, mem: Memory, gy: Array, y: Array, needs: tuple[bool, ...]
-    ) -> Gradients:
-        gx = mem.empty(y.shape, y.dtype)
-        for_each(op_kernel("relu", "relu_backward", y.dtype), y.size, gy, y, gx, y.size)
-        return (gx,)
-
-    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
-        return "map"
 
 
 def relu(x: Operand) -> Tensor:

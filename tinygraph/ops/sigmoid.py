@@ -12,52 +12,32 @@ Source: Goodfellow, Bengio, Courville, "Deep Learning", MIT Press 2016, section 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
-from tinygraph.cuda import op_kernel
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
-from tinygraph.ops.shared.launch import for_each
-from tinygraph.shapes import Array, Spec, require_float
+from tinygraph.op import Op
+from tinygraph.ops.shared.unary import Unary
+from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 
 
 @frozen
-class Sigmoid(Op):
-    def infer(self, x: Spec) -> Spec:
-        require_float(self.name, x=x)
-        return x
+class Sigmoid(Unary, Op):
+    keeps: ClassVar[str] = "y"
 
-    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        y = np.negative(x, out=mem.empty(x.shape, x.dtype))
+    def function(self, mem: Memory, x: Array, y: Array) -> None:
+        np.negative(x, out=y)
         np.exp(y, out=y)
         y += 1
         np.reciprocal(y, out=y)
-        return y, y if mem.needs[0] else None
 
-    def backward(self, mem: Memory, gy: Array, y: Array, needs: tuple[bool, ...]) -> Gradients:
-        gx = np.subtract(1, y, out=mem.empty(y.shape, y.dtype))
+    def gradient(self, mem: Memory, gy: Array, y: Array, gx: Array) -> None:
+        np.subtract(1, y, out=gx)
         gx *= y
         gx *= gy
-        return (gx,)
-
-    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        y = mem.empty(x.shape, x.dtype)
-        for_each(op_kernel("sigmoid", "sigmoid_forward", x.dtype), x.size, x, y, x.size)
-        return y, y if mem.needs[0] else None
-
-    def backward_kernel(
-        self, mem: Memory, gy: Array, y: Array, needs: tuple[bool, ...]
-    ) -> Gradients:
-        gx = mem.empty(y.shape, y.dtype)
-        for_each(op_kernel("sigmoid", "sigmoid_backward", y.dtype), y.size, gy, y, gx, y.size)
-        return (gx,)
-
-    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
-        return "map"
 
 
 def sigmoid(x: Operand) -> Tensor:

@@ -14,66 +14,45 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.cuda import op_kernel
 from tinygraph.errors import ArgumentError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
+from tinygraph.op import Op
 from tinygraph.ops.shared.hyperparameters import finite, positive
-from tinygraph.ops.shared.launch import for_each
+from tinygraph.ops.shared.unary import Unary
 from tinygraph.ops.sigmoid import Sigmoid
-from tinygraph.shapes import Array, Spec, require_float
+from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 
 
-def softplus_tail(mem: Memory, z: Array) -> Array:
-    """log(1 + exp(-|z|)): what softplus has above max(z, 0)."""
-    tail = np.abs(z, out=mem.empty(z.shape, z.dtype))
+def softplus_tail(z: Array, tail: Array) -> None:
+    """tail = log(1 + exp(-|z|)): what softplus has above max(z, 0)."""
+    np.abs(z, out=tail)
     np.negative(tail, out=tail)
     np.exp(tail, out=tail)
-    return np.log1p(tail, out=tail)  # log(1 + tail) would lose the digits of a small tail
+    np.log1p(tail, out=tail)  # log(1 + tail) would lose the digits of a small tail
 
 
 @frozen
-class Softplus(Op):
+class Softplus(Unary, Op):
     beta: float = 1.0
     threshold: float = 20.0
 
-    def infer(self, x: Spec) -> Spec:
-        require_float(self.name, x=x)
-        return x
-
-    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+    def function(self, mem: Memory, x: Array, y: Array) -> None:
         z = np.multiply(x, self.beta, out=mem.empty(x.shape, x.dtype))
-        y = softplus_tail(mem, z)
+        softplus_tail(z, y)
         y /= self.beta
         y *= np.less_equal(z, self.threshold, out=mem.empty(x.shape, bool))
         y += np.maximum(x, 0, out=z)
-        return y, x if mem.needs[0] else None
 
-    def backward(self, mem: Memory, gy: Array, x: Array, needs: tuple[bool, ...]) -> Gradients:
+    def gradient(self, mem: Memory, gy: Array, x: Array, gx: Array) -> None:
         z = np.multiply(x, self.beta, out=mem.empty(x.shape, x.dtype))
-        gx, _ = Sigmoid().forward(mem, z)
+        Sigmoid().function(mem, z, gx)
         np.maximum(gx, np.greater(z, self.threshold, out=mem.empty(x.shape, bool)), out=gx)
         gx *= gy
-        return (gx,)
 
-    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        y = mem.empty(x.shape, x.dtype)
-        kernel = op_kernel("softplus", "softplus_forward", x.dtype)
-        for_each(kernel, x.size, x, y, x.size, self.beta, self.threshold)
-        return y, x if mem.needs[0] else None
-
-    def backward_kernel(
-        self, mem: Memory, gy: Array, x: Array, needs: tuple[bool, ...]
-    ) -> Gradients:
-        gx = mem.empty(x.shape, x.dtype)
-        kernel = op_kernel("softplus", "softplus_backward", x.dtype)
-        for_each(kernel, x.size, gy, x, gx, x.size, self.beta, self.threshold)
-        return (gx,)
-
-    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
-        return "map"
+    def numbers(self, dtype: np.dtype[Any]) -> tuple[float, ...]:
+        return self.beta, self.threshold
 
 
 def softplus(x: Operand, beta: float = 1.0, threshold: float = 20.0) -> Tensor:

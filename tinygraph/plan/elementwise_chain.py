@@ -2,7 +2,7 @@
 
 One after the other, each op writes its whole output to memory, and the next one reads it again.
 Here all of them do a block that stays in a core's cache, then the next block; backward likewise.
-Kept for backward are the operands and what takes long to compute (exp, log, tanh, sigmoid);
+Kept for backward are the operands and what takes long to compute (an exponential, a logarithm);
 everything else is computed again, block by block, as far as the derivatives need it.
 
 Every operand has the shape of the output, or is a single number that needs no gradient.
@@ -23,12 +23,12 @@ from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.plan.block_program import BlockProgram, Value, Writer
 from tinygraph.plan.code import Code
-from tinygraph.plan.elementwise_rules import RULES, Rule
+from tinygraph.plan.elementwise_tape import Tape, is_costly
 from tinygraph.shapes import Array, Shape, Spec
 
 
 class ElementwiseChain(Op):
-    """Ops of `RULES`, each of which makes a value of the output's shape and dtype.
+    """Ops that have tapes (elementwise_tape.py), each with a value of the output's shape and dtype.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ class ElementwiseChain(Op):
         """Operands -> the output, and what backward needs of the values between."""
         writer = Writer(self._operands)
         values = list(writer.inputs)
-        for made in self.code.instructions[self._operands :]:
-            values.append(_rule(made.op).forward(writer, tuple([values[i] for i in made.inputs])))
+        for at in range(self._operands, len(self.code.instructions)):
+            values.append(self._tape(writer, at, values).value)
         kept = [values[at] for at in self._kept if keeping and at < len(values) - 1]
         return writer.compiled([values[-1], *kept])
 
@@ -70,7 +70,7 @@ class ElementwiseChain(Op):
         kept = [
             at
             for at, made in enumerate(instructions)
-            if made.op and (_rule(made.op).costly or at == end)
+            if made.op and (is_costly(made.op, len(made.inputs), made.spec.dtype) or at == end)
         ]
         while True:
             writer = Writer(self._operands + len(kept) + 1)
@@ -91,23 +91,34 @@ class ElementwiseChain(Op):
         """For each operand its gradient, where it wants one."""
         instructions, wanted = self.code.instructions, self._wanted
         values = list(writer.inputs[: self._operands])
-        for at, made in enumerate(instructions[self._operands :], self._operands):
-            inputs = tuple([values[i] for i in made.inputs])
-            values.append(kept[at] if at in kept else _rule(made.op).forward(writer, inputs))
+        tapes: dict[int, Tape] = {}
+        for at in range(self._operands, len(instructions)):
+            tapes[at] = self._tape(writer, at, values, kept.get(at))
+            values.append(tapes[at].value)
         gradients = {len(instructions) - 1: g}
         for at in range(len(instructions) - 1, self._operands - 1, -1):
             made = instructions[at]
             if not wanted[at] or at not in gradients:
                 continue
-            inputs = tuple([values[i] for i in made.inputs])
-            for i, needed, slope in zip(
-                made.inputs, made.needs, _rule(made.op).slopes, strict=True
-            ):
-                if needed:
-                    term = slope(writer, gradients[at], inputs, values[at])
+            terms = tapes[at].gradients(gradients[at])
+            for i, term in zip(made.inputs, terms, strict=True):
+                if term is not None:
                     before = gradients.get(i)
                     gradients[i] = term if before is None else writer.emit(np.add, before, term)
         return [gradients.get(at) for at in range(self._operands)]
+
+    def _tape(
+        self, writer: Writer, at: int, values: Sequence[Value], kept: Value | None = None
+    ) -> Tape:
+        """An instruction's calls, written down; `kept` where its value is known."""
+        made = self.code.instructions[at]
+        shapes = [self.code.instructions[i].spec.shape for i in made.inputs]
+        inputs = [values[i] for i in made.inputs]
+        return Tape(writer, _op(made.op), inputs, shapes, made.spec.dtype, made.needs, kept)
+
+    def ufuncs(self) -> set[Any]:
+        """All that its programs call."""
+        return {call.ufunc for run in (self._forward, self._backward) for call in run.calls}
 
     # ---- the contract ----------------------------------------------------------------------------
 
@@ -156,10 +167,6 @@ class ElementwiseChain(Op):
 
 def _op(op: Op | None) -> Op:
     return op  # type: ignore[return-value]
-
-
-def _rule(op: Op | None) -> Rule:
-    return RULES[type(_op(op))]
 
 
 def _flat(x: Array, shape: Shape) -> Array:

@@ -40,7 +40,7 @@ def kernel_bars(profile: Mapping[str, Any], path: str | Path = "profile.svg") ->
     Examples
     --------
     >>> import tempfile, tinygraph as tg
-    >>> row = {"kernel": "relu_forward<float>", "macros": {}, "bytes": 8e6, "operations": 0}
+    >>> row = {"kernel": "unary_forward<float, Relu>", "macros": {}, "bytes": 8e6, "operations": 0}
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     tg.show.kernel_bars({"kernels": [row]}, f"{folder}/profile.svg").name
     'profile.svg'

@@ -1,20 +1,18 @@
-// GELU, forward and backward: x times a gate that opens from 0 to 1.
+// GELU: x times a gate that opens from 0 to 1.
 //
-// instances: gelu_forward<T, Normal>, gelu_forward<T, Tanh>, gelu_backward<T, Normal>,
-//            gelu_backward<T, Tanh> for T in float, double
-// operations of gelu_forward<T, Normal>: 4 * n
-// operations of gelu_forward<T, Tanh>: 9 * n
-// operations of gelu_backward<T, Normal>: 10 * n
-// operations of gelu_backward<T, Tanh>: 19 * n
+// instances: unary_forward<T, Gelu<Normal>>, unary_forward<T, Gelu<Tanh>>,
+//            unary_backward<T, Gelu<Normal>>, unary_backward<T, Gelu<Tanh>> for T in float, double
+// operations of unary_forward<T, Gelu<Normal>>: 4 * n
+// operations of unary_forward<T, Gelu<Tanh>>: 9 * n
+// operations of unary_backward<T, Gelu<Normal>>: 10 * n
+// operations of unary_backward<T, Gelu<Tanh>>: 19 * n
 //
-// A thread owns elements i, i + stride, ... of the flat arrays (a grid-stride loop).
-// Grid (min(ceil(n / 256), 1024)), block (256); any other grid of one dimension works too.
-// Memory: neighbouring threads read and write neighbouring elements, each once: fully coalesced.
-// Forward moves 2 elements for one erfc or tanh.  Backward moves 3 and computes the gate again: to
-// store it would move 2 elements more, one written by forward and one read by backward.
-// Deterministic: no two threads write one element.
+// Backward computes the gate again: to store it would move 2 elements more, one written by forward
+// and one read by backward.
+//
+// numpy: g = gate(x); y = x * g; gx = gy * (g + x * slope(x, g))
 
-#include "prelude.cuh"
+#include "unary.cuh"
 
 // At -40 and below the gate is 0 in float64, at 40 it is 1.  Beyond, x * 0 could be inf * 0.
 constexpr int OPEN = 40;
@@ -54,28 +52,21 @@ struct Tanh {
     }
 };
 
-// x (n) T in, y (n) T out.
-// numpy: y = x * gate(x)
-template <typename T, typename Gate>
-__global__ void __launch_bounds__(THREADS)
-gelu_forward(const T* __restrict__ x, T* __restrict__ y, long long n)
-{
-    for (long long i = first_element(); i < n; i += element_stride()) {
-        const T value = x[i] < T(-OPEN) ? T(-OPEN) : x[i];  // this way round NaN stays NaN
-        y[i] = value * Gate::of(value);
+template <typename Gate>
+struct Gelu {
+    template <typename T>
+    static __device__ __forceinline__ T of(T x, T, T)
+    {
+        const T value = x < T(-OPEN) ? T(-OPEN) : x;  // this way round NaN stays NaN
+        return value * Gate::of(value);
     }
-}
 
-// gy, x (n) T in, gx (n) T out.
-// numpy: g = gate(x); gx = gy * (g + x * slope(x, g))
-template <typename T, typename Gate>
-__global__ void __launch_bounds__(THREADS)
-gelu_backward(const T* __restrict__ gy, const T* __restrict__ x, T* __restrict__ gx, long long n)
-{
-    for (long long i = first_element(); i < n; i += element_stride()) {
-        T value = x[i] < T(-OPEN) ? T(-OPEN) : x[i];
+    template <typename T>
+    static __device__ __forceinline__ T gradient(T gy, T x, T, T)
+    {
+        T value = x < T(-OPEN) ? T(-OPEN) : x;
         value = value > T(OPEN) ? T(OPEN) : value;
         const T gate = Gate::of(value);
-        gx[i] = gy[i] * (gate + value * Gate::slope(value, gate));
+        return gy * (gate + value * Gate::slope(value, gate));
     }
-}
+};

@@ -1,34 +1,24 @@
-// Sigmoid, forward and backward.
+// Sigmoid.
 //
-// operations of sigmoid_forward: 3 * n
-// operations of sigmoid_backward: 3 * n
+// instances: unary_forward<T, Sigmoid>, unary_backward<T, Sigmoid> for T in float, double
+// operations of unary_forward: 3 * n
+// operations of unary_backward: 3 * n
 //
-// A thread owns elements i, i + stride, ... of the flat arrays (a grid-stride loop).
-// Grid (min(ceil(n / 256), 1024)), block (256); any other grid of one dimension works too.
-// Memory: neighbouring threads read and write neighbouring elements, each once: fully coalesced.
-// Bound by memory: forward moves 2 elements for an exponential and a division, backward 3 for two
-// products and a difference.
-// Deterministic: no two threads write one element.
+// numpy: y = 1 / (1 + np.exp(-x)); gx = gy * (y * (1 - y))
 
 #include "logistic.cuh"
+#include "unary.cuh"
 
-// x (n) T in, y (n) T out.
-// numpy: y = 1 / (1 + np.exp(-x))
-template <typename T>
-__global__ void __launch_bounds__(THREADS)
-sigmoid_forward(const T* __restrict__ x, T* __restrict__ y, long long n)
-{
-    for (long long i = first_element(); i < n; i += element_stride())
-        y[i] = logistic(x[i]);
-}
+struct Sigmoid {
+    template <typename T>
+    static __device__ __forceinline__ T of(T x, T, T)
+    {
+        return logistic(x);
+    }
 
-// gy (n) T in, y (n) T in: the output of forward, gx (n) T out.
-// numpy: gx = gy * (y * (1 - y))
-template <typename T>
-__global__ void __launch_bounds__(THREADS)
-sigmoid_backward(const T* __restrict__ gy, const T* __restrict__ y, T* __restrict__ gx,
-                 long long n)
-{
-    for (long long i = first_element(); i < n; i += element_stride())
-        gx[i] = gy[i] * (y[i] * (T(1) - y[i]));
-}
+    template <typename T>
+    static __device__ __forceinline__ T gradient(T gy, T y, T, T)
+    {
+        return gy * (y * (T(1) - y));
+    }
+};

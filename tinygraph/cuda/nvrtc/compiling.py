@@ -121,7 +121,7 @@ def resources(source: Source, name: str, arch: str) -> Resources:
     source : Source
         The kernel's file with its macros.
     name : str
-        The function with its template arguments, as in "relu_forward<float>".
+        The function with its template arguments, as in "unary_forward<float, Relu>".
     arch : str
         One of `ARCHITECTURES`.
 

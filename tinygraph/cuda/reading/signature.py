@@ -30,7 +30,7 @@ class Signature:
     Attributes
     ----------
     name : str
-        The kernel with its template arguments, as asked for: "relu_forward<float>".
+        The kernel with its template arguments, as asked for: "unary_forward<float, Relu>".
     function : str
         Without template arguments.
     template_args : tuple of str

@@ -165,13 +165,13 @@ def bit_mask(mem: Memory, condition: Array, dtype: np.dtype[Any]) -> Array:
     return np.negative(as_bits(condition), out=mask)  # True is 1, and -1 has all bits set
 
 
-def select(mem: Memory, g: Array, condition: Array) -> Array:
-    """g where the condition holds, else 0.
+def select(mem: Memory, g: Array, condition: Array, out: Array | None = None) -> Array:
+    """g where the condition holds, else 0; in `out`, or a new array.
 
     A product with 0 and 1 would let NaN and infinity through; a masked copy is about ten times as
     slow, for it branches at each element.
     """
-    chosen = mem.empty(g.shape, g.dtype)
+    chosen = mem.empty(g.shape, g.dtype) if out is None else out
     np.bitwise_and(as_bits(g), bit_mask(mem, condition, g.dtype), out=as_bits(chosen))
     return chosen
 

@@ -53,8 +53,16 @@ EXPRESSIONS: dict[Any, str] = {
     np.exp: "exp({0})",
     np.log: "log({0})",
     np.tanh: "tanh({0})",
+    np.expm1: "real(np.expm1({0}))",
+    np.log1p: "real(np.log1p({0}))",
+    np.copysign: "real(np.copysign({0}, {1}))",
     np.maximum: "{0} if ({0} >= {1}) | ({0} != {0}) else {1}",  # NaN wins
+    np.minimum: "{0} if ({0} <= {1}) | ({0} != {0}) else {1}",
     np.not_equal: "real(1) if {0} != {1} else real(0)",
+    np.greater: "real(1) if {0} > {1} else real(0)",
+    np.less_equal: "real(1) if {0} <= {1} else real(0)",
+    np.heaviside: "real(1) if {0} > real(0) else (real(0) if {0} < real(0) else "
+    "({1} if {0} == real(0) else {0}))",
     np.sign: "real(1) if {0} > real(0) else (real(-1) if {0} < real(0) else "
     "(real(0) if {0} == real(0) else {0}))",
 }
@@ -160,8 +168,8 @@ class CompiledElementwiseChain(CompiledBody, ElementwiseChain):
 
 
 def elementwise_chain(op: Op, specs: tuple[Spec, ...]) -> CompiledElementwiseChain | None:
-    """The op with compiled bodies; None for any other op."""
-    if type(op) is not ElementwiseChain:
+    """The op with compiled bodies; None for any other op, and for one with another ufunc."""
+    if type(op) is not ElementwiseChain or not op.ufuncs() <= EXPRESSIONS.keys():
         return None
     shape = op.infer(*specs).shape
     return CompiledElementwiseChain(op.code, tuple([spec.shape != shape for spec in specs]))

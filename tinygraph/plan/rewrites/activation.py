@@ -2,39 +2,30 @@
 
     relu(linear(x, w, b))   ->   linear_relu(x, w, b)     and so for conv2d, matmul; tanh, sigmoid
 
-The derivative of these activations can be read off their output y, so that the product itself is
-not needed any more.  Backward is the upstream gradient times that derivative, in one kept buffer,
-and then the backward of the product:
-
-    relu     delta = gy where y != 0, else 0
-    tanh     delta = gy * (1 - y^2)
-    sigmoid  delta = gy * y * (1 - y)
+For all functions of one number whose derivative is read off their output y (`Unary.keeps`), so
+that the product itself is not needed any more.  Backward is the activation's own, and then that of
+the product.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
-
-import numpy as np
 
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.conv2d import Conv2d
 from tinygraph.ops.linear import Linear
 from tinygraph.ops.matmul import Matmul
-from tinygraph.ops.relu import Relu
-from tinygraph.ops.sigmoid import Sigmoid
-from tinygraph.ops.tanh import Tanh
+from tinygraph.ops.shared.unary import Unary
+from tinygraph.plan.block_program import BlockProgram, Writer
 from tinygraph.plan.code import Code
+from tinygraph.plan.elementwise_tape import Tape, ufuncs_of
 from tinygraph.plan.rewrites.folded_batch_norm import FoldedBatchNorm
 from tinygraph.shapes import Array, Spec
 
 PRODUCTS = (Linear, Conv2d, Matmul, FoldedBatchNorm)  # none of them reads its output again
-BLOCK = 32768  # elements: 128 KiB of float32, which a core's cache holds between two passes
-
-InPlace = Callable[[Array, Any], None]
 
 
 @dataclass(frozen=True)
@@ -46,7 +37,7 @@ class Activated(Op):
     product : Op
         One that saves its inputs alone, not its output.
     activation : Op
-        One of `IN_PLACE`.
+        One that `_is_activation`.
 
     Examples
     --------
@@ -70,15 +61,8 @@ class Activated(Op):
 
     def forward(self, mem: Memory, *arrays: Array) -> tuple[Array, Any]:
         y, saved = self.product.forward(mem, *arrays)
-        apply = IN_PLACE[type(self.activation)]
-        if y.size <= BLOCK:
-            apply(y, 0)
-            return y, (saved, y)
-        zeros, flat = mem.zeros((BLOCK,), y.dtype), y.reshape(-1)  # a view, for y is fresh
-        for start in range(0, flat.size, BLOCK):
-            block = flat[start : start + BLOCK]
-            # An array of zeros: with a number np.maximum takes twice as long.
-            apply(block, zeros[: block.size])
+        flat = y.reshape(-1)  # a view, for y is fresh
+        _program(self.activation, y.dtype).run(mem, [flat], [flat])
         return y, (saved, y)
 
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
@@ -102,26 +86,15 @@ class Activated(Op):
         return self.product.batch(specs, carries)
 
 
-# ---- activations that write over their input; `zero` is a number or an array -------------------
+@lru_cache(maxsize=64)
+def _program(activation: Op, dtype: Any) -> BlockProgram:
+    """The activation block by block; it may write over its input, which it reads first."""
+    writer = Writer(1)
+    return writer.compiled([Tape(writer, activation, writer.inputs, [()], dtype, (False,)).value])
 
 
-def _relu(y: Array, zero: Any) -> None:
-    np.maximum(y, zero, out=y)
-    y += 0  # -0 becomes 0
-
-
-def _tanh(y: Array, zero: Any) -> None:
-    np.tanh(y, out=y)
-
-
-def _sigmoid(y: Array, zero: Any) -> None:
-    np.negative(y, out=y)
-    np.exp(y, out=y)
-    y += 1
-    np.reciprocal(y, out=y)
-
-
-IN_PLACE: dict[type[Op], InPlace] = {Relu: _relu, Tanh: _tanh, Sigmoid: _sigmoid}
+def _is_activation(op: Op | None, dtype: Any) -> bool:
+    return isinstance(op, Unary) and op.keeps == "y" and ufuncs_of(op, 1, dtype) is not None
 
 
 # ---- the rewrite --------------------------------------------------------------------------------
@@ -131,7 +104,7 @@ def fuse_activations(code: Code) -> Code:
     """Every such pair whose product nobody else uses."""
     users = code.users()
     for at, made in enumerate(code.instructions):
-        if type(made.op) not in IN_PLACE:
+        if not _is_activation(made.op, made.spec.dtype):
             continue
         (product,) = made.inputs
         before = code.instructions[product]

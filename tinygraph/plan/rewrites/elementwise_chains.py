@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from tinygraph.plan.code import Code, Instruction
 from tinygraph.plan.elementwise_chain import ElementwiseChain
-from tinygraph.plan.elementwise_rules import RULES
+from tinygraph.plan.elementwise_tape import ufuncs_of
 
 FEWEST_BYTES = 8 << 20  # of the output: smaller values stay in a cache between two ops
 
@@ -38,10 +38,15 @@ def fuse_elementwise_chains(code: Code, fewest_bytes: int | None = None) -> Code
 def _large(made: Instruction, fewest_bytes: int) -> bool:
     spec = made.spec
     return (
-        type(made.op) in RULES
-        and spec.dtype.kind == "f"
+        spec.dtype.kind == "f"
         and math.prod(spec.shape) * spec.dtype.itemsize >= fewest_bytes
+        and _has_tape(made)
     )
+
+
+def _has_tape(made: Instruction) -> bool:
+    op = made.op
+    return op is not None and ufuncs_of(op, len(made.inputs), made.spec.dtype) is not None
 
 
 def _fits(code: Code, made: Instruction) -> bool:
@@ -61,9 +66,9 @@ def _chain_to(code: Code, last: int) -> list[int]:
     for at in range(last - 1, -1, -1):
         made = code.instructions[at]
         if (
-            type(made.op) in RULES
-            and made.spec == spec
+            made.spec == spec
             and _fits(code, made)
+            and _has_tape(made)
             and at not in outside
             and users[at]
             and chain.issuperset(users[at])

@@ -1,0 +1,111 @@
+"""Functions of one number, element by element: relu, sigmoid, exp, clip, ...
+
+A member states its mathematics twice, and nothing else.  In numpy, beside the formulas and the
+public function:
+
+    @frozen
+    class Softsign(Unary, Op):
+        def function(self, mem, x, y):          # write y
+            np.abs(x, out=y)
+            y += 1
+            np.divide(x, y, out=y)
+
+        def gradient(self, mem, gy, x, gx):     # write gx = gy * dy/dx
+            np.abs(x, out=gx)
+            gx += 1
+            np.square(gx, out=gx)
+            np.divide(gy, gx, out=gx)
+
+and in CUDA, in the .cu file with the stem of the module, a functor with the name of the class (see
+cuda/kernels/unary.cuh).  Where both methods are made of ufuncs, as most are, a plan computes the op
+in a chain with its neighbours by itself: it takes down the calls (plan/elementwise_tape.py).
+Scratch arrays come from `mem`.
+
+    keeps     "x" (the default) or "y": what gradient reads; None where it reads neither
+    takes     the dtypes; by default float32 and float64
+    numbers   the hyper-parameters of the functor, at most two
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tinygraph.cuda import Kernel
+from tinygraph.memory import Memory
+from tinygraph.op import Gradients
+from tinygraph.ops.shared.broadcast import typed_kernel
+from tinygraph.ops.shared.launch import for_each
+from tinygraph.ops.shared.operands import FLOATS, require_one_dtype
+from tinygraph.shapes import Array, Spec
+
+
+class Unary:
+    """Mixed into the ops: the output is like the input, sample by sample."""
+
+    name: ClassVar[str]
+    takes: ClassVar[str] = FLOATS
+    keeps: ClassVar[str | None] = "x"
+
+    # ---- what a member writes ---------------------------------------------------------------
+
+    def function(self, mem: Memory, x: Array, y: Array) -> None:
+        """Write f(x) into y."""
+        raise NotImplementedError
+
+    def gradient(self, mem: Memory, gy: Array, kept: Array, gx: Array) -> None:
+        """Write gy * f'(x) into gx; `kept` is x or y, as `keeps` says."""
+        raise NotImplementedError
+
+    def numbers(self, dtype: np.dtype[Any]) -> tuple[float, ...]:
+        """The hyper-parameters that the functor takes."""
+        return ()
+
+    @property
+    def functor(self) -> str:
+        """Its name in the .cu file."""
+        return type(self).__name__
+
+    # ---- what all share ---------------------------------------------------------------------
+
+    def infer(self, x: Spec) -> Spec:
+        if x.dtype.char not in self.takes:
+            require_one_dtype(self.name, self.takes, x=x)
+        return x
+
+    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        y = mem.empty(x.shape, x.dtype)
+        self.function(mem, x, y)
+        return y, self._kept(mem, x, y)
+
+    def backward(self, mem: Memory, gy: Array, kept: Any, needs: tuple[bool, ...]) -> Gradients:
+        gx = mem.empty(gy.shape, gy.dtype)
+        self.gradient(mem, gy, kept, gx)
+        return (gx,)
+
+    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        y = mem.empty(x.shape, x.dtype)
+        self._launch("unary_forward", x, y)
+        return y, self._kept(mem, x, y)
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, kept: Any, needs: tuple[bool, ...]
+    ) -> Gradients:
+        gx = mem.empty(gy.shape, gy.dtype)
+        self._launch("unary_backward", gy, gy if kept is None else kept, gx)
+        return (gx,)
+
+    def _kept(self, mem: Memory, x: Array, y: Array) -> Array | None:
+        if not mem.needs[0] or self.keeps is None:
+            return None
+        return y if self.keeps == "y" else x
+
+    def _launch(self, kernel: str, *arrays: Array) -> None:
+        x, stem = arrays[0], type(self).__module__.rpartition(".")[2]
+        a, b = (*self.numbers(x.dtype), 0, 0)[:2]
+        run: Kernel = typed_kernel(stem, kernel, x.dtype, self.functor)
+        for_each(run, x.size, *arrays, x.size, a, b)
+
+    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
+        return "map"
