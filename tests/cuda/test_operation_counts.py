@@ -7,12 +7,13 @@ of them computes although the mathematics needs it once.
 
 An op without a line in counted_work.py runs on the problems of its own tests, whose shapes fill no
 tile.  Where its threads share nothing, the most that is counted among numbers of different signs is
-what is stated.  Elsewhere it is no less, as a tile or a tree that is not full works on zeros, and
-none where none is stated.
+what is stated.  Elsewhere it is no less, as a tile or a tree that is not full works on zeros, none
+where none is stated, and in the fullest launch of a kernel at most half as much again.
 """
 
 import math
 import re
+import sys
 from collections import defaultdict
 from dataclasses import dataclass
 from unittest import mock
@@ -58,62 +59,64 @@ def each_turn(more):
     return beyond
 
 
-# By kernel, what may be counted beyond the statement.
+# By file and kernel, what may be counted beyond the statement.
 SHARED_WORK = {
     # normalization.cuh: three sums; 11 operations for the moments of a thread, a group's are 10
-    "batch_moments": each_thread(11, 3),
-    "layer_norm_forward": each_thread(21, 3),
-    "layer_norm_backward": each_thread(4, 2),
-    "parameter_sums": each_thread(14),  # columns, over eight warps
-    "parameter_gradients": each_thread(10),
-    "batch_statistics": each_thread(11),
-    "gradient_sums": each_thread(0, 2),
-    "gradient_means": each_thread(10),
-    "normalize": each_thread(1),
-    "normalize_backward": each_thread(1),
+    "batch_norm.cu: batch_moments": each_thread(11, 3),
+    "layer_norm.cu: layer_norm_forward": each_thread(21, 3),
+    "layer_norm.cu: layer_norm_backward": each_thread(4, 2),
+    "layer_norm.cu: parameter_sums": each_thread(14),  # columns, over eight warps
+    "layer_norm.cu: parameter_gradients": each_thread(10),
+    "batch_norm.cu: batch_statistics": each_thread(11),
+    "batch_norm.cu: gradient_sums": each_thread(0, 2),
+    "batch_norm.cu: gradient_means": each_thread(10),
+    "batch_norm.cu: normalize": each_thread(1),
+    "batch_norm.cu: normalize_backward": each_thread(1),
     # broadcast.cuh: runs added up, and the tree over the lanes
-    "binary_backward": each_thread(2),
-    "expand_backward": each_thread(2),
-    "where_backward": each_thread(2),
+    "arithmetic.cu: binary_backward": each_thread(2),
+    "expand.cu: expand_backward": each_thread(2),
+    "where.cu: where_backward": each_thread(2),
     # elementwise_loss.cuh: losses are summed up in vain where each is asked for
-    "binary_cross_entropy_forward": each_thread(1, 1),
-    "binary_cross_entropy_with_logits_forward": each_thread(1, 1),
-    "half_squared_error_forward": each_thread(1, 1),
-    "huber_loss_forward": each_thread(1, 1),
-    "l1_loss_forward": each_thread(1, 1),
-    "mse_loss_forward": each_thread(1, 1),
-    "loss_finish": each_thread(0, 1),
-    "nll_loss_sum": each_thread(0, 1),
-    "sum_of_rows": each_thread(0, 1),
-    "sum_of_partials": each_thread(0, 1),
-    "gradient_powers": each_thread(0, 1),
-    "norm_finish": each_thread(0, 1),
+    "binary_cross_entropy.cu: binary_cross_entropy_forward": each_thread(1, 1),
+    "binary_cross_entropy_with_logits.cu: binary_cross_entropy_with_logits_forward": each_thread(
+        1, 1
+    ),
+    "half_squared_error.cu: half_squared_error_forward": each_thread(1, 1),
+    "huber_loss.cu: huber_loss_forward": each_thread(1, 1),
+    "l1_loss.cu: l1_loss_forward": each_thread(1, 1),
+    "mse_loss.cu: mse_loss_forward": each_thread(1, 1),
+    "losses.cu: loss_finish": each_thread(0, 1),
+    "nll_loss.cu: nll_loss_sum": each_thread(0, 1),
+    "softmax_cross_entropy.cu: sum_of_rows": each_thread(0, 1),
+    "softmax_cross_entropy.cu: sum_of_partials": each_thread(0, 1),
+    "clipping.cu: gradient_powers": each_thread(0, 1),
+    "clipping.cu: norm_finish": each_thread(0, 1),
     # trees in shared memory
-    "column_sums": each_thread(1),
-    "conv2d_bias_gradient": each_thread(1),
+    "linear.cu: column_sums": each_thread(1),
+    "conv2d.cu: conv2d_bias_gradient": each_thread(1),
     # axes.cuh: what belongs to a set is computed in each thread of its group
-    "sum_forward": each_thread(0, 1),
-    "mean_forward": each_thread(0, 1),
-    "mean_backward": each_thread(1),
-    "var_forward": each_thread(4, 4),
-    "var_backward": each_thread(1),
-    "logsumexp_forward": each_thread(2, 1),
-    "softmax_forward": each_thread(3, 1),
-    "softmax_backward": each_thread(0, 1),
-    "product_sums": each_thread(0, 1),
-    "slice_sums": each_thread(0, 1),
-    "cumulative_sums": lambda at: at["x"] * SCAN[group_of(at)],
-    "labels_forward": each_thread(0, 1),
-    "labels_backward": each_thread(2),
-    "probabilities_forward": each_thread(1, 3),
-    "probabilities_backward": each_thread(3),
+    "sum.cu: sum_forward": each_thread(0, 1),
+    "mean.cu: mean_forward": each_thread(0, 1),
+    "mean.cu: mean_backward": each_thread(1),
+    "var.cu: var_forward": each_thread(4, 4),
+    "var.cu: var_backward": each_thread(1),
+    "logsumexp.cu: logsumexp_forward": each_thread(2, 1),
+    "softmax.cu: softmax_forward": each_thread(3, 1),
+    "softmax.cu: softmax_backward": each_thread(0, 1),
+    "softmax.cu: product_sums": each_thread(0, 1),
+    "cumsum.cu: slice_sums": each_thread(0, 1),
+    "cumsum.cu: cumulative_sums": lambda at: at["x"] * SCAN[group_of(at)],
+    "softmax_cross_entropy.cu: labels_forward": each_thread(0, 1),
+    "softmax_cross_entropy.cu: labels_backward": each_thread(2),
+    "softmax_cross_entropy.cu: probabilities_forward": each_thread(1, 3),
+    "softmax_cross_entropy.cu: probabilities_backward": each_thread(3),
     # what each turn over the taps computes again, and sums that a block reduces
-    "conv2d_relu_max_pool2d_backward": each_turn(lambda at: 1),
+    "conv2d_relu_max_pool2d.cu: conv2d_relu_max_pool2d_backward": each_turn(lambda at: 1),
     # runs added up
-    "global_avg_pool2d_forward": each_thread(1, 1),
+    "global_avg_pool2d.cu: global_avg_pool2d_forward": each_thread(1, 1),
     # a conversion counts as none: numbers below 2^-14 are scaled, and 2^52 is added and taken off
-    "cast_from_half": lambda at: at["n"],
-    "cast_to_half": lambda at: 3 * at["n"],
+    "cast.cu: cast_from_half": lambda at: at["n"],
+    "cast.cu: cast_to_half": lambda at: 3 * at["n"],
 }
 
 
@@ -125,6 +128,7 @@ class Counted:
     stated: int
     counted: int
     beyond: float
+    threads: int = 1
 
     @property
     def agrees(self):
@@ -146,8 +150,9 @@ def counted_in(file, work):
         at = {use.parameter: use.array.size for use in one.arrays}
         at |= dict(kernel.source.defines) | one.scalars
         at["threads"] = int(np.prod(one.grid) * np.prod(one.block))
-        beyond = SHARED_WORK.get(kernel.signature.function, lambda at: 0)(at)
-        found.append(Counted(kernel.name, one.operations, report.operations, beyond))
+        beyond = SHARED_WORK.get(f"{file}: {kernel.signature.function}", lambda at: 0)(at)
+        counts = one.operations, report.operations, beyond, at["threads"]
+        found.append(Counted(kernel.name, *counts))
         return None
 
     launch = Kernel.__call__
@@ -167,9 +172,27 @@ def counted_in_contracts(file):
         for launches in zip(*[counted_in(file, work) for work in alike], strict=True):
             assert len({(launch.kernel, launch.stated) for launch in launches}) == 1
             found.append(max(launches, key=lambda launch: launch.counted))
-            function = found[-1].kernel.partition("<")[0]
-            if shares and found[-1].stated and function not in SHARED_WORK:
-                found[-1].beyond = math.inf
+    return with_sums_shared(file, found) if shares else found
+
+
+FULLEST = 1.5  # counted for each stated, in the launch whose threads have most to do
+
+
+def with_sums_shared(file, found):
+    """What kernels without an allowance may count beyond, where threads share sums.
+
+    The work of sharing goes with the number of threads, what is stated with that of the elements.
+    So the fullest launch counts little beyond, and a statement that is too low shows in it.
+    """
+    by_kernel = defaultdict(list)
+    for launch in found:
+        function = launch.kernel.partition("<")[0]
+        if launch.stated and f"{file}: {function}" not in SHARED_WORK:
+            by_kernel[launch.kernel].append(launch)
+    for launches in by_kernel.values():
+        fullest = min(launch.counted / launch.stated for launch in launches)
+        for launch in launches:
+            launch.beyond = math.inf if fullest <= FULLEST else (FULLEST - 1) * launch.stated
     return found
 
 
@@ -187,11 +210,39 @@ def test_every_kernel_of_ours_states_its_operations(file):
 def test_the_emulator_counts_what_is_stated(file):
     found = counted_in(file, WORK[file]) if file in WORK else counted_in_contracts(file)
     wrong = [launch for launch in found if not launch.agrees]
-    assert not wrong
+    assert not wrong, (
+        f"{file} states otherwise than is counted. Way out: correct `operations of`; where threads "
+        f"share sums, a large problem in the test file, or an allowance in SHARED_WORK: {wrong}"
+    )
     launched = defaultdict(list)
     for launch in found:
         launched[launch.kernel.partition("<")[0]].append(launch)
     assert set(launched) == {kernel.name for kernel in kernels(Source.read(KERNELS / file))}
+
+
+def test_allowances_are_for_kernels_that_are_there():
+    there = {f"{file}: {k.name}" for file in FILES for k in kernels(Source.read(KERNELS / file))}
+    assert set(SHARED_WORK) <= there
+
+
+@pytest.mark.parametrize("file, function", [("var.cu", "var_forward"), ("softmax.cu", "")])
+def test_a_statement_that_is_too_low_is_noticed_where_threads_share_sums(file, function):
+    """Without an allowance for the kernel, as it is with a new one."""
+    count = counted_in
+
+    def halved(file, work):
+        found = count(file, work)
+        for launch in found:
+            launch.stated //= 2
+        return found
+
+    with mock.patch.dict(SHARED_WORK, clear=True):
+        right = counted_in_contracts(file)
+        assert all(launch.agrees for launch in right if launch.kernel.startswith(function))
+        with mock.patch.object(sys.modules[__name__], "counted_in", halved):
+            wrong = counted_in_contracts(file)
+    for kernel in {launch.kernel for launch in right if launch.stated > 1}:
+        assert not all(launch.agrees for launch in wrong if launch.kernel == kernel), kernel
 
 
 # ---- how statements are read ---------------------------------------------------------------------

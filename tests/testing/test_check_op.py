@@ -56,6 +56,22 @@ def test_a_right_op_passes_in_all_stages():
     assert all(s.examples for s in report.stages if s.verdict == "pass")
 
 
+EMPTY = np.zeros((0, 3))
+
+
+@pytest.mark.parametrize(
+    ("op", "problem"),
+    [
+        (Softsign(), Problem((EMPTY,), carries=(True,))),
+        (tg.mse_loss, Problem((EMPTY, EMPTY), {"reduction": "sum"}, (True, True))),
+        (tg.linear, Problem((EMPTY, np.ones((2, 3))), carries=(True, False))),
+    ],
+)
+def test_a_problem_without_a_sample_passes(op, problem):
+    """There is nothing to cut, which is no reason to fail."""
+    assert check_op(op, problems=[problem]).ok
+
+
 @pytest.mark.parametrize(
     ("function", "naive", "problems"),
     [

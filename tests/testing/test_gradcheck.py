@@ -32,6 +32,14 @@ def test_a_right_op_passes_with_all_elements_compared():
     assert report.ok and (report.checked, report.kinks) == (12, 0)
 
 
+@pytest.mark.parametrize(
+    ("fn", "name"),
+    [(square, "my_op"), (tg.tanh, "tanh"), (lambda x: tg.tanh(square(x)), "my_op, tanh")],
+)
+def test_the_report_names_what_was_checked(fn, name):
+    assert gradcheck(fn, X).function == name
+
+
 def test_a_failure_raises_with_its_report():
     wrong = op_of(lambda x: x * x, lambda gy, x: (2.002 * gy * x,))
     with pytest.raises(GradcheckError, match="0.1 % off") as caught:

@@ -173,7 +173,12 @@ class Contract:
         """The gradient is that of finite differences; gradcheck's verdict, "fail" apart."""
         wrt = [i for i, node in enumerate(self.leaves(problem)) if node.requires_grad]
         arrays = problem.arrays
-        report = gradcheck(lambda *nodes: self.apply(problem, nodes), arrays, wrt)
+
+        def call(*nodes: Tensor) -> Tensor:
+            return self.apply(problem, nodes)
+
+        call.__name__ = getattr(self.function, "__name__", call.__name__)
+        report = gradcheck(call, arrays, wrt)
         return str(report.verdict)
 
     def try_gradient_in(
@@ -324,6 +329,8 @@ class Contract:
         if not claim:
             return
         n = next(len(x.value) for x, carried in zip(inputs, carries, strict=True) if carried)
+        if not n:
+            return  # nothing can be cut: see try_empty_batch
         cut = choose(n)
         whole = on_tile(y.op, inputs, carries, slice(0, n))
         tiles = [tile for tile in (slice(0, cut), slice(cut, n)) if tile.start < tile.stop]

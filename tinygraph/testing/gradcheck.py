@@ -136,8 +136,11 @@ def _checked(
     seed: int,
     max_elements: int,
 ) -> Report:
-    about: dict[str, Any] = {"function": _name_of(fn), "shapes": tuple([a.shape for a in arrays])}
     function = PointFunction(fn, arrays, wrt, device)
+    about: dict[str, Any] = {
+        "function": _name_of(function),
+        "shapes": tuple([a.shape for a in arrays]),
+    }
     upstream = np.random.Generator(philox(seed, 0)).standard_normal(function.size)
     try:
         analytic = function.vjp(upstream)
@@ -251,5 +254,10 @@ def _passed(comparison: Comparison, about: dict[str, Any]) -> Report:
     return Report("pass", worst, "", checked, kinks, **about)
 
 
-def _name_of(fn: Any) -> str:
-    return str(fn.name if isinstance(fn, Op) else getattr(fn, "__name__", type(fn).__name__))
+def _name_of(function: PointFunction) -> str:
+    """The name of an op or a function; of one without a name, the ops that it applies."""
+    fn = function.fn
+    name = str(fn.name if isinstance(fn, Op) else getattr(fn, "__name__", type(fn).__name__))
+    if name != "<lambda>":
+        return name
+    return ", ".join(node.op.name for node in function.evaluate().nodes if node.op) or name
