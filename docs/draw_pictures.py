@@ -23,7 +23,7 @@ def numba_cnn(folder: Path) -> Path:
     images = tg.zeros(100, 1, 28, 28, name="images")
     labels = tg.zeros(100, dtype="int64", name="labels")
     loss = tg.softmax_cross_entropy(model(images), labels)
-    return tg.show.graph(loss, folder / "numba_cnn.svg", engine="builtin")
+    return tg.show.graph(loss, folder / "numba_cnn.svg")
 
 
 def fan_out(folder: Path) -> Path:
@@ -32,7 +32,7 @@ def fan_out(folder: Path) -> Path:
     w = tg.Parameter(np.array([0.5, 0.5, -0.5]), name="w")
     h = x * w
     loss = (h * tg.relu(h)).sum()
-    return tg.show.graph(loss, folder / "fan_out.svg", engine="builtin")
+    return tg.show.graph(loss, folder / "fan_out.svg")
 
 
 def draw_all(folder: Path = IMAGES) -> list[Path]:

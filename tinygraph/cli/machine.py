@@ -24,7 +24,7 @@ from tinygraph.training import environment
 DEVICES = ("cpu", "emulator", "cuda")
 EXTRAS = {  # extra -> libraries as they are imported
     "data": ("sklearn", "pooch", "PIL"),
-    "plot": ("matplotlib", "graphviz"),
+    "plot": ("matplotlib",),
     "fast": ("numba", "threadpoolctl"),
     "emulator": ("ziglang",),
     "cuda12": ("cupy",),

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -65,7 +65,6 @@ class Recipe:
     metric: ClassVar[str] = "accuracy"
     resumable: ClassVar[bool] = True
     data_files: ClassVar[bool] = True
-    engine: ClassVar[Literal["auto", "dot", "builtin"]] = "auto"  # that draws the graph
     file: str | None = None  # where it was read from, if not from the package
 
     # ---- what a recipe says -----------------------------------------------------------------
@@ -248,7 +247,7 @@ class Recipe:
             **answers,
         )
         try:
-            yield show.graph(loss, run.path / "graph.svg", engine=self.engine)
+            yield show.graph(loss, run.path / "graph.svg")
             yield show.report(contents, run.path / "report.html")
             yield from self.pictures(run, config, network)
         except OSError as error:

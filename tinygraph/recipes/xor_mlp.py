@@ -130,7 +130,6 @@ class XorMlp(QuickRecipe):
     name = "xor_mlp"
     summary = "two layers of sigmoids learn xor by the delta rule (--set hidden=4)"
     config = Config
-    engine = "builtin"  # of a size in pixels, so that the network can stand beside it
 
     def data(
         self, config: Config, data_dir: str | Path | None = None, download: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Sequence
 
 from tinygraph.errors import ArgumentError
@@ -30,16 +31,20 @@ def to_dot(boxes: Sequence[Box]) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-def render(boxes: Sequence[Box], file_format: str) -> bytes:
-    """Have Graphviz draw the boxes."""
-    import graphviz
-
+def render(boxes: Sequence[Box], suffix: str) -> bytes:
+    """Have Graphviz draw the boxes, as `.png` or `.pdf`."""
+    command = ["dot", f"-T{suffix[1:]}"]
+    way_out = "install Graphviz, or draw an .svg, which needs no program"
     try:
-        return graphviz.Source(to_dot(boxes)).pipe(format=file_format)
-    except graphviz.CalledProcessError as error:
+        made = subprocess.run(command, input=to_dot(boxes).encode(), capture_output=True)
+    except FileNotFoundError:
         raise ArgumentError(
-            f"show.graph: Graphviz failed: {error}. Way out: engine='builtin', with the suffix .svg"
-        ) from error
+            "show.graph", "path", f"the program 'dot' to draw a {suffix}", "none", way_out
+        ) from None
+    if made.returncode:
+        got = made.stderr.decode(errors="replace").strip()
+        raise ArgumentError("show.graph", "path", f"a {suffix} from Graphviz", got, way_out)
+    return made.stdout
 
 
 def _escape(text: str) -> str:

@@ -13,7 +13,7 @@ from tinygraph.shapes import Array
 from tinygraph.show.figures import new_figure, save
 from tinygraph.show.labels import as_array
 from tinygraph.show.paths import writable
-from tinygraph.show.tiles import check_size, sheet
+from tinygraph.show.sheet import check_size, sheet
 
 Scale: TypeAlias = Literal["common", "each"]
 

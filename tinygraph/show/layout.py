@@ -29,7 +29,7 @@ POINT = 10.0  # the room that a passing edge takes
 
 
 @dataclass
-class Slot:
+class Place:
     """A place in a layer: a box, or a point of some box's trunk."""
 
     box: int  # the box, or the one whose trunk this is
@@ -38,33 +38,33 @@ class Slot:
     is_box: bool = True
     pull: float = 1.0  # how strongly it draws its neighbours, and keeps its place among them
     x: float = 0.0  # of the centre
-    above: list[Slot] = field(default_factory=list)  # neighbours one layer up
-    below: list[Slot] = field(default_factory=list)
+    above: list[Place] = field(default_factory=list)  # neighbours one layer up
+    below: list[Place] = field(default_factory=list)
 
     __hash__ = object.__hash__
     __eq__ = object.__eq__
 
 
 @dataclass
-class Layout:
-    """The finished layout: slots by layer, left to right."""
+class Arrangement:
+    """The finished layout: places by layer, left to right."""
 
-    layers: list[list[Slot]]
-    boxes: list[Slot]  # by box number
-    trunks: list[list[Slot]]  # by box number: the points below it, top to bottom
+    layers: list[list[Place]]
+    boxes: list[Place]  # by box number
+    trunks: list[list[Place]]  # by box number: the points below it, top to bottom
     width: float
 
 
-def arrange(inputs: Sequence[Sequence[int]], widths: Sequence[float]) -> Layout:
+def arrange(inputs: Sequence[Sequence[int]], widths: Sequence[float]) -> Arrangement:
     """Lay out boxes 0 ... n-1, where `inputs[i]` are the boxes, all smaller than i, that i uses."""
     layer_of = _assign_layers(inputs)
-    layers: list[list[Slot]] = [[] for _ in range(max(layer_of) + 1)]
-    boxes = [Slot(i, layer_of[i], width) for i, width in enumerate(widths)]
+    layers: list[list[Place]] = [[] for _ in range(max(layer_of) + 1)]
+    boxes = [Place(i, layer_of[i], width) for i, width in enumerate(widths)]
     trunks = _make_trunks(inputs, boxes)
     for i, box in enumerate(boxes):
         box.pull = 1.0 if inputs[i] else LEAF_PULL
-        for slot in (box, *trunks[i]):
-            layers[slot.layer].append(slot)
+        for place in (box, *trunks[i]):
+            layers[place.layer].append(place)
     for i, sources in enumerate(inputs):
         for source in sources:
             upper = start_of_edge(boxes, trunks, source, i)
@@ -72,18 +72,18 @@ def arrange(inputs: Sequence[Sequence[int]], widths: Sequence[float]) -> Layout:
             boxes[i].above.append(upper)
     _order(layers)
     _place(layers)
-    left = min(slot.x - slot.width / 2 for layer in layers for slot in layer)
+    left = min(place.x - place.width / 2 for layer in layers for place in layer)
     for layer in layers:
-        for slot in layer:
-            slot.x -= left
-    width = max(slot.x + slot.width / 2 for layer in layers for slot in layer)
-    return Layout(layers, boxes, trunks, width)
+        for place in layer:
+            place.x -= left
+    width = max(place.x + place.width / 2 for layer in layers for place in layer)
+    return Arrangement(layers, boxes, trunks, width)
 
 
 def start_of_edge(
-    boxes: Sequence[Slot], trunks: Sequence[Sequence[Slot]], source: int, target: int
-) -> Slot:
-    """The slot from which the last piece of an edge starts: the source, or a point of its trunk."""
+    boxes: Sequence[Place], trunks: Sequence[Sequence[Place]], source: int, target: int
+) -> Place:
+    """Where the last piece of an edge starts: at its source, or a point of its trunk."""
     span = boxes[target].layer - boxes[source].layer
     return boxes[source] if span == 1 else trunks[source][span - 2]
 
@@ -102,7 +102,7 @@ def _assign_layers(inputs: Sequence[Sequence[int]]) -> list[int]:
     return layers
 
 
-def _make_trunks(inputs: Sequence[Sequence[int]], boxes: Sequence[Slot]) -> list[list[Slot]]:
+def _make_trunks(inputs: Sequence[Sequence[int]], boxes: Sequence[Place]) -> list[list[Place]]:
     """For each box the points that its long edges share, linked to one another."""
     last = [box.layer for box in boxes]
     for i, sources in enumerate(inputs):
@@ -120,7 +120,7 @@ def _make_trunks(inputs: Sequence[Sequence[int]], boxes: Sequence[Slot]) -> list
     trunks = []
     for box in boxes:
         points = [
-            Slot(box.box, k, POINT, is_box=False) for k in range(box.layer + 1, last[box.box])
+            Place(box.box, k, POINT, is_box=False) for k in range(box.layer + 1, last[box.box])
         ]
         for upper, lower in zip([box, *points], points, strict=False):
             upper.below.append(lower)
@@ -129,13 +129,13 @@ def _make_trunks(inputs: Sequence[Sequence[int]], boxes: Sequence[Slot]) -> list
     return trunks
 
 
-def _order(layers: list[list[Slot]]) -> None:
+def _order(layers: list[list[Place]]) -> None:
     """Sort each layer by the mean position of its neighbours above, then below, and so on."""
-    position = {slot: k for layer in layers for k, slot in enumerate(layer)}
+    position = {place: k for layer in layers for k, place in enumerate(layer)}
 
-    def mean(slot: Slot, neighbours: list[Slot]) -> float:
+    def mean(place: Place, neighbours: list[Place]) -> float:
         if not neighbours:
-            return float(position[slot])
+            return float(position[place])
         return sum(position[n] for n in neighbours) / len(neighbours)
 
     best, fewest = [list(layer) for layer in layers], _crossings(layers, position)
@@ -143,8 +143,8 @@ def _order(layers: list[list[Slot]]) -> None:
         down = sweep % 2 == 0
         for layer in layers if down else reversed(layers):
             layer.sort(key=lambda s: mean(s, s.above if down else s.below))
-            for k, slot in enumerate(layer):
-                position[slot] = k
+            for k, place in enumerate(layer):
+                position[place] = k
         crossings = _crossings(layers, position)
         if crossings < fewest:
             best, fewest = [list(layer) for layer in layers], crossings
@@ -153,13 +153,13 @@ def _order(layers: list[list[Slot]]) -> None:
     layers[:] = best
 
 
-def _crossings(layers: list[list[Slot]], position: dict[Slot, int]) -> int:
+def _crossings(layers: list[list[Place]], position: dict[Place, int]) -> int:
     """How many pairs of edges cross, counted as inversions between neighbouring layers."""
     total = 0
     for layer in layers:
         ends: list[int] = []
-        for slot in sorted(layer, key=position.__getitem__):
-            ends.extend(sorted(position[n] for n in slot.below))
+        for place in sorted(layer, key=position.__getitem__):
+            ends.extend(sorted(position[n] for n in place.below))
         total += _inversions(ends)[1]
     return total
 
@@ -182,24 +182,24 @@ def _inversions(numbers: list[int]) -> tuple[list[int], int]:
     return merged + left[i:], count
 
 
-def _place(layers: list[list[Slot]]) -> None:
-    """Give every slot its x: near the mean of its neighbours, without changing the order."""
+def _place(layers: list[list[Place]]) -> None:
+    """Give every place its x: near the mean of its neighbours, without changing the order."""
     for layer in layers:
         _fit(layer, [0.0] * len(layer))
     for sweep in range(2 * SWEEPS):
         down = sweep % 2 == 0
         for layer in layers if down else reversed(layers):
             wanted = []
-            for slot in layer:
-                neighbours = slot.above if down else slot.below
+            for place in layer:
+                neighbours = place.above if down else place.below
                 pulls = [n.pull for n in neighbours]
-                mean = sum(n.x * n.pull for n in neighbours) / sum(pulls) if pulls else slot.x
+                mean = sum(n.x * n.pull for n in neighbours) / sum(pulls) if pulls else place.x
                 wanted.append(mean)
             _fit(layer, wanted)
 
 
-def _fit(layer: list[Slot], wanted: list[float]) -> None:
-    """Least squares: x as near as can be to `wanted`, the order kept and no two slots overlapping.
+def _fit(layer: list[Place], wanted: list[float]) -> None:
+    """Least squares: x as near as can be to `wanted`, the order kept and no two places overlapping.
 
     Without the widths this is isotonic regression, which pooling adjacent violators solves; the
     widths are subtracted first and added again.
@@ -208,14 +208,14 @@ def _fit(layer: list[Slot], wanted: list[float]) -> None:
     for left, right in pairwise(layer):
         gap = GAP if left.is_box and right.is_box else GAP / 2
         offsets.append(offsets[-1] + (left.width + right.width) / 2 + gap)
-    pools: list[tuple[float, float, int]] = []  # (weighted sum, weight, number of slots)
-    for slot, x, offset in zip(layer, wanted, offsets, strict=True):
-        weight = slot.pull if slot.is_box else 4.0  # a passing edge should run straight
+    pools: list[tuple[float, float, int]] = []  # (weighted sum, weight, number of places)
+    for place, x, offset in zip(layer, wanted, offsets, strict=True):
+        weight = place.pull if place.is_box else 4.0  # a passing edge should run straight
         pool = (weight * (x - offset), weight, 1)
         while pools and pools[-1][0] / pools[-1][1] > pool[0] / pool[1]:
             total, mass, number = pools.pop()
             pool = (pool[0] + total, pool[1] + mass, pool[2] + number)
         pools.append(pool)
     means = [total / mass for total, mass, number in pools for _ in range(number)]
-    for slot, x, offset in zip(layer, means, offsets, strict=True):
-        slot.x = x + offset
+    for place, x, offset in zip(layer, means, offsets, strict=True):
+        place.x = x + offset

@@ -13,15 +13,15 @@ from tinygraph.shapes import Array
 from tinygraph.show.boxes import collect
 from tinygraph.show.charts import bars, lines, swatch
 from tinygraph.show.curves import is_number, metric_panels, words
-from tinygraph.show.drawing import as_outputs
+from tinygraph.show.graph_picture import as_outputs
 from tinygraph.show.histograms import distributions
 from tinygraph.show.labels import as_array, class_accuracies, confusions, shares
 from tinygraph.show.page import escape, folded
 from tinygraph.show.png import diverging, png_uri
 from tinygraph.show.samples import as_bytes
+from tinygraph.show.sheet import sheet
 from tinygraph.show.svg import to_svg
 from tinygraph.show.text import clip
-from tinygraph.show.tiles import sheet
 
 MAX_IMAGES, MAX_WRONG = 48, 36  # shown; so that some right ones can be seen beside the wrong ones
 LARGEST_IMAGE = 128  # pixels on a side; of larger ones every k-th pixel is kept

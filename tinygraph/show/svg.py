@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xml.sax.saxutils import escape
 
 from tinygraph.show.boxes import Box
-from tinygraph.show.layout import Layout, Slot, arrange, start_of_edge
+from tinygraph.show.layout import Arrangement, Place, arrange, start_of_edge
 from tinygraph.show.palette import FONT, INK, LINE, STYLES
 from tinygraph.show.text import clip, printable
 
@@ -33,8 +33,8 @@ def to_svg(boxes: Sequence[Box]) -> str:
     width = max(layout.width, legend_width) + 2 * MARGIN
     shift = MARGIN + (width - 2 * MARGIN - layout.width) / 2
     for layer in layout.layers:
-        for slot in layer:
-            slot.x += shift
+        for place in layer:
+            place.x += shift
     height = bottom + 26 + 22 + MARGIN
     return "\n".join(
         [
@@ -47,8 +47,8 @@ def to_svg(boxes: Sequence[Box]) -> str:
             "</defs>",
             *_edges(boxes, layout, tops),
             *[
-                _box(box, title, slot, tops[slot.layer])
-                for box, title, slot in zip(boxes, titles, layout.boxes, strict=True)
+                _box(box, title, place, tops[place.layer])
+                for box, title, place in zip(boxes, titles, layout.boxes, strict=True)
             ],
             *legend,
             "</svg>",
@@ -57,7 +57,7 @@ def to_svg(boxes: Sequence[Box]) -> str:
     )
 
 
-def _tops(layout: Layout) -> list[float]:
+def _tops(layout: Arrangement) -> list[float]:
     """The y of each layer.  Where edges run far sideways, the layers stand further apart."""
     tops = [MARGIN]
     for layer in layout.layers[:-1]:
@@ -66,19 +66,19 @@ def _tops(layout: Layout) -> list[float]:
     return tops
 
 
-def _edges(boxes: Sequence[Box], layout: Layout, tops: Sequence[float]) -> list[str]:
+def _edges(boxes: Sequence[Box], layout: Arrangement, tops: Sequence[float]) -> list[str]:
     """Every edge, and the trunks that long edges share."""
     lines = [f'<g fill="none" stroke="{LINE}" stroke-width="1.4">']
-    for box, slot, trunk in zip(boxes, layout.boxes, layout.trunks, strict=True):
+    for box, place, trunk in zip(boxes, layout.boxes, layout.trunks, strict=True):
         if trunk:
-            path = _trunk(slot, trunk, tops)
+            path = _trunk(place, trunk, tops)
             lines.append(f'<path class="trunk" data-from="{box.number}" d="{path}"/>')
     for i, box in enumerate(boxes):
-        slot = layout.boxes[i]
+        place = layout.boxes[i]
         starts = [start_of_edge(layout.boxes, layout.trunks, s, i) for s in box.inputs]
-        ports = _ports(slot, starts)
+        ports = _ports(place, starts)
         for source, start, port in zip(box.inputs, starts, ports, strict=True):
-            curve = _curve(start.x, tops[start.layer] + HEIGHT, port, tops[slot.layer])
+            curve = _curve(start.x, tops[start.layer] + HEIGHT, port, tops[place.layer])
             lines.append(
                 f'<path class="edge" data-from="{boxes[source].number}" data-to="{box.number}" '
                 f'd="{curve}" marker-end="url(#arrow)"/>'
@@ -86,7 +86,7 @@ def _edges(boxes: Sequence[Box], layout: Layout, tops: Sequence[float]) -> list[
     return [*lines, "</g>"]
 
 
-def _trunk(box: Slot, trunk: Sequence[Slot], tops: Sequence[float]) -> str:
+def _trunk(box: Place, trunk: Sequence[Place], tops: Sequence[float]) -> str:
     """Down the side of each layer in between: straight beside the boxes, curved between layers."""
     pieces = []
     x, y = box.x, tops[box.layer] + HEIGHT
@@ -97,7 +97,7 @@ def _trunk(box: Slot, trunk: Sequence[Slot], tops: Sequence[float]) -> str:
     return " ".join(pieces)
 
 
-def _ports(box: Slot, starts: Sequence[Slot]) -> list[float]:
+def _ports(box: Place, starts: Sequence[Place]) -> list[float]:
     """Where each edge meets the top of a box: spread evenly, in the order that they come from."""
     step = min(16.0, (box.width - 16) / max(len(starts), 1))
     ports = [0.0] * len(starts)
@@ -113,18 +113,18 @@ def _curve(x0: float, y0: float, x1: float, y1: float) -> str:
     return f"M{x0:.1f} {y0:.1f} C{x0:.1f} {middle:.1f} {x1:.1f} {middle:.1f} {x1:.1f} {y1:.1f}"
 
 
-def _box(box: Box, title: str, slot: Slot, top: float) -> str:
-    style, left = STYLES[box.kind], slot.x - slot.width / 2
+def _box(box: Box, title: str, place: Place, top: float) -> str:
+    style, left = STYLES[box.kind], place.x - place.width / 2
     dash = f' stroke-dasharray="{style.dash}"' if style.dash else ""
     tooltip = f"{box.number} {box.settings or f'{box.kind} {box.title}'} {box.detail}"
     return (
         f'<g class="node {box.kind}" data-number="{box.number}"><title>{_text(tooltip)}</title>'
-        f'<rect x="{left:.1f}" y="{top:.1f}" width="{slot.width:.1f}" height="{HEIGHT:.0f}" '
+        f'<rect x="{left:.1f}" y="{top:.1f}" width="{place.width:.1f}" height="{HEIGHT:.0f}" '
         f'rx="{style.radius}" fill="{style.fill}" stroke="{style.stroke}" stroke-width="1.4"'
         f"{dash}/>"
-        f'<text x="{slot.x:.1f}" y="{top + 16:.1f}" text-anchor="middle" font-weight="bold" '
+        f'<text x="{place.x:.1f}" y="{top + 16:.1f}" text-anchor="middle" font-weight="bold" '
         f'fill="{INK}" xml:space="preserve">{_text(title)}</text>'
-        f'<text x="{slot.x:.1f}" y="{top + 30:.1f}" text-anchor="middle" font-size="11" '
+        f'<text x="{place.x:.1f}" y="{top + 30:.1f}" text-anchor="middle" font-size="11" '
         f'fill="{INK}">{_text(box.detail)}</text></g>'
     )
 

@@ -1,6 +1,6 @@
 """The report of a training: one page with everything, in one file.
 
-report.py     what a report is made of, and in which order
+run_report.py what a report is made of, and in which order
 sections.py   the sections
 charts.py     curves and histograms as SVG          png.py    images
 page.py       escaping, tables, the document        report.css
