@@ -2,8 +2,13 @@
 # Stamp files in .venv record what is installed, so a second run installs nothing.
 #
 #     make demo                      train a small CNN on scikit-learn's digits
-#     make test | lint | docs        what CI runs
-#     make kernels                   compile all CUDA kernels without a GPU (CI too); none may spill
+#     make test                      the first tier of the tests: minutes
+#     make test-all                  both tiers: toolchains, processes, every mutant of every kernel,
+#                                    more examples; test-second: without the first
+#     make lint | docs               ruff and mypy; the documentation
+#     make kernels                   compile all CUDA kernels without a GPU; none may spill
+#     make ledger                    try new mutants of kernels, and write down how they ended;
+#                                    ARGS=--all: all of them
 #     make bench                     time training steps, and the emulator; a quick look
 #     make bench PEERS="torch jax"   at every size, beside these: installs each in .venv/peers;
 #                                    ARGS="--only w1 --output docs/benchmarks"
@@ -19,7 +24,7 @@ ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test kernels lint docs bench torture gpu clean
+.PHONY: help demo test test-second test-all ledger kernels lint docs bench torture gpu clean
 .DELETE_ON_ERROR:
 # keep stamps that only a pattern rule mentions
 .SECONDARY:
@@ -33,7 +38,16 @@ demo: $(VENV)/.has-data $(VENV)/.has-plot
 test: $(VENV)/.has-test
 	$(BIN)/python -m pytest -n auto $(ARGS)
 
-kernels: $(VENV)/.has-test
+# mutants of one kernel file in one process, which makes their launches once
+test-second: $(VENV)/.has-test
+	HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest -n auto --dist loadgroup -m "second or hypothesis" $(ARGS)
+
+test-all: test test-second
+
+ledger: $(VENV)/.has-test
+	$(BIN)/python -m tests.cuda.ledger $(ARGS)
+
+kernels: $(VENV)/.has-nvrtc
 	$(BIN)/tinygraph kernels
 
 lint: $(VENV)/.has-lint

@@ -79,3 +79,11 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize("kernel_device", [name for name in DEVICES if name != "cpu"])
     if "bad" in metafunc.fixturenames and metafunc.cls is not None:
         metafunc.parametrize("bad", metafunc.cls.bad_input, ids=lambda case: case.name)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """How many mutants of kernels were tried, and how many wait."""
+    for report in terminalreporter.getreports("passed") + terminalreporter.getreports("failed"):
+        for name, words in report.user_properties:
+            if name == "mutants":
+                terminalreporter.line(words)

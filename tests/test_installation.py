@@ -1,6 +1,8 @@
 """What the documentation and the messages tell people to install is there to be installed."""
 
+import ast
 import re
+import sys
 import tomllib
 from pathlib import Path
 
@@ -10,9 +12,8 @@ from tinygraph.cli.machine import EXTRAS
 from tinygraph.errors import install
 
 ROOT = Path(__file__).parents[1]
-EXTRAS_THERE = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
-    "optional-dependencies"
-]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+EXTRAS_THERE = PYPROJECT["project"]["optional-dependencies"]
 FILES = [
     path
     for pattern in ("*.md", "*.toml", "*.py", ".ci/*", "Makefile", "**/*.md", "**/*.py", "**/*.cu*")
@@ -57,3 +58,49 @@ def test_the_extras_that_are_named_are_there():
         named |= {*CALLED.findall(text)}
     assert {"data", "plot", "test", "fast", "cuda12", "cuda13"} <= named <= EXTRAS_THERE.keys()
     assert install("data") == "pip install -e '.[data]'"
+
+
+# ---- targets --------------------------------------------------------------------------------
+
+
+def required(*extras):
+    """The distributions that tinygraph needs with some extras; those of other extras included."""
+    found, waiting = set(), [*PYPROJECT["project"]["dependencies"]]
+    waiting += [line for extra in extras for line in EXTRAS_THERE[extra]]
+    for line in waiting:
+        name, more = re.fullmatch(r"([\w-]+)(?:\[([\w,]+)\])?.*", line).groups()
+        if name == PYPROJECT["project"]["name"]:
+            waiting += [line for extra in more.split(",") for line in EXTRAS_THERE[extra]]
+        found.add(name)
+    return found
+
+
+def imported(path):
+    """The libraries that a module imports, wherever the import stands."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and not node.level:
+            names = [node.module]
+        yield from (name.partition(".")[0] for name in names)
+
+
+def test_lint_and_docs_bring_what_the_package_imports():
+    """mypy reads what stands beside the package; what it is told to do without is an exception."""
+    overrides = PYPROJECT["tool"]["mypy"]["overrides"]
+    without = {name.removesuffix(".*") for entry in overrides for name in entry["module"]}
+    paths = [*ROOT.glob("tinygraph/**/*.py"), ROOT / "tinygraph_pytest.py"]
+    libraries = {name for path in paths for name in imported(path)}
+    libraries -= {*sys.stdlib_module_names, "tinygraph", "elftools", "nvidia", "ziglang"} | without
+    assert libraries == {"numpy", "pytest", "hypothesis"}
+    assert libraries <= required("lint") and libraries <= required("docs")
+
+
+def test_each_target_brings_an_extra_and_ci_runs_it():
+    text = (ROOT / "Makefile").read_text()
+    targets = set(re.search(r"^\.PHONY: (.*)$", text, re.M)[1].split())
+    needs = dict(re.findall(r"^([\w-]+): .*\.has-(\w+)$", text, re.M))
+    assert set(needs.values()) <= EXTRAS_THERE.keys()
+    assert targets - needs.keys() == {"help", "test-all", "gpu", "clean"}
+    (run,) = re.findall(r"for target in (.*); do", (ROOT / ".ci/run").read_text())
+    by_hand = {"test-all", "ledger", "bench", "torture", "gpu", "help", "clean"}
+    assert {*run.split()} == targets - by_hand

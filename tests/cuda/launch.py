@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,6 +53,13 @@ class Launch:
     def instance(self) -> tuple[Any, ...]:
         """Launches with equal instances share one compiled kernel."""
         return self.file, self.name, tuple(self.defines.items())
+
+    @property
+    def threads(self) -> int:
+        """How many threads run it."""
+        block = (self.block,) if isinstance(self.block, int) else self.block
+        grid = (self.grid,) if isinstance(self.grid, int) else self.grid
+        return math.prod(block) * math.prod(grid)
 
     @property
     def function(self) -> str:

@@ -39,15 +39,26 @@ def _of_contracts(file: str) -> Family:
 
 
 @cache
+def _modules() -> dict[Path, dict[str, Family]]:
+    """What each launches_*.py has."""
+    paths = sorted(Path(__file__).parent.glob("launches_*.py"))
+    return {path: import_module(f"tests.cuda.{path.stem}").FAMILIES for path in paths}
+
+
+@cache
 def own_families() -> dict[str, Family]:
     """What makes the launches of those .cu files that have some in launches_*.py."""
     found: dict[str, Family] = {}
-    for path in sorted(Path(__file__).parent.glob("launches_*.py")):
-        more = import_module(f"tests.cuda.{path.stem}").FAMILIES
+    for path, more in _modules().items():
         twice = found.keys() & more.keys()
         assert not twice, f"{path.name}: {sorted(twice)} have their launches elsewhere too"
         found |= more
     return found
+
+
+def written_in() -> dict[str, Path]:
+    """For each of those .cu files, the launches_*.py that has its launches."""
+    return {file: path for path, families in _modules().items() for file in families}
 
 
 @cache

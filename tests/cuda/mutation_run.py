@@ -45,6 +45,7 @@ PREFERRED = {
     "prelude.cuh": ("max_pool2d.cu", "max.cu"),
     "reduce.cuh": ("sum.cu", "softmax_cross_entropy.cu"),
 }
+ORIGINAL = "original"  # the kind of what is no mutant
 CHECKER, NUMBERS, SURVIVED, UNLAUNCHED, CRASHED, REFUSED = (
     "checker",
     "numbers",
@@ -111,6 +112,8 @@ def _launches_of(mutant: Mutant) -> list[list[Launch]]:
     found: dict[str, list[list[Launch]]] = {}
     own = own_families()  # those before launches that no one chose
     rest = sorted(families().keys() - set(first), key=lambda file: (file not in own, file))
+    if mutant.kind == ORIGINAL:
+        return list(launches_of(mutant.file).values())
     for file in [*first, *rest]:
         if mutant.file in included_by(file) and len(found) < MOST_FILES:
             for launches in launches_of(file).values():
@@ -141,12 +144,27 @@ def mutants_to_try() -> dict[str, Mutant]:
     return {name: mutant for name, mutant in all_mutants().items() if mutant.file in reached}
 
 
+@cache
+def originals() -> dict[str, Mutant]:
+    """Each launched .cu file as it stands: it has to survive what its mutants do not."""
+    found = [
+        Mutant(file, "", ORIGINAL, 0, "", "nothing", (KERNELS / file).read_text())
+        for file in sorted(families())
+    ]
+    return {mutant.name: mutant for mutant in found}
+
+
+def to_try() -> dict[str, Mutant]:
+    """All mutants and originals."""
+    return originals() | mutants_to_try()
+
+
 def run(name: str) -> Outcome:
     """Try one mutant on one compiled kernel after the other, until one of them catches it.
 
     The first finding ends it; numbers count where no launch of that kernel gives a finding.
     """
-    mutant = all_mutants()[name]
+    mutant = to_try()[name]
     groups = _launches_of(mutant)
     folder = Path(tempfile.mkdtemp(prefix="mutant-"))
     try:
@@ -164,11 +182,11 @@ def run(name: str) -> Outcome:
 
 
 def _run_launches(folder: Path, launches: list[Launch]) -> Outcome | None:
-    """The launches of one compiled kernel; None if they all are clean and right."""
+    """The launches of one compiled kernel, small ones first; None if all are clean and right."""
     first = launches[0]
     kernel = Kernel(folder / first.file, first.name, first.defines)
     wrong = None
-    for launch in launches:
+    for launch in sorted(launches, key=lambda launch: launch.threads):
         try:
             report, differences = launch.check(kernel)
         except KernelCompileError as error:
@@ -182,9 +200,14 @@ def _run_launches(folder: Path, launches: list[Launch]) -> Outcome | None:
     return wrong
 
 
+def prepare() -> None:
+    """Compile what all mutants share: each of them compiles into a folder of its own."""
+    runtime_library(), read_headers(True)
+
+
 def _serve(requests: Connection, work: Callable[[str], Outcome]) -> None:
     """Work on names until the other side hangs up."""
-    runtime_library(), read_headers(True)  # shared: what mutants compile goes to other folders
+    prepare()
     os.environ["TINYGRAPH_KERNEL_TIMEOUT"] = str(KERNEL_SECONDS)
     while True:
         try:

@@ -1,8 +1,10 @@
 """Every guard, barrier and shared array of every kernel broken in turn: the checker must see it.
 
 `mutants.py` makes the mutants, `launches*.py` tells how each kernel is launched, `mutation_run.py`
-tries a mutant in a process of its own.  What the checker does not see stands in
-`uncaught_mutants/`, one file for each .cu and .cuh; everything else must end in a finding.
+tries a mutant in a process of its own, and `ledger.py` remembers how it ended: new mutants and a
+sample of the others are tried in the first tier of the tests, all the others in the second.  What
+the checker does not see stands in `uncaught_mutants/`, one file for each .cu and .cuh; everything
+else must end in a finding.
 
 The sections of such a file
 
@@ -28,6 +30,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cuda import ledger, mutation_run
 from tests.cuda.launch import Launch
 from tests.cuda.launches import families, launches_of, own_families
 from tests.cuda.mutants import mutants
@@ -35,21 +38,25 @@ from tests.cuda.mutation_run import (
     CHECKER,
     CRASHED,
     NUMBERS,
+    ORIGINAL,
     REFUSED,
     SURVIVED,
     Outcome,
     Sandbox,
     all_mutants,
+    included_by,
     kernel_files,
     kernels_without_launch,
     mutants_to_try,
+    to_try,
 )
 from tinygraph.cuda import Kernel
-from tinygraph.cuda.reading.source import KERNELS
 
 TABLE = Path(__file__).parent / "uncaught_mutants"
 
 MUTANTS = mutants_to_try()
+TO_TRY = to_try()  # with the originals
+PLAN = ledger.plan(TO_TRY)
 # How a mutant of each section of the table must end.
 SECTIONS = {
     "numbers": NUMBERS,
@@ -99,32 +106,67 @@ def outcomes(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("file", families())
-def test_originals_are_clean_and_right(file):
-    for launches in launches_of(file).values():
-        kernel = Kernel(KERNELS / file, launches[0].name, launches[0].defines)
-        for launch in launches:
-            report, differences = launch.check(kernel)
-            assert report.ok, f"{launch}\n{report.text()}"
-            assert not differences
+def complaint(mutant, how):
+    """What is wrong with the outcome of a mutant; "" if it is as it must be."""
+    if mutant.kind == ORIGINAL:
+        return "" if how == SURVIVED else "the kernels of this file are not clean and right"
+    section, _ = table().get(str(mutant), (None, ""))
+    if section is not None:
+        return "" if how == SECTIONS[section] else f"is {section} in {TABLE.name}"
+    if how in ends_without_entry(mutant):
+        return ""
+    return (
+        "No finding. If the change is harmless, or only numbers can tell it, put the first line "
+        f"into {TABLE.name}/{mutant.file}.toml with the reason."
+    )
 
 
-@pytest.mark.parametrize("name", MUTANTS)
-def test_mutant(name, sandbox, outcomes):
-    mutant = MUTANTS[name]
-    outcome = sandbox.run(name)
+def judge(name, outcome, known):
+    """Hold an outcome against the table, and against what is known of it."""
+    mutant = TO_TRY[name]
+    wrong = complaint(mutant, outcome.how)
+    assert not wrong, f"{mutant}\n{outcome}\n{wrong}"
+    assert known.get(name, outcome.how) == outcome.how, (
+        f"{mutant}\n{outcome}\nThe ledger says: {known[name]}. Way out: make ledger"
+    )
+
+
+def try_mutant(name, sandbox, outcomes):
+    outcome, mutant = sandbox.run(name), TO_TRY[name]
     section, _ = table().get(str(mutant), (None, ""))
     (outcomes / f"{name.replace(':', '-')}.json").write_text(
         json.dumps([mutant.kind, outcome.how, section or "", outcome.what])
     )
-    if section is None:
-        assert outcome.how in ends_without_entry(mutant), (
-            f"{mutant}\n{outcome}\nNo finding. If the change is harmless, or only numbers can tell "
-            f"it, put the first line into {TABLE.name}/{mutant.file}.toml with the reason."
-        )
-    else:
-        want = SECTIONS[section]
-        assert outcome.how == want, f"{mutant}\nis {section} in {TABLE.name}, but: {outcome}"
+    judge(name, outcome, PLAN.known)
+
+
+@pytest.mark.parametrize("name", PLAN.now)
+def test_mutant(name, sandbox, outcomes):
+    try_mutant(name, sandbox, outcomes)
+
+
+@pytest.mark.second
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.xdist_group(mutant.file))
+        for name, mutant in TO_TRY.items()
+        if name not in PLAN.now
+    ],
+)
+def test_mutant_again(name, sandbox, outcomes):
+    """Those that the first tier takes from the ledger, or has no time for."""
+    try_mutant(name, sandbox, outcomes)
+
+
+def test_what_the_ledger_says(record_property):
+    record_property("mutants", str(PLAN))  # conftest.py prints it at the end
+    wrong = [
+        f"{TO_TRY[name]}\n  {how}: {complaint(TO_TRY[name], how)}"
+        for name, how in PLAN.known.items()
+        if complaint(TO_TRY[name], how)
+    ]
+    assert not wrong, "\n".join(wrong)
 
 
 def test_table_has_no_dead_entries():
@@ -138,11 +180,15 @@ def test_table_gives_a_reason_for_each():
     assert all(len(reason) > 20 for _, reason in entries.values())
 
 
-def test_every_kernel_is_launched():
-    """By an op's own tests, or in launches_*.py."""
+def test_every_file_has_launches():
+    """From an op's own tests, or in launches_*.py."""
     files = {path.name for path in kernel_files() if path.suffix == ".cu"}
     new = files - set(families())
     assert not new, f"no op's tests launch them, nor launches_*.py: {sorted(new)}"
+
+
+@pytest.mark.second  # makes the launches of all files
+def test_every_kernel_is_launched():
     assert not kernels_without_launch()
 
 
@@ -156,6 +202,112 @@ def test_every_barrier_and_shared_array_has_a_mutant():
         assert made["shared"] >= len(re.findall(r"__shared__[^;\[]*((?:\[[^\]]+\])+)", code))
         exits = re.findall(r"\bif \([^;{]*\)\s*(?:return|continue|break)\b", code)
         assert made["exit"] >= len(exits)
+
+
+# ---- the ledger ---------------------------------------------------------------------------------
+
+
+HEADER = "__device__ int twice(int i) { return i < 9 ? 2 * i : 0; }\n"
+KERNEL = """#include "of_ledger.cuh"
+__global__ void k(int* y, int n) { if (threadIdx.x < n) y[threadIdx.x] = twice(threadIdx.x); }
+"""
+
+
+@pytest.fixture
+def small_tree(tmp_path, monkeypatch):
+    """A folder of one kernel, its header and its test; call it for the digests of its mutants."""
+    caches = [ledger.digest, ledger._surroundings, ledger._kernel, ledger._launching]
+
+    def digests(**texts):
+        for name, text in texts.items():
+            (
+                tmp_path / {"kernel": "of_ledger.cu", "header": "of_ledger.cuh"}.get(name, name)
+            ).write_text(text)
+        for cached in [*caches, included_by]:
+            cached.cache_clear()
+        files = ["of_ledger.cu", "of_ledger.cuh"]
+        made = [m for file in files for m in mutants(file, (tmp_path / file).read_text())]
+        return {m.name: ledger.digest(m) for m in made}
+
+    monkeypatch.setattr(ledger, "KERNELS", tmp_path)
+    monkeypatch.setattr(mutation_run, "KERNELS", tmp_path)
+    monkeypatch.setattr(ledger.launches, "families", lambda: {"of_ledger.cu": None})
+    monkeypatch.setattr(
+        ledger.launches, "written_in", lambda: {"of_ledger.cu": tmp_path / "work.py"}
+    )
+    digests(kernel=KERNEL, header=HEADER, **{"work.py": "SIZES = [3]\n"})
+    yield digests
+    for cached in [*caches, included_by]:
+        cached.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("change", "stale"),
+    [
+        ({"kernel": KERNEL.replace("twice(threadIdx", "1 + twice(threadIdx")}, True),
+        ({"header": HEADER.replace("2 * i", "3 * i")}, True),
+        ({"header": HEADER.replace("i < 9", "i < 8")}, True),
+        ({"work.py": "SIZES = [3, 4]\n"}, True),
+        ({"kernel": "// A comment.\n\n" + KERNEL.replace("int n)", "int n)  // of all\n")}, False),
+        ({"header": "/* More\n * words */\n" + HEADER}, False),
+        ({"work.py": "# a comment\nSIZES = [3]\n"}, False),
+    ],
+)
+def test_an_entry_is_stale_where_its_outcome_may_be_another(small_tree, change, stale):
+    before = small_tree()
+    after = small_tree(**change)
+    assert len(before) == 3 and before.keys() == after.keys()
+    assert len({*before.values(), *after.values()}) == (6 if stale else 3)
+
+
+def two_mutants():
+    names = [name for name in MUTANTS if name.startswith("relu.cu:relu_forward:")][:2]
+    return {name: MUTANTS[name] for name in names}
+
+
+def test_pages_and_what_is_tried_now(tmp_path, monkeypatch):
+    of_relu = two_mutants()
+    a, b = of_relu
+    assert ledger.plan(of_relu, tmp_path).known == {}  # no page yet
+    ledger.write("relu.cu", {of_relu[a]: CHECKER}, tmp_path)
+    plan = ledger.plan(of_relu, tmp_path)
+    assert plan.known == {a: CHECKER} and plan.now == (b, a) and not plan.other_tools
+    monkeypatch.setattr(ledger, "MOST_NEW", 0)
+    monkeypatch.setattr(ledger, "SAMPLE", 0)
+    plan = ledger.plan(of_relu, tmp_path)
+    assert plan.now == () and plan.waiting == (b,) and "1 NEW ONES WAIT" in str(plan)
+    ledger.write("relu.cu", dict.fromkeys(of_relu.values(), CHECKER), tmp_path)
+    assert "WAIT" not in str(ledger.plan(of_relu, tmp_path))
+    monkeypatch.setattr(ledger, "tools", lambda: "another compiler")
+    plan = ledger.plan(of_relu, tmp_path)
+    assert plan.other_tools == ("relu.cu",) and {*plan.now} == {a, b}
+    assert "another one than the ledger's" in str(plan)
+
+
+def test_a_page_that_was_merged_badly_says_less(tmp_path):
+    of_relu = two_mutants()
+    ledger.write("relu.cu", dict.fromkeys(of_relu.values(), CHECKER), tmp_path)
+    page = tmp_path / "relu.cu.txt"
+    lines = page.read_text().splitlines()
+    page.write_text("\n".join(["<<<<<<< ours", *lines, "======="]))
+    plan = ledger.plan(of_relu, tmp_path)
+    assert len(plan.known) == 2 and plan.other_tools == ("relu.cu",)
+
+
+def test_a_wrong_entry_is_noticed(sandbox):
+    """One that the table contradicts at once; one that it allows when the mutant is tried."""
+    name, mutant = next(iter(two_mutants().items()))
+    assert complaint(mutant, SURVIVED) and not complaint(mutant, CHECKER)
+    outcome = sandbox.run(name)
+    judge(name, outcome, {name: CHECKER})
+    with pytest.raises(AssertionError, match="The ledger says: numbers"):
+        judge(name, outcome, {name: NUMBERS})
+
+
+def test_an_original_that_is_wrong_is_noticed():
+    original = next(mutant for mutant in TO_TRY.values() if mutant.kind == ORIGINAL)
+    assert complaint(original, CHECKER) and complaint(original, NUMBERS)
+    assert not complaint(original, SURVIVED)
 
 
 # ---- the machinery ------------------------------------------------------------------------------
@@ -239,6 +391,7 @@ def _leave(name):
     return Outcome(CHECKER, name)
 
 
+@pytest.mark.second  # each process imports all that launches
 def test_sandbox_survives_what_it_runs():
     sandbox = Sandbox(_leave)
     try:
@@ -264,7 +417,7 @@ def test_outputs_of_a_launch_hold_nothing_of_the_answer():
 def test_counts(outcomes):
     """Last, for `-s`: what became of the mutants that this test run has tried."""
     tried = [json.loads(path.read_text()) for path in outcomes.iterdir()]
-    print(f"\n{len(tried)} of {len(MUTANTS)} mutants tried")
+    print(f"\n{len(tried)} of {len(TO_TRY)} mutants and originals tried")
     for kind in ("barrier", "exit", "guard", "clamp", "shared"):
         ends = Counter(
             section if how == SURVIVED else how for k, how, section, _ in tried if k == kind
@@ -275,6 +428,6 @@ def test_counts(outcomes):
         )
     findings = Counter(what.split(":")[0] for _, how, _, what in tried if how == CHECKER)
     print("  findings: " + ", ".join(f"{count} {kind}" for kind, count in findings.most_common()))
-    assert len(tried) <= len(MUTANTS)
+    assert len(tried) <= len(TO_TRY)
     made = Counter(mutant.kind for mutant in MUTANTS.values())
     assert made["barrier"] >= 9 and made["shared"] >= 18 and made["guard"] >= 190
