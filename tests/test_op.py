@@ -5,7 +5,6 @@ import pytest
 
 import tinygraph as tg
 from tinygraph.errors import DeviceError, GraphError
-from tinygraph.memory import set_scalar
 from tinygraph.op import registry
 
 
@@ -73,17 +72,3 @@ def test_a_gradient_of_none_stops_there():
     x = tg.Tensor([1.0], requires_grad=True)
     make(lambda x: (x + 1, None), lambda g: (None,))(x).backward()
     assert x.grad is None
-
-
-def test_scalars_are_read_when_the_op_runs():
-    class Rate(tg.Op):
-        def forward(self, mem, x):
-            return x * mem.scalar("rate").astype(x.dtype), None
-
-    with pytest.raises(GraphError, match="no scalar 'rate'"):
-        Rate()(X)
-    set_scalar("rate", 2.0)
-    graph = tg.Graph(Rate()(X))
-    set_scalar("rate", 5.0)
-    graph.forward()
-    np.testing.assert_array_equal(graph.outputs[0].value, [5, 10])

@@ -13,7 +13,7 @@ Tensors are the nodes of a graph, ops its arithmetic.  Start reading in tensor.p
 from typing import TYPE_CHECKING
 
 import tinygraph.plan
-from tinygraph import cuda, errors
+from tinygraph import cuda, errors, kernel_table  # noqa: F401  # fills `Graph.kernel_table`
 from tinygraph.anomaly import detect_anomaly
 from tinygraph.creation import arange, full, ones, randn, zeros
 from tinygraph.graph import Graph
@@ -23,8 +23,9 @@ from tinygraph.ops import *  # noqa: F403  # ops/__init__.py has a line for each
 from tinygraph.ops import EXPORTS as _op_names
 from tinygraph.precision import get_float32_matmul_precision, set_float32_matmul_precision
 from tinygraph.random import manual_seed
+from tinygraph.running import no_grad
 from tinygraph.shapes import Spec
-from tinygraph.tensor import Parameter, Tensor, no_grad
+from tinygraph.tensor import Parameter, Tensor
 
 __version__ = "0.1.0"
 

@@ -9,7 +9,8 @@ import numpy as np
 from tinygraph.device import Device
 from tinygraph.errors import ArgumentError
 from tinygraph.random import default_generator
-from tinygraph.tensor import Tensor, grad_mode
+from tinygraph.running import here
+from tinygraph.tensor import Tensor
 
 
 def _shape(op: str, shape: tuple[Any, ...]) -> tuple[int, ...]:
@@ -108,7 +109,5 @@ def randn(
     >>> tg.randn(2, 3).shape
     (2, 3)
     """
-    if grad_mode.trace is not None:
-        grad_mode.trace.draw("randn")
-    numbers = default_generator.numpy().standard_normal(_shape("randn", shape))
+    numbers = here.top.do(default_generator.numpy, "randn").standard_normal(_shape("randn", shape))
     return Tensor(numbers, requires_grad, dtype, device, name)

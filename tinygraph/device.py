@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 import os
 from collections import OrderedDict
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, DeviceError, GraphError, install, nearest
+from tinygraph.errors import ArgumentError, DeviceError, install, nearest
+from tinygraph.running import here
 from tinygraph.shapes import Array, Shape
 
 
@@ -95,20 +95,14 @@ class Device:
 
 
 class EmulatorDevice(Device):
-    """Numpy arrays, and the `.cu` kernels, which the emulator runs on the CPU.
-
-    `on_empty` is called with every uninitialised array.  `tg.cuda.checking()` sets it for a while:
-    what no kernel has written yet is then known, and reading it is found.
-    """
+    """Numpy arrays, and the `.cu` kernels, which the emulator runs on the CPU."""
 
     name = "emulator"
     runs_kernels = True
-    on_empty: Callable[[Array], None] | None = None
 
     def empty(self, shape: Shape, dtype: Any) -> Array:
         array = np.empty(shape, dtype)
-        if self.on_empty is not None:
-            self.on_empty(array)
+        here.top.fresh(array)
         return array
 
     def from_numpy(self, array: Array) -> Array:
@@ -138,7 +132,6 @@ class CudaDevice(Device):
         self.cupy = cupy()
         self.arch = f"sm_{self.cupy.cuda.Device().compute_capability}"
         self._constants: OrderedDict[Any, Array] = OrderedDict()
-        self.held: list[Any] | None = None  # while a graph is captured: whose arrays it works on
         limit = os.environ.get("TINYGRAPH_CUDA_MEMORY_LIMIT")
         if limit is not None:
             self.set_memory_limit(int(limit) if limit.isdigit() else limit)
@@ -152,14 +145,16 @@ class CudaDevice(Device):
         self.cupy.get_default_memory_pool().set_limit(size=limit)
 
     def synchronize(self) -> None:
-        self._refuse_in_capture("waited for the GPU")
+        here.top.wait("waited for the GPU")
         self.cupy.cuda.Device().synchronize()
 
     def empty(self, shape: Shape, dtype: Any) -> Array:
         try:
-            return self.cupy.empty(shape, dtype)
+            array = self.cupy.empty(shape, dtype)
         except self.cupy.cuda.memory.OutOfMemoryError as error:
             raise self._out_of_memory(shape, dtype) from error
+        here.top.fresh(array)
+        return array
 
     def zeros(self, shape: Shape, dtype: Any) -> Array:
         return self.full(shape, dtype, 0)
@@ -189,8 +184,7 @@ class CudaDevice(Device):
             if len(self._constants) > self._CONSTANTS:
                 self._constants.popitem(last=False)
         self._constants.move_to_end(key)
-        if self.held is not None:
-            self.held.append(self._constants[key])
+        here.top.hold(self._constants[key])
         return self._constants[key]
 
     def owns(self, value: Any) -> bool:
@@ -202,36 +196,25 @@ class CudaDevice(Device):
             return self.contiguous(array)
         if array.size == 1:
             return self.full(array.shape, array.dtype, array.item())
-        self._refuse_in_capture("copied an array from the host")
+        here.top.wait("copied an array from the host")
         out: Any = self.empty(array.shape, array.dtype)
         if out.size:
             out.set(np.asarray(array, order="C"))
         return out
 
     def to_numpy(self, array: Any) -> Array:
-        self._refuse_in_capture("read values")
+        here.top.wait("read values")
         host: Array = array.get()
         return host
 
     def to_host(self, *arrays: Any) -> list[Array]:
-        self._refuse_in_capture("read values")
+        here.top.wait("read values")
         copies = [array.get(blocking=False) for array in arrays]
         self.cupy.cuda.get_current_stream().synchronize()
         return copies
 
     def contiguous(self, array: Array) -> Array:
         return array if array.flags.c_contiguous else self.copy(array)
-
-    def _refuse_in_capture(self, what: str) -> None:
-        """A graph holds launches alone: it would repeat no other thing, or a wrong one."""
-        if self.held is not None:
-            raise GraphError(
-                "capture",
-                "step",
-                "launches alone",
-                f"one that {what}",
-                "do it outside the captured function; pass arrays as its inputs",
-            )
 
     def _out_of_memory(self, shape: Shape, dtype: Any) -> DeviceError:
         pool = self.cupy.get_default_memory_pool()

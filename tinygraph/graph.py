@@ -8,18 +8,20 @@ that the gradients from all uses have been added up before the node passes them 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import DtypeError, GraphError, ShapeError, nearest
-from tinygraph.kernel_table import KernelTable, tabulate
+from tinygraph.device import Device
+from tinygraph.errors import GraphError, ShapeError
+from tinygraph.feeds import fed
 from tinygraph.memory import eager_memory
 from tinygraph.op import Op, differentiate, evaluate
+from tinygraph.running import here
 from tinygraph.shapes import Array
-from tinygraph.stopwatch import SUMS, adding
-from tinygraph.tensor import Tensor, above, grad_mode
+from tinygraph.tensor import Tensor, above
 
 FREED = object()  # stands in Tensor.saved after a backward that did not retain the graph
 
@@ -106,20 +108,14 @@ class Graph:
         DtypeError
             A feed has another kind of number than the leaf: floats for labels, say.
         """
-        for node, array in self.fed(feeds):  # all feeds are good before the first leaf changes
+        for node, array in fed(self.nodes, feeds):  # all are good before the first leaf changes
             node.value = array
         for node in self.nodes:
             if node.op is not None:
-                node.value, node.saved, needs = evaluate(node.op, node.inputs, node.made_at)
-                if grad_mode.enabled:
-                    node.needs, node.requires_grad = needs, True in needs
-                else:
+                evaluate(node)
+                if not here.top.remembers:
                     node.saved = FREED
         return self.outputs
-
-    def fed(self, feeds: Mapping[Tensor | str, Any] | None) -> list[tuple[Tensor, Array]]:
-        """The leaves that are fed with the arrays that they get, checked; nothing is changed."""
-        return [(node, self._cast_feed(node, array)) for node, array in self._match(feeds or {})]
 
     def backward(self, gradients: Any = None, retain_graph: bool = False) -> None:
         """Add the gradients of the outputs to `.grad` of every leaf that requires one.
@@ -151,7 +147,7 @@ class Graph:
             )
         run_backward(self.outputs, gradients, retain_graph)
 
-    def kernel_table(self) -> KernelTable:
+    def kernel_table(self) -> Any:
         """Which kernels this graph runs on a device that has them: forward, then backward.
 
         Nothing is executed and nothing changes; the graph may be on any device, the cpu too.
@@ -175,79 +171,42 @@ class Graph:
         ...     print(row.phase, row.kernel, row.bytes)
         forward unary_forward<float, Relu> 4000000
         backward unary_backward<float, Relu> 6000000
-        >>> str(table[1].writes[0])
-        'grad of x float32[1000, 500]'
         """
-        return tabulate(self.nodes, self.outputs, run_backward)
+        return above.kernel_table(self)
 
-    def _match(self, feeds: Mapping[Tensor | str, Any]) -> list[tuple[Tensor, Any]]:
-        """The leaf that each key of `feeds` means."""
-        leaves = [node for node in self.nodes if node.op is None]
-        matched = []
-        for key, array in feeds.items():
-            found = [x for x in leaves if (x.name == key if isinstance(key, str) else x is key)]
-            if len(found) != 1:
-                names = sorted({x.name for x in leaves if x.name})
-                what = "more than one leaf has that name" if found else "no leaf of this graph"
-                label = repr(key) if isinstance(key, str) else f"a {type(key).__name__}"
-                raise GraphError(
-                    "Graph.forward",
-                    "feeds",
-                    f"one of the leaves {names}",
-                    f"{label}: {what}",
-                    nearest(str(key), names) or "feed the leaf itself",
-                )
-            matched.append((found[0], array))
-        return matched
 
-    def _cast_feed(self, leaf: Tensor, data: Any) -> Array:
-        """The fed array with the leaf's dtype, where no value is lost by that."""
-        array = data if leaf.device.owns(data) else np.asarray(data)
-        if array.dtype != leaf.dtype:
-            if not np.can_cast(array.dtype, leaf.dtype, "same_kind"):
-                raise DtypeError(
-                    "Graph.forward",
-                    f"feed of {leaf.name or 'a leaf'}",
-                    str(leaf.dtype),
-                    array.dtype,
-                    "convert the array with .astype",
-                )
-            array = array.astype(leaf.dtype)
-        return leaf.device.from_numpy(array)
+def run_backward(
+    outputs: Sequence[Tensor], gradients: Sequence[Any], retain_graph: bool = False
+) -> None:
+    """The reverse walk from some outputs; None stands for an upstream gradient of 1."""
+    upstream = [_upstream(x, given) for x, given in zip(outputs, gradients, strict=True)]
+    walk = partial(_walk_back, outputs, upstream, retain_graph)
+    here.top.walk_back(walk, outputs, gradients)
 
 
 @np.errstate(all="ignore")  # inf and nan are results, not accidents
-def run_backward(
-    outputs: Sequence[Tensor],
-    gradients: Sequence[Any],
-    retain_graph: bool,
-    visit: Callable[[Tensor, Array], None] | None = None,
-) -> None:
-    """The reverse walk.  `pending` holds the gradients of nodes that are not visited yet.
-
-    `visit` is told each node and its whole gradient, before the node passes it on.
-    """
-    if grad_mode.trace is not None:
-        for node, gradient in zip(outputs, gradients, strict=True):
-            _upstream(node, gradient)
-        grad_mode.trace.backward(outputs, gradients)
-        return
+def _walk_back(outputs: Sequence[Tensor], upstream: Sequence[Array], retain_graph: bool) -> None:
+    """`pending` holds the gradients of nodes that are not visited yet."""
     pending: dict[Tensor, Array] = {}
-    ours: set[Tensor] = set()  # nodes whose pending array the engine made, and may add into
-    add = adding(_add, lambda pending, ours, node, grad: pending.get(node), SUMS)
-    store = adding(_store, lambda node, grad: node.grad, SUMS)
+    ours: set[Tensor] = set()  # nodes whose pending array was made here, and may be added into
+    add_up = here.top.add_up
+
+    def more(node: Tensor, grad: Array) -> Array:
+        """A second gradient reaches a node, or a third.  The first one was only borrowed."""
+        total: Array = add_up(_added, pending[node], grad, node.device, node in ours)
+        ours.add(node)
+        return total
+
     order = topological_order(outputs, only_differentiable=True)
     _refuse_freed(order)
-    for node, gradient in zip(outputs, gradients, strict=True):
-        add(pending, ours, node, _upstream(node, gradient))
+    for node, grad in zip(outputs, upstream, strict=True):
+        pending[node] = more(node, grad) if node in pending else grad
     for node in reversed(order):
-        grad = pending.pop(node, None)
-        if grad is None:  # no path that carries a gradient reaches it
+        if node not in pending:  # no path that carries a gradient reaches it
             continue
-        if visit is not None:
-            visit(node, grad)
+        grad = pending.pop(node)
         if node.op is None or node.keeps_grad:
-            store(node, grad)
+            node.grad = add_up(_added, node.grad, grad, node.device, True)
         if node.op is None:
             continue
         received = differentiate(node, grad)
@@ -255,7 +214,21 @@ def run_backward(
             node.saved = FREED
         for x, needed, g in zip(node.inputs, node.needs, received, strict=True):
             if needed and g is not None:
-                add(pending, ours, x, g)
+                pending[x] = more(x, g) if x in pending else g
+
+
+def _added(total: Array | None, term: Array, device: Device, into: bool) -> Array:
+    """total + term, in the total's array if `into` it; no total yet: a copy of the term.
+
+    Kernels read from one array and write to another: there every sum is a new one.
+    """
+    if total is None:
+        return device.copy(term)
+    if device.runs_kernels:
+        mem = eager_memory((False, False), device)
+        made: Array = above.add_arrays(mem, device.contiguous(total), device.contiguous(term))
+        return made
+    return np.add(total, term, out=total) if into else np.asarray(total + term)
 
 
 def _upstream(node: Tensor, gradient: Any) -> Array:
@@ -294,37 +267,6 @@ def _refuse_freed(order: list[Tensor]) -> None:
                 "saved, under no_grad). Way out: backward(retain_graph=True) the first time, or "
                 "compute the graph again"
             )
-
-
-def _add(pending: dict[Tensor, Array], ours: set[Tensor], node: Tensor, grad: Array) -> None:
-    """Fan-out sums.  The first gradient is only borrowed, so the second makes a new array."""
-    if node not in pending:
-        pending[node] = grad
-    elif node.device.runs_kernels:
-        pending[node] = _sum(node, pending[node], grad)
-    elif node in ours:
-        np.add(pending[node], grad, out=pending[node])
-    else:
-        pending[node] = np.asarray(pending[node] + grad)
-        ours.add(node)
-
-
-def _store(node: Tensor, grad: Array) -> None:
-    """Accumulate in `.grad`, which shares its memory with nothing else."""
-    if node.grad is None:
-        node.grad = node.device.copy(grad)
-    elif node.device.runs_kernels:
-        node.grad = _sum(node, node.grad, grad)
-    else:
-        np.add(node.grad, grad, out=node.grad)
-
-
-def _sum(node: Tensor, x: Array, y: Array) -> Array:
-    """x + y by the kernel of `add`, in a new array."""
-    device = node.device
-    mem = eager_memory((False, False), device)
-    total: Array = above.add_arrays(mem, device.contiguous(x), device.contiguous(y))
-    return total
 
 
 def raise_for_bad_values(node: Tensor) -> None:

@@ -10,7 +10,7 @@ gradients and running statistics of the graph stay what they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -18,12 +18,14 @@ import numpy as np
 
 from tinygraph.cuda.recording import ArrayUse, Launch, recording
 from tinygraph.device import EMULATOR
+from tinygraph.graph import Graph, run_backward
 from tinygraph.memory import eager_memory
+from tinygraph.op import Gradients, Op
 from tinygraph.random import default_generator
+from tinygraph.running import Runner
 from tinygraph.shapes import Array, Shape
-from tinygraph.tensor import Tensor, leaf
+from tinygraph.tensor import Tensor, above, leaf
 
-RunBackward = Callable[..., None]
 _Marks = list[tuple[int, str, str]]
 
 
@@ -160,20 +162,24 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join([*parts, *cells[len(widths) :]]).rstrip()
 
 
-def tabulate(
-    nodes: Sequence[Tensor], outputs: Sequence[Tensor], run_backward: RunBackward
-) -> KernelTable:
-    """The table of a graph: `nodes` in topological order; `run_backward` is the engine's."""
+def tabulate(graph: Graph) -> KernelTable:
+    """The table of a graph; see `Graph.kernel_table`."""
     draws = default_generator.state_dict()
     names = _Names()
     marks: _Marks = []  # from launch number ... on: this phase, this op
     try:
         with recording(execute=False) as launches:
-            twins = _forward(nodes, launches, names, marks)
-            _backward([twins[node] for node in outputs], launches, names, marks, run_backward)
+            twins = _forward(graph.nodes, launches, names, marks)
+            ends = [twins[node] for node in graph.outputs if twins[node].requires_grad]
+            if ends:
+                with _Naming(launches, names, marks):
+                    run_backward(ends, [np.empty(end.shape, end.dtype) for end in ends])
     finally:
         default_generator.load_state_dict(draws)
     return KernelTable(list(_rows(launches, marks, names)))
+
+
+above.kernel_table = tabulate
 
 
 def _forward(
@@ -192,29 +198,32 @@ def _forward(
     return twins
 
 
-def _backward(
-    outputs: Sequence[Tensor],
-    launches: Sequence[Launch],
-    names: _Names,
-    marks: _Marks,
-    run_backward: RunBackward,
-) -> None:
-    """The reverse walk over the twins, where anything requires a gradient."""
+class _Naming(Runner):
+    """Gives each whole gradient its name, and marks where the launches of its node begin."""
 
-    def visit(twin: Tensor, grad: Array) -> None:
-        names.give(grad, f"grad of {names.of_array(twin.value)}")
-        marks.append((len(launches), "backward", twin.op.name if twin.op else "leaf"))
+    def __init__(self, launches: Sequence[Launch], names: _Names, marks: _Marks) -> None:
+        self.launches, self.names, self.marks = launches, names, marks
 
-    ends = [twin for twin in outputs if twin.requires_grad]
-    if ends:
-        upstream = [np.empty(end.shape, end.dtype) for end in ends]
-        run_backward(ends, upstream, retain_graph=False, visit=visit)
+    def backward(self, node: Tensor, mem: Any, grad: Array, saved: Any) -> Any:
+        self.names.give(grad, f"grad of {self.names.of_array(node.value)}")
+        self.marks.append((len(self.launches), "backward", node.op.name))
+        return self.below.backward(node, mem, grad, saved)
+
+
+class _Leaf(Op):
+    """What a leaf is made by: so its gradient arrives where every other does."""
+
+    def backward_kernel(
+        self, mem: Any, grad: Array, saved: Any, needs: tuple[bool, ...]
+    ) -> Gradients:
+        return ()
 
 
 def _leaf_twin(node: Tensor) -> Tensor:
     """A leaf of the same shape and dtype."""
     twin = leaf(np.empty(node.shape, node.dtype), EMULATOR)
     twin.requires_grad = node.requires_grad
+    twin.op = _Leaf()
     return twin
 
 

@@ -1,6 +1,6 @@
 """`Memory`: where an op gets everything that may differ between one way of running it and another.
 
-An op asks its `mem` for buffers, random numbers and step-varying scalars instead of making them.
+An op asks its `mem` for buffers and random numbers instead of making them.
 An eager node answers with fresh numpy arrays.  A plan answers the same sequence of requests with
 buffers that it laid out beforehand, and a captured CUDA graph with device memory.  For that to
 work, the sequence of requests may depend on specs, hyper-parameters and `needs` only, and in a
@@ -15,23 +15,12 @@ from typing import Any
 import numpy as np
 
 from tinygraph.cuda import blocks, op_kernel
-from tinygraph.cuda.capture import active_capture
 from tinygraph.device import CPU, Device
-from tinygraph.errors import GraphError
 from tinygraph.random import default_generator, uniform
+from tinygraph.running import here
 from tinygraph.shapes import Array, Shape
 
 _THREADS, _MOST_BLOCKS = 256, 1024  # of the kernel that makes random numbers
-
-scalars: dict[str, Array] = {}  # step-varying numbers by name: 0-d arrays, rewritten in place
-
-
-def set_scalar(name: str, value: float) -> None:
-    """Set a step-varying number that ops read with `mem.scalar(name)`; its array stays the same."""
-    if name in scalars:
-        scalars[name][...] = value
-    else:
-        scalars[name] = np.array(value, np.float64)
 
 
 class Memory:
@@ -41,7 +30,7 @@ class Memory:
     nothing.
     """
 
-    __slots__ = ("broadcast_to", "constant", "device", "empty", "needs", "zeros")
+    __slots__ = ("broadcast_to", "constant", "contiguous", "device", "empty", "needs", "zeros")
     kept = False  # whether arrays are those of an earlier run
 
     def __init__(self, device: Device, needs: tuple[bool, ...]) -> None:
@@ -50,6 +39,7 @@ class Memory:
         self.empty = device.empty  # mem.empty(shape, dtype): an uninitialised array
         self.zeros = device.zeros  # mem.zeros(shape, dtype)
         self.broadcast_to = device.broadcast_to  # mem.broadcast_to(array, shape): a view
+        self.contiguous = device.contiguous  # mem.contiguous(array): in row-major order
         self.constant = device.constant  # mem.constant(array): a small table from the host
 
     def random(self, shape: Shape, dtype: Any = np.float32) -> Array:
@@ -57,11 +47,7 @@ class Memory:
 
         The same bits on every device: a kernel makes them where kernels run.
         """
-        step = None if self.device.on_host else active_capture()
-        if step is not None:  # counted from the stream at which each replay begins
-            seed, stream = 0, step.next_stream()
-        else:
-            seed, stream = default_generator.seed, default_generator.next_stream()
+        seed, stream, start = here.top.stream(default_generator, self.device)
         if not self.device.runs_kernels:
             return uniform(shape, dtype, seed, stream)
         out = self.empty(shape, dtype)
@@ -69,17 +55,9 @@ class Memory:
             grid = min(blocks(out.size, 4 * _THREADS), _MOST_BLOCKS)  # a thread makes four
             kernel = op_kernel("random", "uniform", out.dtype)
             # A null pointer outside of a capture: no request, so that a plan has the same ones in.
-            start = self.device.empty((0,), np.uint64) if step is None else step.start
+            start = self.device.empty((0,), np.uint64) if start is None else start
             kernel(grid, _THREADS, out, out.size, seed, stream, 0, 0, start)
         return out
-
-    def scalar(self, name: str) -> Array:
-        """A step-varying number as a 0-d float64 array, such as a learning rate."""
-        if name not in scalars:
-            raise GraphError(
-                f"mem.scalar: no scalar {name!r} was set. Way out: set_scalar({name!r}, value)"
-            )
-        return scalars[name]
 
 
 @lru_cache(maxsize=256)

@@ -28,14 +28,13 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from tinygraph import anomaly
-from tinygraph.device import CPU, Device
+from tinygraph.device import Device
 from tinygraph.errors import DeviceError, GraphError
 from tinygraph.frozen import complete
 from tinygraph.memory import Memory, eager_memory
+from tinygraph.running import here
 from tinygraph.shapes import Array, Spec
-from tinygraph.stopwatch import mode as watching
-from tinygraph.tensor import Operand, Tensor, as_tensor, grad_mode, leaf
+from tinygraph.tensor import Operand, Tensor, as_tensor, leaf
 
 Gradients = tuple["Array | None", ...]
 
@@ -132,16 +131,17 @@ class Op:
         """Apply the op: make the node, evaluate it, and return it."""
         if not inputs:
             raise GraphError(self.name, "inputs", "at least one", "none")
-        if grad_mode.trace is not None:
-            return grad_mode.trace.apply(self, inputs)
-        tensors = as_tensors(inputs)
-        made_at = anomaly.user_line() if anomaly.mode.enabled else None
-        value, saved, needs = evaluate(self, tensors, made_at)
-        node = leaf(value, self.output_device(tensors[0].device))
-        node.made_at = made_at
-        if grad_mode.enabled:  # else it forgets where it came from
-            node.op, node.inputs = self, tensors
-            node.needs, node.saved, node.requires_grad = needs, saved, True in needs
+        node: Tensor = here.top.apply(self, inputs)
+        return node
+
+    def make_node(self, operands: tuple[Operand, ...]) -> Tensor:
+        """The node of this op on some operands, evaluated."""
+        inputs = as_tensors(operands)
+        node = leaf(None, self.output_device(inputs[0].device))
+        node.op, node.inputs = self, inputs
+        evaluate(node)
+        if not here.top.remembers:
+            node.op, node.inputs, node.saved = None, (), None
         return node
 
     def __repr__(self) -> str:
@@ -149,39 +149,39 @@ class Op:
         return f"{type(self).__name__}({settings})"
 
 
-def as_tensors(inputs: tuple[Operand, ...]) -> tuple[Tensor, ...]:
-    """All inputs as nodes; arrays and numbers go to the device of the first tensor, or the cpu."""
-    device = next((x.device for x in inputs if isinstance(x, Tensor)), CPU)
-    return tuple([x if isinstance(x, Tensor) else as_tensor(x, device=device) for x in inputs])
+def as_tensors(operands: tuple[Operand, ...]) -> tuple[Tensor, ...]:
+    """Operands as nodes; arrays and numbers go to the device of the first tensor, or the cpu."""
+    for x in operands:
+        if isinstance(x, Tensor):
+            return tuple([as_tensor(y, device=x.device) for y in operands])
+    return tuple([as_tensor(y) for y in operands])
 
 
-def evaluate(
-    op: Op, inputs: tuple[Tensor, ...], made_at: str | None = None
-) -> tuple[Array, Any, tuple[bool, ...]]:
-    """Run an op on its inputs' values: the output, what it saved, which gradients are wanted.
+def evaluate(node: Tensor) -> None:
+    """Run the op of a node on the values of its inputs: for a new node, and for one run again.
 
-    This is the only place where a forward is called, for a new node and for a graph run again.
+    Nodes that are not to remember have no gradients that they need, so that nothing is saved.
     """
-    device = inputs[0].device
-    for x in inputs:
+    op, device, top, arrays = node.op, node.inputs[0].device, here.top, []
+    for x in node.inputs:
         if x.device is not device:
             raise DeviceError(
                 op.name, "inputs", f"all on {device}", f"one on {x.device}", "x.to(device)"
             )
-    arrays = [x.value for x in inputs]
+        arrays.append(x.value)
     spec = op.infer(*[Spec(a.shape, a.dtype) for a in arrays])
-    _check(op, device, arrays)
-    differentiable = grad_mode.enabled and spec.dtype.kind == "f"
-    needs = tuple([differentiable and x.requires_grad for x in inputs])
-    mem = eager_memory(needs, device)
+    # A GPU would have to be waited for.  There kernels make NaN of a bad value, and the graph is
+    # searched when a NaN is read (`Tensor.item`); without a graph the op looks at once.
+    if device.on_host:
+        op.check(*arrays)
+    elif not top.remembers and type(op).check is not Op.check:
+        op.check(*device.to_host(*arrays))
+    differentiable = top.remembers and spec.dtype.kind == "f"
+    needs = tuple([differentiable and x.requires_grad for x in node.inputs])
     with np.errstate(all="ignore"):  # inf and nan are results, not accidents
-        if device.runs_kernels:
-            value, saved = op.forward_kernel(mem, *map(device.contiguous, arrays))
-        else:
-            watch = watching.watch
-            forward = op.forward if watch is None else watch.forward_of(op)
-            value, saved = forward(mem, *arrays)
-            value = np.asarray(value)
+        value, saved = top.forward(node, eager_memory(needs, device), arrays)
+    if not device.runs_kernels:
+        value = np.asarray(value)
     if value.shape != spec.shape or value.dtype != spec.dtype:
         raise GraphError(
             op.name,
@@ -190,33 +190,15 @@ def evaluate(
             f"{value.dtype}{list(value.shape)}",
             "make infer and forward agree",
         )
-    if anomaly.mode.enabled:
-        anomaly.look(op.name, "forward", made_at, arrays, value)
-    return value, saved, needs
-
-
-def _check(op: Op, device: Device, arrays: list[Array]) -> None:
-    """`op.check`, unless values lie on a GPU and a later look at them is possible.
-
-    A GPU would have to be waited for.  There kernels make NaN of a bad value, and the graph is
-    searched when a NaN is read (`Tensor.item`); without a graph the op looks at once.
-    """
-    if device.on_host:
-        op.check(*arrays)
-    elif not grad_mode.enabled and type(op).check is not Op.check:
-        op.check(*device.to_host(*arrays))
+    node.value, node.saved = value, saved
+    if top.remembers:
+        node.needs, node.requires_grad = needs, True in needs
 
 
 def differentiate(node: Tensor, grad: Array) -> Gradients:
     """Run the backward of a node's op and hold its gradients to the contract."""
-    op, needs, device = node.op, node.needs, node.device
-    mem = eager_memory(needs, device)
-    if device.runs_kernels:
-        gradients = op.backward_kernel(mem, device.contiguous(grad), node.saved, needs)
-    else:
-        watch = watching.watch
-        backward = op.backward if watch is None else watch.backward_of(op, node.inputs)
-        gradients = backward(mem, grad, node.saved, needs)
+    op, needs = node.op, node.needs
+    gradients = here.top.backward(node, eager_memory(needs, node.device), grad, node.saved)
     if len(gradients) != len(needs):
         raise GraphError(
             op.name,
@@ -234,7 +216,5 @@ def differentiate(node: Tensor, grad: Array) -> Gradients:
                 f"{g.dtype}{list(g.shape)}",
                 "sum over broadcast axes, keep the dtype",
             )
-        if anomaly.mode.enabled and needed and g is not None:
-            given = [grad, node.value, *[i.value for i in node.inputs]]
-            anomaly.look(op.name, "backward", node.made_at, given, g)
-    return gradients
+    received: Gradients = gradients
+    return received

@@ -1,13 +1,12 @@
 """Stopwatch: what each op of a step takes on the cpu, seen from inside the engine.
 
-    with Stopwatch() as watch:
-        with watch.lap():
-            step()
+    watch = Stopwatch()
+    with watch.lap():
+        step()
     watch.laps[0].seconds["forward", "linear"]
 
-The engine asks for a function by `timed`, `adding`, `forward_of` or `backward_of`, which give it
-the function itself while no stopwatch runs.  While one runs, every call leaves two marks: when it
-began, and when it ended.  From the marks of all threads a lap works out its wall time:
+It is a runner (running.py): every call that it is asked to make leaves two marks, when it began
+and when it ended.  From the marks of all threads a lap works out its wall time:
 
     one thread in an op        the time is that op's
     k threads, each in one     each op gets 1 / k of the time
@@ -31,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.memory import Memory
+from tinygraph.running import Runner
 from tinygraph.shapes import Array, Shape, Spec
 
 Key = tuple[str, str]  # "forward", "backward" or "update", and whose
@@ -38,15 +38,6 @@ Mark = tuple[float, int, "Key | None"]  # when, which thread, what begins; None:
 
 ITSELF: Key = ("", "the stopwatch")
 SUMS: Key = ("backward", "gradient sums")  # what the engine adds up and keeps
-
-
-class _Mode:
-    """The stopwatch that runs, in all threads: those of a plan too."""
-
-    watch: Stopwatch | None = None
-
-
-mode = _Mode()
 
 
 @dataclass
@@ -129,7 +120,7 @@ class Lap:
 
 
 class Stopwatch:
-    """Runs while it is entered; only one at a time, in all threads of the process.
+    """Watches the steps in its laps, in this thread and in those that do a part of its work.
 
     Attributes
     ----------
@@ -138,8 +129,8 @@ class Stopwatch:
     Examples
     --------
     >>> import tinygraph as tg
-    >>> x = tg.Tensor([3.0, 4.0], requires_grad=True)
-    >>> with Stopwatch() as watch, watch.lap():
+    >>> x, watch = tg.Tensor([3.0, 4.0], requires_grad=True), Stopwatch()
+    >>> with watch.lap():
     ...     (x * x).sum().backward()
     >>> lap = watch.laps[0]
     >>> [(phase, name) for phase, name in lap.seconds if name == "mul"]
@@ -150,118 +141,91 @@ class Stopwatch:
 
     def __init__(self) -> None:
         self.laps: list[Lap] = []
-        self._marks: list[Mark] = []
-        self._lap = Lap()
-        self._lock = threading.Lock()
-        self._before: Stopwatch | None = None
-
-    def __enter__(self) -> Stopwatch:
-        self._before, mode.watch = mode.watch, self
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        mode.watch = self._before
 
     @contextmanager
     def lap(self) -> Iterator[None]:
         """Around one step."""
-        self._marks, self._lap = [], Lap()
-        processor, started = time.process_time(), time.perf_counter()
-        yield
-        wall, processor = time.perf_counter() - started, time.process_time() - processor
-        lap = self._lap
-        lap.seconds, lap.thread_seconds, lap.threads = _swept(self._marks)
+        watcher = _Watcher()
+        with watcher:
+            processor, started = time.process_time(), time.perf_counter()
+            yield
+            wall, processor = time.perf_counter() - started, time.process_time() - processor
+        lap = watcher.lap
+        lap.seconds, lap.thread_seconds, lap.threads = _swept(watcher.marks)
         # Its own time is Python: a second of it is a second of a processor.
         lap.wall = wall - lap.seconds.pop(ITSELF, 0.0)
         lap.processor = max(0.0, processor - lap.thread_seconds.pop(ITSELF, 0.0))
         self.laps.append(lap)
 
+
+class _Watcher(Runner):
+    """Leaves marks around every call, and counts what it did."""
+
+    replays = False  # the bodies of ops are what is watched
+
+    def __init__(self) -> None:
+        self.marks: list[Mark] = []
+        self.lap = Lap()
+        self._lock = threading.Lock()
+
     # ---- around calls -----------------------------------------------------------------------
 
-    def timed(
-        self,
-        function: Callable[..., Any],
-        key: Key,
-        held: Iterable[Any] = (),
-        operations: int | None = None,
-    ) -> Callable[..., Any]:
-        """The function, whose time is noted; `held` are arrays that it reads or writes, and
-        `operations` how many it does, where that is known."""
+    def update(self, optimizer: Any) -> None:
+        key = "update", optimizer.op
+        with self._itself():
+            operations = optimizer.operations_of_step()
+            self._run(key, self.below.update, optimizer)
+            held = [
+                [p.value, p.grad, optimizer.state[name]]
+                for name, p in optimizer.parameters.items()
+                if p.grad is not None
+            ]
+            self._note(key, Counts(1, bytes_of(held)), operations)
 
-        def call(*args: Any) -> Any:
-            self._begin(ITSELF)
-            try:
-                result = self._run(key, function, *args)
-                self._note(key, Counts(1, bytes_of(held)), operations)
-            finally:
-                self._end()
-            return result
+    def add_up(self, add: Callable[..., Any], total: Any, term: Any, *how: Any) -> Any:
+        """Of a plan's sums, which lie where they stay, the time alone is known."""
+        with self._itself():
+            after = self._run(SUMS, self.below.add_up, add, total, term, *how)
+            counts = Counts(1)
+            if isinstance(after, np.ndarray):
+                counts.bytes = bytes_of([total, term, after])
+                if after is not total:
+                    counts.arrays, counts.new_arrays, counts.new_bytes = 1, 1, after.nbytes
+            self._note(SUMS, counts, 0 if not isinstance(total, np.ndarray) else term.size)
+        return after
 
-        return call
+    def forward(self, node: Any, mem: Memory, arrays: list[Array]) -> tuple[Array, Any]:
+        if mem.device.runs_kernels:  # it is launches that count there
+            return self.below.forward(node, mem, arrays)
+        key = "forward", node.op.name
+        with self._itself():
+            counted = CountedMemory(mem)
+            value, saved = self._run(key, self.below.forward, node, counted, arrays)
+            is_view = any(np.may_share_memory(value, x) for x in arrays)
+            moved = 0 if is_view else bytes_of([*arrays, value, saved])
+            self._note_op(counted, moved, Work(key, node.op, _specs(arrays), mem.needs))
+        return value, saved
 
-    def adding(
-        self, function: Callable[..., None], total_of: Callable[..., Array | None], key: Key
-    ) -> Callable[..., None]:
-        """A function that adds its last argument to a total, noted and counted.
+    def backward(self, node: Any, mem: Memory, grad: Array, saved: Any) -> Any:
+        if mem.device.runs_kernels:
+            return self.below.backward(node, mem, grad, saved)
+        key = "backward", node.op.name
+        with self._itself():
+            counted = CountedMemory(mem)
+            gradients = self._run(key, self.below.backward, node, counted, grad, saved)
+            made = [g for g in gradients if g is not None and not np.may_share_memory(g, grad)]
+            moved = bytes_of([grad, saved, *made]) if made else 0
+            self._note_op(counted, moved, Work(key, node.op, _specs(node.inputs), node.needs))
+        return gradients
 
-        `total_of` takes the same arguments and gives the total as it stands, None before the first
-        term.  A total that is the term itself, borrowed, has moved nothing.
-        """
-
-        def call(*args: Any) -> None:
-            self._begin(ITSELF)
-            try:
-                before, term = total_of(*args), args[-1]
-                self._run(key, function, *args)
-                after = total_of(*args)
-                counts = Counts(1)
-                if after is not term:
-                    counts.bytes = bytes_of([before, term, after])
-                if after is not None and after is not term and after is not before:
-                    counts.arrays = counts.new_arrays = 1
-                    counts.new_bytes = after.nbytes
-                self._note(key, counts, 0 if before is None else term.size)
-            finally:
-                self._end()
-
-        return call
-
-    def forward_of(self, op: Any) -> Callable[..., tuple[Array, Any]]:
-        """`op.forward`, noted and counted."""
-        key = "forward", op.name
-
-        def forward(mem: Memory, *arrays: Array) -> tuple[Array, Any]:
-            self._begin(ITSELF)
-            try:
-                counted = CountedMemory(mem)
-                value, saved = self._run(key, op.forward, counted, *arrays)
-                is_view = any(np.may_share_memory(value, x) for x in arrays)
-                moved = 0 if is_view else bytes_of([*arrays, value, saved])
-                self._note_op(counted, moved, Work(key, op, _specs(arrays), mem.needs))
-            finally:
-                self._end()
-            return value, saved
-
-        return forward
-
-    def backward_of(self, op: Any, inputs: Iterable[Any]) -> Callable[..., Any]:
-        """`op.backward`, noted and counted; `inputs` have the shapes and dtypes of its inputs."""
-        key = "backward", op.name
-        specs = _specs(inputs)
-
-        def backward(mem: Memory, grad: Array, saved: Any, needs: tuple[bool, ...]) -> Any:
-            self._begin(ITSELF)
-            try:
-                counted = CountedMemory(mem)
-                gradients = self._run(key, op.backward, counted, grad, saved, needs)
-                made = [g for g in gradients if g is not None and not np.may_share_memory(g, grad)]
-                moved = bytes_of([grad, saved, *made]) if made else 0
-                self._note_op(counted, moved, Work(key, op, specs, needs))
-            finally:
-                self._end()
-            return gradients
-
-        return backward
+    @contextmanager
+    def _itself(self) -> Iterator[None]:
+        """Around what the stopwatch takes itself."""
+        self._begin(ITSELF)
+        try:
+            yield
+        finally:
+            self._end()
 
     def _run(self, key: Key, function: Callable[..., Any], *args: Any) -> Any:
         self._begin(key)
@@ -271,49 +235,24 @@ class Stopwatch:
             self._end()
 
     def _begin(self, key: Key) -> None:
-        self._marks.append((time.perf_counter(), threading.get_ident(), key))
+        self.marks.append((time.perf_counter(), threading.get_ident(), key))
 
     def _end(self) -> None:
-        self._marks.append((time.perf_counter(), threading.get_ident(), None))
+        self.marks.append((time.perf_counter(), threading.get_ident(), None))
 
     def _note(self, key: Key, counts: Counts, operations: int | None) -> None:
         """A call of something that is no op."""
         with self._lock:
-            self._lap.counts[key].add(counts)
-            before = self._lap.operations.get(key, 0)
+            self.lap.counts[key].add(counts)
+            before = self.lap.operations.get(key, 0)
             known = before is not None and operations is not None
-            self._lap.operations[key] = (before or 0) + (operations or 0) if known else None
+            self.lap.operations[key] = (before or 0) + (operations or 0) if known else None
 
     def _note_op(self, mem: CountedMemory, moved: int, work: Work) -> None:
         counts = Counts(1, moved, mem.arrays, mem.new_arrays, mem.new_bytes)
         with self._lock:
-            self._lap.counts[work.key].add(counts)
-            self._lap.work.append(work)
-
-
-# ---- what the engine calls ----------------------------------------------------------------------
-
-
-def timed(function: Callable[..., Any], key: Key) -> Callable[..., Any]:
-    """The function, noted under a key while a stopwatch runs."""
-    return function if mode.watch is None else mode.watch.timed(function, key)
-
-
-def adding(
-    function: Callable[..., None], total_of: Callable[..., Array | None], key: Key
-) -> Callable[..., None]:
-    """A function that adds to a total, noted and counted while a stopwatch runs."""
-    return function if mode.watch is None else mode.watch.adding(function, total_of, key)
-
-
-def forward_of(op: Any) -> Callable[..., tuple[Array, Any]]:
-    """`op.forward`, noted while a stopwatch runs."""
-    return op.forward if mode.watch is None else mode.watch.forward_of(op)
-
-
-def backward_of(op: Any, inputs: Iterable[Any]) -> Callable[..., Any]:
-    """`op.backward`, noted while a stopwatch runs."""
-    return op.backward if mode.watch is None else mode.watch.backward_of(op, inputs)
+            self.lap.counts[work.key].add(counts)
+            self.lap.work.append(work)
 
 
 # ---- counting -----------------------------------------------------------------------------------
@@ -329,6 +268,7 @@ class CountedMemory(Memory):
         self.inner = inner
         self.arrays = self.new_arrays = self.new_bytes = 0
         self.broadcast_to, self.constant = inner.broadcast_to, inner.constant
+        self.contiguous = inner.contiguous
         self.empty, self.zeros = self._empty, self._zeros
 
     def _empty(self, shape: Shape, dtype: Any) -> Array:
@@ -339,9 +279,6 @@ class CountedMemory(Memory):
 
     def random(self, shape: Shape, dtype: Any = np.float32) -> Array:
         return self._count(self.inner.random(shape, dtype))
-
-    def scalar(self, name: str) -> Array:
-        return self.inner.scalar(name)
 
     def _count(self, array: Array) -> Array:
         self.arrays += 1

@@ -16,9 +16,7 @@ imported (ops/methods.py and graph.py).
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ContextDecorator
 from types import SimpleNamespace
 from typing import Any, TypeAlias
 
@@ -26,47 +24,10 @@ import numpy as np
 
 from tinygraph.device import CPU, Device, get_device
 from tinygraph.errors import DtypeError, GraphError, ShapeError
+from tinygraph.running import here
 from tinygraph.shapes import Array, Shape, Spec
 
 above: Any = SimpleNamespace()  # functions of the floors above that the methods of Tensor call
-
-
-class _GradMode(threading.local):
-    """Whether new nodes remember how they were made; each thread has its own answer.
-
-    `trace` is what notes the ops instead of computing them, while a function is compiled (plan/).
-    """
-
-    enabled = True
-    trace: Any = None
-
-
-grad_mode = _GradMode()
-
-
-class no_grad(ContextDecorator):
-    """Make nodes that remember neither op nor inputs, in this thread: evaluation without training.
-
-    Examples
-    --------
-    >>> import tinygraph as tg
-    >>> w = tg.Tensor([1.0], requires_grad=True)
-    >>> with tg.no_grad():
-    ...     y = w * 2
-    >>> y.requires_grad, y.op
-    (False, None)
-    """
-
-    def __enter__(self) -> no_grad:
-        self._before = grad_mode.enabled
-        grad_mode.enabled = False
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        grad_mode.enabled = self._before
-
-    def _recreate_cm(self) -> no_grad:
-        return no_grad()  # as a decorator: one object for each call, so that recursion works
 
 
 Operand: TypeAlias = "Tensor | Array | float | int | bool | Sequence[Any]"
@@ -211,8 +172,7 @@ class Tensor:
 
     def numpy(self) -> Array:
         """The value as a numpy array; on the cpu it is the value itself, not a copy."""
-        if grad_mode.trace is not None:
-            grad_mode.trace.read(self)
+        here.top.read(self)
         return self.device.to_numpy(self.value)
 
     def item(self) -> Any:
@@ -278,9 +238,9 @@ class Tensor:
 
     def detach(self) -> Tensor:
         """A leaf with the same value (shared, not copied) that requires no gradient."""
-        if grad_mode.trace is not None:
-            return grad_mode.trace.detach(self)
-        return leaf(self.value, self.device, self.name)
+        made = leaf(self.value, self.device, self.name)
+        here.top.share(made, self)
+        return made
 
     def retain_grad(self) -> Tensor:
         """Ask `backward` to store the gradient of this node too, though it is not a leaf."""
@@ -382,7 +342,7 @@ class Parameter(Tensor):
         super().__init__(data, requires_grad, dtype, device, name)
 
 
-def leaf(array: Array, device: Device = CPU, name: str | None = None) -> Tensor:
+def leaf(array: Any, device: Device = CPU, name: str | None = None) -> Tensor:
     """A leaf around an array that is on `device` already: nothing is checked or copied.
 
     The slots are filled without the constructor, since this runs once for every node.

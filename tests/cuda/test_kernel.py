@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.cuda.recorder import SCALE, SLOTS, kernel_of
 from tinygraph import device
 from tinygraph.cuda import InOut, Kernel, Out, blocks, checking, op_kernel
-from tinygraph.cuda.checked_launches import track_fresh
 from tinygraph.cuda.emulator.report import Finding
 from tinygraph.errors import DtypeError, KernelCompileError, KernelLaunchError
+from tinygraph.running import Eager, here
 
 
 def test_nothing_is_parsed_or_compiled_before_the_first_launch(loaded, scale, arrays):
@@ -84,7 +84,7 @@ def test_launches_inside_checking_are_checked_and_raise(loaded, scale, arrays):
 def test_checking_ends_with_its_block_also_after_an_error(loaded, scale, arrays):
     with pytest.raises(RuntimeError), checking():
         raise RuntimeError
-    assert device.EMULATOR.on_empty is None
+    assert type(here.top) is Eager
     scale(4, 256, *arrays, 2.0, 1000)
     assert loaded.launches and not loaded.checks
 
@@ -126,7 +126,7 @@ def test_freshness_ends_with_checking_and_with_the_array(loaded, scale, arrays):
     with checking():
         scale(1, 4, x, y, 2.0, 4)
         assert roles(loaded)[1] == "auto"
-    track_fresh(y)  # outside, it has no effect
+    here.top.fresh(y)  # outside, it has no effect
     scale.check(1, 4, x, y, 2.0, 4)
     assert roles(loaded)[1] == "auto"
 

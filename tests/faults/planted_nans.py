@@ -27,6 +27,7 @@ from tests.faults.tally import Tally
 from tests.op_contract import OpContract
 from tinygraph.errors import GraphError
 from tinygraph.graph import topological_order
+from tinygraph.running import Runner
 
 TESTS = Path(__file__).parents[1]
 
@@ -159,7 +160,7 @@ class Planting:
         leaves[i].value = poisoned(leaves[i].value, self.rng)
         seen = []
         try:
-            with _watched_forward(seen):  # also nodes that are not below y: other parts of a split
+            with _Forward(seen):  # also nodes that are not below y: other parts of a split
                 self.call(leaves)
         except tg.errors.ArgumentError:
             self.tally.add("refused: the op does not take NaN there")
@@ -198,7 +199,7 @@ class Planting:
     def in_upstream(self):
         upstream = poisoned(self.instance.upstream(self.call(self.leaves())), self.rng)
         seen = []
-        with _watched(seen):
+        with _Backward(seen):
             self.call(self.leaves()).backward(upstream)
         message = complaint(lambda: self.call(self.leaves()).backward(upstream))
         op, index = next(((op, i) for op, i in seen if i is not None), (None, None))
@@ -236,34 +237,30 @@ class Planting:
                 )
 
 
-def _watched_forward(seen):
+class _Forward(Runner):
     """While it is entered, (op, first NaN) of every new node goes to `seen`, in order."""
-    from tinygraph import op as module
 
-    evaluate = module.evaluate
+    def __init__(self, seen):
+        self.seen = seen
 
-    def watching(op, inputs, made_at=None):
-        result = evaluate(op, inputs, made_at)
-        seen.append((op.name, first_nan(result[0])))
-        return result
-
-    return mock.patch.object(module, "evaluate", watching)
+    def forward(self, node, mem, arrays):
+        value, saved = self.below.forward(node, mem, arrays)
+        self.seen.append((node.op.name, first_nan(np.asarray(value))))
+        return value, saved
 
 
-def _watched(seen):
+class _Backward(_Forward):
     """While it is entered, (op, first NaN) of every wanted gradient goes to `seen`, in order."""
-    from tinygraph import graph
 
-    differentiate = graph.differentiate
+    def forward(self, node, mem, arrays):
+        return self.below.forward(node, mem, arrays)
 
-    def watching(node, grad):
-        gradients = differentiate(node, grad)
+    def backward(self, node, mem, grad, saved):
+        gradients = self.below.backward(node, mem, grad, saved)
         for needed, g in zip(node.needs, gradients, strict=True):
             if needed and g is not None:
-                seen.append((node.op.name, first_nan(np.asarray(g))))
+                self.seen.append((node.op.name, first_nan(np.asarray(g))))
         return gradients
-
-    return mock.patch.object(graph, "differentiate", watching)
 
 
 def torment(count=10, seed=0):

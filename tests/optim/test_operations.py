@@ -9,7 +9,8 @@ from tinygraph.stopwatch import Stopwatch
 
 
 def lap_of(rule):
-    with Stopwatch() as watch, watch.lap():
+    watch = Stopwatch()
+    with watch.lap():
         rule.step()
     return watch.laps[0]
 

@@ -123,7 +123,7 @@ CHANGING = [
     (parameter, "it reads the value of 0.weight"),
     (statistics, "it reads the value of 1.running_mean"),
     (state, "it reads the value of 0.weight"),
-    (noise, "it draws numbers with randn"),
+    (noise, "it uses the result of randn"),
     (mode, "it changes requires_grad, the mode of a module"),
     (mode_and_back, "it changes requires_grad, the mode of a module"),
     (freezing, "it changes requires_grad, the mode of a module"),

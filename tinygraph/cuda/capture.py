@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,6 +26,7 @@ import numpy as np
 from tinygraph.device import Device, get_device
 from tinygraph.errors import ArgumentError, GraphError
 from tinygraph.random import default_generator
+from tinygraph.running import Runner
 from tinygraph.shapes import Array
 
 Numbers = Callable[[], tuple[float, ...]]
@@ -74,59 +74,71 @@ class _Varying:
         self.room[: self.used].set(self.host[: self.used])
 
 
-class _Recording:
-    """What a graph needs of the host before each launch; made while the step is recorded."""
+class _Captured(Runner):
+    """Answers while a step is recorded, and keeps what its graph needs before each launch."""
 
     def __init__(self, device: Device) -> None:
-        self.varying = _Varying(device)
-        self.host_start, self.start = self.varying.place(2, np.uint64)
+        self.varying_numbers = _Varying(device)
+        self.host_start, self.start = self.varying_numbers.place(2, np.uint64)
         self.streams = 0  # of random numbers, in one step
+        self.held: list[Any] = []  # whose arrays the graph works on
 
-    def next_stream(self) -> int:
-        """The number of a stream, from the first one of a step on."""
+    # ---- while the step is recorded
+
+    def stream(self, generator: Any, device: Device) -> tuple[int, int, Any]:
+        """Counted from the stream at which each replay begins."""
+        if device.on_host:
+            found: tuple[int, int, Any] = self.below.stream(generator, device)
+            return found
         self.streams += 1
-        return self.streams - 1
+        return 0, self.streams - 1, self.start
 
-    def numbers(self, dtype: Any, numbers: Numbers, owner: Owner) -> Array:
+    def varying(self, device: Device, dtype: Any, numbers: Numbers, owner: Owner) -> Array:
         """A place for varying numbers, with those of the step that is recorded."""
+        if device.on_host:
+            constant: Array = self.below.varying(device, dtype, numbers, owner)
+            return constant
         now = numbers()
-        host, there = self.varying.place(len(now), dtype)
+        host, there = self.varying_numbers.place(len(now), dtype)
         host[...] = now
-        self.varying.slots.append((host, numbers))
-        self.varying.owners[id(owner)] = owner
+        self.varying_numbers.slots.append((host, numbers))
+        self.varying_numbers.owners[id(owner)] = owner
         return there
+
+    def hold(self, thing: Any) -> None:
+        self.held.append(thing)
+
+    def wait(self, why: str) -> None:
+        """A graph holds launches alone: it would repeat no other thing, or a wrong one."""
+        raise GraphError(
+            "capture",
+            "step",
+            "launches alone",
+            f"one that {why}",
+            "do it outside the captured function; pass arrays as its inputs",
+        )
+
+    # ---- before the graph is launched
 
     def begin(self, first: bool) -> None:
         """Make the numbers of one more step."""
         self.host_start[...] = default_generator.seed, default_generator.stream
         default_generator.stream += self.streams
         if not first:
-            for owner in self.varying.owners.values():
+            for owner in self.varying_numbers.owners.values():
                 owner.refresh()
-            for host, numbers in self.varying.slots:
+            for host, numbers in self.varying_numbers.slots:
                 host[...] = numbers()
-        self.varying.copy()
+        self.varying_numbers.copy()
 
     def fixed(self) -> tuple[list[Array], list[Any]]:
         arrays: list[Array] = []
         settings: list[Any] = []
-        for owner in self.varying.owners.values():
+        for owner in self.varying_numbers.owners.values():
             own_arrays, own_settings = owner.fixed()
             arrays += own_arrays
             settings += own_settings
         return arrays, settings
-
-
-_active: ContextVar[_Recording | None] = ContextVar("capture", default=None)
-active_capture = _active.get
-
-
-def varying(device: Device, dtype: Any, numbers: Numbers, owner: Owner) -> Array:
-    """Numbers that change from step to step, in device memory; `numbers` makes those of a step."""
-    recording = _active.get()
-    if recording is None or device.on_host:
-        return device.constant(np.array(numbers(), dtype))
-    return recording.numbers(dtype, numbers, owner)
 
 
 class CapturedStep:
@@ -148,7 +160,6 @@ class CapturedStep:
         self._graph: Any = None
         self._recording: Any = None
         self._outputs: Any = None
-        self._held: Any = None  # tables that the graph reads
         self._fixed: Any = None
         self._eager_steps = 0
 
@@ -156,6 +167,11 @@ class CapturedStep:
     def captured(self) -> bool:
         """Whether the next call launches a graph."""
         return self._graph is not None
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether the function is just being recorded."""
+        return self._recording is not None and self._graph is None
 
     def __call__(self, *inputs: Any) -> Any:
         """One step.
@@ -219,20 +235,19 @@ class CapturedStep:
         return leaf(array, self._device)
 
     def _capture(self) -> None:
-        recording = _Recording(self._device)
-        token = _active.set(recording)
-        self._device.held = []
+        self._recording = _Captured(self._device)
         try:
-            self._stream.begin_capture()
-            try:
-                outputs = self.function(*map(self._tensor, self._inputs))
-            finally:
-                graph = self._stream.end_capture()
-        finally:
-            held, self._device.held = self._device.held, None
-            _active.reset(token)
-        self._graph, self._held = graph, held
-        self._recording, self._outputs, self._fixed = recording, outputs, recording.fixed()
+            with self._recording:
+                self._stream.begin_capture()
+                try:
+                    outputs = self.function(*map(self._tensor, self._inputs))
+                finally:
+                    graph = self._stream.end_capture()
+        except BaseException:
+            self._recording = None
+            raise
+        self._graph, self._outputs = graph, outputs
+        self._fixed = self._recording.fixed()
 
     def _is_stale(self) -> bool:
         """Whether an array was replaced, or a number changed, that the graph has taken over."""
@@ -244,7 +259,7 @@ class CapturedStep:
     def _forget(self) -> None:
         """Begin again with eager steps."""
         self._graph = self._recording = None
-        self._outputs = self._held = self._fixed = None
+        self._outputs = self._fixed = None
         self._eager_steps = 0
 
 

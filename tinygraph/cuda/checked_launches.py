@@ -3,37 +3,49 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tinygraph.device import EMULATOR
+from tinygraph.cuda.arguments import is_cupy
+from tinygraph.running import Runner
 from tinygraph.shapes import Array
 
 
-class FreshArrays:
-    """Arrays that the emulator device gave out uninitialised and that no kernel has taken yet."""
+class _Checked(Runner):
+    """Knows the arrays that were given out uninitialised and that no kernel has taken yet."""
 
     def __init__(self) -> None:
-        self._arrays: dict[int, weakref.ref[Array]] = {}
+        self._fresh: dict[int, weakref.ref[Array]] = {}
 
-    def add(self, array: Array) -> None:
+    def fresh(self, array: Array) -> None:
         key = id(array)
         # Removed when the array dies, before another object can have its id.
-        self._arrays[key] = weakref.ref(array, lambda _: self._arrays.pop(key, None))
+        self._fresh[key] = weakref.ref(array, lambda _: self._fresh.pop(key, None))
+        self.below.fresh(array)
 
-    def take(self, array: Array) -> bool:
-        """Whether these are all elements of a fresh array; it is no longer fresh afterwards."""
+    def takes(self, array: Array) -> bool:
         for owner in (array, array.base):
-            if owner is not None and self._arrays.pop(id(owner), None) is not None:
+            if owner is not None and self._fresh.pop(id(owner), None) is not None:
                 return isinstance(owner, np.ndarray) and owner.size == array.size
-        return False
+        return self.below.takes(array)
 
-
-_active: ContextVar[FreshArrays | None] = ContextVar("checked_launches", default=None)
+    def launch(
+        self,
+        run: Callable[..., None],
+        kernel: Any,
+        grid: Any,
+        block: Any,
+        args: Any,
+        values: Any,
+        shared: int,
+    ) -> None:
+        if not any(map(is_cupy, values)):
+            run = partial(kernel.run_checked, args)
+        self.below.launch(run, kernel, grid, block, args, values, shared)
 
 
 @contextmanager
@@ -49,26 +61,9 @@ def checking() -> Iterator[None]:
     KernelLaunchError
         From the launch in which the checker finds a mistake; the message holds the report.
 
+    >>> import numpy as np, tinygraph as tg
     >>> with checking():
-    ...     fresh_arrays() is not None
-    True
+    ...     y = tg.relu(tg.Tensor(np.ones(4), device="emulator"))
     """
-    token = _active.set(FreshArrays())
-    before, EMULATOR.on_empty = EMULATOR.on_empty, track_fresh
-    try:
+    with _Checked():
         yield
-    finally:
-        EMULATOR.on_empty = before
-        _active.reset(token)
-
-
-def fresh_arrays() -> FreshArrays | None:
-    """The fresh arrays of the innermost `checking()`; None outside."""
-    return _active.get()
-
-
-def track_fresh(array: Array) -> None:
-    """Count an array as an output until the first launch that may write it; see `checking`."""
-    fresh: Any = _active.get()
-    if fresh is not None:
-        fresh.add(array)

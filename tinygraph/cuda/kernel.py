@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tinygraph.cuda.arguments import Argument, ArgumentList, InOut, Out, Value
-from tinygraph.cuda.checked_launches import FreshArrays, fresh_arrays
 from tinygraph.cuda.emulator.report import Report
 from tinygraph.cuda.launch import check_block, check_grid, check_shared
 from tinygraph.cuda.reading.source import KERNELS, Source, compile_error
-from tinygraph.cuda.recording import Launch, active_recorder
 from tinygraph.errors import DtypeError, KernelLaunchError
+from tinygraph.running import here
 
 if TYPE_CHECKING:
     from tinygraph.cuda.reading.signature import Parameter, Signature
@@ -93,6 +92,12 @@ class Kernel:
     def _arguments(self) -> ArgumentList:
         return ArgumentList(self.signature)
 
+    @cached_property
+    def _first_array(self) -> int | None:
+        """Which argument tells where the kernel runs; None: there is none, the emulator."""
+        places = [i for i, parameter in enumerate(self.signature.parameters) if parameter.pointer]
+        return places[0] if places else None
+
     def __repr__(self) -> str:
         return f"Kernel({self.source.name!r}, {self.name!r})"
 
@@ -119,23 +124,32 @@ class Kernel:
         DeviceError
             If the device is missing.
         """
-        values, on_gpu = self._arguments.values(args)
+        values, _ = self._arguments.values(args)
         grid = check_grid(self.name, grid)
         block = check_block(self.name, block, self.signature.launch_bounds)
         shared = check_shared(self.name, shared)
-        recorder, record = active_recorder(), None
-        if recorder is not None:
-            record = recorder.add(self, grid, block, args, values, shared)
-            if not recorder.execute:
-                return
-        if on_gpu:
-            self._launch_on_gpu(grid, block, values, shared, record)
-            return
-        fresh = fresh_arrays()
-        if fresh is None:
+        here.top.launch(self.run, self, grid, block, args, values, shared)
+
+    def run(
+        self, grid: Extents, block: Extents, values: Sequence[Value], shared: int, events: Any = ()
+    ) -> None:
+        """A launch whose arguments were checked; a GPU notes begin and end in two `events`."""
+        first = self._first_array
+        if first is None or isinstance(values[first], np.ndarray):
             self._module(checked=False).launch(self._arguments.pack(values), grid, block, shared)
-            return
-        report = self._check(grid, block, args, values, shared, profile=False, fresh=fresh)
+        else:
+            self._launch_on_gpu(grid, block, values, shared, events)
+
+    def run_checked(
+        self,
+        args: Sequence[Any],
+        grid: Extents,
+        block: Extents,
+        values: Sequence[Value],
+        shared: int,
+    ) -> None:
+        """The same on the emulator under the checker, which raises what it finds."""
+        report = self._check(grid, block, args, values, shared, profile=False)
         if not report.ok:
             raise KernelLaunchError(report.text())
 
@@ -175,7 +189,7 @@ class Kernel:
             check_block(self.name, block, self.signature.launch_bounds),
         )
         shared = check_shared(self.name, shared)
-        return self._check(*extents, args, values, shared, profile, fresh_arrays())
+        return self._check(*extents, args, values, shared, profile)
 
     def resources(self, arch: str) -> Any:
         """Registers, spills, shared memory and occupancy, as NVIDIA's compiler tells; no GPU.
@@ -204,11 +218,10 @@ class Kernel:
         values: Sequence[Value],
         shared: int,
         profile: bool,
-        fresh: FreshArrays | None,
     ) -> Report:
         parameters = self.signature.parameters
         arguments = [
-            Argument(parameter, value, _role(parameter, given, value, fresh))
+            Argument(parameter, value, _role(parameter, given, value))
             for parameter, given, value in zip(
                 parameters, args, self._arguments.typed(values), strict=True
             )
@@ -223,9 +236,9 @@ class Kernel:
         block: Extents,
         values: Sequence[Value],
         shared: int,
-        record: Launch | None = None,
+        events: Any,
     ) -> None:
-        """Launch on the arrays' GPU, in its current stream; with a record, between two events."""
+        """Launch on the arrays' GPU, in its current stream."""
         cupy = import_module("cupy")  # which made the arrays
         arrays = [v for v, p in zip(values, self.signature.parameters, strict=True) if p.pointer]
         gpus = {array.device.id for array in arrays}
@@ -242,12 +255,11 @@ class Kernel:
             if shared > max(SHARED_WITHOUT_ASKING, function.max_dynamic_shared_size_bytes):
                 function.max_dynamic_shared_size_bytes = shared
             typed = tuple(self._arguments.typed(values))
-            if record is not None:
-                record.events = cupy.cuda.Event(), cupy.cuda.Event()
-                record.events[0].record()
+            if events:
+                events[0].record()
             function(grid, block, typed, shared_mem=shared)
-            if record is not None and record.events is not None:
-                record.events[1].record()
+            if events:
+                events[1].record()
 
     def _function(self, cupy: Any, gpu: int) -> Any:
         """CuPy's function on one GPU, compiled at the first call."""
@@ -268,11 +280,11 @@ class Kernel:
         return self._functions[gpu]
 
 
-def _role(parameter: Parameter, given: Any, value: Any, fresh: FreshArrays | None) -> str:
+def _role(parameter: Parameter, given: Any, value: Any) -> str:
     """How the checker is to take an argument: "in", "out", "inout" or "auto"."""
     if not parameter.pointer or parameter.const:
         return "in"
-    taken = fresh is not None and fresh.take(value)
+    taken = here.top.takes(value)
     if isinstance(given, InOut):
         return "inout"
     return "out" if taken or isinstance(given, Out) else "auto"

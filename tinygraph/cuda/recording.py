@@ -12,16 +12,17 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tinygraph.cuda.arguments import InOut, Out, Value
-from tinygraph.device import EMULATOR, cupy
+from tinygraph.cuda.arguments import InOut, Out, Value, is_cupy
+from tinygraph.device import cupy
+from tinygraph.running import Runner
 from tinygraph.shapes import Array
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class Launch:
         Before and after the launch, on a GPU.
     """
 
-    kernel: Any  # a Kernel, which itself knows who records
+    kernel: Any  # a Kernel: its file imports this one
     grid: Extent
     block: Extent
     shared: int
@@ -110,7 +111,7 @@ class Launch:
         return operation_count(self.kernel.source, self.kernel.name, {**sizes, **self.scalars})
 
 
-class Recorder:
+class Recorder(Runner):
     """Takes down launches, and follows which arrays are still uninitialised."""
 
     def __init__(self, execute: bool) -> None:
@@ -120,37 +121,33 @@ class Recorder:
         self._fresh: dict[int, tuple[weakref.ref[Array], list[tuple[int, int]]]] = {}
         self._kept: list[Array] = []
 
-    def gave_out(self, array: Array) -> None:
-        """Count an array as uninitialised."""
+    def fresh(self, array: Array) -> None:
         self._fresh[_address(array)] = weakref.ref(array), []
         if not self.execute:
             self._kept.append(array)
+        self.below.fresh(array)
 
-    def add(
+    def launch(
         self,
+        run: Callable[..., None],
         kernel: Any,
         grid: Extent,
         block: Extent,
         args: Sequence[Any],
         values: Sequence[Value],
         shared: int,
-    ) -> Launch:
-        """Take down one launch, whose arguments were checked."""
+    ) -> None:
         parameters = kernel.signature.parameters
-        arrays = tuple(
-            [
-                self._use(parameter, given, value)
-                for parameter, given, value in zip(parameters, args, values, strict=True)
-                if parameter.pointer
-            ]
-        )
-        scalars = {
-            parameter.name: value
-            for parameter, value in zip(parameters, values, strict=True)
-            if not parameter.pointer
-        }
-        self.launches.append(Launch(kernel, grid, block, shared, arrays, scalars))
-        return self.launches[-1]
+        given = list(zip(parameters, args, values, strict=True))
+        arrays = tuple([self._use(p, arg, value) for p, arg, value in given if p.pointer])
+        scalars = {p.name: value for p, _, value in given if not p.pointer}
+        launch = Launch(kernel, grid, block, shared, arrays, scalars)
+        self.launches.append(launch)
+        if self.execute:
+            if any(map(is_cupy, values)):
+                launch.events = cupy().cuda.Event(), cupy().cuda.Event()
+                run = partial(run, events=launch.events)
+            self.below.launch(run, kernel, grid, block, args, values, shared)
 
     def _use(self, parameter: Parameter, given: Any, value: Any) -> ArrayUse:
         owner = value
@@ -187,10 +184,6 @@ def _address(array: Any) -> int:
     return int(array.data.ptr)
 
 
-_active: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
-active_recorder = _active.get
-
-
 @contextmanager
 def recording(execute: bool = True) -> Iterator[list[Launch]]:
     """Take down every launch made inside, in order.
@@ -207,7 +200,8 @@ def recording(execute: bool = True) -> Iterator[list[Launch]]:
 
     Notes
     -----
-    It holds for the thread that entered it.
+    It holds for the thread that entered it, and for those that do a part of its work.  A recording
+    inside of another one that executes is a part of it.
 
     Examples
     --------
@@ -218,18 +212,5 @@ def recording(execute: bool = True) -> Iterator[list[Launch]]:
     >>> [(launch.kernel.name, launch.grid, launch.bytes) for launch in launches]
     [('unary_forward<float, Relu>', (1024, 1, 1), 8000000)]
     """
-    recorder = Recorder(execute)
-    token = _active.set(recorder)
-    before = EMULATOR.on_empty
-
-    def on_empty(array: Array) -> None:
-        recorder.gave_out(array)
-        if before is not None:
-            before(array)
-
-    EMULATOR.on_empty = on_empty
-    try:
+    with Recorder(execute) as recorder:
         yield recorder.launches
-    finally:
-        EMULATOR.on_empty = before
-        _active.reset(token)

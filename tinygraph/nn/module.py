@@ -23,8 +23,9 @@ import numpy as np
 from tinygraph.device import Device, get_device
 from tinygraph.errors import ArgumentError, CheckpointError, nearest
 from tinygraph.nn.summary import summarize
+from tinygraph.running import here
 from tinygraph.shapes import Array, Shape
-from tinygraph.tensor import Parameter, Tensor, grad_mode
+from tinygraph.tensor import Parameter, Tensor
 
 M = TypeVar("M", bound="Module")
 T = TypeVar("T", bound=Tensor)
@@ -91,9 +92,7 @@ class Module:
         )
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
-        if grad_mode.trace is not None:
-            grad_mode.trace.modules.append((self, self.training))
-        return self.forward(*inputs, **options)
+        return here.top.call(self, inputs, options)
 
     def __setattr__(self, name: str, value: Any) -> None:
         _refuse_hidden(self, name, value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +15,8 @@ from tinygraph.nn.init import ones_, zeros_
 from tinygraph.nn.module import Buffer, Module
 from tinygraph.ops.batch_norm import batch_norm, require_eps
 from tinygraph.ops.layer_norm import layer_norm
-from tinygraph.tensor import Operand, Parameter, Tensor, as_tensor, grad_mode
+from tinygraph.running import here
+from tinygraph.tensor import Operand, Parameter, Tensor, as_tensor
 
 SMALL_BATCH = 16  # below it, the statistics of a batch are too noisy to stand for those of the data
 
@@ -78,13 +80,10 @@ class BatchNorm(Module):
             self.eps,
         )
         if self.training:
-            self._after_training_batch(x.shape[0])
+            here.top.do(partial(self._after_training_batch, x.shape[0]), "count", anywhere=True)
         return y
 
     def _after_training_batch(self, samples: int) -> None:
-        if grad_mode.trace is not None:
-            grad_mode.trace.deed(lambda: self._after_training_batch(samples), "count", True)
-            return
         if self.num_batches_tracked is not None:
             self.num_batches_tracked.value[...] += 1
         if samples < SMALL_BATCH and not self._warned:
@@ -95,7 +94,7 @@ class BatchNorm(Module):
                 f"{samples}: below {SMALL_BATCH} samples its mean and variance are noisy. Way out: "
                 "larger batches, layer.eval() to use the running statistics, or nn.LayerNorm",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=6,
             )
 
     def extra_repr(self) -> str:

@@ -17,8 +17,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tinygraph.errors import ArgumentError, TinygraphError
+from tinygraph.running import no_grad
 from tinygraph.shapes import Shape
-from tinygraph.tensor import Parameter, Tensor, no_grad
+from tinygraph.tensor import Parameter, Tensor
 
 Module: TypeAlias = Any  # nn.Module: module.py stands above this file and calls it
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,9 @@ from tinygraph.device import Device
 from tinygraph.errors import ArgumentError
 from tinygraph.ops.shared.launch import THREADS, grid_of
 from tinygraph.optim.parts import by_eights, launch
+from tinygraph.running import here
 from tinygraph.shapes import Array
-from tinygraph.tensor import Tensor, grad_mode
+from tinygraph.tensor import Tensor
 
 
 def clip_grad_norm(
@@ -68,17 +69,20 @@ def clip_grad_norm(
     >>> w.grad.round(4)
     array([0.6, 0.8], dtype=float32)
     """
-    if grad_mode.trace is not None:
-        kept = _members("clip_grad_norm", parameters)
-        later: float = grad_mode.trace.deed(
-            lambda: clip_grad_norm(kept, max_norm, norm_type, error_if_nonfinite), "clip_grad_norm"
-        )
-        return later
+    kept = _members("clip_grad_norm", parameters)
+    clip = partial(_clip_norm, kept, max_norm, norm_type, error_if_nonfinite)
+    norm: float = here.top.do(clip, "clip_grad_norm")
+    return norm
+
+
+def _clip_norm(
+    parameters: list[Tensor], max_norm: float, norm_type: float, error_if_nonfinite: bool
+) -> float:
     limit = _number("clip_grad_norm", "max_norm", max_norm)
     power = _number("clip_grad_norm", "norm_type", norm_type)
     if not power:
         raise ArgumentError("clip_grad_norm", "norm_type", "a number above 0", norm_type)
-    gradients = _gradients("clip_grad_norm", parameters)
+    gradients = _gradients(parameters)
     norms = [_device_norm(device, arrays, power) for device, arrays in gradients.items()]
     norm = _combined(norms, power)
     if error_if_nonfinite and not math.isfinite(norm):
@@ -123,12 +127,13 @@ def clip_grad_value(parameters: Tensor | Iterable[Tensor], clip_value: float) ->
     >>> w.grad
     array([ 1. , -1. ,  0.5], dtype=float32)
     """
-    if grad_mode.trace is not None:
-        kept = _members("clip_grad_value", parameters)
-        grad_mode.trace.deed(lambda: clip_grad_value(kept, clip_value), "clip_grad_value")
-        return
+    clip = partial(_clip_values, _members("clip_grad_value", parameters), clip_value)
+    here.top.do(clip, "clip_grad_value")
+
+
+def _clip_values(parameters: list[Tensor], clip_value: float) -> None:
     limit = _number("clip_grad_value", "clip_value", clip_value)
-    for device, arrays in _gradients("clip_grad_value", parameters).items():
+    for device, arrays in _gradients(parameters).items():
         _clip(device, arrays, limit)
 
 
@@ -154,10 +159,10 @@ def _members(op: str, parameters: Any) -> list[Tensor]:
     return members
 
 
-def _gradients(op: str, parameters: Any) -> dict[Device, list[Array]]:
+def _gradients(parameters: list[Tensor]) -> dict[Device, list[Array]]:
     """The gradients by device."""
     gradients: dict[Device, list[Array]] = {}
-    for p in _members(op, parameters):
+    for p in parameters:
         if p.grad is not None:
             gradients.setdefault(p.device, []).append(p.grad)
     return gradients

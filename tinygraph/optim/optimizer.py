@@ -36,16 +36,15 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from tinygraph.cuda import op_kernel
-from tinygraph.cuda.capture import varying
 from tinygraph.device import Device
 from tinygraph.errors import ArgumentError, DeviceError, ShapeError
 from tinygraph.optim.books import Books, settings_of
 from tinygraph.optim.members import Group
 from tinygraph.optim.operations import counted
 from tinygraph.optim.parts import Part, by_eights, launch
+from tinygraph.running import here
 from tinygraph.shapes import Array
-from tinygraph.stopwatch import mode as watching
-from tinygraph.tensor import Parameter, grad_mode
+from tinygraph.tensor import Parameter
 
 
 class _Work(NamedTuple):
@@ -185,7 +184,8 @@ class Optimizer(Books):
         `numbers` is called once for each step, also for one that replays a captured graph: what it
         changes in the state, such as a count of steps, belongs to that step.
         """
-        return varying(device, value.dtype, numbers, self)
+        found: Array = here.top.varying(device, value.dtype, numbers, self)
+        return found
 
     def fixed(self) -> tuple[list[Array], list[Any]]:
         """What a captured step has taken over: arrays by their place, settings but the learning
@@ -225,22 +225,10 @@ class Optimizer(Books):
     @np.errstate(all="ignore")  # inf and nan are results, not accidents
     def step(self) -> None:
         """Update every parameter that has a gradient."""
-        if grad_mode.trace is not None:
-            grad_mode.trace.deed(self.step, "step")
-            return
-        watch = watching.watch
-        if watch is None:
-            self._update_all()
-        else:
-            held = [
-                [p.value, p.grad, self.state[name]]
-                for name, p in self.parameters.items()
-                if p.grad is not None
-            ]
-            key = "update", self.op
-            watch.timed(self._update_all, key, held, self._operations_of_step())()
+        here.top.update(self)
 
-    def _update_all(self) -> None:
+    def update_all(self) -> None:
+        """What `step` does, unless somebody notes it for later."""
         self.refresh()
         launches: dict[Any, list[Part]] = {}
         for name, parameter, device, state, scratch, start, hyper, alike in self._work:
@@ -268,7 +256,7 @@ class Optimizer(Books):
             for some in by_eights(parts):
                 self.update_kernels(device, some)
 
-    def _operations_of_step(self) -> int | None:
+    def operations_of_step(self) -> int | None:
         """Those of all parameters that have a gradient; None where the class states none."""
         names, total = iter(self.parameters), 0
         for group in self.groups:
@@ -313,9 +301,9 @@ class Optimizer(Books):
 
     def zero_grad(self) -> None:
         """Forget all gradients."""
-        if grad_mode.trace is not None:
-            grad_mode.trace.deed(self.zero_grad, "zero_grad")
-            return
+        here.top.do(self._forget_gradients, "zero_grad")
+
+    def _forget_gradients(self) -> None:
         for parameter in self.parameters.values():
             parameter.grad = None
 

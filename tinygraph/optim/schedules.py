@@ -16,11 +16,12 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.optim.optimizer import Optimizer
-from tinygraph.tensor import grad_mode
+from tinygraph.running import here
 
 
 class Schedule:
@@ -72,18 +73,13 @@ class Schedule:
 
         Only `ReduceLROnPlateau` looks at the metric.
         """
-        if self._is_noted(metric):
-            return
+        number = None if metric is None else float(metric)
+        here.top.do(partial(self.go_on, number), "the schedule's step")
+
+    def go_on(self, metric: float | None) -> None:
+        """What `step` does."""
         self.steps += 1
         self.apply()
-
-    def _is_noted(self, metric: float | None) -> bool:
-        """Whether a function is being traced, which notes this step instead of doing it."""
-        if grad_mode.trace is None:
-            return False
-        number = None if metric is None else float(metric)
-        grad_mode.trace.deed(lambda: self.step(number), "the schedule's step")
-        return True
 
     def apply(self) -> None:
         """Set the learning rates that belong to the present number of steps."""
@@ -276,10 +272,8 @@ class LinearWarmup(Schedule):
         share = min(t / self.total_iters, 1.0)
         return base * (self.start_factor + (1 - self.start_factor) * share)
 
-    def step(self, metric: float | None = None) -> None:
+    def go_on(self, metric: float | None) -> None:
         """Go on by one; after the warm-up this is a step of `then`, which gets the metric."""
-        if self._is_noted(metric):
-            return
         self.steps += 1
         if self.then is not None and self.steps > self.total_iters:
             self.then.step(metric)
@@ -381,16 +375,13 @@ class ReduceLROnPlateau(Schedule):
         self.best: float | None = None
         self.bad_steps = self.cooling = 0
 
-    def step(self, metric: float | None = None) -> None:
+    def go_on(self, metric: float | None) -> None:
         """Look at the metric of one more epoch."""
-        if self._is_noted(metric):
-            return
         if metric is None:
             raise ArgumentError(self.op, "metric", "a number", "none", "step(metric)")
-        value = float(metric)
         self.steps += 1
-        if self.best is None or self._is_better(value, self.best):
-            self.best, self.bad_steps = value, 0
+        if self.best is None or self._is_better(metric, self.best):
+            self.best, self.bad_steps = metric, 0
         else:
             self.bad_steps += 1
         if self.cooling:

@@ -14,7 +14,6 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import update_wrapper
 from typing import Any
 
-from tinygraph import anomaly
 from tinygraph.device import CPU, Device
 from tinygraph.errors import ArgumentError, PlanWarning
 from tinygraph.plan.changes import Account, difference
@@ -25,8 +24,9 @@ from tinygraph.plan.structure import put_together, take_apart
 from tinygraph.plan.table import describe
 from tinygraph.plan.tracing import Elsewhere, Refused, Trace
 from tinygraph.plan.tuning import Tuning
+from tinygraph.running import here
 from tinygraph.shapes import Spec
-from tinygraph.tensor import Tensor, grad_mode
+from tinygraph.tensor import Tensor
 
 MOST_PLANS = 16  # of one function; those used least are dropped first
 
@@ -146,13 +146,13 @@ class Compiled:
         self._name = getattr(fn, "__name__", "function")
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        if grad_mode.trace is not None or anomaly.mode.enabled:
+        if not here.top.plans:
             return self.fn(*args, **options)
         given: list[Any] = []
         key: Hashable = None
         try:
             placed = tuple([take_apart(x, given) for x in args])
-            key = placed, take_apart(options, given) if options else None, grad_mode.enabled
+            key = placed, take_apart(options, given) if options else None, here.top.remembers
         except Refused as refusal:
             self._tell(str(refusal))
         if key is None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tinygraph.device import Device
 from tinygraph.errors import GraphError
+from tinygraph.feeds import fed
 from tinygraph.graph import Graph
 from tinygraph.plan.code import code_of
 from tinygraph.plan.rewrites import rewrite
@@ -51,7 +52,7 @@ class GraphPlan:
         GraphError
             A feed names no leaf, or has another shape: a plan is made for one set of shapes.
         """
-        for node, array in self.graph.fed(feeds):
+        for node, array in fed(self.graph.nodes, feeds):
             if array.shape != node.shape:
                 raise GraphError(
                     "plan",

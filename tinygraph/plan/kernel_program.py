@@ -9,17 +9,18 @@ Kernels promise not to write what they read (`__restrict__`), so that nothing is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import Any
 
 from tinygraph.memory import Memory
 from tinygraph.op import Op
+from tinygraph.ops.arithmetic import Add
 from tinygraph.plan.buffers import Draws, KeptMemory, Lifetimes
 from tinygraph.plan.code import Code
 from tinygraph.plan.program import Program
 from tinygraph.precision import get_float32_matmul_precision
+from tinygraph.running import here
 from tinygraph.shapes import Array, Shape
-from tinygraph.tensor import above
 
 
 class KernelMemory(KeptMemory):
@@ -33,7 +34,11 @@ class KernelMemory(KeptMemory):
 
     random = Memory.random  # the batch is whole, so that each request has a stream of its own
 
-    def contiguous(self, array: Array) -> Array:
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.contiguous = self._contiguous
+
+    def _contiguous(self, array: Array) -> Array:
         """The array in row-major order, as kernels read it; a copy is one of the kept arrays."""
         if array.flags.c_contiguous:
             return array
@@ -41,14 +46,12 @@ class KernelMemory(KeptMemory):
 
     def add(self, x: Array, y: Array) -> Array:
         """x + y, in an array that is neither of them."""
-        total: Array = above.add_arrays(self, self.contiguous(x), self.contiguous(y))
-        return total
+        return Add().launch(self, self.contiguous(x), self.contiguous(y))
 
     def _empty(self, shape: Shape, dtype: Any) -> Array:
         array = super()._empty(shape, dtype)
-        on_empty = getattr(self.device, "on_empty", None)
-        if self.kept and on_empty is not None:
-            on_empty(array)
+        if self.kept:
+            here.top.fresh(array)
         return array
 
     def _zeros(self, shape: Shape, dtype: Any) -> Array:
@@ -87,14 +90,6 @@ class KernelProgram(Program):
 
     def _memory(self, at: Hashable, op: str, needs: tuple[bool, ...], draws: Draws) -> KernelMemory:
         return KernelMemory(at, op, needs, draws, self.code.device)
-
-    def _forward_of(self, op: Op) -> Callable[..., Any]:
-        forward = op.forward_kernel
-        return lambda mem, *arrays: forward(mem, *[mem.contiguous(array) for array in arrays])
-
-    def _backward_of(self, op: Op, inputs: list[Array]) -> Callable[..., Any]:
-        backward = op.backward_kernel
-        return lambda mem, grad, saved, needs: backward(mem, mem.contiguous(grad), saved, needs)
 
     def looks(self, op: Op) -> bool:
         return self.code.device.on_host and super().looks(op)

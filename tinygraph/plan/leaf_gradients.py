@@ -17,11 +17,11 @@ import numpy as np
 
 from tinygraph.device import Device
 from tinygraph.memory import eager_memory
+from tinygraph.ops.arithmetic import Add
 from tinygraph.plan.code import Code
 from tinygraph.plan.replay import COPIED_BYTES
 from tinygraph.plan.totals import Totals
 from tinygraph.shapes import Array, Spec
-from tinygraph.tensor import above
 
 
 class Loan:
@@ -110,5 +110,4 @@ def added(device: Device, total: Array, gradient: Array) -> Array:
     if not device.runs_kernels:
         return np.add(total, gradient, out=total)
     mem = eager_memory((False, False), device)
-    result: Array = above.add_arrays(mem, device.contiguous(total), gradient)
-    return result
+    return Add().launch(mem, device.contiguous(total), gradient)

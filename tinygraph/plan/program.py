@@ -11,11 +11,10 @@ calls of a whole batch become a replay, if that is asked for (replay.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from tinygraph import stopwatch
 from tinygraph.op import Op
 from tinygraph.plan.bound_calls import Call
 from tinygraph.plan.buffers import (
@@ -30,7 +29,8 @@ from tinygraph.plan.buffers import (
 )
 from tinygraph.plan.code import Code
 from tinygraph.plan.totals import Totals
-from tinygraph.shapes import Array
+from tinygraph.running import here
+from tinygraph.shapes import Array, Spec
 
 MOST_TIMES = 8  # that a replay is taken down: where arrays change all the time it is of no use
 
@@ -45,6 +45,14 @@ class Replaying(Protocol):
 
     def run_backward(self, gradient: Array) -> bool:
         """False where backward is to run without it."""
+
+
+class _Node(NamedTuple):
+    """What a runner sees in the place of a node."""
+
+    op: Op
+    inputs: tuple[Spec, ...]
+    needs: tuple[bool, ...]
 
 
 class Program:
@@ -111,10 +119,10 @@ class Program:
         self._lifetimes: Lifetimes | None = Lifetimes()  # None once buffers are laid out
         # For each op the buffers of its backward that are gradients of leaves: which, and whose.
         self._leaf_buffers: dict[int, list[tuple[int, int]]] = {}
+        self._nodes: dict[int, _Node] = {}  # known after the first run
         self._forward_calls: list[Call] = []
         self._backward_calls: list[Call] = []
         self._to_leaves: dict[int, list[tuple[int, int, Array]]] = {}  # the same, and the buffer
-        self._watch: Any = None  # the stopwatch that the calls tell of themselves
         self._take_down = take_down
         self.replay: Replaying | None = None
         self._replayed = False  # whether the last forward was one of the replay
@@ -126,14 +134,6 @@ class Program:
 
     def _memory(self, at: Hashable, op: str, needs: tuple[bool, ...], draws: Draws) -> KeptMemory:
         return KeptMemory(at, op, needs, draws)
-
-    def _forward_of(self, op: Op) -> Callable[..., Any]:
-        """The forward of an op, to be called with a memory and arrays."""
-        return stopwatch.forward_of(op)
-
-    def _backward_of(self, op: Op, inputs: list[Array]) -> Callable[..., Any]:
-        """The backward of an op, to be called as `Op.backward`."""
-        return stopwatch.backward_of(op, inputs)
 
     def looks(self, op: Op) -> bool:
         """Whether an op looks at the values of its operands before it runs."""
@@ -155,9 +155,7 @@ class Program:
                 memory.arrays, memory.position = [], 0
             self._first_forward(self._lifetimes)
             return
-        if self._watch is not stopwatch.mode.watch:
-            self._bind()
-        self._replayed = self._watch is None and self._replay_forward()
+        self._replayed = here.top.replays and self._replay_forward()
         if not self._replayed:
             for call in self._forward_calls:
                 call()
@@ -184,8 +182,6 @@ class Program:
         if self._lifetimes is not None:
             self._first_backward(self._lifetimes)
             return
-        if self._watch is not stopwatch.mode.watch:
-            self._bind()
         for call in self._backward_calls:
             call()
 
@@ -211,18 +207,13 @@ class Program:
         }
         self._drawing = [memory for memory in memories if memory.draws_numbers]
         self._let_go()
-        self._bind()
+        self._forward_calls = [self._forward_call(at) for at in self._forward]
+        self._backward_calls = [self._backward_call(at) for at in self._backward]
 
     def _let_go(self) -> None:
         """Free the arrays of the first run, before the buffers take memory too."""
         for at in self._forward:
             self.values[at] = self.saved[at] = self.gradients[at] = None
-
-    def _bind(self) -> None:
-        """A call of each op; made anew when a stopwatch begins to watch, or ends."""
-        self._watch = stopwatch.mode.watch
-        self._forward_calls = [self._forward_call(at) for at in self._forward]
-        self._backward_calls = [self._backward_call(at) for at in self._backward]
 
     def give(self, at: int, gradient: Array) -> None:
         """A gradient reaches a value: the first one is borrowed, the others are added to it."""
@@ -250,7 +241,9 @@ class Program:
             op: Op = instruction.op  # type: ignore[assignment]
             if self.looks(op):
                 op.check(*arrays)
-            value, self.saved[at] = self._forward_of(op)(memory, *arrays)
+            specs = tuple([Spec(x.shape, x.dtype) for x in arrays])
+            self._nodes[at] = node = _Node(op, specs, instruction.needs)
+            value, self.saved[at] = here.top.forward(node, memory, arrays)
             self.values[at] = value if is_array(value) else np.asarray(value)
             lifetimes.born(memory.arrays, event)
             for array in (*arrays, self.values[at]):
@@ -279,9 +272,7 @@ class Program:
             if gradient is None:
                 continue
             instruction, memory = self.code.instructions[at], self._memories["backward", at]
-            op: Op = instruction.op  # type: ignore[assignment]
-            backward = self._backward_of(op, self._operands(at))
-            received = backward(memory, gradient, self.saved[at], instruction.needs)
+            received = here.top.backward(self._nodes[at], memory, gradient, self.saved[at])
             lifetimes.born(memory.arrays, event)
             lifetimes.used(gradient, event)
             self._leaf_buffers[at] = self._gradients_of_leaves(at, received)
@@ -355,12 +346,12 @@ class Program:
     def _forward_call(self, at: int) -> Call:
         instruction, memory = self.code.instructions[at], self._memories["forward", at]
         op: Op = instruction.op  # type: ignore[assignment]
-        forward, inputs = self._forward_of(op), instruction.inputs
+        node, inputs = self._nodes[at], instruction.inputs
         values, saved, array_type = self.values, self.saved, self.array_type
 
         def call() -> None:
             memory.position = 0
-            value, saved[at] = forward(memory, *[values[i] for i in inputs])
+            value, saved[at] = here.top.forward(node, memory, [values[i] for i in inputs])
             values[at] = value if isinstance(value, array_type) else np.asarray(value)
 
         def look_and_call() -> None:
@@ -371,10 +362,8 @@ class Program:
 
     def _backward_call(self, at: int) -> Call:
         instruction, memory = self.code.instructions[at], self._memories["backward", at]
-        op: Op = instruction.op  # type: ignore[assignment]
-        backward = self._backward_of(op, self._operands(at))
+        node, give = self._nodes[at], self.give
         needs, saved, gradients = instruction.needs, self.saved, self.gradients
-        give = stopwatch.timed(self.give, stopwatch.SUMS)
         write_to_leaves, let_go_of_leaves = self.write_to_leaves, self.let_go_of_leaves
         wanted = [(slot, i) for slot, i in enumerate(instruction.inputs) if needs[slot]]
 
@@ -384,11 +373,12 @@ class Program:
                 return
             memory.position = 0
             write_to_leaves(at)
-            received = backward(memory, gradient, saved[at], needs)
+            top = here.top
+            received = top.backward(node, memory, gradient, saved[at])
             for slot, i in wanted:
                 g = received[slot]
                 if g is not None:
-                    give(i, g)
+                    top.add_up(give, i, g)
             let_go_of_leaves(at)
 
         return call

@@ -26,8 +26,8 @@ from tinygraph.plan.program import Program
 from tinygraph.plan.replay import Replay
 from tinygraph.plan.tiles import Cut, cores, find_cut, tile_size, worth_cutting
 from tinygraph.plan.totals import Totals
+from tinygraph.running import here, inherit
 from tinygraph.shapes import Array, Spec
-from tinygraph.stopwatch import SUMS, timed
 
 
 class Worker:
@@ -137,7 +137,7 @@ class Plan:
         """
         self._begin()
         outputs = self._run_tiles(arguments) if self.tile else self._run_whole(arguments, gradient)
-        timed(self._hand_out, SUMS)()
+        here.top.add_up(self._hand_out, None, None)
         return outputs
 
     def rehearse(self, arguments: Sequence[Array]) -> None:
@@ -157,7 +157,7 @@ class Plan:
             worker.totals.forget()
             worker.own_arrays()
 
-    def _hand_out(self) -> None:
+    def _hand_out(self, *_: None) -> None:
         self._add_up()
         self._gradients.hand_out(self._workers[0].totals)
 
@@ -201,9 +201,7 @@ class Plan:
     def _ready_for_kernels(self, values: list[Any]) -> None:
         for at, _ in (*self._arguments, *self._tensors):
             values[at] = self.device.contiguous(values[at])
-        tables = getattr(self.device, "held", None)
-        if tables is not None:  # a graph that is captured will write these arrays at every launch
-            tables.append(self)
+        here.top.hold(self)  # a graph that is captured will write these arrays at every launch
 
     def _run_whole(self, arguments: Sequence[Array], gradient: Array | None) -> list[Array]:
         program = self._filled(arguments)
@@ -239,8 +237,9 @@ class Plan:
             self._work(self._workers[0], shares[0], arguments, whole)
         else:
             with one_blas_thread():
+                work = inherit(self._work)
                 others = [
-                    pool(os.getpid()).submit(self._work, worker, share, arguments, whole)
+                    pool(os.getpid()).submit(work, worker, share, arguments, whole)
                     for worker, share in zip(self._workers[1:], shares[1:], strict=True)
                 ]
                 try:

@@ -16,8 +16,9 @@ import numpy as np
 
 from tinygraph.device import CPU, Device
 from tinygraph.op import Op, as_tensors
+from tinygraph.running import Runner, here
 from tinygraph.shapes import Array, Spec
-from tinygraph.tensor import Tensor, grad_mode, leaf
+from tinygraph.tensor import Tensor, leaf
 
 
 class Refused(Exception):
@@ -42,7 +43,10 @@ class Unread:
         self.deed = deed  # whose result it is
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        raise Refused(f"it uses {self.what}")
+        raise Refused(
+            f"it uses {self.what}, which a plan knows only when it runs. Way out: do that outside, "
+            "and pass what it gives as an argument"
+        )
 
     __getattr__ = __bool__ = __float__ = __int__ = __index__ = __array__ = _refuse
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
@@ -74,7 +78,7 @@ class Deed:
         return list(owner.parameters.values()) if owner is not None else []
 
 
-class Trace:
+class Trace(Runner):
     """What was done while it was on.
 
     Parameters
@@ -101,6 +105,8 @@ class Trace:
         removed it cannot be told.  Those in `watched` are known.
     """
 
+    plans = False  # a compiled function within a compiled one is a part of it
+
     def __init__(self, watched: Sequence[Tensor] = (), device: Device = CPU) -> None:
         self.device = device
         self.nodes: list[Tensor] = []
@@ -116,15 +122,15 @@ class Trace:
         self._marks: dict[Tensor, Any] = {}  # what stands there meanwhile
 
     def __enter__(self) -> Trace:
-        grad_mode.trace = self
+        super().__enter__()
         for node in self._watched:
             self._watch(node)
         return self
 
-    def __exit__(self, kind: object, *exception: object) -> None:
-        grad_mode.trace = None
+    def __exit__(self, *exception: object) -> None:
+        super().__exit__()
         try:
-            if kind is None:
+            if exception[0] is None:
                 self._note_removed()
         finally:
             for node, gradient in self._gradients.items():
@@ -160,7 +166,7 @@ class Trace:
                 "it moves a tensor to another device; a plan stays on one. Way out: move "
                 "arguments before the call, results after it"
             )
-        differentiable = grad_mode.enabled and spec.dtype.kind == "f"
+        differentiable = here.top.remembers and spec.dtype.kind == "f"
         node = leaf(_nothing(spec), self.device)
         node.op, node.inputs = op, inputs
         node.needs = tuple([differentiable and x.requires_grad for x in inputs])
@@ -168,15 +174,15 @@ class Trace:
         self._note(node)
         return node
 
-    def detach(self, node: Tensor) -> Tensor:
-        """A leaf that shares the value of a node, and requires no gradient."""
-        made = leaf(node.value, node.device, node.name)
+    def share(self, made: Tensor, node: Tensor) -> None:
+        """A leaf that shares the value of a node, and requires no gradient: see `Tensor.detach`."""
         self.aliases[made] = node
         if node in self._arguments:
             self._arguments.add(made)
-        return made
 
-    def backward(self, outputs: Sequence[Tensor], gradients: Sequence[Any]) -> None:
+    def walk_back(
+        self, walk: Callable[[], None], outputs: Sequence[Tensor], gradients: Sequence[Any]
+    ) -> None:
         if len(outputs) != 1:
             raise Refused("it calls backward on several outputs at once")
         if any(isinstance(event, Backward) for event in self.events):
@@ -186,7 +192,14 @@ class Trace:
         self._note_removed()
         self.events.append(Backward(outputs[0], gradients[0]))
 
-    def deed(self, call: Callable[[], Any], name: str, anywhere: bool = False) -> Any:
+    def call(self, module: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        self.modules.append((module, module.training))
+        return self.below.call(module, inputs, options)
+
+    def update(self, optimizer: Any) -> None:
+        self.do(optimizer.step, "step")
+
+    def do(self, call: Callable[[], Any], name: str, anywhere: bool = False) -> Any:
         """Something on the host that a run does at this place; its result is not known yet."""
         deed = Deed(call, name, anywhere)
         self.events.append(deed)
@@ -204,13 +217,6 @@ class Trace:
                 f"it reads the value of {node.name or 'a parameter'} (numpy, item, state_dict), "
                 "which is another one at every call. Way out: read it outside"
             )
-
-    def draw(self, what: str) -> NoReturn:
-        """Somebody draws random numbers that are no op's."""
-        raise Refused(
-            f"it draws numbers with {what}, which a plan would repeat. Way out: draw "
-            "them outside, and pass them as an argument"
-        )
 
     def knows(self, node: Tensor) -> bool:
         """Whether the value of a node is known only when a plan runs."""

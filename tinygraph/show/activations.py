@@ -8,7 +8,8 @@ from typing import Any
 
 from tinygraph.device import CPU
 from tinygraph.errors import ArgumentError
-from tinygraph.tensor import Tensor, as_tensor, no_grad
+from tinygraph.running import no_grad
+from tinygraph.tensor import Tensor, as_tensor
 
 _ABSENT: Any = object()
 

@@ -20,8 +20,9 @@ from tinygraph.errors import TinygraphError
 from tinygraph.memory import Memory
 from tinygraph.op import Op
 from tinygraph.random import uniform
+from tinygraph.running import no_grad
 from tinygraph.shapes import Array, Shape
-from tinygraph.tensor import Tensor, no_grad
+from tinygraph.tensor import Tensor
 from tinygraph.testing.gradcheck import gradcheck
 from tinygraph.testing.problem import Bad, Convention, Problem, cast, laid_out
 

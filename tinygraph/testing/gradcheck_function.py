@@ -13,11 +13,11 @@ import numpy as np
 
 from tinygraph.device import Device
 from tinygraph.errors import ArgumentError
-from tinygraph.graph import FREED, run_backward, topological_order
-from tinygraph.memory import eager_memory
+from tinygraph.graph import run_backward, topological_order
 from tinygraph.random import default_generator
+from tinygraph.running import Runner, no_grad
 from tinygraph.shapes import Array, Shape
-from tinygraph.tensor import Tensor, leaf, no_grad
+from tinygraph.tensor import Tensor, leaf
 from tinygraph.testing.diagnosis_contract import broken_contract
 
 
@@ -119,18 +119,17 @@ class PointFunction:
         ContractBroken
             An op returned something of another shape or dtype than its input.
         """
-        visited: list[tuple[Tensor, Array]] = []
+        last = _Last()
         chosen = [
             (y, g) for y, g in zip(run.outputs, gradients, strict=True) if y.requires_grad
         ]  # what no gradient can flow into has a gradient of zero
         if chosen:
             outputs, upstream = zip(*chosen, strict=True)
             try:
-                run_backward(
-                    outputs, upstream, retain_graph, lambda node, g: visited.append((node, g))
-                )
+                with last:
+                    run_backward(outputs, upstream, retain_graph)
             except Exception:
-                found = broken_contract(*_raw_gradients(visited))
+                found = broken_contract(last.node, last.gradients)
                 if found:
                     raise ContractBroken(*found) from None
                 raise
@@ -156,14 +155,14 @@ def _updated_positions(run: Evaluation) -> list[int]:
     return [position for position, node in enumerate(run.leaves) if node in written]
 
 
-def _raw_gradients(visited: list[tuple[Tensor, Array]]) -> tuple[Tensor | None, Any]:
-    """What the backward that was visited last returns, before the engine looks at it."""
-    if not visited or visited[-1][0].op is None or visited[-1][0].saved is FREED:
-        return None, None
-    node, grad = visited[-1]
-    mem = eager_memory(node.needs, node.device)
-    backward = node.op.backward_kernel if node.device.runs_kernels else node.op.backward
-    try:
-        return node, backward(mem, grad, node.saved, node.needs)
-    except Exception:  # the caller reports the error of the first time
-        return None, None
+class _Last(Runner):
+    """Keeps what the last backward returned, before the engine looks at it."""
+
+    node: Tensor | None = None
+    gradients: Any = None
+
+    def backward(self, node: Tensor, mem: Any, grad: Array, saved: Any) -> Any:
+        self.node = self.gradients = None
+        gradients = self.below.backward(node, mem, grad, saved)
+        self.node, self.gradients = node, gradients
+        return gradients

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tinygraph.cuda.capture import CapturedStep, active_capture, capture
+from tinygraph.cuda.capture import CapturedStep, capture
 from tinygraph.device import CPU
 from tinygraph.errors import DeviceError
 from tinygraph.nn import Module
@@ -87,7 +87,9 @@ class CapturedTraining:
 
     def _learn(self, inputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         loss, output, labels = self._differentiate(inputs, labels)
-        if active_capture() is None:  # while it is recorded nothing happens that could fail
+        if (
+            self._step is None or not self._step.is_recording
+        ):  # while it is recorded nothing happens that could fail
             self._undo.before_update(self.optimizer)
         self.optimizer.step()
         return loss, output, labels

@@ -13,8 +13,9 @@ from tinygraph.device import CPU
 from tinygraph.errors import ArgumentError
 from tinygraph.graph import raise_for_bad_values
 from tinygraph.nn import Module
+from tinygraph.running import no_grad
 from tinygraph.shapes import Array
-from tinygraph.tensor import Tensor, as_tensor, no_grad
+from tinygraph.tensor import Tensor, as_tensor
 from tinygraph.training.metrics import correct
 
 Loss = Callable[[Tensor, Tensor], Tensor]

@@ -173,7 +173,7 @@ def profile_ops(step: Callable[[], Any], steps: int = 10) -> OpProfile:
         started = time.perf_counter()
         step()
         plain.append(time.perf_counter() - started)
-        with watch, watch.lap():
+        with watch.lap():
             step()
     laps = watch.laps
     if not any(lap.work for lap in laps):
