@@ -166,6 +166,7 @@ def test_without_nvrtc(capsys, monkeypatch):
     assert code == 1 and "pip install nvidia-cuda-nvrtc" in err and err.count("\n") == 1
 
 
+@pytest.mark.second
 def test_several_processes_give_the_same_numbers(monkeypatch):
     """Many compilations go to other processes; few stay in this one."""
     instances = inventory(["scale.cu"])

@@ -83,6 +83,7 @@ def test_a_program_that_is_not_there_is_named():
         Client(["no-such-python"], {})
 
 
+@pytest.mark.second
 def test_a_side_that_hangs_is_ended(tmp_path):
     note = tmp_path / "pid"
     script = f"import os, time; open({str(note)!r}, 'w').write(str(os.getpid())); time.sleep(60)"

@@ -171,6 +171,7 @@ def test_cublas_is_asked_for_the_precision():
     assert said == [1, "run", 4, 7, "run", 4]
 
 
+@pytest.mark.second
 def test_a_side_that_disagrees_is_left_out(monkeypatch):
     monkeypatch.setattr(steps, "workloads", lambda room: [seed_network(2, 4, size=8)])
     result = steps.run(rehearsal(TorchStandIn(bias=0.1)))
@@ -277,6 +278,7 @@ def test_a_section_fails_alone(monkeypatch, tmp_path, capsys):
     assert "conv ... FAILED" in capsys.readouterr().out
 
 
+@pytest.mark.second
 def test_rehearsal_of_every_section(monkeypatch, tmp_path, capsys):
     torch = TorchStandIn()
     monkeypatch.setattr(torch_side, "find", lambda gpu: torch)

@@ -94,6 +94,7 @@ def test_a_suite_without_a_test_on_the_device_has_failed(monkeypatch):
     assert result.failed == "no test ran on device 'cuda'"
 
 
+@pytest.mark.second
 def test_the_suite_takes_the_cupy_that_is_imported_first(tmp_path):
     """With another CuPy before the stand-in, tests run on that one, here one without a GPU."""
     for name in ("cupy", "cupyx"):
@@ -127,6 +128,7 @@ def tool(folder, name, script):
     return path
 
 
+@pytest.mark.second
 def test_a_child_is_stopped_with_its_own_children(tmp_path):
     """The child starts a grandchild that would hold the pipe open, and names it in a file."""
     grandchild = tmp_path / "pid"
@@ -197,6 +199,7 @@ def test_counts_beside_a_profiler(tmp_path, monkeypatch):
     assert any(line.startswith("transpose_conflicts, shared load") for line in result.lost)
 
 
+@pytest.mark.second
 def test_each_step_of_ours_is_timed_as_a_graph_too(rehearsed_cuda):
     workload = seed_network(2, 4, size=8)
     eager = ours.steps(workload, "emulator")

@@ -146,6 +146,7 @@ def test_bars_are_medians_with_their_spread(scripted):
     np.testing.assert_allclose(axes.bars["many"], [(0.2, 4, 3, 0)])  # the other has no time
 
 
+@pytest.mark.second
 def test_the_whole_in_small(capsys, tmp_path, monkeypatch):
     """Real processes, a real training, both figures."""
     pytest.importorskip("sklearn", reason="needs scikit-learn")

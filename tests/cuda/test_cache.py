@@ -89,6 +89,7 @@ def _count_builds(cache_folder, log, start, found):
     found.put(compiled(["shared"], ".so", build).read_text())
 
 
+@pytest.mark.second
 def test_eight_processes_build_once(tmp_path, own_folder):
     log = tmp_path / "log"
     start, found = PROCESSES.Barrier(8), PROCESSES.Queue()

@@ -7,6 +7,8 @@ import tinygraph as tg
 from tests.cuda.test_rehearsed_cuda import OPTIMIZERS, batches, network
 from tinygraph.errors import GraphError
 
+pytestmark = pytest.mark.second
+
 
 @pytest.fixture(autouse=True)
 def cupy(rehearsed_cuda):

@@ -9,6 +9,8 @@ from tinygraph.errors import ArgumentError, DeviceError
 from tinygraph.training import load_arrays
 from tinygraph.training.sealed import save_arrays
 
+pytestmark = pytest.mark.second
+
 RANDOM = np.random.default_rng(0)
 
 

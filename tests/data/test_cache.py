@@ -212,6 +212,7 @@ cached(lambda: ArrayDataset(np.zeros(9), np.zeros(9)), "five", sys.argv[1], {"sc
 """
 
 
+@pytest.mark.second
 def test_killed_at_any_step_the_cache_is_the_old_or_the_new(folder):
     """Exit without clean-up at each fsync and replace of a rewrite."""
     results = []

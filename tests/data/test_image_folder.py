@@ -177,6 +177,7 @@ def test_every_truncation_names_the_file(tmp_path):
         assert "whole.png: expected an intact image" in refused(tmp_path)
 
 
+@pytest.mark.second
 def test_damaged_bytes_give_an_image_or_the_error(tmp_path):
     path = tmp_path / "a.jpg"
     save(path, colour(16, 16))

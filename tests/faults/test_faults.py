@@ -21,6 +21,7 @@ from tinygraph.training import checkpoints
 from tinygraph.training.undo import Undo
 
 pytestmark = [
+    pytest.mark.second,
     pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork: Linux or macOS"),
     pytest.mark.filterwarnings("ignore"),
 ]

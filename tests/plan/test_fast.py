@@ -94,6 +94,7 @@ def test_another_value_is_refused():
 @needs_numba
 @pytest.mark.parametrize("make", [small_network, three_convolutions])
 @pytest.mark.parametrize("options", [{}, {"tile": 4, "threads": 2}], ids=str)
+@pytest.mark.second
 def test_a_training_is_that_of_the_graph(make, options):
     first, second = (trained(make, True, fast=True, **options) for _ in range(2))
     compiled = first[2].explain().split("compiled by numba: ")[1].split("\n")[0]
@@ -133,6 +134,7 @@ print(*[hits for kernel in kernels for hits in kernel.stats.cache_hits.values()]
 
 
 @needs_numba
+@pytest.mark.second
 def test_a_second_process_compiles_nothing():
     exec(KERNELS, {})
     cache = os.environ.get("NUMBA_CACHE_DIR") or folder() / "numba"

@@ -234,6 +234,7 @@ def test_resumed_with_other_data(trained, tmp_path):
         recipe.train(recipe.settings_of(again), again, None, False, QUIET)
 
 
+@pytest.mark.second
 def test_digits_reach_what_they_should(tmp_path):
     """Accuracy on the test data, median of five seeds: at least 0.975 with the defaults."""
     pytest.importorskip("sklearn", reason="needs scikit-learn")

@@ -58,6 +58,7 @@ def first(data, count):
 
 
 @pytest.mark.parametrize("filters", [3, 8])
+@pytest.mark.second
 def test_the_checker_finds_nothing_in_an_epoch(monkeypatch, filters):
     """Three batches, the last a small one, and the validation; every launch is checked."""
     reports = []

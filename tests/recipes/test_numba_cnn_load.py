@@ -57,6 +57,7 @@ def test_tiles_of_a_batch_give_its_gradients(batch):
     assert tiled < whole / 8
 
 
+@pytest.mark.second
 def test_a_batch_of_4096_in_bounded_memory(batch):
     """The seed network, 32 filters.  Of the whole batch, the convolution's output alone is 338 MiB,
     and a step holds 1,616 MiB at most; in tiles, 121 MiB were measured."""

@@ -84,6 +84,7 @@ def test_no_seam_shows_in_a_picture():
     assert difference.max() <= 1 and (difference > 0).mean() < 1e-3  # a tie may round either way
 
 
+@pytest.mark.second
 def test_a_large_picture_in_bounded_memory():
     """1024 x 1024 pixels: at once the 5x5x16 windows of the last layer alone take 1.7 GB."""
     network, memory = random_network(32, 16), 16 << 20

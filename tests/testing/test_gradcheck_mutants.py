@@ -8,6 +8,8 @@ from tests.testing.drawn import contracts
 from tests.testing.mutants import elementwise, problems_for, reductions, shaping, windows
 from tinygraph.testing.gradcheck_problems import check_problems
 
+pytestmark = pytest.mark.second
+
 MUTANTS = [m for family in (elementwise, reductions, windows, shaping) for m in family.MUTANTS]
 PROBLEMS = 60
 

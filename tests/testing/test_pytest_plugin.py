@@ -11,6 +11,8 @@ import pytest
 import tinygraph
 import tinygraph_pytest
 
+pytestmark = pytest.mark.second
+
 pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).parents[2]

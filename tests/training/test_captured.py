@@ -13,7 +13,10 @@ from tests.training.test_resume import stop_after
 from tinygraph.errors import ArgumentError, DeviceError, GraphError
 from tinygraph.training import DivergenceError, RunFolder, Stopped, Trainer
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*batch.*:UserWarning")
+pytestmark = [
+    pytest.mark.second,
+    pytest.mark.filterwarnings("ignore:.*batch.*:UserWarning"),
+]
 
 RULES = {
     "sgd": lambda p: tg.optim.SGD(p, lr=0.1, momentum=0.9, weight_decay=1e-3),

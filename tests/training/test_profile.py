@@ -75,6 +75,7 @@ def test_times_in_the_table():
     json.dumps(profile.to_dict())
 
 
+@pytest.mark.second
 def test_command(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert (

@@ -30,7 +30,10 @@ NO_QEMU = "compiled for arm64, not run: apt install qemu-user libc6-arm64-cross"
 DRIVER = Path(__file__).with_name("arm64_driver.c")
 FOR_ARM64 = ["-target", "aarch64-linux-gnu.2.31"]
 
-pytestmark = pytest.mark.skipif(find_spec("ziglang") is None, reason="ziglang is not installed")
+pytestmark = [
+    pytest.mark.second,
+    pytest.mark.skipif(find_spec("ziglang") is None, reason="ziglang is not installed"),
+]
 
 # Barriers at two depths of calls, shuffles, votes, an atomic, doubles, 64-bit numbers.
 RIGHT = """

@@ -12,6 +12,8 @@ import pytest
 
 from tests.cuda.emulator.launching import ROOT, in_child
 
+pytestmark = pytest.mark.second
+
 # One kernel for each kind of finding that depends on what the compiler makes of the source.
 KINDS = {
     "wrong/race_double_buffer.cu": "race",

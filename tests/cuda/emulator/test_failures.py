@@ -255,6 +255,7 @@ def test_arrays_hold_what_was_written_before_a_checked_kernel_failed():
     np.testing.assert_array_equal(x, np.arange(1, 65))
 
 
+@pytest.mark.second
 def test_a_process_survives_all_of_them_twice():
     """Also with faulthandler, which handles the same signals."""
     child = in_child(

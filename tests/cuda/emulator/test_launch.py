@@ -137,6 +137,7 @@ def test_threads_fail_while_others_go_on():
 # ---- processes -----------------------------------------------------------------------------------
 
 
+@pytest.mark.second
 def test_a_child_launches_after_a_fork():
     """The pool's threads and the watchdog are not there in a child; it makes its own."""
     child = in_child(
@@ -169,6 +170,7 @@ print("alive")
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.second
 def test_launches_inside_multiprocessing(tmp_path, method):
     script = tmp_path / "pool.py"
     script.write_text(f"""
@@ -192,6 +194,7 @@ if __name__ == "__main__":
     assert_alive(child, "alive")
 
 
+@pytest.mark.second
 def test_ctrl_c_during_a_launch_raises_afterwards():
     child = in_child("""
 LONG = '''__global__ void busy(double* y, volatile int* begun) {
@@ -226,6 +229,7 @@ print("alive")
 # ---- thousands of launches -----------------------------------------------------------------------
 
 
+@pytest.mark.second
 def test_launches_keep_neither_memory_nor_threads():
     child = in_child(
         """
