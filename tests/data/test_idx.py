@@ -51,7 +51,7 @@ def test_every_truncation_is_refused(read, data):
     for length in range(len(data)):
         with pytest.raises(DatasetError, match="read_idx") as error:
             read(data[:length])
-        assert "download the file again" in str(error.value) or "idx file" in str(error.value)
+        assert "fetch it again" in str(error.value) or "idx file" in str(error.value)
 
 
 @given(extra=st.binary(min_size=1, max_size=50))

@@ -3,47 +3,24 @@
 A dataset is one file with one function, and one line in registry.py.
 """
 
-from tinygraph.data.cache import CacheWarning, cached
-from tinygraph.data.cifar10 import cifar10
-from tinygraph.data.dataset import ArrayDataset
-from tinygraph.data.digits import digits
-from tinygraph.data.idx import read_idx
-from tinygraph.data.image_folder import ImageFolder, image_folder
-from tinygraph.data.loader import DataLoader
-from tinygraph.data.mnist import mnist
-from tinygraph.data.registry import datasets, load
-from tinygraph.data.splice import splice
-from tinygraph.data.super_resolution import super_resolution
-from tinygraph.data.transforms import (
-    Draws,
-    Transform,
-    TransformedDataset,
-    compose,
-    degrade,
-    horizontal_flip,
-    random_crop,
-)
-
-__all__ = [
-    "ArrayDataset",
-    "DataLoader",
-    "ImageFolder",
-    "TransformedDataset",
-    "cifar10",
-    "datasets",
-    "digits",
-    "image_folder",
-    "load",
-    "mnist",
-    "read_idx",
-    "splice",
-    "super_resolution",
-    "Draws",
-    "Transform",
-    "compose",
-    "degrade",
-    "horizontal_flip",
-    "random_crop",
-    "CacheWarning",
-    "cached",
-]
+from tinygraph.data.cache import CacheWarning as CacheWarning
+from tinygraph.data.cache import cached as cached
+from tinygraph.data.cifar10 import cifar10 as cifar10
+from tinygraph.data.dataset import ArrayDataset as ArrayDataset
+from tinygraph.data.digits import digits as digits
+from tinygraph.data.idx import read_idx as read_idx
+from tinygraph.data.image_folder import ImageFolder as ImageFolder
+from tinygraph.data.image_folder import image_folder as image_folder
+from tinygraph.data.loader import DataLoader as DataLoader
+from tinygraph.data.mnist import mnist as mnist
+from tinygraph.data.registry import datasets as datasets
+from tinygraph.data.registry import load as load
+from tinygraph.data.splice import splice as splice
+from tinygraph.data.super_resolution import super_resolution as super_resolution
+from tinygraph.data.transforms import Draws as Draws
+from tinygraph.data.transforms import Transform as Transform
+from tinygraph.data.transforms import TransformedDataset as TransformedDataset
+from tinygraph.data.transforms import compose as compose
+from tinygraph.data.transforms import degrade as degrade
+from tinygraph.data.transforms import horizontal_flip as horizontal_flip
+from tinygraph.data.transforms import random_crop as random_crop

@@ -15,9 +15,9 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
+from tinygraph.data.files import fault
 from tinygraph.errors import DatasetError
 
-_AGAIN = "fetch the archive again"
 _MAX_DESCRIPTION = 1 << 16  # a long name, or the records of a pax header
 
 
@@ -40,9 +40,9 @@ def zip_members(
     ) as error:
         if isinstance(error, DatasetError):
             raise
-        raise _fault(op, path, "an intact zip file", str(error) or type(error).__name__) from None
+        raise fault(op, path, "an intact zip file", str(error) or type(error).__name__) from None
     except OSError as error:
-        raise _fault(op, path, "a file that can be read", str(error), "check the path") from None
+        raise fault(op, path, "a file that can be read", str(error), "check the path") from None
 
 
 def _check_directory(
@@ -60,13 +60,13 @@ def _check_directory(
         name = entry.filename
         parts = PurePosixPath(name.replace("\\", "/")).parts
         if ".." in parts or parts[:1] == ("/",) or ":" in name:
-            raise _fault(op, path, "names inside the archive", repr(name), "do not trust this file")
+            raise fault(op, path, "names inside the archive", repr(name), "do not trust this file")
         if not wanted(name):
             continue
         if name in chosen:
-            raise _fault(op, path, "each name once", f"{name} twice")
+            raise fault(op, path, "each name once", f"{name} twice")
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise _fault(
+            raise fault(
                 op,
                 path,
                 "files that are stored or deflated",
@@ -75,7 +75,7 @@ def _check_directory(
             )
         total += entry.file_size
         if entry.file_size > max_member or total > max_total:
-            raise _fault(
+            raise fault(
                 op,
                 path,
                 f"at most {max_member} bytes for each file and {max_total} in all",
@@ -100,9 +100,9 @@ def tar_members(
                 if name not in names or not member.isreg():
                     continue
                 if name in found:
-                    raise _fault(op, path, "each name once", f"{name} twice")
+                    raise fault(op, path, "each name once", f"{name} twice")
                 if member.size > max_member:
-                    raise _fault(
+                    raise fault(
                         op,
                         path,
                         f"at most {max_member} bytes for each file",
@@ -113,11 +113,11 @@ def tar_members(
                 if len(found) == len(names):
                     break
     except (tarfile.TarError, zlib.error, EOFError, ValueError, OverflowError) as error:
-        raise _fault(op, path, "an intact .tar.gz file", str(error) or "a truncated one") from None
+        raise fault(op, path, "an intact .tar.gz file", str(error) or "a truncated one") from None
     except gzip.BadGzipFile as error:
-        raise _fault(op, path, "an intact .tar.gz file", str(error)) from None
+        raise fault(op, path, "an intact .tar.gz file", str(error)) from None
     except OSError as error:
-        raise _fault(op, path, "a file that can be read", str(error), "check the path") from None
+        raise fault(op, path, "a file that can be read", str(error), "check the path") from None
     return found
 
 
@@ -157,7 +157,7 @@ class _Limited:
         data = self.stream.read(min(size, self.limit + 1 - self.count))
         self.count += len(data)
         if self.count > self.limit:
-            raise _fault(
+            raise fault(
                 self.op,
                 self.path,
                 f"at most {self.limit} bytes inside",
@@ -165,7 +165,3 @@ class _Limited:
                 "do not trust this file",
             )
         return data
-
-
-def _fault(op: str, path: Path, expected: str, got: str, way_out: str = _AGAIN) -> DatasetError:
-    return DatasetError(op, str(path), expected, got, way_out)

@@ -9,7 +9,15 @@ from typing import NamedTuple
 
 from tinygraph.errors import DatasetError, install
 
+AGAIN = "delete it and fetch it again (--download)"
 WAYS_OUT = "name the folder with --data-dir or $TINYGRAPH_DATA, or fetch the files with --download"
+
+
+def fault(
+    op: str, path: Path | str, expected: str, got: object, way_out: str = AGAIN
+) -> DatasetError:
+    """The error for a file that is not what it should be."""
+    return DatasetError(op, str(path), expected, got, way_out)
 
 
 class Published(NamedTuple):
@@ -40,22 +48,17 @@ def missing(op: str, name: str, looked_in: list[Path], way_out: str = WAYS_OUT) 
 
 def verify(op: str, path: Path, published: Published) -> None:
     """Raise unless the file is, byte for byte, the published one."""
-    again = "delete it and fetch it again (--download)"
     try:
         with path.open("rb") as file:
             found = os.fstat(file.fileno()).st_size
             if found != published.size:
                 what = "truncated" if found < published.size else "too long"
-                raise DatasetError(
-                    op, str(path), f"{published.size} bytes", f"{found}: it is {what}", again
-                )
+                raise fault(op, path, f"{published.size} bytes", f"{found}: it is {what}")
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise DatasetError(op, str(path), "a file that can be read", error) from None
+        raise fault(op, path, "a file that can be read", error) from None
     if digest != published.sha256:
-        raise DatasetError(
-            op, str(path), f"SHA-256 {published.sha256}", f"{digest}: it is corrupt", again
-        )
+        raise fault(op, path, f"SHA-256 {published.sha256}", f"{digest}: it is corrupt")
 
 
 def download(op: str, url: str, name: str, sha256: str, looked_in: list[Path]) -> Path:

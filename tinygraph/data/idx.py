@@ -25,14 +25,13 @@ from typing import BinaryIO, cast
 
 import numpy as np
 
-from tinygraph.errors import DatasetError
+from tinygraph.data.files import fault
 from tinygraph.shapes import Array, Shape
 
 DTYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 
 _GZIP = b"\x1f\x8b"
 _CHUNK = 1 << 20
-_AGAIN = "download the file again"
 
 
 def read_idx(path: str | Path, max_bytes: int = 1 << 31) -> Array:
@@ -70,7 +69,8 @@ def read_idx(path: str | Path, max_bytes: int = 1 << 31) -> Array:
             dtype, shape = _read_header(stream, path)
             declared = math.prod(shape) * dtype.itemsize  # Python ints: cannot overflow
             if declared > max_bytes:
-                raise _fault(
+                raise fault(
+                    "read_idx",
                     path,
                     f"at most {max_bytes} bytes of elements",
                     f"a header that declares {declared}, shape {shape}",
@@ -78,14 +78,16 @@ def read_idx(path: str | Path, max_bytes: int = 1 << 31) -> Array:
                 )
             data = _read_at_most(stream, declared + 1)
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-        raise _fault(path, "an intact gzip file", str(error).rstrip(".")) from None
+        raise fault("read_idx", path, "an intact gzip file", str(error).rstrip(".")) from None
     except FileNotFoundError:
-        raise _fault(path, "a file", "nothing at that path", "check the path") from None
+        raise fault("read_idx", path, "a file", "nothing at that path", "check the path") from None
     except OSError as error:
-        raise _fault(path, "a file that can be read", str(error), "check the path") from None
+        raise fault(
+            "read_idx", path, "a file that can be read", str(error), "check the path"
+        ) from None
     if len(data) != declared:
         found = f"only {len(data)}: it is truncated" if len(data) < declared else "more than that"
-        raise _fault(path, f"{declared} bytes of elements for shape {shape}", found)
+        raise fault("read_idx", path, f"{declared} bytes of elements for shape {shape}", found)
     array = np.frombuffer(data, dtype).reshape(shape)
     return array.astype(dtype.newbyteorder("="), copy=False)
 
@@ -106,10 +108,11 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 def _read_header(stream: BinaryIO, path: Path) -> tuple[np.dtype, Shape]:
     magic = _read_at_most(stream, 4)
     if len(magic) < 4:
-        raise _fault(path, "an idx header of at least 4 bytes", f"{len(magic)} bytes")
+        raise fault("read_idx", path, "an idx header of at least 4 bytes", f"{len(magic)} bytes")
     if magic[:2] != b"\0\0" or magic[2] not in DTYPES:
         codes = ", ".join(f"{code:02x}" for code in DTYPES)
-        raise _fault(
+        raise fault(
+            "read_idx",
             path,
             f"an idx file, which starts with 00 00 and one of {codes}",
             magic.hex(" "),
@@ -117,10 +120,12 @@ def _read_header(stream: BinaryIO, path: Path) -> tuple[np.dtype, Shape]:
         )
     dimensions = magic[3]
     if not 1 <= dimensions <= 32:
-        raise _fault(path, "1 to 32 dimensions", str(dimensions))
+        raise fault("read_idx", path, "1 to 32 dimensions", str(dimensions))
     sizes = _read_at_most(stream, 4 * dimensions)
     if len(sizes) < 4 * dimensions:
-        raise _fault(path, f"{dimensions} sizes of 4 bytes in the header", f"{len(sizes)} bytes")
+        raise fault(
+            "read_idx", path, f"{dimensions} sizes of 4 bytes in the header", f"{len(sizes)} bytes"
+        )
     return np.dtype(DTYPES[magic[2]]), struct.unpack(f">{dimensions}I", sizes)
 
 
@@ -133,7 +138,3 @@ def _read_at_most(stream: BinaryIO, limit: int) -> bytearray:
             break
         data += chunk
     return data
-
-
-def _fault(path: Path, expected: str, got: str, way_out: str = _AGAIN) -> DatasetError:
-    return DatasetError("read_idx", str(path), expected, got, way_out)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.data.files import fault
 from tinygraph.data.images import (
     MAX_PIXELS,
     SUFFIXES,
@@ -22,7 +23,7 @@ from tinygraph.data.images import (
     require_mode,
     unit_interval,
 )
-from tinygraph.errors import ArgumentError, DatasetError, ShapeError
+from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.shapes import Array
 
 UNLABELLED = -1
@@ -175,7 +176,8 @@ def _scan(folder: Path) -> tuple[list[Path], list[int], tuple[str, ...] | None]:
     """The images of a folder, their labels, and the classes."""
     images, folders = _entries(folder)
     if images and folders:
-        raise _fault(
+        raise fault(
+            "image_folder",
             folder,
             "images, or a folder for each class",
             f"both: {images[0].name} beside {folders[0].name}",
@@ -184,13 +186,23 @@ def _scan(folder: Path) -> tuple[list[Path], list[int], tuple[str, ...] | None]:
     if images:
         return images, [UNLABELLED] * len(images), None
     if not folders:
-        raise _fault(folder, f"images ({', '.join(sorted(SUFFIXES))})", "none", "check the path")
+        raise fault(
+            "image_folder",
+            folder,
+            f"images ({', '.join(sorted(SUFFIXES))})",
+            "none",
+            "check the path",
+        )
     labels: list[int] = []
     for label, inner in enumerate(folders):
         found, _ = _entries(inner)
         if not found:
-            raise _fault(
-                inner, "at least one image of this class", "none", "remove the empty folder"
+            raise fault(
+                "image_folder",
+                inner,
+                "at least one image of this class",
+                "none",
+                "remove the empty folder",
             )
         images += found
         labels += [label] * len(found)
@@ -204,8 +216,6 @@ def _entries(folder: Path) -> tuple[list[Path], list[Path]]:
         images = [p for p in entries if p.suffix.lower() in SUFFIXES and p.is_file()]
         return images, [p for p in entries if p.is_dir()]
     except OSError as error:
-        raise _fault(folder, "a folder", error.strerror or str(error), "check the path") from None
-
-
-def _fault(folder: Path, expected: str, got: str, way_out: str) -> DatasetError:
-    return DatasetError("image_folder", str(folder), expected, got, way_out)
+        raise fault(
+            "image_folder", folder, "a folder", error.strerror or str(error), "check the path"
+        ) from None

@@ -32,8 +32,7 @@ import numpy as np
 from tinygraph.data import files
 from tinygraph.data.dataset import ArrayDataset
 from tinygraph.data.digits import require_split
-from tinygraph.data.files import Published
-from tinygraph.errors import DatasetError
+from tinygraph.data.files import Published, fault
 from tinygraph.shapes import Array
 
 URL = (
@@ -132,11 +131,11 @@ def _read(path: Path) -> bytes:
             else:
                 text = file.read(_MAX_BYTES + 1)
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-        raise _fault(path, "an intact gzip file", str(error).rstrip(".")) from None
+        raise fault("splice", path, "an intact gzip file", str(error).rstrip(".")) from None
     except OSError as error:
-        raise _fault(path, "a file that can be read", error) from None
+        raise fault("splice", path, "a file that can be read", error) from None
     if len(text) > _MAX_BYTES:
-        raise _fault(path, f"at most {_MAX_BYTES} bytes of text", "more")
+        raise fault("splice", path, f"at most {_MAX_BYTES} bytes of text", "more")
     return text
 
 
@@ -144,10 +143,12 @@ def _verify(path: Path, text: bytes, published: Published) -> None:
     """Raise unless the text is the published one."""
     if len(text) != published.size:
         what = "truncated" if len(text) < published.size else "too long"
-        raise _fault(path, f"{published.size} bytes of text", f"{len(text)}: it is {what}")
+        raise fault("splice", path, f"{published.size} bytes of text", f"{len(text)}: it is {what}")
     digest = hashlib.sha256(text).hexdigest()
     if digest != published.sha256:
-        raise _fault(path, f"SHA-256 {published.sha256} of the text", f"{digest}: it is corrupt")
+        raise fault(
+            "splice", path, f"SHA-256 {published.sha256} of the text", f"{digest}: it is corrupt"
+        )
 
 
 def _parse(path: Path, text: bytes) -> tuple[Array, Array]:
@@ -155,10 +156,10 @@ def _parse(path: Path, text: bytes) -> tuple[Array, Array]:
     try:
         lines = text.decode("ascii").splitlines()
     except UnicodeDecodeError as error:
-        raise _fault(path, "ASCII text", f"byte {text[error.start]:#04x}") from None
+        raise fault("splice", path, "ASCII text", f"byte {text[error.start]:#04x}") from None
     numbered = [(number, line.strip()) for number, line in enumerate(lines, 1) if line.strip()]
     if not numbered:
-        raise _fault(path, f"lines {_LINE}", "none")
+        raise fault("splice", path, f"lines {_LINE}", "none")
     inputs = np.empty((len(numbered), INPUTS), np.float32)
     labels = np.empty(len(numbered), np.int64)
     for row, (number, line) in enumerate(numbered):
@@ -171,12 +172,19 @@ def _parse_line(path: Path, number: int, line: str) -> tuple[list[float], int]:
     start, end = "inputOutputVector(", ")"
     parts = line.removeprefix(start).removesuffix(end).split(";")
     if not (line.startswith(start) and line.endswith(end)) or len(parts) != 2:
-        raise _fault(path, _LINE, _shortened(line), number)
+        raise fault("splice", f"{path}, line {number}", _LINE, _shortened(line))
     inputs, outputs = ([_number(path, number, word) for word in p.split(",")] for p in parts)
     if len(inputs) != INPUTS:
-        raise _fault(path, f"{INPUTS} inputs, 60 bases of 4", len(inputs), number)
+        raise fault(
+            "splice", f"{path}, line {number}", f"{INPUTS} inputs, 60 bases of 4", len(inputs)
+        )
     if sorted(outputs) != [0.0, 0.0, 1.0]:
-        raise _fault(path, "three outputs, of which one is 1 and two are 0", parts[1], number)
+        raise fault(
+            "splice",
+            f"{path}, line {number}",
+            "three outputs, of which one is 1 and two are 0",
+            parts[1],
+        )
     return inputs, outputs.index(1.0)
 
 
@@ -186,15 +194,9 @@ def _number(path: Path, line: int, word: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value <= 1:  # NaN is neither
-        raise _fault(path, "numbers from 0 to 1", repr(_shortened(word)), line)
+        raise fault("splice", f"{path}, line {line}", "numbers from 0 to 1", repr(_shortened(word)))
     return value
 
 
 def _shortened(text: str) -> str:
     return text if len(text) <= 40 else f"{text[:37]}..."
-
-
-def _fault(path: Path, expected: str, got: object, line: int | None = None) -> DatasetError:
-    where = str(path) if line is None else f"{path}, line {line}"
-    again = "delete it and fetch it again (--download)"
-    return DatasetError("splice", where, expected, got, again)

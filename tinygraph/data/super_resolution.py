@@ -23,7 +23,7 @@ from typing import NamedTuple
 from tinygraph.data import files
 from tinygraph.data.image_folder import ImageFolder, image_folder
 from tinygraph.data.images import decode, pixels
-from tinygraph.errors import ArgumentError, DatasetError, nearest
+from tinygraph.errors import ArgumentError, nearest
 
 
 class PublishedPictures(NamedTuple):
@@ -110,13 +110,17 @@ def super_resolution(
 def _verify(path: Path, pictures: ImageFolder, published: PublishedPictures) -> None:
     """Raise unless the pictures are, pixel for pixel, the published ones."""
     if len(pictures) != published.number:
-        raise _fault(path, f"{published.number} pictures", len(pictures))
+        raise files.fault(
+            "super_resolution", path, f"{published.number} pictures", len(pictures), WAY_OUT
+        )
     found = pixel_digest(pictures)
     if found != published.sha256:
-        raise _fault(
+        raise files.fault(
+            "super_resolution",
             path,
             f"the published pictures (SHA-256 {published.sha256} of their pixels)",
             f"{found}: a picture is another one, or was compressed with loss",
+            WAY_OUT,
         )
 
 
@@ -131,7 +135,3 @@ def pixel_digest(pictures: ImageFolder) -> str:
         one = hashlib.sha256(repr(array.shape).encode() + array.tobytes())
         digests.append(one.digest())
     return hashlib.sha256(b"".join(sorted(digests))).hexdigest()
-
-
-def _fault(path: Path, expected: str, got: object) -> DatasetError:
-    return DatasetError("super_resolution", str(path), expected, got, WAY_OUT)

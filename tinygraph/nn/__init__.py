@@ -3,76 +3,40 @@
 Read module.py first.  A new layer goes into the file of its family, with one line here.
 """
 
-from tinygraph.nn import init
-from tinygraph.nn.activation import (
-    ELU,
-    GELU,
-    Identity,
-    LeakyReLU,
-    LogSoftmax,
-    ReLU,
-    Sigmoid,
-    Softmax,
-    Softplus,
-    Tanh,
-)
-from tinygraph.nn.containers import ModuleList, Residual, Sequential
-from tinygraph.nn.conv import Conv2d
-from tinygraph.nn.dropout import Dropout
-from tinygraph.nn.embedding import Embedding
-from tinygraph.nn.linear import Linear
-from tinygraph.nn.loss import (
-    BCELoss,
-    BCEWithLogitsLoss,
-    CrossEntropyLoss,
-    HalfSquaredError,
-    HuberLoss,
-    L1Loss,
-    MSELoss,
-    NLLLoss,
-)
-from tinygraph.nn.module import Buffer, Module
-from tinygraph.nn.normalization import BatchNorm1d, BatchNorm2d, LayerNorm
-from tinygraph.nn.pooling import AvgPool2d, GlobalAvgPool2d, MaxPool2d
-from tinygraph.nn.shape import Flatten, Unflatten
-from tinygraph.tensor import Parameter
-
-__all__ = [
-    "AvgPool2d",
-    "BCELoss",
-    "BCEWithLogitsLoss",
-    "BatchNorm1d",
-    "BatchNorm2d",
-    "Buffer",
-    "Conv2d",
-    "CrossEntropyLoss",
-    "Dropout",
-    "ELU",
-    "Embedding",
-    "Flatten",
-    "GELU",
-    "GlobalAvgPool2d",
-    "HalfSquaredError",
-    "HuberLoss",
-    "Identity",
-    "L1Loss",
-    "LayerNorm",
-    "LeakyReLU",
-    "Linear",
-    "LogSoftmax",
-    "MSELoss",
-    "MaxPool2d",
-    "Module",
-    "ModuleList",
-    "NLLLoss",
-    "Parameter",
-    "ReLU",
-    "Residual",
-    "Sequential",
-    "Sigmoid",
-    "Softmax",
-    "Softplus",
-    "Tanh",
-    "Unflatten",
-    "init",
-]
+from tinygraph.nn import init as init
+from tinygraph.nn.activation import ELU as ELU
+from tinygraph.nn.activation import GELU as GELU
+from tinygraph.nn.activation import Identity as Identity
+from tinygraph.nn.activation import LeakyReLU as LeakyReLU
+from tinygraph.nn.activation import LogSoftmax as LogSoftmax
+from tinygraph.nn.activation import ReLU as ReLU
+from tinygraph.nn.activation import Sigmoid as Sigmoid
+from tinygraph.nn.activation import Softmax as Softmax
+from tinygraph.nn.activation import Softplus as Softplus
+from tinygraph.nn.activation import Tanh as Tanh
+from tinygraph.nn.containers import ModuleList as ModuleList
+from tinygraph.nn.containers import Residual as Residual
+from tinygraph.nn.containers import Sequential as Sequential
+from tinygraph.nn.conv import Conv2d as Conv2d
+from tinygraph.nn.dropout import Dropout as Dropout
+from tinygraph.nn.embedding import Embedding as Embedding
+from tinygraph.nn.linear import Linear as Linear
+from tinygraph.nn.loss import BCELoss as BCELoss
+from tinygraph.nn.loss import BCEWithLogitsLoss as BCEWithLogitsLoss
+from tinygraph.nn.loss import CrossEntropyLoss as CrossEntropyLoss
+from tinygraph.nn.loss import HalfSquaredError as HalfSquaredError
+from tinygraph.nn.loss import HuberLoss as HuberLoss
+from tinygraph.nn.loss import L1Loss as L1Loss
+from tinygraph.nn.loss import MSELoss as MSELoss
+from tinygraph.nn.loss import NLLLoss as NLLLoss
+from tinygraph.nn.module import Buffer as Buffer
+from tinygraph.nn.module import Module as Module
+from tinygraph.nn.normalization import BatchNorm1d as BatchNorm1d
+from tinygraph.nn.normalization import BatchNorm2d as BatchNorm2d
+from tinygraph.nn.normalization import LayerNorm as LayerNorm
+from tinygraph.nn.pooling import AvgPool2d as AvgPool2d
+from tinygraph.nn.pooling import GlobalAvgPool2d as GlobalAvgPool2d
+from tinygraph.nn.pooling import MaxPool2d as MaxPool2d
+from tinygraph.nn.shape import Flatten as Flatten
+from tinygraph.nn.shape import Unflatten as Unflatten
+from tinygraph.tensor import Parameter as Parameter

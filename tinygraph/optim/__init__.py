@@ -3,37 +3,18 @@
 A new one is a file of its own, with one line here.
 """
 
-from tinygraph.optim.adadelta import Adadelta
-from tinygraph.optim.adagrad import Adagrad
-from tinygraph.optim.adam import Adam
-from tinygraph.optim.adamw import AdamW
-from tinygraph.optim.clipping import clip_grad_norm, clip_grad_value
-from tinygraph.optim.optimizer import Optimizer
-from tinygraph.optim.rmsprop import RMSprop
-from tinygraph.optim.schedules import (
-    CosineAnnealingLR,
-    LinearWarmup,
-    ReduceLROnPlateau,
-    Schedule,
-    StepLR,
-)
-from tinygraph.optim.sgd import SGD
-from tinygraph.optim.srcnn_sgd import SrcnnSGD
-
-__all__ = [
-    "SGD",
-    "Adadelta",
-    "Adagrad",
-    "Adam",
-    "AdamW",
-    "CosineAnnealingLR",
-    "LinearWarmup",
-    "Optimizer",
-    "RMSprop",
-    "ReduceLROnPlateau",
-    "Schedule",
-    "SrcnnSGD",
-    "StepLR",
-    "clip_grad_norm",
-    "clip_grad_value",
-]
+from tinygraph.optim.adadelta import Adadelta as Adadelta
+from tinygraph.optim.adagrad import Adagrad as Adagrad
+from tinygraph.optim.adam import Adam as Adam
+from tinygraph.optim.adamw import AdamW as AdamW
+from tinygraph.optim.clipping import clip_grad_norm as clip_grad_norm
+from tinygraph.optim.clipping import clip_grad_value as clip_grad_value
+from tinygraph.optim.optimizer import Optimizer as Optimizer
+from tinygraph.optim.rmsprop import RMSprop as RMSprop
+from tinygraph.optim.schedules import CosineAnnealingLR as CosineAnnealingLR
+from tinygraph.optim.schedules import LinearWarmup as LinearWarmup
+from tinygraph.optim.schedules import ReduceLROnPlateau as ReduceLROnPlateau
+from tinygraph.optim.schedules import Schedule as Schedule
+from tinygraph.optim.schedules import StepLR as StepLR
+from tinygraph.optim.sgd import SGD as SGD
+from tinygraph.optim.srcnn_sgd import SrcnnSGD as SrcnnSGD
