@@ -33,7 +33,8 @@ from benchmarks.timing import Ratio, Times
 from tinygraph.graph import topological_order
 from tinygraph.plan.code import Code, code_of
 from tinygraph.plan.fast import with_compiled_bodies
-from tinygraph.plan.rewrites.elementwise_chains import fuse_elementwise_chains
+from tinygraph.plan.rewrites import rewritten
+from tinygraph.plan.rewrites.elementwise_chains import find_elementwise_chains
 from tinygraph.plan.runner import Plan
 
 COLUMNS = 1024
@@ -71,7 +72,7 @@ def code_of_chain(formula: Callable[[Any, Any], Any], samples: int, body: str) -
     node = formula(*leaves)
     code = code_of(topological_order([node]), [], node)
     if body != "op by op":
-        code = fuse_elementwise_chains(code, 0)
+        code = rewritten(code, lambda code: find_elementwise_chains(code, 0))
     return with_compiled_bodies(code, body == "numba")
 
 

@@ -8,7 +8,7 @@ random numbers are drawn in it too.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tinygraph.device import CPU, Device
 from tinygraph.errors import GraphError
@@ -89,46 +89,41 @@ class Code:
                     wanted[i] = wanted[i] or needed
         return wanted
 
-    def replaced(self, chain: Sequence[int], op: Op, inputs: tuple[int, ...]) -> Code:
+    def only_users(self) -> list[int | None]:
+        """For each value the only instruction that takes it, where nobody outside does."""
+        outside = {*self.outputs, self.root}
+        return [
+            found[0] if len(found) == 1 and at not in outside else None
+            for at, found in enumerate(self.users())
+        ]
+
+    def replaced(self, chain: Sequence[int], op: Op, inputs: Sequence[int]) -> Code:
         """The same code with a chain of instructions as one op, in the place of the last of them.
 
         Values of the others must not be used outside of the chain.
         """
-        last = chain[-1]
-        dropped = set(chain[:-1])
         needs: dict[int, bool] = {}
         for at in chain:
-            instruction = self.instructions[at]
-            needs.update(zip(instruction.inputs, instruction.needs, strict=True))
-        kept = [at for at in range(len(self.instructions)) if at not in dropped]
+            made = self.instructions[at]
+            needs.update(zip(made.inputs, made.needs, strict=True))
+        fused = replace(
+            self.instructions[chain[-1]],
+            op=op,
+            inputs=tuple(inputs),
+            needs=tuple([needs[i] for i in inputs]),
+            label=op.name,
+        )
+        kept = [at for at in range(len(self.instructions)) if at not in chain[:-1]]
         place = {old: new for new, old in enumerate(kept)}
-        made = []
-        for at in kept:
-            old = self.instructions[at]
-            if at == last:
-                made.append(
-                    Instruction(
-                        old.spec,
-                        op,
-                        tuple([place[i] for i in inputs]),
-                        tuple([needs[i] for i in inputs]),
-                        label=op.name,
-                    )
-                )
-            else:
-                made.append(
-                    Instruction(
-                        old.spec,
-                        old.op,
-                        tuple([place[i] for i in old.inputs]),
-                        old.needs,
-                        old.argument,
-                        old.tensor,
-                        old.label,
-                    )
-                )
-        root = None if self.root is None else place[self.root]
-        return Code(made, tuple([place[i] for i in self.outputs]), root, self.device)
+        made_anew = [fused if at == chain[-1] else self.instructions[at] for at in kept]
+        return replace(
+            self,
+            instructions=[
+                replace(made, inputs=tuple([place[i] for i in made.inputs])) for made in made_anew
+            ],
+            outputs=tuple([place[i] for i in self.outputs]),
+            root=None if self.root is None else place[self.root],
+        )
 
 
 def code_of(

@@ -12,6 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from tinygraph.errors import ArgumentError, PlanWarning, explain, install
 from tinygraph.op import Op
@@ -22,7 +23,8 @@ from tinygraph.plan.fast.elementwise_chain import FEWEST_BYTES, elementwise_chai
 from tinygraph.plan.fast.jit import CompiledBody, compiled_body
 from tinygraph.plan.fast.pooled_convolution import pooled_convolution
 from tinygraph.plan.fast.single_channel_stage import single_channel_stage
-from tinygraph.plan.rewrites.elementwise_chains import fuse_elementwise_chains
+from tinygraph.plan.rewrites import rewritten
+from tinygraph.plan.rewrites.elementwise_chains import find_elementwise_chains
 from tinygraph.plan.tiles import worth_cutting
 from tinygraph.shapes import Spec
 
@@ -56,7 +58,8 @@ def with_compiled_bodies(code: Code, fast: bool | None) -> Code:
         return code
     if code.device.runs_kernels:
         return code
-    fused = fuse_elementwise_chains(code, FEWEST_BYTES)  # of smaller arrays than in numpy
+    # Chains of smaller arrays than in numpy.
+    fused = rewritten(code, partial(find_elementwise_chains, fewest_bytes=FEWEST_BYTES))
     found = {
         at: op
         for at, made in enumerate(fused.instructions)

@@ -9,6 +9,7 @@ the product.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -100,16 +101,12 @@ def _is_activation(op: Op | None, dtype: Any) -> bool:
 # ---- the rewrite --------------------------------------------------------------------------------
 
 
-def fuse_activations(code: Code) -> Code:
-    """Every such pair whose product nobody else uses."""
-    users = code.users()
+def find_activations(code: Code) -> Iterator[tuple[Sequence[int], Op, Sequence[int]]]:
+    """Every such pair."""
+    users = code.only_users()
     for at, made in enumerate(code.instructions):
-        if not _is_activation(made.op, made.spec.dtype):
-            continue
-        (product,) = made.inputs
-        before = code.instructions[product]
-        alone = users[product] == [at] and product not in (*code.outputs, code.root)
-        if alone and isinstance(before.op, PRODUCTS):
-            op = Activated(before.op, made.op)  # type: ignore[arg-type]
-            return fuse_activations(code.replaced((product, at), op, before.inputs))
-    return code
+        if _is_activation(made.op, made.spec.dtype):
+            (product,) = made.inputs
+            before = code.instructions[product]
+            if users[product] == at and isinstance(before.op, PRODUCTS):
+                yield (product, at), Activated(before.op, made.op), before.inputs  # type: ignore[arg-type]

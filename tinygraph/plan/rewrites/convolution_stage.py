@@ -13,6 +13,7 @@ other convolutions stay as they are, so that a plan does not do worse than the g
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tinygraph.op import Op
@@ -24,47 +25,28 @@ from tinygraph.plan.code import Code, Instruction
 from tinygraph.plan.rewrites.folded_batch_norm import FoldedBatchNorm
 
 
-def fuse_convolution_stages(code: Code) -> Code:
-    """Every such chain whose inner values nobody else uses."""
-    for chain in _chains(code):
-        conv, pool = code.instructions[chain[0]], _pool_of(code, chain)
-        op = _fused(conv.op, pool)
-        if op is not None and _suits_device(code, conv):
-            return fuse_convolution_stages(code.replaced(chain, op, conv.inputs))
-    return code
+def find_convolution_stages(code: Code) -> Iterator[tuple[Sequence[int], Op, Sequence[int]]]:
+    """Every such chain."""
+    users = code.only_users()
+    for at, made in enumerate(code.instructions):
+        if type(made.op) is not Conv2d and not isinstance(made.op, FoldedBatchNorm):
+            continue
+        middle = users[at]
+        last = None if middle is None else users[middle]
+        if middle is None or last is None or not _suits_device(code, made):
+            continue
+        both = [code.instructions[i].op for i in (middle, last)]
+        pool = next((op for op in both if isinstance(op, MaxPool2d)), None)
+        if pool is not None and {type(op) for op in both} == {Relu, MaxPool2d}:
+            op = _fused(made.op, pool)
+            if op is not None:
+                yield (at, middle, last), op, made.inputs
 
 
 def _suits_device(code: Code, conv: Instruction) -> bool:
     """Whether a filter is small enough for the kernels, where they run: four channels of 3x3."""
     taps = math.prod(code.instructions[conv.inputs[1]].spec.shape[1:])
     return not code.device.runs_kernels or taps <= CHANNELS * TAPS
-
-
-def _chains(code: Code) -> list[tuple[int, int, int]]:
-    users = code.users()
-    seen_outside = {*code.outputs, code.root}
-
-    def only_user(at: int) -> int | None:
-        return users[at][0] if len(users[at]) == 1 and at not in seen_outside else None
-
-    found = []
-    for at, made in enumerate(code.instructions):
-        if type(made.op) is not Conv2d and not isinstance(made.op, FoldedBatchNorm):
-            continue
-        middle = only_user(at)
-        last = None if middle is None else only_user(middle)
-        if middle is None or last is None:
-            continue
-        kinds = {type(code.instructions[i].op) for i in (middle, last)}
-        if kinds == {Relu, MaxPool2d}:
-            found.append((at, middle, last))
-    return found
-
-
-def _pool_of(code: Code, chain: tuple[int, int, int]) -> MaxPool2d:
-    return next(
-        op for op in (code.instructions[at].op for at in chain[1:]) if isinstance(op, MaxPool2d)
-    )
 
 
 def _fused(conv: Op | None, pool: MaxPool2d) -> Op | None:

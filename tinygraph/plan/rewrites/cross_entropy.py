@@ -7,22 +7,23 @@ The fused backward is p - onehot(t), without the sum over classes that undoes lo
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
+from tinygraph.op import Op
 from tinygraph.ops.nll_loss import NllLoss
 from tinygraph.ops.softmax import LogSoftmax
 from tinygraph.ops.softmax_cross_entropy import SoftmaxCrossEntropy
 from tinygraph.plan.code import Code
 
 
-def fuse_cross_entropy(code: Code) -> Code:
-    """Every such pair whose log-probabilities nobody else uses."""
-    users = code.users()
+def find_cross_entropies(code: Code) -> Iterator[tuple[Sequence[int], Op, Sequence[int]]]:
+    """Every such pair."""
+    users = code.only_users()
     for at, made in enumerate(code.instructions):
-        if not isinstance(made.op, NllLoss):
-            continue
-        logs, labels = made.inputs
-        before = code.instructions[logs]
-        over_classes = type(before.op) is LogSoftmax and before.op.axis % before.spec.ndim == 1
-        if over_classes and users[logs] == [at] and logs not in (*code.outputs, code.root):
-            op = SoftmaxCrossEntropy(made.op.reduction, made.op.ignore_index)
-            return fuse_cross_entropy(code.replaced((logs, at), op, (*before.inputs, labels)))
-    return code
+        if isinstance(made.op, NllLoss):
+            logs, labels = made.inputs
+            before = code.instructions[logs]
+            over_classes = type(before.op) is LogSoftmax and before.op.axis % before.spec.ndim == 1
+            if over_classes and users[logs] == at:
+                op = SoftmaxCrossEntropy(made.op.reduction, made.op.ignore_index)
+                yield (logs, at), op, (*before.inputs, labels)

@@ -9,8 +9,9 @@ See elementwise_chain.py.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from tinygraph.op import Op
 from tinygraph.plan.code import Code, Instruction
 from tinygraph.plan.elementwise_chain import ElementwiseChain
 from tinygraph.plan.elementwise_tape import ufuncs_of
@@ -18,21 +19,20 @@ from tinygraph.plan.elementwise_tape import ufuncs_of
 FEWEST_BYTES = 8 << 20  # of the output: smaller values stay in a cache between two ops
 
 
-def fuse_elementwise_chains(code: Code, fewest_bytes: int | None = None) -> Code:
-    """Every chain of two or more, with the values between them used nowhere else.
+def find_elementwise_chains(
+    code: Code, fewest_bytes: int | None = None
+) -> Iterator[tuple[Sequence[int], Op, Sequence[int]]]:
+    """Every chain of two or more.
 
     By default those whose output has at least `FEWEST_BYTES`.
     """
     fewest = FEWEST_BYTES if fewest_bytes is None else fewest_bytes
     for last in range(len(code.instructions) - 1, -1, -1):
         made = code.instructions[last]
-        if not _large(made, fewest) or not _fits(code, made):
-            continue
-        chain = _chain_to(code, last)
-        if len(chain) > 1:
-            op, operands = _as_op(code, chain)
-            return fuse_elementwise_chains(code.replaced(chain, op, operands), fewest)
-    return code
+        if _large(made, fewest) and _fits(code, made):
+            chain = _chain_to(code, last)
+            if len(chain) > 1:
+                yield chain, *_as_op(code, chain)
 
 
 def _large(made: Instruction, fewest_bytes: int) -> bool:

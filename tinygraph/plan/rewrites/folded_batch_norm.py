@@ -12,6 +12,7 @@ Source: Jacob et al., "Quantization and training of neural networks for efficien
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,20 +89,18 @@ class FoldedBatchNorm(Op):
         return self.product.batch(specs[: self._inputs], carries[: self._inputs])
 
 
-def fold_batch_norms(code: Code) -> Code:
-    """Every batch norm in eval mode whose product nobody else uses and nobody differentiates."""
-    users, wanted = code.users(), code.differentiated()
+def find_folded_batch_norms(code: Code) -> Iterator[tuple[Sequence[int], Op, Sequence[int]]]:
+    """Every batch norm in eval mode, after its product, that nobody differentiates."""
+    users, wanted = code.only_users(), code.differentiated()
     for at, made in enumerate(code.instructions):
         norm = made.op
         if not isinstance(norm, BatchNorm) or norm.training or wanted[at]:
             continue
-        first, rest = made.inputs[0], made.inputs[1:]
+        first, *rest = made.inputs
         before = code.instructions[first]
-        alone = users[first] == [at] and first not in (*code.outputs, code.root, *rest)
-        if alone and _can_fold(before.op, before.spec):
+        if users[first] == at and first not in rest and _can_fold(before.op, before.spec):
             op = FoldedBatchNorm(before.op, norm, len(before.inputs) == 3)  # type: ignore[arg-type]
-            return fold_batch_norms(code.replaced((first, at), op, (*before.inputs, *rest)))
-    return code
+            yield (first, at), op, (*before.inputs, *rest)
 
 
 def _can_fold(op: Op | None, spec: Spec) -> bool:
