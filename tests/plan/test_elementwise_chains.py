@@ -18,7 +18,7 @@ from tinygraph.ops.shared.unary import Unary
 from tinygraph.ops.softplus import Softplus
 from tinygraph.ops.sum import Sum
 from tinygraph.plan import block_program
-from tinygraph.plan.block_program import Slot, Writer
+from tinygraph.plan.block_program import Register, Writer
 from tinygraph.plan.code import code_of
 from tinygraph.plan.elementwise_chain import ElementwiseChain
 from tinygraph.plan.elementwise_tape import ufuncs_of
@@ -242,4 +242,4 @@ def test_a_program_writes_over_what_it_has_read():
     y = writer.emit(np.add, writer.emit(np.exp, writer.emit(np.negative, x)), 1)
     program = writer.compiled([y])
     assert len(program.calls) == 3 and program.scratch == (False,)
-    assert program.calls[1].operands == (Slot(2),) and program.calls[1].result == Slot(2)
+    assert program.calls[1].operands == (Register(2),) and program.calls[1].result == Register(2)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
-from tinygraph.plan.totals import Totals
+from tinygraph.plan.leaf_gradients import Totals
 
 RNG = np.random.default_rng(0)
 

@@ -7,10 +7,9 @@ import tinygraph as tg
 from tests.cases.schema import FOLDER, CaseArray, load
 from tinygraph import nn
 from tinygraph.op import Op
-from tinygraph.plan.bound_calls import MOST_BYTES, NotBound, Recorder
-from tinygraph.plan.buffers import Draws, KeptMemory
-from tinygraph.plan.program import MOST_TIMES
-from tinygraph.plan.replay import COPIED_BYTES
+from tinygraph.plan.bound_calls import MOST_BYTES, Binder, NotBound
+from tinygraph.plan.buffers import KeptMemory, Streams
+from tinygraph.plan.replay import COPIED_BYTES, MOST_TIMES
 
 CASES = [case for path in sorted(FOLDER.glob("*.json")) for case in load(path) if case.seed is None]
 
@@ -72,10 +71,10 @@ def test_every_op_gives_the_bits_of_the_graph(case):
 
 def bound(body, *given, places=()):
     """The calls of a body that asks for arrays of the shapes of `places`, and what it returns."""
-    memory = KeptMemory("op", "op", (True,), Draws())
+    memory = KeptMemory("op", "op", (True,), Streams())
     memory.arrays, memory.kept = [np.zeros(shape, np.float32) for shape in places], True
     known = [x for x in given if isinstance(x, np.ndarray)]
-    return Recorder([*known, *memory.arrays]).bound(body, memory, *given)
+    return Binder([*known, *memory.arrays]).calls_of(body, memory, *given)
 
 
 def test_calls_repeat_a_body_on_other_values():
@@ -94,7 +93,7 @@ def test_calls_repeat_a_body_on_other_values():
     labels[:] = 1, 2
     for call in calls:
         call()
-    memory = KeptMemory("op", "op", (True,), Draws())
+    memory = KeptMemory("op", "op", (True,), Streams())
     want, want_total, want_saved = body(memory, x, labels)
     np.testing.assert_array_equal(y, want)
     np.testing.assert_array_equal(total, want_total)

@@ -1,9 +1,9 @@
 """Block programs: a few ufuncs that run over flat arrays block by block, in a core's cache.
 
 A program is written down value by value (`Writer.emit`), and then compiled: values that lead to no
-output are dropped, and each of the others gets a slot. An output's slot is a part of an array; all
-other slots are scratch blocks, which are taken again as soon as their value is not needed any more,
-by the very ufunc that reads it last too: a ufunc may write over its operand.
+output are dropped, and each of the others gets a register.  An output's register is a part of an
+array; all others are scratch blocks, which are taken again as soon as their value is not needed any
+more, by the very ufunc that reads it last too: a ufunc may write over its operand.
 
 Source: Poletto, Sarkar, "Linear scan register allocation", ACM TOPLAS 21(5), 1999.
 """
@@ -36,7 +36,7 @@ class Filled(NamedTuple):
 
 
 class Call(NamedTuple):
-    """One ufunc; its operands are values, before compiling, or slots after it, and numbers."""
+    """One ufunc; its operands are values, before compiling, or registers after it, and numbers."""
 
     ufunc: Callable[..., Any]
     operands: tuple[Any, ...]
@@ -50,10 +50,10 @@ class Writer:
     >>> x, y = writer.inputs
     >>> product = writer.emit(np.multiply, x, y)
     >>> program = writer.compiled([writer.emit(np.add, product, 1)])
-    >>> for call in program.calls:  # slots 0 and 1: inputs; 2: the output; 3: a scratch block
+    >>> for call in program.calls:  # registers 0 and 1: inputs; 2: the output; 3: a scratch block
     ...     print(call.operands, call.result)
-    (Slot(at=0), Slot(at=1)) Slot(at=3)
-    (Slot(at=3), 1) Slot(at=2)
+    (Register(at=0), Register(at=1)) Register(at=3)
+    (Register(at=3), 1) Register(at=2)
     """
 
     def __init__(self, inputs: int) -> None:
@@ -87,22 +87,22 @@ class Writer:
         last = {x: at for at, call in enumerate(calls) for x in call.operands}
         filled = list(dict.fromkeys([x for x in last if isinstance(x, Filled)]))
         fixed: list[Any] = [*self.inputs, *own, *filled]
-        slots = {x: Slot(i) for i, x in enumerate(fixed)}
-        free: dict[bool, list[Slot]] = {False: [], True: []}
+        registers = {x: Register(i) for i, x in enumerate(fixed)}
+        free: dict[bool, list[Register]] = {False: [], True: []}
         kinds: list[bool] = []  # of the scratch blocks: whether they are of bools
         placed = []
         for at, call in enumerate(calls):
-            operands = tuple([slots.get(x, x) for x in call.operands])
+            operands = tuple([registers.get(x, x) for x in call.operands])
             for x in dict.fromkeys(call.operands):
                 if isinstance(x, Value) and x not in fixed and last[x] == at:
-                    free[x.is_bool].append(slots[x])
+                    free[x.is_bool].append(registers[x])
             result = call.result
-            if result not in slots:
+            if result not in registers:
                 if not free[result.is_bool]:
-                    free[result.is_bool].append(Slot(len(fixed) + len(kinds)))
+                    free[result.is_bool].append(Register(len(fixed) + len(kinds)))
                     kinds.append(result.is_bool)
-                slots[result] = free[result.is_bool].pop()
-            placed.append(Call(call.ufunc, operands, slots[result]))
+                registers[result] = free[result.is_bool].pop()
+            placed.append(Call(call.ufunc, operands, registers[result]))
         return BlockProgram(
             len(self.inputs),
             len(outputs),
@@ -112,7 +112,7 @@ class Writer:
         )
 
 
-class Slot(NamedTuple):
+class Register(NamedTuple):
     at: int
 
 
@@ -125,7 +125,7 @@ class BlockProgram:
     inputs, outputs : int
         How many.
     calls : tuple of Call
-        Their operands and results are slots: inputs, then outputs, then filled and scratch blocks.
+        Of registers: those of inputs, then of outputs, then filled and scratch blocks.
     filled : tuple of float
         For each filled block, the number that it holds.
     scratch : tuple of bool
@@ -139,7 +139,7 @@ class BlockProgram:
     scratch: tuple[bool, ...]
 
     def block(self, size: int, itemsize: int) -> int:
-        """Elements of a block: all slots together fit in a core's cache."""
+        """Elements of a block: all registers together fit in a core's cache."""
         blocks = self.inputs + self.outputs + len(self.filled) + len(self.scratch)
         most = max(1, CACHE_BYTES // (itemsize * blocks))
         number = max(1, -(-size // most))
@@ -156,11 +156,11 @@ class BlockProgram:
         blocks += [mem.empty((block,), bool if is_bool else dtype) for is_bool in self.scratch]
         arrays = [*inputs, *outputs]
         cut = [i for i, array in enumerate(arrays) if array.ndim]
-        slots: list[Any] = [*arrays, *blocks]
+        registers: list[Any] = [*arrays, *blocks]
         steps = [
             (
                 call.ufunc,
-                [x.at if isinstance(x, Slot) else None for x in call.operands],
+                [x.at if isinstance(x, Register) else None for x in call.operands],
                 call.operands,
                 call.result.at,
             )
@@ -169,14 +169,14 @@ class BlockProgram:
         for start in range(0, size, block):
             stop = min(start + block, size)
             for i in cut:
-                slots[i] = arrays[i][start:stop]
+                registers[i] = arrays[i][start:stop]
             if stop - start < block:
-                slots[len(arrays) :] = [array[: stop - start] for array in blocks]
+                registers[len(arrays) :] = [array[: stop - start] for array in blocks]
             for ufunc, places, operands, result in steps:
                 ufunc(
                     *[
-                        x if at is None else slots[at]
+                        x if at is None else registers[at]
                         for at, x in zip(places, operands, strict=False)
                     ],
-                    out=slots[result],
+                    out=registers[result],
                 )

@@ -33,7 +33,7 @@ class NotBound(Exception):
     """The body does something that no list of ufuncs repeats."""
 
 
-class Recorder:
+class Binder:
     """Notes the ufuncs of one body after the other.
 
     Parameters
@@ -61,7 +61,7 @@ class Recorder:
     def knows(self, array: Any) -> bool:
         return id(owner(array)) in self._known
 
-    def bound(self, body: Body, memory: KeptMemory, *given: Any) -> tuple[list[Call], Any]:
+    def calls_of(self, body: Body, memory: KeptMemory, *given: Any) -> tuple[list[Call], Any]:
         """The calls of `body(memory, *given)`, which are made on the way, and what it returns.
 
         Raises
@@ -98,7 +98,7 @@ class Recorder:
         """The same with every array as a Watched view of it."""
         if isinstance(thing, np.ndarray):
             view = thing.view(Watched)
-            view.recorder, view.original = self, thing
+            view.binder, view.original = self, thing
             return view
         return _mapped(self.watched, thing)
 
@@ -228,25 +228,25 @@ class Watched(np.ndarray):
 
     Attributes
     ----------
-    recorder : Recorder
+    binder : Binder
     original : array or None
         The array that this is a view of as a whole.
     """
 
-    recorder: Any = None
+    binder: Any = None
     original: Any = None
 
     def __array_finalize__(self, source: Any) -> None:
-        self.recorder = getattr(source, "recorder", None)
+        self.binder = getattr(source, "binder", None)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         found = (*inputs, *options.get("out", ()))
-        recorder = next(x.recorder for x in found if isinstance(x, Watched))
-        return recorder.ufunc(ufunc, method, inputs, options)
+        binder = next(x.binder for x in found if isinstance(x, Watched))
+        return binder.ufunc(ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, types: Any, given: Any, options: Any) -> Any:
         if function is np.copyto and set(options) <= {"casting"}:
-            return self.recorder.copy(*given, **options)
+            return self.binder.copy(*given, **options)
         if function in _REDUCTIONS or function in _VIEWS:
             return super().__array_function__(function, types, given, options)
         raise NotBound(function.__name__)
@@ -260,7 +260,7 @@ class Watched(np.ndarray):
                 if not _is_basic(part)
             ):
                 raise NotBound("how many elements it reads depends on values")
-            return self.recorder.gather(self, key)
+            return self.binder.gather(self, key)
         part = super().__getitem__(key)
         if not isinstance(part, np.ndarray):
             raise NotBound("it reads a number")
@@ -270,14 +270,14 @@ class Watched(np.ndarray):
         key = key if isinstance(key, tuple) else (key,)
         if all(map(_is_basic, key)):
             whole = key if ... in key else (*key, ...)  # an array even of one element
-            self.recorder.copy(super().__getitem__(whole), value, "unsafe")
+            self.binder.copy(super().__getitem__(whole), value, "unsafe")
         else:
-            self.recorder.scatter(self, key, value)
+            self.binder.scatter(self, key, value)
 
     def fill(self, value: Any) -> None:
-        array = self.recorder.plain(self)
+        array = self.binder.plain(self)
         array.fill(value)
-        self.recorder.calls.append(partial(array.fill, self.recorder.plain(value)))
+        self.binder.calls.append(partial(array.fill, self.binder.plain(value)))
 
 
 def _is_basic(part: Any) -> bool:

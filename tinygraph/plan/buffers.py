@@ -28,7 +28,7 @@ PASSING_BYTES = 1 << 20  # of an array of the first run that is worth a mapping 
 KERNEL_ALIGNMENT = 256  # as cudaMalloc's: no two arrays share what one warp reads at a time
 
 
-class Draws:
+class Streams:
     """The streams of random numbers of one pass over a batch, the same for all of its tiles.
 
     Ops draw in their order in every tile, so that they take the streams in that order too,
@@ -70,7 +70,12 @@ class KeptMemory(Memory):
     __slots__ = ("arrays", "at", "draws", "draws_numbers", "first_sample", "kept", "op", "position")
 
     def __init__(
-        self, at: Hashable, op: str, needs: tuple[bool, ...], draws: Draws, device: Device = CPU
+        self,
+        at: Hashable,
+        op: str,
+        needs: tuple[bool, ...],
+        draws: Streams,
+        device: Device = CPU,
     ) -> None:
         super().__init__(device, needs)
         self.at, self.op, self.draws = at, op, draws

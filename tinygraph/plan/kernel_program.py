@@ -15,7 +15,7 @@ from typing import Any
 from tinygraph.memory import Memory
 from tinygraph.op import Op
 from tinygraph.ops.arithmetic import Add
-from tinygraph.plan.buffers import Draws, KeptMemory, Lifetimes
+from tinygraph.plan.buffers import KeptMemory, Lifetimes, Streams
 from tinygraph.plan.code import Code
 from tinygraph.plan.program import Program
 from tinygraph.precision import get_float32_matmul_precision
@@ -88,7 +88,9 @@ class KernelProgram(Program):
     _sums: dict[int, KernelMemory]  # type: ignore[assignment]
     _products: str | None = None  # their precision in the last run
 
-    def _memory(self, at: Hashable, op: str, needs: tuple[bool, ...], draws: Draws) -> KernelMemory:
+    def _memory(
+        self, at: Hashable, op: str, needs: tuple[bool, ...], draws: Streams
+    ) -> KernelMemory:
         return KernelMemory(at, op, needs, draws, self.code.device)
 
     def looks(self, op: Op) -> bool:
@@ -104,7 +106,7 @@ class KernelProgram(Program):
         products = get_float32_matmul_precision()
         if products != self._products and self._lifetimes is None:
             self._lifetimes = Lifetimes()
-            for memory in (*self._memories.values(), *self._sums.values()):
+            for memory in self._all_memories:
                 memory.kept = False
         self._products = products
         super().forward()
@@ -117,8 +119,9 @@ class KernelProgram(Program):
             op: Any = self.code.instructions[at].op
             op.check(*self.code.device.to_host(*self._operands(at)))
 
-    def _first_forward(self, lifetimes: Lifetimes) -> None:
-        super()._first_forward(lifetimes)
+    def _first_forward(self) -> None:
+        super()._first_forward()
+        lifetimes: Any = self._lifetimes
         for at in late_checks(self.code):
             for operand in self._operands(at):
                 lifetimes.used(operand, len(self._forward) + len(self._backward))

@@ -1,50 +1,36 @@
-"""Program: the forward and backward of one code as a flat list of calls, with kept buffers.
+"""Program: the forward and backward of one code as calls without arguments, with kept buffers.
 
 A program runs on a whole batch, or on one tile of it.  It owns its values and buffers, so that two
 programs may run in two threads at once.
 
-The first run goes op by op, and notes which array is in use from when to when.  Then the buffers
-are laid out, and every op becomes one call without arguments: where its operands lie is known.  The
-calls of a whole batch become a replay, if that is asked for (replay.py).
+Each op has one call of its body, forward and backward: where its operands lie is known.  The first
+run makes them, op by op, and notes which array is in use from when to when; then the buffers are
+laid out.  In a whole batch the ufuncs of a body may take the place of its call: see replay.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Hashable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tinygraph.op import Op
-from tinygraph.plan.bound_calls import Call
 from tinygraph.plan.buffers import (
     Arena,
-    Draws,
     KeptMemory,
     Lifetimes,
+    Streams,
     arrays_in,
     into_arena,
-    is_array,
     owner,
 )
 from tinygraph.plan.code import Code
-from tinygraph.plan.totals import Totals
+from tinygraph.plan.leaf_gradients import Totals
 from tinygraph.running import here
 from tinygraph.shapes import Array, Spec
 
-MOST_TIMES = 8  # that a replay is taken down: where arrays change all the time it is of no use
-
-
-class Replaying(Protocol):
-    """A program as calls that are bound to its arrays: see replay.py."""
-
-    def fits(self) -> bool:
-        """Whether the arrays are still those that the calls are bound to."""
-
-    def run_forward(self) -> None: ...
-
-    def run_backward(self, gradient: Array) -> bool:
-        """False where backward is to run without it."""
+Call = Callable[[], Any]
 
 
 class _Node(NamedTuple):
@@ -63,12 +49,10 @@ class Program:
     code : Code
     totals : Totals
         Where the gradients of leaves go; an array for each leaf that wants one.
-    draws : Draws
+    draws : Streams
         Shared by all programs of a pass.
     arena : Arena
         Where the buffers lie; shared by programs that run one after the other.
-    take_down : function of a Program, optional
-        Runs it forward and returns its replay, for later runs.
 
     Attributes
     ----------
@@ -79,25 +63,19 @@ class Program:
         What the forward of each op has saved.
     gradients : list of array or None
         Of the values, as far as backward has come.
-    arena : int
-        Bytes that the buffers take together; 0 before the first run.
+    bytes : int
+        What the buffers take together; 0 before the first run.
     requested : int
         Bytes that they would take without sharing their places.
     """
 
-    def __init__(
-        self,
-        code: Code,
-        totals: Totals,
-        draws: Draws,
-        arena: Arena,
-        take_down: Callable[[Program], Replaying] | None = None,
-    ) -> None:
+    array_type: type = np.ndarray  # what a body returns; anything else is made one
+
+    def __init__(self, code: Code, totals: Totals, draws: Streams, arena: Arena) -> None:
         instructions = code.instructions
-        self.code, self.totals = code, totals
+        self.code, self.totals, self._arena = code, totals, arena
+        self.bytes = self.requested = 0
         self.values: list[Any] = [None] * len(instructions)
-        self.arena = self.requested = 0
-        self._arena = arena
         self.saved: list[Any] = [None] * len(instructions)
         self.gradients: list[Any] = [None] * len(instructions)
         self._no_gradients = (None,) * len(instructions)
@@ -115,24 +93,19 @@ class Program:
             for at, reached in enumerate(wanted)
             if reached
         }  # of gradients, where a value has several uses
-        self._drawing: list[KeptMemory] = []
+        self._all_memories = [*self._memories.values(), *self._sums.values()]
+        self._drawing = self._all_memories  # those that may draw random numbers
         self._lifetimes: Lifetimes | None = Lifetimes()  # None once buffers are laid out
-        # For each op the buffers of its backward that are gradients of leaves: which, and whose.
-        self._leaf_buffers: dict[int, list[tuple[int, int]]] = {}
-        self._nodes: dict[int, _Node] = {}  # known after the first run
+        self._nodes: dict[int, _Node] = {}
         self._forward_calls: list[Call] = []
         self._backward_calls: list[Call] = []
+        # For each op the buffers of its backward that are gradients of leaves: which, and whose.
+        self._leaf_buffers: dict[int, list[tuple[int, int]]] = {}
         self._to_leaves: dict[int, list[tuple[int, int, Array]]] = {}  # the same, and the buffer
-        self._take_down = take_down
-        self.replay: Replaying | None = None
-        self._replayed = False  # whether the last forward was one of the replay
-        self._taken = 0  # how many replays were made
 
     # ---- what depends on the device ---------------------------------------------------------
 
-    array_type: type = np.ndarray  # what a body returns; anything else is made one
-
-    def _memory(self, at: Hashable, op: str, needs: tuple[bool, ...], draws: Draws) -> KeptMemory:
+    def _memory(self, at: Hashable, op: str, needs: tuple[bool, ...], draws: Streams) -> KeptMemory:
         return KeptMemory(at, op, needs, draws)
 
     def looks(self, op: Op) -> bool:
@@ -143,49 +116,29 @@ class Program:
 
     def begin_at(self, first_sample: int) -> None:
         """Where the tile of the next run begins in the batch."""
-        memories = self._memories.values() if self._lifetimes else self._drawing
-        for memory in memories:
+        for memory in self._drawing:
             memory.first_sample = first_sample
 
     def forward(self) -> None:
         """Every op in order.  The leaves' values must be there."""
         if self._lifetimes is not None:
-            self._lifetimes = Lifetimes()  # an earlier first run may have ended in an error
-            for memory in (*self._memories.values(), *self._sums.values()):
-                memory.arrays, memory.position = [], 0
-            self._first_forward(self._lifetimes)
+            self._first_forward()
             return
-        self._replayed = here.top.replays and self._replay_forward()
-        if not self._replayed:
-            for call in self._forward_calls:
-                call()
-
-    def _replay_forward(self) -> bool:
-        """A forward as it was taken down, or one that is; False where that is of no use."""
-        if self.replay is not None and self.replay.fits():
-            self.replay.run_forward()
-            return True
-        if self._take_down is None or self._taken == MOST_TIMES:
-            return False
-        self._taken += 1
-        self.replay = None  # an error while one is taken down leaves none
-        self.replay = self._take_down(self)
-        return True
+        for call in self._forward_calls:
+            call()
 
     def backward(self, gradient: Array) -> None:
         """Every op that a gradient reaches, in reverse; adds to `totals`."""
         if self.code.root is None:
             return
-        if self._replayed and self.replay is not None and self.replay.run_backward(gradient):
-            return
-        self.begin_backward(gradient)
+        self._begin_backward(gradient)
         if self._lifetimes is not None:
             self._first_backward(self._lifetimes)
             return
         for call in self._backward_calls:
             call()
 
-    def begin_backward(self, gradient: Array) -> None:
+    def _begin_backward(self, gradient: Array) -> None:
         """No value has a gradient but the root."""
         self.gradients[:] = self._no_gradients
         self.give(self.code.root or 0, gradient)
@@ -194,12 +147,12 @@ class Program:
         """Nothing: every op has looked at its operands before it ran."""
 
     def settle(self) -> None:
-        """After the first whole run: lay the buffers out, and make a call of each op."""
+        """After the first whole run: lay the buffers out."""
         if self._lifetimes is None:
             return
-        memories = [*self._memories.values(), *self._sums.values()]
+        memories = self._all_memories
         self.requested = sum(array.nbytes for memory in memories for array in memory.arrays)
-        self.arena = into_arena(memories, self._lifetimes, self._arena)
+        self.bytes = into_arena(memories, self._lifetimes, self._arena)
         self._lifetimes = None
         self._to_leaves = {
             at: [(k, i, self._memories["backward", at].arrays[k]) for k, i in found]
@@ -207,8 +160,6 @@ class Program:
         }
         self._drawing = [memory for memory in memories if memory.draws_numbers]
         self._let_go()
-        self._forward_calls = [self._forward_call(at) for at in self._forward]
-        self._backward_calls = [self._backward_call(at) for at in self._backward]
 
     def _let_go(self) -> None:
         """Free the arrays of the first run, before the buffers take memory too."""
@@ -232,19 +183,20 @@ class Program:
 
     # ---- the first run ----------------------------------------------------------------------
 
-    def _first_forward(self, lifetimes: Lifetimes) -> None:
+    def _first_forward(self) -> None:
         """Events 0, 1, ...: one for each op; the last event of all is when outputs are read."""
+        self._lifetimes = lifetimes = Lifetimes()  # an earlier one may have ended in an error
+        for memory in self._all_memories:
+            memory.arrays, memory.position = [], 0
+        self._forward_calls, self._backward_calls = [], []
         end = len(self._forward) + len(self._backward)
         for event, at in enumerate(self._forward):
-            instruction, memory = self.code.instructions[at], self._memories["forward", at]
-            arrays = [self.values[i] for i in instruction.inputs]
-            op: Op = instruction.op  # type: ignore[assignment]
-            if self.looks(op):
-                op.check(*arrays)
+            made, memory = self.code.instructions[at], self._memories["forward", at]
+            arrays = self._operands(at)
             specs = tuple([Spec(x.shape, x.dtype) for x in arrays])
-            self._nodes[at] = node = _Node(op, specs, instruction.needs)
-            value, self.saved[at] = here.top.forward(node, memory, arrays)
-            self.values[at] = value if is_array(value) else np.asarray(value)
+            self._nodes[at] = _Node(made.op, specs, made.needs)  # type: ignore[arg-type]
+            self._forward_calls.append(self._forward_call(at))
+            self._forward_calls[-1]()
             lifetimes.born(memory.arrays, event)
             for array in (*arrays, self.values[at]):
                 lifetimes.used(array, event)
@@ -268,19 +220,25 @@ class Program:
 
     def _first_backward(self, lifetimes: Lifetimes) -> None:
         for event, at in enumerate(self._backward, len(self._forward)):
-            gradient = self.gradients[at]
+            made, memory = self.code.instructions[at], self._memories["backward", at]
+            gradient, before = self.gradients[at], [self.gradients[i] for i in made.inputs]
+            self._backward_calls.append(self._backward_call(at))
+            received = self._backward_calls[-1]()
             if gradient is None:
                 continue
-            instruction, memory = self.code.instructions[at], self._memories["backward", at]
-            received = here.top.backward(self._nodes[at], memory, gradient, self.saved[at])
             lifetimes.born(memory.arrays, event)
-            lifetimes.used(gradient, event)
             self._leaf_buffers[at] = self._gradients_of_leaves(at, received)
-            for i, needed, g in zip(instruction.inputs, instruction.needs, received, strict=True):
+            for array in (gradient, *received, *before):
+                lifetimes.used(array, event)
+            for i, needed, g in zip(made.inputs, made.needs, received, strict=True):
                 if needed and g is not None:
-                    before = self.gradients[i]
-                    self.give(i, g)
-                    self._note_given(lifetimes, i, event, g, before)
+                    self._note_given(lifetimes, i, event)
+
+    def _note_given(self, lifetimes: Lifetimes, at: int, event: int) -> None:
+        """The gradient of a value lives until the backward of that value."""
+        lifetimes.born([a for a in self._sums[at].arrays if id(a) not in lifetimes.first], event)
+        if self.code.instructions[at].op is not None:
+            lifetimes.used(self.gradients[at], len(self._forward) + self._backward.index(at))
 
     def _gradients_of_leaves(self, at: int, received: Any) -> list[tuple[int, int]]:
         """Which buffers of a backward are the gradient of one leaf and of nothing else: (buffer,
@@ -295,21 +253,9 @@ class Program:
             if buffer is g and sum(other is g for other in owners) == 1
         ]
 
-    def _note_given(
-        self, lifetimes: Lifetimes, at: int, event: int, gradient: Array, before: Any
-    ) -> None:
-        """A gradient that was given to a value lives until the backward of that value."""
-        lifetimes.used(gradient, event)
-        lifetimes.born([a for a in self._sums[at].arrays if id(a) not in lifetimes.first], event)
-        if self.code.instructions[at].op is None:
-            return
-        if before is not None:
-            lifetimes.used(before, event)
-        lifetimes.used(self.gradients[at], len(self._forward) + self._backward.index(at))
+    # ---- the calls --------------------------------------------------------------------------
 
-    # ---- all other runs ---------------------------------------------------------------------
-
-    def write_to_leaves(self, at: int) -> None:
+    def _write_to_leaves(self, at: int) -> None:
         """Let the backward of an op write the gradients of leaves where they go, not in buffers.
 
         Of several terms the first one: it needs no copy.
@@ -318,30 +264,11 @@ class Program:
         for k, i, buffer in self._to_leaves.get(at, ()):
             arrays[k] = buffer if i in totals.reached else totals.arrays[i]
 
-    def let_go_of_leaves(self, at: int) -> None:
+    def _let_go_of_leaves(self, at: int) -> None:
         """Hold none of the arrays that leave: one that is held is not taken up again."""
         arrays = self._memories["backward", at].arrays
         for k, _, buffer in self._to_leaves.get(at, ()):
             arrays[k] = buffer
-
-    def forward_calls(self) -> Iterator[tuple[int, Call]]:
-        """Which op, and the call of its body; in order."""
-        return zip(self._forward, self._forward_calls, strict=True)
-
-    def backward_calls(self) -> Iterator[tuple[int, Call]]:
-        return zip(self._backward, self._backward_calls, strict=True)
-
-    def memory_of(self, phase: str, at: int) -> KeptMemory:
-        return self._memories[phase, at]
-
-    def sum_of(self, at: int) -> Array:
-        """The buffer in which the gradients of a value are added up."""
-        return self._sums[at].arrays[0]
-
-    def buffers(self) -> list[Array]:
-        """All arrays that the bodies of ops are given."""
-        memories = (*self._memories.values(), *self._sums.values())
-        return [array for memory in memories for array in memory.arrays]
 
     def _forward_call(self, at: int) -> Call:
         instruction, memory = self.code.instructions[at], self._memories["forward", at]
@@ -364,21 +291,22 @@ class Program:
         instruction, memory = self.code.instructions[at], self._memories["backward", at]
         node, give = self._nodes[at], self.give
         needs, saved, gradients = instruction.needs, self.saved, self.gradients
-        write_to_leaves, let_go_of_leaves = self.write_to_leaves, self.let_go_of_leaves
+        to_leaves, from_leaves = self._write_to_leaves, self._let_go_of_leaves
         wanted = [(slot, i) for slot, i in enumerate(instruction.inputs) if needs[slot]]
 
-        def call() -> None:
+        def call() -> Any:
             gradient = gradients[at]
             if gradient is None:
-                return
+                return None
             memory.position = 0
-            write_to_leaves(at)
+            to_leaves(at)
             top = here.top
             received = top.backward(node, memory, gradient, saved[at])
             for slot, i in wanted:
                 g = received[slot]
                 if g is not None:
                     top.add_up(give, i, g)
-            let_go_of_leaves(at)
+            from_leaves(at)
+            return received
 
         return call

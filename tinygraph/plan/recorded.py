@@ -21,7 +21,7 @@ from tinygraph.plan.readings import MISSING, Reading
 from tinygraph.plan.result import PlannedCall, as_node
 from tinygraph.plan.rewrites import rewrite
 from tinygraph.plan.runner import Plan
-from tinygraph.plan.structure import fill, slots_of
+from tinygraph.plan.structure import fill, places_of
 from tinygraph.plan.tracing import Backward, Deed, Refused, Trace
 from tinygraph.plan.tuning import Choice, Tuning, cut_as
 from tinygraph.shapes import Array, Spec
@@ -37,7 +37,7 @@ class Recorded:
     make : function
         Makes a plan: one more where all others wait for their backward.
     result : nested tuples, lists and dicts
-        What to return, with a `Slot` in the place of each Tensor.
+        What to return, with a `Place` in the place of each Tensor.
     before, after : list of Deed
         What is done on the host around the run.
     leaves : list of (tensor, spec, requires_grad)
@@ -211,7 +211,7 @@ def recorded_of(
     """A trace as something to run; Refused where no plan can repeat it."""
     account = Account(trace)
     outputs: list[Tensor] = []
-    slots = slots_of(result, outputs, trace)
+    slots = places_of(result, outputs, trace)
     if any(node.keeps_grad for node in trace.nodes):
         raise Refused("it asks for the gradient of a node with retain_grad")
     before, root, after = _sorted_events(trace)

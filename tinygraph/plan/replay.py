@@ -1,16 +1,16 @@
-"""Replay: a program as one flat list of calls, for graphs whose arrays are tiny.
+"""Replay: a program whose calls are ufuncs, for graphs whose arrays are tiny.
 
-    a run of a program     for each op: find its operands, call its body, which asks for buffers,
-                           makes views and calls ufuncs; pass its gradients on
-    a replay               for call in calls: call()
+    a program    for each op: find its operands, call its body, which asks for buffers, makes views
+                 and calls ufuncs; pass its gradients on
+    a replay     for call in calls: call()
 
 All of that but the ufuncs is the same at every run, where arrays stay in their places.  Those of a
 plan do.  A small argument is copied to a place of its own; parameters stay until somebody exchanges
 their arrays, which is looked at before every replay.  Backward is replayed where the gradients of
 leaves are small, and so are added up in arrays that stay.
 
-A replay is taken down while the program runs, op by op.  An op whose body cannot be bound (see
-bound_calls.py) keeps the call that the program makes of it, and so does one that takes what lies at
+The ufuncs are taken down while the program runs, op by op.  An op whose body cannot be bound to its
+arrays (see bound_calls.py) keeps the call of its body, and so does one that takes what lies at
 another place in every run.
 """
 
@@ -22,169 +22,172 @@ from typing import Any
 import numpy as np
 
 from tinygraph.op import Op
-from tinygraph.plan.bound_calls import Call, Recorder
+from tinygraph.plan.bound_calls import Binder
 from tinygraph.plan.buffers import KeptMemory
-from tinygraph.plan.fast.jit import compiled_body
-from tinygraph.plan.program import Program
+from tinygraph.plan.fast import compiled_body
+from tinygraph.plan.leaf_gradients import COPIED_BYTES
+from tinygraph.plan.program import Call, Program
+from tinygraph.running import here
 from tinygraph.shapes import Array
 
-COPIED_BYTES = 64 << 10  # of an argument: a copy of so many takes less than the body of its op
+MOST_TIMES = 8  # that calls are taken down: where arrays change all the time it is of no use
 
 
-class Replay:
-    """The calls of a program, taken down while it runs forward and backward once.
-
-    Parameters
-    ----------
-    program : Program
-        Its buffers are laid out and its leaves are filled; it is run forward here.
+class Replay(Program):
+    """A program of a whole batch, replayed from its second run on.
 
     Attributes
     ----------
-    forward, backward : list of Call
+    replayed : dict of str to list of Call
+        What "forward" and "backward" came down to; empty before they are taken down.
     bound : set of (phase, int)
-        The ops whose bodies are bound.
+        The ops whose bodies were taken down as ufuncs.
     """
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
-        self.forward: list[Call] = []
-        self.backward: list[Call] = []
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.replayed: dict[str, list[Call]] = {}
         self.bound: set[tuple[str, int]] = set()
-        instructions, values = program.code.instructions, program.values
-        leaves = [at for at, made in enumerate(instructions) if made.op is None]
-        tensors = [at for at in leaves if instructions[at].tensor is not None]
-        written = {i for made in instructions if made.op and made.op.updates for i in made.inputs}
-        small = [
-            at
-            for at in leaves
-            if instructions[at].argument is not None
-            and values[at].nbytes <= COPIED_BYTES
-            and at not in written
+        self._binder: Any = None
+        self._taken = 0  # how many times
+        self._replaying = False  # whether the last forward was a replay
+        made = self.code.instructions
+        leaves = [at for at, instruction in enumerate(made) if instruction.op is None]
+        written = {i for each in made if each.op and each.op.updates for i in each.inputs}
+        self._tensors = [at for at in leaves if made[at].tensor is not None]
+        self._may_copy = [
+            at for at in leaves if made[at].argument is not None and at not in written
         ]
-        self._copied = [(at, np.empty(values[at].shape, values[at].dtype)) for at in small]
-        self._fill_copied()
-        self._tensors = [(at, values[at]) for at in tensors]
-        self.recorder = Recorder([*[values[at] for at in (*small, *tensors)], *program.buffers()])
-        self._stays = {*small, *tensors}  # values that lie at the same place in every run
-        self._differentiated = {at for at, _ in program.backward_calls()}
+        self._copies: dict[int, Array] = {}  # of small arguments
+        self._arrays: list[Array] = []  # of tensors, in the last run that was taken down
         self._root_gradient: Array | None = None
-        self._backward_taken = False
-        self._take_down_forward()
 
     def not_bound(self) -> list[int]:
         """The ops of which some body runs as it is written."""
-        return [
-            at
-            for at, _ in self.program.forward_calls()
-            if ("forward", at) not in self.bound
-            or (at in self._differentiated and ("backward", at) not in self.bound)
-        ]
+        phases = [("forward", at) for at in self._forward]
+        phases += [("backward", at) for at in self._backward]
+        return sorted({at for phase, at in phases if (phase, at) not in self.bound})
 
     # ---- running --------------------------------------------------------------------------------
 
-    def fits(self) -> bool:
+    def forward(self) -> None:
+        self._replaying = self._lifetimes is None and here.top.replays
+        if self._replaying and self._fits():
+            self._fill_copies()
+            for call in self.replayed["forward"]:
+                call()
+        elif self._replaying and self._taken < MOST_TIMES:
+            self._taken += 1
+            self.replayed = {}  # an error while they are taken down leaves none
+            self.replayed["forward"] = self._taken_forward()
+        else:
+            self._replaying = False
+            super().forward()
+
+    def _fits(self) -> bool:
         """Whether parameters and constants have the arrays that they had."""
-        values = self.program.values
-        return all(values[at] is array for at, array in self._tensors)
+        values = self.values
+        return "forward" in self.replayed and all(
+            values[at] is array for at, array in zip(self._tensors, self._arrays, strict=True)
+        )
 
-    def run_forward(self) -> None:
-        self._fill_copied()
-        for call in self.forward:
-            call()
+    def backward(self, gradient: Array) -> None:
+        large = any(array.nbytes > COPIED_BYTES for array in self.totals.arrays.values())
+        if not self._replaying or large:  # what leaves would be held by calls that are bound to it
+            super().backward(gradient)
+        elif "backward" not in self.replayed:
+            self.replayed["backward"] = self._taken_backward(gradient)
+        else:
+            if self._root_gradient is not None:
+                np.copyto(self._root_gradient, gradient)
+                gradient = self._root_gradient
+            self._begin_backward(gradient)
+            for call in self.replayed["backward"]:
+                call()
 
-    def run_backward(self, gradient: Array) -> bool:
-        """After a forward of this replay; False where backward is to run without it."""
-        program = self.program
-        if not self._backward_taken:
-            if any(array.nbytes > COPIED_BYTES for array in program.totals.arrays.values()):
-                return False  # it leaves, and calls that are bound to it would hold it
-            self._take_down_backward(gradient)
-            self._backward_taken = True
-            return True
-        if self._root_gradient is not None:
-            np.copyto(self._root_gradient, gradient)
-            gradient = self._root_gradient
-        program.begin_backward(gradient)
-        for call in self.backward:
-            call()
-        return True
-
-    def _fill_copied(self) -> None:
-        values = self.program.values
-        for at, place in self._copied:
+    def _fill_copies(self) -> None:
+        values = self.values
+        for at, place in self._copies.items():
             np.copyto(place, values[at])
             values[at] = place
 
     # ---- taking down ----------------------------------------------------------------------------
 
-    def _take_down_forward(self) -> None:
-        program = self.program
-        for at, plain in program.forward_calls():
-            made = program.code.instructions[at]
-            op: Any = made.op
-            bound = None
-            if all(i in self._stays for i in made.inputs):
-                operands = [program.values[i] for i in made.inputs]
-                if program.looks(op):
+    def _taken_forward(self) -> list[Call]:
+        values, calls = self.values, []
+        self._copies = {
+            at: np.empty(values[at].shape, values[at].dtype)
+            for at in self._may_copy
+            if values[at].nbytes <= COPIED_BYTES
+        }
+        self._fill_copies()
+        self._arrays = [values[at] for at in self._tensors]
+        buffers = [array for memory in self._all_memories for array in memory.arrays]
+        self._binder = Binder([*self._copies.values(), *self._arrays, *buffers])
+        self.bound.clear()
+        stay = {*self._copies, *self._tensors}  # values that lie at the same place in every run
+        for at, plain in zip(self._forward, self._forward_calls, strict=True):
+            op: Any = self.code.instructions[at].op
+            operands, found = self._operands(at), None
+            if stay.issuperset(self.code.instructions[at].inputs):
+                if self.looks(op):
                     op.check(*operands)
-                bound = self._bound(op, op.forward, program.memory_of("forward", at), *operands)
-            if bound is None:
+                found = self._bound(op, op.forward, ("forward", at), *operands)
+            if found is None:
                 plain()
-                self.forward.append(plain)
-                if _is_own(op) and self.recorder.knows(program.values[at]):
-                    self._stays.add(at)
+                calls.append(plain)
+                if _is_own(op) and self._binder.knows(values[at]):
+                    stay.add(at)
                 continue
-            calls, (program.values[at], program.saved[at]) = bound
-            if program.looks(op):
-                self.forward.append(partial(op.check, *operands))
-            self.forward += calls
-            self._stays.add(at)
-            self.bound.add(("forward", at))
+            if self.looks(op):
+                calls.append(partial(op.check, *operands))
+            values[at], self.saved[at] = found[1]
+            calls += found[0]
+            stay.add(at)
+        return calls
 
-    def _bound(self, op: Op, body: Any, memory: KeptMemory, *given: Any) -> Any:
-        """The calls of a body, which are made, and its result; None where it cannot be bound."""
+    def _bound(self, op: Op, body: Any, phase: tuple[str, int], *given: Any) -> Any:
+        """The calls of a body, which are made, and its result; None where it keeps its own."""
+        memory: KeptMemory = self._memories[phase]
         if not _is_own(op) or op.updates or memory.draws_numbers:
             return None
         if compiled_body(op):  # for arrays, and for nothing that looks like one
             return None
         try:
-            return self.recorder.bound(body, memory, *given)
+            found = self._binder.calls_of(body, memory, *given)
         except Exception:  # NotBound, or an error, which will show when it runs as it is written
             return None
+        self.bound.add(phase)
+        return found
 
-    def _take_down_backward(self, gradient: Array) -> None:
-        program, knows = self.program, self.recorder.knows
-        instructions, users = program.code.instructions, program.code.users()
+    def _taken_backward(self, gradient: Array) -> list[Call]:
+        instructions, users, calls = self.code.instructions, self.code.users(), []
         # Users' ops may give a gradient in one run and none in another.
         sure = [all(_is_own(instructions[user].op) for user in takers) for takers in users]
-        self.backward.clear()
         if gradient.nbytes <= COPIED_BYTES:
             self._root_gradient = gradient = np.array(gradient)
-            self.recorder.know(gradient)
-        for array in program.totals.arrays.values():
-            self.recorder.know(array)
-        program.begin_backward(gradient)
-        for at, plain in program.backward_calls():
-            made, given = instructions[at], program.gradients[at]
+            self._binder.know(gradient)
+        for array in self.totals.arrays.values():
+            self._binder.know(array)
+        self._begin_backward(gradient)
+        for at, plain in zip(self._backward, self._backward_calls, strict=True):
+            made, given, found = instructions[at], self.gradients[at], None
             op: Any = made.op
-            bound = None
-            fixed = knows(given) and sure[at] and all(sure[i] for i in made.inputs)
+            fixed = self._binder.knows(given) and sure[at] and all(sure[i] for i in made.inputs)
             if fixed and ("forward", at) in self.bound:
-                memory, saved = program.memory_of("backward", at), program.saved[at]
-                program.write_to_leaves(at)
-                bound = self._bound(op, op.backward, memory, given, saved, made.needs)
-            if bound is None:
-                self.backward.append(plain)
+                self._write_to_leaves(at)
+                phase = "backward", at
+                found = self._bound(op, op.backward, phase, given, self.saved[at], made.needs)
+            if found is None:
+                calls.append(plain)
                 plain()
                 continue
-            calls, received = bound
-            self.backward += calls
-            self.bound.add(("backward", at))
-            for i, needed, g in zip(made.inputs, made.needs, received, strict=True):
+            calls += found[0]
+            for i, needed, g in zip(made.inputs, made.needs, found[1], strict=True):
                 if needed and g is not None:
-                    self.backward.append(partial(program.give, i, g))
-                    program.give(i, g)
+                    calls.append(partial(self.give, i, g))
+                    self.give(i, g)
+        return calls
 
 
 def _is_own(op: Op | None) -> bool:

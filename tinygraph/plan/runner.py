@@ -18,22 +18,21 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.plan.buffers import Arena, Draws
+from tinygraph.plan.buffers import Arena, Streams
 from tinygraph.plan.code import Code
 from tinygraph.plan.kernel_program import KernelProgram, late_checks
-from tinygraph.plan.leaf_gradients import LeafGradients
+from tinygraph.plan.leaf_gradients import LeafGradients, Totals
 from tinygraph.plan.program import Program
 from tinygraph.plan.replay import Replay
 from tinygraph.plan.tiles import Cut, cores, find_cut, tile_size, worth_cutting
-from tinygraph.plan.totals import Totals
 from tinygraph.running import here, inherit
 from tinygraph.shapes import Array, Spec
 
 
-class Worker:
+class TileWorker:
     """What one thread has to itself: a program for each size of a tile, and totals of gradients."""
 
-    def __init__(self, code: Code, leaves: Sequence[int], draws: Draws) -> None:
+    def __init__(self, code: Code, leaves: Sequence[int], draws: Streams) -> None:
         self.code, self.draws = code, draws
         self.totals = Totals()
         self.leaves = leaves
@@ -47,7 +46,7 @@ class Worker:
             if self.code.device.runs_kernels:
                 self.programs[samples] = KernelProgram(*given)
             else:
-                self.programs[samples] = Program(*given, take_down=None if samples else Replay)
+                self.programs[samples] = Program(*given) if samples else Replay(*given)
         return self.programs[samples]
 
     def own_arrays(self) -> None:
@@ -98,9 +97,9 @@ class Plan:
             self.threads = self.threads if self.tile else 1
         instructions = code.instructions
         self._gradients = LeafGradients(code)
-        self._draws = Draws()
+        self._draws = Streams()
         self._workers = [
-            Worker(code, self._gradients.leaves, self._draws) for _ in range(self.threads)
+            TileWorker(code, self._gradients.leaves, self._draws) for _ in range(self.threads)
         ]
         self._shares = shares_of(self.cut.batch, self.tile, self.threads) if self.tile else []
         self._root_gradient: Array | None = None
@@ -114,13 +113,13 @@ class Plan:
     def bytes_of_buffers(self) -> tuple[int, int]:
         """What the buffers take, and what they would take if none shared its place with others."""
         programs = [list(worker.programs.values()) for worker in self._workers]
-        arenas = [max([p.arena for p in some], default=0) for some in programs]
+        arenas = [max([p.bytes for p in some], default=0) for some in programs]
         return sum(arenas), sum(p.requested for some in programs for p in some)
 
     def replays(self) -> list[Replay]:
         """What was taken down of a plan whose batch is not cut."""
         programs = [p for worker in self._workers for p in worker.programs.values()]
-        return [p.replay for p in programs if isinstance(p.replay, Replay)]
+        return [p for p in programs if isinstance(p, Replay) and p.replayed]
 
     # ---- running ----------------------------------------------------------------------------
 
@@ -254,7 +253,7 @@ class Plan:
     @np.errstate(all="ignore")  # each thread has its own state
     def _work(
         self,
-        worker: Worker,
+        worker: TileWorker,
         tiles: list[tuple[int, int]],
         arguments: Sequence[Array],
         whole: dict[int, Array],
@@ -286,7 +285,7 @@ class Plan:
 
     def _collect(
         self,
-        worker: Worker,
+        worker: TileWorker,
         program: Program,
         at: int,
         first: int,

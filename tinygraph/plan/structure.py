@@ -19,7 +19,7 @@ from tinygraph.tensor import Tensor
 
 
 @dataclass(frozen=True)
-class Slot:
+class Place:
     """The place of an output of the plan in a result, or of a tensor that `fn` has not made, or of
     the result of a deed: the norm that clipping returns."""
 
@@ -122,26 +122,26 @@ def _rebuilt(thing: Any, change: Callable[[Any], Any]) -> Any:
     return new
 
 
-def slots_of(thing: Any, outputs: list[Tensor], trace: Trace) -> Any:
+def places_of(thing: Any, outputs: list[Tensor], trace: Trace) -> Any:
     """A result with slots; what the plan has to compute is appended to `outputs`."""
     if isinstance(thing, Tensor):
         if not trace.knows(thing):
-            return Slot(tensor=thing)
+            return Place(tensor=thing)
         if not any(thing is other for other in outputs):
             outputs.append(thing)
-        return Slot(output=next(i for i, other in enumerate(outputs) if other is thing))
+        return Place(output=next(i for i, other in enumerate(outputs) if other is thing))
     if thing is None:
         return None
     if _parts(thing) is not None:
-        return _rebuilt(thing, lambda part: slots_of(part, outputs, trace))
+        return _rebuilt(thing, lambda part: places_of(part, outputs, trace))
     if isinstance(thing, Unread) and thing.deed is not None:
-        return Slot(deed=thing.deed)
+        return Place(deed=thing.deed)
     raise Refused(f"it returns a {type(thing).__name__}; a plan returns Tensors")
 
 
 def fill(result: Any, tensors: Sequence[Tensor], done: Mapping[int, Any]) -> Any:
     """The result of a call; `done` holds what each deed has returned, by its id."""
-    if isinstance(result, Slot):
+    if isinstance(result, Place):
         if result.deed is not None:
             return done[id(result.deed)]
         return result.tensor if result.output is None else tensors[result.output]

@@ -53,7 +53,7 @@ def _notes(plan: Plan) -> list[str]:
     if arena:
         lines.append(f"buffers: {_size(arena)}, {_size(requested)} without sharing")
     for replay in plan.replays():
-        calls = len(replay.forward) + len(replay.backward)
+        calls = sum(map(len, replay.replayed.values()))
         apart = [f"%{at}" for at in replay.not_bound()]
         through = f", {', '.join(apart)} through their bodies" if apart else ""
         lines.append(f"replayed as {calls} calls{through}")

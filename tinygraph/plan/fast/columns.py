@@ -124,7 +124,7 @@ def fold(cols: Array, sh: int, sw: int, dh: int, dw: int, seen: Array) -> None:
 LOOPS = pad, crop, unfold, fold
 
 
-class Block(NamedTuple):
+class Strip(NamedTuple):
     """Some images, and some rows of their outputs; all rows where there are many images."""
 
     images: slice
@@ -175,33 +175,33 @@ class Columns:
         """Rows of all images of the largest block."""
         return self.images * self.rows
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[Strip]:
         for n in range(0, self.batch, self.images):
             for first in range(0, self.height, self.rows):
-                yield Block(
+                yield Strip(
                     slice(n, min(n + self.images, self.batch)),
                     first,
                     min(self.rows, self.height - first),
                 )
 
-    def gather(self, x: Array, block: Block) -> Array:
+    def gather(self, x: Array, block: Strip) -> Array:
         """The columns of a block as a matrix, (C * KH * KW, M * R * OW)."""
         seen, cols = self._rooms(block)
         pad(x[block.images], *self._corner(block), seen)
         unfold(seen, *self._steps(), cols)
         return self.matrix(block)
 
-    def scatter(self, block: Block, gx: Array) -> None:
+    def scatter(self, block: Strip, gx: Array) -> None:
         """Add what lies in the matrix of a block to the images (N, C, H, W) it stands for."""
         seen, cols = self._rooms(block)
         fold(cols, *self._steps(), seen)
         crop(seen, *self._corner(block), gx[block.images])
 
-    def matrix(self, block: Block) -> Array:
+    def matrix(self, block: Strip) -> Array:
         """Room for the columns of a block."""
         return self._rooms(block)[1].reshape(prod(self.taps), -1)
 
-    def _rooms(self, block: Block) -> tuple[Array, Array]:
+    def _rooms(self, block: Strip) -> tuple[Array, Array]:
         """For what a block sees, (M, C, PR, PC), and its columns, (C, KH, KW, M, R, OW)."""
         seen = block.size, *self._sees(block.rows)
         cols = *self.taps, block.size, block.rows, self.width
@@ -214,7 +214,7 @@ class Columns:
             for count, axis in zip((rows, self.width), self.at, strict=True)
         ]
 
-    def _corner(self, block: Block) -> tuple[int, int]:
+    def _corner(self, block: Strip) -> tuple[int, int]:
         """Rows and columns of padding before the first pixels that a block sees."""
         rows, columns = self.at
         return rows.before - block.first * rows.stride, columns.before

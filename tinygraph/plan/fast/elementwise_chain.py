@@ -29,7 +29,7 @@ import numpy as np
 
 from tinygraph.memory import Memory
 from tinygraph.op import Op
-from tinygraph.plan.block_program import BlockProgram, Call, Filled, Slot
+from tinygraph.plan.block_program import BlockProgram, Call, Filled, Register
 from tinygraph.plan.code import Code
 from tinygraph.plan.elementwise_chain import ElementwiseChain
 from tinygraph.plan.fast import elementary
@@ -89,7 +89,7 @@ def loop_text(program: BlockProgram, numbers: Sequence[bool], name: str) -> str:
     constants: dict[float, str] = {}
 
     def operand(x: Any) -> str:
-        if isinstance(x, Slot):
+        if isinstance(x, Register):
             if not arrays <= x.at < arrays + len(filled):
                 return f"s{x.at}"
             x = filled[x.at - arrays].number

@@ -17,7 +17,7 @@ import numpy as np
 
 from tinygraph.memory import Memory
 from tinygraph.ops.im2col import Windows2d
-from tinygraph.plan.fast.columns import Block, Columns
+from tinygraph.plan.fast.columns import Columns, Strip
 from tinygraph.shapes import Array, Shape
 
 
@@ -43,12 +43,12 @@ class Products:
         self.filters = w.reshape(len(w), w[0].size)  # (D, K)
         self._maps = mem.empty((len(w) * self.columns.most * size[1],), w.dtype)
 
-    def maps(self, block: Block) -> Array:
+    def maps(self, block: Strip) -> Array:
         """Room for the maps of a block, (D, M, R, OW)."""
         shape = len(self.filters), block.size, block.rows, self.columns.width
         return self._maps[: int(np.prod(shape))].reshape(shape)
 
-    def forward(self, x: Array) -> Iterator[tuple[Block, Array]]:
+    def forward(self, x: Array) -> Iterator[tuple[Strip, Array]]:
         """Each block, and the maps (D, M, R, OW) of its images; the next block overwrites them."""
         for block in self.columns.blocks():
             maps = self.maps(block)
@@ -69,12 +69,12 @@ class Gradients:
         self.gw = mem.zeros(filters.shape, filters.dtype) if needs[1] else None
         self.share = mem.empty(filters.shape, filters.dtype) if needs[1] else None
 
-    def blocks(self) -> Iterator[tuple[Block, Array]]:
+    def blocks(self) -> Iterator[tuple[Strip, Array]]:
         """Each block, and room for the upstream gradient of its maps, (D, M, R, OW)."""
         for block in self.products.columns.blocks():
             yield block, self.products.maps(block)
 
-    def add(self, block: Block, maps: Array) -> None:
+    def add(self, block: Strip, maps: Array) -> None:
         """After the upstream gradient of a block's maps has been written."""
         columns, filters = self.products.columns, self.products.filters
         g = maps.reshape(len(maps), -1)  # (D, M * R * OW)
