@@ -15,6 +15,7 @@ import pytest
 from tests.test_docs import ROOT, code_blocks, script
 
 PAGE = "docs/add_an_op.md"
+NAMES = ("softsign", "mish", "rms_norm")
 TEXT = (ROOT / PAGE).read_text(encoding="utf-8")
 
 # Files of tests that go over all ops, or over all kernels.
@@ -33,7 +34,7 @@ OVER_ALL = [
 
 
 def python_blocks():
-    """The files of the guide: softsign and its test, mish and its test."""
+    """The files of the guide: softsign, mish and rms_norm, each with its test."""
     return [source for kind, source in code_blocks(PAGE) if kind == "python"]
 
 
@@ -71,7 +72,8 @@ def export(copy, name):
 
 def run_tests(copy, *arguments):
     """Pytest in the copy: whether all passed, and what it printed."""
-    command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", *arguments]
+    tiers = ["-m", "second or not second"]
+    command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", *tiers, *arguments]
     env = {**os.environ, "PYTHONPATH": str(copy)}
     run = subprocess.run(command, cwd=copy, env=env, capture_output=True, text=True)
     return run.returncode == 0, run.stdout + run.stderr
@@ -79,7 +81,7 @@ def run_tests(copy, *arguments):
 
 def test_an_op_that_is_not_complete_is_told_all_that_is_missing(copy):
     """What the guide shows for the op's file alone, and no other op is held up."""
-    op, _, _, _ = python_blocks()
+    op = python_blocks()[0]
     write(copy, ("tinygraph/ops/softsign.py", op))
     passed, output = run_tests(copy, "tests/test_registry.py", "-k", "softsign or tanh")
     (shown,) = re.findall(r"^```text\n(softsign: .*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
@@ -91,21 +93,26 @@ def test_an_op_that_is_not_complete_is_told_all_that_is_missing(copy):
 @pytest.mark.second
 def test_the_ops_of_the_guide_take_the_places_that_it_names(copy):
     """Their printed tests pass, and so does every test that goes over all ops or all kernels."""
-    softsign, test_softsign, mish, test_mish = python_blocks()
-    (kernel,) = script("refresh_output").blocks(TEXT, "cuda")
+    softsign, test_softsign, mish, test_mish, rms_norm, test_rms_norm = python_blocks()
+    softsign_kernel, rms_norm_kernel = script("refresh_output").blocks(TEXT, "cuda")
     write(
         copy,
         ("tinygraph/ops/softsign.py", softsign),
-        ("tinygraph/cuda/kernels/softsign.cu", kernel),
+        ("tinygraph/cuda/kernels/softsign.cu", softsign_kernel),
         ("tests/ops/test_softsign.py", test_softsign),
         ("tinygraph/ops/mish.py", mish),
         ("tests/ops/test_mish.py", test_mish),
+        ("tinygraph/ops/rms_norm.py", rms_norm),
+        ("tinygraph/cuda/kernels/rms_norm.cu", rms_norm_kernel),
+        ("tests/ops/test_rms_norm.py", test_rms_norm),
     )
-    export(copy, "softsign")
-    export(copy, "mish")
-    about_them = "softsign or mish or waiting_lists or every_kind or table or import or many_ops"
-    own = [f"tests/ops/test_{name}.py" for name in ("softsign", "mish")]
-    own += [f"tinygraph/ops/{name}.py" for name in ("softsign", "mish")]
+    for name in NAMES:
+        export(copy, name)
+    about_them = (
+        " or ".join(NAMES) + " or waiting_lists or every_kind or table or import or many_ops"
+    )
+    own = [f"tests/ops/test_{name}.py" for name in NAMES]
+    own += [f"tinygraph/ops/{name}.py" for name in NAMES]
     passed, output = run_tests(copy, "-k", about_them, *own, *OVER_ALL)
     assert passed, output
     for name in (
@@ -116,10 +123,12 @@ def test_the_ops_of_the_guide_take_the_places_that_it_names(copy):
         "mish.mish",
         r"test_an_op_is_complete\[softsign",
         r"test_an_op_is_complete\[mish",
+        r"test_an_op_is_complete\[rms_norm",
+        r"emulator_counts\w+\[rms_norm",
         r"test_a_wrong_gradient_is_found\[softsign",
         r"emulator_counts\w+\[softsign",
-        r"clean_and_right\[softsign",
-        r"test_mutant\w*\[softsign",
+        r"test_mutant\[softsign",
+        r"test_mutant\[rms_norm",
         "test_the_table_of_ops_has_every_op",
     ):
         assert re.search(f"{name}.* PASSED", output), f"{name} was not run:\n{output}"

@@ -95,10 +95,11 @@ def calls_of():
     evaluate = op_module.evaluate
     for call in calls():
 
-        def spied(op, *args, call=call, **kwargs):
-            if call not in found.get(type(op), [call]):
-                found[type(op)].append(call)
-            return evaluate(op, *args, **kwargs)
+        def spied(node, call=call):
+            evaluated = found.get(type(node.op), [call])
+            if call not in evaluated:
+                evaluated.append(call)
+            return evaluate(node)
 
         with mock.patch.object(op_module, "evaluate", spied):
             call()
