@@ -45,6 +45,15 @@ def test_a_second_call_and_several_outputs_have_names_of_their_own():
     assert np.array_equal(outputs["layer (2)"].numpy(), outputs["[1]"].numpy())
 
 
+def test_a_layer_made_on_the_way_belongs_to_nobody():
+    class Made(nn.Module):
+        def forward(self, x):
+            return nn.ReLU()(x)
+
+    assert list(tg.show.activations(Made(), [[1.0]])) == [""]
+    assert "ReLU" not in Made().summary((1,))
+
+
 def test_it_evaluates_without_gradients_and_changes_nothing():
     model = nn.Sequential(nn.Linear(4, 20), nn.BatchNorm1d(20), nn.Dropout(0.5))
     model[2].eval()  # modes may differ from layer to layer

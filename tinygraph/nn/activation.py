@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from tinygraph.errors import ArgumentError, nearest
 from tinygraph.nn.module import Module
@@ -35,27 +35,25 @@ class ReLU(Module):
 class LeakyReLU(Module):
     """Rectified linear unit with a slope below 0: see `tg.leaky_relu`."""
 
+    _settings: ClassVar[tuple[str, ...]] = ("negative_slope",)
+
     def __init__(self, negative_slope: float = 0.01) -> None:
         self.negative_slope = finite("LeakyReLU", "negative_slope", negative_slope)
 
     def forward(self, x: Operand) -> Tensor:
         return leaky_relu(x, self.negative_slope)
 
-    def extra_repr(self) -> str:
-        return f"negative_slope={self.negative_slope}"
-
 
 class ELU(Module):
     """Exponential linear unit: see `tg.elu`."""
+
+    _settings: ClassVar[tuple[str, ...]] = ("alpha",)
 
     def __init__(self, alpha: float = 1.0) -> None:
         self.alpha = finite("ELU", "alpha", alpha)
 
     def forward(self, x: Operand) -> Tensor:
         return elu(x, self.alpha)
-
-    def extra_repr(self) -> str:
-        return f"alpha={self.alpha}"
 
 
 class GELU(Module):
@@ -65,6 +63,8 @@ class GELU(Module):
     ----------
     approximate : {"none", "tanh"}
     """
+
+    _settings: ClassVar[tuple[str, ...]] = ("approximate",)
 
     def __init__(self, approximate: str = "none") -> None:
         if approximate not in ("none", "tanh"):
@@ -80,9 +80,6 @@ class GELU(Module):
     def forward(self, x: Operand) -> Tensor:
         return gelu(x, self.approximate)
 
-    def extra_repr(self) -> str:
-        return f"approximate={self.approximate!r}"
-
 
 class Softplus(Module):
     """A ReLU without a kink: see `tg.softplus`.
@@ -95,6 +92,8 @@ class Softplus(Module):
         Where beta * x is above it, the output is x.
     """
 
+    _settings: ClassVar[tuple[str, ...]] = ("beta", "threshold")
+
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         self.beta = positive("Softplus", "beta", beta)
         self.threshold = finite("Softplus", "threshold", threshold)
@@ -103,9 +102,6 @@ class Softplus(Module):
 
     def forward(self, x: Operand) -> Tensor:
         return softplus(x, self.beta, self.threshold)
-
-    def extra_repr(self) -> str:
-        return f"beta={self.beta}, threshold={self.threshold}"
 
 
 class Sigmoid(Module):
@@ -125,14 +121,13 @@ class Tanh(Module):
 class Softmax(Module):
     """Exponentials that sum to one along an axis: see `tg.softmax`."""
 
+    _settings: ClassVar[tuple[str, ...]] = ("axis",)
+
     def __init__(self, axis: int = -1) -> None:
         self.axis = axis
 
     def forward(self, x: Operand) -> Tensor:
         return softmax(x, self.axis)
-
-    def extra_repr(self) -> str:
-        return f"axis={self.axis}"
 
 
 class LogSoftmax(Softmax):

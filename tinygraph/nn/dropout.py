@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from tinygraph.errors import ArgumentError
@@ -28,6 +30,8 @@ class Dropout(Module):
     {1.0}
     """
 
+    _settings: ClassVar[tuple[str, ...]] = ("p",)
+
     def __init__(self, p: float = 0.5) -> None:
         if not isinstance(p, (int, float, np.number)) or not 0 <= p <= 1:
             raise ArgumentError("Dropout", "p", "a probability from 0 to 1", repr(p))
@@ -35,6 +39,3 @@ class Dropout(Module):
 
     def forward(self, x: Operand) -> Tensor:
         return dropout(x, self.p, self.training)
-
-    def extra_repr(self) -> str:
-        return f"p={self.p}"

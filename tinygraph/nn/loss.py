@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from tinygraph.nn.module import Module
 from tinygraph.ops.binary_cross_entropy import binary_cross_entropy
 from tinygraph.ops.binary_cross_entropy_with_logits import binary_cross_entropy_with_logits
@@ -24,11 +26,10 @@ class Loss(Module):
     reduction : {"mean", "sum", "none"}
     """
 
+    _settings: ClassVar[tuple[str, ...]] = ("reduction",)
+
     def __init__(self, reduction: str = "mean") -> None:
         self.reduction = require_reduction(type(self).__name__, reduction)
-
-    def extra_repr(self) -> str:
-        return f"reduction={self.reduction!r}"
 
 
 class LabelLoss(Loss):
@@ -149,12 +150,11 @@ class HuberLoss(Loss):
         Where one becomes the other, above 0.
     """
 
+    _settings: ClassVar[tuple[str, ...]] = ("reduction", "delta")
+
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         super().__init__(reduction)
         self.delta = positive("HuberLoss", "delta", delta)
 
     def forward(self, x: Operand, y: Operand) -> Tensor:
         return huber_loss(x, y, self.reduction, self.delta)
-
-    def extra_repr(self) -> str:
-        return f"{super().extra_repr()}, delta={self.delta}"

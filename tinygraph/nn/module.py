@@ -16,7 +16,8 @@ that it takes to remove a layer.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, TypeVar
+from contextlib import contextmanager
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -46,7 +47,7 @@ class Buffer(Tensor):
     __slots__ = ()
 
 
-class Mismatch(NamedTuple):
+class IncompatibleKeys(NamedTuple):
     """What `load_state_dict(strict=False)` passed over."""
 
     missing: list[str]
@@ -84,6 +85,7 @@ class Module:
     """
 
     training = True
+    _settings: ClassVar[tuple[str, ...]] = ()  # attributes that `repr` shows
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
         """The output.  A subclass writes this; users call the module itself."""
@@ -170,6 +172,29 @@ class Module:
         """Put this module and all below it into evaluation mode; returns itself."""
         return self.train(False)
 
+    @contextmanager
+    def evaluating(self) -> Iterator[None]:
+        """Evaluation mode for a while; then each module is in the mode that it was in.
+
+        >>> from tinygraph import nn
+        >>> layer = nn.Dropout(0.5)
+        >>> with layer.evaluating():
+        ...     print(layer.training)
+        False
+        >>> layer.training
+        True
+        """
+        before = [(vars(module), vars(module).get("training")) for module in self.modules()]
+        self.eval()
+        try:
+            yield
+        finally:
+            for attributes, mode in before:
+                if mode is None:  # it was never set, and is that of the class
+                    attributes.pop("training", None)
+                else:
+                    attributes["training"] = mode
+
     def zero_grad(self) -> None:
         """Forget the gradients of all parameters."""
         for parameter in self.parameters():
@@ -195,7 +220,7 @@ class Module:
         leaves = self._named_leaves(Parameter, Buffer)
         return {name: np.array(leaf.numpy(), order="C") for name, leaf in leaves}
 
-    def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> Mismatch:
+    def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:
         """Write saved values into the parameters and buffers, in place.
 
         Parameters
@@ -209,7 +234,7 @@ class Module:
 
         Returns
         -------
-        Mismatch
+        IncompatibleKeys
             `.missing` and `.unexpected`: the names that were passed over; empty when strict.
 
         Raises
@@ -222,7 +247,7 @@ class Module:
         >>> from tinygraph import nn
         >>> a, b = nn.Linear(3, 2), nn.Linear(3, 2)
         >>> b.load_state_dict(a.state_dict())
-        Mismatch(missing=[], unexpected=[])
+        IncompatibleKeys(missing=[], unexpected=[])
         >>> bool((a.weight.value == b.weight.value).all())
         True
         """
@@ -259,7 +284,7 @@ class Module:
         for name, array in arrays.items():
             leaf = names[name]
             leaf.value[...] = leaf.device.from_numpy(array)
-        return Mismatch(missing, unexpected)
+        return IncompatibleKeys(missing, unexpected)
 
     def _all_names(self) -> dict[str, Tensor]:
         """Every parameter and buffer under every path that leads to it."""
@@ -313,8 +338,8 @@ class Module:
         return summarize(self, input_shape, dtype)
 
     def extra_repr(self) -> str:
-        """What stands between the parentheses of `repr`; a layer writes this."""
-        return ""
+        """What stands between the parentheses of `repr`; by default its `_settings`."""
+        return ", ".join(f"{name}={getattr(self, name)!r}" for name in self._settings)
 
     def __repr__(self) -> str:
         lines = [self.extra_repr()] if self.extra_repr() else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.nn.module import Module
@@ -26,15 +27,14 @@ class Flatten(Module):
     (5, 24)
     """
 
+    _settings: ClassVar[tuple[str, ...]] = ("start_dim", "end_dim")
+
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         self.start_dim = start_dim
         self.end_dim = end_dim
 
     def forward(self, x: Operand) -> Tensor:
         return flatten(x, self.start_dim, self.end_dim)
-
-    def extra_repr(self) -> str:
-        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
 
 
 class Unflatten(Module):
@@ -60,6 +60,8 @@ class Unflatten(Module):
     >>> tg.nn.Unflatten(1, (2, 3, -1))(tg.ones((5, 24))).shape
     (5, 2, 3, 4)
     """
+
+    _settings: ClassVar[tuple[str, ...]] = ("dim", "unflattened_size")
 
     def __init__(self, dim: int, unflattened_size: Shape) -> None:
         if not isinstance(dim, int):
@@ -92,6 +94,3 @@ class Unflatten(Module):
                 f"{elements}",
             )
         return sizes
-
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"

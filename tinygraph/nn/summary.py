@@ -1,29 +1,24 @@
 """The table behind `Module.summary`: one real forward of a batch of one, watched at every module.
 
-Each module's `forward` is wrapped for the duration of that forward, on the object and not on the
-class, and the object is left as it was.  The forward runs in evaluation mode without gradients, so
-that it draws no random numbers and updates no running statistics.
+The forward runs in evaluation mode without gradients, so that it draws no random numbers and moves
+no running statistics.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from tinygraph.errors import ArgumentError, TinygraphError
-from tinygraph.running import no_grad
+from tinygraph.running import Runner, no_grad
 from tinygraph.shapes import Shape
 from tinygraph.tensor import Parameter, Tensor
 
 Module: TypeAlias = Any  # nn.Module: module.py stands above this file and calls it
-
-_ABSENT: Any = object()
 
 
 @dataclass
@@ -37,7 +32,7 @@ class _Row:
     bytes_out: int = 0
 
 
-class _Watcher:
+class _Watcher(Runner):
     """Collects a row for each call, and knows the module in which an error arose first."""
 
     def __init__(self, model: Module) -> None:
@@ -47,23 +42,20 @@ class _Watcher:
         self.names = {id(module): name for name, module in model.named_modules()}
         self.failed: BaseException | None = None
 
-    def wrap(self, module: Module) -> Callable[..., Any]:
-        forward = module.forward
-
-        def watched(*inputs: Any, **options: Any) -> Any:
-            row = self.enter(module)
-            try:
-                output = forward(*inputs, **options)
-            except Exception as error:
-                if error is self.failed:
-                    raise
-                raise self.explained(module, inputs, error) from error
-            if row is not None:
-                row.output = _shapes(output)
-                row.bytes_out = sum(t.value.nbytes for t in _tensors(output))
-            return output
-
-        return watched
+    def call(self, module: Module, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        if id(module) not in self.names:  # made on the way
+            return self.below.call(module, inputs, options)
+        row = self.enter(module)
+        try:
+            output = self.below.call(module, inputs, options)
+        except Exception as error:
+            if error is self.failed:
+                raise
+            raise self.explained(module, inputs, error) from error
+        if row is not None:
+            row.output = _shapes(output)
+            row.bytes_out = sum(t.value.nbytes for t in _tensors(output))
+        return output
 
     def enter(self, module: Module) -> _Row | None:
         """A new row, for a layer and for a module with parameters of its own beside its layers."""
@@ -102,7 +94,7 @@ def summarize(model: Module, input_shape: Shape, dtype: Any) -> str:
     """Run the model on zeros and draw up the table."""
     x = _zeros(model, input_shape, dtype)
     watcher = _Watcher(model)
-    with no_grad(), _evaluating(model), _wrapped(model, watcher):
+    with no_grad(), model.evaluating(), watcher:
         output = model(x)
     for name, module in model.named_modules():
         if id(module) not in watcher.called and _own_parameters(module):
@@ -133,38 +125,6 @@ def _zeros(model: Module, input_shape: Shape, dtype: Any) -> Tensor:
     first = next(model.parameters(), None)
     device = None if first is None else first.device
     return Tensor(np.zeros((1, *shape), dtype), device=device, name="input")
-
-
-@contextmanager
-def _evaluating(model: Module) -> Iterator[None]:
-    """Evaluation mode, and back to what each module was in."""
-    before = [(module, vars(module).get("training", _ABSENT)) for module in model.modules()]
-    model.eval()
-    try:
-        yield
-    finally:
-        for module, flag in before:
-            _restore(module, "training", flag)
-
-
-@contextmanager
-def _wrapped(model: Module, watcher: _Watcher) -> Iterator[None]:
-    """Every module's forward wrapped, and back."""
-    before = [(module, vars(module).get("forward", _ABSENT)) for module in model.modules()]
-    try:
-        for module, _ in before:
-            vars(module)["forward"] = watcher.wrap(module)
-        yield
-    finally:
-        for module, forward in before:
-            _restore(module, "forward", forward)
-
-
-def _restore(module: object, attribute: str, value: Any) -> None:
-    if value is _ABSENT:
-        vars(module).pop(attribute, None)
-    else:
-        vars(module)[attribute] = value
 
 
 def _tensors(value: Any) -> list[Tensor]:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tinygraph.errors import ArgumentError, CheckpointError, nearest
-from tinygraph.optim.members import Group, plain, read_groups
+from tinygraph.optim.members import Group, checked_number, plain, read_groups
 from tinygraph.shapes import Array
 from tinygraph.tensor import Parameter
 
@@ -41,10 +41,7 @@ class Books:
 
     def require(self, name: str, value: Any, low: float = 0.0, high: float = math.inf) -> None:
         """Raise unless a hyper-parameter is a finite number from `low` to `high`."""
-        number = value if isinstance(value, (int, float)) else math.nan
-        if isinstance(value, bool) or not math.isfinite(number) or not low <= number <= high:
-            limits = f"at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
-            raise ArgumentError(self.op, name, f"a number {limits}", repr(value))
+        checked_number(self.op, name, value, low, high)
 
     def require_fraction(self, name: str, value: Any) -> None:
         """Raise unless a hyper-parameter is a number from 0 to below 1: how much is kept."""

@@ -20,6 +20,7 @@ from functools import partial
 from typing import Any
 
 from tinygraph.errors import ArgumentError, CheckpointError
+from tinygraph.optim.members import checked_number
 from tinygraph.optim.optimizer import Optimizer
 from tinygraph.running import here
 
@@ -131,17 +132,6 @@ class Schedule:
             raise ArgumentError(self.op, name, "an int of at least 1", repr(value))
         return number
 
-    def number(self, name: str, value: Any, low: float = 0.0, high: float = math.inf) -> float:
-        """A finite number from low to high, or ArgumentError."""
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            number = math.nan
-        if not math.isfinite(number) or not low <= number <= high:
-            limits = f"from {low:g} to {high:g}" if high < math.inf else f"at least {low:g}"
-            raise ArgumentError(self.op, name, f"a number {limits}", repr(value))
-        return number
-
 
 class StepLR(Schedule):
     """The learning rate times `gamma` after every `step_size` steps.
@@ -171,7 +161,7 @@ class StepLR(Schedule):
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1) -> None:
         super().__init__(optimizer)
         self.step_size = self.count("step_size", step_size)
-        self.gamma = self.number("gamma", gamma)
+        self.gamma = checked_number(self.op, "gamma", gamma)
 
     def rate(self, base: float, t: int) -> float:
         return base * self.gamma ** (t // self.step_size)
@@ -209,7 +199,7 @@ class CosineAnnealingLR(Schedule):
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0) -> None:
         super().__init__(optimizer)
         self.T_max = self.count("T_max", T_max)
-        self.eta_min = self.number("eta_min", eta_min)
+        self.eta_min = checked_number(self.op, "eta_min", eta_min)
 
     def rate(self, base: float, t: int) -> float:
         if t >= self.T_max:
@@ -258,7 +248,7 @@ class LinearWarmup(Schedule):
     ) -> None:
         super().__init__(optimizer)
         self.total_iters = self.count("total_iters", total_iters)
-        self.start_factor = self.number("start_factor", start_factor, high=1.0)
+        self.start_factor = checked_number(self.op, "start_factor", start_factor, high=1.0)
         if then is not None and (not isinstance(then, Schedule) or then.optimizer is not optimizer):
             raise ArgumentError(
                 "LinearWarmup", "then", "a Schedule of the same optimizer", type(then).__name__
@@ -364,13 +354,16 @@ class ReduceLROnPlateau(Schedule):
             if value not in known:
                 raise ArgumentError(self.op, name, " or ".join(known), repr(value))
         self.mode, self.threshold_mode = mode, threshold_mode
-        self.factor = self.number("factor", factor)
+        self.factor = checked_number(self.op, "factor", factor)
         if self.factor >= 1:
             raise ArgumentError(self.op, "factor", "a number below 1", factor)
-        self.patience = int(self.number("patience", patience))
-        self.threshold = self.number("threshold", threshold)
-        self.cooldown = int(self.number("cooldown", cooldown))
-        self.min_lr, self.eps = self.number("min_lr", min_lr), self.number("eps", eps)
+        self.patience = int(checked_number(self.op, "patience", patience))
+        self.threshold = checked_number(self.op, "threshold", threshold)
+        self.cooldown = int(checked_number(self.op, "cooldown", cooldown))
+        self.min_lr, self.eps = (
+            checked_number(self.op, "min_lr", min_lr),
+            checked_number(self.op, "eps", eps),
+        )
         self.rates = [*self.base_rates]
         self.best: float | None = None
         self.bad_steps = self.cooling = 0

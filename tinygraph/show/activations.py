@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from tinygraph.device import CPU
 from tinygraph.errors import ArgumentError
-from tinygraph.running import no_grad
+from tinygraph.running import Runner, no_grad
 from tinygraph.tensor import Tensor, as_tensor
-
-_ABSENT: Any = object()
 
 
 def activations(model: Any, *inputs: Any) -> dict[str, Tensor]:
@@ -56,50 +54,31 @@ def activations(model: Any, *inputs: Any) -> dict[str, Tensor]:
             f"{model!r:.60}",
             "wrap functions in a class with forward(self, x), derived from nn.Module",
         )
-    outputs: dict[str, Tensor] = {}
     device = next((p.device for p in model.parameters()), CPU)
     given = [x if isinstance(x, Tensor) else as_tensor(x, device=device) for x in inputs]
-    with no_grad(), _watched(model, outputs):
+    collector = _Collector(model)
+    with no_grad(), model.evaluating(), collector:
         model(*given)
-    return outputs
+    return collector.outputs
 
 
-@contextmanager
-def _watched(model: Any, outputs: dict[str, Tensor]) -> Iterator[None]:
-    """Evaluation mode and wrapped forwards, on the objects; then both as they were before."""
-    named = list(model.named_modules())
-    before = [
-        (module, key, vars(module).get(key, _ABSENT))
-        for _, module in named
-        for key in ("training", "forward")
-    ]
-    try:
-        model.eval()
-        for name, module in named:
-            vars(module)["forward"] = _recording(name, module.forward, outputs)
-        yield
-    finally:
-        for module, key, value in before:
-            if value is _ABSENT:
-                vars(module).pop(key, None)
-            else:
-                vars(module)[key] = value
+class _Collector(Runner):
+    """Writes down what every module returns."""
 
+    def __init__(self, model: Any) -> None:
+        self.names = {id(module): name for name, module in model.named_modules()}
+        self.calls: Counter[str] = Counter()
+        self.outputs: dict[str, Tensor] = {}
 
-def _recording(
-    name: str, forward: Callable[..., Any], outputs: dict[str, Tensor]
-) -> Callable[..., Any]:
-    """`forward`, which also writes down what it returns."""
-    calls = 0
-
-    def recorded(*inputs: Any, **options: Any) -> Any:
-        nonlocal calls
-        output = forward(*inputs, **options)
-        calls += 1
-        outputs.update(_tensors(name if calls == 1 else f"{name} ({calls})", output))
+    def call(self, module: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        output = self.below.call(module, inputs, options)
+        if id(module) not in self.names:  # made on the way
+            return output
+        name = self.names[id(module)]
+        self.calls[name] += 1
+        times = self.calls[name]
+        self.outputs.update(_tensors(name if times == 1 else f"{name} ({times})", output))
         return output
-
-    return recorded
 
 
 def _tensors(name: str, output: Any) -> Iterator[tuple[str, Tensor]]:
