@@ -24,6 +24,7 @@ from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.broadcast import for_each_broadcast, sum_broadcast, sum_to, typed_kernel
+from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.operands import (
     FLOATS,
     NUMBERS,
@@ -36,9 +37,56 @@ from tinygraph.ops.shared.operands import (
 from tinygraph.shapes import Array, Shape
 from tinygraph.tensor import Operand, Tensor
 
+Terms = tuple["Array | None", "Array | None"]
+Slopes = tuple[tuple[str, str], tuple[str, str]]
+
 
 class Arithmetic(Broadcasting):
-    """Mixed into the ops below: how their kernels are launched."""
+    """Mixed into the ops below: broadcast, then a ufunc; backward, terms, then sums of them.
+
+    Attributes
+    ----------
+    function
+        function(x, y, out=z), for most a ufunc.
+    slopes
+        For each operand the functor of arithmetic.cu that makes the terms of its gradient ("" for
+        gz itself), and what terms read, in numpy too: letters of x, y, z.
+    """
+
+    function: ClassVar[Any]
+    slopes: ClassVar[Slopes] = ("", ""), ("", "")
+
+    def terms(self, mem: Memory, gz: Array, kept: Any, needs: tuple[bool, ...]) -> Terms:
+        """The gradients before their sums; `kept` is x, y, z, as far as `slopes` names them."""
+        return gz, gz
+
+    def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
+        z = mem.empty(joint_shape(self.name, x.shape, y.shape), x.dtype)
+        self.function(x, y, out=z)
+        return z, self._kept(mem, x, y, z)
+
+    def backward(self, mem: Memory, gz: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+        x_shape, y_shape, kept = saved
+        gx, gy = self.terms(mem, gz, kept, needs)
+        return (
+            unbroadcast(mem, gx, x_shape) if needs[0] and gx is not None else None,
+            unbroadcast(mem, gy, y_shape) if needs[1] and gy is not None else None,
+        )
+
+    def forward_kernel(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
+        z = self.launch(mem, x, y)
+        return z, self._kept(mem, x, y, z)
+
+    def backward_kernel(
+        self, mem: Memory, gz: Array, saved: Any, needs: tuple[bool, ...]
+    ) -> Gradients:
+        *shapes, kept = saved
+        return tuple(
+            [
+                _summed(mem, gz, slope, kept, shape) if needed else None
+                for slope, shape, needed in zip(self.slopes, shapes, needs, strict=True)
+            ]
+        )
 
     def launch(self, mem: Memory, x: Array, y: Array) -> Array:
         z = mem.empty(joint_shape(self.name, x.shape, y.shape), x.dtype)
@@ -46,133 +94,71 @@ class Arithmetic(Broadcasting):
         for_each_broadcast(mem, kernel, z, x, y)
         return z
 
+    def _kept(self, mem: Memory, x: Array, y: Array, z: Array) -> Any:
+        (_, for_gx), (_, for_gy) = self.slopes
+        x_needs, y_needs = mem.needs
+        read = (for_gx if x_needs else "") + (for_gy if y_needs else "")
+        if not read:
+            return x.shape, y.shape, (None, None, None)
+        kept = (
+            x if "x" in read else None,
+            y if "y" in read else None,
+            z if "z" in read else None,
+        )
+        return x.shape, y.shape, kept
 
-def _summed(
-    mem: Memory, slope: str, shape: Shape, gz: Array, a: Array | None = None, b: Array | None = None
-) -> Array:
-    """The gradient of an operand: slope(gz, a, b) of each element, summed where it was repeated."""
-    kernel = typed_kernel("arithmetic", "binary_backward", gz.dtype, slope)
+
+def _summed(mem: Memory, gz: Array, slope: tuple[str, str], kept: Any, shape: Shape) -> Array:
+    """The gradient of an operand: terms of each element, summed where it was repeated."""
+    functor, letters = slope
+    if not functor:
+        return sum_to(mem, gz, shape)
+    kernel = typed_kernel("arithmetic", "binary_backward", gz.dtype, functor)
+    a, b = (*[kept["xyz".index(letter)] for letter in letters], None, None)[:2]
     return sum_broadcast(mem, kernel, shape, gz, a, b)
 
 
 @frozen
 class Add(Arithmetic, Op):
-    def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
-        z = mem.empty(joint_shape(self.name, x.shape, y.shape), x.dtype)
-        np.add(x, y, out=z)
-        return z, (x.shape, y.shape)
-
-    def backward(self, mem: Memory, gz: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
-        x_shape, y_shape = saved
-        gx = unbroadcast(mem, gz, x_shape) if needs[0] else None
-        gy = unbroadcast(mem, gz, y_shape) if needs[1] else None
-        return gx, gy
-
-    def forward_kernel(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
-        return self.launch(mem, x, y), (x.shape, y.shape)
-
-    def backward_kernel(
-        self, mem: Memory, gz: Array, saved: Any, needs: tuple[bool, ...]
-    ) -> Gradients:
-        gx, gy = (
-            sum_to(mem, gz, shape) if needed else None
-            for shape, needed in zip(saved, needs, strict=True)
-        )
-        return gx, gy
+    function: ClassVar[Any] = np.add
 
 
 @frozen
 class Sub(Arithmetic, Op):
     takes: ClassVar[str] = NUMBERS
+    function: ClassVar[Any] = np.subtract
+    slopes: ClassVar[Slopes] = ("", ""), ("Negative", "")
 
-    def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
-        z = mem.empty(joint_shape(self.name, x.shape, y.shape), x.dtype)
-        np.subtract(x, y, out=z)
-        return z, (x.shape, y.shape)
-
-    def backward(self, mem: Memory, gz: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
-        x_shape, y_shape = saved
-        gx = unbroadcast(mem, gz, x_shape) if needs[0] else None
-        gy = None
-        if needs[1]:
-            gy = np.negative(unbroadcast(mem, gz, y_shape), out=mem.empty(y_shape, gz.dtype))
-        return gx, gy
-
-    def forward_kernel(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
-        return self.launch(mem, x, y), (x.shape, y.shape)
-
-    def backward_kernel(
-        self, mem: Memory, gz: Array, saved: Any, needs: tuple[bool, ...]
-    ) -> Gradients:
-        x_shape, y_shape = saved
-        gx = sum_to(mem, gz, x_shape) if needs[0] else None
-        gy = _summed(mem, "Negative", y_shape, gz) if needs[1] else None
-        return gx, gy
+    def terms(self, mem: Memory, gz: Array, kept: Any, needs: tuple[bool, ...]) -> Terms:
+        return gz, np.negative(gz, out=mem.empty(gz.shape, gz.dtype)) if needs[1] else None
 
 
 @frozen
 class Mul(Arithmetic, Op):
-    def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
-        z = mem.empty(joint_shape(self.name, x.shape, y.shape), x.dtype)
-        np.multiply(x, y, out=z)
-        x_needs, y_needs = mem.needs
-        return z, (x.shape, y.shape, x if y_needs else None, y if x_needs else None)
+    function: ClassVar[Any] = np.multiply
+    slopes: ClassVar[Slopes] = ("Product", "y"), ("Product", "x")
 
-    def backward(self, mem: Memory, gz: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
-        x_shape, y_shape, x, y = saved
-        gx = gy = None
-        if needs[0]:
-            gx = np.multiply(gz, y, out=mem.empty(gz.shape, gz.dtype))
-            gx = unbroadcast(mem, gx, x_shape)
-        if needs[1]:
-            gy = np.multiply(gz, x, out=mem.empty(gz.shape, gz.dtype))
-            gy = unbroadcast(mem, gy, y_shape)
-        return gx, gy
-
-    def forward_kernel(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
-        x_needs, y_needs = mem.needs
-        saved = (x.shape, y.shape, x if y_needs else None, y if x_needs else None)
-        return self.launch(mem, x, y), saved
-
-    def backward_kernel(
-        self, mem: Memory, gz: Array, saved: Any, needs: tuple[bool, ...]
-    ) -> Gradients:
-        x_shape, y_shape, x, y = saved
-        gx = _summed(mem, "Product", x_shape, gz, y) if needs[0] else None
-        gy = _summed(mem, "Product", y_shape, gz, x) if needs[1] else None
-        return gx, gy
+    def terms(self, mem: Memory, gz: Array, kept: Any, needs: tuple[bool, ...]) -> Terms:
+        x, y, _ = kept
+        return (
+            np.multiply(gz, y, out=mem.empty(gz.shape, gz.dtype)) if needs[0] else None,
+            np.multiply(gz, x, out=mem.empty(gz.shape, gz.dtype)) if needs[1] else None,
+        )
 
 
 @frozen
 class Div(Arithmetic, Op):
     takes: ClassVar[str] = FLOATS
+    function: ClassVar[Any] = np.divide
+    slopes: ClassVar[Slopes] = ("Quotient", "y"), ("SlopeOfDivisor", "yz")
 
-    def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
-        z = mem.empty(joint_shape(self.name, x.shape, y.shape), x.dtype)
-        np.divide(x, y, out=z)
-        return z, (x.shape, y, z) if True in mem.needs else None
-
-    def backward(self, mem: Memory, gz: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
-        x_shape, y, z = saved
-        each = np.divide(gz, y, out=mem.empty(gz.shape, gz.dtype))
-        gx = unbroadcast(mem, each, x_shape) if needs[0] else None
-        gy = None
-        if needs[1]:
-            product = np.multiply(each, z, out=mem.empty(gz.shape, gz.dtype))
-            gy = unbroadcast(mem, np.negative(product, out=product), y.shape)
-        return gx, gy
-
-    def forward_kernel(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
-        z = self.launch(mem, x, y)
-        return z, (x.shape, y, z) if True in mem.needs else None
-
-    def backward_kernel(
-        self, mem: Memory, gz: Array, saved: Any, needs: tuple[bool, ...]
-    ) -> Gradients:
-        x_shape, y, z = saved
-        gx = _summed(mem, "Quotient", x_shape, gz, y) if needs[0] else None
-        gy = _summed(mem, "SlopeOfDivisor", y.shape, gz, y, z) if needs[1] else None
-        return gx, gy
+    def terms(self, mem: Memory, gz: Array, kept: Any, needs: tuple[bool, ...]) -> Terms:
+        _, y, z = kept
+        gx = np.divide(gz, y, out=mem.empty(gz.shape, gz.dtype))
+        if not needs[1]:
+            return gx, None
+        gy = np.multiply(gx, z, out=mem.empty(gz.shape, gz.dtype))
+        return gx, np.negative(gy, out=gy)
 
 
 def _power(x: Array, y: Array, out: Array) -> None:
@@ -189,6 +175,8 @@ def _power(x: Array, y: Array, out: Array) -> None:
 @frozen
 class Pow(Arithmetic, Op):
     takes: ClassVar[str] = NUMBERS
+    function: ClassVar[Any] = staticmethod(_power)
+    slopes: ClassVar[Slopes] = ("SlopeOfBase", "xy"), ("SlopeOfExponent", "xz")
 
     def check(self, x: Array, y: Array) -> None:
         if y.dtype.kind == "i" and (y < 0).any():
@@ -200,90 +188,58 @@ class Pow(Arithmetic, Op):
                 "make x floating: x.astype('float64')",
             )
 
-    def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
-        z = mem.empty(joint_shape(self.name, x.shape, y.shape), x.dtype)
-        _power(x, y, z)
-        return z, (x, y, z if mem.needs[1] else None) if True in mem.needs else None
+    def terms(self, mem: Memory, gz: Array, kept: Any, needs: tuple[bool, ...]) -> Terms:
+        x, y, z = kept
+        return (
+            self._term_of_base(mem, gz, x, y) if needs[0] else None,
+            self._term_of_exponent(mem, gz, x, z) if needs[1] else None,
+        )
 
-    def backward(self, mem: Memory, gz: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
-        x, y, z = saved
-        gx = gy = None
-        if needs[0]:
-            gx = mem.empty(gz.shape, gz.dtype)
-            _power(x, np.subtract(y, 1, out=mem.empty(y.shape, y.dtype)), gx)
-            gx *= y
-            zero = np.equal(y, 0, out=mem.empty(y.shape, bool))
-            if zero.any():  # 0 * 0 ** -1 would be NaN
-                np.copyto(gx, 0, where=zero)
-            gx = unbroadcast(mem, np.multiply(gx, gz, out=gx), x.shape)
-        if needs[1]:
-            log_x = np.log(x, out=mem.empty(x.shape, x.dtype))
-            gy = np.multiply(z, log_x, out=mem.empty(gz.shape, gz.dtype))
-            zero = np.equal(x, 0, out=mem.empty(x.shape, bool))
-            if zero.any():  # 0 * log(0) would be NaN
-                np.copyto(gy, 0, where=zero & (y >= 0))
-            gy = unbroadcast(mem, np.multiply(gy, gz, out=gy), y.shape)
-        return gx, gy
+    def _term_of_base(self, mem: Memory, gz: Array, x: Array, y: Array) -> Array:
+        gx = mem.empty(gz.shape, gz.dtype)
+        _power(x, np.subtract(y, 1, out=mem.empty(y.shape, y.dtype)), gx)
+        gx *= y
+        zero = np.equal(y, 0, out=mem.empty(y.shape, bool))
+        if zero.any():  # 0 * 0 ** -1 would be NaN
+            np.copyto(gx, 0, where=zero)
+        gx *= gz
+        return gx
 
-    def forward_kernel(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
-        z = self.launch(mem, x, y)
-        return z, (x, y, z if mem.needs[1] else None) if True in mem.needs else None
-
-    def backward_kernel(
-        self, mem: Memory, gz: Array, saved: Any, needs: tuple[bool, ...]
-    ) -> Gradients:
-        x, y, z = saved
-        gx = _summed(mem, "SlopeOfBase", x.shape, gz, x, y) if needs[0] else None
-        gy = _summed(mem, "SlopeOfExponent", y.shape, gz, x, z) if needs[1] else None
-        return gx, gy
+    def _term_of_exponent(self, mem: Memory, gz: Array, x: Array, z: Array) -> Array:
+        log_x = np.log(x, out=mem.empty(x.shape, x.dtype))
+        gy = np.multiply(z, log_x, out=mem.empty(gz.shape, gz.dtype))
+        zero = np.equal(x, 0, out=mem.empty(x.shape, bool))
+        if zero.any():  # 0 * log(0) would be NaN; below y = 0 z is infinite
+            np.copyto(gy, 0, where=zero & np.isfinite(z))
+        gy *= gz
+        return gy
 
 
 @frozen
 class Maximum(Arithmetic, Op):
-    larger: ClassVar[Any] = np.maximum
+    function: ClassVar[Any] = np.maximum
     wins: ClassVar[Any] = np.greater_equal  # equal operands: the first one
+    slopes: ClassVar[Slopes] = ("First<Maximum>", "xy"), ("Second<Maximum>", "xy")
 
-    def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
-        z = mem.empty(joint_shape(self.name, x.shape, y.shape), x.dtype)
-        self.larger(x, y, out=z)
-        return z, (x, y) if True in mem.needs else None
-
-    def backward(self, mem: Memory, gz: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
-        x, y = saved
+    def terms(self, mem: Memory, gz: Array, kept: Any, needs: tuple[bool, ...]) -> Terms:
+        x, y, _ = kept
         first = self.wins(x, y, out=mem.empty(gz.shape, bool))
         first |= np.not_equal(x, x, out=mem.empty(x.shape, bool))  # a NaN in x is the maximum
-        gx = unbroadcast(mem, select(mem, gz, first), x.shape) if needs[0] else None
-        gy = None
-        if needs[1]:
-            gy = unbroadcast(mem, select(mem, gz, np.logical_not(first, out=first)), y.shape)
-        return gx, gy
-
-    def forward_kernel(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
-        return self.launch(mem, x, y), (x, y) if True in mem.needs else None
-
-    def backward_kernel(
-        self, mem: Memory, gz: Array, saved: Any, needs: tuple[bool, ...]
-    ) -> Gradients:
-        x, y = saved
-        choice = type(self).__name__
-        gx = _summed(mem, f"First<{choice}>", x.shape, gz, x, y) if needs[0] else None
-        gy = _summed(mem, f"Second<{choice}>", y.shape, gz, x, y) if needs[1] else None
-        return gx, gy
+        gx = select(mem, gz, first) if needs[0] else None
+        return gx, select(mem, gz, np.logical_not(first, out=first)) if needs[1] else None
 
 
 @frozen
 class Minimum(Maximum):
-    larger: ClassVar[Any] = np.minimum
+    function: ClassVar[Any] = np.minimum
     wins: ClassVar[Any] = np.less_equal
+    slopes: ClassVar[Slopes] = ("First<Minimum>", "xy"), ("Second<Minimum>", "xy")
 
 
 _ADD, _SUB, _MUL, _DIV, _POW = Add(), Sub(), Mul(), Div(), Pow()
 _MAXIMUM, _MINIMUM = Maximum(), Minimum()
 
-
-def add(x: Operand, y: Operand) -> Tensor:
-    """The sum `x + y`, element by element; `x or y` for bools.
-
+_SECTIONS = """
     Parameters
     ----------
     x, y : Tensor or number
@@ -292,14 +248,23 @@ def add(x: Operand, y: Operand) -> Tensor:
     Returns
     -------
     Tensor
-        The broadcast shape, in the promoted dtype.
+        {returns}
 
     Raises
     ------
     ShapeError
         The shapes do not broadcast together.
     DtypeError
-        Both are floats of 16 bits.
+        {refused}
+"""
+_PROMOTED = "The broadcast shape, in the promoted dtype."
+_HALVES = "Both are floats of 16 bits."
+_BOOLS = "Both are bools, or floats of 16 bits."
+
+
+@documented(_SECTIONS, returns=_PROMOTED, refused=_HALVES)
+def add(x: Operand, y: Operand) -> Tensor:
+    """The sum `x + y`, element by element; `x or y` for bools.
 
     Examples
     --------
@@ -310,25 +275,9 @@ def add(x: Operand, y: Operand) -> Tensor:
     return _ADD(*promote("add", x, y))
 
 
+@documented(_SECTIONS, returns=_PROMOTED, refused=_BOOLS)
 def sub(x: Operand, y: Operand) -> Tensor:
     """The difference `x - y`, element by element.
-
-    Parameters
-    ----------
-    x, y : Tensor or number
-        Shapes that broadcast together; dtypes promote as in numpy, Python numbers do not promote.
-
-    Returns
-    -------
-    Tensor
-        The broadcast shape, in the promoted dtype.
-
-    Raises
-    ------
-    ShapeError
-        The shapes do not broadcast together.
-    DtypeError
-        Both are bools, or floats of 16 bits.
 
     Examples
     --------
@@ -339,25 +288,9 @@ def sub(x: Operand, y: Operand) -> Tensor:
     return _SUB(*promote("sub", x, y))
 
 
+@documented(_SECTIONS, returns=_PROMOTED, refused=_HALVES)
 def mul(x: Operand, y: Operand) -> Tensor:
     """The product `x * y`, element by element; `x and y` for bools.
-
-    Parameters
-    ----------
-    x, y : Tensor or number
-        Shapes that broadcast together; dtypes promote as in numpy, Python numbers do not promote.
-
-    Returns
-    -------
-    Tensor
-        The broadcast shape, in the promoted dtype.
-
-    Raises
-    ------
-    ShapeError
-        The shapes do not broadcast together.
-    DtypeError
-        Both are floats of 16 bits.
 
     Examples
     --------
@@ -369,25 +302,11 @@ def mul(x: Operand, y: Operand) -> Tensor:
     return _MUL(*promote("mul", x, y))
 
 
+@documented(
+    _SECTIONS, returns="The broadcast shape; float64 where neither is a float.", refused=_HALVES
+)
 def div(x: Operand, y: Operand) -> Tensor:
     """The quotient `x / y`, element by element; of integers too it is a float.
-
-    Parameters
-    ----------
-    x, y : Tensor or number
-        Shapes that broadcast together; dtypes promote as in numpy, Python numbers do not promote.
-
-    Returns
-    -------
-    Tensor
-        The broadcast shape; float64 where neither is a float.
-
-    Raises
-    ------
-    ShapeError
-        The shapes do not broadcast together.
-    DtypeError
-        Both are floats of 16 bits.
 
     Examples
     --------
@@ -398,28 +317,14 @@ def div(x: Operand, y: Operand) -> Tensor:
     return _DIV(*promote("div", x, y, to_float=True))
 
 
+@documented(
+    _SECTIONS + "    ArgumentError\n        Integers to a negative power.\n",
+    returns=_PROMOTED + "  A negative float to a fraction is NaN; the"
+    "\n    gradient by `x` is 0 where y = 0, and the one by `y` is 0 where x = 0 and y >= 0.",
+    refused=_BOOLS,
+)
 def pow(x: Operand, y: Operand) -> Tensor:
     """The power `x ** y`, element by element.
-
-    Parameters
-    ----------
-    x, y : Tensor or number
-        Shapes that broadcast together; dtypes promote as in numpy, Python numbers do not promote.
-
-    Returns
-    -------
-    Tensor
-        The broadcast shape, in the promoted dtype.  A negative float to a fraction is NaN; the
-        gradient by `x` is 0 where y = 0, and the one by `y` is 0 where x = 0 and y >= 0.
-
-    Raises
-    ------
-    ShapeError
-        The shapes do not broadcast together.
-    DtypeError
-        Both are bools, or floats of 16 bits.
-    ArgumentError
-        Integers to a negative power.
 
     Examples
     --------
@@ -430,25 +335,11 @@ def pow(x: Operand, y: Operand) -> Tensor:
     return _POW(*promote("pow", x, y))
 
 
+@documented(
+    _SECTIONS, returns=_PROMOTED + "  Where x = y the whole gradient goes to `x`.", refused=_HALVES
+)
 def maximum(x: Operand, y: Operand) -> Tensor:
     """The larger of x and y, element by element; NaN where one of them is NaN.
-
-    Parameters
-    ----------
-    x, y : Tensor or number
-        Shapes that broadcast together; dtypes promote as in numpy, Python numbers do not promote.
-
-    Returns
-    -------
-    Tensor
-        The broadcast shape, in the promoted dtype.  Where x = y the whole gradient goes to `x`.
-
-    Raises
-    ------
-    ShapeError
-        The shapes do not broadcast together.
-    DtypeError
-        Both are floats of 16 bits.
 
     Examples
     --------
@@ -459,25 +350,11 @@ def maximum(x: Operand, y: Operand) -> Tensor:
     return _MAXIMUM(*promote("maximum", x, y))
 
 
+@documented(
+    _SECTIONS, returns=_PROMOTED + "  Where x = y the whole gradient goes to `x`.", refused=_HALVES
+)
 def minimum(x: Operand, y: Operand) -> Tensor:
     """The smaller of x and y, element by element; NaN where one of them is NaN.
-
-    Parameters
-    ----------
-    x, y : Tensor or number
-        Shapes that broadcast together; dtypes promote as in numpy, Python numbers do not promote.
-
-    Returns
-    -------
-    Tensor
-        The broadcast shape, in the promoted dtype.  Where x = y the whole gradient goes to `x`.
-
-    Raises
-    ------
-    ShapeError
-        The shapes do not broadcast together.
-    DtypeError
-        Both are floats of 16 bits.
 
     Examples
     --------

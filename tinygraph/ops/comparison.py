@@ -16,6 +16,7 @@ from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
 from tinygraph.ops.shared.broadcast import for_each_broadcast, typed_kernel
+from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.operands import Broadcasting, joint_shape, promote
 from tinygraph.shapes import Array, Spec
 from tinygraph.tensor import Operand, Tensor
@@ -76,10 +77,8 @@ class NotEqual(_Comparison, Op):
 _LESS, _LESS_EQUAL, _GREATER = Less(), LessEqual(), Greater()
 _GREATER_EQUAL, _EQUAL, _NOT_EQUAL = GreaterEqual(), Equal(), NotEqual()
 
-
-def less(x: Operand, y: Operand) -> Tensor:
-    """Whether `x < y`, element by element.
-
+_comparison = documented(
+    """
     Parameters
     ----------
     x, y : Tensor or number
@@ -96,6 +95,13 @@ def less(x: Operand, y: Operand) -> Tensor:
         The shapes do not broadcast together.
     DtypeError
         An operand does not hold numbers.
+    """
+)
+
+
+@_comparison
+def less(x: Operand, y: Operand) -> Tensor:
+    """Whether `x < y`, element by element.
 
     Examples
     --------
@@ -106,25 +112,9 @@ def less(x: Operand, y: Operand) -> Tensor:
     return _LESS(*promote("less", x, y))
 
 
+@_comparison
 def less_equal(x: Operand, y: Operand) -> Tensor:
     """Whether `x <= y`, element by element.
-
-    Parameters
-    ----------
-    x, y : Tensor or number
-        Shapes that broadcast together; dtypes promote as in numpy, Python numbers do not promote.
-
-    Returns
-    -------
-    Tensor
-        The broadcast shape; bool, without a gradient.
-
-    Raises
-    ------
-    ShapeError
-        The shapes do not broadcast together.
-    DtypeError
-        An operand does not hold numbers.
 
     Examples
     --------
@@ -135,25 +125,9 @@ def less_equal(x: Operand, y: Operand) -> Tensor:
     return _LESS_EQUAL(*promote("less_equal", x, y))
 
 
+@_comparison
 def greater(x: Operand, y: Operand) -> Tensor:
     """Whether `x > y`, element by element.
-
-    Parameters
-    ----------
-    x, y : Tensor or number
-        Shapes that broadcast together; dtypes promote as in numpy, Python numbers do not promote.
-
-    Returns
-    -------
-    Tensor
-        The broadcast shape; bool, without a gradient.
-
-    Raises
-    ------
-    ShapeError
-        The shapes do not broadcast together.
-    DtypeError
-        An operand does not hold numbers.
 
     Examples
     --------
@@ -164,25 +138,9 @@ def greater(x: Operand, y: Operand) -> Tensor:
     return _GREATER(*promote("greater", x, y))
 
 
+@_comparison
 def greater_equal(x: Operand, y: Operand) -> Tensor:
     """Whether `x >= y`, element by element.
-
-    Parameters
-    ----------
-    x, y : Tensor or number
-        Shapes that broadcast together; dtypes promote as in numpy, Python numbers do not promote.
-
-    Returns
-    -------
-    Tensor
-        The broadcast shape; bool, without a gradient.
-
-    Raises
-    ------
-    ShapeError
-        The shapes do not broadcast together.
-    DtypeError
-        An operand does not hold numbers.
 
     Examples
     --------
@@ -193,25 +151,9 @@ def greater_equal(x: Operand, y: Operand) -> Tensor:
     return _GREATER_EQUAL(*promote("greater_equal", x, y))
 
 
+@_comparison
 def equal(x: Operand, y: Operand) -> Tensor:
     """Whether `x == y`, element by element.
-
-    Parameters
-    ----------
-    x, y : Tensor or number
-        Shapes that broadcast together; dtypes promote as in numpy, Python numbers do not promote.
-
-    Returns
-    -------
-    Tensor
-        The broadcast shape; bool, without a gradient.
-
-    Raises
-    ------
-    ShapeError
-        The shapes do not broadcast together.
-    DtypeError
-        An operand does not hold numbers.
 
     Examples
     --------
@@ -222,25 +164,9 @@ def equal(x: Operand, y: Operand) -> Tensor:
     return _EQUAL(*promote("equal", x, y))
 
 
+@_comparison
 def not_equal(x: Operand, y: Operand) -> Tensor:
     """Whether `x != y`, element by element.
-
-    Parameters
-    ----------
-    x, y : Tensor or number
-        Shapes that broadcast together; dtypes promote as in numpy, Python numbers do not promote.
-
-    Returns
-    -------
-    Tensor
-        The broadcast shape; bool, without a gradient.
-
-    Raises
-    ------
-    ShapeError
-        The shapes do not broadcast together.
-    DtypeError
-        An operand does not hold numbers.
 
     Examples
     --------

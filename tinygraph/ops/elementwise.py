@@ -18,6 +18,7 @@ import numpy as np
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
+from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.operands import ALL, NUMBERS
 from tinygraph.ops.shared.unary import Unary
 from tinygraph.shapes import Array
@@ -82,24 +83,38 @@ class Sqrt(Unary, Op):
 
 _NEG, _ABS, _EXP, _LOG, _SQRT = Neg(), Abs(), Exp(), Log(), Sqrt()
 
-
-def neg(x: Operand) -> Tensor:
-    """The number with the opposite sign, `-x`.
-
+_SECTIONS = """
     Parameters
     ----------
     x : Tensor
-        Any shape; float32, float64 or integers.
+        Any shape; {dtypes}.
 
     Returns
     -------
     Tensor
-        Same shape and dtype.
+        {returns}
 
     Raises
     ------
     DtypeError
-        `x` is of another dtype, bool for one.
+        `x` is of another dtype{for_one}.
+"""
+_like = documented(
+    _SECTIONS,
+    dtypes="float32 or float64",
+    returns="Same shape and dtype.",
+    for_one=", integers for one",
+)
+
+
+@documented(
+    _SECTIONS,
+    dtypes="float32, float64 or integers",
+    returns="Same shape and dtype.",
+    for_one=", bool for one",
+)
+def neg(x: Operand) -> Tensor:
+    """The number with the opposite sign, `-x`.
 
     Examples
     --------
@@ -110,23 +125,14 @@ def neg(x: Operand) -> Tensor:
     return _NEG(x)
 
 
+@documented(
+    _SECTIONS,
+    dtypes="float32, float64, integers or bool",
+    returns="Same shape and dtype.  The derivative at 0 is taken as 0.",
+    for_one="",
+)
 def abs(x: Operand) -> Tensor:
     """The absolute value, `abs(x)`.
-
-    Parameters
-    ----------
-    x : Tensor
-        Any shape; float32, float64, integers or bool.
-
-    Returns
-    -------
-    Tensor
-        Same shape and dtype.  The derivative at 0 is taken as 0.
-
-    Raises
-    ------
-    DtypeError
-        `x` is of another dtype.
 
     Examples
     --------
@@ -137,23 +143,9 @@ def abs(x: Operand) -> Tensor:
     return _ABS(x)
 
 
+@_like
 def exp(x: Operand) -> Tensor:
     """The exponential, e to the power of x.
-
-    Parameters
-    ----------
-    x : Tensor
-        Any shape; float32 or float64.
-
-    Returns
-    -------
-    Tensor
-        Same shape and dtype.
-
-    Raises
-    ------
-    DtypeError
-        `x` is of another dtype, integers for one.
 
     Examples
     --------
@@ -164,23 +156,9 @@ def exp(x: Operand) -> Tensor:
     return _EXP(x)
 
 
+@_like
 def log(x: Operand) -> Tensor:
     """The natural logarithm; -inf at 0, NaN below.
-
-    Parameters
-    ----------
-    x : Tensor
-        Any shape; float32 or float64.
-
-    Returns
-    -------
-    Tensor
-        Same shape and dtype.
-
-    Raises
-    ------
-    DtypeError
-        `x` is of another dtype, integers for one.
 
     Examples
     --------
@@ -191,23 +169,14 @@ def log(x: Operand) -> Tensor:
     return _LOG(x)
 
 
+@documented(
+    _SECTIONS,
+    dtypes="float32 or float64",
+    returns="Same shape and dtype.  The derivative at 0 is infinite.",
+    for_one=", integers for one",
+)
 def sqrt(x: Operand) -> Tensor:
     """The square root; NaN below 0.
-
-    Parameters
-    ----------
-    x : Tensor
-        Any shape; float32 or float64.
-
-    Returns
-    -------
-    Tensor
-        Same shape and dtype.  The derivative at 0 is infinite.
-
-    Raises
-    ------
-    DtypeError
-        `x` is of another dtype, integers for one.
 
     Examples
     --------
