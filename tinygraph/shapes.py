@@ -1,4 +1,4 @@
-"""Plain functions about shapes: broadcasting, axes, and where a sliding window comes to lie.
+"""Plain functions about shapes and hyper-parameters: broadcasting, axes, numbers, sliding windows.
 
 Nothing here knows tensors or graphs.  Ops call these from `infer`, so that a rule is written once.
 
@@ -153,6 +153,29 @@ def padding_2d(op: str, value: Any) -> Pair | Literal["same"]:
             raise ArgumentError(op, "padding", "an int, a pair of ints or 'same'", repr(value))
         return "same"
     return pair(op, "padding", value, minimum=0)
+
+
+def finite(op: str, argument: str, value: Any) -> float:
+    """A finite Python float, which does not promote float32 arrays, or an ArgumentError.
+
+    >>> finite("elu", "alpha", 1)
+    1.0
+    """
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise ArgumentError(op, argument, "a finite number", repr(value))
+    return number
+
+
+def positive(op: str, argument: str, value: Any) -> float:
+    """A finite number above 0."""
+    number = finite(op, argument, value)
+    if number <= 0:
+        raise ArgumentError(op, argument, "a number above 0", number)
+    return number
 
 
 class Windows(NamedTuple):

@@ -10,11 +10,11 @@ from tinygraph.ops.elu import elu
 from tinygraph.ops.gelu import gelu
 from tinygraph.ops.leaky_relu import leaky_relu
 from tinygraph.ops.relu import relu
-from tinygraph.ops.shared.hyperparameters import finite, positive
 from tinygraph.ops.sigmoid import sigmoid
 from tinygraph.ops.softmax import log_softmax, softmax
 from tinygraph.ops.softplus import softplus
 from tinygraph.ops.tanh import tanh
+from tinygraph.shapes import finite, positive
 from tinygraph.tensor import Operand, Tensor
 
 

@@ -12,9 +12,9 @@ from tinygraph.ops.huber_loss import huber_loss
 from tinygraph.ops.l1_loss import l1_loss
 from tinygraph.ops.mse_loss import mse_loss
 from tinygraph.ops.nll_loss import nll_loss
-from tinygraph.ops.shared.hyperparameters import positive
 from tinygraph.ops.shared.losses import require_reduction
 from tinygraph.ops.softmax_cross_entropy import softmax_cross_entropy
+from tinygraph.shapes import positive
 from tinygraph.tensor import Operand, Tensor
 
 
@@ -115,15 +115,16 @@ class MSELoss(Loss):
 class HalfSquaredError(Loss):
     """Half the sum of squared errors, whose derivative is the error: see `tg.half_squared_error`.
 
-    Parameters
-    ----------
-    reduction : {"sum", "mean", "none"}
+        Parameters
+        ----------
+        reduction : {"sum", "mean", "none"}
 
-    Examples
-    --------
-    >>> from tinygraph import nn
-    >>> nn.HalfSquaredError()([1.0, 2.0], [1.0, 5.0]).item()
-    4.5
+        Examples
+        --------
+        >>> from tinygraph import nn
+    from tinygraph.shapes import positive
+        >>> nn.HalfSquaredError()([1.0, 2.0], [1.0, 5.0]).item()
+        4.5
     """
 
     def __init__(self, reduction: str = "sum") -> None:

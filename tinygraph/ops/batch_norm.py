@@ -36,9 +36,8 @@ from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.shared.hyperparameters import finite
 from tinygraph.ops.shared.launch import MOST_BLOCKS, THREADS, grid_of
-from tinygraph.shapes import Array, Shape, Spec, reduced_shape, require_float
+from tinygraph.shapes import Array, Shape, Spec, finite, reduced_shape, require_float
 from tinygraph.tensor import Operand, Tensor
 
 

@@ -22,9 +22,8 @@ from tinygraph.errors import ArgumentError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.shared.hyperparameters import finite
 from tinygraph.ops.shared.launch import for_each
-from tinygraph.shapes import Array, Spec, require_float
+from tinygraph.shapes import Array, Spec, finite, require_float
 from tinygraph.tensor import Operand, Tensor, as_tensor
 
 

@@ -18,9 +18,8 @@ import numpy as np
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
-from tinygraph.ops.shared.hyperparameters import positive
 from tinygraph.ops.shared.losses import ResidualLoss, reduce, require_reduction
-from tinygraph.shapes import Array
+from tinygraph.shapes import Array, positive
 from tinygraph.tensor import Operand, Tensor
 
 

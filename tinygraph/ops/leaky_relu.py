@@ -16,9 +16,8 @@ import numpy as np
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
-from tinygraph.ops.shared.hyperparameters import finite
 from tinygraph.ops.shared.unary import Unary
-from tinygraph.shapes import Array
+from tinygraph.shapes import Array, finite
 from tinygraph.tensor import Operand, Tensor
 
 

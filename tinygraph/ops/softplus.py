@@ -18,10 +18,9 @@ from tinygraph.errors import ArgumentError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
-from tinygraph.ops.shared.hyperparameters import finite, positive
 from tinygraph.ops.shared.unary import Unary
 from tinygraph.ops.sigmoid import Sigmoid
-from tinygraph.shapes import Array
+from tinygraph.shapes import Array, finite, positive
 from tinygraph.tensor import Operand, Tensor
 
 
