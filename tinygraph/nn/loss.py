@@ -115,16 +115,15 @@ class MSELoss(Loss):
 class HalfSquaredError(Loss):
     """Half the sum of squared errors, whose derivative is the error: see `tg.half_squared_error`.
 
-        Parameters
-        ----------
-        reduction : {"sum", "mean", "none"}
+    Parameters
+    ----------
+    reduction : {"sum", "mean", "none"}
 
-        Examples
-        --------
-        >>> from tinygraph import nn
-    from tinygraph.shapes import positive
-        >>> nn.HalfSquaredError()([1.0, 2.0], [1.0, 5.0]).item()
-        4.5
+    Examples
+    --------
+    >>> from tinygraph import nn
+    >>> nn.HalfSquaredError()([1.0, 2.0], [1.0, 5.0]).item()
+    4.5
     """
 
     def __init__(self, reduction: str = "sum") -> None:
