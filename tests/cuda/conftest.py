@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.cuda.mutation_run import Sandbox
 from tests.cuda.recorder import SCALE, Recorder
 from tinygraph.cuda import Kernel
 
@@ -36,3 +37,11 @@ def scale():
 @pytest.fixture
 def arrays():
     return np.arange(1000, dtype=np.float32), np.zeros(1000, np.float32)
+
+
+@pytest.fixture(scope="module")
+def sandbox():
+    """A process that tries mutants."""
+    sandbox = Sandbox()
+    yield sandbox
+    sandbox.close()
