@@ -36,7 +36,7 @@ from tinygraph.errors import DivergenceError
 from tinygraph.optim import SGD
 from tinygraph.recipes.quick import QuickRecipe, log_column
 from tinygraph.recipes.settings import require_at_least
-from tinygraph.recipes.task import Data, Task
+from tinygraph.recipes.task import Data, Folder, Task
 from tinygraph.shapes import Array
 from tinygraph.show.figures import new_figure, save
 from tinygraph.tensor import Tensor
@@ -113,9 +113,7 @@ class LinearRegression(QuickRecipe):
     config = Config
     metric = "rmse"
 
-    def data(
-        self, config: Config, data_dir: str | Path | None = None, download: bool = False
-    ) -> Data:
+    def data(self, config: Config, data_dir: Folder = None, download: bool = False) -> Data:
         """Points to learn from and for the test, x and y (points, 1) float64, x from -1 to 1.
 
         >>> found = recipe.data(Config(points=7))

@@ -32,7 +32,7 @@ from tinygraph import nn
 from tinygraph.data import ArrayDataset, DataLoader
 from tinygraph.recipes.quick import QuickRecipe, log_column
 from tinygraph.recipes.settings import require_at_least
-from tinygraph.recipes.task import Data, Task
+from tinygraph.recipes.task import Data, Folder, Task
 from tinygraph.recipes.truth_tables import INPUTS, Function, truth_table
 from tinygraph.shapes import Array
 from tinygraph.show.figures import new_figure, save
@@ -100,9 +100,7 @@ class PerceptronRecipe(QuickRecipe):
     summary = "one neuron with a step: nand converges, xor cannot (--set function=xor)"
     config = Config
 
-    def data(
-        self, config: Config, data_dir: str | Path | None = None, download: bool = False
-    ) -> Data:
+    def data(self, config: Config, data_dir: Folder = None, download: bool = False) -> Data:
         """The table, with a first column of ones; it is all the data there is."""
         inputs, labels = truth_table(config.function)
         table = ArrayDataset(with_ones(inputs), labels[:, 0])
@@ -124,7 +122,7 @@ class PerceptronRecipe(QuickRecipe):
         return lambda: bool(task.network.learn(x, y, task.config.lr))
 
     def rehearse(
-        self, config: Config, data_dir: str | Path | None = None, download: bool = False
+        self, config: Config, data_dir: Folder = None, download: bool = False
     ) -> dict[str, Any]:
         """One row, timed; there is no backward that a Trainer could try."""
         task = self.prepare(config)

@@ -30,7 +30,7 @@ from tinygraph.data import DataLoader
 from tinygraph.errors import ArgumentError, CheckpointError, DatasetError
 from tinygraph.optim import Optimizer
 from tinygraph.recipes.settings import require_choices, require_settings
-from tinygraph.recipes.task import Data, Task, setting, usable_device
+from tinygraph.recipes.task import Data, Folder, Task, setting, usable_device
 from tinygraph.tensor import Tensor
 from tinygraph.training import Progress, RunFolder, Trainer, evaluate, first_batch_step
 from tinygraph.training.evaluation import first_batch
@@ -69,7 +69,7 @@ class Recipe:
 
     # ---- what a recipe says -----------------------------------------------------------------
 
-    def data(self, config: Any, data_dir: str | Path | None = None, download: bool = False) -> Data:
+    def data(self, config: Any, data_dir: Folder = None, download: bool = False) -> Data:
         """Load or make the data; DatasetError where they are not to be had."""
         raise NotImplementedError(f"{type(self).__name__}.data")
 
@@ -95,7 +95,7 @@ class Recipe:
         device = setting(config, "device", "cpu")
         return DataLoader(training, size, shuffle=True, seed=seed, device=device)
 
-    def test_data(self, config: Any, facts: dict[str, Any], data_dir: str | Path | None) -> Any:
+    def test_data(self, config: Any, facts: dict[str, Any], data_dir: Folder) -> Any:
         """The test data of a run, whose config.json holds the facts."""
         return self.data(config, data_dir).test
 
@@ -168,7 +168,7 @@ class Recipe:
         self,
         config: Any,
         run: RunFolder,
-        data_dir: str | Path | None = None,
+        data_dir: Folder = None,
         download: bool = False,
         progress: Progress | None = None,
     ) -> dict[str, float]:
@@ -193,7 +193,7 @@ class Recipe:
         return dict(result["test"])
 
     def rehearse(
-        self, config: Any, data_dir: str | Path | None = None, download: bool = False
+        self, config: Any, data_dir: Folder = None, download: bool = False
     ) -> dict[str, Any]:
         """Try one batch and time it; nothing is learnt, and nothing written but caches.
 
@@ -208,7 +208,7 @@ class Recipe:
         return {"summary": summary, **self.trainer(task, progress=False).rehearse(loader)}
 
     def training_step(
-        self, config: Any, data_dir: str | Path | None = None, download: bool = False
+        self, config: Any, data_dir: Folder = None, download: bool = False
     ) -> Callable[[], Any]:
         """A function that learns from one batch, again and again, and writes nothing."""
         return self.step(self.prepare(config, data_dir, download))
@@ -216,7 +216,7 @@ class Recipe:
     def evaluate(
         self,
         run: RunFolder,
-        data_dir: str | Path | None = None,
+        data_dir: Folder = None,
         best: bool = False,
         device: str = "cpu",
     ) -> dict[str, float]:
@@ -276,7 +276,7 @@ class Recipe:
     def prepare(
         self,
         config: Any,
-        data_dir: str | Path | None = None,
+        data_dir: Folder = None,
         download: bool = False,
         run: RunFolder | None = None,
     ) -> Task:

@@ -38,7 +38,7 @@ from tinygraph.recipes.splice_mlp_network import (
 )
 from tinygraph.recipes.splice_mlp_picture import draw_influence
 from tinygraph.recipes.splice_mlp_text import read_network, write_network
-from tinygraph.recipes.task import TRAIN_SHARE, Data, Task
+from tinygraph.recipes.task import TRAIN_SHARE, Data, Folder, Task
 from tinygraph.tensor import Tensor
 from tinygraph.training import RunFolder
 
@@ -126,9 +126,7 @@ class SpliceMlp(Recipe):
     summary = "sigmoid MLP, one sample at a time: splice junctions in DNA; networks as text"
     config = Config
 
-    def data(
-        self, config: Config, data_dir: str | Path | None = None, download: bool = False
-    ) -> Data:
+    def data(self, config: Config, data_dir: Folder = None, download: bool = False) -> Data:
         whole = splice("train", data_dir, download)
         test = splice("test", data_dir, download)  # a missing file shows now
         return Data(*whole.split(TRAIN_SHARE, config.seed), test, {"train_share": TRAIN_SHARE})
@@ -146,7 +144,7 @@ class SpliceMlp(Recipe):
     def loss(self, output: Tensor, target: Tensor) -> Tensor:
         return half_squared_error(output, target)
 
-    def test_data(self, config: Config, facts: dict[str, Any], data_dir: Any) -> Any:
+    def test_data(self, config: Config, facts: dict[str, Any], data_dir: Folder) -> Any:
         return splice("test", data_dir)
 
     def remembered(self, task: Task) -> dict[str, Any]:

@@ -54,7 +54,7 @@ from tinygraph.recipes.srcnn_samples import (
     prepared,
     t91,
 )
-from tinygraph.recipes.task import Data, Task
+from tinygraph.recipes.task import Data, Folder, Task
 from tinygraph.tensor import Tensor
 from tinygraph.training import Progress, RunFolder, save_arrays
 
@@ -206,7 +206,7 @@ class SrcnnData(Data):
     validation: list[Pair] = field(default_factory=list)
 
 
-def collect(config: Config, data_dir: str | Path | None) -> Collections:
+def collect(config: Config, data_dir: Folder) -> Collections:
     """The pictures; where neither T91 nor other pictures were asked for, what there is.
 
     `config.pictures` says afterwards which they are.
@@ -265,9 +265,7 @@ class Srcnn(Recipe):
     config = Config
     metric = "psnr"
 
-    def data(
-        self, config: Config, data_dir: str | Path | None = None, download: bool = False
-    ) -> Data:
+    def data(self, config: Config, data_dir: Folder = None, download: bool = False) -> Data:
         """Load the pictures; cut crops, or take them from the cache.
 
         `download` is refused: the pictures have no licence that would allow to hand them on.
@@ -312,7 +310,7 @@ class Srcnn(Recipe):
         """Portions come shuffled: their order spans the epochs of a pass."""
         return DataLoader(training, config.batch_size, device=config.device)
 
-    def test_data(self, config: Config, facts: dict[str, Any], data_dir: Any) -> list[Pair]:
+    def test_data(self, config: Config, facts: dict[str, Any], data_dir: Folder) -> list[Pair]:
         return pairs(collect(config, data_dir).test, config.scale)
 
     def measure(self, config: Config, network: Any, test: list[Pair]) -> dict[str, float]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from tinygraph.cuda.emulator.compiler import find_compiler
 from tinygraph.device import Device, get_device
 
+Folder: TypeAlias = str | Path | None  # of data files; None: where they usually are
 TRAIN_SHARE = 0.9  # of the training data; the rest is for validation
 
 
@@ -42,7 +43,7 @@ class Task:
     config: Any
     data: Any  # a Data
     network: Any
-    data_dir: str | Path | None = None
+    data_dir: Folder = None
     compiled: Any = None  # what runs through a plan, where a recipe compiles without a Trainer
 
 

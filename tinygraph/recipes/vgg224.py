@@ -32,7 +32,7 @@ from tinygraph.optim import Adadelta
 from tinygraph.random import philox
 from tinygraph.recipes.quick import QuickRecipe
 from tinygraph.recipes.settings import require_at_least
-from tinygraph.recipes.task import Data, Task
+from tinygraph.recipes.task import Data, Folder, Task
 from tinygraph.recipes.vgg import shape_chain, vgg
 from tinygraph.tensor import Tensor
 from tinygraph.training import Progress, RunFolder
@@ -87,9 +87,7 @@ class Vgg224(QuickRecipe):
     config = Config
     metric = "loss"
 
-    def data(
-        self, config: Config, data_dir: str | Path | None = None, download: bool = False
-    ) -> Data:
+    def data(self, config: Config, data_dir: Folder = None, download: bool = False) -> Data:
         pictures = random_pictures(config)
         return Data(pictures, test=pictures)
 

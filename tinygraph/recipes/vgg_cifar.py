@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Literal
 
 from tinygraph import nn
@@ -26,7 +25,7 @@ from tinygraph.data.transforms import Transform
 from tinygraph.errors import DatasetError
 from tinygraph.optim import Adadelta
 from tinygraph.recipes.images import ImageRecipe, Shape3, image_shape
-from tinygraph.recipes.task import Data
+from tinygraph.recipes.task import Data, Folder
 from tinygraph.recipes.vgg import shape_chain, vgg
 
 CLASSES = 10
@@ -100,9 +99,7 @@ class VggCifar(ImageRecipe):
     summary = "a small VGG with batch norm, by ADADELTA: pictures of ten classes (cifar10)"
     config = Config
 
-    def data(
-        self, config: Config, data_dir: str | Path | None = None, download: bool = False
-    ) -> Data:
+    def data(self, config: Config, data_dir: Folder = None, download: bool = False) -> Data:
         """As every ImageRecipe, augmented; the settings name the data where none were asked for."""
         found = self._found(config, data_dir, download)
         augment = augmentation(config, image_shape(found.facts))
@@ -110,7 +107,7 @@ class VggCifar(ImageRecipe):
             return found
         return replace(found, training=TransformedDataset(found.training, augment, config.seed))
 
-    def _found(self, config: Config, data_dir: str | Path | None, download: bool) -> Data:
+    def _found(self, config: Config, data_dir: Folder, download: bool) -> Data:
         if config.data is None:
             config.data = "cifar10"
             try:

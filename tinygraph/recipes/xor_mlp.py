@@ -41,7 +41,7 @@ from tinygraph.optim import SGD
 from tinygraph.recipes.network_picture import beside, network_svg
 from tinygraph.recipes.quick import Differentiate, QuickRecipe
 from tinygraph.recipes.settings import require_at_least
-from tinygraph.recipes.task import Data, Task
+from tinygraph.recipes.task import Data, Folder, Task
 from tinygraph.recipes.truth_tables import Function, truth_table
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
@@ -131,9 +131,7 @@ class XorMlp(QuickRecipe):
     summary = "two layers of sigmoids learn xor by the delta rule (--set hidden=4)"
     config = Config
 
-    def data(
-        self, config: Config, data_dir: str | Path | None = None, download: bool = False
-    ) -> Data:
+    def data(self, config: Config, data_dir: Folder = None, download: bool = False) -> Data:
         """The table is all the data there is."""
         table = ArrayDataset(*truth_table(config.function))
         return Data(table, test=table)
