@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -90,7 +91,7 @@ def test_help_has_an_example_that_parses(capsys, command):
         main([*command, "--help"])
     assert stop.value.code == 0
     example = re.search(r"^example: tinygraph (.*)$", capsys.readouterr().out, re.MULTILINE)
-    assert cli.parse(example.group(1).split()).run_command
+    assert cli.parse(shlex.split(example.group(1))).run_command
 
 
 def test_version(capsys):

@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tinygraph.cuda.reading.preprocessor import evaluate, tokenize
+from tinygraph.cuda.reading.preprocessor import evaluate
 from tinygraph.cuda.reading.signature import KernelName, kernels, parse
 from tinygraph.cuda.reading.source import Source
+from tinygraph.cuda.reading.tokens import code
 from tinygraph.errors import KernelCompileError
 
 
@@ -431,4 +432,4 @@ def test_no_text_makes_the_reader_fail(text):
     ],
 )
 def test_constant_expressions(text, value):
-    assert evaluate(tokenize(text), {"N": 32}) == value
+    assert evaluate(code(text), {"N": 32}) == value

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from tests.cuda.emulator.launching import ROOT, in_child
+from tests.cuda.emulator.launching import ROOT, assert_alive, in_child
 
 pytestmark = pytest.mark.second
 
@@ -171,3 +171,21 @@ for value in (1, 2, 1, 2):
     child = in_child(code)
     assert child.returncode == 0, child.stderr
     assert len(counted()) == 1 + 1 + 2 + 2  # the run time, the headers, two kernels
+
+
+def test_a_kernel_may_outlive_the_cache_of_the_run_time(tmp_path):
+    """Built where the run time lay in another folder, launched when that folder is gone."""
+    code = """
+import shutil
+from tinygraph.cuda.emulator.compiler import runtime_library
+os.environ["TINYGRAPH_CACHE"] = sys.argv[-1] + "/first"
+runtime_library()
+os.environ["TINYGRAPH_CACHE"] = sys.argv[-1] + "/second"
+launch_right()
+if os.path.exists(sys.argv[-1] + "/first"):
+    shutil.rmtree(sys.argv[-1] + "/first")
+print("alive")
+"""
+    code = code.replace("sys.argv[-1]", repr(str(tmp_path)))
+    assert_alive(in_child(code), "alive")
+    assert_alive(in_child(code.replace("/first", "/third")), "alive")

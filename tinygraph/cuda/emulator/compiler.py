@@ -168,6 +168,8 @@ def runtime_library() -> Path:
     sources = sorted(RUNTIME.glob("*.c"))
     flags = ["-std=gnu11", "-O2", "-g1", "-fPIC", "-pthread", "-ftls-model=initial-exec", "-shared"]
     flags += ["-nostdlib++"] if compiler.family == "clang" else []
+    # Kernels name the run time, not where it lay when they were linked: a cache may move.
+    flags += ["-Wl,-soname,tinygraph-emulator.so"]
     texts = [path.read_text() for path in [*sources, RUNTIME / "runtime.h"]]
 
     def build(target: Path) -> None:

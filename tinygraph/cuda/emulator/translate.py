@@ -1,4 +1,4 @@
-"""CUDA C++ into C++: only declarations of shared memory are rewritten, and includes are put in.
+"""CUDA C++ into C++: only declarations of shared memory are rewritten.
 
     __shared__ float tile[32][33], other[4];
 
@@ -17,34 +17,17 @@ All other keywords are macros of include/cuda_emulator.h.  Line numbers stay as 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from pathlib import Path
 
-from tinygraph.cuda.reading.source import Source, find_include
+from tinygraph.cuda.reading.source import Source
+from tinygraph.cuda.reading.tokens import Token, closing
 from tinygraph.errors import KernelCompileError
 
-_TOKEN = re.compile(
-    r"""(?P<skip>//[^\n]*|/\*.*?\*/|[ \t\r\n]+|\\\n)
-      | (?P<line>^[ \t]*\#(?:\\\n|[^\n])*)
-      | (?P<text>(?:R"\((?:.|\n)*?\)"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'))
-      | (?P<word>[A-Za-z_]\w*)
-      | (?P<number>\.?\d(?:[eEpP][+-]|[\w.'])*)
-      | (?P<mark>.)""",
-    re.VERBOSE | re.MULTILINE | re.DOTALL,
-)
-_INCLUDE = re.compile(r'[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"')
-_PRAGMA_ONCE = re.compile(r"[ \t]*#[ \t]*pragma[ \t]+once\b")
+_LINE = re.compile(r'#line (\d+) "(.*)"')  # as Source.tokens holds it
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _QUALIFIERS = {"__shared__", "extern", "static"}
 _ATTRIBUTES = {"__align__", "alignas", "__attribute__"}
-
-
-@dataclass
-class Token:
-    kind: str
-    text: str
 
 
 @dataclass
@@ -77,8 +60,8 @@ def translate(source: Source) -> Translation:
     >>> text.startswith('#line 1 "<source>"\\n__global__ void k() { typedef float tg_t0[4]; static')
     True
     """
-    translator = _Translator(source)
-    translator.file(source.text, source.path, str(source.path or source.name))
+    translator = _Translator()
+    translator.read(source.tokens)
     return Translation("".join(translator.out), translator.constants, translator.words)
 
 
@@ -93,46 +76,45 @@ class _Function:
 
 
 class _Translator:
-    def __init__(self, source: Source) -> None:
-        self.source = source
+    def __init__(self) -> None:
         self.out: list[str] = []
         self.constants: set[str] = set()
         self.words: set[str] = set()
         self.slots = 0
-        self.once: set[Path] = set()
-        self.depth = 0
+        self.place = "", 1  # file and line
         self.file_level: dict[str, str] = {}  # shared variables outside of functions: references
         self.macro_words: set[str] = set()
         self.scopes: list[list[str]] = []  # for each open brace: shared variables declared there
+        self.namespaces: list[bool] = []  # for each open brace: does it belong to a namespace?
         self.function: _Function | None = None
 
-    def file(self, text: str, path: Path | None, name: str) -> None:
-        """Translate one file; includes come in the place of their line."""
-        self.out.append(f'#line 1 "{name}"\n')
-        line = 1
+    def read(self, text: list[Token]) -> None:
+        """Translate statement by statement."""
         statement: list[Token] = []
-        braces: list[bool] = []  # for each open brace: does it belong to a namespace?
-        for token in _tokens(text):
-            if token.kind == "line":
-                self._end(statement, "", name, line, all(braces))
-                self._directive(token.text, path, name, line)
+        for token in text:
+            if token.kind == "directive":
+                self._end(statement, "")
+                self.out.append(token.text)
+                self.macro_words |= set(_WORD.findall(token.text))
+                match = _LINE.fullmatch(token.text)
+                if match:
+                    self.place = match[2], int(match[1]) - 1
             else:
                 statement.append(token)
                 if token.text == ";" and not _inside_struct(statement):
-                    self._end(statement, ";", name, line, all(braces))
-                elif token.text == "{" and not _declares_shared(statement):
-                    braces.append(_opens_namespace(statement))
+                    self._end(statement, ";")
+                elif token.text in ("{", "}") and not _declares_shared(statement):
                     header = list(statement)
-                    self._end(statement, "{", name, line, all(braces))
-                    self._open(header)
-                elif token.text == "}" and not _declares_shared(statement):
-                    self._end(statement, "}", name, line, all(braces))
-                    self._close()
-                    if braces:
-                        braces.pop()
-            line += token.text.count("\n")
-        self._end(statement, "", name, line, all(braces))
-        self.out.append("\n")
+                    if token.text == "{":
+                        self.namespaces.append(_opens_namespace(header))
+                    self._end(statement, token.text)
+                    if token.text == "{":
+                        self._open(header)
+                    else:
+                        self._close()
+            file, line = self.place
+            self.place = file, line + token.text.count("\n")
+        self._end(statement, "")
 
     def _open(self, header: list[Token]) -> None:
         """A brace has been opened, after these tokens."""
@@ -144,6 +126,7 @@ class _Translator:
         """A brace has been closed: at the end of a function its references are put in."""
         if self.scopes:
             self.scopes.pop()
+            self.namespaces.pop()
         function = self.function
         if function is None or len(self.scopes) >= function.depth:
             return
@@ -158,41 +141,18 @@ class _Translator:
 
     def _capture(self, statement: list[Token]) -> None:
         """Let lambdas with [=] take shared variables by reference."""
-        tokens = [i for i, token in enumerate(statement) if token.kind != "skip"]
-        for first, second in pairwise(tokens):
+        places = [i for i, token in enumerate(statement) if token.is_code]
+        for first, second in pairwise(places):
             if statement[first].text != "[" or statement[second].text != "=":
                 continue
             names = {name for scope in self.scopes for name in scope}
             if self.function:
                 self.function.words |= _words(statement)
                 names |= set(self._named_by(self.function))
-            statement[second].text = "".join(["=", *(f", &{name}" for name in sorted(names))])
+            captured = "".join(["=", *(f", &{name}" for name in sorted(names))])
+            statement[second] = Token("mark", captured)
 
-    def _directive(self, text: str, path: Path | None, name: str, line: int) -> None:
-        include = _INCLUDE.match(text)
-        self.macro_words |= set(_WORD.findall(text))
-        if _PRAGMA_ONCE.match(text):
-            if path:
-                self.once.add(path)
-            self.out.append("\n" * text.count("\n"))
-            return
-        folder = path.parent if path else self.source.folder
-        found = find_include(include[1], folder, self.source.folder) if include else None
-        if found is None:
-            self.out.append(text)
-            return
-        if found in self.once:
-            return
-        self.depth += 1
-        if self.depth > 50:
-            raise KernelCompileError(f"{name}:{line}: #include: {found.name} includes itself")
-        self.file(found.read_text(encoding="utf-8", errors="replace"), found, str(found))
-        self.depth -= 1
-        self.out.append(f'#line {line} "{name}"\n')
-
-    def _end(
-        self, statement: list[Token], mark: str, name: str, line: int, at_file_level: bool
-    ) -> None:
+    def _end(self, statement: list[Token], mark: str) -> None:
         """Write out a statement, rewritten if it declares shared memory."""
         words = _words(statement)
         self.words |= words
@@ -202,29 +162,32 @@ class _Translator:
             declared = _declared(_significant(statement))
             self.constants |= {name for name, _ in declared}
         if "__shared__" in words and mark == ";":
-            self.out.append(self._shared(statement, name, line, at_file_level))
+            self.out.append(self._shared(statement, all(self.namespaces)))
         else:
             self._capture(statement)
             self.out.extend(token.text for token in statement)
         statement.clear()
 
-    def _shared(self, statement: list[Token], name: str, line: int, at_file_level: bool) -> str:
+    def _shared(self, statement: list[Token], at_file_level: bool) -> str:
         newlines = "\n" * sum(token.text.count("\n") for token in statement)
         lead = ""  # what stands before on the same line: a label, the blank space
-        if statement and statement[0].kind == "skip":
-            lead = statement[0].text
-            newlines = newlines[lead.count("\n") :]
-        tokens = _significant(statement)[:-1]
-        extern = any(token.text == "extern" for token in tokens)
-        tokens = _without_qualifiers(tokens)
-        declared = _declared([*tokens, Token("mark", ";")])
+        for token in statement:
+            if token.is_code:
+                break
+            lead += token.text
+        newlines = newlines[lead.count("\n") :]
+        parts = _significant(statement)[:-1]
+        extern = any(token.text == "extern" for token in parts)
+        parts = _without_qualifiers(parts)
+        declared = _declared([*parts, Token("mark", ";")])
         if not declared:
-            shown = " ".join(token.text for token in tokens)
+            shown = " ".join(token.text for token in parts)
+            file, line = self.place
             raise KernelCompileError(
-                f"{name}:{line}: __shared__ {shown}: expected a declaration like "
+                f"{file}:{line}: __shared__ {shown}: expected a declaration like "
                 "`__shared__ float tile[32][33];`"
             )
-        types, after = [token.text for token in tokens], []
+        types, after = [token.text for token in parts], []
         for variable, position in declared:
             number = self.slots
             self.slots += 1
@@ -259,17 +222,12 @@ def _memory(variable: str, number: int, extern: bool, at_file_level: bool) -> tu
     return text, f"{kind} &{variable} = tg_shared<{kind}>({slot});"
 
 
-def _tokens(text: str) -> Iterator[Token]:
-    for match in _TOKEN.finditer(text):
-        yield Token(match.lastgroup or "mark", match.group())
-
-
 def _words(tokens: list[Token]) -> set[str]:
     return {token.text for token in tokens if token.kind == "word"}
 
 
 def _significant(tokens: list[Token]) -> list[Token]:
-    return [token for token in tokens if token.kind != "skip"]
+    return [token for token in tokens if token.is_code]
 
 
 def _declares_shared(statement: list[Token]) -> bool:
@@ -299,18 +257,11 @@ def _opens_function(statement: list[Token]) -> bool:
 
 def _without_qualifiers(tokens: list[Token]) -> list[Token]:
     """A declaration without storage classes and alignments; `volatile` belongs to its type."""
-    kept, at = [], 0
+    kept, at, texts = [], 0, [token.text for token in tokens]
     while at < len(tokens):
-        if tokens[at].text in _ATTRIBUTES:
-            depth = 0
-            at += 1
-            while at < len(tokens):
-                depth += {"(": 1, ")": -1}.get(tokens[at].text, 0)
-                at += 1
-                if depth == 0:
-                    break
-            continue
-        if tokens[at].text not in _QUALIFIERS:
+        if texts[at] in _ATTRIBUTES and at + 1 < len(tokens):
+            at = closing(texts, at + 1)
+        elif texts[at] not in _QUALIFIERS:
             kept.append(tokens[at])
         at += 1
     return kept

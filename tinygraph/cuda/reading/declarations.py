@@ -5,16 +5,15 @@ Only what stands at namespace scope counts: a typedef inside one function says n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from tinygraph.cuda.reading.preprocessor import evaluate, preprocess
 from tinygraph.cuda.reading.source import Source
+from tinygraph.cuda.reading.tokens import closing, split
 
 Tokens = tuple[str, ...]
 
-_OPEN = {"(": ")", "[": "]", "{": "}"}
 _TAKES_ARGUMENTS = {
     "__launch_bounds__",
     "__attribute__",
@@ -100,38 +99,8 @@ def declarations(source: Source) -> Declarations:
     return found
 
 
-def split(tokens: Sequence[str]) -> list[list[str]]:
-    """Tokens parted at the commas that stand in no bracket.
-
-    >>> split(["pair", "<", "A", ",", "B", ">", "x", ",", "n"])
-    [['pair', '<', 'A', ',', 'B', '>', 'x'], ['n']]
-    """
-    parts: list[list[str]] = [[]]
-    depth = 0
-    for token in tokens:
-        if token in "([{<":
-            depth += 1
-        elif token in ")]}>":
-            depth -= 1
-        if token == "," and depth == 0:
-            parts.append([])
-        else:
-            parts[-1].append(token)
-    return parts if parts != [[]] else []
-
-
 def _is_word(token: str) -> bool:
     return token[0].isalpha() or token[0] == "_"
-
-
-def _closing(tokens: Sequence[str], at: int) -> int:
-    """The place of the bracket that closes the one at `at`; the end if it is never closed."""
-    opening, closing, depth = tokens[at], _OPEN.get(tokens[at], ">"), 0
-    for place in range(at, len(tokens)):
-        depth += (tokens[place] == opening) - (tokens[place] == closing)
-        if depth == 0:
-            return place
-    return len(tokens) - 1
 
 
 def _statements(tokens: Tokens) -> list[tuple[Tokens, bool]]:
@@ -148,7 +117,7 @@ def _statements(tokens: Tokens) -> list[tuple[Tokens, bool]]:
         elif token == "{":
             head = tokens[start:at]
             if not _opens_namespace(head):
-                at = _closing(tokens, at)
+                at = closing(tokens, at)
                 found.append((head, True))
                 # What follows the body of a struct up to the semicolon names its type.
                 if "typedef" in head or (_declares_type(head) and "__global__" not in head):
@@ -157,7 +126,7 @@ def _statements(tokens: Tokens) -> list[tuple[Tokens, bool]]:
                     at = end
             start = at + 1
         elif token in "([":
-            at = _closing(tokens, at)
+            at = closing(tokens, at)
         at += 1
     return found
 
@@ -180,18 +149,18 @@ def _kernel(statement: Tokens, defined: bool) -> Declaration | None:
         token = statement[at]
         following = statement[at + 1] if at + 1 < len(statement) else ""
         if token == "template" and following == "<":
-            end = _closing(statement, at + 1)
+            end = closing(statement, at + 1)
             template, at = statement[at + 2 : end], end
         elif token in _TAKES_ARGUMENTS and following == "(":
-            end = _closing(statement, at + 1)
+            end = closing(statement, at + 1)
             bounds = statement[at + 2 : end] if token == "__launch_bounds__" else bounds
             at = end
         elif token == "[":
-            at = _closing(statement, at)
+            at = closing(statement, at)
         elif token == "<":
             return None
         elif token == "(":
-            end = _closing(statement, at)
+            end = closing(statement, at)
             bounds = _trailing_bounds(statement[end:]) or bounds
             parameters = statement[at + 1 : end]
             return Declaration(name, parameters, template, bounds, defined) if name else None
@@ -205,7 +174,7 @@ def _trailing_bounds(tokens: Tokens) -> Tokens:
     if "__launch_bounds__" not in tokens:
         return ()
     at = tokens.index("__launch_bounds__") + 1
-    return tokens[at + 1 : _closing(tokens, at)]
+    return tokens[at + 1 : closing(tokens, at)]
 
 
 def _constant(statement: Tokens, constants: dict[str, int]) -> None:

@@ -25,12 +25,12 @@ from typing import NamedTuple
 
 from tinygraph.cuda.reading.signature import kernels
 from tinygraph.cuda.reading.source import KERNELS, Source
+from tinygraph.cuda.reading.tokens import split_text, stated
 from tinygraph.errors import ArgumentError
 
 ELEMENT_TYPES = ("float", "double")  # what T stands for where nothing else is stated
 
-_MARKER = r"\s*(?:///?|/\*+|\*(?!/))?\s*"  # what a line of a comment opens with
-_STATEMENT = re.compile(_MARKER + r"instances\s*(?:\((?P<macros>[^)]*)\))?\s*:(?P<names>.*)")
+_STATEMENT = re.compile(r"instances\s*(?:\((?P<macros>[^)]*)\))?\s*:")
 _REPEAT = re.compile(r"(?P<names>.*\S)\s+for\s+(?P<word>\w+)\s+in\s+(?P<types>.+)")
 _NAME = re.compile(r"[A-Za-z_][\w:]*\s*(<.*>)?")
 _MACRO = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s*(?:=\s*(?P<value>.*\S))?\s*")
@@ -106,24 +106,17 @@ def instances(path: Path) -> list[Instance]:
 
 def _statements(source: Source) -> Iterator[tuple[int, dict[str, str], str]]:
     """Line number, macros and joined names of each `instances` statement."""
-    lines = iter(enumerate(source.text.splitlines(), start=1))
-    for number, line in lines:
-        match = _STATEMENT.fullmatch(line)
-        if not match:
-            continue
-        text = match["names"].removesuffix("*/").strip()
-        while text.endswith(","):
-            _, line = next(lines, (0, ""))
-            text += " " + re.sub(f"^{_MARKER}", "", line).removesuffix("*/").strip()
-            if not line.strip():
-                raise _unreadable(f"{source.name}:{number}", "a name after the last comma", "none")
-        yield number, _macros(match["macros"] or "", f"{source.name}:{number}"), text
+    for number, match, text in stated(source.text, _STATEMENT, lambda t: t.endswith(",")):
+        place = f"{source.name}:{number}"
+        if text.endswith(","):
+            raise _unreadable(place, "a name after the last comma", "none")
+        yield number, _macros(match["macros"] or "", place), text
 
 
 def _macros(text: str, place: str) -> dict[str, str]:
     """TILE=16, DEBUG as {"TILE": "16", "DEBUG": "1"}."""
     macros = {}
-    for part in split(text):
+    for part in split_text(text):
         match = _MACRO.fullmatch(part)
         if not match:
             raise _unreadable(place, "macros as NAME=VALUE", repr(part))
@@ -133,7 +126,7 @@ def _macros(text: str, place: str) -> dict[str, str]:
 
 def _names(text: str, place: str) -> list[str]:
     repeat = _REPEAT.fullmatch(text)
-    names = split(repeat["names"] if repeat else text)
+    names = split_text(repeat["names"] if repeat else text)
     for name in names:
         if not _NAME.fullmatch(name):
             raise _unreadable(place, "kernel names as NAME or NAME<TYPE, ...>", repr(name))
@@ -142,26 +135,10 @@ def _names(text: str, place: str) -> list[str]:
     if not repeat:
         return names
     word = re.compile(rf"\b{repeat['word']}\b")
-    kinds = split(repeat["types"])
+    kinds = split_text(repeat["types"])
     if not all(word.search(name) for name in names):
         raise _unreadable(place, f"the word {repeat['word']} in every name", repr(text))
     return [word.sub(kind, name) for name in names for kind in kinds]
-
-
-def split(text: str) -> list[str]:
-    """Parts between the commas that stand outside of brackets.
-
-    >>> split("gemm<float, true>, im2col<float>")
-    ['gemm<float, true>', 'im2col<float>']
-    """
-    parts, depth = [""], 0
-    for character in text:
-        depth += (character in "<([") - (character in ">)]")
-        if character == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return [part.strip() for part in parts if part.strip()]
 
 
 def _unreadable(place: str, expected: str, got: str) -> ArgumentError:

@@ -29,14 +29,11 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from tinygraph.cuda.reading.instances import split
 from tinygraph.cuda.reading.source import Source
+from tinygraph.cuda.reading.tokens import split_text, stated
 from tinygraph.errors import ArgumentError
 
-_MARKER = r"\s*(?:///?|/\*+|\*(?!/))?\s*"  # what a line of a comment opens with
-_STATEMENT = re.compile(
-    _MARKER + r"operations of (?P<kernel>\w+)(?:<(?P<types>.*)>)?\s*:(?P<formula>.*)"
-)
+_STATEMENT = re.compile(r"operations of (?P<kernel>\w+)(?:<(?P<types>.*)>)?\s*:")
 _INTEGER = re.compile(r"bool|((un)?signed )?(char|short|int|long|long long)|(un)?signed|size_t")
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -116,17 +113,10 @@ def statements(source: Source) -> tuple[Statement, ...]:
     >>> statements(Source.read("// operations of scale: n\\n__global__ void scale(int n) {}"))
     (Statement(kernel='scale', types=(), formula='n'),)
     """
-    found = []
-    lines = iter(source.text.splitlines())
-    for line in lines:
-        match = _STATEMENT.fullmatch(line)
-        if match:
-            formula = match["formula"].removesuffix("*/").strip()
-            while _is_open(formula) and (line := next(lines, "")):
-                formula += " " + re.sub(f"^{_MARKER}", "", line).removesuffix("*/").strip()
-            types = tuple(split(match["types"] or ""))
-            found.append(Statement(match["kernel"], types, formula.strip()))
-    return tuple(found)
+    return tuple(
+        Statement(match["kernel"], tuple(split_text(match["types"] or "")), formula)
+        for _, match, formula in stated(source.text, _STATEMENT, _is_open)
+    )
 
 
 def _is_open(formula: str) -> bool:
@@ -152,7 +142,7 @@ def _fits(stated: str, given: str) -> bool:
 def _split(kernel: str) -> tuple[str, tuple[str, ...]]:
     """Name and template arguments: "k<float, 3>" is ("k", ("float", "3"))."""
     function, _, types = kernel.strip().partition("<")
-    return function.strip(), tuple(split(types.rstrip().removesuffix(">")))
+    return function.strip(), tuple(split_text(types.rstrip().removesuffix(">")))
 
 
 def _is_integer(types: tuple[str, ...]) -> bool:

@@ -1,8 +1,7 @@
 """The tokens of a CUDA source after a small C preprocessor: what `signature` reads.
 
-Comments go, local include files are read in their place, `#if` is decided, and macros without
-parameters are replaced.  Function-like macros stay as they stand: a kernel that one of them writes
-is not seen, and its parameters are declared by hand.
+Comments go, `#if` is decided, and macros without parameters are replaced.  Function-like macros
+stay as they stand: a kernel that one of them writes is not seen, its parameters are given by hand.
 
 Source: ISO C++17, [cpp].
 """
@@ -14,10 +13,10 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
-from tinygraph.cuda.reading.source import Source, find_include
+from tinygraph.cuda.reading.source import Source
+from tinygraph.cuda.reading.tokens import Token, code, tokens
 
 # What both compilers of kernels define (the emulator's header, NVRTC).
 PREDEFINED = {
@@ -27,22 +26,12 @@ PREDEFINED = {
     "__cplusplus": "201703L",
 }
 
-_COMMENT_OR_STRING = re.compile(
-    r"""//(?:[^\n\\]|\\.|\\\n)*|/\*.*?(?:\*/|\Z)|R"\((?:.*?)\)"|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)+'""",
-    re.DOTALL,
-)
-_TOKEN = re.compile(
-    r"""R"\(.*?\)"|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)+'|[A-Za-z_]\w*"""
-    r"""|\.?\d(?:[eEpP][+-]|[\w.']|\.)*|::|\S""",
-    re.DOTALL,
-)
-_DIRECTIVE = re.compile(r"\s*#\s*(\w+)?\s*(.*)")
+_DIRECTIVE = re.compile(r"(\w+)\s*(.*)", re.DOTALL)
 _DEFINE = re.compile(r"([A-Za-z_]\w*)(\()?(.*)")
 _DEFINED = re.compile(r"\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))")
 _HAS_FEATURE = re.compile(r"\b__has_\w+\s*\([^()]*\)")
 _NUMBER = re.compile(r"\b(0[xX][\da-fA-F]+|\d+)[uUlL]*\b")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
-_DEEPEST = 64  # of include files in each other
 
 
 @lru_cache(maxsize=64)
@@ -52,59 +41,36 @@ def preprocess(source: Source) -> tuple[str, ...]:
     >>> preprocess(Source.read("#define REAL float // a type\\n__global__ void k(REAL *x) {}"))
     ('__global__', 'void', 'k', '(', 'float', '*', 'x', ')', '{', '}')
     """
-    reader = _Reader(source)
-    reader.read(source.text, source.folder, 0)
+    reader = _Reader(source.defines)
+    for token in source.tokens:
+        reader.read(token)
     return tuple(reader.tokens)
 
 
-def tokenize(text: str) -> list[str]:
-    """The tokens of a text without comments.
-
-    >>> tokenize("const float4* x, N - 1")
-    ['const', 'float4', '*', 'x', ',', 'N', '-', '1']
-    """
-    return _TOKEN.findall(text)
-
-
-def without_comments(text: str) -> str:
-    """The text with each comment as one space, its line breaks kept."""
-
-    def blank(match: re.Match[str]) -> str:
-        found = match.group()
-        return " " + "\n" * found.count("\n") if found.startswith(("//", "/*")) else found
-
-    return _COMMENT_OR_STRING.sub(blank, text)
-
-
 class _Reader:
-    """Reads files line by line, with the macros that are defined so far."""
+    """Reads tokens with the macros that are defined so far."""
 
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self.macros = {name: tokenize(text) for name, text in PREDEFINED.items()}
-        self.macros |= {name: tokenize(text) for name, text in source.defines}
+    def __init__(self, defines: tuple[tuple[str, str], ...]) -> None:
+        self.macros = {name: code(text) for name, text in [*PREDEFINED.items(), *defines]}
         self.tokens: list[str] = []
-        self.once: set[Path] = set()  # files with #pragma once
-
-    def read(self, text: str, folder: Path, depth: int, path: Path | None = None) -> None:
-        """Append the tokens of one file."""
-        lines = without_comments(text.replace("\\\n", " ")).split("\n")
         # One entry for each open #if: whether its branch is read, and whether one has been taken.
-        branches: list[tuple[bool, bool]] = []
-        for line in lines:
-            directive = _DIRECTIVE.match(line)
-            reading = all(active for active, _ in branches)
-            if not directive:
-                if reading:
-                    self._expand(tokenize(line), self.tokens, frozenset())
-                continue
-            word, rest = directive[1] or "", directive[2]
-            if word in ("if", "ifdef", "ifndef", "elif", "else", "endif"):
-                self._branch(branches, word, rest)
-            elif reading:
-                self._obey(word, rest.strip(), folder, depth, path)
+        self.branches: list[tuple[bool, bool]] = []
 
-    def _branch(self, branches: list[tuple[bool, bool]], word: str, rest: str) -> None:
+    def read(self, token: Token) -> None:
+        """Append a token, or do what a directive says."""
+        reading = all(active for active, _ in self.branches)
+        if token.kind == "directive":
+            match = _DIRECTIVE.match(_without_comments(token.text))
+            word, rest = match.groups() if match else ("", "")
+            if word in ("if", "ifdef", "ifndef", "elif", "else", "endif"):
+                self._branch(word, rest)
+            elif reading:
+                self._obey(word, rest)
+        elif reading and token.is_code:
+            self._expand([token.text], self.tokens, frozenset())
+
+    def _branch(self, word: str, rest: str) -> None:
+        branches = self.branches
         outer = all(active for active, _ in branches)
         if word.startswith("if"):
             chosen = outer and self._condition(word, rest)
@@ -119,11 +85,11 @@ class _Reader:
     def _condition(self, word: str, rest: str) -> bool:
         """Whether `#if rest`, `#ifdef rest` or `#ifndef rest` holds; what cannot be read does not.
 
-        >>> _Reader(Source("", None, (("TILE", "16"),)))._condition("if", "defined(TILE) && !NONE")
+        >>> _Reader((("TILE", "16"),))._condition("if", "defined(TILE) && !NONE")
         True
         """
         if word != "if":
-            name = _IDENTIFIER.match(rest.strip())
+            name = _IDENTIFIER.match(rest)
             return (name is not None and name.group() in self.macros) == (word == "ifdef")
 
         def defined(match: re.Match[str]) -> str:
@@ -131,32 +97,31 @@ class _Reader:
 
         expanded: list[str] = []
         text = _HAS_FEATURE.sub("0", _DEFINED.sub(defined, rest))
-        self._expand(tokenize(text), expanded, frozenset())
+        self._expand(code(text), expanded, frozenset())
         return bool(evaluate(expanded, {"true": 1}, unknown=0))
 
-    def _obey(self, word: str, rest: str, folder: Path, depth: int, path: Path | None) -> None:
+    def _obey(self, word: str, rest: str) -> None:
         """A directive other than a condition."""
-        if word == "define":
-            macro = _DEFINE.match(rest)
-            if macro and not macro[2]:
-                self.macros[macro[1]] = tokenize(macro[3])
+        macro = _DEFINE.match(rest) if word == "define" else None
+        if macro and not macro[2]:
+            self.macros[macro[1]] = code(macro[3])
         elif word == "undef":
             self.macros.pop(rest, None)
-        elif word == "pragma" and rest == "once" and path:
-            self.once.add(path)
-        elif word == "include" and rest.startswith('"') and depth < _DEEPEST:
-            found = find_include(rest.split('"')[1], folder, self.source.folder)
-            if found and found not in self.once:
-                text = found.read_text(encoding="utf-8", errors="replace")
-                self.read(text, found.parent, depth + 1, found)
 
-    def _expand(self, tokens: list[str], out: list[str], inside: frozenset[str]) -> None:
+    def _expand(self, found: list[str], out: list[str], inside: frozenset[str]) -> None:
         """Append tokens, each macro replaced; a macro within itself stays, as in C."""
-        for token in tokens:
+        for token in found:
             if token in self.macros and token not in inside:
                 self._expand(self.macros[token], out, inside | {token})
             else:
                 out.append(token)
+
+
+def _without_comments(directive: str) -> str:
+    """A directive in one line; a comment is one blank."""
+    start = directive.index("#") + 1
+    parts = (t.text if t.is_code or t.text.isspace() else " " for t in tokens(directive[start:]))
+    return "".join(parts).strip()
 
 
 _OPERATORS: dict[type, Callable[..., Any]] = {
@@ -184,21 +149,24 @@ _OPERATORS: dict[type, Callable[..., Any]] = {
 _PYTHON = {"&&": " and ", "||": " or ", "!": " not ", "true": "1", "false": "0"}
 
 
-def evaluate(tokens: list[str], names: Mapping[str, int], unknown: int | None = None) -> int | None:
+def evaluate(
+    expression: list[str], names: Mapping[str, int], unknown: int | None = None
+) -> int | None:
     """An integer constant expression in C; None if it is none, or has a name that is not known.
 
     Parameters
     ----------
-    tokens : list of str
+    expression : list of str
+        Its tokens.
     names : mapping
         The names that have a value.
     unknown : int or None
         The value of other names; 0 in `#if`.
 
-    >>> evaluate(tokenize("32 * WARPS - 1"), {"WARPS": 8})
+    >>> evaluate(code("32 * WARPS - 1"), {"WARPS": 8})
     255
     """
-    text = re.sub(r"&&|\|\||!(?!=)", lambda m: _PYTHON[m.group()], _joined(tokens))
+    text = re.sub(r"&&|\|\||!(?!=)", lambda m: _PYTHON[m.group()], _joined(expression))
     text = _NUMBER.sub(lambda m: str(int(m[1], 16 if m[1][:2] in ("0x", "0X") else 10)), text)
     try:
         return int(_value(ast.parse(text.strip(), mode="eval").body, names, unknown))
@@ -206,10 +174,10 @@ def evaluate(tokens: list[str], names: Mapping[str, int], unknown: int | None = 
         return None
 
 
-def _joined(tokens: list[str]) -> str:
+def _joined(words: list[str]) -> str:
     """Tokens as text: words apart, signs together, so that `&` `&` is `&&` again."""
     text = ""
-    for token in tokens:
+    for token in words:
         apart = text and (text[-1].isalnum() or text[-1] == "_") and re.match(r"\w", token)
         text += f" {token}" if apart else token
     return text

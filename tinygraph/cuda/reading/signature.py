@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tinygraph.cuda.reading.declarations import Declaration, declarations, split
-from tinygraph.cuda.reading.preprocessor import evaluate, tokenize
+from tinygraph.cuda.reading.declarations import Declaration, declarations
+from tinygraph.cuda.reading.preprocessor import evaluate
 from tinygraph.cuda.reading.source import Source
+from tinygraph.cuda.reading.tokens import code, split
 from tinygraph.cuda.reading.types import Parameter, TypeReader, UnreadableType
 from tinygraph.errors import KernelCompileError, nearest
 
@@ -112,7 +113,7 @@ def parse(source: Source, name: str, parameters: Mapping[str, str] | None = None
 def _split_name(name: str) -> tuple[str, tuple[str, ...]]:
     """The function and its template arguments: "ns::k<float, 16>" is ("k", ("float", "16"))."""
     head, bracket, rest = name.strip().partition("<")
-    args = split(tokenize(rest.rpartition(">")[0])) if bracket else []
+    args = split(code(rest.rpartition(">")[0])) if bracket else []
     return head.strip().rpartition("::")[2], tuple(_written(tokens) for tokens in args)
 
 
@@ -159,7 +160,7 @@ def _bind(
     bound: dict[str, list[str]] = {}
     for position, (parameter, default) in enumerate(parameters):
         if position < len(args):
-            bound[parameter] = tokenize(args[position])
+            bound[parameter] = code(args[position])
         elif default:  # a default may name a parameter before it
             bound[parameter] = [t for d in default for t in bound.get(d, [d])]
         elif not declaration.variadic:
@@ -186,7 +187,7 @@ def _parameter(
     source: Source, kernel: str, types: TypeReader, text: str, position: int = 0
 ) -> Parameter:
     try:
-        return types.parameter(tokenize(text), f"argument_{position}")
+        return types.parameter(code(text), f"argument_{position}")
     except UnreadableType as error:
         raise KernelCompileError(
             f"{source.name}: {kernel}",
@@ -214,4 +215,4 @@ def _declared_bounds(source: Source, function: str, args: tuple[str, ...]) -> in
     if len(found) != 1:
         return None
     names = [parameter for parameter, _ in found[0].template_parameters]
-    return _bounds(source, found[0], {n: tokenize(a) for n, a in zip(names, args, strict=False)})
+    return _bounds(source, found[0], {n: code(a) for n, a in zip(names, args, strict=False)})

@@ -12,12 +12,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from tinygraph.cuda.reading.tokens import Token, tokens
 from tinygraph.errors import KernelCompileError
 
 KERNELS = Path(__file__).resolve().parents[1] / "kernels"  # the ops' .cu, and the .cuh they share
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+_INCLUDE = re.compile(r'[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"')
+_PRAGMA_ONCE = re.compile(r"[ \t]*#[ \t]*pragma[ \t]+once\b")
 
 
 @dataclass(frozen=True)
@@ -84,16 +86,20 @@ class Source:
 
         A file that is not found is left to the compiler: an `#if` may exclude it.
         """
-        found: dict[Path, None] = {}
-        waiting = [(self.text, self.folder)]
-        while waiting:
-            text, folder = waiting.pop()
-            for spelled in _INCLUDE.findall(text):
-                path = find_include(spelled, folder, self.folder)
-                if path and path not in found:
-                    found[path] = None
-                    waiting.append((_include_text(path), path.parent))
-        return tuple(found)
+        return tuple(self._whole.texts)
+
+    @property
+    def tokens(self) -> list[Token]:
+        """The tokens, local include files in the places of their lines; `#line` tells whose."""
+        if self._whole.circle:
+            raise KernelCompileError(self._whole.circle)
+        return self._whole.tokens
+
+    @cached_property
+    def _whole(self) -> _Includes:
+        reader = _Includes(self.folder)
+        reader.read(self.text, self.folder, str(self.path or self.name))
+        return reader
 
     @cached_property
     def digest(self) -> str:
@@ -101,8 +107,8 @@ class Source:
         import hashlib  # here: what compiles nothing loads no OpenSSL
 
         parts = [self.text, *(f"{name}={value}" for name, value in self.defines)]
-        for path in self.includes:
-            parts += [path.name, _include_text(path)]
+        for path, text in self._whole.texts.items():
+            parts += [path.name, text]
         whole = hashlib.sha256()
         for part in parts:
             data = part.encode("utf-8", "surrogatepass")
@@ -110,13 +116,57 @@ class Source:
         return whole.hexdigest()
 
 
-def find_include(spelled: str, *folders: Path) -> Path | None:
-    """The file that `#include "spelled"` means: in one of the folders, or among the kernels."""
-    for folder in (*folders, KERNELS):
-        path = folder / spelled
-        if path.is_file():
-            return path.resolve()
-    return None
+class _Includes:
+    """Puts include files in the place of their lines."""
+
+    def __init__(self, main: Path) -> None:
+        self.main = main
+        self.tokens: list[Token] = []
+        self.texts: dict[Path, str] = {}
+        self.once: set[Path] = set()  # files with #pragma once
+        self.inside: list[Path] = []  # the files that are being read
+        self.circle = ""
+
+    def read(self, text: str, folder: Path, name: str, path: Path | None = None) -> None:
+        """Append one file."""
+        self._says(1, name)
+        line = 1
+        for token in tokens(text):
+            directive = token.kind == "directive"
+            include = _INCLUDE.match(token.text) if directive else None
+            found = self._find(include[1], folder) if include else None
+            if found:
+                self._include(found, name, line)
+            elif directive and _PRAGMA_ONCE.match(token.text):
+                self.once |= {path} if path else set()
+            else:
+                self.tokens.append(token)
+            line += token.text.count("\n")
+        self.tokens.append(Token("space", "\n"))
+
+    def _says(self, line: int, name: str) -> None:
+        self.tokens += [Token("directive", f'#line {line} "{name}"'), Token("space", "\n")]
+
+    def _include(self, path: Path, name: str, line: int) -> None:
+        if path not in self.texts:
+            self.texts[path] = _include_text(path)
+        if path in self.once:
+            return
+        if path in self.inside:
+            self.circle = f"{name}:{line}: #include: {path.name} includes itself"
+            return
+        self.inside.append(path)
+        self.read(self.texts[path], path.parent, str(path), path)
+        self.inside.pop()
+        self._says(line, name)
+
+    def _find(self, spelled: str, folder: Path) -> Path | None:
+        """The file that `#include "spelled"` means: beside its file, the source, or our kernels."""
+        for place in (folder, self.main, KERNELS):
+            path = place / spelled
+            if path.is_file():
+                return path.resolve()
+        return None
 
 
 def _include_text(path: Path) -> str:

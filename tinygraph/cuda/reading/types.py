@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda.reading.tokens import closing
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -253,16 +255,11 @@ def _without_default_and_attributes(tokens: Sequence[str]) -> list[str]:
     found: list[str] = []
     at = 0
     while at < len(tokens) and tokens[at] != "=":
-        double = tokens[at] == "[" and at + 1 < len(tokens) and tokens[at + 1] == "["
-        if double or tokens[at] in ("__attribute__", "alignas", "__align__"):
-            opening, closing = ("[", "]") if double else ("(", ")")
-            depth, at = 0, at if double else at + 1
-            while at < len(tokens):
-                depth += (tokens[at] == opening) - (tokens[at] == closing)
-                at += 1
-                if depth == 0:
-                    break
-            continue
-        found.append(tokens[at])
+        if list(tokens[at : at + 2]) == ["[", "["]:
+            at = closing(tokens, at)
+        elif tokens[at] in ("__attribute__", "alignas", "__align__") and at + 1 < len(tokens):
+            at = closing(tokens, at + 1)
+        else:
+            found.append(tokens[at])
         at += 1
     return found
