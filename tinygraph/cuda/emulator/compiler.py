@@ -170,7 +170,7 @@ def runtime_library() -> Path:
     flags += ["-nostdlib++"] if compiler.family == "clang" else []
     # Kernels name the run time, not where it lay when they were linked: a cache may move.
     flags += ["-Wl,-soname,tinygraph-emulator.so"]
-    texts = [path.read_text() for path in [*sources, RUNTIME / "runtime.h"]]
+    texts = [path.read_text() for path in sorted(RUNTIME.glob("*.[ch]"))]
 
     def build(target: Path) -> None:
         # g++ forgets after each file that it was to compile C.

@@ -24,7 +24,7 @@ typedef struct CopyQueue {
 void tg_copy_later(void *shared, const void *global, unsigned size, const char *file, int line) {
     Fiber *me = current_fiber();
     const Place place = {file, line, 0};
-    if (tg_checking) check_access(global, size, READ, place);
+    if (tg_observer) tg_observer->access(global, size, READ, place);
     if (!me->copies) me->copies = calloc(1, sizeof *me->copies);
     CopyQueue *queue = me->copies;
     if (queue && queue->count == queue->room) {
@@ -50,7 +50,7 @@ void tg_copy_wait(unsigned groups_left) {
     while (queue->first < queue->count) {
         const Copy *copy = &queue->copies[queue->first];
         if (copy->group + groups_left >= queue->group) break;
-        if (tg_checking) check_access(copy->to, copy->size, WRITE, copy->place);
+        if (tg_observer) tg_observer->access(copy->to, copy->size, WRITE, copy->place);
         memcpy(copy->to, copy->bytes, copy->size);
         queue->first++;
     }

@@ -1,7 +1,4 @@
-/* How a block executes: which fiber runs next, where fibers wait, and who wakes them.
- *
- * A fiber runs until it has to wait, never longer and never shorter.  Then the next one goes on:
- * another lane of the same warp if there is one, otherwise the next warp.
+/* How a block executes: the life of its fibers, its barriers, its shared memory.
  *
  *     fresh ----> running ----> left the kernel          a kernel without barriers never switches:
  *                  |    ^                                the next fresh lane takes over the stack
@@ -10,85 +7,7 @@
  */
 #include "runtime.h"
 
-#include <stdio.h>
 #include <string.h>
-
-__thread Thread *tg_current;
-__thread Worker *tg_worker;
-
-Thread *tg_self(void) { return tg_current; }
-
-/* ---- which fiber runs next ------------------------------------------------------------------ */
-
-static void mark_busy(Worker *w, uint32_t warp) {
-    const Warp *p = &w->warps[warp];
-    if (p->fresh | p->ready)
-        w->busy |= 1u << warp;
-    else
-        w->busy &= ~(1u << warp);
-}
-
-/* Take the next fiber that can run off its list; NULL if there is none. */
-static Fiber *take_next(Worker *w) {
-    if (!w->busy) return NULL;
-    if (!(w->busy >> w->warp & 1)) { /* the next warp after this one, in a circle */
-        uint32_t later = w->busy & ~((2u << w->warp) - 1);
-        w->warp = first_lane(later ? later : w->busy);
-    }
-    Warp *warp = &w->warps[w->warp];
-    uint32_t lane = first_lane(warp->ready ? warp->ready : warp->fresh);
-    warp->ready &= ~(1u << lane);
-    warp->fresh &= ~(1u << lane);
-    mark_busy(w, w->warp);
-    return lane_fiber(w->warp, lane);
-}
-
-static void fiber_body(void);
-
-static void go_on(Fiber *from, Fiber *to) {
-    if (from == to) return;
-    if (!to->stack) {
-        to->stack = stack_take(tg_worker);
-        fiber_prepare(to, fiber_body);
-    }
-    tg_current = &to->public;
-    fiber_switch(&from->sp, to->sp);
-}
-
-/* Nobody can run, but some wait: lanes of a warp for others of their mask that wait elsewhere. */
-static void deadlock(Worker *w) {
-    uint32_t i = 0;
-    while (!w->warps[i].at_warp) i++;
-    const Warp *warp = &w->warps[i];
-    const Fiber *fiber = lane_fiber(i, first_lane(warp->at_warp));
-    const Place place = fiber->meeting.place;
-    const uint32_t absent = fiber->meeting.mask & warp->alive & ~warp->at_warp;
-    tg_current = &lane_fiber(i, first_lane(warp->at_warp))->public;
-    if (tg_checking) {
-        const Place elsewhere = absent ? lane_fiber(i, first_lane(absent))->barrier : (Place){0};
-        if (absent)
-            check_found(WARP_SYNC, place, elsewhere, NULL,
-                        "the mask %08x names lanes %08x, which do not come to this call: they "
-                        "wait at a barrier", fiber->meeting.mask, absent);
-        else
-            check_found(WARP_SYNC, place, elsewhere, NULL,
-                        "lanes that wait for each other name different masks, one is %08x",
-                        fiber->meeting.mask);
-        check_found(DEADLOCK, place, elsewhere, NULL,
-                    "lanes %08x of warp %u wait here for ever, and no other thread of the block "
-                    "can go on", warp->at_warp, i);
-    }
-    launch_fail(FAIL_DEADLOCK, place,
-                "the lanes of a mask never meet: some wait elsewhere, or with another mask");
-    block_abandon();
-}
-
-/* Let another fiber run.  The caller has already said where it waits. */
-void block_yield(void) {
-    Fiber *next = take_next(tg_worker);
-    if (!next) deadlock(tg_worker);
-    go_on(current_fiber(), next);
-}
 
 /* ---- the life of a fiber -------------------------------------------------------------------- */
 
@@ -111,14 +30,14 @@ static void fiber_body(void) {
         w->launch->entry(w->launch->packed);
         me = current_fiber();
         leave_kernel(w, me);
-        Fiber *next = take_next(w);
+        Fiber *next = schedule_next(w);
         if (next && !next->stack) { /* it has not started: it takes over this stack */
             next->stack = me->stack;
             me->stack = NULL;
             tg_current = &next->public;
             continue;
         }
-        if (!next && w->alive) deadlock(w);
+        if (!next && w->alive) schedule_deadlock(w);
         /* This stack is free, but we stand on it until the switch: nobody else takes one before. */
         stack_give(w, me->stack);
         me->stack = NULL;
@@ -129,17 +48,6 @@ static void fiber_body(void) {
         tg_current = &next->public;
         fiber_switch(&me->sp, next->sp);
     }
-}
-
-/* Leave the kernel from wherever we are; all other fibers stay where they are, for ever. */
-_Noreturn void block_abandon(void) {
-    Worker *w = tg_worker;
-    void *nowhere;
-    w->abandoned = true;
-    w->in_kernel = false;
-    atomic_store(&w->launch->stop, true);
-    fiber_switch(&nowhere, w->home);
-    __builtin_unreachable();
 }
 
 /* ---- barriers of a block -------------------------------------------------------------------- */
@@ -159,7 +67,7 @@ static void compare_barriers(Worker *w) {
             if (same_barrier(first, fiber)) continue;
             const Index3 other = first->public.thread_idx;
             tg_current = &fiber->public;
-            check_found(BARRIER_DIVERGENCE, fiber->barrier, first->barrier, first,
+            tg_observer->found(BARRIER_DIVERGENCE, fiber->barrier, first->barrier, first,
                         "this thread waits here, thread (%u,%u,%u) at another barrier", other.x,
                         other.y, other.z);
             tg_current = arrived;
@@ -170,24 +78,24 @@ static void compare_barriers(Worker *w) {
     while (w->warps[left / WARP].alive >> left % WARP & 1) left++;
     const Index3 absent = w->fibers[left].public.thread_idx;
     tg_current = (Thread *)&first->public;
-    check_found(BARRIER_DIVERGENCE, first->barrier, (Place){0}, NULL,
+    tg_observer->found(BARRIER_DIVERGENCE, first->barrier, (Place){0}, NULL,
                 "%u of %u threads wait here, but thread (%u,%u,%u) has left the kernel without "
                 "this barrier", w->arrived, w->threads, absent.x, absent.y, absent.z);
     tg_current = arrived;
 }
 
 static void release_block(Worker *w) {
-    if (tg_checking) compare_barriers(w);
+    if (tg_observer) compare_barriers(w);
     for (uint32_t i = 0; i < w->warp_count; i++) {
         w->warps[i].ready |= w->warps[i].at_block;
         w->warps[i].at_block = 0;
-        mark_busy(w, i);
+        schedule_mark(w, i);
     }
     w->arrived = 0;
     w->vote_result = w->votes;
     w->votes = 0;
     w->epoch++;
-    if (tg_checking) race_barrier_passed(w);
+    if (tg_observer) tg_observer->barrier_passed(w);
 }
 
 void tg_barrier(const char *file, int line) {
@@ -196,16 +104,16 @@ void tg_barrier(const char *file, int line) {
     Warp *warp = current_warp();
     const uint32_t lane = 1u << me->public.lane;
     me->barrier = (Place){file, line, 0};
-    if (tg_checking) me->barrier_path = check_call_path(me);
+    if (tg_observer) me->barrier_path = tg_observer->call_path(me);
     warp->at_block |= lane;
     if (++w->arrived == w->alive) { /* the last one: everybody may go on, this one at once */
         release_block(w);
         warp->ready &= ~lane;
-        mark_busy(w, me->public.warp);
+        schedule_mark(w, me->public.warp);
         w->warp = me->public.warp;
         return;
     }
-    block_yield();
+    schedule_yield();
 }
 
 int tg_barrier_reduce(int op, int predicate, const char *file, int line) {
@@ -214,38 +122,6 @@ int tg_barrier_reduce(int op, int predicate, const char *file, int line) {
     tg_barrier(file, line);
     if (op == 0) return w->vote_result != 0;
     return op == 1 ? w->vote_result == 0 : (int)w->vote_result;
-}
-
-void block_release_warp(uint32_t warp, uint32_t lanes) {
-    Warp *p = &tg_worker->warps[warp];
-    p->at_warp &= ~lanes;
-    p->ready |= lanes;
-    mark_busy(tg_worker, warp);
-}
-
-/* A thread that waits for another by reading again and again gives way. */
-void tg_nap(void) {
-    Worker *w = tg_worker;
-    Fiber *me = current_fiber();
-    Fiber *next = take_next(w);
-    if (!next) return;
-    current_warp()->ready |= 1u << me->public.lane;
-    mark_busy(w, me->public.warp);
-    if (next->public.warp == me->public.warp && w->busy & ~(1u << w->warp)) {
-        /* lanes of one warp may all spin: let another warp have a turn as well */
-        w->warps[next->public.warp].ready |= 1u << next->public.lane;
-        mark_busy(w, next->public.warp);
-        uint32_t others = w->busy & ~(1u << w->warp);
-        uint32_t later = others & ~((2u << w->warp) - 1);
-        w->warp = first_lane(later ? later : others);
-        next = take_next(w);
-    }
-    go_on(me, next);
-}
-
-void tg_atomic_pause(void) {
-    enum { EVERY = 256 };
-    if (++tg_worker->pauses % EVERY == 0) tg_nap();
 }
 
 /* ---- shared memory --------------------------------------------------------------------------- */
@@ -257,25 +133,25 @@ void *tg_shared_memory(const SharedSlot *slot) {
     Worker *w = tg_worker;
     for (uint32_t i = 0; i < w->slot_count; i++)
         if (w->slots[i].slot == slot) return w->arena + w->slots[i].offset;
-    const uint32_t gap = tg_checking ? SHARED_GAP : 0;
+    const uint32_t gap = tg_observer ? SHARED_GAP : 0;
     const uint32_t offset = rounded_up(w->arena_used, 128);
     w->shared_bytes = rounded_up(w->shared_bytes, slot->align) + slot->size;
     if (w->slot_count == MAX_SHARED_SLOTS || w->shared_bytes > SHARED_LIMIT) {
         launch_fail(FAIL_SHARED, (Place){slot->file, slot->line, 0},
                     "%u bytes of shared memory with `%s`; a block may have %u", w->shared_bytes,
                     slot->name, (unsigned)SHARED_LIMIT);
-        block_abandon();
+        schedule_abandon();
     }
     w->slots[w->slot_count].slot = slot;
     w->slots[w->slot_count++].offset = offset;
     w->arena_used = offset + slot->size + gap;
-    if (tg_checking) check_shared_array(slot, w->arena + offset);
+    if (tg_observer) tg_observer->shared_array(slot, w->arena + offset);
     return w->arena + offset;
 }
 
 /* The dynamic part, `extern __shared__`: the declaration gives it a name and an element type. */
 void *tg_dynamic_memory(const SharedSlot *slot) {
-    if (tg_checking) check_shared_array(slot, tg_worker->arena);
+    if (tg_observer) tg_observer->shared_array(slot, tg_worker->arena);
     return tg_worker->arena;
 }
 
@@ -301,11 +177,12 @@ static void prepare(Worker *w, uint64_t number) {
 /* Run all threads of one block to their end. */
 void block_run(Worker *w, uint64_t number) {
     prepare(w, number);
-    if (tg_checking) check_block_begins(w);
-    Fiber *first = take_next(w);
+    if (tg_observer) tg_observer->block_begins(w);
+    Fiber *first = schedule_next(w);
     first->stack = stack_take(w);
     fiber_prepare(first, fiber_body);
     tg_current = &first->public;
+    w->body = fiber_body;
     w->in_kernel = true;
     fiber_switch(&w->home, first->sp);
     tg_current = NULL;
@@ -316,5 +193,5 @@ void block_run(Worker *w, uint64_t number) {
             copies_drop(&w->fibers[i]);
         }
     }
-    if (tg_checking) check_block_ends(w);
+    if (tg_observer) tg_observer->block_ends();
 }

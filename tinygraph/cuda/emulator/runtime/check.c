@@ -1,233 +1,17 @@
 /* The checker: sees every access to memory before it happens (hooks.c), so that a thread which would
  * leave its arrays is stopped before it does.
- *
- *     region    an array: an argument, a shared array, a __constant__ or __device__ variable
- *     state     for each byte of it: has it a value? has this launch written it?
- *     cell      for each word of it: who wrote it last, who read it (race.c)
- *     site      a place in the source that touches memory
  */
-#define _GNU_SOURCE
-#include "runtime.h"
+#include "check.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
-__thread bool tg_checking;
 static uintptr_t module_low, module_high;
-void tg_atomic_pause(void);
-
-/* ---- sites ------------------------------------------------------------------------------------ */
-
-enum { MAX_SITES = 1 << 14 };
-static Place sites[MAX_SITES];
 static uint32_t last_site;
-
-/* The number of a place.  When the table is full, places that come late share number 0. */
-static uint32_t site_of(Place place) {
-    uint64_t key = place.pc ? place.pc : (uintptr_t)place.file * 31u + (uint32_t)place.line;
-    uint32_t i = (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 50) % MAX_SITES;
-    for (uint32_t tries = 0; tries < 64; tries++, i = (i + 1) % MAX_SITES) {
-        if (i == 0) continue;
-        Place *site = &sites[i];
-        if (site->pc == place.pc && site->file == place.file && site->line == place.line) return i;
-        if (!site->pc && !site->file) {
-            *site = place;
-            return i;
-        }
-    }
-    return 0;
-}
-
-Place tg_site(uint32_t number) { return sites[number % MAX_SITES]; }
-
-/* ---- regions ------------------------------------------------------------------------------------ */
-
-enum { INITIALISED = 1, WRITTEN = 2 };
-enum { SHARED_REGION = 1, READ_ONLY = 2, MUST_BE_WRITTEN = 4, OUTPUT_IF_ONLY_WRITTEN = 8,
-       OF_THE_MODULE = 16 /* a __constant__ or __device__ variable */ };
-
-typedef struct {
-    uintptr_t low, high;
-    char name[64];
-    uint32_t element, flags;
-    bool reads_initial, writes, atomics;
-    uint8_t *state;
-    Cell *cells;  /* one for each word of four bytes */
-    Cell **parts; /* for words that were touched in parts: four cells, one a byte */
-} Region;
-
-enum { MAX_REGIONS = 256 };
-static Region regions[MAX_REGIONS];
-static uint32_t region_count, last_region;
-
-static void *zeros(size_t bytes) { /* pages that cost nothing until they are touched */
-    void *memory = mmap(NULL, bytes + 1, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) abort();
-    return memory;
-}
-
-static size_t words(const Region *r) { return (r->high - r->low + 3) / 4; }
-
-static Region *region_add(uintptr_t low, size_t bytes, const char *name, uint32_t element,
-                          uint32_t flags, bool initialised) {
-    if (region_count == MAX_REGIONS) return NULL;
-    Region *r = &regions[region_count++];
-    *r = (Region){.low = low, .high = low + bytes, .element = element ? element : 1,
-                  .flags = flags};
-    snprintf(r->name, sizeof r->name, "%s", name);
-    r->state = zeros(bytes);
-    r->cells = zeros(words(r) * sizeof(Cell));
-    if (initialised) memset(r->state, INITIALISED, bytes);
-    return r;
-}
-
-static void region_free(Region *r) {
-    if (r->parts) {
-        for (size_t i = 0; i < words(r); i++) free(r->parts[i]);
-        munmap(r->parts, words(r) * sizeof *r->parts + 1);
-    }
-    munmap(r->state, r->high - r->low + 1);
-    munmap(r->cells, words(r) * sizeof(Cell) + 1);
-}
-
-static Region *region_of(uintptr_t address) {
-    for (uint32_t k = 0; k < region_count; k++) {
-        uint32_t i = last_region + k;
-        if (i >= region_count) i -= region_count;
-        if (address >= regions[i].low && address < regions[i].high) {
-            last_region = i;
-            return &regions[i];
-        }
-    }
-    return NULL;
-}
-
-/* The array that an address outside of all arrays was meant for: the nearest one. */
-static const Region *region_near(uintptr_t address) {
-    const char *arena = tg_worker->arena;
-    const bool shared = address >= (uintptr_t)arena && address < (uintptr_t)arena + ARENA_BYTES;
-    const Region *best = NULL;
-    uintptr_t least = UINTPTR_MAX;
-    for (uint32_t i = 0; i < region_count; i++) {
-        const Region *r = &regions[i];
-        if (shared != (bool)(r->flags & SHARED_REGION)) continue;
-        const uintptr_t distance = address < r->low ? r->low - address : address - r->high;
-        if (distance < least) least = distance, best = r;
-    }
-    return best;
-}
-
-void check_shared_array(const SharedSlot *slot, char *address) {
-    for (uint32_t i = 0; i < region_count; i++) {
-        Region *r = &regions[i];
-        if (!(r->flags & SHARED_REGION) || r->low != (uintptr_t)address) continue;
-        snprintf(r->name, sizeof r->name, "%s", slot->name); /* `extern __shared__` names it late */
-        r->element = slot->element;
-        return;
-    }
-    const bool dynamic = address == tg_worker->arena;
-    const size_t bytes = dynamic ? tg_worker->launch->shared : slot->size;
-    region_add((uintptr_t)address, bytes, slot->name, slot->element, SHARED_REGION, false);
-}
-
-/* ---- findings ----------------------------------------------------------------------------------- */
-
-enum { MAX_FINDINGS = 64, PATH = 8 };
-
-typedef struct {
-    int32_t kind, has_index;
-    Place place, other;
-    uintptr_t path[PATH], other_path[PATH]; /* call sites, innermost first, for barriers */
-    int64_t index;
-    Index3 block, thread;
-    char array[64];
-    char text[400];
-} Found;
-
-static Found findings[MAX_FINDINGS];
-static uint32_t finding_count;
-
-static bool same_place(Place a, Place b) {
-    return a.pc == b.pc && a.line == b.line && a.file == b.file;
-}
-
-static bool known_already(FindingKind kind, Place place, Place other) {
-    for (uint32_t i = 0; i < finding_count; i++) {
-        const Found *f = &findings[i];
-        if (f->kind != (int)kind) continue;
-        if (same_place(f->place, place) && same_place(f->other, other)) return true;
-        if (same_place(f->place, other) && same_place(f->other, place)) return true;
-    }
-    return false;
-}
-
-static void copy_path(const Fiber *fiber, uintptr_t *path) {
-    uint32_t depth = fiber->depth < MAX_FRAMES ? fiber->depth : MAX_FRAMES;
-    for (uint32_t i = 0; i < PATH && i < depth; i++) path[i] = fiber->frames[depth - 1 - i];
-}
-
-static Found *found(FindingKind kind, Place place, Place other) {
-    if (finding_count == MAX_FINDINGS || known_already(kind, place, other)) return NULL;
-    Found *f = &findings[finding_count++];
-    *f = (Found){.kind = kind, .place = place, .other = other};
-    if (tg_current) {
-        f->block = tg_current->block_idx;
-        f->thread = tg_current->thread_idx;
-        copy_path(current_fiber(), f->path);
-    }
-    return f;
-}
-
-void check_found(FindingKind kind, Place place, Place other_place, const Fiber *other,
-                 const char *format, ...) {
-    Found *f = found(kind, place, other_place);
-    if (!f) return;
-    if (other) copy_path(other, f->other_path);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(f->text, sizeof f->text, format, arguments);
-    va_end(arguments);
-}
-
-/* A finding about an element of an array. */
-__attribute__((format(printf, 6, 7))) static void
-found_at(FindingKind kind, Place place, Place other, const Region *r, uintptr_t address,
-         const char *format, ...) {
-    Found *f = found(kind, place, other);
-    if (!f) return;
-    const int64_t offset = (int64_t)(address - r->low), element = r->element;
-    f->has_index = 1;
-    f->index = offset >= 0 ? offset / element : -((-offset + element - 1) / element);
-    snprintf(f->array, sizeof f->array, "%s", r->name);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(f->text, sizeof f->text, format, arguments);
-    va_end(arguments);
-}
-
-void check_endless(Place place) {
-    const Worker *w = tg_worker;
-    const Place last = sites[last_site]; /* for when it was in the run time, or in a header */
-    uint32_t waiting = 0;
-    for (uint32_t i = 0; i < w->warp_count; i++)
-        waiting += (uint32_t)__builtin_popcount(w->warps[i].at_block | w->warps[i].at_warp);
-    if (waiting)
-        check_found(DEADLOCK, place, last, NULL,
-                    "this thread goes round and round, and %u threads of the block wait at a "
-                    "barrier or in a call of their warp; given up after %g seconds", waiting,
-                    w->launch->timeout);
-    else
-        check_found(TIMEOUT, place, last, NULL, "the block is not done after %g seconds of "
-                    "computing", w->launch->timeout);
-}
 
 _Noreturn static void stop(void) {
     launch_fail(FAIL_STOPPED, (Place){0}, "stopped by the checker");
-    block_abandon();
+    schedule_abandon();
 }
 
 static const char *verb(uint32_t how) {
@@ -280,14 +64,12 @@ static void look_at_state(Region *r, uintptr_t address, uint32_t size, uint32_t 
                  r->flags & SHARED_REGION ? "shared " : "", r->name);
 }
 
-static Place site_place(uint32_t site) { return sites[site]; }
-
 static void tell_race(const Region *r, uintptr_t address, uint32_t how, Place place, Conflict c) {
     const Worker *w = tg_worker;
     const Index3 b = w->launch->block, g = w->launch->grid;
     const uint32_t t = c.earlier.thread, n = c.earlier.block - 1;
     const bool same_block = n == w->block_number;
-    found_at(RACE, place, site_place(c.earlier.site), r, address,
+    found_at(RACE, place, tg_site(c.earlier.site), r, address,
              "%s (%s after %s): thread (%u,%u,%u) of %s (%u,%u,%u) touched it, and nothing orders "
              "the two", r->flags & SHARED_REGION ? "race on shared memory" : "race", verb(how),
              c.what, t % b.x, t / b.x % b.y, t / b.x / b.y, same_block ? "the same block" : "block",
@@ -309,7 +91,7 @@ static void look_for_races(Region *r, uintptr_t address, uint32_t size, uint32_t
             continue;
         }
         if (!parts) { /* the first access to a part: the history of the word is that of each byte */
-            if (!r->parts) r->parts = zeros(words(r) * sizeof *r->parts);
+            if (!r->parts) r->parts = region_zeros(region_words(r) * sizeof *r->parts);
             parts = r->parts[word] = malloc(4 * sizeof *parts);
             if (!parts) abort();
             for (int i = 0; i < 4; i++) parts[i] = r->cells[word];
@@ -358,10 +140,33 @@ void check_access(const void *pointer, uint32_t size, uint32_t how, Place place)
 
 /* ---- a launch under the checker ------------------------------------------------------------------ */
 
-void check_block_begins(Worker *w) {
-    for (uint32_t i = 0; i < region_count; i++)
-        if (regions[i].flags & SHARED_REGION)
-            memset(regions[i].state, 0, regions[i].high - regions[i].low);
+static void endless(Place place) {
+    const Worker *w = tg_worker;
+    const Place last = tg_site(last_site); /* for when it was in the run time, or in a header */
+    uint32_t waiting = 0;
+    for (uint32_t i = 0; i < w->warp_count; i++)
+        waiting += (uint32_t)__builtin_popcount(w->warps[i].at_block | w->warps[i].at_warp);
+    if (waiting)
+        check_found(DEADLOCK, place, last, NULL,
+                    "this thread goes round and round, and %u threads of the block wait at a "
+                    "barrier or in a call of their warp; given up after %g seconds", waiting,
+                    w->launch->timeout);
+    else
+        check_found(TIMEOUT, place, last, NULL, "the block is not done after %g seconds of "
+                    "computing", w->launch->timeout);
+}
+
+static uint64_t call_path(const Fiber *fiber) {
+    uint64_t hash = 0;
+    for (uint32_t i = 1; i < fiber->depth && i < MAX_FRAMES; i++) /* 0 is our own call */
+        hash = (hash ^ fiber->frames[i]) * 0x9e3779b97f4a7c15ull;
+    return hash;
+}
+
+static void block_begins(Worker *w) {
+    for (uint32_t i = 0; i < tg_region_count; i++)
+        if (tg_regions[i].flags & SHARED_REGION)
+            memset(tg_regions[i].state, 0, tg_regions[i].high - tg_regions[i].low);
     if (w->launch->shared)
         check_shared_array(&(SharedSlot){.name = "dynamic", .element = 1}, w->arena);
     memset(w->arena, 0xff, w->launch->shared); /* NaN: whoever reads it anyway should notice */
@@ -369,42 +174,32 @@ void check_block_begins(Worker *w) {
     race_block_begins(w);
 }
 
-void check_block_ends(Worker *w) {
-    (void)w;
+static void block_ends(void) {
     if (tg_profiling) profile_block_ends();
 }
 
+static const Observer CHECKER = {
+    .block_begins = block_begins, .block_ends = block_ends, .barrier_passed = race_barrier_passed,
+    .warp_met = race_warp_met, .shared_array = check_shared_array, .access = check_access,
+    .call_path = call_path, .endless = endless, .found = check_found,
+};
+
 void tg_check_begin(int profile, uintptr_t low, uintptr_t high) {
-    tg_checking = true;
+    tg_observer = &CHECKER;
     tg_profiling = profile;
     module_low = low;
     module_high = high;
-    region_count = last_region = finding_count = last_site = 0;
-    memset(sites, 0, sizeof sites);
+    last_site = 0;
+    regions_forget();
+    findings_forget();
     race_launch_begins();
     profile_launch_begins();
 }
 
-/* Memory for the copy of an array, a terabyte away from the others: an index that goes astray meets
- * nothing, and the nearest array is the one that was meant. */
-void *tg_far_memory(uint32_t number, size_t bytes) {
-    const uintptr_t wish = ((uintptr_t)16 + number) << 40;
-    void *memory = mmap((void *)wish, bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
-}
-
-void tg_far_free(void *memory, size_t bytes) { munmap(memory, bytes); }
-
-void tg_check_region(uintptr_t low, size_t bytes, const char *name, uint32_t element,
-                     uint32_t flags, int initialised) {
-    region_add(low, bytes, name, element, flags, initialised);
-}
-
 /* After a launch that ran to its end: outputs of which elements were left out. */
 void tg_check_outputs(void) {
-    for (uint32_t i = 0; i < region_count; i++) {
-        Region *r = &regions[i];
+    for (uint32_t i = 0; i < tg_region_count; i++) {
+        Region *r = &tg_regions[i];
         const bool only_written = r->writes && !r->reads_initial;
         const bool output = r->flags & MUST_BE_WRITTEN ||
                             (r->flags & OUTPUT_IF_ONLY_WRITTEN && only_written);
@@ -425,15 +220,8 @@ void tg_check_outputs(void) {
     }
 }
 
-uint32_t tg_check_findings(const Found **out) {
-    *out = findings;
-    return finding_count;
-}
-
-uint32_t tg_finding_size(void) { return sizeof(Found); }
-
 void tg_check_end(void) {
-    for (uint32_t i = 0; i < region_count; i++) region_free(&regions[i]);
-    region_count = 0;
-    tg_checking = tg_profiling = false;
+    regions_forget();
+    tg_observer = NULL;
+    tg_profiling = false;
 }

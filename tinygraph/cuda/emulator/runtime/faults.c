@@ -13,15 +13,12 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <ucontext.h>
-
-void tg_nap(void);
 
 /* A fault whose address the kernel of the operating system cannot tell: on x86-64 one that is not
  * canonical, with more significant bits than the processor translates. */
@@ -31,32 +28,6 @@ enum { WATCHDOG_SIGNAL = SIGURG, SLICE_MS = 50, SIGNAL_STACK_BYTES = 64 * 1024 }
 static const int FAULTS[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
 enum { FAULT_COUNT = sizeof FAULTS / sizeof *FAULTS };
 static struct sigaction before[FAULT_COUNT]; /* who handled these signals before us */
-
-/* Note why the launch failed; the first reason counts. */
-void launch_fail(FailureKind kind, Place place, const char *format, ...) {
-    Launch *launch = tg_worker->launch;
-    atomic_store(&launch->stop, true);
-    if (atomic_flag_test_and_set(&launch->failed)) return;
-    Failure *failure = launch->failure;
-    failure->kind = kind;
-    failure->line = place.line;
-    failure->pc = place.pc;
-    failure->argument = -1;
-    snprintf(failure->file, sizeof failure->file, "%s", place.file ? place.file : "");
-    if (tg_current) {
-        failure->block = tg_current->block_idx;
-        failure->thread = tg_current->thread_idx;
-    }
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(failure->text, sizeof failure->text, format, arguments);
-    va_end(arguments);
-}
-
-void tg_trap(const char *what, const char *file, int line) {
-    launch_fail(FAIL_TRAP, (Place){file, line, 0}, "%s", what);
-    block_abandon();
-}
 
 static uintptr_t counter_of(const ucontext_t *context) {
 #if defined(__x86_64__)
@@ -96,7 +67,7 @@ static void on_fault(int signal, siginfo_t *info, void *context) {
         launch_fail(FAIL_ARITHMETIC, place, "integer division by zero, or its overflow");
     else if (signal == SIGILL || signal == SIGTRAP)
         launch_fail(FAIL_TRAP, place, "the kernel stopped itself (__trap)");
-    else if (stack_guard_hit(address))
+    else if (stack_guard_hit(current_fiber(), address))
         launch_fail(FAIL_STACK, place, "more than %d KiB of local variables, or endless recursion",
                     STACK_BYTES / 1024);
     else if (info->si_code == SI_KERNEL_CODE) /* the processor does not tell which address */
@@ -107,7 +78,7 @@ static void on_fault(int signal, siginfo_t *info, void *context) {
     Failure *failure = w->launch->failure;
     if (failure->kind == FAIL_POINTER && failure->pc == place.pc && failure->argument < 0)
         failure->argument = guards_find(&w->launch->guards, address, &failure->offset);
-    block_abandon();
+    schedule_abandon();
 }
 
 /* ---- the watchdog ------------------------------------------------------------------------------ */
@@ -141,8 +112,8 @@ static void on_watchdog(int signal, siginfo_t *info, void *context) {
     if (atomic_load(&w->overdue)) {
         launch_fail(FAIL_TIMEOUT, (Place){NULL, 0, in_module(w, pc) ? pc : 0},
                     "a block is not done after %g seconds of computing", w->launch->timeout);
-        if (tg_checking) check_endless((Place){NULL, 0, in_module(w, pc) ? pc + 1 : 0});
-        block_abandon();
+        if (tg_observer) tg_observer->endless((Place){NULL, 0, in_module(w, pc) ? pc + 1 : 0});
+        schedule_abandon();
     }
     const int kept = errno;
     if (in_module(w, pc)) tg_nap(); /* the rest of this thread waits on its own stack */

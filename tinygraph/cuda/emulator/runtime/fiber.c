@@ -93,7 +93,7 @@ char *stack_take(Worker *w) {
 void stack_give(Worker *w, char *stack) { w->free_stacks[w->free_count++] = stack; }
 
 /* Whether an address lies in the guard below the stack of this fiber: the stack has overflowed. */
-bool stack_guard_hit(uintptr_t address) {
-    const uintptr_t stack = (uintptr_t)current_fiber()->stack;
+bool stack_guard_hit(const Fiber *fiber, uintptr_t address) {
+    const uintptr_t stack = (uintptr_t)fiber->stack;
     return address < stack && stack - address <= GUARD_BYTES;
 }

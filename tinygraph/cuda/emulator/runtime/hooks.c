@@ -4,7 +4,7 @@
  * __tsan_read4(address) and its like.  We do not link the library that belongs to this option but
  * define its functions here: the source of the kernel stays as it is.
  */
-#include "runtime.h"
+#include "check.h"
 
 #include <string.h>
 
@@ -65,17 +65,10 @@ void __tsan_func_exit(void) {
     if (tg_current) current_fiber()->depth--;
 }
 
-uint64_t check_call_path(const Fiber *fiber) {
-    uint64_t hash = 0;
-    for (uint32_t i = 1; i < fiber->depth && i < MAX_FRAMES; i++) /* 0 is our own call */
-        hash = (hash ^ fiber->frames[i]) * 0x9e3779b97f4a7c15ull;
-    return hash;
-}
-
 /* What atomics.h and vector_types.h call. */
 void tg_access(const void *address, unsigned size, int is_write, const char *file, int line) {
-    if (tg_checking) check_access(address, size, is_write ? WRITE : READ, (Place){file, line, 0});
+    if (tg_observer) check_access(address, size, is_write ? WRITE : READ, (Place){file, line, 0});
 }
 void tg_atomic_access(const void *address, unsigned size, const char *file, int line) {
-    if (tg_checking) check_access(address, size, ATOMIC, (Place){file, line, 0});
+    if (tg_observer) check_access(address, size, ATOMIC, (Place){file, line, 0});
 }

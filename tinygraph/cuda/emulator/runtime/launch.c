@@ -71,7 +71,7 @@ static void work(Worker *w, Launch *launch) {
     w->warp_count = (launch->threads + WARP - 1) / WARP;
     w->slot_count = 0;
     w->shared_bytes = launch->shared;
-    w->arena_used = launch->shared + (tg_checking ? SHARED_GAP : 0);
+    w->arena_used = launch->shared + (tg_observer ? SHARED_GAP : 0);
     number_threads(w, launch);
     faults_work_begins(w);
     while (!atomic_load(&launch->stop)) {
@@ -179,7 +179,7 @@ int tg_launch(Entry entry, const char *packed, uint32_t count, const uint32_t gr
     if ((uint64_t)helpers > launch.blocks - 1) helpers = (int)(launch.blocks - 1);
     const bool worth = launch.blocks * launch.threads >= WORTH_WAKING;
     const bool pooled =
-        helpers > 0 && worth && !tg_checking && pthread_mutex_trylock(&pool.busy) == 0;
+        helpers > 0 && worth && !tg_observer && pthread_mutex_trylock(&pool.busy) == 0;
     if (pooled) pool_begin(&launch, helpers);
     work(own, &launch);
     if (pooled) {

@@ -4,7 +4,7 @@
  * request.  Fibers run one after the other, so the n-th execution of a site by one lane is put
  * together with the n-th of the other lanes of its warp.
  */
-#include "runtime.h"
+#include "check.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -15,7 +15,7 @@
  * Source: Lamport, "Time, clocks, and the ordering of events in a distributed system", 1978;
  * Flanagan, Freund, "FastTrack: efficient and precise dynamic race detection", PLDI 2009.
  */
-#include "runtime.h"
+#include "check.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -167,7 +167,7 @@ void race_launch_begins(void) {
 /* Remember in `fence` all that comes before this moment of the current thread. */
 void tg_fence(int scope) {
     atomic_thread_fence(memory_order_seq_cst);
-    if (!tg_checking) return;
+    if (!tg_observer) return;
     Fiber *me = current_fiber();
     forget(&me->fence);
     Knowledge *k = knowledge(&me->fence);
@@ -206,7 +206,7 @@ void race_synchronise(const void *address, uint32_t how) {
 
 /* The marks of tinygraph_check.cuh: a release or an acquire by decree. */
 void tg_happens(int after, const void *address) {
-    if (!tg_checking) return;
+    if (!tg_observer) return;
     if (after) {
         acquire(address);
         return;

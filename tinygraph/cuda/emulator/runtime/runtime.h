@@ -5,17 +5,23 @@
  *     Fiber      one CUDA thread: a stack and a place in the code where it goes on
  *     Warp       32 fibers that can exchange values; a lane is a bit in its masks
  *
- *     fiber.c    stacks, and the switch from one fiber to another
- *     block.c    which fiber runs next; barriers of a block; shared memory
- *     warp.c     warp barriers, shuffles, votes
- *     async.c    cp.async: copies that happen at the wait
- *     guard.c    small arrays of a launch between pages that nobody may touch
- *     faults.c   wild pointers, stack overflow, kernels that never end
- *     launch.c   a launch, its workers and their pool
- *     hooks.c    what the compiler calls before every access to memory
- *     check.c    the checker: arrays, their bytes, findings
- *     race.c     who touched which byte, and whether the two were ordered
- *     profile.c  sectors and bank conflicts of each line
+ * Each file calls those above it alone; whoever watches is called through `tg_observer`.
+ *
+ *     fiber.c     stacks, and the switch from one fiber to another
+ *     schedule.c  which fiber runs next, and how a kernel is left before its end
+ *     async.c     cp.async: copies that happen at the wait
+ *     warp.c      warp barriers, shuffles, votes
+ *     block.c     the life of a fiber; barriers of a block; shared memory
+ *     guard.c     small arrays of a launch between pages that nobody may touch
+ *     faults.c    wild pointers, stack overflow, kernels that never end
+ *     launch.c    a launch, its workers and their pool
+ *
+ *     race.c      who touched which byte, and whether the two were ordered
+ *     profile.c   sectors and bank conflicts of each line
+ *     arrays.c    the checker's arrays and the state of their bytes
+ *     findings.c  places in the source, and what was found there
+ *     check.c     the checker: one access to memory, one launch
+ *     hooks.c     what the compiler calls before every access to memory
  */
 #pragma once
 #include <pthread.h>
@@ -152,6 +158,7 @@ typedef struct {
 typedef struct Worker {
     Launch *launch;
     void *home;    /* the stack pointer to return to when the block is done */
+    void (*body)(void); /* what runs on the stack of a fiber */
     Fiber *fibers; /* one for each thread of a block */
     Warp warps[MAX_WARPS];
     uint32_t threads, warp_count, warp; /* `warp`: the one that runs */
@@ -200,18 +207,49 @@ static inline uint32_t lanes_of_warp(const Worker *w, uint32_t warp) {
     return rest >= WARP ? ~0u : (1u << rest) - 1;
 }
 
+/* Who watches a launch: the checker (check.c).  Without one `tg_observer` is NULL; with one, the build
+ * of the kernel has hooks, and a single worker executes all blocks. */
+typedef enum {
+    BARRIER_DIVERGENCE = 1, WARP_SYNC, DEADLOCK, RACE, OUT_OF_BOUNDS, UNINITIALIZED,
+    UNWRITTEN_OUTPUT, MISALIGNED, READ_ONLY_WRITE, TIMEOUT
+} FindingKind;
+enum { READ = 0, WRITE = 1, ATOMIC = 2, VOLATILE = 4, UNALIGNED = 8, SYNCHRONISING = 16,
+       OF_THE_BLOCK = 32 /* shared memory: other blocks have their own */ };
+typedef struct {
+    void (*block_begins)(Worker *w);
+    void (*block_ends)(void);
+    void (*barrier_passed)(Worker *w);
+    void (*warp_met)(uint32_t warp, uint32_t lanes);
+    void (*shared_array)(const SharedSlot *slot, char *address);
+    void (*access)(const void *address, uint32_t size, uint32_t how, Place place);
+    uint64_t (*call_path)(const Fiber *fiber); /* a number for the calls that a thread is in */
+    void (*endless)(Place place);              /* the block does not come to an end */
+    /* Note a finding about the thread `tg_current`; `other` is a second one that has to do with it. */
+    void (*found)(FindingKind kind, Place place, Place other_place, const Fiber *other,
+                  const char *format, ...);
+} Observer;
+extern __thread const Observer *tg_observer;
+
 /* fiber.c */
 void fiber_switch(void **save_sp, void *to_sp);
 void fiber_prepare(Fiber *fiber, void (*start)(void));
 char *stack_take(Worker *w);
 void stack_give(Worker *w, char *stack);
-bool stack_guard_hit(uintptr_t address);
+bool stack_guard_hit(const Fiber *fiber, uintptr_t address);
+
+/* schedule.c */
+void schedule_mark(Worker *w, uint32_t warp);  /* the lanes of a warp that can run have changed */
+Fiber *schedule_next(Worker *w);               /* take the next one off its list, or NULL */
+void schedule_yield(void);                     /* let another fiber run; returns in our turn */
+void schedule_release(uint32_t warp, uint32_t lanes); /* lanes that have met may go on */
+_Noreturn void schedule_deadlock(Worker *w);
+_Noreturn void schedule_abandon(void);         /* leave the kernel from anywhere, all fibers */
+void launch_fail(FailureKind kind, Place place, const char *format, ...);
+void tg_nap(void);
+void tg_atomic_pause(void);
 
 /* block.c */
 void block_run(Worker *w, uint64_t number);
-void block_yield(void);            /* let another fiber run; returns when it is our turn */
-void block_release_warp(uint32_t warp, uint32_t lanes); /* lanes that have met may go on */
-_Noreturn void block_abandon(void); /* leave the kernel from anywhere, all fibers */
 
 /* warp.c */
 void warp_lane_left(uint32_t warp);
@@ -230,48 +268,3 @@ void faults_watch(Worker *w); /* this thread of the operating system may execute
 void faults_unwatch(Worker *w);
 void faults_work_begins(Worker *w);
 void faults_work_ends(Worker *w);
-void launch_fail(FailureKind kind, Place place, const char *format, ...);
-
-/* check.c: called only while `tg_checking` is true, which means a build with hooks, one worker */
-extern __thread bool tg_checking;
-typedef enum {
-    BARRIER_DIVERGENCE = 1, WARP_SYNC, DEADLOCK, RACE, OUT_OF_BOUNDS, UNINITIALIZED,
-    UNWRITTEN_OUTPUT, MISALIGNED, READ_ONLY_WRITE, TIMEOUT
-} FindingKind;
-enum { READ = 0, WRITE = 1, ATOMIC = 2, VOLATILE = 4, UNALIGNED = 8, SYNCHRONISING = 16,
-       OF_THE_BLOCK = 32 /* shared memory: other blocks have their own */ };
-void check_block_begins(Worker *w);
-void check_block_ends(Worker *w);
-void check_shared_array(const SharedSlot *slot, char *address);
-void check_access(const void *address, uint32_t size, uint32_t how, Place place);
-uint64_t check_call_path(const Fiber *fiber);
-/* Note a finding about the thread `tg_current`; `other` is a second thread that has to do with it. */
-void check_found(FindingKind kind, Place place, Place other_place, const Fiber *other,
-                 const char *format, ...);
-
-void check_endless(Place place); /* the block does not come to an end */
-
-/* race.c */
-typedef struct {
-    uint32_t block, epoch, clock, site; /* `block` counts from 1; 0: nobody was here */
-    uint16_t thread, how;
-} Access;
-typedef struct {
-    Access write, atomic, reads[2]; /* `atomic`: a write before `write` that it is not ordered by */
-} Cell; /* who touched a word, or a byte of a word that is used in parts */
-typedef struct {
-    Access earlier;
-    const char *what;
-} Conflict;
-void race_launch_begins(void);
-void race_block_begins(Worker *w);
-void race_barrier_passed(Worker *w);
-void race_warp_met(uint32_t warp, uint32_t lanes);
-void race_synchronise(const void *address, uint32_t how); /* an atomic, or a volatile access */
-bool race_visit(Cell *cell, uint32_t how, uint32_t site, Conflict *conflict);
-
-/* profile.c */
-extern bool tg_profiling;
-void profile_launch_begins(void);
-void profile_access(uint32_t site, uintptr_t address, uint32_t size, uint32_t how, bool shared);
-void profile_block_ends(void);

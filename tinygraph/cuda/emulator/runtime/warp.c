@@ -33,10 +33,10 @@ static void shuffle(uint32_t warp, uint32_t lanes) {
             continue;
         }
         meeting->value = 0; /* on a GPU: undefined */
-        if (tg_checking) {
+        if (tg_observer) {
             Thread *arrived = tg_current;
             tg_current = &lane_fiber(warp, first_lane(rest))->public;
-            check_found(WARP_SYNC, meeting->place, (Place){0}, NULL,
+            tg_observer->found(WARP_SYNC, meeting->place, (Place){0}, NULL,
                         "lane %u takes the value of lane %u, which is not in the mask %08x or "
                         "has left: what it gets is undefined", first_lane(rest), source,
                         meeting->mask);
@@ -65,7 +65,7 @@ static void exchange(uint32_t warp, uint32_t lanes) {
 /* ---- meeting ---------------------------------------------------------------------------------- */
 
 static void complain(const Meeting *mine, Place other, const char *what) {
-    check_found(WARP_SYNC, mine->place, other, NULL, "lane %u comes to %s with mask %08x, %s",
+    tg_observer->found(WARP_SYNC, mine->place, other, NULL, "lane %u comes to %s with mask %08x, %s",
                 tg_current->lane, CALL_NAMES[mine->call], mine->mask, what);
 }
 
@@ -88,17 +88,17 @@ static bool complete(uint32_t warp, const Meeting *mine) {
     for (uint32_t rest = lanes; rest; rest &= rest - 1) {
         const Meeting *other = lane_meeting(warp, first_lane(rest));
         if (other->mask == mine->mask) continue;
-        if (tg_checking)
+        if (tg_observer)
             complain(mine, other->place, "but a lane that it names waits with another mask");
         return false;
     }
-    if (tg_checking) compare_calls(warp, lanes, mine);
+    if (tg_observer) compare_calls(warp, lanes, mine);
     const WarpCall call = mine->call;
     if (call == WARP_SHUFFLE) shuffle(warp, lanes);
     if (call == WARP_VOTE) vote(warp, lanes);
     if (call == WARP_EXCHANGE) exchange(warp, lanes);
-    if (tg_checking && call == WARP_BARRIER) race_warp_met(warp, lanes);
-    block_release_warp(warp, lanes);
+    if (tg_observer && call == WARP_BARRIER) tg_observer->warp_met(warp, lanes);
+    schedule_release(warp, lanes);
     return true;
 }
 
@@ -113,11 +113,11 @@ static void check_mask(const Meeting *mine) {
 static void meet(void) {
     Fiber *me = current_fiber();
     const uint32_t warp = me->public.warp, lane = 1u << me->public.lane;
-    if (tg_checking) check_mask(&me->meeting);
+    if (tg_observer) check_mask(&me->meeting);
     me->meeting.mask |= lane;
     current_warp()->at_warp |= lane;
     if (!complete(warp, &me->meeting)) {
-        block_yield();
+        schedule_yield();
         return;
     }
     tg_worker->warps[warp].ready &= ~lane; /* this lane goes on at once */
@@ -133,7 +133,7 @@ void warp_lane_left(uint32_t warp) {
         if (!(fiber->meeting.mask >> tg_current->lane & 1)) continue;
         Thread *left = tg_current;
         tg_current = &fiber->public;
-        if (tg_checking)
+        if (tg_observer)
             complain(&fiber->meeting, (Place){0}, "which names lanes that leave the kernel");
         const bool done = complete(warp, &fiber->meeting);
         tg_current = left;

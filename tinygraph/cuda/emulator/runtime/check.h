@@ -1,0 +1,64 @@
+/* The checker: what its files know of each other. */
+#pragma once
+#include "runtime.h"
+
+/* race.c */
+typedef struct {
+    uint32_t block, epoch, clock, site; /* `block` counts from 1; 0: nobody was here */
+    uint16_t thread, how;
+} Access;
+typedef struct {
+    Access write, atomic, reads[2]; /* `atomic`: a write before `write` that it is not ordered by */
+} Cell; /* who touched a word, or a byte of a word that is used in parts */
+typedef struct {
+    Access earlier;
+    const char *what;
+} Conflict;
+void race_launch_begins(void);
+void race_block_begins(Worker *w);
+void race_barrier_passed(Worker *w);
+void race_warp_met(uint32_t warp, uint32_t lanes);
+void race_synchronise(const void *address, uint32_t how); /* an atomic, or a volatile access */
+bool race_visit(Cell *cell, uint32_t how, uint32_t site, Conflict *conflict);
+
+/* profile.c */
+extern bool tg_profiling;
+void profile_launch_begins(void);
+void profile_access(uint32_t site, uintptr_t address, uint32_t size, uint32_t how, bool shared);
+void profile_block_ends(void);
+
+/* arrays.c */
+enum { INITIALISED = 1, WRITTEN = 2 };
+enum { SHARED_REGION = 1, READ_ONLY = 2, MUST_BE_WRITTEN = 4, OUTPUT_IF_ONLY_WRITTEN = 8,
+       OF_THE_MODULE = 16 /* a __constant__ or __device__ variable */ };
+typedef struct {
+    uintptr_t low, high;
+    char name[64];
+    uint32_t element, flags;
+    bool reads_initial, writes, atomics;
+    uint8_t *state;
+    Cell *cells;  /* one for each word of four bytes */
+    Cell **parts; /* for words that were touched in parts: four cells, one a byte */
+} Region;
+extern Region tg_regions[];
+extern uint32_t tg_region_count;
+void *region_zeros(size_t bytes);
+size_t region_words(const Region *r);
+Region *region_of(uintptr_t address);
+const Region *region_near(uintptr_t address);
+void regions_forget(void);
+void check_shared_array(const SharedSlot *slot, char *address);
+
+/* findings.c */
+uint32_t site_of(Place place);
+Place tg_site(uint32_t number);
+void findings_forget(void);
+void check_found(FindingKind kind, Place place, Place other_place, const Fiber *other,
+                 const char *format, ...);
+/* A finding about an element of an array. */
+__attribute__((format(printf, 6, 7))) void
+found_at(FindingKind kind, Place place, Place other, const Region *r, uintptr_t address,
+         const char *format, ...);
+
+/* check.c */
+void check_access(const void *address, uint32_t size, uint32_t how, Place place);

@@ -1,0 +1,114 @@
+/* Places in the source that touch memory, and what was found there. */
+#include "check.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- sites ------------------------------------------------------------------------------------ */
+
+enum { MAX_SITES = 1 << 14 };
+static Place sites[MAX_SITES];
+
+/* The number of a place.  When the table is full, places that come late share number 0. */
+uint32_t site_of(Place place) {
+    uint64_t key = place.pc ? place.pc : (uintptr_t)place.file * 31u + (uint32_t)place.line;
+    uint32_t i = (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 50) % MAX_SITES;
+    for (uint32_t tries = 0; tries < 64; tries++, i = (i + 1) % MAX_SITES) {
+        if (i == 0) continue;
+        Place *site = &sites[i];
+        if (site->pc == place.pc && site->file == place.file && site->line == place.line) return i;
+        if (!site->pc && !site->file) {
+            *site = place;
+            return i;
+        }
+    }
+    return 0;
+}
+
+Place tg_site(uint32_t number) { return sites[number % MAX_SITES]; }
+
+/* ---- findings ----------------------------------------------------------------------------------- */
+
+enum { MAX_FINDINGS = 64, PATH = 8 };
+
+typedef struct {
+    int32_t kind, has_index;
+    Place place, other;
+    uintptr_t path[PATH], other_path[PATH]; /* call sites, innermost first, for barriers */
+    int64_t index;
+    Index3 block, thread;
+    char array[64];
+    char text[400];
+} Found;
+
+static Found findings[MAX_FINDINGS];
+static uint32_t finding_count;
+
+static bool same_place(Place a, Place b) {
+    return a.pc == b.pc && a.line == b.line && a.file == b.file;
+}
+
+static bool known_already(FindingKind kind, Place place, Place other) {
+    for (uint32_t i = 0; i < finding_count; i++) {
+        const Found *f = &findings[i];
+        if (f->kind != (int)kind) continue;
+        if (same_place(f->place, place) && same_place(f->other, other)) return true;
+        if (same_place(f->place, other) && same_place(f->other, place)) return true;
+    }
+    return false;
+}
+
+static void copy_path(const Fiber *fiber, uintptr_t *path) {
+    uint32_t depth = fiber->depth < MAX_FRAMES ? fiber->depth : MAX_FRAMES;
+    for (uint32_t i = 0; i < PATH && i < depth; i++) path[i] = fiber->frames[depth - 1 - i];
+}
+
+static Found *found(FindingKind kind, Place place, Place other) {
+    if (finding_count == MAX_FINDINGS || known_already(kind, place, other)) return NULL;
+    Found *f = &findings[finding_count++];
+    *f = (Found){.kind = kind, .place = place, .other = other};
+    if (tg_current) {
+        f->block = tg_current->block_idx;
+        f->thread = tg_current->thread_idx;
+        copy_path(current_fiber(), f->path);
+    }
+    return f;
+}
+
+void check_found(FindingKind kind, Place place, Place other_place, const Fiber *other,
+                 const char *format, ...) {
+    Found *f = found(kind, place, other_place);
+    if (!f) return;
+    if (other) copy_path(other, f->other_path);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(f->text, sizeof f->text, format, arguments);
+    va_end(arguments);
+}
+
+void found_at(FindingKind kind, Place place, Place other, const Region *r, uintptr_t address,
+              const char *format, ...) {
+    Found *f = found(kind, place, other);
+    if (!f) return;
+    const int64_t offset = (int64_t)(address - r->low), element = r->element;
+    f->has_index = 1;
+    f->index = offset >= 0 ? offset / element : -((-offset + element - 1) / element);
+    snprintf(f->array, sizeof f->array, "%s", r->name);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(f->text, sizeof f->text, format, arguments);
+    va_end(arguments);
+}
+
+uint32_t tg_check_findings(const Found **out) {
+    *out = findings;
+    return finding_count;
+}
+
+uint32_t tg_finding_size(void) { return sizeof(Found); }
+
+void findings_forget(void) {
+    finding_count = 0;
+    memset(sites, 0, sizeof sites);
+}
