@@ -39,8 +39,8 @@ from tests.cuda.mutants import Mutant
 from tests.cuda.mutation_run import PREFERRED, Sandbox, included_by, to_try
 from tinygraph.cuda import emulator
 from tinygraph.cuda.emulator.compiler import find_compiler
-from tinygraph.cuda.reading.preprocessor import without_comments
 from tinygraph.cuda.reading.source import KERNELS
+from tinygraph.cuda.reading.tokens import without_comments
 
 LEDGER = Path(__file__).parent / "ledger"
 ROOT = Path(__file__).parents[2]

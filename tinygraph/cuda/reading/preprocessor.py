@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 from tinygraph.cuda.reading.source import Source
-from tinygraph.cuda.reading.tokens import Token, code, tokens
+from tinygraph.cuda.reading.tokens import Token, code, without_comments
 
 # What both compilers of kernels define (the emulator's header, NVRTC).
 PREDEFINED = {
@@ -26,7 +26,7 @@ PREDEFINED = {
     "__cplusplus": "201703L",
 }
 
-_DIRECTIVE = re.compile(r"(\w+)\s*(.*)", re.DOTALL)
+_DIRECTIVE = re.compile(r"\s*#\s*(\w+)\s*(.*?)\s*", re.DOTALL)
 _DEFINE = re.compile(r"([A-Za-z_]\w*)(\()?(.*)")
 _DEFINED = re.compile(r"\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))")
 _HAS_FEATURE = re.compile(r"\b__has_\w+\s*\([^()]*\)")
@@ -60,7 +60,8 @@ class _Reader:
         """Append a token, or do what a directive says."""
         reading = all(active for active, _ in self.branches)
         if token.kind == "directive":
-            match = _DIRECTIVE.match(_without_comments(token.text))
+            text = without_comments(token.text).replace("\\\n", " ")
+            match = _DIRECTIVE.fullmatch(text)
             word, rest = match.groups() if match else ("", "")
             if word in ("if", "ifdef", "ifndef", "elif", "else", "endif"):
                 self._branch(word, rest)
@@ -115,13 +116,6 @@ class _Reader:
                 self._expand(self.macros[token], out, inside | {token})
             else:
                 out.append(token)
-
-
-def _without_comments(directive: str) -> str:
-    """A directive in one line; a comment is one blank."""
-    start = directive.index("#") + 1
-    parts = (t.text if t.is_code or t.text.isspace() else " " for t in tokens(directive[start:]))
-    return "".join(parts).strip()
 
 
 _OPERATORS: dict[type, Callable[..., Any]] = {

@@ -52,6 +52,20 @@ def code(text: str) -> list[str]:
     return [token.text for token in tokens(text) if token.is_code]
 
 
+def without_comments(text: str) -> str:
+    """The text with each comment as one space, its line breaks kept."""
+    parts = []
+    for token in tokens(text):
+        found = token.text
+        if token.kind == "comment":
+            found = " " + "\n" * found.count("\n")
+        elif token.kind == "directive":
+            start = found.index("#") + 1
+            found = found[:start] + without_comments(found[start:])
+        parts.append(found)
+    return "".join(parts)
+
+
 def closing(parts: Sequence[str], at: int) -> int:
     """The place of the bracket that closes the one at `at`; the last place if none does."""
     opening, wanted, depth = parts[at], _PAIRS[parts[at]], 0
