@@ -28,7 +28,7 @@ import numpy as np
 
 from tinygraph.cuda import Kernel, Out, blocks, op_kernel
 from tinygraph.cuda.emulator.compiler import find_compiler
-from tinygraph.cuda.emulator.module import threads
+from tinygraph.cuda.emulator.native import threads
 
 F = np.float32
 SIZE = 512

@@ -15,7 +15,7 @@ from tests.test_docs import ROOT, code_blocks, run_page, script
 from tinygraph.cli.check_kernel import arguments_of, parse_launch
 from tinygraph.cuda import Kernel
 from tinygraph.cuda.emulator.compiler import find_compiler
-from tinygraph.cuda.emulator.report import CAUSES
+from tinygraph.cuda.emulator.findings import CAUSES
 from tinygraph.errors import KernelCompileError
 
 PAGES = sorted((ROOT / "docs/kernels").glob("*.md"))

@@ -51,7 +51,7 @@ HEAVY = {
     *[f"tinygraph.{name}" for name in LAZY],
     "tinygraph.cli",
     "tinygraph.cuda.emulator.compiler",
-    "tinygraph.cuda.emulator.module",
+    "tinygraph.cuda.emulator.native",
     "tinygraph.cuda.nvrtc.compiling",
     "tinygraph.cuda.reading.signature",
     "tinygraph.plan.compiled",

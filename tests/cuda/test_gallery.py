@@ -25,7 +25,7 @@ import pytest
 
 from tinygraph.cli.check_kernel import arguments_of, kernel_of, parse_launch
 from tinygraph.cuda.arguments import InOut, Out
-from tinygraph.cuda.emulator.report import CAUSES
+from tinygraph.cuda.emulator.findings import CAUSES
 
 GALLERY = Path(__file__).parent / "gallery"
 TOLERANCE = 1e-5

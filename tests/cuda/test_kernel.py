@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.cuda.recorder import SCALE, SLOTS, kernel_of
 from tinygraph import device
 from tinygraph.cuda import InOut, Kernel, Out, blocks, checking, op_kernel
-from tinygraph.cuda.emulator.report import Finding
+from tinygraph.cuda.emulator.findings import Finding
 from tinygraph.errors import DtypeError, KernelCompileError, KernelLaunchError
 from tinygraph.running import Eager, here
 

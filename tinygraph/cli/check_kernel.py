@@ -32,7 +32,7 @@ import numpy as np
 
 from tinygraph.cli.values import whole_number
 from tinygraph.cuda import InOut, Kernel, Out, Report
-from tinygraph.cuda.reading.signature import Parameter, Signature, kernels
+from tinygraph.cuda.reading.signature import KernelParameter, Signature, kernels
 from tinygraph.cuda.reading.source import Source
 from tinygraph.errors import ArgumentError, KernelCompileError, KernelLaunchError
 
@@ -192,7 +192,7 @@ def arguments_of(signature: Signature, launch: Namespace) -> list[Any]:
     return [made[name] for name in known]
 
 
-def _guess(parameter: Parameter) -> str:
+def _guess(parameter: KernelParameter) -> str:
     """A value for a parameter, to start from."""
     if not parameter.pointer:
         return "1000"
@@ -201,7 +201,7 @@ def _guess(parameter: Parameter) -> str:
     return "rng.random(1000)" if parameter.dtype.kind == "f" else "zeros(1000)"
 
 
-def _value(parameter: Parameter, text: str, names: dict[str, Any]) -> Any:
+def _value(parameter: KernelParameter, text: str, names: dict[str, Any]) -> Any:
     """What an expression gives: a number, an array of the parameter's type, or a marked one."""
     option = f"--arg {parameter.name}={text}"
     try:
@@ -216,7 +216,7 @@ def _value(parameter: Parameter, text: str, names: dict[str, Any]) -> Any:
     return _converted(parameter, option, value)
 
 
-def _converted(parameter: Parameter, option: str, array: np.ndarray) -> np.ndarray:
+def _converted(parameter: KernelParameter, option: str, array: np.ndarray) -> np.ndarray:
     """The array in the type of the parameter; whole numbers stay what they are."""
     dtype = parameter.dtype
     with np.errstate(all="ignore"):

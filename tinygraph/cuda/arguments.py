@@ -19,7 +19,7 @@ import numpy as np
 from tinygraph.errors import KernelLaunchError
 
 if TYPE_CHECKING:  # names in annotations only: a program that launches nothing reads no signature
-    from tinygraph.cuda.reading.signature import Parameter, Signature
+    from tinygraph.cuda.reading.signature import KernelParameter, Signature
 
 Value = Any  # an array of numpy or cupy, or a Python number
 
@@ -62,14 +62,14 @@ class Argument(NamedTuple):
 
     Attributes
     ----------
-    parameter : Parameter
+    parameter : KernelParameter
     value : ndarray (C-contiguous, of the parameter's dtype) or numpy scalar
     role : "in", "out", "inout" or "auto"
         "auto" is a plain array for a pointer that is not const: initialised, and if the kernel only
         writes it, every element must be written.
     """
 
-    parameter: Parameter
+    parameter: KernelParameter
     value: Any
     role: str
 
@@ -156,7 +156,7 @@ class ArgumentList:
             for p, value in zip(self.parameters, values, strict=True)
         ]
 
-    def _check_array(self, parameter: Parameter, array: Any) -> bool:
+    def _check_array(self, parameter: KernelParameter, array: Any) -> bool:
         """Raise unless the array fits the pointer; tells whether it lives on a GPU."""
         on_gpu = False
         if not isinstance(array, np.ndarray):
@@ -186,7 +186,7 @@ class ArgumentList:
             self._check_alignment(parameter, array, on_gpu)
         return on_gpu
 
-    def _scalar(self, parameter: Parameter, value: Any) -> int | float | bool:
+    def _scalar(self, parameter: KernelParameter, value: Any) -> int | float | bool:
         """The value as a Python number that the parameter's C type holds."""
         kind = parameter.dtype.kind
         if kind == "f":
@@ -211,7 +211,7 @@ class ArgumentList:
             )
         return value
 
-    def _as_float(self, parameter: Parameter, value: Any) -> float:
+    def _as_float(self, parameter: KernelParameter, value: Any) -> float:
         if isinstance(value, (int, float, np.number, np.bool_)) and not np.iscomplexobj(value):
             try:
                 return float(value)
@@ -219,7 +219,7 @@ class ArgumentList:
                 self._refuse(parameter, f"a number that a {parameter.ctype} holds", value)
         self._not_a_number(parameter, value)
 
-    def _as_int(self, parameter: Parameter, value: Any) -> int:
+    def _as_int(self, parameter: KernelParameter, value: Any) -> int:
         if isinstance(value, (bool, np.bool_)):
             return int(value)
         if isinstance(value, (float, np.floating)):
@@ -236,7 +236,7 @@ class ArgumentList:
     # ---- messages
 
     def _refuse(
-        self, parameter: Parameter | None, expected: str, got: object, way_out: str = ""
+        self, parameter: KernelParameter | None, expected: str, got: object, way_out: str = ""
     ) -> NoReturn:
         name = parameter.name if parameter else "arguments"
         raise KernelLaunchError(self.kernel, name, expected, got, way_out)
@@ -246,7 +246,7 @@ class ArgumentList:
         expected = f"{len(self.parameters)} arguments" if self.parameters else "no arguments"
         self._refuse(None, f"{expected} ({listing})" if listing else expected, count)
 
-    def _not_a_number(self, parameter: Parameter, value: Any) -> NoReturn:
+    def _not_a_number(self, parameter: KernelParameter, value: Any) -> NoReturn:
         way_out = ".item() gives the number of an array of one element"
         self._refuse(
             parameter,
@@ -255,7 +255,7 @@ class ArgumentList:
             way_out if isinstance(getattr(value, "size", None), int) else "",
         )
 
-    def _not_an_array(self, parameter: Parameter, value: Any) -> NoReturn:
+    def _not_an_array(self, parameter: KernelParameter, value: Any) -> NoReturn:
         expected = f"an array of {parameter.dtype} ({parameter.ctype})"
         if type(value).__module__ == "tinygraph.tensor":
             self._refuse(parameter, expected, "a Tensor", f"pass its array: {parameter.name}.value")
@@ -264,7 +264,7 @@ class ArgumentList:
             way_out = f"for a null pointer pass numpy.empty(0, numpy.{parameter.dtype})"
         self._refuse(parameter, expected, _describe(value), way_out)
 
-    def _wrong_dtype(self, parameter: Parameter, array: Any) -> NoReturn:
+    def _wrong_dtype(self, parameter: KernelParameter, array: Any) -> NoReturn:
         dtype = parameter.dtype
         expected = f"an array of {dtype} ({parameter.ctype})"
         way_out = f"convert it with .astype(numpy.{dtype}), or use the kernel of that type"
@@ -272,7 +272,7 @@ class ArgumentList:
             expected, way_out = f"{expected} in native byte order", f".astype(numpy.{dtype})"
         self._refuse(parameter, expected, f"{array.dtype!s}", way_out)
 
-    def _not_contiguous(self, parameter: Parameter, array: Any) -> NoReturn:
+    def _not_contiguous(self, parameter: KernelParameter, array: Any) -> NoReturn:
         way_out = "pass numpy.ascontiguousarray(...)"
         if not parameter.const:
             way_out = "pass a contiguous array, then copy it into this one"
@@ -283,7 +283,7 @@ class ArgumentList:
             way_out,
         )
 
-    def _check_alignment(self, parameter: Parameter, array: Any, on_gpu: bool) -> None:
+    def _check_alignment(self, parameter: KernelParameter, array: Any, on_gpu: bool) -> None:
         address = array.data.ptr if on_gpu else array.ctypes.data
         if array.size and address % parameter.alignment:
             self._refuse(

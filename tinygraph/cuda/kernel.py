@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tinygraph.cuda.arguments import Argument, ArgumentList, InOut, Out, Value
-from tinygraph.cuda.emulator.report import Report
-from tinygraph.cuda.launch import check_block, check_grid, check_shared
+from tinygraph.cuda.emulator.findings import Report
+from tinygraph.cuda.extents import check_block, check_grid, check_shared
 from tinygraph.cuda.reading.source import KERNELS, Source, compile_error
 from tinygraph.errors import DtypeError, KernelLaunchError
 from tinygraph.running import here
 
 if TYPE_CHECKING:
-    from tinygraph.cuda.reading.signature import Parameter, Signature
+    from tinygraph.cuda.reading.signature import KernelParameter, Signature
 
 Extents = int | Sequence[int]
 
@@ -280,7 +280,7 @@ class Kernel:
         return self._functions[gpu]
 
 
-def _role(parameter: Parameter, given: Any, value: Any) -> str:
+def _role(parameter: KernelParameter, given: Any, value: Any) -> str:
     """How the checker is to take an argument: "in", "out", "inout" or "auto"."""
     if not parameter.pointer or parameter.const:
         return "in"

@@ -26,7 +26,7 @@ from tinygraph.running import Runner
 from tinygraph.shapes import Array
 
 if TYPE_CHECKING:
-    from tinygraph.cuda.reading.signature import Parameter
+    from tinygraph.cuda.reading.signature import KernelParameter
 
 Extent = tuple[int, int, int]
 
@@ -149,7 +149,7 @@ class Recorder(Runner):
                 run = partial(run, events=launch.events)
             self.below.launch(run, kernel, grid, block, args, values, shared)
 
-    def _use(self, parameter: Parameter, given: Any, value: Any) -> ArrayUse:
+    def _use(self, parameter: KernelParameter, given: Any, value: Any) -> ArrayUse:
         owner = value
         while isinstance(owner.base, type(value)):
             owner = owner.base

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tinygraph.cuda.emulator import compiler, module
+from tinygraph.cuda.emulator import compiler, native
 from tinygraph.cuda.emulator.lines import Lines
 from tinygraph.cuda.emulator.operations import FLAGS, add_table
 from tinygraph.cuda.emulator.translate import translate
@@ -122,7 +122,7 @@ def built(folder, text, name, how):
     """The program that launches a kernel, and the kernel's library."""
     source = Source.read(text)
     unit = folder / f"{name}-{how}.cpp"
-    unit.write_text(module._unit(source, translate(source), parse(source, name)))
+    unit.write_text(native._unit(source, translate(source), parse(source, name)))
     flags = [*compiler._COMMON, *compiler._FAMILY["clang"]]
     if how == "fast":
         flags += [flag for flag in compiler._FAST if not flag.startswith("-m")]

@@ -2,8 +2,9 @@
 
 translate.py    the source as C++: only declarations of shared memory are rewritten
 compiler.py     the compiler of the machine; libraries that are compiled once
-module.py       a kernel that is loaded and launched
-checker.py      a launch in which every access is looked at; report.py, what it found
+native.py       a kernel that is loaded and launched; loading.py, each once in a process
+checker.py      a launch in which every access is looked at; findings.py, what it found
+copies.py       the arrays of such a launch, far from each other
 lines.py        from a program counter to a source line
 operations.py   floating-point operations, counted
 include/        what a kernel sees: CUDA's keywords, types, functions

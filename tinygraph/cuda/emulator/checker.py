@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -19,10 +18,11 @@ import numpy as np
 
 from tinygraph.cuda.arguments import Argument, ArgumentList
 from tinygraph.cuda.emulator.compiler import INCLUDE, kernel_library
+from tinygraph.cuda.emulator.copies import Copy, copy_apart, copy_back, copy_of, shares, value_of
+from tinygraph.cuda.emulator.findings import CAUSES, SECTOR, Finding, LineCounts, Report
 from tinygraph.cuda.emulator.lines import Lines, symbols
-from tinygraph.cuda.emulator.module import STOPPED_BY_CHECKER, Failure, Module, Three, runtime
+from tinygraph.cuda.emulator.native import STOPPED_BY_CHECKER, Failure, NativeKernel, Three, runtime
 from tinygraph.cuda.emulator.operations import count as operations_executed
-from tinygraph.cuda.emulator.report import CAUSES, SECTOR, Finding, LineCounts, Report
 
 _KINDS = [
     "",
@@ -37,10 +37,9 @@ _KINDS = [
     "read-only-write",
     "timeout",
 ]
-# Flags of a region, as in runtime/check.c.
+# Flags of a region, as in runtime/check.h.
 _READ_ONLY, _MUST_BE_WRITTEN, _OUTPUT_IF_ONLY_WRITTEN, _OF_THE_MODULE = 2, 4, 8, 16
 _ROLES = {"in": _READ_ONLY, "out": _MUST_BE_WRITTEN, "inout": 0, "auto": _OUTPUT_IF_ONLY_WRITTEN}
-_ALIGNED = 256  # bytes: how an array lies in the memory of a GPU
 _one_at_a_time = Lock()  # the checker's books are there once in a process
 
 
@@ -53,7 +52,7 @@ _PATH = ctypes.c_size_t * 8
 
 
 class _Found(ctypes.Structure):
-    """`Found` in runtime/check.c."""
+    """`Found` in runtime/findings.c."""
 
     _fields_ = [
         ("kind", ctypes.c_int32),
@@ -89,30 +88,16 @@ class _Counter(ctypes.Structure):
 _ATOMIC = 2
 
 
-@dataclass
-class _Copy:
-    """The bytes of one or several overlapping arrays, at a place of their own."""
-
-    low: int  # where they come from
-    high: int
-    memory: int
-    size: int
-    address: int
-
-    def at(self, array: np.ndarray) -> int:
-        return self.address + array.ctypes.data - self.low
-
-
-class CheckedModule(Module):
+class CheckedKernel(NativeKernel):
     """A kernel compiled with a hook before every access to memory."""
 
     def _compile(self) -> Path:
         return kernel_library(self.source, self.unit, checked=True)
 
     @cached_property
-    def profiling(self) -> ProfilingModule:
+    def profiling(self) -> ProfiledKernel:
         """The same kernel with hooks that count floating-point operations as well."""
-        return ProfilingModule(self.source, self.signature, True)
+        return ProfiledKernel(self.source, self.signature, True)
 
     @cached_property
     def lines(self) -> Lines:
@@ -137,15 +122,15 @@ class CheckedModule(Module):
         profile: bool = False,
     ) -> Report:
         """Run one launch under the checker.  What the kernel writes arrives in the arrays."""
-        if profile and not isinstance(self, ProfilingModule):
+        if profile and not isinstance(self, ProfiledKernel):
             return self.profiling.check(arguments, grid, block, shared, True)
         with _one_at_a_time:
-            copies = _copy_apart(arguments)
             library = _library()
+            copies = copy_apart(arguments, library)
             library.tg_check_begin(int(profile), *self.range)
             try:
                 self._declare(arguments, copies)
-                packed = ArgumentList(self.signature).pack([_value(a, copies) for a in arguments])
+                packed = ArgumentList(self.signature).pack([value_of(a, copies) for a in arguments])
                 failure = Failure()
                 kind = self.run(packed, grid, block, shared, failure)
                 if not kind:
@@ -157,24 +142,22 @@ class CheckedModule(Module):
                 operations = operations_executed(self._library, library) if profile else 0
             finally:
                 library.tg_check_end()
-                _copy_back(arguments, copies)
-                for copy in copies:
-                    library.tg_far_free(copy.memory, copy.size)
+                copy_back(arguments, copies, library)
         moved = sum(c.sectors * SECTOR for c in lines if c.space == "global")
         return Report(self.signature.name, findings, lines, moved, operations)
 
-    def _declare(self, arguments: Sequence[Argument], copies: list[_Copy]) -> None:
+    def _declare(self, arguments: Sequence[Argument], copies: list[Copy]) -> None:
         """Tell the run time of all arrays and variables that the kernel may touch."""
         library, seen = _library(), set()
         for argument in arguments:
             array = argument.value
             if not isinstance(array, np.ndarray) or not array.size:
                 continue
-            copy = _copy_of(array, copies)
+            copy = copy_of(array, copies)
             if id(copy) in seen:  # two arguments in one memory: one array, under the first name
                 continue
             seen.add(id(copy))
-            sharers = [a for a in arguments if _shares(a, copy)]
+            sharers = [a for a in arguments if shares(a, copy)]
             alone = len(sharers) == 1
             role = _ROLES[argument.role] if alone else 0
             library.tg_check_region(
@@ -321,71 +304,14 @@ class CheckedModule(Module):
         ]
 
 
-class ProfilingModule(CheckedModule):
+class ProfiledKernel(CheckedKernel):
     """Built with a hook at each basic block, and a table of how much arithmetic lies in it."""
 
     def _compile(self) -> Path:
         return kernel_library(self.source, self.unit, checked=True, profiled=True)
 
 
-# ---- arrays ---------------------------------------------------------------------------------
-
-
-def _copy_apart(arguments: Sequence[Argument]) -> list[_Copy]:
-    """Copies of all arrays, a terabyte from each other; overlapping ones stay together."""
-    spans: list[tuple[int, int, int]] = []
-    arrays = [a.value for a in arguments if isinstance(a.value, np.ndarray) and a.value.size]
-    for low, high, offset in sorted(map(_span, arrays)):
-        if spans and low < spans[-1][1]:
-            first, last, offset = spans.pop()
-            low, high = first, max(last, high)
-        spans.append((low, high, offset))
-    copies = []
-    for number, (low, high, offset) in enumerate(spans):
-        size = offset + high - low
-        memory = _library().tg_far_memory(number, size)
-        if not memory:
-            raise MemoryError(f"the checker needs {size} bytes for the copy of an array")
-        ctypes.memmove(memory + offset, low, high - low)
-        copies.append(_Copy(low, high, memory, size, memory + offset))
-    return copies
-
-
-def _span(array: np.ndarray) -> tuple[int, int, int]:
-    """First byte, last byte, and how far the first is from an aligned place in its allocation."""
-    owner = array
-    while isinstance(owner.base, np.ndarray):
-        owner = owner.base
-    low = array.ctypes.data
-    return low, low + array.nbytes, (low - owner.ctypes.data) % _ALIGNED
-
-
-def _copy_of(array: np.ndarray, copies: list[_Copy]) -> _Copy:
-    return next(c for c in copies if c.low <= array.ctypes.data < c.high)
-
-
-def _shares(argument: Argument, copy: _Copy) -> bool:
-    array = argument.value
-    return (
-        isinstance(array, np.ndarray)
-        and array.size > 0
-        and copy.low <= array.ctypes.data < copy.high
-    )
-
-
-def _value(argument: Argument, copies: list[_Copy]) -> Any:
-    """What to pass for an argument: the address of its copy for an array."""
-    value = argument.value
-    if not isinstance(value, np.ndarray):
-        return value
-    return _copy_of(value, copies).at(value) if value.size else 0
-
-
-def _copy_back(arguments: Sequence[Argument], copies: list[_Copy]) -> None:
-    for argument in arguments:
-        array = argument.value
-        if isinstance(array, np.ndarray) and array.size and argument.role != "in":
-            ctypes.memmove(array.ctypes.data, _copy_of(array, copies).at(array), array.nbytes)
+# ---- the run time --------------------------------------------------------------------------
 
 
 def _element(size: int) -> int:

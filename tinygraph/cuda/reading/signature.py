@@ -1,7 +1,7 @@
 """The signature of a `__global__` function, read from the source: what a launch is checked against.
 
     parse(source, "scale<float>").parameters
-    (Parameter(x: const float*), Parameter(y: float*), Parameter(alpha: float), Parameter(n: int))
+    (const float* x, float* y, float alpha, int n)
 
 Read are declarations as they stand in real kernels: templates, typedefs, macros, attributes, in the
 file or in its local include files.  What cannot be read is declared with `parameters=`.
@@ -16,10 +16,10 @@ from tinygraph.cuda.reading.declarations import Declaration, declarations
 from tinygraph.cuda.reading.preprocessor import evaluate
 from tinygraph.cuda.reading.source import Source
 from tinygraph.cuda.reading.tokens import code, split
-from tinygraph.cuda.reading.types import Parameter, TypeReader, UnreadableType
+from tinygraph.cuda.reading.types import KernelParameter, TypeReader, UnreadableType
 from tinygraph.errors import KernelCompileError, nearest
 
-__all__ = ["KernelName", "Parameter", "Signature", "kernels", "parse"]
+__all__ = ["KernelName", "KernelParameter", "Signature", "kernels", "parse"]
 
 _DECLARE = 'declare them: Kernel(..., parameters={"x": "const float*", "n": "int"})'
 
@@ -36,7 +36,7 @@ class Signature:
         Without template arguments.
     template_args : tuple of str
         As given in the name.
-    parameters : tuple of Parameter
+    parameters : tuple of KernelParameter
     launch_bounds : int or None
         The most threads of a block that `__launch_bounds__` allows.
     """
@@ -44,7 +44,7 @@ class Signature:
     name: str
     function: str
     template_args: tuple[str, ...]
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[KernelParameter, ...]
     launch_bounds: int | None = None
 
     def __str__(self) -> str:
@@ -185,7 +185,7 @@ def _bind(
 
 def _parameter(
     source: Source, kernel: str, types: TypeReader, text: str, position: int = 0
-) -> Parameter:
+) -> KernelParameter:
     try:
         return types.parameter(code(text), f"argument_{position}")
     except UnreadableType as error:

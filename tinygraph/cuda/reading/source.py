@@ -9,17 +9,19 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from tinygraph.cuda.reading.tokens import Token, tokens
 from tinygraph.errors import KernelCompileError
+
+if TYPE_CHECKING:
+    from tinygraph.cuda.reading.includes import Includes
+    from tinygraph.cuda.reading.tokens import Token
 
 KERNELS = Path(__file__).resolve().parents[1] / "kernels"  # the ops' .cu, and the .cuh they share
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
-_INCLUDE = re.compile(r'[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"')
-_PRAGMA_ONCE = re.compile(r"[ \t]*#[ \t]*pragma[ \t]+once\b")
 
 
 @dataclass(frozen=True)
@@ -96,8 +98,9 @@ class Source:
         return self._whole.tokens
 
     @cached_property
-    def _whole(self) -> _Includes:
-        reader = _Includes(self.folder)
+    def _whole(self) -> Includes:
+        includes = import_module("tinygraph.cuda.reading.includes")  # here, as hashlib below
+        reader: Includes = includes.Includes(self.folder, KERNELS)
         reader.read(self.text, self.folder, str(self.path or self.name))
         return reader
 
@@ -114,63 +117,6 @@ class Source:
             data = part.encode("utf-8", "surrogatepass")
             whole.update(len(data).to_bytes(8, "little") + data)
         return whole.hexdigest()
-
-
-class _Includes:
-    """Puts include files in the place of their lines."""
-
-    def __init__(self, main: Path) -> None:
-        self.main = main
-        self.tokens: list[Token] = []
-        self.texts: dict[Path, str] = {}
-        self.once: set[Path] = set()  # files with #pragma once
-        self.inside: list[Path] = []  # the files that are being read
-        self.circle = ""
-
-    def read(self, text: str, folder: Path, name: str, path: Path | None = None) -> None:
-        """Append one file."""
-        self._says(1, name)
-        line = 1
-        for token in tokens(text):
-            directive = token.kind == "directive"
-            include = _INCLUDE.match(token.text) if directive else None
-            found = self._find(include[1], folder) if include else None
-            if found:
-                self._include(found, name, line)
-            elif directive and _PRAGMA_ONCE.match(token.text):
-                self.once |= {path} if path else set()
-            else:
-                self.tokens.append(token)
-            line += token.text.count("\n")
-        self.tokens.append(Token("space", "\n"))
-
-    def _says(self, line: int, name: str) -> None:
-        self.tokens += [Token("directive", f'#line {line} "{name}"'), Token("space", "\n")]
-
-    def _include(self, path: Path, name: str, line: int) -> None:
-        if path not in self.texts:
-            self.texts[path] = _include_text(path)
-        if path in self.once:
-            return
-        if path in self.inside:
-            self.circle = f"{name}:{line}: #include: {path.name} includes itself"
-            return
-        self.inside.append(path)
-        self.read(self.texts[path], path.parent, str(path), path)
-        self.inside.pop()
-        self._says(line, name)
-
-    def _find(self, spelled: str, folder: Path) -> Path | None:
-        """The file that `#include "spelled"` means: beside its file, the source, or our kernels."""
-        for place in (folder, self.main, KERNELS):
-            path = place / spelled
-            if path.is_file():
-                return path.resolve()
-        return None
-
-
-def _include_text(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace")
 
 
 def _macro(name: str, value: object) -> tuple[str, str]:
@@ -286,7 +232,7 @@ def _line(source: Source, file: str, number: int) -> str:
     else:
         headers = [include for include in source.includes if include.name == path.name]
         found = next((p for p in [*headers, path] if p.is_file()), None)
-        text = _include_text(found) if found else ""
+        text = found.read_text(encoding="utf-8", errors="replace") if found else ""
     lines = text.splitlines()
     return lines[number - 1] if 1 <= number <= len(lines) else ""
 

@@ -17,7 +17,7 @@ from tinygraph.cuda.reading.tokens import closing
 
 
 @dataclass(frozen=True)
-class Parameter:
+class KernelParameter:
     """One parameter of a kernel.
 
     Attributes
@@ -148,7 +148,7 @@ class TypeReader:
         # A template parameter hides a type of that name, unless both mean the same.
         self.names |= {n: t for n, t in bound.items() if list(t) != [n]}
 
-    def parameter(self, tokens: Sequence[str], unnamed: str) -> Parameter:
+    def parameter(self, tokens: Sequence[str], unnamed: str) -> KernelParameter:
         """One parameter; `unnamed` is its name where the declaration gives none.
 
         Raises
@@ -182,7 +182,7 @@ class TypeReader:
             )
         const = found.const and pointer
         ctype = f"{'const ' if const else ''}{found.base}{'*' if pointer else ''}"
-        return Parameter(name, ctype, found.dtype, pointer, const, found.lanes)
+        return KernelParameter(name, ctype, found.dtype, pointer, const, found.lanes)
 
     def _is_name(self, words: Sequence[str]) -> bool:
         """Whether the last word names the parameter: a type, or a sign, stands before it."""

@@ -90,11 +90,11 @@ def runtime() -> Any:
     ]
     library.tg_module.argtypes = [ctypes.c_size_t, ctypes.c_void_p]
     if library.tg_failure_size() != ctypes.sizeof(Failure):
-        raise KernelLaunchError("emulator: run time and module.py disagree on struct Failure")
+        raise KernelLaunchError("emulator: run time and native.py disagree on struct Failure")
     return library
 
 
-class Module:
+class NativeKernel:
     """One kernel, compiled for the CPU.
 
     Attributes

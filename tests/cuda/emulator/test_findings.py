@@ -9,7 +9,7 @@ import pytest
 
 from tests.cuda.emulator.launching import check
 from tinygraph.cuda import Finding, Report
-from tinygraph.cuda.emulator.report import CAUSES, LineCounts
+from tinygraph.cuda.emulator.findings import CAUSES, LineCounts
 
 WRONG = """
 __global__ void wrong(const float* x, float* y, int n) {

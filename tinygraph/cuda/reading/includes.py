@@ -1,0 +1,64 @@
+"""A source with its local include files in the places of their lines."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tinygraph.cuda.reading.tokens import Token, tokens
+
+_INCLUDE = re.compile(r'[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"')
+_PRAGMA_ONCE = re.compile(r"[ \t]*#[ \t]*pragma[ \t]+once\b")
+
+
+class Includes:
+    """Puts include files in the place of their lines."""
+
+    def __init__(self, *folders: Path) -> None:
+        self.folders = folders  # where files are looked for, after the folder of the one that asks
+        self.tokens: list[Token] = []
+        self.texts: dict[Path, str] = {}
+        self.once: set[Path] = set()  # files with #pragma once
+        self.inside: list[Path] = []  # the files that are being read
+        self.circle = ""
+
+    def read(self, text: str, folder: Path, name: str, path: Path | None = None) -> None:
+        """Append one file."""
+        self._says(1, name)
+        line = 1
+        for token in tokens(text):
+            directive = token.kind == "directive"
+            include = _INCLUDE.match(token.text) if directive else None
+            found = self._find(include[1], folder) if include else None
+            if found:
+                self._include(found, name, line)
+            elif directive and _PRAGMA_ONCE.match(token.text):
+                self.once |= {path} if path else set()
+            else:
+                self.tokens.append(token)
+            line += token.text.count("\n")
+        self.tokens.append(Token("space", "\n"))
+
+    def _says(self, line: int, name: str) -> None:
+        self.tokens += [Token("directive", f'#line {line} "{name}"'), Token("space", "\n")]
+
+    def _include(self, path: Path, name: str, line: int) -> None:
+        if path not in self.texts:
+            self.texts[path] = path.read_text(encoding="utf-8", errors="replace")
+        if path in self.once:
+            return
+        if path in self.inside:
+            self.circle = f"{name}:{line}: #include: {path.name} includes itself"
+            return
+        self.inside.append(path)
+        self.read(self.texts[path], path.parent, str(path), path)
+        self.inside.pop()
+        self._says(line, name)
+
+    def _find(self, spelled: str, folder: Path) -> Path | None:
+        """The file that `#include "spelled"` means."""
+        for place in (folder, *self.folders):
+            path = place / spelled
+            if path.is_file():
+                return path.resolve()
+        return None
