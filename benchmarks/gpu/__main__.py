@@ -66,13 +66,15 @@ def _measure(args: argparse.Namespace, cupy: Any) -> int:
     """Run the sections and write the page after each: what was measured is never lost."""
     from benchmarks.gpu import machine, page, torch_side
     from benchmarks.gpu.room import EventClock, Room, WallClock
+    from benchmarks.host import slug
+    from benchmarks.report import write_page
 
     torch = torch_side.find(gpu=cupy is not None)
     device = "emulator" if cupy is None else "cuda"
     clock = WallClock() if cupy is None else EventClock(cupy)
     room = Room(device, clock, torch, args.rehearse, args.quick)
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
-    name = "rehearsal" if cupy is None else machine.slug(machine.gpu_name(cupy))
+    name = "rehearsal" if cupy is None else slug(machine.gpu_name(cupy))
     folder = args.output or (
         Path(tempfile.mkdtemp(prefix="tinygraph-gpu-")) if args.rehearse else DEFAULT_OUTPUT
     )
@@ -94,7 +96,7 @@ def _measure(args: argparse.Namespace, cupy: Any) -> int:
         sections[section] = text
         failed = failed or not good
         ordered = {known: sections[known] for known in SECTIONS if known in sections}
-        page.write_page(path, page.page_text(title, about, ordered, args.rehearse))
+        write_page(path, page.page_text(title, about, ordered, args.rehearse))
     print(path)
     return FAILED if failed else DONE
 

@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.gpu import ours
-from benchmarks.gpu.page import Result, table
-from benchmarks.gpu.room import Ratio, Room, Times
+from benchmarks.gpu.page import Result
+from benchmarks.gpu.room import Room
+from benchmarks.report import table
+from benchmarks.timing import Ratio, Times
 
 TITLE = "Convolution beside cuDNN"
 AIM = 0.6  # times as fast as cuDNN

@@ -12,9 +12,10 @@ import subprocess
 from benchmarks import children
 from benchmarks.gpu import gallery, profiler
 from benchmarks.gpu.gallery import GalleryKernel
-from benchmarks.gpu.page import Result, table
+from benchmarks.gpu.page import Result
 from benchmarks.gpu.room import Room
 from benchmarks.gpu.verdicts import child
+from benchmarks.report import table
 from tinygraph.cuda import Report
 
 TITLE = "The checker's counts beside the profiler's"

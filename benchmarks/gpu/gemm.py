@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.gpu import ours
-from benchmarks.gpu.page import Plot, Result, table
-from benchmarks.gpu.room import Ratio, Room
+from benchmarks.gpu.page import Result
+from benchmarks.gpu.room import Room
+from benchmarks.report import Plot, table
+from benchmarks.timing import Ratio
 
 TITLE = "GEMM beside cuBLAS"
 SIZES = [256, 512, 1024, 2048, 4096, 8192]

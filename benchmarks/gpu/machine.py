@@ -8,9 +8,7 @@ import shutil
 import subprocess
 from typing import Any
 
-from benchmarks.host import commit, slug
-
-__all__ = ["about", "find_gpu", "gpu_name", "slug"]
+from benchmarks.host import commit
 
 PACKAGES = ("numpy", "cupy", "torch", "pytest", "hypothesis", "matplotlib")
 TOOLS = ("nvidia-smi", "compute-sanitizer", "ncu")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import tinygraph as tg
-from benchmarks.gpu.workloads import LEARNING_RATE, Layer, Workload
+from benchmarks.workloads import LEARNING_RATE, Layer, Workload
 
 STRICT, TF32 = "strict float32", "tf32"
 NO_TF32 = "tinygraph has no tf32 switch in this version: its tf32 columns are left out"

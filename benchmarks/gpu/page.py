@@ -10,18 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from benchmarks.report import Plot, table, write_page
-
-__all__ = [
-    "Plot",
-    "Result",
-    "error_text",
-    "page_text",
-    "read_sections",
-    "section_text",
-    "table",
-    "write_page",
-]
+from benchmarks.report import Plot
 
 REHEARSAL = "REHEARSAL, NOT MEASURED"
 LOST = "- lost: "

@@ -13,9 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.timing import Ratio, Times, Timing
-
-__all__ = ["EventClock", "Ratio", "Room", "Times", "Timing", "WallClock"]
+from benchmarks.timing import Times, Timing
 
 Run = Callable[[], object]
 

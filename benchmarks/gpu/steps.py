@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.gpu import ours
-from benchmarks.gpu.page import Plot, Result, table
-from benchmarks.gpu.room import Ratio, Room, Times
+from benchmarks.gpu.page import Result
+from benchmarks.gpu.room import Room
 from benchmarks.gpu.torch_side import COMPILED
+from benchmarks.report import Plot, table
+from benchmarks.timing import Ratio, Times
 from benchmarks.workloads import Workload, mlp, seed_network, vgg
 
 TITLE = "Training steps beside PyTorch"

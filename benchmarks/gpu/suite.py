@@ -11,8 +11,9 @@ from collections import Counter
 from pathlib import Path
 
 from benchmarks import children
-from benchmarks.gpu.page import Result, table
+from benchmarks.gpu.page import Result
 from benchmarks.gpu.room import Room
+from benchmarks.report import table
 
 TITLE = "Test suite"
 LIMIT = 3600  # seconds

@@ -15,8 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 from benchmarks import children
 from benchmarks.gpu import gallery, sanitizer
 from benchmarks.gpu.gallery import GalleryKernel
-from benchmarks.gpu.page import Result, table
+from benchmarks.gpu.page import Result
 from benchmarks.gpu.room import Room
+from benchmarks.report import table
 
 TITLE = "The checker beside compute-sanitizer"
 LIMIT = 60  # seconds of one child: CuPy starts, a kernel compiles, tools slow it down

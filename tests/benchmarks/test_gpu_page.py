@@ -15,8 +15,9 @@ import pytest
 
 from benchmarks.gpu import gemm, machine, ours, page, steps, torch_side
 from benchmarks.gpu.__main__ import DONE, FAILED, NO_GPU, SECTIONS, main
-from benchmarks.gpu.room import EventClock, Ratio, Room, Times, Timing, WallClock
-from benchmarks.gpu.workloads import seed_network
+from benchmarks.gpu.room import EventClock, Room, WallClock
+from benchmarks.timing import Ratio, Times, Timing
+from benchmarks.workloads import seed_network
 
 ROOT = Path(__file__).parents[2]
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.gpu import children, counts, gallery, ours, profiler, sanitizer, suite, verdicts
+from benchmarks import children
+from benchmarks.gpu import counts, gallery, ours, profiler, sanitizer, suite, verdicts
 from benchmarks.gpu.room import Room, WallClock
-from benchmarks.gpu.workloads import seed_network
+from benchmarks.workloads import seed_network
 from tests.benchmarks import sample_outputs as samples
 
 

@@ -74,7 +74,7 @@ _PYTHON_VERSION = ("data_batch_1", "cifar-10-batches-py", "cifar-10-python.tar.g
 _MEMBER = re.compile(r"(train|test)/([^/]+)/(\d{1,9})\.jpe?g")
 
 
-class Part(NamedTuple):
+class Contents(NamedTuple):
     """What a version's files hold of a split."""
 
     images: Sequence[Array]  # uint8 (n, 3, 32, 32), one for each file
@@ -144,7 +144,7 @@ def cifar10(
     return _dataset(version, part)
 
 
-def _dataset(version: str, part: Part) -> ArrayDataset:
+def _dataset(version: str, part: Contents) -> ArrayDataset:
     inputs = np.empty((len(part.labels), 3, _SIDE, _SIDE), np.float32)
     start = 0
     for images in part.images:
@@ -179,7 +179,7 @@ def _find(version: str, folders: list[Path], download: bool) -> tuple[str, Path]
     raise files.missing("cifar10", marks[0], folders)
 
 
-def _read_binary(folder: Path, split: str, verify: bool) -> Part:
+def _read_binary(folder: Path, split: str, verify: bool) -> Contents:
     contents = {}
     for name in BATCHES[split]:
         path = folder / name
@@ -192,7 +192,7 @@ def _read_binary(folder: Path, split: str, verify: bool) -> Part:
     return _records(contents, "the binary version" + ("" if verify else ", not verified"))
 
 
-def _read_archive(folder: Path, split: str, verify: bool) -> Part:
+def _read_archive(folder: Path, split: str, verify: bool) -> Contents:
     path = folder / ARCHIVE
     if verify:
         files.verify("cifar10", path, FILES[ARCHIVE])
@@ -211,7 +211,7 @@ def _read_archive(folder: Path, split: str, verify: bool) -> Part:
     return _records(contents, "the binary version" + ("" if verify else ", not verified"))
 
 
-def _records(contents: dict[str, bytes], notes: str) -> Part:
+def _records(contents: dict[str, bytes], notes: str) -> Contents:
     """Files of the binary version, cut into records."""
     images, labels = [], []
     for name, data in contents.items():
@@ -229,10 +229,10 @@ def _records(contents: dict[str, bytes], notes: str) -> Part:
         records = np.frombuffer(data, np.uint8).reshape(-1, _RECORD)
         images.append(records[:, 1:].reshape(-1, 3, _SIDE, _SIDE))
         labels.append(_checked(name, records[:, 0]))
-    return Part(images, np.concatenate(labels), notes)
+    return Contents(images, np.concatenate(labels), notes)
 
 
-def _read_jpeg(folder: Path, split: str, verify: bool) -> Part:
+def _read_jpeg(folder: Path, split: str, verify: bool) -> Contents:
     path = folder / JPEG
     images, labels = [], []
 
@@ -262,7 +262,7 @@ def _read_jpeg(folder: Path, split: str, verify: bool) -> Part:
         labels.append(CLASSES.index(label))
     if not images:
         raise DatasetError("cifar10", str(path), f"images {split}/CLASS/NNNN.jpg", "none")
-    return Part(
+    return Contents(
         images,
         np.array(labels),
         "a subset, compressed to JPEG: the pixels differ a "
@@ -270,7 +270,7 @@ def _read_jpeg(folder: Path, split: str, verify: bool) -> Part:
     )
 
 
-def _read_lossless(folder: Path, split: str, verify: bool) -> Part:
+def _read_lossless(folder: Path, split: str, verify: bool) -> Contents:
     if split == "test":
         raise DatasetError(
             "cifar10",
@@ -300,7 +300,7 @@ def _read_lossless(folder: Path, split: str, verify: bool) -> Part:
             "take all files from the same place",
         )
     notes = f"the first {count} training images, without loss"
-    return Part(images, _checked(str(label_path), labels), notes)
+    return Contents(images, _checked(str(label_path), labels), notes)
 
 
 def _rows(path: Path) -> Array:
@@ -331,7 +331,7 @@ class Version(NamedTuple):
     """How a version is recognised, by any of these files, and read."""
 
     marks: Sequence[str]
-    read: Callable[[Path, str, bool], Part]
+    read: Callable[[Path, str, bool], Contents]
 
 
 VERSIONS = {

@@ -1,5 +1,0 @@
-"""Child processes with a time limit; they stand in benchmarks.children, which every page shares."""
-
-from benchmarks.children import run
-
-__all__ = ["run"]
