@@ -12,8 +12,6 @@ decides which is read:
 
 The published Python version consists of pickles, and loading a pickle runs whatever code it holds:
 it is refused.
-
-Source: Krizhevsky, "Learning multiple layers of features from tiny images", 2009.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""digits: 1,797 images of handwritten digits, 8 by 8 pixels, that scikit-learn brings along.
-
-Source: Alpaydin, Kaynak, "Optical recognition of handwritten digits", UCI Machine Learning
-Repository 1998; scikit-learn holds its test part.
-"""
+"""digits: 1,797 images of handwritten digits, 8 by 8 pixels, that scikit-learn brings along."""
 
 from __future__ import annotations
 
@@ -46,7 +42,8 @@ def digits(split: str = "train") -> ArrayDataset:
 
     References
     ----------
-    Alpaydin, Kaynak, "Optical recognition of handwritten digits", UCI 1998.
+    Alpaydin, Kaynak, "Optical recognition of handwritten digits", UCI Machine Learning
+    Repository 1998; scikit-learn holds its test part.
 
     Examples
     --------

@@ -2,9 +2,6 @@
 
 The four files are not part of tinygraph: a folder with them is named, or they are downloaded.
 Either way each must have the SHA-256 of the published file.
-
-Source: LeCun, Bottou, Bengio, Haffner, "Gradient-based learning applied to document recognition",
-Proceedings of the IEEE 86(11), 1998.
 """
 
 from __future__ import annotations
@@ -90,7 +87,8 @@ def mnist(
 
     References
     ----------
-    LeCun, Bottou, Bengio, Haffner, "Gradient-based learning applied to document recognition", 1998.
+    LeCun, Bottou, Bengio, Haffner, "Gradient-based learning applied to document recognition",
+    Proceedings of the IEEE 86(11), 1998.
 
     Examples
     --------

@@ -14,10 +14,6 @@ so read, the 3,190 lines are the sequences of UCI's file; the other way round tw
 The two files are not part of tinygraph: a folder with them is named, or they are downloaded.  31
 distinct lines of the test file stand in the training file too: a tenth of the whole was set apart
 without a look at repeated sequences.
-
-Source: Noordewier, Towell, Shavlik, "Training knowledge-based neural networks to recognize genes in
-DNA sequences", NIPS 3, 1991 (UCI Machine Learning Repository, "Molecular Biology (Splice-junction
-Gene Sequences)"); the encoding and the two parts are those of the project nnP, 2015.
 """
 
 from __future__ import annotations
@@ -92,7 +88,8 @@ def splice(
     References
     ----------
     Noordewier, Towell, Shavlik, "Training knowledge-based neural networks to recognize genes in DNA
-    sequences", NIPS 3, 1991.
+    sequences", NIPS 3, 1991 (UCI Machine Learning Repository, "Molecular Biology (Splice-junction
+    Gene Sequences)"); the encoding and the two parts are those of the project nnP, 2015.
 
     Examples
     --------

@@ -10,9 +10,6 @@
         std = gain / sqrt(fan_in),   gain = sqrt(2 / (1 + a**2)) with a the negative slope
 
 A uniform distribution on [-bound, bound) has the standard deviation bound / sqrt(3).
-
-Sources: Glorot, Bengio, "Understanding the difficulty of training deep feedforward neural
-networks", AISTATS 2010; He, Zhang, Ren, Sun, "Delving deep into rectifiers", ICCV 2015.
 """
 
 from __future__ import annotations
