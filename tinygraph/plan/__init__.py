@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from tinygraph.lazy import lazy
 
 if TYPE_CHECKING:
-    from tinygraph.plan.compiled import Compiled, compile
+    from tinygraph.plan.compiled import CompiledFunction, compile
     from tinygraph.plan.graph_plan import GraphPlan, plan
 else:
     # `import tinygraph` loads this file, and the room when a plan is wanted.
     _HOMES = {
-        "Compiled": "tinygraph.plan.compiled",
+        "CompiledFunction": "tinygraph.plan.compiled",
         "GraphPlan": "tinygraph.plan.graph_plan",
         "compile": "tinygraph.plan.compiled",
         "plan": "tinygraph.plan.graph_plan",
@@ -24,7 +24,7 @@ else:
     __getattr__, __dir__ = lazy(__name__, _HOMES)
 
 __all__ = [
-    "Compiled",
+    "CompiledFunction",
     "GraphPlan",
     "compile",
     "plan",

@@ -38,7 +38,7 @@ def compile(
     tile: int | None = None,
     fast: bool | None = None,
     tune: bool = False,
-) -> Compiled:
+) -> CompiledFunction:
     """A function that does what `fn` does, through plans: buffers laid out once, ops fused, a
     large batch cut into tiles, several threads.
 
@@ -63,7 +63,7 @@ def compile(
 
     Returns
     -------
-    Compiled
+    CompiledFunction
         Call it like `fn`; `explain()` tells what it does.
 
     Warns
@@ -121,10 +121,10 @@ def compile(
             f"threads {threads} and tile {tile}",
             "leave one of them out",
         )
-    return Compiled(fn, threads, tile, fast, Tuning(threads, tile) if tune else None)
+    return CompiledFunction(fn, threads, tile, fast, Tuning(threads, tile) if tune else None)
 
 
-class Compiled:
+class CompiledFunction:
     """What `tg.compile` returns; call it like the function."""
 
     def __init__(

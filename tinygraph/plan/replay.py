@@ -16,6 +16,7 @@ another place in every run.
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any
 
@@ -61,6 +62,12 @@ class Replay(Program):
         self._copies: dict[int, Array] = {}  # of small arguments
         self._arrays: list[Array] = []  # of tensors, in the last run that was taken down
         self._root_gradient: Array | None = None
+        # Gradients that leave would be held by calls that are bound to them.
+        self._leaves_are_large = any(
+            math.prod(made[at].spec.shape) * made[at].spec.dtype.itemsize > COPIED_BYTES
+            for at in leaves
+            if at in self._sums
+        )
 
     def not_bound(self) -> list[int]:
         """The ops of which some body runs as it is written."""
@@ -92,8 +99,7 @@ class Replay(Program):
         )
 
     def backward(self, gradient: Array) -> None:
-        large = any(array.nbytes > COPIED_BYTES for array in self.totals.arrays.values())
-        if not self._replaying or large:  # what leaves would be held by calls that are bound to it
+        if not self._replaying or self._leaves_are_large:
             super().backward(gradient)
         elif "backward" not in self.replayed:
             self.replayed["backward"] = self._taken_backward(gradient)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import tinygraph as tg
 from tinygraph.data import DataLoader
 from tinygraph.errors import CheckpointError
-from tinygraph.plan import Compiled
+from tinygraph.plan import CompiledFunction
 from tinygraph.recipes.recipe import Recipe
 from tinygraph.recipes.task import Task
 from tinygraph.tensor import Tensor
@@ -77,7 +77,7 @@ class QuickRecipe(Recipe):
         self.write_environment(task.config, run)
         for row in rows:
             run.append(row)
-        if isinstance(task.compiled, Compiled) and task.compiled.tuning is not None:
+        if isinstance(task.compiled, CompiledFunction) and task.compiled.tuning is not None:
             run.write_tuning(task.compiled.tuning.to_list())
         run.save_parameters(task.network.state_dict())
         return {"training": ending}
