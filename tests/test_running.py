@@ -1,8 +1,10 @@
 """The stack of runners: who is asked, in which order, in which thread, and that nothing stays."""
 
 import gc
+import re
 import threading
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +14,8 @@ from tinygraph.cuda import Kernel, checking, recording
 from tinygraph.device import EMULATOR
 from tinygraph.errors import GraphError, KernelLaunchError
 from tinygraph.running import Eager, Runner, here, inherit
+
+PACKAGE = Path(tg.__file__).parent
 
 
 class Log(Runner):
@@ -23,6 +27,24 @@ class Log(Runner):
     def forward(self, node, mem, arrays):
         self.log.append((self.name, node.op.name))
         return self.below.forward(node, mem, arrays)
+
+
+ENGINE = ("tensor", "op", "graph")
+WATCHERS = {"anomaly", "stopwatch", "kernel_table", "plan", "training", "cuda.recording"}
+
+
+def test_the_engine_is_read_in_one_sitting_and_knows_no_watcher():
+    texts = {name: (PACKAGE / f"{name}.py").read_text() for name in ENGINE}
+    assert sum(len(text.splitlines()) for text in texts.values()) <= 650
+    below = {name for text in texts.values() for name in imported(text)}
+    for name in below - set(ENGINE):
+        file = PACKAGE / f"{name.replace('.', '/')}.py"
+        below |= imported(file.read_text()) if file.exists() else set()
+    assert "running" in below and not below & WATCHERS
+
+
+def imported(text):
+    return set(re.findall(r"^ *from tinygraph\.([\w.]+) import", text, re.MULTILINE))
 
 
 def test_the_one_that_was_entered_last_is_asked_first_and_asks_the_one_below():

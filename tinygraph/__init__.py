@@ -13,12 +13,13 @@ Tensors are the nodes of a graph, ops its arithmetic.  Start reading in tensor.p
 from typing import TYPE_CHECKING
 
 import tinygraph.plan
-from tinygraph import cuda, errors, kernel_table  # noqa: F401  # fills `Graph.kernel_table`
+from tinygraph import cuda, errors
 from tinygraph.anomaly import detect_anomaly
 from tinygraph.creation import arange, full, ones, randn, zeros
 from tinygraph.graph import Graph
-from tinygraph.lazy import lazy
+from tinygraph.lazy import later, lazy
 from tinygraph.op import Op
+from tinygraph.operators import above
 from tinygraph.ops import *  # noqa: F403  # ops/__init__.py has a line for each function
 from tinygraph.ops import EXPORTS as _op_names
 from tinygraph.precision import get_float32_matmul_precision, set_float32_matmul_precision
@@ -28,6 +29,10 @@ from tinygraph.shapes import Spec
 from tinygraph.tensor import Parameter, Tensor
 
 __version__ = "0.1.0"
+
+# What Graph and Tensor reach above themselves, beside the ops (ops/methods.py).
+above.kernel_table = later("tinygraph.kernel_table", "tabulate")
+above.raise_for_bad_values = later("tinygraph.late_checks", "raise_for_bad_values")
 
 if TYPE_CHECKING:
     from tinygraph import data, nn, optim, show, testing, training

@@ -29,17 +29,17 @@ class _Look(Runner):
 
     plans = False
 
-    def forward(self, node: Any, mem: Any, arrays: list[Array]) -> tuple[Array, Any]:
+    def forward(self, node: Any, mem: Any, arrays: list[Array]) -> Any:
         if isinstance(node, Tensor) and node.value is None:  # a new one
             node.made_at = user_line()
-        value, saved = self.below.forward(node, mem, arrays)
-        if isinstance(node, Tensor):
-            look(node.op.name, "forward", node.made_at, arrays, value)
-        return value, saved
+        returned = self.below.forward(node, mem, arrays)
+        if isinstance(node, Tensor) and isinstance(returned, tuple):
+            look(node.op.name, "forward", node.made_at, arrays, returned[0])
+        return returned
 
     def backward(self, node: Any, mem: Any, grad: Array, saved: Any) -> Any:
         gradients = self.below.backward(node, mem, grad, saved)
-        if isinstance(node, Tensor):
+        if isinstance(node, Tensor) and isinstance(gradients, tuple):
             given = [grad, node.value, *[x.value for x in node.inputs]]
             for needed, g in zip(node.needs, gradients, strict=False):
                 if needed and g is not None:

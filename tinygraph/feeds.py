@@ -1,4 +1,4 @@
-"""Feeds: which leaf of a graph each of them means, and the array that it gets."""
+"""What a graph is given: the arrays of its leaves, forward, and of its outputs, backward."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import DtypeError, GraphError, nearest
+from tinygraph.errors import DtypeError, GraphError, ShapeError, nearest
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
 
@@ -60,3 +60,48 @@ def _cast(leaf: Tensor, data: Any) -> Array:
             )
         array = array.astype(leaf.dtype)
     return leaf.device.from_numpy(array)
+
+
+def gradients_of(outputs: Sequence[Tensor], gradients: Any) -> Sequence[Any]:
+    """One upstream gradient for each output, None where none was given."""
+    if gradients is None:
+        return [None] * len(outputs)
+    if len(outputs) == 1 and not isinstance(gradients, (list, tuple)):
+        return [gradients]
+    if len(gradients) != len(outputs):
+        raise GraphError(
+            "Graph.backward",
+            "gradients",
+            f"{len(outputs)}, one for each output",
+            len(gradients),
+            "pass None for an output of a single element",
+        )
+    found: Sequence[Any] = gradients
+    return found
+
+
+def upstream_of(node: Tensor, gradient: Any) -> Array:
+    """The upstream gradient of an output: what was given, checked, or 1 for a single element."""
+    if not node.requires_grad:
+        raise GraphError(
+            "backward: nothing below this node requires a gradient. Way out: make a leaf with "
+            "requires_grad=True or use tg.Parameter, and compute outside of tg.no_grad()"
+        )
+    if gradient is None:
+        if node.size != 1:
+            raise ShapeError(
+                "backward",
+                "gradient",
+                f"an upstream gradient of shape {node.shape}",
+                "none",
+                "pass one, or reduce the output first, for example with .sum()",
+            )
+        return node.device.full(node.shape, node.dtype, 1)
+    if not node.device.owns(gradient):
+        gradient = np.asarray(gradient)
+    if gradient.dtype != node.dtype:
+        gradient = gradient.astype(node.dtype)
+    array = node.device.from_numpy(gradient)
+    if array.shape != node.shape:
+        raise ShapeError("backward", "gradient", f"shape {node.shape}", array.shape)
+    return array

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from tinygraph.device import Device
-from tinygraph.errors import GraphError, ShapeError
-from tinygraph.feeds import fed
+from tinygraph.errors import GraphError
+from tinygraph.feeds import fed, gradients_of, upstream_of
 from tinygraph.memory import eager_memory
-from tinygraph.op import Op, differentiate, evaluate
+from tinygraph.op import differentiate, evaluate
+from tinygraph.operators import above
 from tinygraph.running import here
 from tinygraph.shapes import Array
-from tinygraph.tensor import Tensor, above
+from tinygraph.tensor import Tensor
 
 FREED = object()  # stands in Tensor.saved after a backward that did not retain the graph
 
@@ -133,44 +134,15 @@ class Graph:
         GraphError, ShapeError
             As for `Tensor.backward`.
         """
-        if gradients is None:
-            gradients = [None] * len(self.outputs)
-        elif len(self.outputs) == 1 and not isinstance(gradients, (list, tuple)):
-            gradients = [gradients]
-        if len(gradients) != len(self.outputs):
-            raise GraphError(
-                "Graph.backward",
-                "gradients",
-                f"{len(self.outputs)}, one for each output",
-                len(gradients),
-                "pass None for an output of a single element",
-            )
-        run_backward(self.outputs, gradients, retain_graph)
+        run_backward(self.outputs, gradients_of(self.outputs, gradients), retain_graph)
 
     def kernel_table(self) -> Any:
-        """Which kernels this graph runs on a device that has them: forward, then backward.
-
-        Nothing is executed and nothing changes; the graph may be on any device, the cpu too.
+        """Which kernels this graph runs on a device that has them, before any of them runs.
 
         Returns
         -------
         KernelTable
-            A row for each launch, with grid, block, what it reads and writes, bytes and operations.
-
-        Raises
-        ------
-        DeviceError
-            If an op of the graph has no kernel.
-
-        Examples
-        --------
-        >>> import numpy as np, tinygraph as tg
-        >>> x = tg.Parameter(np.zeros((1000, 500), np.float32), name="x")
-        >>> table = tg.Graph(tg.relu(x)).kernel_table()
-        >>> for row in table:
-        ...     print(row.phase, row.kernel, row.bytes)
-        forward unary_forward<float, Relu> 4000000
-        backward unary_backward<float, Relu> 6000000
+            A row for each launch, forward and backward; see `tinygraph.kernel_table`.
         """
         return above.kernel_table(self)
 
@@ -179,7 +151,7 @@ def run_backward(
     outputs: Sequence[Tensor], gradients: Sequence[Any], retain_graph: bool = False
 ) -> None:
     """The reverse walk from some outputs; None stands for an upstream gradient of 1."""
-    upstream = [_upstream(x, given) for x, given in zip(outputs, gradients, strict=True)]
+    upstream = [upstream_of(x, given) for x, given in zip(outputs, gradients, strict=True)]
     walk = partial(_walk_back, outputs, upstream, retain_graph)
     here.top.walk_back(walk, outputs, gradients)
 
@@ -209,12 +181,11 @@ def _walk_back(outputs: Sequence[Tensor], upstream: Sequence[Array], retain_grap
             node.grad = add_up(_added, node.grad, grad, node.device, True)
         if node.op is None:
             continue
-        received = differentiate(node, grad)
+        reached = differentiate(node, grad)
         if not retain_graph:
             node.saved = FREED
-        for x, needed, g in zip(node.inputs, node.needs, received, strict=True):
-            if needed and g is not None:
-                pending[x] = more(x, g) if x in pending else g
+        for x, g in reached:
+            pending[x] = more(x, g) if x in pending else g
 
 
 def _added(total: Array | None, term: Array, device: Device, into: bool) -> Array:
@@ -231,33 +202,6 @@ def _added(total: Array | None, term: Array, device: Device, into: bool) -> Arra
     return np.add(total, term, out=total) if into else np.asarray(total + term)
 
 
-def _upstream(node: Tensor, gradient: Any) -> Array:
-    """The upstream gradient of an output: what was given, checked, or 1 for a single element."""
-    if not node.requires_grad:
-        raise GraphError(
-            "backward: nothing below this node requires a gradient. Way out: make a leaf with "
-            "requires_grad=True or use tg.Parameter, and compute outside of tg.no_grad()"
-        )
-    if gradient is None:
-        if node.size != 1:
-            raise ShapeError(
-                "backward",
-                "gradient",
-                f"an upstream gradient of shape {node.shape}",
-                "none",
-                "pass one, or reduce the output first, for example with .sum()",
-            )
-        return node.device.full(node.shape, node.dtype, 1)
-    if not node.device.owns(gradient):
-        gradient = np.asarray(gradient)
-    if gradient.dtype != node.dtype:
-        gradient = gradient.astype(node.dtype)
-    array = node.device.from_numpy(gradient)
-    if array.shape != node.shape:
-        raise ShapeError("backward", "gradient", f"shape {node.shape}", array.shape)
-    return array
-
-
 def _refuse_freed(order: list[Tensor]) -> None:
     """Before anything is changed: every node must still have what its op saved."""
     for node in order:
@@ -269,24 +213,4 @@ def _refuse_freed(order: list[Tensor]) -> None:
             )
 
 
-def raise_for_bad_values(node: Tensor) -> None:
-    """Let every op below a node look at its inputs, where no op has: a device without `on_host`.
-
-    Raises
-    ------
-    ArgumentError
-        From the first op, in topological order, that was given what it does not take.
-    """
-    if node.device.on_host:
-        return
-    for made in topological_order([node]):
-        if made.op is not None and type(made.op).check is not Op.check:
-            made.op.check(*[x.numpy() for x in made.inputs])
-
-
-def _tensor_backward(node: Tensor, gradient: Any, retain_graph: bool) -> None:
-    run_backward([node], [gradient], retain_graph)
-
-
-above.backward = _tensor_backward
-above.raise_for_bad_values = raise_for_bad_values
+above.backward = run_backward

@@ -24,7 +24,7 @@ from tinygraph.op import Gradients, Op
 from tinygraph.random import default_generator
 from tinygraph.running import Runner
 from tinygraph.shapes import Array, Shape
-from tinygraph.tensor import Tensor, above, leaf
+from tinygraph.tensor import Tensor, leaf
 
 _Marks = list[tuple[int, str, str]]
 
@@ -177,9 +177,6 @@ def tabulate(graph: Graph) -> KernelTable:
     finally:
         default_generator.load_state_dict(draws)
     return KernelTable(list(_rows(launches, marks, names)))
-
-
-above.kernel_table = tabulate
 
 
 def _forward(

@@ -27,3 +27,12 @@ def lazy(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], 
         return names[name]
 
     return __getattr__, lambda: sorted({*names, *homes})
+
+
+def later(home: str, name: str) -> Callable[..., Any]:
+    """A function of a module that is loaded when it is first called.
+
+    >>> later("math", "sqrt")(9.0)
+    3.0
+    """
+    return lambda *args: getattr(import_module(home), name)(*args)

@@ -28,10 +28,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from tinygraph.device import Device
+from tinygraph.device import CPU, Device
 from tinygraph.errors import DeviceError, GraphError
 from tinygraph.frozen import complete
 from tinygraph.memory import Memory, eager_memory
+from tinygraph.promises import keep_backward, keep_forward
 from tinygraph.running import here
 from tinygraph.shapes import Array, Spec
 from tinygraph.tensor import Operand, Tensor, as_tensor, leaf
@@ -151,10 +152,12 @@ class Op:
 
 def as_tensors(operands: tuple[Operand, ...]) -> tuple[Tensor, ...]:
     """Operands as nodes; arrays and numbers go to the device of the first tensor, or the cpu."""
+    device = CPU
     for x in operands:
         if isinstance(x, Tensor):
-            return tuple([as_tensor(y, device=x.device) for y in operands])
-    return tuple([as_tensor(y) for y in operands])
+            device = x.device
+            break
+    return tuple([x if isinstance(x, Tensor) else as_tensor(x, None, device) for x in operands])
 
 
 def evaluate(node: Tensor) -> None:
@@ -179,42 +182,13 @@ def evaluate(node: Tensor) -> None:
     differentiable = top.remembers and spec.dtype.kind == "f"
     needs = tuple([differentiable and x.requires_grad for x in node.inputs])
     with np.errstate(all="ignore"):  # inf and nan are results, not accidents
-        value, saved = top.forward(node, eager_memory(needs, device), arrays)
-    if not device.runs_kernels:
-        value = np.asarray(value)
-    if value.shape != spec.shape or value.dtype != spec.dtype:
-        raise GraphError(
-            op.name,
-            "forward",
-            f"what infer promised, {spec.dtype}{list(spec.shape)}",
-            f"{value.dtype}{list(value.shape)}",
-            "make infer and forward agree",
-        )
-    node.value, node.saved = value, saved
+        returned = top.forward(node, eager_memory(needs, device), arrays)
+    node.value, node.saved = keep_forward(op, spec, returned, not device.runs_kernels)
     if top.remembers:
         node.needs, node.requires_grad = needs, True in needs
 
 
-def differentiate(node: Tensor, grad: Array) -> Gradients:
-    """Run the backward of a node's op and hold its gradients to the contract."""
-    op, needs = node.op, node.needs
-    gradients = here.top.backward(node, eager_memory(needs, node.device), grad, node.saved)
-    if len(gradients) != len(needs):
-        raise GraphError(
-            op.name,
-            "backward",
-            f"{len(needs)} gradients, one for each input",
-            len(gradients),
-            "return None for an input that needs none",
-        )
-    for x, needed, g in zip(node.inputs, needs, gradients, strict=True):
-        if needed and g is not None and (g.shape != x.value.shape or g.dtype != x.value.dtype):
-            raise GraphError(
-                op.name,
-                "backward",
-                f"a gradient like its input, {x.dtype}{list(x.shape)}",
-                f"{g.dtype}{list(g.shape)}",
-                "sum over broadcast axes, keep the dtype",
-            )
-    received: Gradients = gradients
-    return received
+def differentiate(node: Tensor, grad: Array) -> list[tuple[Tensor, Array]]:
+    """Run the backward of a node's op: the inputs that a gradient reaches, each with its own."""
+    mem = eager_memory(node.needs, node.device)
+    return keep_backward(node, here.top.backward(node, mem, grad, node.saved))

@@ -64,13 +64,11 @@ class Eager:
         """Make the node `op(*operands)`."""
         return op.make_node(operands)
 
-    def forward(self, node: Any, mem: Any, arrays: list[Any]) -> tuple[Any, Any]:
+    def forward(self, node: Any, mem: Any, arrays: list[Any]) -> Any:
         """Run the body of a node's op on arrays: the value, and what it saves."""
         if mem.device.runs_kernels:
-            value, saved = node.op.forward_kernel(mem, *map(mem.contiguous, arrays))
-        else:
-            value, saved = node.op.forward(mem, *arrays)
-        return value, saved
+            return node.op.forward_kernel(mem, *map(mem.contiguous, arrays))
+        return node.op.forward(mem, *arrays)
 
     def backward(self, node: Any, mem: Any, grad: Any, saved: Any) -> Any:
         """Run the derivative of a node's op: one gradient for each input."""

@@ -20,6 +20,7 @@ from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 
 Array: TypeAlias = NDArray[Any]
 Shape: TypeAlias = tuple[int, ...]
+Axis: TypeAlias = "int | Sequence[int] | None"
 Pair: TypeAlias = tuple[int, int]
 Padding: TypeAlias = "int | Pair | Literal['same']"
 

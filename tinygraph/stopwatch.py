@@ -194,17 +194,18 @@ class _Watcher(Runner):
             self._note(SUMS, counts, 0 if not isinstance(total, np.ndarray) else term.size)
         return after
 
-    def forward(self, node: Any, mem: Memory, arrays: list[Array]) -> tuple[Array, Any]:
+    def forward(self, node: Any, mem: Memory, arrays: list[Array]) -> Any:
         if mem.device.runs_kernels:  # it is launches that count there
             return self.below.forward(node, mem, arrays)
         key = "forward", node.op.name
         with self._itself():
             counted = CountedMemory(mem)
-            value, saved = self._run(key, self.below.forward, node, counted, arrays)
+            returned = self._run(key, self.below.forward, node, counted, arrays)
+            value, saved = returned
             is_view = any(np.may_share_memory(value, x) for x in arrays)
             moved = 0 if is_view else bytes_of([*arrays, value, saved])
             self._note_op(counted, moved, Work(key, node.op, _specs(arrays), mem.needs))
-        return value, saved
+        return returned
 
     def backward(self, node: Any, mem: Memory, grad: Array, saved: Any) -> Any:
         if mem.device.runs_kernels:

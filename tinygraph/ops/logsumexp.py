@@ -20,8 +20,8 @@ from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.axes import Sets, arranged, restored, sets_of
-from tinygraph.shapes import Array, Spec, normalize_axes, reduced_shape, require_float
-from tinygraph.tensor import Axis, Operand, Tensor
+from tinygraph.shapes import Array, Axis, Spec, normalize_axes, reduced_shape, require_float
+from tinygraph.tensor import Operand, Tensor
 
 
 def exponentials_of_slices(mem: Memory, x: Array, sets: Sets) -> tuple[Array, Sets]:

@@ -27,8 +27,8 @@ from tinygraph.ops.shared.axes import arranged, restored, sets_of
 from tinygraph.ops.shared.broadcast import typed_kernel
 from tinygraph.ops.shared.launch import for_each
 from tinygraph.ops.sum import Axes, as_axes, reduction
-from tinygraph.shapes import Array, Spec, require_float
-from tinygraph.tensor import Axis, Operand, Tensor
+from tinygraph.shapes import Array, Axis, Spec, require_float
+from tinygraph.tensor import Operand, Tensor
 
 
 def _kept_then_reduced(ndim: int, axes: tuple[int, ...]) -> tuple[int, ...]:

@@ -21,8 +21,8 @@ from tinygraph.memory import Memory
 from tinygraph.op import Gradients
 from tinygraph.ops.shared.axes import arranged, restored, sets_of
 from tinygraph.ops.sum import Sum, as_axes, reduction, spread
-from tinygraph.shapes import Array, Shape, Spec, require_float
-from tinygraph.tensor import Axis, Operand, Tensor
+from tinygraph.shapes import Array, Axis, Shape, Spec, require_float
+from tinygraph.tensor import Operand, Tensor
 
 
 @frozen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tinygraph.operators import above, settle
 from tinygraph.ops.arithmetic import Add, add, div, mul, pow, sub
 from tinygraph.ops.cast import astype
 from tinygraph.ops.clip import clip
@@ -19,7 +20,6 @@ from tinygraph.ops.sum import sum
 from tinygraph.ops.to import to
 from tinygraph.ops.transpose import transpose
 from tinygraph.ops.var import var
-from tinygraph.tensor import above
 
 
 def fill_methods() -> None:
@@ -36,3 +36,4 @@ def fill_methods() -> None:
     above.reshape, above.flatten, above.transpose = reshape, flatten, transpose
     above.squeeze, above.unsqueeze, above.expand = squeeze, unsqueeze, expand
     above.getitem, above.split = getitem, split
+    settle()

@@ -22,8 +22,8 @@ from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.sum import Axes, as_axes
-from tinygraph.shapes import Array, Shape, Spec, normalize_axes, reduced_shape
-from tinygraph.tensor import Axis, Operand, Tensor
+from tinygraph.shapes import Array, Axis, Shape, Spec, normalize_axes, reduced_shape
+from tinygraph.tensor import Operand, Tensor
 
 
 @frozen

@@ -23,8 +23,8 @@ from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.axes import Sets, arranged, restored, sets_of
-from tinygraph.shapes import Array, Shape, Spec, normalize_axes, reduced_shape, require_float
-from tinygraph.tensor import Axis, Operand, Tensor
+from tinygraph.shapes import Array, Axis, Shape, Spec, normalize_axes, reduced_shape, require_float
+from tinygraph.tensor import Operand, Tensor
 
 Axes = int | tuple[int, ...] | None  # the hyper-parameter: hashable, negative axes as they came
 

@@ -29,8 +29,8 @@ from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.axes import arranged, restored, sets_of
 from tinygraph.ops.sum import Axes, as_axes, reduction, spread
-from tinygraph.shapes import Array, Shape, Spec, finite, reduced_shape, require_float
-from tinygraph.tensor import Axis, Operand, Tensor
+from tinygraph.shapes import Array, Axis, Shape, Spec, finite, reduced_shape, require_float
+from tinygraph.tensor import Operand, Tensor
 
 
 @frozen

@@ -11,7 +11,7 @@ import numpy as np
 from tinygraph.data import DataLoader
 from tinygraph.device import CPU
 from tinygraph.errors import ArgumentError
-from tinygraph.graph import raise_for_bad_values
+from tinygraph.late_checks import raise_for_bad_values
 from tinygraph.nn import Module
 from tinygraph.running import no_grad
 from tinygraph.shapes import Array
