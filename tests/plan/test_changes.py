@@ -243,3 +243,16 @@ def test_a_change_that_no_key_shows_is_noticed_when_the_function_is_traced_again
     noticed = {1: 1, 2: 3, 5: 7}[at]
     assert found == [1.0] * noticed + [3.0] * (12 - noticed)
     assert (words == "") == ("ran through the plan" not in said)
+
+
+def test_a_leaf_that_is_made_and_detached_anew_is_told_by_its_numbers():
+    """By its address it could be taken for the one of the call before, whose memory is free."""
+    scale = {"now": 1.0}
+    step = tg.compile(lambda x: x * tg.Tensor([scale.get("now")]).detach().detach())
+    assert [step(np.ones(1, F)).item() for _ in range(3)] == [1.0] * 3 and step.reasons == []
+    for other in (2.0, 3.0):
+        again = tg.compile(step.fn)
+        again(np.ones(1, F))
+        scale["now"] = other
+        with pytest.warns(PlanWarning, match="mul took"):
+            assert again(np.ones(1, F)).item() == other

@@ -28,7 +28,9 @@ class Account:
     settings : list of dict
         The hyper-parameters of their ops, as they were before any of them ran.
     places : dict of Tensor
-        Where a tensor comes from: which argument, or which op; of a detached leaf the leaf.
+        Where a tensor comes from: which argument, or which op.
+    sources : dict of Tensor
+        For each node made by `detach`, the one whose value it shares.
     deeds : list of Backward or Deed
     """
 
@@ -37,8 +39,9 @@ class Account:
         self.settings = [_settings(node.op) for node in trace.nodes]
         self.places: dict[Tensor, Any] = {x: ("argument", i) for i, x in enumerate(trace.arguments)}
         self.places.update({node: ("op", i) for i, node in enumerate(trace.nodes)})
+        self.sources: dict[Tensor, Tensor] = {}
         for alias, node in trace.aliases.items():  # in order: an alias of an alias comes later
-            self.places[alias] = self.places.get(node, node)
+            self.sources[alias] = self.sources.get(node, node)
         self.deeds = [event for event in trace.events if _tells(event)]
 
 
@@ -68,12 +71,11 @@ def difference(first: Account, second: Account) -> str:
 
 def _same_source(x: Tensor, y: Tensor, first: Account, second: Account) -> bool:
     """The same leaf, argument or result; or numbers made anew that are equal."""
+    x, y = first.sources.get(x, x), second.sources.get(y, y)
     if x is y:
         return True
     if x in first.places or y in second.places:
-        place, other = first.places.get(x), second.places.get(y)
-        # A place, or a leaf by itself: those are never compared, for `==` is an op.
-        return place is other or (type(place) is type(other) is tuple and place == other)
+        return bool(first.places.get(x) == second.places.get(y))
     if x.requires_grad or y.requires_grad or x.spec != y.spec:
         return False
     return _equal(x.device.to_numpy(x.value), y.device.to_numpy(y.value))
