@@ -13,8 +13,9 @@ from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.nn.arguments import require_count
 from tinygraph.nn.init import ones_, zeros_
 from tinygraph.nn.module import Buffer, Module
-from tinygraph.ops.batch_norm import batch_norm, require_eps
+from tinygraph.ops.batch_norm import batch_norm
 from tinygraph.ops.layer_norm import layer_norm
+from tinygraph.ops.shared.normalization import require_eps
 from tinygraph.running import here
 from tinygraph.tensor import Operand, Parameter, Tensor, as_tensor
 

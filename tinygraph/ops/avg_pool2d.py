@@ -10,9 +10,6 @@ Padding counts as zeros.  The divisor D is the number of pixels of the window th
 padded image (KH * KW, but fewer where a window overhangs it in ceil_mode), or, without
 count_include_pad, in the image itself.  A sum over a rectangle is a sum over its columns of sums
 over its rows, so two passes of KH and KW additions do the work of KH * KW.
-
-Source: LeCun, Bottou, Bengio, Haffner, "Gradient-based learning applied to document recognition",
-Proc. IEEE 1998 (subsampling layers).
 """
 
 from __future__ import annotations
@@ -193,7 +190,7 @@ def avg_pool2d(
     References
     ----------
     LeCun, Bottou, Bengio, Haffner, "Gradient-based learning applied to document recognition",
-    Proc. IEEE 1998.
+    Proc. IEEE 1998 (subsampling layers).
 
     Examples
     --------

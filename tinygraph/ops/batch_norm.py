@@ -18,10 +18,6 @@ A training evaluation also moves the running statistics, once, in place:
 
 The variance is taken from x - m, never as mean of x^2 minus m^2, which loses all digits where the
 mean is large; and x - m is centred once more, for m itself is rounded.
-
-Source: Ioffe, Szegedy, "Batch normalization: accelerating deep network training by reducing
-internal covariate shift", ICML 2015; Chan, Golub, LeVeque, "Algorithms for computing the sample
-variance", The American Statistician 37, 1983 (the corrected two-pass algorithm).
 """
 
 from __future__ import annotations
@@ -37,47 +33,14 @@ from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.launch import MOST_BLOCKS, THREADS, grid_of
-from tinygraph.shapes import Array, Shape, Spec, finite, reduced_shape, require_float
+from tinygraph.ops.shared.normalization import (
+    inverse_deviation,
+    moments,
+    normalized_gradient,
+    require_eps,
+)
+from tinygraph.shapes import Array, Shape, Spec, finite, require_float
 from tinygraph.tensor import Operand, Tensor
-
-
-def centred(mem: Memory, x: Array, axes: Shape, scratch: Array) -> tuple[Array, Array, Array]:
-    """x - mean, the mean and the biased variance over `axes`, which stay with size 1.
-
-    `scratch` has the shape of x and is overwritten.
-    """
-    kept = reduced_shape(x.shape, axes, keepdims=True)
-    mean = np.mean(x, axis=axes, keepdims=True, out=mem.empty(kept, x.dtype))
-    rest = np.subtract(x, mean, out=mem.empty(x.shape, x.dtype))
-    lost = np.mean(rest, axis=axes, keepdims=True, out=mem.empty(kept, x.dtype))
-    rest -= lost  # what the rounding of the mean left over
-    mean += lost
-    np.multiply(rest, rest, out=scratch)
-    variance = np.mean(scratch, axis=axes, keepdims=True, out=mem.empty(kept, x.dtype))
-    return rest, mean, variance
-
-
-def inverse_deviation(mem: Memory, variance: Array, eps: float) -> Array:
-    """1 / sqrt(variance + eps)."""
-    inv = np.add(variance, eps, out=mem.empty(variance.shape, variance.dtype))
-    np.sqrt(inv, out=inv)
-    return np.reciprocal(inv, out=inv)
-
-
-def normalized_gradient(
-    gx: Array, g: Array, rest: Array, inv: Array, mean_g: Array, mean_g_rest: Array
-) -> None:
-    """Write into gx the gradient of x, for an upstream gradient g of (x - mean) / s.
-
-    `rest` is x - mean, `inv` is 1 / s, and the means of g and of g * rest keep their axes; the last
-    is overwritten.
-    """
-    mean_g_rest *= inv
-    mean_g_rest *= inv
-    np.multiply(rest, mean_g_rest, out=gx)
-    np.subtract(g, gx, out=gx)
-    gx -= mean_g
-    gx *= inv
 
 
 @frozen
@@ -133,7 +96,7 @@ class BatchNorm(Op):
         along = _along_channels(x.ndim)
         y = mem.empty(x.shape, x.dtype)
         if self.training:
-            difference, mean, variance = centred(mem, x, _all_but_channels(x.ndim), scratch=y)
+            difference, mean, variance = moments(mem, x, _all_but_channels(x.ndim), scratch=y)
             self._update(named, mean.reshape(-1), variance.reshape(-1), _per_channel(x.shape))
         else:
             mean = named["running_mean"].reshape(along)
@@ -278,10 +241,7 @@ def _along_channels(ndim: int) -> Shape:
 
 def _per_channel(shape: Shape) -> int:
     """How many numbers there are in each channel."""
-    count = shape[0]
-    for size in shape[2:]:
-        count *= size
-    return count
+    return math.prod((shape[0], *shape[2:]))
 
 
 class _Channels(NamedTuple):
@@ -374,8 +334,9 @@ def batch_norm(
 
     References
     ----------
-    Ioffe, Szegedy, "Batch normalization: accelerating deep network training by reducing internal
-    covariate shift", ICML 2015.
+    Ioffe, Szegedy, "Batch normalization: accelerating deep network training by reducing
+    internal covariate shift", ICML 2015; Chan, Golub, LeVeque, "Algorithms for computing the
+    sample variance", The American Statistician 37, 1983 (the corrected two-pass algorithm).
 
     Examples
     --------
@@ -421,11 +382,3 @@ def batch_norm(
     )
     inputs = (x, weight, bias, running_mean, running_var)
     return op(*[each for each in inputs if each is not None])
-
-
-def require_eps(op: str, eps: float) -> float:
-    """The number that is added to a variance, or an error."""
-    number = finite(op, "eps", eps)
-    if number < 0:
-        raise ArgumentError(op, "eps", "0 or more", number)
-    return number

@@ -6,8 +6,6 @@
 
 Both limits keep loss and gradient finite at x = 0 and x = 1.  Where the probability is the sigmoid
 of a logit, binary_cross_entropy_with_logits needs no limits and loses no digits.
-
-Source: Goodfellow, Bengio, Courville, "Deep Learning", MIT Press 2016, section 6.2.2.2.
 """
 
 from __future__ import annotations

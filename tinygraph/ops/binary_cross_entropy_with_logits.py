@@ -6,8 +6,6 @@
 
 It is -(y * log(p) + (1 - y) * log(1 - p)) for p = sigmoid(x), rearranged so that neither logarithm
 meets a 0.
-
-Source: Goodfellow, Bengio, Courville, "Deep Learning", MIT Press 2016, section 6.2.2.2.
 """
 
 from __future__ import annotations

@@ -15,9 +15,6 @@ which are pool^2 times as large as y, are never written as a whole.  numpy goes 
 in a block position by position (pooling_phases.py): c at one position of all windows is as large
 as y, and the largest so far is compared with the next.  b and ReLU come after the maximum, with
 which they commute, on a quarter of the elements or fewer.
-
-Source: Krizhevsky, Sutskever, Hinton, "ImageNet classification with deep convolutional neural
-networks", NIPS 2012, for the three in a row.
 """
 
 from __future__ import annotations
@@ -339,7 +336,7 @@ def conv2d_relu_max_pool2d(
     References
     ----------
     Krizhevsky, Sutskever, Hinton, "ImageNet classification with deep convolutional neural
-    networks", NIPS 2012.
+    networks", NIPS 2012, for the three in a row.
 
     Examples
     --------

@@ -6,9 +6,6 @@
 
 The numbers come from `mem.random`: element i of the whole batch takes number i of a stream, as
 float32 whatever the dtype of x, so float64 and a batch cut into tiles drop the same elements.
-
-Source: Srivastava, Hinton, Krizhevsky, Sutskever, Salakhutdinov, "Dropout: a simple way to prevent
-neural networks from overfitting", JMLR 15, 2014.
 """
 
 from __future__ import annotations

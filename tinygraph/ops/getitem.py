@@ -9,8 +9,6 @@ times; then its gradients add up, in the row-major order of y, so that runs repe
 
 Where index arrays (and integers beside them) stand side by side, their joint axes take their place;
 where something stands between them, the joint axes come first.
-
-Source: Harris et al., "Array programming with NumPy", Nature 585, 2020.
 """
 
 from __future__ import annotations

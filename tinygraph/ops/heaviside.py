@@ -5,9 +5,6 @@
 
 The derivative is 0 wherever there is one, so nothing below a step learns by gradients.  A
 perceptron learns by a rule of its own: w += (label - y) * learning rate * x.
-
-Source: Rosenblatt, "The perceptron: a probabilistic model for information storage and organization
-in the brain", Psychological Review 65, 1958.
 """
 
 from __future__ import annotations
@@ -66,8 +63,8 @@ def heaviside(x: Operand, value: float = 1.0) -> Tensor:
 
     References
     ----------
-    Rosenblatt, "The perceptron: a probabilistic model for information storage and organization in
-    the brain", Psychological Review 65, 1958.
+    Rosenblatt, "The perceptron: a probabilistic model for information storage and organization
+    in the brain", Psychological Review 65, 1958.
 
     Examples
     --------

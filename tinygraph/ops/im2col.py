@@ -8,9 +8,6 @@
 
 Each is the other's derivative: both are linear, and their matrices are transposes of each other.
 A convolution is one im2col and one matrix product.
-
-Source: Chellapilla, Puri, Simard, "High performance convolutional neural networks for document
-processing", IWFHR 2006.
 """
 
 from __future__ import annotations

@@ -27,8 +27,13 @@ from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.batch_norm import centred, inverse_deviation, normalized_gradient, require_eps
 from tinygraph.ops.shared.launch import MOST_BLOCKS, THREADS
+from tinygraph.ops.shared.normalization import (
+    inverse_deviation,
+    moments,
+    normalized_gradient,
+    require_eps,
+)
 from tinygraph.shapes import Array, Shape, Spec, reduced_shape, require_float
 from tinygraph.tensor import Operand, Tensor
 
@@ -64,7 +69,7 @@ class LayerNorm(Op):
 
     def forward(self, mem: Memory, x: Array, *rest: Array) -> tuple[Array, Any]:
         y = mem.empty(x.shape, x.dtype)
-        difference, _, variance = centred(mem, x, self._features(x.ndim), scratch=y)
+        difference, _, variance = moments(mem, x, self._features(x.ndim), scratch=y)
         inv = inverse_deviation(mem, variance, self.eps)  # (..., 1...)
         np.multiply(difference, inv, out=y)
         weight = rest[0] if self.has_weight else None

@@ -9,9 +9,6 @@
 The first maximum of a window (row by row) wins; a NaN counts as larger than everything, so that it
 shows; padding never wins.  Forward stores where the maximum lies, h * W + w as int32; backward only
 reads it.
-
-Source: Ranzato, Huang, Boureau, LeCun, "Unsupervised learning of invariant feature hierarchies",
-CVPR 2007.
 """
 
 from __future__ import annotations

@@ -6,8 +6,6 @@
 As written it is right for every x, and keeps all digits of small results: for x far below 0,
 exp(-x) may be infinite, and 1 / inf is the 0 that the result rounds to.  Nothing is subtracted and
 nothing is infinite over infinite.
-
-Source: Goodfellow, Bengio, Courville, "Deep Learning", MIT Press 2016, section 3.10.
 """
 
 from __future__ import annotations

@@ -11,9 +11,6 @@
 
 In two passes, first m, then d, so that nothing cancels where the mean is far from zero.  The
 rounding of m itself is taken out by centring d once more.
-
-Source: Chan, Golub, LeVeque, "Algorithms for computing the sample variance: analysis and
-recommendations", The American Statistician 37, 1983.
 """
 
 from __future__ import annotations
@@ -28,8 +25,9 @@ from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.axes import arranged, restored, sets_of
+from tinygraph.ops.shared.normalization import centred
 from tinygraph.ops.sum import Axes, as_axes, reduction, spread
-from tinygraph.shapes import Array, Axis, Shape, Spec, finite, reduced_shape, require_float
+from tinygraph.shapes import Array, Axis, Shape, Spec, finite, require_float
 from tinygraph.tensor import Operand, Tensor
 
 
@@ -50,13 +48,7 @@ class Var(Op):
 
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         axes, shape = reduction(self.name, self.axis, self.keepdims, x.shape)
-        m = mem.empty(reduced_shape(x.shape, axes, keepdims=True), x.dtype)
-        count = x.dtype.type(math.prod([x.shape[a] for a in axes]))
-        d = mem.empty(x.shape, x.dtype)
-        np.add.reduce(x, axis=axes, keepdims=True, out=m)
-        np.subtract(x, np.divide(m, count, out=m), out=d)
-        np.add.reduce(d, axis=axes, keepdims=True, out=m)  # M times the rounding error of m
-        d -= np.divide(m, count, out=m)
+        d, _, _ = centred(mem, x, axes)
         squares = np.square(d, out=mem.empty(x.shape, x.dtype) if mem.needs[0] else d)
         y = mem.empty(shape, x.dtype)
         np.add.reduce(squares, axis=axes, out=y, keepdims=self.keepdims)

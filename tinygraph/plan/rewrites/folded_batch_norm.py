@@ -20,9 +20,10 @@ import numpy as np
 
 from tinygraph.memory import Memory
 from tinygraph.op import Op
-from tinygraph.ops.batch_norm import BatchNorm, inverse_deviation
+from tinygraph.ops.batch_norm import BatchNorm
 from tinygraph.ops.conv2d import Conv2d, Im2colConv2d
 from tinygraph.ops.linear import Linear
+from tinygraph.ops.shared.normalization import inverse_deviation
 from tinygraph.plan.code import Code
 from tinygraph.shapes import Array, Spec
 

@@ -1,0 +1,75 @@
+"""What ops share that bring numbers to mean 0 and variance 1; the host's side of normalization.cuh.
+
+The variance is taken from x - mean, never as the mean of x^2 minus mean^2, which loses all digits
+where the mean is large; and x - mean is centred once more, for the mean itself is rounded.
+
+Source: Chan, Golub, LeVeque, "Algorithms for computing the sample variance", The American
+Statistician 37, 1983 (the corrected two-pass algorithm).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tinygraph.errors import ArgumentError
+from tinygraph.memory import Memory
+from tinygraph.shapes import Array, Shape, finite, reduced_shape
+
+
+def centred(mem: Memory, x: Array, axes: Shape) -> tuple[Array, Array, Array]:
+    """x - mean, the mean over `axes`, which stay with size 1, and a scratch array like the mean."""
+    kept = reduced_shape(x.shape, axes, keepdims=True)
+    count = x.dtype.type(math.prod([x.shape[a] for a in axes]))
+    mean, lost = mem.empty(kept, x.dtype), mem.empty(kept, x.dtype)
+    np.add.reduce(x, axis=axes, keepdims=True, out=mean)
+    mean /= count  # np.mean would warn of an empty sum
+    rest = np.subtract(x, mean, out=mem.empty(x.shape, x.dtype))
+    np.add.reduce(rest, axis=axes, keepdims=True, out=lost)
+    lost /= count
+    rest -= lost  # what the rounding of the mean left over
+    mean += lost
+    return rest, mean, lost
+
+
+def moments(mem: Memory, x: Array, axes: Shape, scratch: Array) -> tuple[Array, Array, Array]:
+    """x - mean, the mean and the biased variance over `axes`, which stay with size 1.
+
+    `scratch` has the shape of x and is overwritten.
+    """
+    rest, mean, variance = centred(mem, x, axes)
+    np.multiply(rest, rest, out=scratch)
+    return rest, mean, np.mean(scratch, axis=axes, keepdims=True, out=variance)
+
+
+def inverse_deviation(mem: Memory, variance: Array, eps: float) -> Array:
+    """1 / sqrt(variance + eps)."""
+    inv = np.add(variance, eps, out=mem.empty(variance.shape, variance.dtype))
+    np.sqrt(inv, out=inv)
+    return np.reciprocal(inv, out=inv)
+
+
+def normalized_gradient(
+    gx: Array, g: Array, rest: Array, inv: Array, mean_g: Array, mean_g_rest: Array
+) -> None:
+    """Write into gx the gradient of x, for an upstream gradient g of (x - mean) / s.
+
+    `rest` is x - mean, `inv` is 1 / s, and the means of g and of g * rest keep their axes; the last
+    is overwritten.
+    """
+    mean_g_rest *= inv
+    mean_g_rest *= inv
+    np.multiply(rest, mean_g_rest, out=gx)
+    np.subtract(g, gx, out=gx)
+    gx -= mean_g
+    gx *= inv
+
+
+def require_eps(op: str, eps: Any) -> float:
+    """The number that is added to a variance, or an error."""
+    number = finite(op, "eps", eps)
+    if number < 0:
+        raise ArgumentError(op, "eps", "0 or more", number)
+    return number
