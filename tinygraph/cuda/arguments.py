@@ -92,7 +92,7 @@ class ArgumentList:
         # Each argument takes 8 bytes, whatever its size.
         slots = ["Q" if p.pointer else _slot(p.dtype) for p in self.parameters]
         self._packer = struct.Struct("<" + "".join(slots) + "Q" * len(slots))
-        self._written = [p.pointer and not p.const for p in self.parameters]
+        self._pointers = [(i, not p.const) for i, p in enumerate(self.parameters) if p.pointer]
         self._ranges = {
             p.name: (int(np.iinfo(p.dtype).min), int(np.iinfo(p.dtype).max))
             for p in self.parameters
@@ -141,13 +141,14 @@ class ArgumentList:
 
         An empty array is a null pointer; a size is twice the bytes, plus 1 if the kernel may write.
         """
-        slots = list(values)
-        sizes = [0] * len(slots)
-        for at, value in enumerate(slots):
-            if isinstance(value, np.ndarray):
-                slots[at] = _address(value)
-                sizes[at] = 2 * value.nbytes + self._written[at]
-        return self._packer.pack(*slots, *sizes)
+        count = len(values)
+        slots = [*values, *[0] * count]
+        for at, written in self._pointers:
+            array = values[at]
+            if isinstance(array, np.ndarray):  # else the address of a copy of the checker
+                slots[at] = _address(array)
+                slots[count + at] = 2 * array.nbytes + written
+        return self._packer.pack(*slots)
 
     def typed(self, values: Sequence[Value]) -> list[Any]:
         """Values with each scalar as a numpy scalar of its parameter's dtype."""
