@@ -19,6 +19,7 @@ import pytest
 pytestmark = pytest.mark.second
 
 KILLS = 50
+LONGEST = 0.06  # seconds of a life, at first
 
 
 def live(path, slow_fsync):
@@ -40,13 +41,14 @@ def torment(folder):
     expected = fingerprint(run_or_resume(folder / "calm", "adam"))
     kills = ended = 0
     while kills < KILLS:
-        path = folder / f"run{ended}"
+        path, longest = folder / f"run{ended}", LONGEST
         while True:
             child = os.fork()
             if not child:
                 live(path, slow_fsync=bool(rng.getrandbits(1)))
                 os._exit(0)
-            time.sleep(rng.uniform(0.001, 0.06))
+            time.sleep(rng.uniform(0.001, longest))
+            longest *= 1.03  # where the machine is busy a life may be too short to come forward
             os.kill(child, signal.SIGKILL)
             _, status = os.waitpid(child, 0)
             rng.getrandbits(1)  # the child drew one from its own copy
