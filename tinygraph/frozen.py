@@ -13,7 +13,7 @@ half of the time that `import tinygraph` took.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, make_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, make_dataclass
 from threading import RLock
 from typing import Any, TypeVar, dataclass_transform
 
@@ -21,7 +21,7 @@ _Class = TypeVar("_Class", bound=type)
 _making = RLock()
 
 
-@dataclass_transform(frozen_default=True)
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(cls: _Class) -> _Class:
     """The class as a frozen dataclass, once it is needed; see `complete`."""
     cls.__init__ = _first_init  # type: ignore[misc]
@@ -44,9 +44,16 @@ def complete(cls: type) -> None:
         for base in reversed(cls.__mro__):
             if vars(base).get("__init__") is _first_init:
                 dataclass(frozen=True, init=False)(base)
-                own = [(f.name, f.type, field(default=f.default)) for f in fields(base)]
+                own = [(f.name, f.type, _again(f)) for f in fields(base)]
                 # Set last: a thread that finds it finds all the rest.
                 base.__init__ = _init_of(base.__name__, own)  # type: ignore[misc]
+
+
+def _again(known: Field[Any]) -> Any:
+    """The same default for the same argument, in another class."""
+    if known.default_factory is not MISSING:
+        return field(default_factory=known.default_factory)
+    return field(default=known.default)
 
 
 def _init_of(name: str, own: list[tuple[str, Any, Any]]) -> Any:

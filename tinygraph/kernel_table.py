@@ -11,13 +11,14 @@ gradients and running statistics of the graph stay what they are.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from tinygraph.cuda.recording import ArrayUse, Launch, recording
 from tinygraph.device import EMULATOR
+from tinygraph.frozen import frozen
 from tinygraph.graph import Graph, run_backward
 from tinygraph.memory import eager_memory
 from tinygraph.op import Gradients, Op
@@ -29,7 +30,7 @@ from tinygraph.tensor import Tensor, leaf
 _Marks = list[tuple[int, str, str]]
 
 
-@dataclass(frozen=True)
+@frozen
 class Buffer:
     """An array that a kernel reads or writes.
 
@@ -51,7 +52,7 @@ class Buffer:
         return f"{self.name} {self.dtype}{list(self.shape)}"
 
 
-@dataclass(frozen=True)
+@frozen
 class KernelRow:
     """One launch of a graph.
 

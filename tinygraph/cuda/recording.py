@@ -22,6 +22,7 @@ import numpy as np
 
 from tinygraph.cuda.arguments import InOut, Out, Value, is_cupy
 from tinygraph.device import cupy
+from tinygraph.frozen import frozen
 from tinygraph.running import Runner
 from tinygraph.shapes import Array
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 Extent = tuple[int, int, int]
 
 
-@dataclass(frozen=True)
+@frozen
 class ArrayUse:
     """An array of a launch.
 

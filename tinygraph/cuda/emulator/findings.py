@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
+
+from tinygraph.frozen import frozen
 
 Index3 = tuple[int, int, int]
 
@@ -30,7 +32,7 @@ CAUSES = {  # what usually stands behind a finding, in a learner's words
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class Finding:
     """One mistake in a kernel, at one line.
 
@@ -58,7 +60,7 @@ class Finding:
     thread: Index3 | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class LineCounts:
     """How one source line reads or writes memory, counted over all warps of a launch.
 
@@ -103,7 +105,7 @@ class LineCounts:
         return self.wavefronts / self.least_wavefronts if self.least_wavefronts else 1.0
 
 
-@dataclass(frozen=True)
+@frozen
 class Report:
     """Everything that the checker saw in one launch.
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tinygraph.errors import KernelCompileError
+from tinygraph.frozen import frozen
 
 if TYPE_CHECKING:
     from tinygraph.cuda.reading.includes import Includes
@@ -24,7 +24,7 @@ KERNELS = Path(__file__).resolve().parents[1] / "kernels"  # the ops' .cu, and t
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 
-@dataclass(frozen=True)
+@frozen
 class Source:
     """The text of a `.cu` file with its macro definitions; made by `Source.read`.
 

@@ -6,13 +6,13 @@ gx   = gloss * dl/dx / M  ("mean"),  gloss * dl/dx  ("sum", "none")
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tinygraph.cuda import Kernel, op_kernel
 from tinygraph.errors import ArgumentError, ShapeError, nearest
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients
 from tinygraph.ops.shared.launch import THREADS, for_each, grid_of
@@ -61,7 +61,7 @@ def pass_upstream(mem: Memory, gy: Array, slope: Array, scale: float) -> Array:
 # ---- losses between two arrays of one shape -------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class PairLoss:
     """Mixed into losses that compare two arrays of one shape, element by element.
 
@@ -213,7 +213,7 @@ def check_labels(op: str, labels: Array, classes: int, ignore_index: int | None)
         )
 
 
-@dataclass(frozen=True)
+@frozen
 class LabelLoss:
     """Mixed into losses of scores (N, C, D...) and one label for each row of them."""
 

@@ -23,13 +23,13 @@ Source: Vaidyanathan, "Multirate systems and filter banks", 1993, for polyphase 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.ops.im2col import Windows2d
 from tinygraph.shapes import Array, Shape
@@ -57,7 +57,7 @@ class Block(NamedTuple):
         return pooled[self.images, :, self.rows].transpose(1, 0, 2, 3)
 
 
-@dataclass(frozen=True)
+@frozen
 class PoolingPhases:
     image: Shape  # N C H W
     at: Windows2d
