@@ -46,9 +46,9 @@ def test_forward_must_keep_what_infer_promised():
 @pytest.mark.parametrize(
     ("gradient", "words"),
     [
-        (lambda g: (), "1 gradients, one for each input, got 0"),
-        (lambda g: (g[:1],), r"float32\[2\], got float32\[1\]"),
-        (lambda g: (g.astype(np.float64),), r"got float64\[2\]"),
+        (lambda g: (), "0 gradients for 1 inputs"),
+        (lambda g: (g[:1],), r"has the shape \(1,\), the input has \(2,\)"),
+        (lambda g: (g.astype(np.float64),), "is float64, the input is float32"),
     ],
 )
 def test_backward_must_keep_shape_dtype_and_count(gradient, words):
@@ -72,22 +72,3 @@ def test_a_gradient_of_none_stops_there():
     x = tg.Tensor([1.0], requires_grad=True)
     make(lambda x: (x + 1, None), lambda g: (None,))(x).backward()
     assert x.grad is None
-
-
-@pytest.mark.parametrize(
-    "forward, backward, message",
-    [
-        (
-            lambda x: x + 1,
-            None,
-            r"forward: expected .*`return y, saved`, got a ndarray.*\(y, None\)",
-        ),
-        (lambda x: None, None, "forward: expected .*`return y, saved`, got a NoneType"),
-        (lambda x: (x, x, x), None, "forward: expected .*`return y, saved`, got a tuple"),
-        (lambda x: (x + 1, None), lambda g: g, r"backward: expected a tuple.*return \(gx,\)"),
-        (lambda x: (x + 1, None), lambda g: None, "backward: expected a tuple .*a NoneType"),
-    ],
-)
-def test_what_a_first_op_forgets_to_return(forward, backward, message):
-    with pytest.raises(GraphError, match=message):
-        make(forward, backward)(tg.Parameter([1.0, 2.0])).sum().backward()

@@ -40,6 +40,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.errors import GraphError
+from tinygraph.promises import backward_mistake, forward_mistake
 
 
 class Eager:
@@ -66,15 +67,25 @@ class Eager:
 
     def forward(self, node: Any, mem: Any, arrays: list[Any]) -> Any:
         """Run the body of a node's op on arrays: the value, and what it saves."""
-        if mem.device.runs_kernels:
-            return node.op.forward_kernel(mem, *map(mem.contiguous, arrays))
-        return node.op.forward(mem, *arrays)
+        try:
+            if mem.device.runs_kernels:
+                return node.op.forward_kernel(mem, *map(mem.contiguous, arrays))
+            return node.op.forward(mem, *arrays)
+        except TypeError as error:
+            if mistake := forward_mistake(node.op, error):
+                raise mistake from None
+            raise
 
     def backward(self, node: Any, mem: Any, grad: Any, saved: Any) -> Any:
         """Run the derivative of a node's op: one gradient for each input."""
-        if mem.device.runs_kernels:
-            return node.op.backward_kernel(mem, mem.contiguous(grad), saved, node.needs)
-        return node.op.backward(mem, grad, saved, node.needs)
+        try:
+            if mem.device.runs_kernels:
+                return node.op.backward_kernel(mem, mem.contiguous(grad), saved, node.needs)
+            return node.op.backward(mem, grad, saved, node.needs)
+        except (TypeError, ValueError) as error:
+            if mistake := backward_mistake(node, grad, error):
+                raise mistake from None
+            raise
 
     def walk_back(self, walk: Callable[[], None], outputs: Any, gradients: Any) -> None:
         """Carry gradients from some nodes to the leaves below: what `walk()` does."""

@@ -20,6 +20,7 @@ SUSPICIONS: tuple[Callable[[Evidence], str], ...] = (
     factors.ignores_upstream,
     factors.scalar_factor,
     factors.swapped_with_another_input,
+    layout.factor_not_transposed,
     layout.jacobian_not_transposed,
     layout.transposed,
     layout.flipped,

@@ -42,6 +42,22 @@ def transposed(e: Evidence) -> str:
     return ""
 
 
+def factor_not_transposed(e: Evidence) -> str:
+    """gy @ b for gy @ b.T, or a @ gy for a.T @ gy: square factors hide it from the shape."""
+    g = e.upstream
+    if g.ndim != 2 or len(e.shape) != 2:
+        return ""
+    for position, factor in enumerate(e.inputs):
+        if position == e.position or factor.ndim != 2 or factor.shape[0] != factor.shape[1]:
+            continue
+        name = f"input {position}"
+        if g.shape[1] == len(factor) and e.looks_like(g @ factor):
+            return f"is gy @ {name}: transpose that factor, gy @ {name}.T"
+        if g.shape[0] == len(factor) and e.looks_like(factor @ g):
+            return f"is {name} @ gy: transpose that factor, {name}.T @ gy"
+    return ""
+
+
 def flipped(e: Evidence) -> str:
     """The kernel, or the gradient, runs backwards along some axes."""
     if not e.shape or len(e.shape) > MOST_AXES:

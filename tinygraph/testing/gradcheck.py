@@ -28,13 +28,14 @@ import numpy as np
 from tinygraph.device import CPU, Device
 from tinygraph.errors import ArgumentError, DeviceError, GradcheckError, GraphError
 from tinygraph.op import Op
+from tinygraph.promises import BrokenOpError
 from tinygraph.random import default_generator, philox
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
 from tinygraph.testing.diagnosis import diagnose
 from tinygraph.testing.diagnosis_evidence import Evidence, evidence_of
 from tinygraph.testing.gradcheck_elements import Comparison, compare, hidden_kinks
-from tinygraph.testing.gradcheck_function import ContractBroken, PointFunction
+from tinygraph.testing.gradcheck_function import PointFunction
 from tinygraph.testing.gradcheck_rounding import compare_rounded
 from tinygraph.testing.properties import broken_linearity, broken_property
 from tinygraph.testing.report import Mismatch, Report
@@ -145,8 +146,8 @@ def _checked(
     try:
         analytic = function.vjp(upstream)
         found = broken_property(function, upstream)
-    except ContractBroken as broken:
-        return Report("fail", None, broken.diagnosis, stage=broken.stage, **about)
+    except BrokenOpError as broken:
+        return Report("fail", None, str(broken), stage=broken.stage, **about)
     if found:
         return Report("fail", None, found, stage="properties", **about)
     function.written = set(function.updates)
@@ -154,11 +155,11 @@ def _checked(
     if exact is not function:
         try:
             precise = exact.vjp(upstream)
-        except ContractBroken as broken:
+        except BrokenOpError as broken:
             return Report(
                 "fail",
                 None,
-                f"in float64 on the cpu: {broken.diagnosis}",
+                f"in float64 on the cpu: {broken}",
                 stage=broken.stage,
                 **about,
             )

@@ -15,18 +15,9 @@ from tinygraph.device import Device
 from tinygraph.errors import ArgumentError
 from tinygraph.graph import run_backward, topological_order
 from tinygraph.random import default_generator
-from tinygraph.running import Runner, no_grad
+from tinygraph.running import no_grad
 from tinygraph.shapes import Array, Shape
 from tinygraph.tensor import Tensor, leaf
-from tinygraph.testing.diagnosis_contract import broken_contract
-
-
-class ContractBroken(Exception):
-    """A backward that returned something that is no gradient of its inputs."""
-
-    def __init__(self, stage: str, diagnosis: str) -> None:
-        super().__init__(diagnosis)
-        self.stage, self.diagnosis = stage, diagnosis
 
 
 class Evaluation:
@@ -116,23 +107,15 @@ class PointFunction:
 
         Raises
         ------
-        ContractBroken
+        BrokenOpError
             An op returned something of another shape or dtype than its input.
         """
-        last = _Last()
         chosen = [
             (y, g) for y, g in zip(run.outputs, gradients, strict=True) if y.requires_grad
         ]  # what no gradient can flow into has a gradient of zero
         if chosen:
             outputs, upstream = zip(*chosen, strict=True)
-            try:
-                with last:
-                    run_backward(outputs, upstream, retain_graph)
-            except Exception:
-                found = broken_contract(last.node, last.gradients)
-                if found:
-                    raise ContractBroken(*found) from None
-                raise
+            run_backward(outputs, upstream, retain_graph)
         return [self._gradient(run, position) for position in range(len(self.arrays))]
 
     def _gradient(self, run: Evaluation, position: int) -> Array | None:
@@ -153,16 +136,3 @@ def _updated_positions(run: Evaluation) -> list[int]:
     """Inputs that an op of the graph may write: running statistics."""
     written = {node.inputs[i] for node in run.nodes if node.op for i in node.op.updates}
     return [position for position, node in enumerate(run.leaves) if node in written]
-
-
-class _Last(Runner):
-    """Keeps what the last backward returned, before the engine looks at it."""
-
-    node: Tensor | None = None
-    gradients: Any = None
-
-    def backward(self, node: Tensor, mem: Any, grad: Array, saved: Any) -> Any:
-        self.node = self.gradients = None
-        gradients = self.below.backward(node, mem, grad, saved)
-        self.node, self.gradients = node, gradients
-        return gradients
