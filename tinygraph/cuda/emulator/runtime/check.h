@@ -35,7 +35,7 @@ typedef struct {
     uintptr_t low, high;
     char name[64];
     uint32_t element, flags;
-    bool reads_initial, writes, atomics;
+    bool reads_initial, writes;
     uint8_t *state;
     Cell *cells;  /* one for each word of four bytes */
     Cell **parts; /* for words that were touched in parts: four cells, one a byte */
