@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.cuda import InOut, op_kernel
+from tinygraph.cuda import InOut, Kernel, op_kernel
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
@@ -224,23 +225,9 @@ class Getitem(Op):
         picks, behind = math.prod(self._joint), self._behind(x.shape)
         kernel = word_kernel("getitem", "getitem_forward", x.dtype)
         offset = _table(mem, self._offsets(self._layout(x.shape), x.shape).reshape(-1))
-        begin, source, target = 0, words(x), words(y)
-        for piece in self._elements(x.shape, picks).pieces():
-            part = target if piece.size == y.size else InOut(target)
-            for_each(
-                kernel,
-                piece.size,
-                source,
-                offset,
-                part,
-                piece.size,
-                begin,
-                piece.first,
-                picks,
-                behind,
-                *axis_arguments(piece.axes),
-            )
-            begin += piece.size
+        pieces = list(self._elements(x.shape, picks).pieces())
+        target = words(y) if len(pieces) == 1 else InOut(words(y))
+        _launch(kernel, pieces, (words(x), offset, target), (picks, behind))
         return y, x.shape
 
     def backward_kernel(
@@ -257,25 +244,9 @@ class Getitem(Op):
         offset, start, order = [_table(mem, table) for table in self._sums(shape)]
         picks, distinct, behind = math.prod(self._joint), offset.size, self._behind(shape)
         kernel = op_kernel("getitem", "getitem_backward", gy.dtype)
-        begin = 0
-        for piece in self._elements(shape, distinct).pieces():
-            for_each(
-                kernel,
-                piece.size,
-                gy,
-                offset,
-                start,
-                order,
-                InOut(gx),
-                piece.size,
-                begin,
-                piece.first,
-                picks,
-                distinct,
-                behind,
-                *axis_arguments(piece.axes),
-            )
-            begin += piece.size
+        pieces = self._elements(shape, distinct).pieces()
+        arrays = gy, offset, start, order, InOut(gx)
+        _launch(kernel, pieces, arrays, (picks, distinct, behind))
         return (gx,)
 
     def _elements(self, shape: Shape, picks: int | None = None) -> Strided:
@@ -308,6 +279,17 @@ class Getitem(Op):
         shape = specs[0].shape
         joint_first = self._joint is not None and self._layout(shape).at == 0
         return "map" if self._aligned(shape)[:1] == [ALL] and not joint_first else None
+
+
+def _launch(
+    kernel: Kernel, pieces: Iterable[Strided], arrays: tuple[Any, ...], numbers: tuple[int, ...]
+) -> None:
+    """One launch for each piece, which takes up where the one before it has ended."""
+    begin = 0
+    for piece in pieces:
+        walk = piece.size, begin, piece.first, *numbers, *axis_arguments(piece.axes)
+        for_each(kernel, piece.size, *arrays, *walk)
+        begin += piece.size
 
 
 def _table(mem: Memory, numbers: Array) -> Array:
