@@ -26,6 +26,7 @@ from tinygraph.random import default_generator
 from tinygraph.running import Runner
 from tinygraph.shapes import Array, Shape
 from tinygraph.tensor import Tensor, leaf
+from tinygraph.text_table import aligned
 
 _Marks = list[tuple[int, str, str]]
 
@@ -127,8 +128,8 @@ class KernelTable(Sequence[KernelRow]):
         header = ("phase", "op", "kernel", "grid", "block", "MB", "MFLOP", "reads -> writes")
         cells = [header, *[_cells(row) for row in self.rows]]
         total = ("", "", f"{len(self)} launches", "", "", *_millions(self.bytes, self.operations))
-        widths = [max(len(row[i]) for row in [*cells, total]) for i in range(len(total))]
-        return "\n".join([_line(row, widths) for row in [*cells, (*total, "")]])
+        # The last column is as wide as it likes, and the two before it are numbers.
+        return "\n".join(aligned([*cells, (*total, "")], left=(0, 1, 2, 3, 4, 7)))
 
 
 def _cells(row: KernelRow) -> tuple[str, ...]:
@@ -152,15 +153,6 @@ def _millions(moved: int, operations: int | None) -> tuple[str, str]:
 def _extent(sizes: tuple[int, int, int]) -> str:
     used = max([1, *[i + 1 for i in range(3) if sizes[i] > 1]])
     return "x".join(map(str, sizes[:used]))
-
-
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    """Words to the left, the two columns of numbers to the right."""
-    parts = [
-        cell.rjust(width) if column in (5, 6) else cell.ljust(width)
-        for column, (cell, width) in enumerate(zip(cells, widths, strict=False))
-    ]
-    return "  ".join([*parts, *cells[len(widths) :]]).rstrip()
 
 
 def tabulate(graph: Graph) -> KernelTable:

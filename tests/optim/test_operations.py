@@ -5,7 +5,7 @@ import pytest
 
 import tinygraph as tg
 from tinygraph.optim import SGD, Adadelta, Adagrad, Adam, AdamW, RMSprop, SrcnnSGD
-from tinygraph.stopwatch import Stopwatch
+from tinygraph.training.stopwatch import Stopwatch
 
 
 def lap_of(rule):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from tinygraph import recipes
@@ -13,7 +11,7 @@ from tinygraph.cli.commands import listed, plain_warnings, refuse_data_files
 from tinygraph.cli.values import given_settings
 from tinygraph.device import get_device
 from tinygraph.errors import ArgumentError
-from tinygraph.show import kernel_bars, op_bars
+from tinygraph.show import profile_bars
 from tinygraph.training import OpProfile, Profile, profile_ops, profile_steps
 
 STEPS = {"cpu": 10, "emulator": 3, "cuda": 3}  # where no number is given
@@ -37,11 +35,10 @@ def profile(args: Namespace) -> dict[str, Any]:
         step = recipe.training_step(config, args.data_dir, args.download)
     steps = args.steps or STEPS[device.name]
     found: OpProfile | Profile
-    bars: Callable[[Any, str], Path]
     if device.runs_kernels:
-        found, bars = profile_steps(step, device, steps, args.arch), kernel_bars
+        found = profile_steps(step, device, steps, args.arch)
     else:
-        found, bars = profile_ops(step, steps), op_bars
+        found = profile_ops(step, steps)
     print(f"{recipe.name}: {listed(asdict(config))}")
     print(found)
     if isinstance(found, Profile) and found.kernel_seconds is not None and found.wall_seconds:
@@ -49,9 +46,8 @@ def profile(args: Namespace) -> dict[str, Any]:
         print(f"a step takes {found.wall_seconds * 1e6:.1f} us, kernels {share:.0%} of it")
     files, notes = [], list(found.notes) if isinstance(found, Profile) else []
     try:
-        files.append(
-            str(bars(found.to_dict(), args.picture or f"profile-{recipe.name}-{device.name}.svg"))
-        )
+        picture = args.picture or f"profile-{recipe.name}-{device.name}.svg"
+        files.append(str(profile_bars(found.to_dict(), picture)))
         print(f"wrote {files[0]}")
     except ImportError as error:
         notes.append(str(error))

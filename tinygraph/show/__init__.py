@@ -11,8 +11,7 @@ from tinygraph.show.feature_maps import feature_maps as feature_maps
 from tinygraph.show.filters import filters as filters
 from tinygraph.show.graph_picture import graph as graph
 from tinygraph.show.histograms import histograms as histograms
-from tinygraph.show.kernel_bars import kernel_bars as kernel_bars
-from tinygraph.show.op_bars import op_bars as op_bars
+from tinygraph.show.profile_bars import profile_bars as profile_bars
 from tinygraph.show.run_report import ReportContents as ReportContents
 from tinygraph.show.run_report import report as report
 from tinygraph.show.samples import samples as samples

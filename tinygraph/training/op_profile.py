@@ -17,9 +17,9 @@ from statistics import median
 from typing import Any
 
 from tinygraph.errors import ArgumentError
-from tinygraph.stopwatch import Key, Lap, Stopwatch
+from tinygraph.text_table import aligned, digits, prefix
 from tinygraph.training.op_operations import operations_of
-from tinygraph.training.units import digits, prefix
+from tinygraph.training.stopwatch import Key, Lap, Stopwatch
 
 WARMING_UP = 2  # steps before: a plan is made in the first, its buffers are in use from the second
 
@@ -268,16 +268,7 @@ def _table(profile: OpProfile) -> list[str]:
         units.cells(total, profile.seconds),
     ]
     lines[-2][1] = ""
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    return [
-        "  ".join(
-            [
-                line[0].ljust(widths[0]),
-                *[cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)],
-            ]
-        ).rstrip()
-        for line in lines
-    ]
+    return aligned(lines)
 
 
 class _Units:

@@ -19,9 +19,9 @@ from tinygraph.cuda.nvrtc.occupancy import occupancy
 from tinygraph.data import DataLoader
 from tinygraph.device import Device
 from tinygraph.errors import ArgumentError, KernelCompileError
+from tinygraph.text_table import aligned, digits, prefix
 from tinygraph.training.evaluation import first_batch
 from tinygraph.training.trainer import Trainer
-from tinygraph.training.units import digits, prefix
 
 USUAL_ARCH = "sm_90"  # for registers and occupancy, where there is no GPU to ask
 
@@ -138,17 +138,7 @@ class Profile:
             *[self._cells(row, timed, factors) for row in self.rows],
             self._total(timed, factors),
         ]
-        widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
-        text = [
-            "  ".join(
-                [
-                    line[0].ljust(widths[0]),
-                    *[cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)],
-                ]
-            ).rstrip()
-            for line in lines
-        ]
-        return "\n".join([*text, *self.notes])
+        return "\n".join([*aligned(lines), *self.notes])
 
     def _cells(self, row: ProfileRow, timed: bool, factors: tuple[float, float]) -> list[str]:
         cells = [

@@ -8,7 +8,7 @@ import pytest
 
 import tinygraph as tg
 from tinygraph.running import Eager, here, inherit
-from tinygraph.stopwatch import SUMS, Stopwatch, _swept, bytes_of
+from tinygraph.training.stopwatch import SUMS, Stopwatch, _swept, bytes_of
 
 A, B, C = ("forward", "a"), ("forward", "b"), ("backward", "c")
 
