@@ -25,7 +25,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tinygraph as tg
-from tinygraph.testing.contract import DTYPES, Contract, grad_of
+from tinygraph.testing.contract import DTYPES, Contract
+from tinygraph.testing.demands import grad_of
 from tinygraph.testing.problem import LAYOUTS, Bad, Convention, Problem, cast, laid_out
 
 __all__ = [

@@ -6,7 +6,7 @@ import pytest
 
 from tests.testing.drawn import contracts
 from tests.testing.mutants import elementwise, problems_for, reductions, shaping, windows
-from tinygraph.testing.gradcheck_problems import check_problems
+from tinygraph.testing.gradcheck import check_problems
 
 pytestmark = pytest.mark.second
 

@@ -31,7 +31,7 @@ from tinygraph.op import Op
 from tinygraph.random import philox
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
-from tinygraph.testing.gradcheck_problems import check_problems
+from tinygraph.testing.gradcheck import check_problems
 
 STAGES = ("loads", "forward", "shapes", "dtype", "properties", "gradient")
 SHAPES = ((1,), (3,), (4,), (2, 3), (3, 4), (4, 4), (2, 3, 5, 4))

@@ -21,7 +21,7 @@ from tinygraph.graph import topological_order
 from tinygraph.op import Op
 from tinygraph.tensor import Tensor
 from tinygraph.testing.contract import Contract
-from tinygraph.testing.drawing import Case, Outcome, try_all
+from tinygraph.testing.drawing import Example, Trial, try_all
 from tinygraph.testing.op_report import CheckOpError, OpReport, Stage, example_text
 from tinygraph.testing.problem import Bad, Convention
 
@@ -212,7 +212,7 @@ class _Check:
         c = self.contract
         claimed: Counter[str] = Counter()
 
-        def attempt(case: Case) -> None:
+        def attempt(case: Example) -> None:
             claimed[c.claim(case.problem) or "nothing"] += 1
             c.try_batch_claim(case.problem, lambda n: min(case.cut, n))
 
@@ -227,7 +227,7 @@ class _Check:
         """gradcheck over the problems; examples on kinks say nothing."""
         verdicts: Counter[str] = Counter()
 
-        def attempt(case: Case) -> None:
+        def attempt(case: Example) -> None:
             verdicts[self.contract.try_gradient(case.problem)] += 1
 
         stage = self.stage("gradient equals finite differences", attempt)
@@ -245,12 +245,12 @@ class _Check:
             return
         c, fewer = self.contract, max(5, self.examples // KERNEL_SHARE)
 
-        def attempt(case: Case) -> None:
+        def attempt(case: Example) -> None:
             nodes = c.leaves(case.problem, case.dtype, case.layout, device="emulator")
             c.try_kernel(case.problem, nodes, case.dtype, case.layout)
             c.try_same_bits(case.problem, "emulator")
 
-        def checked(case: Case) -> None:
+        def checked(case: Example) -> None:
             nodes = c.leaves(case.problem, case.dtype, device="emulator")
             c.try_under_the_checker(case.problem, nodes)
 
@@ -266,7 +266,7 @@ class _Check:
         """Why no kernel can be run; empty if one can."""
         found: list[Op] = []
 
-        def look(case: Case) -> None:
+        def look(case: Example) -> None:
             y = self.contract.apply(case.problem, self.contract.leaves(case.problem))
             found.extend(node.op for node in topological_order([y]) if node.op is not None)
 
@@ -279,7 +279,7 @@ class _Check:
     def stage(
         self,
         name: str,
-        attempt: Callable[[Case], None],
+        attempt: Callable[[Example], None],
         variants: bool = False,
         examples: int | None = None,
     ) -> Stage:
@@ -319,7 +319,7 @@ class _Check:
         return Stage(name, "pass", results.attempted)
 
 
-def _stage(name: str, outcome: Outcome) -> Stage:
+def _stage(name: str, outcome: Trial) -> Stage:
     if outcome.error is None or outcome.case is None:
         return Stage(name, "pass", outcome.tried)
     message = _sentence(outcome.error)

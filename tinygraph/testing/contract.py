@@ -7,7 +7,6 @@ that the op neither changes its inputs, nor keeps state, nor claims more of a ba
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any, Literal
@@ -15,53 +14,17 @@ from typing import Any, Literal
 import numpy as np
 
 from tinygraph.cuda import checking
-from tinygraph.device import CPU, Device, get_device
+from tinygraph.device import Device, get_device
 from tinygraph.errors import TinygraphError
-from tinygraph.memory import Memory
 from tinygraph.op import Op
-from tinygraph.random import uniform
 from tinygraph.running import no_grad
-from tinygraph.shapes import Array, Shape
+from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
+from tinygraph.testing.demands import demand, exactly_equal, grad_of, on_device, on_tile
 from tinygraph.testing.gradcheck import gradcheck
 from tinygraph.testing.problem import Bad, Convention, Problem, cast, laid_out
 
 DTYPES: tuple[Any, ...] = (np.float32, np.float64)
-
-
-def demand(holds: object, otherwise: str) -> None:
-    """Raise AssertionError with a sentence, also under `python -O`."""
-    if not holds:
-        raise AssertionError(otherwise)
-
-
-def grad_of(node: Tensor) -> Array:
-    """A node's gradient on the host; AssertionError where it was given none."""
-    if node.grad is None:
-        raise AssertionError("an input that requires a gradient was given none")
-    return node.device.to_numpy(node.grad)
-
-
-class TileMemory(Memory):
-    """What a plan gives the op on a tile: streams that go on at the tile's first sample."""
-
-    __slots__ = ("first", "stream")
-
-    def __init__(self, device: Device, needs: tuple[bool, ...], first: int) -> None:
-        super().__init__(device, needs)
-        self.first, self.stream = first, 0
-
-    def random(self, shape: Shape, dtype: Any = np.float32) -> Array:
-        self.stream += 1
-        return uniform(shape, dtype, 0, self.stream, first=self.first * math.prod(shape[1:]))
-
-
-def on_tile(op: Op, inputs: Sequence[Tensor], carries: Sequence[bool], tile: slice) -> Array:
-    """The value of an op on a slice of the samples."""
-    arrays = [x.value[tile] if c else x.value for x, c in zip(inputs, carries, strict=True)]
-    mem = TileMemory(CPU, (False,) * len(arrays), tile.start)
-    with np.errstate(all="ignore"):
-        return np.asarray(op.forward(mem, *[np.array(a) for a in arrays])[0])
 
 
 class Contract:
@@ -159,14 +122,14 @@ class Contract:
         problem = Problem(arrays, convention.kwargs)
         nodes = self.leaves(problem, np.float64, device=device)
         y = self.apply(problem, nodes)
-        _exactly_equal(y.numpy(), convention.value, f"{convention.name}: value")
+        exactly_equal(y.numpy(), convention.value, f"{convention.name}: value")
         if convention.gradients:
             y.backward(np.ones(y.shape))
             for i, (node, expected) in enumerate(zip(nodes, convention.gradients, strict=True)):
                 if expected is not None:
                     what = f"{convention.name}: gradient of input {i}"
                     demand(node.grad is not None, f"{what} is missing")
-                    _exactly_equal(grad_of(node), expected, what)
+                    exactly_equal(grad_of(node), expected, what)
 
     # ---- gradients --------------------------------------------------------------------------
 
@@ -432,21 +395,3 @@ class Contract:
             demand(bad.words in str(error), f"{bad.name}: {bad.words!r} is not in: {error}")
         else:
             raise AssertionError(f"{bad.name}: accepted; expected {bad.error.__name__}")
-
-
-def on_device(argument: Any, device: str | Device) -> Any:
-    """An array, or each of several, as a leaf on a device; anything else as it is."""
-    if isinstance(argument, np.ndarray) and argument.dtype.kind in "biuf":
-        return Tensor(argument, device=device)
-    if isinstance(argument, (list, tuple)) and any(isinstance(a, np.ndarray) for a in argument):
-        return [on_device(a, device) for a in argument]
-    return argument.to(device) if isinstance(argument, Tensor) else argument
-
-
-def _exactly_equal(got: Array, expected: Any, what: str) -> None:
-    wanted = np.asarray(expected, np.float64)
-    np.testing.assert_array_equal(got, wanted, f"{what} differs from what was agreed")
-    zeros = wanted == 0
-    np.testing.assert_array_equal(
-        np.signbit(got[zeros]), np.signbit(wanted[zeros]), f"{what}: the sign of a zero"
-    )

@@ -15,7 +15,7 @@ from tinygraph.testing.contract import DTYPES
 from tinygraph.testing.problem import LAYOUTS, Problem
 
 
-class Case(NamedTuple):
+class Example(NamedTuple):
     """A problem with what a stage may vary: dtype, memory layout, where the batch is cut."""
 
     problem: Problem
@@ -24,11 +24,11 @@ class Case(NamedTuple):
     cut: int = 1
 
 
-class Outcome(NamedTuple):
+class Trial(NamedTuple):
     """How many examples were tried, and the smallest that failed, with its error."""
 
     tried: int
-    case: Case | None = None
+    case: Example | None = None
     error: Exception | None = None
 
 
@@ -47,8 +47,8 @@ def as_problem(drawn: Any) -> Problem:
 
 
 def try_all(
-    problems: Any, attempt: Callable[[Case], None], examples: int, seed: int, variants: bool
-) -> Outcome:
+    problems: Any, attempt: Callable[[Example], None], examples: int, seed: int, variants: bool
+) -> Trial:
     """Call `attempt` with one case after the other until one raises; then look for a smaller one.
 
     Parameters
@@ -76,8 +76,8 @@ def try_all(
 
 
 def _try_sequence(
-    problems: list[Problem], attempt: Callable[[Case], None], variants: bool
-) -> Outcome:
+    problems: list[Problem], attempt: Callable[[Example], None], variants: bool
+) -> Trial:
     """All of them, the smaller ones first."""
     ordered = sorted(problems, key=lambda p: sum(a.size for a in p.arrays))
     tried = 0
@@ -86,23 +86,23 @@ def _try_sequence(
         try:
             attempt(case)
         except Exception as error:
-            return Outcome(tried, case, error)
-    return Outcome(tried)
+            return Trial(tried, case, error)
+    return Trial(tried)
 
 
-def _cases(problems: list[Problem], variants: bool) -> Iterator[Case]:
+def _cases(problems: list[Problem], variants: bool) -> Iterator[Example]:
     for problem in problems:
         if not variants:
-            yield Case(problem)
+            yield Example(problem)
             continue
         for dtype in DTYPES:
             for layout in LAYOUTS:
-                yield Case(problem, dtype, layout)
+                yield Example(problem, dtype, layout)
 
 
 def _try_strategy(
-    strategy: Any, attempt: Callable[[Case], None], examples: int, seed: int, variants: bool
-) -> Outcome:
+    strategy: Any, attempt: Callable[[Example], None], examples: int, seed: int, variants: bool
+) -> Trial:
     import hypothesis  # here: a list of problems needs no library
     from hypothesis import strategies as st
 
@@ -110,7 +110,7 @@ def _try_strategy(
     plain = {"dtype": st.just(np.float64), "layout": st.just("contiguous")}
     varied = {"dtype": st.sampled_from(DTYPES[::-1]), "layout": st.sampled_from(LAYOUTS)}
     cases = st.builds(
-        Case,
+        Example,
         problem=strategy.map(as_problem),
         cut=st.integers(0, 4),
         **(varied if variants else plain),
@@ -127,7 +127,7 @@ def _try_strategy(
         phases=(hypothesis.Phase.generate, hypothesis.Phase.shrink),
     )
     @hypothesis.given(cases)
-    def run(case: Case) -> None:
+    def run(case: Example) -> None:
         nonlocal tried, last
         tried, last = tried + 1, case
         attempt(case)
@@ -136,9 +136,9 @@ def _try_strategy(
         run()
     except hypothesis.errors.Flaky:
         message = "an example that failed once did not fail again: two runs of the op differ"
-        return Outcome(tried, last, AssertionError(message))
+        return Trial(tried, last, AssertionError(message))
     except Exception as error:  # whatever the op raises; hypothesis ends with the smallest example
         if last is None:  # the strategy itself is at fault
             raise
-        return Outcome(tried, last, error)
-    return Outcome(tried)
+        return Trial(tried, last, error)
+    return Trial(tried)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.errors import TinygraphError
-from tinygraph.testing.drawing import Case
+from tinygraph.testing.drawing import Example
 
 
 class CheckOpError(TinygraphError, AssertionError):
@@ -80,7 +80,7 @@ class OpReport:
         return {"op": self.op, "ok": self.ok, "stages": [asdict(s) for s in self.stages]}
 
 
-def example_text(case: Case) -> str:
+def example_text(case: Example) -> str:
     """A case as it can be read, and typed again where its arrays are small."""
     lines = []
     for i, a in enumerate(case.problem.args):
