@@ -31,8 +31,8 @@ class BrokenOpError(GraphError):
 
 def keep_forward(op: Any, spec: Spec, returned: Any, on_host: bool) -> tuple[Array, Any]:
     """The value and what was saved, where they are what `forward` and `infer` have promised."""
-    if mistake := broken_forward(op, returned):
-        raise mistake
+    if type(returned) is not tuple or len(returned) != 2:
+        raise broken_forward(op, returned)
     value, saved = returned
     if on_host and type(value) is not np.ndarray:
         value = np.asarray(value)
@@ -49,16 +49,24 @@ def keep_forward(op: Any, spec: Spec, returned: Any, on_host: bool) -> tuple[Arr
 
 def keep_backward(node: Any, returned: Any) -> list[tuple[Any, Array]]:
     """The inputs that a gradient reaches, each with its own, where `backward` has kept its word."""
+    if type(returned) is tuple and len(returned) == len(node.needs):  # the usual, in one pass
+        reached = []
+        for x, needed, g in zip(node.inputs, node.needs, returned, strict=True):
+            if needed and g is not None:
+                value = x.value
+                if type(g) is not type(value) or g.shape != value.shape or g.dtype != value.dtype:
+                    break
+                reached.append((x, g))
+        else:
+            return reached
     if mistake := broken_gradients(node, returned):
         raise mistake
     given = zip(node.inputs, node.needs, returned, strict=True)
     return [(x, g) for x, needed, g in given if needed and g is not None]
 
 
-def broken_forward(op: Any, returned: Any) -> BrokenOpError | None:
-    """Why what a forward returned is no pair of output and `saved`, or None."""
-    if type(returned) is tuple and len(returned) == 2:
-        return None
+def broken_forward(op: Any, returned: Any) -> BrokenOpError:
+    """Why what a forward returned is no pair of output and `saved`."""
     if returned is None:
         return BrokenOpError(_nothing(op.name, "forward", "return y, saved"))
     what = (
