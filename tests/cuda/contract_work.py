@@ -24,6 +24,7 @@ from tests.op_contract import OpContract
 from tinygraph.testing.problem import Problem, cast
 
 DRAWN, KEPT = 40, 6
+ENDS = (np.min, np.median, np.max)  # so that each branch on a number is taken by all elements
 MOST_ELEMENTS = 20_000  # a launch under the checker would take a minute
 
 
@@ -84,13 +85,13 @@ def contract_launches(file: str) -> Iterator[Launch]:
 def contract_work(file: str) -> Iterator[list[Callable[[], None]]]:
     """For each problem, calls that launch alike and differ in their numbers.
 
-    The numbers are those of the problem, and at every place the least, or the greatest, that any
+    The numbers are those of the problem, and at every place the least, middle, or greatest that any
     problem has for that argument: so each branch on a sign or a threshold is taken by all elements.
     """
     for contract in contracts(file):
         all_problems = problems(contract)
         for problem in all_problems:
-            alike = [problem, *(_filled(problem, all_problems, end) for end in (np.min, np.max))]
+            alike = [problem, *(_filled(problem, all_problems, end) for end in ENDS)]
             yield [lambda c=contract, p=p: _forward_and_backward(c, p) for p in alike]
 
 
