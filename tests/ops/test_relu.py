@@ -1,12 +1,14 @@
 """ReLU against its reference, and its conventions at 0, NaN and the infinities."""
 
 import numpy as np
+import pytest
 
 import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import elementwise_problems
 from tinygraph.errors import DtypeError
+from tinygraph.ops.relu import Relu
 
 
 class TestRelu(OpContract):
@@ -31,3 +33,15 @@ class TestRelu(OpContract):
 
     def test_saves_nothing_where_no_gradient_is_wanted(self):
         assert tg.relu([1.0]).saved is None
+
+
+@pytest.mark.parametrize("device", ["cpu", "emulator"])
+def test_a_subclass_has_the_kernel_of_its_base(device):
+    class Rectified(Relu):
+        """What a user adds, such as a name of his own."""
+
+    x = tg.Tensor([-1.0, 2.0], requires_grad=True, device=device)
+    y = Rectified()(x)
+    y.backward(np.array([3.0, 4.0], np.float32))
+    assert y.numpy().tolist() == [0.0, 2.0]
+    assert x.device.to_numpy(x.grad).tolist() == [0.0, 4.0]

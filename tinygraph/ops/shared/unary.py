@@ -47,6 +47,12 @@ class Unary:
     name: ClassVar[str]
     takes: ClassVar[str] = FLOATS
     keeps: ClassVar[str | None] = "x"
+    member: ClassVar[type]  # the class, of this one and its bases, that states the mathematics
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if Unary in cls.__bases__ or "function" in vars(cls):
+            cls.member = cls
 
     # ---- what a member writes ---------------------------------------------------------------
 
@@ -65,7 +71,7 @@ class Unary:
     @property
     def functor(self) -> str:
         """Its name in the .cu file."""
-        return type(self).__name__
+        return self.member.__name__
 
     # ---- what all share ---------------------------------------------------------------------
 
@@ -102,7 +108,7 @@ class Unary:
         return y if self.keeps == "y" else x
 
     def _launch(self, kernel: str, *arrays: Array) -> None:
-        x, stem = arrays[0], type(self).__module__.rpartition(".")[2]
+        x, stem = arrays[0], self.member.__module__.rpartition(".")[2]
         a, b = (*self.numbers(x.dtype), 0, 0)[:2]
         run: Kernel = typed_kernel(stem, kernel, x.dtype, self.functor)
         for_each(run, x.size, *arrays, x.size, a, b)
