@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -16,8 +16,7 @@ from tinygraph.device import Device
 from tinygraph.errors import GraphError, ShapeError
 from tinygraph.shapes import Array, Axis
 
-if TYPE_CHECKING:
-    from tinygraph.tensor import Tensor
+Node = TypeVar("Node")  # Tensor, which is built on this file
 
 above: Any = SimpleNamespace()  # functions of the floors above
 
@@ -35,13 +34,19 @@ def _method(function: str) -> Callable[..., Any]:
     return declared
 
 
-def _reflected(function: str) -> Callable[[Tensor, Any], Tensor]:
+def _binary(function: str) -> Callable[[Operators[Node], Any], Node]:
+    """An operator with the tensor on the left."""
+    declared: Any = _Declared(function, reflected=False)
+    return declared
+
+
+def _reflected(function: str) -> Callable[[Operators[Node], Any], Node]:
     """An operator with the tensor on the right."""
     declared: Any = _Declared(function, reflected=True)
     return declared
 
 
-class Operators:
+class Operators(Generic[Node]):
     """What a Tensor can do beside being a node."""
 
     if TYPE_CHECKING:  # a Tensor has them
@@ -68,42 +73,42 @@ class Operators:
             raise ShapeError("len", "self", "at least one axis", "a 0-d tensor")
         return len(self.value)
 
-    def __iter__(self) -> Iterator[Tensor]:
+    def __iter__(self) -> Iterator[Node]:
         return (self[i] for i in range(len(self)))
 
-    def to(self, device: str | Device) -> Tensor:
+    def to(self, device: str | Device) -> Node:
         """This node on another device; itself where it is there already."""
         return above.to(self, device)
 
-    def astype(self, dtype: Any) -> Tensor:
+    def astype(self, dtype: Any) -> Node:
         return above.astype(self, dtype)
 
-    def reshape(self, *shape: Any) -> Tensor:
+    def reshape(self, *shape: Any) -> Node:
         return above.reshape(self, shape[0] if len(shape) == 1 else shape)
 
-    def transpose(self, *axes: Any) -> Tensor:
+    def transpose(self, *axes: Any) -> Node:
         return above.transpose(self, axes[0] if len(axes) == 1 else axes or None)
 
     @property
-    def T(self) -> Tensor:
+    def T(self) -> Node:
         return above.transpose(self, None)
 
-    def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Node:
         return above.flatten(self, start_dim, end_dim)
 
-    def sum(self, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    def sum(self, axis: Axis = None, keepdims: bool = False) -> Node:
         return above.sum(self, axis, keepdims)
 
-    def mean(self, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    def mean(self, axis: Axis = None, keepdims: bool = False) -> Node:
         return above.mean(self, axis, keepdims)
 
-    def max(self, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    def max(self, axis: Axis = None, keepdims: bool = False) -> Node:
         return above.max(self, axis, keepdims)
 
-    def min(self, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    def min(self, axis: Axis = None, keepdims: bool = False) -> Node:
         return above.min(self, axis, keepdims)
 
-    def expand(self, *shape: Any) -> Tensor:
+    def expand(self, *shape: Any) -> Node:
         return above.expand(self, shape[0] if len(shape) == 1 else shape)
 
     var, clip, cumsum, split = _method("var"), _method("clip"), _method("cumsum"), _method("split")
@@ -111,20 +116,20 @@ class Operators:
 
     exp, log, sqrt = _method("exp"), _method("log"), _method("sqrt")
 
-    def __getitem__(self, index: Any) -> Tensor:
+    def __getitem__(self, index: Any) -> Node:
         return above.getitem(self, index)
 
     __neg__, __abs__ = _method("neg"), _method("abs")
-    __add__, __radd__ = _method("add"), _reflected("add")
-    __sub__, __rsub__ = _method("sub"), _reflected("sub")
-    __mul__, __rmul__ = _method("mul"), _reflected("mul")
-    __truediv__, __rtruediv__ = _method("div"), _reflected("div")
-    __pow__, __rpow__ = _method("pow"), _reflected("pow")
-    __matmul__, __rmatmul__ = _method("matmul"), _reflected("matmul")
-    __lt__, __le__ = _method("less"), _method("less_equal")
-    __gt__, __ge__ = _method("greater"), _method("greater_equal")
-    __eq__ = _method("equal")  # elementwise, as in numpy
-    __ne__ = _method("not_equal")
+    __add__, __radd__ = _binary("add"), _reflected("add")
+    __sub__, __rsub__ = _binary("sub"), _reflected("sub")
+    __mul__, __rmul__ = _binary("mul"), _reflected("mul")
+    __truediv__, __rtruediv__ = _binary("div"), _reflected("div")
+    __pow__, __rpow__ = _binary("pow"), _reflected("pow")
+    __matmul__, __rmatmul__ = _binary("matmul"), _reflected("matmul")
+    __lt__, __le__ = _binary("less"), _binary("less_equal")
+    __gt__, __ge__ = _binary("greater"), _binary("greater_equal")
+    __eq__ = _binary("equal")  # type: ignore[assignment]  # elementwise, as in numpy
+    __ne__ = _binary("not_equal")  # type: ignore[assignment]
     __hash__ = object.__hash__  # a node is a key by identity, though == compares elements
 
     def _refuse_in_place(self, *_: Any) -> Any:

@@ -21,15 +21,14 @@ import numpy as np
 
 from tinygraph.device import CPU, Device, get_device
 from tinygraph.errors import DtypeError, ShapeError
-from tinygraph.numbers import as_numbers
 from tinygraph.operators import Operators, above
 from tinygraph.running import here
-from tinygraph.shapes import Array, Shape, Spec
+from tinygraph.shapes import Array, Shape, Spec, as_numbers
 
 Operand: TypeAlias = "Tensor | Array | float | int | bool | Sequence[Any]"
 
 
-class Tensor(Operators):
+class Tensor(Operators["Tensor"]):
     """A node: a value, how it came about, and the gradient of a later result by it.
 
     Parameters

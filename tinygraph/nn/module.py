@@ -8,9 +8,8 @@
         def forward(self, x):
             return tg.relu(self.hidden(x)) * self.scale
 
-There is no register of parameters beside the attributes: `vars(module)` is the register, in the
-order of assignment.  A module needs no call of `super().__init__()`, and `del net.hidden` is all
-that it takes to remove a layer.
+`vars(module)` is the register of parameters, in the order of assignment; there is no other.  So a
+module needs no call of `super().__init__()`, and `del net.hidden` removes a layer.
 """
 
 from __future__ import annotations
