@@ -22,7 +22,7 @@ CALM = {
 }
 settings.register_profile("dev", max_examples=10, derandomize=True, **CALM)
 settings.register_profile("ci", max_examples=30, derandomize=True, **CALM)
-settings.register_profile("nightly", max_examples=5000, **CALM)
+settings.register_profile("nightly", max_examples=5000, derandomize=False, **CALM)
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "dev")
 settings.load_profile(PROFILE)
 
