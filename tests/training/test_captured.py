@@ -147,8 +147,8 @@ def test_a_plan_has_its_arrays_in_one_arena(cupy):
     arrays = [a for memory in program._memories.values() for a in memory.arrays if a.size]
     assert len(arrays) > 10 and all(isinstance(a, cupy.ndarray) for a in arrays)
     first = min(a.data.ptr for a in arrays)
-    assert max(a.data.ptr + a.nbytes for a in arrays) - first <= program.arena
-    assert program.arena < program.requested
+    assert max(a.data.ptr + a.nbytes for a in arrays) - first <= program.bytes
+    assert program.bytes < program.requested
     assert all(a.data.ptr % 256 == 0 for a in arrays)
     alive = weakref.ref(plan)
     trainer._step.differentiate._found.clear()

@@ -2,8 +2,7 @@
 
 The first run answers each request of an op with a fresh array and notes it.  Afterwards it is known
 from when to when each array is in use, and those whose times do not overlap share their place in
-one arena.  That works because the sequence of requests depends on specs, hyper-parameters and needs
-only; see memory.py.
+one arena.  That works because the sequence of requests never depends on values; see memory.py.
 """
 
 from __future__ import annotations
