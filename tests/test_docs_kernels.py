@@ -56,7 +56,7 @@ def test_the_code_of_a_page_runs_in_order(page, output, monkeypatch, tmp_path):
     run_page(str(page.relative_to(ROOT)))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda p: p.name)
 def test_excerpts_stand_in_our_kernels(page, output):
     """A block of CUDA is a file of the page, or it is copied from tinygraph/cuda/kernels."""
     text = page.read_text()
