@@ -23,7 +23,7 @@ from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.im2col import Windows2d, windows_2d
+from tinygraph.ops.im2col import Windows2d, of_both_axes, windows_2d
 from tinygraph.ops.shared.launch import for_each
 from tinygraph.shapes import (
     Array,
@@ -107,21 +107,9 @@ class AvgPool2d(Op):
     def _geometry(self, x: Shape) -> tuple[int, ...]:
         """The sizes, strides and paddings in the order in which the kernels take them."""
         rows, columns = self._windows(x)
-        return (
-            x[2],
-            x[3],
-            rows.out,
-            columns.out,
-            rows.kernel,
-            columns.kernel,
-            rows.stride,
-            columns.stride,
-            rows.before,
-            columns.before,
-            self._after(rows),
-            self._after(columns),
-            int(self.count_include_pad),
-        )
+        after = self._after(rows), self._after(columns)
+        sizes = of_both_axes((rows, columns), "out", "kernel", "stride", "before")
+        return (*x[2:], *sizes, *after, int(self.count_include_pad))
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         return "map"

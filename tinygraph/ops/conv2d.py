@@ -29,7 +29,15 @@ from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.im2col import Windows2d, fold, fold_kernel, unfold, unfold_kernel, windows_2d
+from tinygraph.ops.im2col import (
+    Windows2d,
+    fold,
+    fold_kernel,
+    of_both_axes,
+    unfold,
+    unfold_kernel,
+    windows_2d,
+)
 from tinygraph.ops.shared.gemm import (
     MOST_BLOCKS,
     Axis,
@@ -186,22 +194,8 @@ class Conv2d(Op):
 
     def _numbers(self, x: Shape, w: Shape) -> tuple[int, ...]:
         """N C H W O KH KW OH OW SH SW top left DH DW G, as the implicit kernels take them."""
-        rows, columns = self._windows(x, w)
-        return (
-            *x,
-            w[0],
-            w[2],
-            w[3],
-            rows.out,
-            columns.out,
-            rows.stride,
-            columns.stride,
-            rows.before,
-            columns.before,
-            rows.dilation,
-            columns.dilation,
-            self.groups,
-        )
+        at = of_both_axes(self._windows(x, w), "out", "stride", "before", "dilation")
+        return (*x, w[0], w[2], w[3], *at, self.groups)
 
     def _tiles(self, dtype: Any, rows: int, columns: int) -> int:
         """Tiles of one group's product, of all groups' rows and one group's columns."""

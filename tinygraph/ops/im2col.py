@@ -105,13 +105,17 @@ def fold_kernel(cols: Array, x: Array, at: Windows2d) -> None:
     _launch("col2im", cols, x, x.size, x.shape, at)
 
 
+def of_both_axes(at: Windows2d, *fields: str) -> tuple[int, ...]:
+    """Numbers of the rows' windows and of the columns', side by side, as kernels take them."""
+    return tuple([getattr(axis, field) for field in fields for axis in at])
+
+
 def _launch(
     function: str, source: Array, target: Array, threads: int, image: Shape, at: Windows2d
 ) -> None:
     """One thread for each element of the target; in 64 bits where an index may not fit in 32."""
     if not threads:
         return
-    rows, columns = at
     wide = max(source.size, target.size) + THREADS > 2**31
     kernel = op_kernel("im2col", function, target.dtype, WIDE=int(wide))
     kernel(
@@ -120,16 +124,7 @@ def _launch(
         source,
         Out(target),
         *image,
-        rows.kernel,
-        columns.kernel,
-        rows.out,
-        columns.out,
-        rows.stride,
-        columns.stride,
-        rows.before,
-        columns.before,
-        rows.dilation,
-        columns.dilation,
+        *of_both_axes(at, "kernel", "out", "stride", "before", "dilation"),
     )
 
 

@@ -22,7 +22,7 @@ from tinygraph.errors import ArgumentError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.im2col import Windows2d, windows_2d
+from tinygraph.ops.im2col import Windows2d, of_both_axes, windows_2d
 from tinygraph.ops.shared.launch import for_each
 from tinygraph.shapes import Array, Pair, Shape, Spec, padding_2d, pair, require_float, require_ndim
 from tinygraph.tensor import Operand, Tensor
@@ -119,19 +119,7 @@ class MaxPool2d(Op):
 
 def _geometry(at: Windows2d, x: Shape) -> tuple[int, ...]:
     """H W OH OW KH KW, strides and padding before, in the order in which the kernels take them."""
-    rows, columns = at
-    return (
-        x[2],
-        x[3],
-        rows.out,
-        columns.out,
-        rows.kernel,
-        columns.kernel,
-        rows.stride,
-        columns.stride,
-        rows.before,
-        columns.before,
-    )
+    return (*x[2:], *of_both_axes(at, "out", "kernel", "stride", "before"))
 
 
 def _offsets(at: Windows2d, x: Shape) -> Any:
