@@ -351,11 +351,6 @@ WORK: dict[str, Work] = {
     ),
     "softmax.cu": softmax(),
     "softmax_cross_entropy.cu": each(labels(tg.softmax_cross_entropy), probabilities()),
-    "srcnn_sgd.cu": steps(
-        tg.optim.SrcnnSGD,
-        {"lr": 0.1, "batch_size": 4},
-        {"lr": 0.1, "batch_size": 4, "weight_decay": 0.1},
-    ),
     "strided.cu": strided(),
     "sum.cu": along_axes(tg.sum),
     "transpose.cu": op(tg.transpose, numbers(64, 64), axes=(1, 0)),

@@ -106,10 +106,5 @@ FAMILIES: dict[str, Family] = {
         {"momentum": 0.9},
         {"momentum": 0.9, "centered": True},
     ),
-    "srcnn_sgd.cu": _steps(
-        tg.optim.SrcnnSGD,
-        {"lr": 0.1, "batch_size": 4},
-        {"lr": 0.1, "batch_size": 4, "momentum": 0.9, "weight_decay": 0.01},
-    ),
     "clipping.cu": _clipping,
 }

@@ -96,15 +96,6 @@ def rmsprop(
         yield w
 
 
-def srcnn_sgd(w, grads, lr, batch_size, momentum=0.0, weight_decay=0.0):
-    previous = 0.0
-    for grad in grads:
-        step = momentum * previous + lr * grad + weight_decay * w
-        w = w - step / batch_size
-        previous = step
-        yield w
-
-
 RULES = {
     "SGD": sgd,
     "Adadelta": adadelta,
@@ -112,5 +103,4 @@ RULES = {
     "Adam": adam,
     "AdamW": adamw,
     "RMSprop": rmsprop,
-    "SrcnnSGD": srcnn_sgd,
 }

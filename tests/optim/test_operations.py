@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
-from tinygraph.optim import SGD, Adadelta, Adagrad, Adam, AdamW, RMSprop, SrcnnSGD
+from tinygraph.optim import SGD, Adadelta, Adagrad, Adam, AdamW, RMSprop
 from tinygraph.training.stopwatch import Stopwatch
 
 
@@ -34,8 +34,6 @@ def lap_of(rule):
         (Adagrad, {"weight_decay": 0.1, "lr_decay": 0.1}, (9, 9)),
         (RMSprop, {}, (9, 9)),
         (RMSprop, {"centered": True, "momentum": 0.9, "weight_decay": 0.1}, (18, 18)),
-        (SrcnnSGD, {"batch_size": 4}, (5, 5)),
-        (SrcnnSGD, {"batch_size": 4, "weight_decay": 0.1}, (7, 7)),
     ],
 )
 @pytest.mark.parametrize("device", ["cpu", "emulator"])

@@ -22,7 +22,6 @@ RULES = [
     ("Adadelta", {}),
     ("RMSprop", {"centered": True, "momentum": 0.5}),
     ("RMSprop", {}),
-    ("SrcnnSGD", {"momentum": 0.5, "weight_decay": 0.1}),
 ]
 
 

@@ -13,14 +13,8 @@ import tinygraph as tg
 from tests.optim.expected import RULES, TORCH
 from tinygraph.errors import ArgumentError
 
-SRCNN_CASES = [
-    {"lr": 0.1, "batch_size": 1},
-    {"lr": 0.1, "batch_size": 4, "momentum": 0.9, "weight_decay": 0.01},
-    {"lr": 0.0, "batch_size": 3, "momentum": 0.5, "weight_decay": 0.5},
-]
 CASES = [(c["optimizer"], c["settings"]) for c in TORCH["cases"]]
-CASES += [("SrcnnSGD", settings) for settings in SRCNN_CASES]
-NEEDED = {"SGD": {"lr": 0.5}, "SrcnnSGD": {"lr": 0.5, "batch_size": 2}}  # without a default
+NEEDED = {"SGD": {"lr": 0.5}}  # without a default
 
 
 def make(name, params, settings):
@@ -70,7 +64,7 @@ def test_equals_the_formula(name, settings, dtype, tolerance, device):
         )
 
 
-@pytest.mark.parametrize("name", sorted(set(RULES) - {"SGD", "SrcnnSGD"}))
+@pytest.mark.parametrize("name", sorted(set(RULES) - {"SGD"}))
 def test_defaults_are_those_of_the_formula(name):
     """The reference rules have PyTorch's defaults, for the JSON data holds a case without any."""
     signature = inspect.signature(getattr(tg.optim, name)).parameters
@@ -78,34 +72,6 @@ def test_defaults_are_those_of_the_formula(name):
     for key, parameter in signature.items():
         if key != "params" and (name, key) != ("AdamW", "weight_decay"):
             assert parameter.default == reference[key].default
-
-
-def test_srcnn_sgd_equals_sgd_on_the_mean_with_another_decay():
-    grads = np.random.default_rng(0).standard_normal((6, 4))
-    a = run(
-        "SrcnnSGD",
-        {"lr": 0.2, "batch_size": 5, "momentum": 0.9, "weight_decay": 0.1},
-        TORCH["start"],
-        grads,
-    )
-    b = run(
-        "SGD",
-        {"lr": 0.2, "momentum": 0.9, "weight_decay": 0.1 / (0.2 * 5)},
-        TORCH["start"],
-        grads / 5,
-    )
-    np.testing.assert_allclose(a, b, rtol=1e-12)
-
-
-def test_srcnn_sgd_by_hand():
-    """lr 0.5, batch 4, momentum 0.5, decay 0.25, from 8: d = 2 + 2, then 2 + 2 + 7 / 4."""
-    seen = run(
-        "SrcnnSGD",
-        {"lr": 0.5, "batch_size": 4, "momentum": 0.5, "weight_decay": 0.25},
-        [8.0],
-        [[4.0], [4.0]],
-    )
-    assert seen.ravel().tolist() == [7.0, 7.0 - (2 + 2 + 1.75) / 4]
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -252,10 +218,6 @@ def test_shapes_dtypes_and_odd_numbers(name, device):
         ("AdamW", {"lr": None}, "AdamW: lr"),
         ("RMSprop", {"alpha": 1}, "alpha"),
         ("RMSprop", {"momentum": -0.5}, "momentum"),
-        ("SrcnnSGD", {"lr": 0.1, "batch_size": 0}, "batch_size: expected an int of at least 1"),
-        ("SrcnnSGD", {"lr": 0.1, "batch_size": 2.5}, "batch_size"),
-        ("SrcnnSGD", {"lr": 0.1, "batch_size": True}, "batch_size"),
-        ("SrcnnSGD", {"lr": -0.1, "batch_size": 1}, "lr"),
     ],
     ids=str,
 )

@@ -17,4 +17,3 @@ from tinygraph.optim.schedules import ReduceLROnPlateau as ReduceLROnPlateau
 from tinygraph.optim.schedules import Schedule as Schedule
 from tinygraph.optim.schedules import StepLR as StepLR
 from tinygraph.optim.sgd import SGD as SGD
-from tinygraph.optim.srcnn_sgd import SrcnnSGD as SrcnnSGD

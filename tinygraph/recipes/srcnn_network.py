@@ -22,10 +22,9 @@ import numpy as np
 
 from tinygraph import nn
 from tinygraph.errors import ArgumentError, CheckpointError, nearest
-from tinygraph.optim import SGD, Adam, Optimizer, SrcnnSGD
+from tinygraph.optim import SGD, Adam, Optimizer
 from tinygraph.recipes.srcnn_config import DISTRIBUTIONS, read_object
 from tinygraph.shapes import Array
-from tinygraph.tensor import Parameter
 from tinygraph.training import load_arrays
 from tinygraph.training.sealed import write_json
 
@@ -84,9 +83,8 @@ def optimizer(
 
         adam     momentum is beta1
         sgd      momentum, and decay * lr
-        srcnn    that of the program of 2015: of the sum over a batch, which the batch size divides
-                 last; the decay is not multiplied by the learning rate.  The mean times the batch
-                 size is the sum: hence the rate times the batch size here.
+        srcnn    d = momentum * d + lr * (gradient of the sum) + decay * w,  w -= d / batch_size:
+                 that of the program of 2015, which is sgd with decay / (lr * batch_size)
 
     Raises
     ------
@@ -96,24 +94,15 @@ def optimizer(
     if rule not in RULES:
         hint = nearest(str(rule), RULES)
         raise ArgumentError("srcnn", "rule", f"one of {', '.join(RULES)}", rule, hint)
-    scale = batch_size if rule == "srcnn" else 1
     groups: list[dict[str, Any]] = []
     for name, layer, rate in zip(LAYERS, layers(network), rates, strict=True):
-        for part, decay in (("weight", weight_decay), ("bias", 0.0)):
-            parameter: Parameter = getattr(layer, part)
-            groups.append(
-                {
-                    "params": [(f"{name}.{part}", parameter)],
-                    "lr": rate * scale,
-                    "weight_decay": decay,
-                }
-            )
-    lr = rates[0] * scale
+        own = weight_decay / (rate * batch_size) if rule == "srcnn" else weight_decay
+        for part, decay in (("weight", own), ("bias", 0.0)):
+            params = [(f"{name}.{part}", getattr(layer, part))]
+            groups.append({"params": params, "lr": rate, "weight_decay": decay})
     if rule == "adam":
-        return Adam(groups, lr=lr, betas=(momentum, 0.999))
-    if rule == "sgd":
-        return SGD(groups, lr=lr, momentum=momentum)
-    return SrcnnSGD(groups, lr=lr, batch_size=batch_size, momentum=momentum)
+        return Adam(groups, lr=rates[0], betas=(momentum, 0.999))
+    return SGD(groups, lr=rates[0], momentum=momentum)
 
 
 # ---- parameters in files ------------------------------------------------------------------------
