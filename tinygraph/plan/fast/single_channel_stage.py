@@ -88,29 +88,35 @@ def forward(patches: Array, w: Array, b: Array, y: Array, argmax: Array) -> None
 
 @loop("x4 x3 u3 =x2 =x1", reorder=True)
 def backward(patches: Array, gy: Array, argmax: Array, gw: Array, gb: Array) -> None:
-    """Writes gw (D, 9) and gb (D,)."""
+    """Write gw (D, 9) and gb (D,).
+
+    What does not change with t is indexed outside of that loop: indexed inside, as in
+    `patches[n, :, :, t]`, it took ten times as long.
+    """
     zero = gw.dtype.type(0)
     gw[:] = zero
     gb[:] = zero
     for n in range(len(gy)):
+        p = patches[n]
         for d in range(len(gw)):
+            upstream, winner = gy[n, d], argmax[n, d]
             w0 = w1 = w2 = w3 = w4 = w5 = w6 = w7 = w8 = total = zero
-            for t in range(gy.shape[2]):
-                p, g, at = patches[n, :, :, t], gy[n, d, t], np.int32(argmax[n, d, t])
+            for t in range(len(upstream)):
+                g, at = upstream[t], np.int32(winner[t])
                 g0 = g if at == 0 else zero
                 g1 = g if at == 1 else zero
                 g2 = g if at == 2 else zero
                 g3 = g if at == 3 else zero
                 total += g0 + g1 + g2 + g3
-                w0 += g0 * p[0, 0] + g1 * p[0, 1] + g2 * p[1, 0] + g3 * p[1, 1]
-                w1 += g0 * p[0, 1] + g1 * p[0, 2] + g2 * p[1, 1] + g3 * p[1, 2]
-                w2 += g0 * p[0, 2] + g1 * p[0, 3] + g2 * p[1, 2] + g3 * p[1, 3]
-                w3 += g0 * p[1, 0] + g1 * p[1, 1] + g2 * p[2, 0] + g3 * p[2, 1]
-                w4 += g0 * p[1, 1] + g1 * p[1, 2] + g2 * p[2, 1] + g3 * p[2, 2]
-                w5 += g0 * p[1, 2] + g1 * p[1, 3] + g2 * p[2, 2] + g3 * p[2, 3]
-                w6 += g0 * p[2, 0] + g1 * p[2, 1] + g2 * p[3, 0] + g3 * p[3, 1]
-                w7 += g0 * p[2, 1] + g1 * p[2, 2] + g2 * p[3, 1] + g3 * p[3, 2]
-                w8 += g0 * p[2, 2] + g1 * p[2, 3] + g2 * p[3, 2] + g3 * p[3, 3]
+                w0 += g0 * p[0, 0, t] + g1 * p[0, 1, t] + g2 * p[1, 0, t] + g3 * p[1, 1, t]
+                w1 += g0 * p[0, 1, t] + g1 * p[0, 2, t] + g2 * p[1, 1, t] + g3 * p[1, 2, t]
+                w2 += g0 * p[0, 2, t] + g1 * p[0, 3, t] + g2 * p[1, 2, t] + g3 * p[1, 3, t]
+                w3 += g0 * p[1, 0, t] + g1 * p[1, 1, t] + g2 * p[2, 0, t] + g3 * p[2, 1, t]
+                w4 += g0 * p[1, 1, t] + g1 * p[1, 2, t] + g2 * p[2, 1, t] + g3 * p[2, 2, t]
+                w5 += g0 * p[1, 2, t] + g1 * p[1, 3, t] + g2 * p[2, 2, t] + g3 * p[2, 3, t]
+                w6 += g0 * p[2, 0, t] + g1 * p[2, 1, t] + g2 * p[3, 0, t] + g3 * p[3, 1, t]
+                w7 += g0 * p[2, 1, t] + g1 * p[2, 2, t] + g2 * p[3, 1, t] + g3 * p[3, 2, t]
+                w8 += g0 * p[2, 2, t] + g1 * p[2, 3, t] + g2 * p[3, 2, t] + g3 * p[3, 3, t]
             for k, share in enumerate((w0, w1, w2, w3, w4, w5, w6, w7, w8)):
                 gw[d, k] += share
             gb[d] += total
