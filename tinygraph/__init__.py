@@ -26,11 +26,12 @@ from tinygraph.precision import get_float32_matmul_precision, set_float32_matmul
 from tinygraph.random import manual_seed
 from tinygraph.running import no_grad
 from tinygraph.shapes import Spec
-from tinygraph.tensor import Parameter, Tensor
+from tinygraph.tensor import Parameter, Tensor, leaf
 
 __version__ = "0.1.0"
 
-# What Graph and Tensor reach above themselves, beside the ops (ops/methods.py).
+# What Graph, Tensor and cuda reach above themselves, beside the ops (ops/methods.py).
+above.leaf = leaf
 above.kernel_table = later("tinygraph.kernel_table", "tabulate")
 above.raise_for_bad_values = later("tinygraph.late_checks", "raise_for_bad_values")
 

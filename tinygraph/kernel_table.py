@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.cuda.recording import ArrayUse, Launch, recording
+from tinygraph.cuda.recording import ArrayUse, RecordedLaunch, recording
 from tinygraph.device import EMULATOR
 from tinygraph.frozen import frozen
 from tinygraph.graph import Graph, run_backward
@@ -32,7 +32,7 @@ _Marks = list[tuple[int, str, str]]
 
 
 @frozen
-class Buffer:
+class NamedArray:
     """An array that a kernel reads or writes.
 
     Attributes
@@ -69,7 +69,7 @@ class KernelRow:
     grid, block : (x, y, z)
     shared : int
         Bytes of dynamic shared memory.
-    reads, writes : tuple of Buffer
+    reads, writes : tuple of NamedArray
     bytes : int
         Bytes that must move between the kernel and global memory: each array once for reading,
         once for writing.  What a kernel fetches again and again is not counted.
@@ -84,8 +84,8 @@ class KernelRow:
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     shared: int
-    reads: tuple[Buffer, ...]
-    writes: tuple[Buffer, ...]
+    reads: tuple[NamedArray, ...]
+    writes: tuple[NamedArray, ...]
     bytes: int
     operations: int | None
 
@@ -173,7 +173,7 @@ def tabulate(graph: Graph) -> KernelTable:
 
 
 def _forward(
-    nodes: Sequence[Tensor], launches: Sequence[Launch], names: _Names, marks: _Marks
+    nodes: Sequence[Tensor], launches: Sequence[RecordedLaunch], names: _Names, marks: _Marks
 ) -> dict[Tensor, Tensor]:
     """The twin of each node, evaluated in topological order."""
     twins: dict[Tensor, Tensor] = {}
@@ -191,7 +191,7 @@ def _forward(
 class _Naming(Runner):
     """Gives each whole gradient its name, and marks where the launches of its node begin."""
 
-    def __init__(self, launches: Sequence[Launch], names: _Names, marks: _Marks) -> None:
+    def __init__(self, launches: Sequence[RecordedLaunch], names: _Names, marks: _Marks) -> None:
         self.launches, self.names, self.marks = launches, names, marks
 
     def backward(self, node: Tensor, mem: Any, grad: Array, saved: Any) -> Any:
@@ -260,12 +260,12 @@ def _begin(array: Any) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def _rows(launches: Sequence[Launch], marks: _Marks, names: _Names) -> Iterator[KernelRow]:
+def _rows(launches: Sequence[RecordedLaunch], marks: _Marks, names: _Names) -> Iterator[KernelRow]:
     ends = [start for start, _, _ in marks[1:]] + [len(launches)]
     for (start, phase, op), end in zip(marks, ends, strict=True):
         for launch in launches[start:end]:
             uses = [(use, names.of(use, op)) for use in launch.arrays if use.bytes]
-            buffers = [(use, Buffer(n, use.shape, use.dtype.name, use.bytes)) for use, n in uses]
+            found = [(use, NamedArray(n, use.shape, use.dtype.name, use.bytes)) for use, n in uses]
             yield KernelRow(
                 phase,
                 op,
@@ -274,8 +274,8 @@ def _rows(launches: Sequence[Launch], marks: _Marks, names: _Names) -> Iterator[
                 launch.grid,
                 launch.block,
                 launch.shared,
-                tuple([buffer for use, buffer in buffers if use.reads]),
-                tuple([buffer for use, buffer in buffers if use.writes]),
+                tuple([buffer for use, buffer in found if use.reads]),
+                tuple([buffer for use, buffer in found if use.writes]),
                 launch.bytes,
                 launch.operations,
             )

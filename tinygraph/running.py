@@ -124,18 +124,9 @@ class Eager:
         """Whether no kernel has written to an array yet; from now on one has."""
         return False
 
-    def launch(
-        self,
-        run: Callable[..., None],
-        kernel: Any,
-        grid: Any,
-        block: Any,
-        args: Any,
-        values: Any,
-        shared: int,
-    ) -> None:
-        """Launch a kernel: `run(grid, block, values, shared)`; values are its args, checked."""
-        run(grid, block, values, shared)
+    def launch(self, launch: Any) -> None:
+        """Make a launch of a kernel: a `tinygraph.cuda.Launch`."""
+        launch.kernel.run(launch)
 
     def stream(self, generator: Any, device: Any) -> tuple[int, int, Any]:
         """Seed and stream of random numbers, and the array in which a later start stands."""

@@ -24,8 +24,8 @@ import numpy as np
 import pytest
 
 from tinygraph.cli.check_kernel import arguments_of, kernel_of, parse_launch
-from tinygraph.cuda.arguments import InOut, Out
 from tinygraph.cuda.emulator.findings import CAUSES
+from tinygraph.cuda.launch import InOut, Out
 
 GALLERY = Path(__file__).parent / "gallery"
 TOLERANCE = 1e-5

@@ -25,6 +25,7 @@ import numpy as np
 
 from tinygraph.device import Device, get_device
 from tinygraph.errors import ArgumentError, GraphError
+from tinygraph.operators import above
 from tinygraph.random import default_generator
 from tinygraph.running import Runner
 from tinygraph.shapes import Array
@@ -230,9 +231,7 @@ class CapturedStep:
                 place.set(np.asarray(array, order="C"))
 
     def _tensor(self, array: Array) -> Any:
-        from tinygraph.tensor import leaf  # a floor above
-
-        return leaf(array, self._device)
+        return above.leaf(array, self._device)
 
     def _capture(self) -> None:
         self._recording = _Captured(self._device)

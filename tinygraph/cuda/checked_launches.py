@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
-from typing import Any
 
 import numpy as np
 
-from tinygraph.cuda.arguments import is_cupy
+from tinygraph.cuda.launch import Launch
 from tinygraph.running import Runner
 from tinygraph.shapes import Array
 
@@ -33,19 +31,9 @@ class _Checked(Runner):
                 return isinstance(owner, np.ndarray) and owner.size == array.size
         return self.below.takes(array)
 
-    def launch(
-        self,
-        run: Callable[..., None],
-        kernel: Any,
-        grid: Any,
-        block: Any,
-        args: Any,
-        values: Any,
-        shared: int,
-    ) -> None:
-        if not any(map(is_cupy, values)):
-            run = partial(kernel.run_checked, args)
-        self.below.launch(run, kernel, grid, block, args, values, shared)
+    def launch(self, launch: Launch) -> None:
+        launch.checked = True
+        self.below.launch(launch)
 
 
 @contextmanager

@@ -84,6 +84,8 @@ def check_block(kernel: str, block: int | Sequence[int], launch_bounds: int | No
 
 def check_shared(kernel: str, shared: Any) -> int:
     """The bytes of dynamic shared memory, or a KernelLaunchError."""
+    if type(shared) is int and 0 <= shared <= MOST_SHARED:
+        return shared
     try:
         size = operator.index(shared)
     except TypeError:

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tinygraph.cuda.arguments import Argument, ArgumentList, InOut, Out, Value
 from tinygraph.cuda.emulator.findings import Report
-from tinygraph.cuda.extents import check_block, check_grid, check_shared
+from tinygraph.cuda.launch import Argument, ArgumentList, InOut, Launch, Out
 from tinygraph.cuda.reading.source import KERNELS, Source, compile_error
 from tinygraph.errors import DtypeError, KernelLaunchError
 from tinygraph.running import here
@@ -89,14 +88,9 @@ class Kernel:
         return found
 
     @cached_property
-    def _arguments(self) -> ArgumentList:
+    def arguments(self) -> ArgumentList:
+        """The parameters, made ready to check arguments."""
         return ArgumentList(self.signature)
-
-    @cached_property
-    def _first_array(self) -> int | None:
-        """Which argument tells where the kernel runs; None: there is none, the emulator."""
-        places = [i for i, parameter in enumerate(self.signature.parameters) if parameter.pointer]
-        return places[0] if places else None
 
     def __repr__(self) -> str:
         return f"Kernel({self.source.name!r}, {self.name!r})"
@@ -124,34 +118,20 @@ class Kernel:
         DeviceError
             If the device is missing.
         """
-        values, _ = self._arguments.values(args)
-        grid = check_grid(self.name, grid)
-        block = check_block(self.name, block, self.signature.launch_bounds)
-        shared = check_shared(self.name, shared)
-        here.top.launch(self.run, self, grid, block, args, values, shared)
+        here.top.launch(Launch(self, grid, block, args, shared))
 
-    def run(
-        self, grid: Extents, block: Extents, values: Sequence[Value], shared: int, events: Any = ()
-    ) -> None:
-        """A launch whose arguments were checked; a GPU notes begin and end in two `events`."""
-        first = self._first_array
-        if first is None or isinstance(values[first], np.ndarray):
-            self._module(checked=False).launch(self._arguments.pack(values), grid, block, shared)
+    def run(self, launch: Launch) -> None:
+        """Make a launch, which every runner has seen."""
+        if launch.on_gpu:
+            self._run_on_gpu(launch)
+        elif launch.checked:
+            report = self._report(launch, profile=False)
+            if not report.ok:
+                raise KernelLaunchError(report.text())
         else:
-            self._launch_on_gpu(grid, block, values, shared, events)
-
-    def run_checked(
-        self,
-        args: Sequence[Any],
-        grid: Extents,
-        block: Extents,
-        values: Sequence[Value],
-        shared: int,
-    ) -> None:
-        """The same on the emulator under the checker, which raises what it finds."""
-        report = self._check(grid, block, args, values, shared, profile=False)
-        if not report.ok:
-            raise KernelLaunchError(report.text())
+            packed = self.arguments.pack(launch.values)
+            module = self._module(checked=False)
+            module.launch(packed, launch.grid, launch.block, launch.shared)
 
     def check(
         self, grid: Extents, block: Extents, *args: Any, shared: int = 0, profile: bool = False
@@ -175,8 +155,8 @@ class Kernel:
         KernelLaunchError, KernelCompileError
             As in a launch.
         """
-        values, on_gpu = self._arguments.values(args)
-        if on_gpu:
+        launch = Launch(self, grid, block, args, shared)
+        if launch.on_gpu:
             raise KernelLaunchError(
                 self.name,
                 "arguments",
@@ -184,12 +164,7 @@ class Kernel:
                 "cupy arrays",
                 "copy them to the host with x.get()",
             )
-        extents = (
-            check_grid(self.name, grid),
-            check_block(self.name, block, self.signature.launch_bounds),
-        )
-        shared = check_shared(self.name, shared)
-        return self._check(*extents, args, values, shared, profile)
+        return self._report(launch, profile)
 
     def resources(self, arch: str) -> Any:
         """Registers, spills, shared memory and occupancy, as NVIDIA's compiler tells; no GPU.
@@ -210,37 +185,24 @@ class Kernel:
             self._modules[checked] = loading.load(self.source, self.signature, checked)
         return self._modules[checked]
 
-    def _check(
-        self,
-        grid: Extents,
-        block: Extents,
-        args: Sequence[Any],
-        values: Sequence[Value],
-        shared: int,
-        profile: bool,
-    ) -> Report:
-        parameters = self.signature.parameters
+    def _report(self, launch: Launch, profile: bool) -> Report:
+        values = self.arguments.typed(launch.values)
         arguments = [
             Argument(parameter, value, _role(parameter, given, value))
             for parameter, given, value in zip(
-                parameters, args, self._arguments.typed(values), strict=True
+                self.signature.parameters, launch.args, values, strict=True
             )
         ]
-        return self._module(checked=True).check(arguments, grid, block, shared, profile)
+        module = self._module(checked=True)
+        return module.check(arguments, launch.grid, launch.block, launch.shared, profile)
 
     # ---- a GPU
 
-    def _launch_on_gpu(
-        self,
-        grid: Extents,
-        block: Extents,
-        values: Sequence[Value],
-        shared: int,
-        events: Any,
-    ) -> None:
+    def _run_on_gpu(self, launch: Launch) -> None:
         """Launch on the arrays' GPU, in its current stream."""
         cupy = import_module("cupy")  # which made the arrays
-        arrays = [v for v, p in zip(values, self.signature.parameters, strict=True) if p.pointer]
+        typed = self.arguments.typed(launch.values)
+        arrays = [v for v, p in zip(typed, self.signature.parameters, strict=True) if p.pointer]
         gpus = {array.device.id for array in arrays}
         if len(gpus) > 1:
             raise KernelLaunchError(
@@ -252,14 +214,13 @@ class Kernel:
             )
         with arrays[0].device:
             function = self._function(cupy, arrays[0].device.id)
-            if shared > max(SHARED_WITHOUT_ASKING, function.max_dynamic_shared_size_bytes):
-                function.max_dynamic_shared_size_bytes = shared
-            typed = tuple(self._arguments.typed(values))
-            if events:
-                events[0].record()
-            function(grid, block, typed, shared_mem=shared)
-            if events:
-                events[1].record()
+            if launch.shared > max(SHARED_WITHOUT_ASKING, function.max_dynamic_shared_size_bytes):
+                function.max_dynamic_shared_size_bytes = launch.shared
+            if launch.events:
+                launch.events[0].record()
+            function(launch.grid, launch.block, tuple(typed), shared_mem=launch.shared)
+            if launch.events:
+                launch.events[1].record()
 
     def _function(self, cupy: Any, gpu: int) -> Any:
         """CuPy's function on one GPU, compiled at the first call."""

@@ -12,15 +12,13 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tinygraph.cuda.arguments import InOut, Out, Value, is_cupy
+from tinygraph.cuda.launch import InOut, Launch, Out
 from tinygraph.device import cupy
 from tinygraph.frozen import frozen
 from tinygraph.running import Runner
@@ -62,9 +60,9 @@ class ArrayUse:
         return math.prod(self.shape) * self.dtype.itemsize
 
 
-@dataclass
-class Launch:
-    """One launch: kernel, extents, and what it was given.
+@frozen
+class RecordedLaunch:
+    """What is kept of a launch: kernel, extents, and what it was given.
 
     Attributes
     ----------
@@ -117,7 +115,7 @@ class Recorder(Runner):
 
     def __init__(self, execute: bool) -> None:
         self.execute = execute
-        self.launches: list[Launch] = []
+        self.launches: list[RecordedLaunch] = []
         # Arrays that a device gave out uninitialised, by address, and the parts written since.
         self._fresh: dict[int, tuple[weakref.ref[Array], list[tuple[int, int]]]] = {}
         self._kept: list[Array] = []
@@ -128,27 +126,24 @@ class Recorder(Runner):
             self._kept.append(array)
         self.below.fresh(array)
 
-    def launch(
-        self,
-        run: Callable[..., None],
-        kernel: Any,
-        grid: Extent,
-        block: Extent,
-        args: Sequence[Any],
-        values: Sequence[Value],
-        shared: int,
-    ) -> None:
-        parameters = kernel.signature.parameters
-        given = list(zip(parameters, args, values, strict=True))
-        arrays = tuple([self._use(p, arg, value) for p, arg, value in given if p.pointer])
-        scalars = {p.name: value for p, _, value in given if not p.pointer}
-        launch = Launch(kernel, grid, block, shared, arrays, scalars)
-        self.launches.append(launch)
+    def launch(self, launch: Launch) -> None:
+        parameters = launch.kernel.signature.parameters
+        given = list(zip(parameters, launch.args, launch.values, strict=True))
+        if self.execute and launch.on_gpu and launch.events is None:
+            launch.events = cupy().cuda.Event(), cupy().cuda.Event()
+        self.launches.append(
+            RecordedLaunch(
+                launch.kernel,
+                launch.grid,
+                launch.block,
+                launch.shared,
+                tuple([self._use(p, arg, value) for p, arg, value in given if p.pointer]),
+                {p.name: value for p, _, value in given if not p.pointer},
+                launch.events,
+            )
+        )
         if self.execute:
-            if any(map(is_cupy, values)):
-                launch.events = cupy().cuda.Event(), cupy().cuda.Event()
-                run = partial(run, events=launch.events)
-            self.below.launch(run, kernel, grid, block, args, values, shared)
+            self.below.launch(launch)
 
     def _use(self, parameter: KernelParameter, given: Any, value: Any) -> ArrayUse:
         owner = value
@@ -186,7 +181,7 @@ def _address(array: Any) -> int:
 
 
 @contextmanager
-def recording(execute: bool = True) -> Iterator[list[Launch]]:
+def recording(execute: bool = True) -> Iterator[list[RecordedLaunch]]:
     """Take down every launch made inside, in order.
 
     Parameters
@@ -196,7 +191,7 @@ def recording(execute: bool = True) -> Iterator[list[Launch]]:
 
     Yields
     ------
-    list of Launch
+    list of RecordedLaunch
         It grows as launches are made.
 
     Notes

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.cuda.arguments import is_cupy
+from tinygraph.cuda.launch import is_cupy
 from tinygraph.device import CPU, EMULATOR, Device
 from tinygraph.errors import GraphError
 from tinygraph.memory import Memory

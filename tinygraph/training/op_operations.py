@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tinygraph.cuda import Launch, recording
+from tinygraph.cuda import RecordedLaunch, recording
 from tinygraph.device import EMULATOR
 from tinygraph.errors import TinygraphError
 from tinygraph.memory import eager_memory
@@ -65,6 +65,6 @@ def operations_of(
         default_generator.load_state_dict(draws)
 
 
-def _sum(launches: Sequence[Launch]) -> int | None:
+def _sum(launches: Sequence[RecordedLaunch]) -> int | None:
     operations = [launch.operations for launch in launches]
     return None if None in operations else sum([n or 0 for n in operations])

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tinygraph.cuda import Launch, recording
+from tinygraph.cuda import RecordedLaunch, recording
 from tinygraph.cuda.nvrtc.occupancy import occupancy
 from tinygraph.data import DataLoader
 from tinygraph.device import Device
@@ -241,10 +241,10 @@ def _wall_seconds(step: Callable[[], Any], device: Device, steps: int) -> float:
 
 
 def _rows(
-    launches: Sequence[Launch], seconds: Sequence[float | None], steps: int, arch: str
+    launches: Sequence[RecordedLaunch], seconds: Sequence[float | None], steps: int, arch: str
 ) -> tuple[list[ProfileRow], list[str]]:
     """A row for each kernel with its macros, and a note where registers are not known."""
-    groups: dict[tuple[str, Any], list[tuple[Launch, float | None]]] = {}
+    groups: dict[tuple[str, Any], list[tuple[RecordedLaunch, float | None]]] = {}
     for launch, time_taken in zip(launches, seconds, strict=True):
         key = launch.kernel.name, launch.kernel.source.digest
         groups.setdefault(key, []).append((launch, time_taken))
@@ -263,7 +263,7 @@ def _rows(
 
 
 def _row(
-    launches: Sequence[Launch],
+    launches: Sequence[RecordedLaunch],
     seconds: Sequence[float | None],
     steps: int,
     resources: Any,

@@ -6,8 +6,8 @@ import numpy as np
 
 from cupy._array import ndarray
 from cupy._stream import get_current_stream
-from tinygraph.cuda.arguments import ArgumentList
 from tinygraph.cuda.emulator.loading import load
+from tinygraph.cuda.launch import ArgumentList
 from tinygraph.cuda.reading.signature import parse
 from tinygraph.cuda.reading.source import Source
 

@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.cuda.arguments import Argument, ArgumentList
 from tinygraph.cuda.emulator.compiler import INCLUDE, kernel_library
 from tinygraph.cuda.emulator.copies import Copy, copy_apart, copy_back, copy_of, shares, value_of
 from tinygraph.cuda.emulator.findings import CAUSES, SECTOR, Finding, LineCounts, Report
 from tinygraph.cuda.emulator.lines import Lines, symbols
 from tinygraph.cuda.emulator.native import STOPPED_BY_CHECKER, Failure, NativeKernel, Three, runtime
 from tinygraph.cuda.emulator.operations import count as operations_executed
+from tinygraph.cuda.launch import Argument, ArgumentList
 
 _KINDS = [
     "",

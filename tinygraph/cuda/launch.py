@@ -1,4 +1,4 @@
-"""The arguments of a launch: checked against the kernel's signature, then packed.
+"""A launch: a kernel with grid, block and arguments, checked against the kernel's signature.
 
 A CUDA launch checks nothing: an int that arrives as int64, a float as double or a transposed view
 read as base memory give silent wrong answers.  Here each is an error that names the argument.
@@ -16,14 +16,66 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from tinygraph.cuda.extents import check_block, check_grid, check_shared
 from tinygraph.errors import KernelLaunchError
 
 if TYPE_CHECKING:  # names in annotations only: a program that launches nothing reads no signature
+    from tinygraph.cuda.kernel import Kernel
     from tinygraph.cuda.reading.signature import KernelParameter, Signature
 
 Value = Any  # an array of numpy or cupy, or a Python number
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
+
+
+class Launch:
+    """One launch of a kernel: what every runner is handed; see `running.Eager.launch`.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    grid, block : (x, y, z)
+    args : tuple
+        As they were given.
+    values : list
+        The arguments without marks, scalars as Python numbers.
+    shared : int
+        Bytes of dynamic shared memory.
+    on_gpu : bool
+        Whether the arrays are cupy's.
+    checked : bool
+        Whether the emulator is to run it under the checker; a runner may say so.
+    events : pair of CuPy events, or None
+        A GPU notes its begin and end there; a runner may give them.
+
+    Raises
+    ------
+    KernelLaunchError
+        For arguments, a grid, a block or shared memory that do not fit.
+    """
+
+    __slots__ = (
+        "args",
+        "block",
+        "checked",
+        "events",
+        "grid",
+        "kernel",
+        "on_gpu",
+        "shared",
+        "values",
+    )
+
+    def __init__(
+        self, kernel: Kernel, grid: Any, block: Any, args: tuple[Any, ...], shared: Any
+    ) -> None:
+        self.kernel, self.args = kernel, args
+        self.values, self.on_gpu = kernel.arguments.values(args)
+        self.grid = check_grid(kernel.name, grid)
+        self.block = check_block(kernel.name, block, kernel.signature.launch_bounds)
+        self.shared = check_shared(kernel.name, shared)
+        self.checked = False
+        self.events: Any = None
 
 
 class _Marked:
