@@ -358,7 +358,7 @@ def test_download_checks_the_published_hash(tmp_path, monkeypatch):
 
 def test_without_pillow(tmp_path, monkeypatch):
     (tmp_path / JPEG).write_bytes(zip_bytes([("train/cat/0000.jpg", jpeg("red"))]))
-    monkeypatch.setitem(sys.modules, "PIL", None)
+    monkeypatch.setitem(sys.modules, "PIL.Image", None)
     assert "pip install -e '.[data]'" in refused("train", tmp_path)
     write_binary(tmp_path)
     assert len(cifar10("train", tmp_path, verify=False)) == 10

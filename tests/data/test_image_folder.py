@@ -232,5 +232,5 @@ def test_bad_arguments(tmp_path):
 
 def test_without_pillow(tmp_path, monkeypatch):
     save(tmp_path / "a.png", colour())
-    monkeypatch.setitem(sys.modules, "PIL", None)
+    monkeypatch.setitem(sys.modules, "PIL.Image", None)
     assert "pip install -e '.[data]'" in refused(tmp_path)

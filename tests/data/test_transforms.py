@@ -270,7 +270,7 @@ def test_bad_arguments(make):
 
 
 def test_without_pillow(monkeypatch):
-    monkeypatch.setitem(sys.modules, "PIL", None)
+    monkeypatch.setitem(sys.modules, "PIL.Image", None)
     with pytest.raises(DatasetError, match=r"pip install -e '\.\[data\]'"):
         degrade(2)
 

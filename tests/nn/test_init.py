@@ -147,7 +147,11 @@ def test_the_gain_of_leaky_relu():
     ("call", "error", "words"),
     [
         (lambda w: init.kaiming_uniform_(w, nonlinearity="rel"), ArgumentError, "mean 'relu'?"),
-        (lambda w: init.kaiming_normal_(w, nonlinearity="zzz"), ArgumentError, "one of linear"),
+        (
+            lambda w: init.kaiming_normal_(w, nonlinearity="zzz"),
+            ArgumentError,
+            "'linear', 'conv2d'",
+        ),
         (lambda w: init.kaiming_normal_(w, mode="fan_inn"), ArgumentError, "did you mean 'fan_in'"),
         (lambda w: init.kaiming_uniform_(weight(3)), ShapeError, "at least two axes"),
         (lambda w: init.xavier_normal_(weight()), ShapeError, "at least two axes"),

@@ -334,7 +334,7 @@ def test_everything_is_exported():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: nn.Linear(0, 2), "in_features: expected at least 1, got 0"),
+        (lambda: nn.Linear(0, 2), "in_features: expected an int of at least 1, got 0"),
         (lambda: nn.Linear(2, 2.5), "out_features: expected an int"),
         (lambda: nn.Conv2d(1, -1, 3), "out_channels"),
         (lambda: nn.Conv2d(3, 4, 3, groups=2), "groups: expected a divisor"),
@@ -353,18 +353,21 @@ def test_everything_is_exported():
         (lambda: nn.Softplus(0.0), "Softplus: beta"),
         (lambda: nn.Softplus(1.0, -1.0), "Softplus: threshold"),
         (lambda: nn.AvgPool2d(0), "AvgPool2d: kernel_size"),
-        (lambda: nn.Dropout(1.5), "Dropout: p: expected a probability from 0 to 1, got 1.5"),
+        (lambda: nn.Dropout(1.5), "Dropout: p: expected a number from 0 to 1, got 1.5"),
         (lambda: nn.Dropout("half"), "Dropout: p"),
         (lambda: nn.Embedding(0, 3), "num_embeddings"),
         (lambda: nn.Embedding(3, 2.5), "embedding_dim"),
         (lambda: nn.LayerNorm(()), "normalized_shape"),
-        (lambda: nn.LayerNorm((2, 0)), "normalized_shape: expected at least 1, got 0"),
+        (lambda: nn.LayerNorm((2, 0)), "normalized_shape: expected an int of at least 1, got 0"),
         (lambda: nn.LayerNorm(2, eps=-1), "LayerNorm: eps"),
         (lambda: nn.Unflatten(1, (2.5,)), "Unflatten: shape"),
         (lambda: nn.Unflatten("a", (2,)), "Unflatten: dim"),
         (lambda: nn.BatchNorm1d(0), "BatchNorm1d: num_features"),
         (lambda: nn.BatchNorm2d(2, eps=-1.0), "BatchNorm2d: eps"),
-        (lambda: nn.BatchNorm2d(2, momentum=1.5), "BatchNorm2d: momentum: expected 0 to 1"),
+        (
+            lambda: nn.BatchNorm2d(2, momentum=1.5),
+            "BatchNorm2d: momentum: expected a number from 0 to 1",
+        ),
         (lambda: nn.BatchNorm2d(2, momentum=None), "BatchNorm2d: momentum"),
     ],
 )

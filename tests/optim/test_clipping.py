@@ -119,7 +119,7 @@ def test_parameters_on_two_devices_have_one_norm():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda p: clip_grad_norm(p, -1.0), "max_norm: expected a number of 0 or more, got -1.0"),
+        (lambda p: clip_grad_norm(p, -1.0), "max_norm: expected a number of at least 0, got -1.0"),
         (lambda p: clip_grad_norm(p, "a"), "max_norm"),
         (lambda p: clip_grad_norm(p, math.nan), "max_norm"),
         (lambda p: clip_grad_norm(p, 1.0, 0.0), "norm_type"),

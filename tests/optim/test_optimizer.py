@@ -90,7 +90,7 @@ P = ones(1, name="p")
         ([{"params": [P], "lrr": 0.1}], "did you mean 'lr'"),
         ([{"parms": [P]}], "did you mean 'params'"),
         ([{"lr": 0.1}], "a key 'params'"),
-        ([{"params": [P], "lr": -1}], "lr: expected a number at least 0, got -1"),
+        ([{"params": [P], "lr": -1}], "lr: expected a number of at least 0, got -1"),
     ],
 )
 def test_bad_parameters(params, words):
@@ -197,7 +197,7 @@ def test_all_faults_are_listed_and_nothing_changes():
     message = str(caught.value)
     for part in (
         "group 0: expected the parameters ['a', 'b'], got ['a', 'c']",
-        "lr: expected a number at least 0, got -3.0",
+        "lr: expected a number of at least 0, got -3.0",
         "a: momentum_buffer: expected float32 (2,), got float32 (3,)",
         "b: momentum_bufer: unknown did you mean 'momentum_buffer'?",
         "unexpected  bb",

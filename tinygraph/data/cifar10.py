@@ -23,13 +23,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tinygraph.checks import one_of
 from tinygraph.data import files
 from tinygraph.data.archives import tar_members, zip_members
-from tinygraph.data.dataset import ArrayDataset
-from tinygraph.data.digits import require_split
+from tinygraph.data.dataset import SPLITS, ArrayDataset
 from tinygraph.data.files import Published
 from tinygraph.data.images import decode, pixels
-from tinygraph.errors import ArgumentError, DatasetError, nearest
+from tinygraph.errors import DatasetError
 from tinygraph.shapes import Array
 
 URL = "https://www.cs.toronto.edu/~kriz/"
@@ -129,12 +129,8 @@ def cifar10(
     >>> import tinygraph as tg
     >>> train = tg.data.cifar10("train", data_dir="data")      # doctest: +SKIP
     """
-    require_split("cifar10", split)
-    if version != "auto" and version not in VERSIONS:
-        known = ", ".join(map(repr, ["auto", *VERSIONS]))
-        raise ArgumentError(
-            "cifar10", "version", f"one of {known}", repr(version), nearest(str(version), VERSIONS)
-        )
+    one_of("cifar10", "split", split, SPLITS)
+    one_of("cifar10", "version", version, ["auto", *VERSIONS])
     inner = ("cifar10", "cifar-10-batches-bin", "cifar10/cifar-10-batches-bin")
     folders = files.folders(data_dir, *inner)
     version, folder = _find(version, folders, download)
@@ -160,7 +156,7 @@ def _find(version: str, folders: list[Path], download: bool) -> tuple[str, Path]
             if any((folder / name).is_file() for name in VERSIONS[candidate].marks):
                 return candidate, folder
     if download and version in ("auto", "archive"):
-        path = files.download("cifar10", URL, ARCHIVE, FILES[ARCHIVE].sha256, folders)
+        path = files.fetch("cifar10", URL, ARCHIVE, FILES[ARCHIVE].sha256, folders)
         return "archive", path.parent
     for folder in folders:
         for name in _PYTHON_VERSION:

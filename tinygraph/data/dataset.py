@@ -10,9 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, ShapeError
+from tinygraph.checks import MAX_WORD, number, whole
+from tinygraph.errors import ShapeError
 from tinygraph.random import philox
 from tinygraph.shapes import Array
+
+SPLITS = ("train", "test")
 
 # Streams that no Generator reaches (it counts up from 0), one for each use.
 SPLIT_STREAM = 1 << 63
@@ -30,13 +33,6 @@ def permutation(size: int, seed: int, stream: int, step: int = 0) -> Array:
     [0, 2, 3, 1]
     """
     return np.argsort(philox(seed, stream, step).random_raw(size), kind="stable")
-
-
-def require_seed(op: str, seed: Any) -> int:
-    """A seed as an int from 0 to 2**64 - 1, or ArgumentError."""
-    if isinstance(seed, (int, np.integer)) and 0 <= seed < 1 << 64:
-        return int(seed)
-    raise ArgumentError(op, "seed", "an int from 0 to 2**64 - 1", repr(seed))
 
 
 class ArrayDataset:
@@ -123,10 +119,8 @@ class ArrayDataset:
         ArgumentError
             A fraction outside 0 to 1, or a bad seed.
         """
-        if not 0 <= fraction <= 1:
-            raise ArgumentError("split", "fraction", "a number from 0 to 1", fraction)
-        order = permutation(len(self), require_seed("split", seed), SPLIT_STREAM)
-        first = round(fraction * len(self))
+        first = round(number("split", "fraction", fraction, 0, 1) * len(self))
+        order = permutation(len(self), whole("split", "seed", seed, 0, MAX_WORD), SPLIT_STREAM)
         return self._take(order[:first]), self._take(order[first:])
 
     def _take(self, index: Array) -> ArrayDataset:

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tinygraph.data.dataset import ArrayDataset
-from tinygraph.errors import ArgumentError, DatasetError, install, nearest
+from tinygraph.checks import one_of
+from tinygraph.data.dataset import SPLITS, ArrayDataset
+from tinygraph.data.files import library
 
-SPLITS = ("train", "test")
 TRAIN_FRACTION, SPLIT_SEED = 0.8, 0  # part of what this dataset is: changing them changes results
-
-
-def require_split(op: str, split: str) -> str:
-    """The name of a split, or ArgumentError."""
-    if split not in SPLITS:
-        raise ArgumentError(
-            op, "split", "'train' or 'test'", repr(split), nearest(str(split), SPLITS)
-        )
-    return split
 
 
 def digits(split: str = "train") -> ArrayDataset:
@@ -51,18 +42,8 @@ def digits(split: str = "train") -> ArrayDataset:
     >>> tg.data.digits("test")
     ArrayDataset(digits: 359 samples of float32 (1, 8, 8))
     """
-    require_split("digits", split)
-    try:
-        from sklearn.datasets import load_digits
-    except ImportError:
-        raise DatasetError(
-            "digits",
-            "scikit-learn",
-            "to be installed, for it holds the images",
-            "no such library",
-            install("data"),
-        ) from None
-    bunch = load_digits()
+    one_of("digits", "split", split, SPLITS)
+    bunch = library("digits", "sklearn.datasets", "scikit-learn", "holds the images").load_digits()
     images = (bunch.images / 16).astype(np.float32)[:, None]  # grey levels 0 to 16; (N, 1, 8, 8)
     everything = ArrayDataset(
         images, bunch.target.astype(np.int64), "digits", [str(d) for d in range(10)]

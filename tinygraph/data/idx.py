@@ -14,23 +14,18 @@ Source: LeCun, Cortes, Burges, "The MNIST database of handwritten digits", secti
 
 from __future__ import annotations
 
-import gzip
 import math
 import struct
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 import numpy as np
 
-from tinygraph.data.files import fault
+from tinygraph.data.files import fault, opened
 from tinygraph.shapes import Array, Shape
 
 DTYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 
-_GZIP = b"\x1f\x8b"
 _CHUNK = 1 << 20
 
 
@@ -64,45 +59,23 @@ def read_idx(path: str | Path, max_bytes: int = 1 << 31) -> Array:
     array([97, 98, 99], dtype=uint8)
     """
     path = Path(path)
-    try:
-        with _opened(path) as stream:
-            dtype, shape = _read_header(stream, path)
-            declared = math.prod(shape) * dtype.itemsize  # Python ints: cannot overflow
-            if declared > max_bytes:
-                raise fault(
-                    "read_idx",
-                    path,
-                    f"at most {max_bytes} bytes of elements",
-                    f"a header that declares {declared}, shape {shape}",
-                    "pass a larger max_bytes if that is meant",
-                )
-            data = _read_at_most(stream, declared + 1)
-    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-        raise fault("read_idx", path, "an intact gzip file", str(error).rstrip(".")) from None
-    except FileNotFoundError:
-        raise fault("read_idx", path, "a file", "nothing at that path", "check the path") from None
-    except OSError as error:
-        raise fault(
-            "read_idx", path, "a file that can be read", str(error), "check the path"
-        ) from None
+    with opened("read_idx", path) as stream:
+        dtype, shape = _read_header(stream, path)
+        declared = math.prod(shape) * dtype.itemsize  # Python ints: cannot overflow
+        if declared > max_bytes:
+            raise fault(
+                "read_idx",
+                path,
+                f"at most {max_bytes} bytes of elements",
+                f"a header that declares {declared}, shape {shape}",
+                "pass a larger max_bytes if that is meant",
+            )
+        data = _read_at_most(stream, declared + 1)
     if len(data) != declared:
         found = f"only {len(data)}: it is truncated" if len(data) < declared else "more than that"
         raise fault("read_idx", path, f"{declared} bytes of elements for shape {shape}", found)
     array = np.frombuffer(data, dtype).reshape(shape)
     return array.astype(dtype.newbyteorder("="), copy=False)
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
-    """The file as a stream of decompressed bytes."""
-    with path.open("rb") as file:
-        compressed = file.read(2) == _GZIP
-        file.seek(0)
-        if compressed:
-            with gzip.GzipFile(fileobj=file) as stream:
-                yield cast(BinaryIO, stream)
-        else:
-            yield file
 
 
 def _read_header(stream: BinaryIO, path: Path) -> tuple[np.dtype, Shape]:

@@ -13,14 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.checks import one_of, whole
 from tinygraph.data.files import fault
 from tinygraph.data.images import (
     MAX_PIXELS,
+    MODES,
     SUFFIXES,
     decode,
     pillow,
     pixels,
-    require_mode,
     unit_interval,
 )
 from tinygraph.errors import ArgumentError, ShapeError
@@ -148,9 +149,8 @@ def image_folder(
     >>> data.classes, image.shape, label
     (('cat', 'dog'), (3, 4, 6), np.int64(1))
     """
-    require_mode("image_folder", mode)
-    if isinstance(max_pixels, bool) or not isinstance(max_pixels, int) or max_pixels < 1:
-        raise ArgumentError("image_folder", "max_pixels", "an int of at least 1", repr(max_pixels))
+    one_of("image_folder", "mode", mode, MODES)
+    whole("image_folder", "max_pixels", max_pixels)
     height_width = None if size is None else height_and_width("image_folder", "size", size)
     pillow("image_folder")
     folder = Path(path).expanduser()

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, DatasetError, install
+from tinygraph.data.files import library
+from tinygraph.errors import DatasetError
 from tinygraph.shapes import Array
 
 MODES = ("RGB", "L")
@@ -23,24 +24,7 @@ _FORMATS = ("PNG", "JPEG", "BMP")  # no other decoder is offered the bytes, what
 
 def pillow(op: str) -> Any:
     """Pillow's module Image, or DatasetError where Pillow is not installed."""
-    try:
-        from PIL import Image
-    except ImportError:
-        raise DatasetError(
-            op,
-            "Pillow",
-            "to be installed, for it reads and resizes images",
-            "no such library",
-            install("data"),
-        ) from None
-    return Image
-
-
-def require_mode(op: str, mode: str) -> str:
-    """A mode of images, or ArgumentError."""
-    if mode not in MODES:
-        raise ArgumentError(op, "mode", "'RGB' or 'L'", repr(mode))
-    return mode
+    return library(op, "PIL.Image", "Pillow", "reads and resizes images")
 
 
 def decode(
@@ -60,9 +44,8 @@ def decode(
     except (MemoryError, KeyboardInterrupt):
         raise
     except FileNotFoundError:
-        raise DatasetError(
-            op, name, "a file", "nothing at that path", "do not remove images in use"
-        ) from None
+        gone = "nothing at that path", "do not remove images in use"
+        raise DatasetError(op, name, "a file", *gone) from None
     except Exception as error:  # a decoder may raise anything on damaged bytes
         reason = " ".join(str(error).split()) or type(error).__name__
         raise DatasetError(

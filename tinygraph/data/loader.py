@@ -10,18 +10,18 @@ therefore two numbers: the epoch, and the batches of it that were handed out.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
 from typing import Any, Protocol
 
 import numpy as np
 
-from tinygraph.data.dataset import SHUFFLE_STREAM, permutation, require_seed
+from tinygraph.checks import MAX_WORD, whole
+from tinygraph.data.dataset import SHUFFLE_STREAM, permutation
 from tinygraph.data.feed import feed
 from tinygraph.data.prefetch import ahead
 from tinygraph.device import Device, get_device
-from tinygraph.errors import ArgumentError, CheckpointError
+from tinygraph.errors import CheckpointError
 from tinygraph.shapes import Array
 
 Batch = tuple[Any, Any]
@@ -99,11 +99,11 @@ class DataLoader:
         device: str | Device | None = None,
     ) -> None:
         self.dataset = dataset
-        self.batch_size = _whole("batch_size", batch_size, 1)
+        self.batch_size = whole("DataLoader", "batch_size", batch_size)
         self.shuffle = bool(shuffle)
-        self.seed = require_seed("DataLoader", seed)
+        self.seed = whole("DataLoader", "seed", seed, 0, MAX_WORD)
         self.drop_last = bool(drop_last)
-        self.prefetch = _whole("prefetch", prefetch, 0)
+        self.prefetch = whole("DataLoader", "prefetch", prefetch, 0)
         self.device = get_device(device)
         self._running: object | None = None  # the run whose batches count
         self._place(0, 0)
@@ -120,7 +120,7 @@ class DataLoader:
 
     @epoch.setter
     def epoch(self, number: int) -> None:
-        self._place(_whole("epoch", number, 0), 0)
+        self._place(whole("DataLoader", "epoch", number, 0), 0)
 
     @property
     def position(self) -> int:
@@ -243,16 +243,6 @@ class DataLoader:
             "drop_last": self.drop_last,
             "length": len(self.dataset),
         }
-
-
-def _whole(argument: str, number: Any, least: int) -> int:
-    """An int of at least `least`, or ArgumentError."""
-    try:
-        if operator.index(number) >= least:
-            return operator.index(number)
-    except TypeError:
-        pass
-    raise ArgumentError("DataLoader", argument, f"an int of at least {least}", repr(number))
 
 
 def _listed(values: Mapping[str, Any], names: list[str]) -> str:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
+from tinygraph.checks import one_of
 from tinygraph.data import files
-from tinygraph.data.dataset import ArrayDataset
-from tinygraph.data.digits import require_split
+from tinygraph.data.dataset import SPLITS, ArrayDataset
 from tinygraph.data.files import Published
 from tinygraph.data.idx import read_idx
 from tinygraph.errors import DatasetError
@@ -95,7 +95,7 @@ def mnist(
     >>> import tinygraph as tg
     >>> train = tg.data.mnist("train", data_dir="data")      # doctest: +SKIP
     """
-    prefix = "train" if require_split("mnist", split) == "train" else "t10k"
+    prefix = {"train": "train", "test": "t10k"}[one_of("mnist", "split", split, SPLITS)]
     folders = files.folders(data_dir, "mnist")
     pixels = _read(f"{prefix}-images-idx3-ubyte", 3, folders, download, verify)
     labels = _read(f"{prefix}-labels-idx1-ubyte", 1, folders, download, verify)
@@ -113,13 +113,8 @@ def mnist(
 
 def _read(stem: str, ndim: int, folders: list[Path], download: bool, verify: bool) -> Array:
     """Find one file, compressed or not, hold it to its published form, and read it."""
-    candidates = [folder / (stem + suffix) for folder in folders for suffix in (".gz", "")]
-    path = next((c for c in candidates if c.is_file()), None)
-    if path is None:
-        if not download:
-            raise files.missing("mnist", f"{stem}.gz", folders)
-        sha256 = FILES[f"{stem}.gz"].sha256
-        path = files.download("mnist", URL, f"{stem}.gz", sha256, folders)
+    names = [f"{stem}.gz", stem]
+    path = files.find("mnist", names, folders, URL, FILES[names[0]], download)
     if verify:
         files.verify("mnist", path, FILES[path.name])
     array = read_idx(path, _MAX_BYTES)

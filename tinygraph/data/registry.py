@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from tinygraph.checks import one_of
 from tinygraph.data.cifar10 import cifar10
 from tinygraph.data.dataset import ArrayDataset
 from tinygraph.data.digits import digits
 from tinygraph.data.mnist import mnist
-from tinygraph.errors import ArgumentError, nearest
 
 # name -> function of (split, data_dir, download)
 datasets: dict[str, Callable[[str, str | Path | None, bool], ArrayDataset]] = {
@@ -51,7 +51,4 @@ def load(
     >>> len(tg.data.load("digits", "train"))
     1438
     """
-    if name not in datasets:
-        known = " or ".join(map(repr, datasets))
-        raise ArgumentError("load", "name", known, repr(name), nearest(name, datasets))
-    return datasets[name](split, data_dir, download)
+    return datasets[one_of("load", "name", name, datasets)](split, data_dir, download)

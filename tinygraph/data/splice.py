@@ -18,17 +18,14 @@ without a look at repeated sequences.
 
 from __future__ import annotations
 
-import gzip
-import hashlib
-import zlib
 from pathlib import Path
 
 import numpy as np
 
+from tinygraph.checks import one_of
 from tinygraph.data import files
-from tinygraph.data.dataset import ArrayDataset
-from tinygraph.data.digits import require_split
-from tinygraph.data.files import Published, fault
+from tinygraph.data.dataset import SPLITS, ArrayDataset
+from tinygraph.data.files import Published, fault, opened
 from tinygraph.shapes import Array
 
 URL = (
@@ -101,51 +98,19 @@ def splice(
     ...     tg.data.splice("test", folder, verify=False)
     ArrayDataset(splice: 1 samples of float32 (240,))
     """
-    name = "spliceTrain.tr" if require_split("splice", split) == "train" else "spliceTest.tr"
+    one_of("splice", "split", split, SPLITS)
+    name = "spliceTrain.tr" if split == "train" else "spliceTest.tr"
     folders = files.folders(data_dir, "splice")
-    candidates = [folder / (name + suffix) for folder in folders for suffix in ("", ".gz")]
-    path = next((c for c in candidates if c.is_file()), None)
-    if path is None:
-        if not download:
-            raise files.missing("splice", f"{name}.gz", folders)
-        path = files.download("splice", URL, name, FILES[name].sha256, folders)
-    text = _read(path)
-    if verify:
-        _verify(path, text, FILES[name])
-    inputs, labels = _parse(path, text)
-    return ArrayDataset(inputs, labels, "splice", CLASSES)
-
-
-def _read(path: Path) -> bytes:
-    """The text of a file, compressed or not; no more than the limit is ever decompressed."""
-    try:
-        with path.open("rb") as file:
-            compressed = file.read(2) == b"\x1f\x8b"
-            file.seek(0)
-            if compressed:
-                with gzip.GzipFile(fileobj=file) as stream:
-                    text = stream.read(_MAX_BYTES + 1)
-            else:
-                text = file.read(_MAX_BYTES + 1)
-    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-        raise fault("splice", path, "an intact gzip file", str(error).rstrip(".")) from None
-    except OSError as error:
-        raise fault("splice", path, "a file that can be read", error) from None
+    names = [name, f"{name}.gz"]
+    path = files.find("splice", names, folders, URL, FILES[name], download)
+    with opened("splice", path) as stream:
+        text = stream.read(_MAX_BYTES + 1)  # no more is ever decompressed
     if len(text) > _MAX_BYTES:
         raise fault("splice", path, f"at most {_MAX_BYTES} bytes of text", "more")
-    return text
-
-
-def _verify(path: Path, text: bytes, published: Published) -> None:
-    """Raise unless the text is the published one."""
-    if len(text) != published.size:
-        what = "truncated" if len(text) < published.size else "too long"
-        raise fault("splice", path, f"{published.size} bytes of text", f"{len(text)}: it is {what}")
-    digest = hashlib.sha256(text).hexdigest()
-    if digest != published.sha256:
-        raise fault(
-            "splice", path, f"SHA-256 {published.sha256} of the text", f"{digest}: it is corrupt"
-        )
+    if verify:
+        files.verify("splice", path, FILES[name], text)
+    inputs, labels = _parse(path, text)
+    return ArrayDataset(inputs, labels, "splice", CLASSES)
 
 
 def _parse(path: Path, text: bytes) -> tuple[Array, Array]:

@@ -20,10 +20,10 @@ import hashlib
 from pathlib import Path
 from typing import NamedTuple
 
+from tinygraph.checks import one_of
 from tinygraph.data import files
 from tinygraph.data.image_folder import ImageFolder, image_folder
 from tinygraph.data.images import decode, pixels
-from tinygraph.errors import ArgumentError, nearest
 
 
 class PublishedPictures(NamedTuple):
@@ -89,14 +89,7 @@ def super_resolution(
     ...     pictures[0][0].shape
     (3, 4, 6)
     """
-    if name not in SETS:
-        raise ArgumentError(
-            "super_resolution",
-            "name",
-            f"one of {', '.join(SETS)}",
-            repr(name),
-            nearest(str(name), SETS),
-        )
+    one_of("super_resolution", "name", name, SETS)
     folders = files.folders(data_dir, "super_resolution")
     path = next((folder / name for folder in folders if (folder / name).is_dir()), None)
     if path is None:

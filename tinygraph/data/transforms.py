@@ -11,17 +11,17 @@ A transform is a function of (inputs, target, draws) that returns (inputs, targe
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tinygraph.data.dataset import TRANSFORM_STREAM, require_seed
+from tinygraph.checks import MAX_WORD, number, whole
+from tinygraph.data.dataset import TRANSFORM_STREAM
 from tinygraph.data.image_folder import height_and_width
 from tinygraph.data.images import pillow
-from tinygraph.errors import ArgumentError, ShapeError
+from tinygraph.errors import ShapeError
 from tinygraph.random import philox
 from tinygraph.shapes import Array
 
@@ -104,8 +104,7 @@ def random_crop(size: int | tuple[int, int], padding: int = 0) -> Transform:
     (2, 3, 4, 4)
     """
     height, width = height_and_width("random_crop", "size", size)
-    if isinstance(padding, bool) or not isinstance(padding, int) or padding < 0:
-        raise ArgumentError("random_crop", "padding", "an int of at least 0", repr(padding))
+    whole("random_crop", "padding", padding, 0)
 
     def crop(inputs: Any, target: Any, draws: Draws) -> tuple[Any, Any]:
         rows, columns = (n + 2 * padding for n in _plane("random_crop", inputs))
@@ -155,8 +154,7 @@ def horizontal_flip(probability: float = 0.5) -> Transform:
     >>> tg.data.TransformedDataset(data, tg.data.horizontal_flip(1.0), seed=0)[0]
     (array([[[3, 2, 1]]]), np.int64(0))
     """
-    if not 0 <= probability <= 1:
-        raise ArgumentError("horizontal_flip", "probability", "a number from 0 to 1", probability)
+    number("horizontal_flip", "probability", probability, 0, 1)
 
     def flip(inputs: Any, target: Any, draws: Draws) -> tuple[Any, Any]:
         _plane("horizontal_flip", inputs)
@@ -210,8 +208,7 @@ def degrade(scale: int) -> Transform:
     >>> low.shape, high.shape
     ((1, 6, 9), (1, 6, 9))
     """
-    if isinstance(scale, bool) or not isinstance(scale, int) or scale < 2:
-        raise ArgumentError("degrade", "scale", "an int of at least 2", repr(scale))
+    whole("degrade", "scale", scale, 2)
     library = pillow("degrade")
 
     def resize(plane: Array, height: int, width: int) -> Array:
@@ -306,10 +303,8 @@ class TransformedDataset:
     ) -> None:
         self.dataset = dataset
         self.transform = transform
-        self.seed = require_seed("TransformedDataset", seed)
-        self.epoch = operator.index(epoch)
-        if not 0 <= self.epoch < 1 << _WORD_BITS:
-            raise ArgumentError("TransformedDataset", "epoch", "an int from 0 to 2**64 - 1", epoch)
+        self.seed = whole("TransformedDataset", "seed", seed, 0, MAX_WORD)
+        self.epoch = whole("TransformedDataset", "epoch", epoch, 0, MAX_WORD)
 
     def __len__(self) -> int:
         return len(self.dataset)

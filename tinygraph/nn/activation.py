@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from tinygraph.errors import ArgumentError, nearest
+from tinygraph.checks import number, one_of
 from tinygraph.nn.module import Module
 from tinygraph.ops.elu import elu
 from tinygraph.ops.gelu import gelu
@@ -14,7 +14,6 @@ from tinygraph.ops.sigmoid import sigmoid
 from tinygraph.ops.softmax import log_softmax, softmax
 from tinygraph.ops.softplus import softplus
 from tinygraph.ops.tanh import tanh
-from tinygraph.shapes import finite, positive
 from tinygraph.tensor import Operand, Tensor
 
 
@@ -38,7 +37,7 @@ class LeakyReLU(Module):
     _settings: ClassVar[tuple[str, ...]] = ("negative_slope",)
 
     def __init__(self, negative_slope: float = 0.01) -> None:
-        self.negative_slope = finite("LeakyReLU", "negative_slope", negative_slope)
+        self.negative_slope = number("LeakyReLU", "negative_slope", negative_slope)
 
     def forward(self, x: Operand) -> Tensor:
         return leaky_relu(x, self.negative_slope)
@@ -50,7 +49,7 @@ class ELU(Module):
     _settings: ClassVar[tuple[str, ...]] = ("alpha",)
 
     def __init__(self, alpha: float = 1.0) -> None:
-        self.alpha = finite("ELU", "alpha", alpha)
+        self.alpha = number("ELU", "alpha", alpha)
 
     def forward(self, x: Operand) -> Tensor:
         return elu(x, self.alpha)
@@ -67,15 +66,7 @@ class GELU(Module):
     _settings: ClassVar[tuple[str, ...]] = ("approximate",)
 
     def __init__(self, approximate: str = "none") -> None:
-        if approximate not in ("none", "tanh"):
-            raise ArgumentError(
-                "GELU",
-                "approximate",
-                "'none' or 'tanh'",
-                repr(approximate),
-                nearest(str(approximate), ("none", "tanh")),
-            )
-        self.approximate = approximate
+        self.approximate = one_of("GELU", "approximate", approximate, ("none", "tanh"))
 
     def forward(self, x: Operand) -> Tensor:
         return gelu(x, self.approximate)
@@ -95,10 +86,8 @@ class Softplus(Module):
     _settings: ClassVar[tuple[str, ...]] = ("beta", "threshold")
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
-        self.beta = positive("Softplus", "beta", beta)
-        self.threshold = finite("Softplus", "threshold", threshold)
-        if self.threshold < 0:
-            raise ArgumentError("Softplus", "threshold", "at least 0", threshold)
+        self.beta = number("Softplus", "beta", beta, above=0)
+        self.threshold = number("Softplus", "threshold", threshold, 0)
 
     def forward(self, x: Operand) -> Tensor:
         return softplus(x, self.beta, self.threshold)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from tinygraph.checks import whole
 from tinygraph.errors import ArgumentError
-from tinygraph.nn.arguments import require_count, require_covered
+from tinygraph.nn.covered import require_covered
 from tinygraph.nn.init import default_affine_
 from tinygraph.nn.module import Module
 from tinygraph.ops.conv2d import conv2d
@@ -48,6 +49,14 @@ class Conv2d(Module):
     (2, 8, 28, 28)
     """
 
+    _settings: ClassVar[tuple[str, ...]] = ("kernel_size", "stride")
+    _unusual: ClassVar[dict[str, Any]] = {
+        "padding": (0, 0),
+        "dilation": (1, 1),
+        "groups": 1,
+        "strict": False,
+    }
+
     def __init__(
         self,
         in_channels: int,
@@ -62,9 +71,9 @@ class Conv2d(Module):
         strict: bool = False,
         dtype: Any = np.float32,
     ) -> None:
-        self.in_channels = require_count("Conv2d", "in_channels", in_channels)
-        self.out_channels = require_count("Conv2d", "out_channels", out_channels)
-        self.groups = require_count("Conv2d", "groups", groups)
+        self.in_channels = whole("Conv2d", "in_channels", in_channels)
+        self.out_channels = whole("Conv2d", "out_channels", out_channels)
+        self.groups = whole("Conv2d", "groups", groups)
         if self.in_channels % self.groups or self.out_channels % self.groups:
             raise ArgumentError(
                 "Conv2d",
@@ -97,10 +106,5 @@ class Conv2d(Module):
         )
 
     def extra_repr(self) -> str:
-        text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}"
-        text += f", stride={self.stride}"
-        usual = {"padding": (0, 0), "dilation": (1, 1), "groups": 1, "strict": False}
-        for name, value in usual.items():
-            if getattr(self, name) != value:
-                text += f", {name}={getattr(self, name)!r}"
+        text = f"{self.in_channels}, {self.out_channels}, {super().extra_repr()}"
         return text if self.bias is not None else f"{text}, bias=False"

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import numpy as np
-
-from tinygraph.errors import ArgumentError
+from tinygraph.checks import number
 from tinygraph.nn.module import Module
 from tinygraph.ops.dropout import dropout
 from tinygraph.tensor import Operand, Tensor
@@ -33,9 +31,7 @@ class Dropout(Module):
     _settings: ClassVar[tuple[str, ...]] = ("p",)
 
     def __init__(self, p: float = 0.5) -> None:
-        if not isinstance(p, (int, float, np.number)) or not 0 <= p <= 1:
-            raise ArgumentError("Dropout", "p", "a probability from 0 to 1", repr(p))
-        self.p = float(p)
+        self.p = number("Dropout", "p", p, 0, 1)
 
     def forward(self, x: Operand) -> Tensor:
         return dropout(x, self.p, self.training)

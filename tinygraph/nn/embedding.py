@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.nn.arguments import require_count
+from tinygraph.checks import whole
 from tinygraph.nn.init import normal_
 from tinygraph.nn.module import Module
 from tinygraph.ops.embedding import embedding
@@ -38,8 +38,8 @@ class Embedding(Module):
     """
 
     def __init__(self, num_embeddings: int, embedding_dim: int, *, dtype: Any = np.float32) -> None:
-        self.num_embeddings = require_count("Embedding", "num_embeddings", num_embeddings)
-        self.embedding_dim = require_count("Embedding", "embedding_dim", embedding_dim)
+        self.num_embeddings = whole("Embedding", "num_embeddings", num_embeddings)
+        self.embedding_dim = whole("Embedding", "embedding_dim", embedding_dim)
         shape = (self.num_embeddings, self.embedding_dim)
         self.weight = Parameter(np.empty(shape, dtype), name="weight")
         self.reset_parameters()

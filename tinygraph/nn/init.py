@@ -19,7 +19,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError, nearest
+from tinygraph.checks import number, one_of
+from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.random import Generator, default_generator, uniform
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
@@ -43,17 +44,9 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     >>> calculate_gain("leaky_relu", 1.0)
     1.0
     """
-    if nonlinearity not in _GAINS:
-        raise ArgumentError(
-            "init",
-            "nonlinearity",
-            f"one of {', '.join(_GAINS)}",
-            repr(nonlinearity),
-            nearest(str(nonlinearity), _GAINS),
-        )
-    gain = _GAINS[nonlinearity]
+    gain = _GAINS[one_of("init", "nonlinearity", nonlinearity, _GAINS)]
     if gain is None:
-        slope = 0.01 if param is None else _finite("calculate_gain", "param", param)
+        slope = 0.01 if param is None else number("calculate_gain", "param", param)
         return math.sqrt(2 / (1 + slope**2))
     return gain
 
@@ -82,9 +75,8 @@ def uniform_(tensor: T, a: float = 0.0, b: float = 1.0, generator: Generator | N
     >>> bool(((2 <= w.value) & (w.value < 3)).all())
     True
     """
-    low, high = _finite("uniform_", "a", a), _finite("uniform_", "b", b)
-    if high < low:
-        raise ArgumentError("uniform_", "b", f"at least a = {low}", high)
+    low = number("uniform_", "a", a)
+    high = number("uniform_", "b", b, low)
     source = _check("uniform_", tensor, generator)
     numbers = uniform(tensor.shape, np.float64, source.seed, source.next_stream())
     return _write(tensor, low + (high - low) * numbers)
@@ -94,9 +86,7 @@ def normal_(
     tensor: T, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
 ) -> T:
     """Normally distributed numbers; see `uniform_` for the arguments and what is returned."""
-    centre, spread = _finite("normal_", "mean", mean), _finite("normal_", "std", std)
-    if spread < 0:
-        raise ArgumentError("normal_", "std", "at least 0", std)
+    centre, spread = number("normal_", "mean", mean), number("normal_", "std", std, 0)
     source = _check("normal_", tensor, generator)
     return _write(tensor, centre + spread * source.numpy().standard_normal(tensor.shape))
 
@@ -227,27 +217,13 @@ def fans(op: str, tensor: Tensor) -> tuple[int, int]:
 
 
 def _xavier_std(op: str, tensor: Tensor, gain: float) -> float:
-    return _finite(op, "gain", gain) * math.sqrt(2.0 / sum(fans(op, tensor)))
+    return number(op, "gain", gain) * math.sqrt(2.0 / sum(fans(op, tensor)))
 
 
 def _kaiming_std(op: str, tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
     modes = ("fan_in", "fan_out")
-    if mode not in modes:
-        raise ArgumentError(
-            op, "mode", "'fan_in' or 'fan_out'", repr(mode), nearest(str(mode), modes)
-        )
-    fan = fans(op, tensor)[modes.index(mode)]
+    fan = fans(op, tensor)[modes.index(one_of(op, "mode", mode, modes))]
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
-
-
-def _finite(op: str, argument: str, value: Any) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise ArgumentError(op, argument, "a finite number", repr(value))
-    return number
 
 
 def _check(op: str, tensor: Any, generator: Generator | None) -> Generator:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.nn.arguments import require_count
+from tinygraph.checks import whole
 from tinygraph.nn.init import default_affine_
 from tinygraph.nn.module import Module
 from tinygraph.ops.linear import linear
@@ -43,8 +43,8 @@ class Linear(Module):
     def __init__(
         self, in_features: int, out_features: int, bias: bool = True, *, dtype: Any = np.float32
     ) -> None:
-        self.in_features = require_count("Linear", "in_features", in_features)
-        self.out_features = require_count("Linear", "out_features", out_features)
+        self.in_features = whole("Linear", "in_features", in_features)
+        self.out_features = whole("Linear", "out_features", out_features)
         shape = (self.out_features, self.in_features)
         self.weight = Parameter(np.empty(shape, dtype), name="weight")
         self.bias = Parameter(np.empty(shape[:1], dtype), name="bias") if bias else None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from tinygraph.checks import number
 from tinygraph.nn.module import Module
 from tinygraph.ops.binary_cross_entropy import binary_cross_entropy
 from tinygraph.ops.binary_cross_entropy_with_logits import binary_cross_entropy_with_logits
@@ -14,7 +15,6 @@ from tinygraph.ops.mse_loss import mse_loss
 from tinygraph.ops.nll_loss import nll_loss
 from tinygraph.ops.shared.losses import require_reduction
 from tinygraph.ops.softmax_cross_entropy import softmax_cross_entropy
-from tinygraph.shapes import positive
 from tinygraph.tensor import Operand, Tensor
 
 
@@ -42,13 +42,11 @@ class LabelLoss(Loss):
         Labels that do not count.
     """
 
+    _unusual: ClassVar[dict[str, Any]] = {"ignore_index": None}
+
     def __init__(self, reduction: str = "mean", ignore_index: int | None = None) -> None:
         super().__init__(reduction)
         self.ignore_index = ignore_index
-
-    def extra_repr(self) -> str:
-        ignored = "" if self.ignore_index is None else f", ignore_index={self.ignore_index}"
-        return f"{super().extra_repr()}{ignored}"
 
 
 class CrossEntropyLoss(LabelLoss):
@@ -154,7 +152,7 @@ class HuberLoss(Loss):
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         super().__init__(reduction)
-        self.delta = positive("HuberLoss", "delta", delta)
+        self.delta = number("HuberLoss", "delta", delta, above=0)
 
     def forward(self, x: Operand, y: Operand) -> Tensor:
         return huber_loss(x, y, self.reduction, self.delta)

@@ -85,6 +85,7 @@ class Module:
 
     training = True
     _settings: ClassVar[tuple[str, ...]] = ()  # attributes that `repr` shows
+    _unusual: ClassVar[dict[str, Any]] = {}  # those that it shows where they are not as here
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
         """The output.  A subclass writes this; users call the module itself."""
@@ -271,15 +272,8 @@ class Module:
                 hint = nearest(name, missing)
                 diff.append(f"  unexpected  {name}  {hint}".rstrip())
         if diff:
-            raise CheckpointError(
-                "\n".join(
-                    [
-                        f"load_state_dict: the state does not fit this {type(self).__name__}:",
-                        *diff,
-                        _way_out(strict),
-                    ]
-                )
-            )
+            head = f"load_state_dict: the state does not fit this {type(self).__name__}:"
+            raise CheckpointError("\n".join([head, *diff, _way_out(strict)]))
         for name, array in arrays.items():
             leaf = names[name]
             leaf.value[...] = leaf.device.from_numpy(array)
@@ -338,7 +332,8 @@ class Module:
 
     def extra_repr(self) -> str:
         """What stands between the parentheses of `repr`; by default its `_settings`."""
-        return ", ".join(f"{name}={getattr(self, name)!r}" for name in self._settings)
+        unusual = [name for name, usual in self._unusual.items() if getattr(self, name) != usual]
+        return ", ".join(f"{name}={getattr(self, name)!r}" for name in (*self._settings, *unusual))
 
     def __repr__(self) -> str:
         lines = [self.extra_repr()] if self.extra_repr() else []

@@ -9,13 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tinygraph.checks import number, whole
 from tinygraph.errors import ArgumentError, ShapeError
-from tinygraph.nn.arguments import require_count
 from tinygraph.nn.init import ones_, zeros_
 from tinygraph.nn.module import Buffer, Module
 from tinygraph.ops.batch_norm import batch_norm
 from tinygraph.ops.layer_norm import layer_norm
-from tinygraph.ops.shared.normalization import require_eps
 from tinygraph.running import here
 from tinygraph.tensor import Operand, Parameter, Tensor, as_tensor
 
@@ -38,11 +37,9 @@ class BatchNorm(Module):
         dtype: Any = np.float32,
     ) -> None:
         layer = type(self).__name__
-        self.num_features = require_count(layer, "num_features", num_features)
-        self.eps = require_eps(layer, eps)
-        if not isinstance(momentum, (int, float, np.number)) or not 0 <= momentum <= 1:
-            raise ArgumentError(layer, "momentum", "0 to 1", repr(momentum))
-        self.momentum = float(momentum)
+        self.num_features = whole(layer, "num_features", num_features)
+        self.eps = number(layer, "eps", eps, 0)
+        self.momentum = number(layer, "momentum", momentum, 0, 1)
         ones = np.ones(self.num_features, dtype)
         self.weight = Parameter(ones, name="weight") if affine else None
         self.bias = Parameter(0 * ones, name="bias") if affine else None
@@ -221,9 +218,9 @@ class LayerNorm(Module):
         sizes = tuple(normalized_shape) if several else (normalized_shape,)  # type: ignore[arg-type]
         if not sizes:
             raise ArgumentError("LayerNorm", "normalized_shape", "a size or several", "()")
-        shape = tuple(require_count("LayerNorm", "normalized_shape", n) for n in sizes)
+        shape = tuple(whole("LayerNorm", "normalized_shape", n) for n in sizes)
         self.normalized_shape = shape
-        self.eps = require_eps("LayerNorm", eps)
+        self.eps = number("LayerNorm", "eps", eps, 0)
         affine = bool(elementwise_affine)
         self.weight = Parameter(np.ones(shape, dtype), name="weight") if affine else None
         self.bias = Parameter(np.zeros(shape, dtype), name="bias") if affine and bias else None

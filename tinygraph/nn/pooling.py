@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tinygraph.nn.arguments import require_covered
+from typing import Any, ClassVar
+
+from tinygraph.nn.covered import require_covered
 from tinygraph.nn.module import Module
 from tinygraph.ops.avg_pool2d import avg_pool2d
 from tinygraph.ops.global_avg_pool2d import global_avg_pool2d
@@ -13,6 +15,9 @@ from tinygraph.tensor import Operand, Tensor, as_tensor
 
 class Pool2d(Module):
     """What MaxPool2d and AvgPool2d share: windows over an image."""
+
+    _settings: ClassVar[tuple[str, ...]] = ("kernel_size", "stride", "padding", "ceil_mode")
+    _unusual: ClassVar[dict[str, Any]] = {"strict": False}
 
     def __init__(
         self,
@@ -43,13 +48,6 @@ class Pool2d(Module):
                 ceil_mode=self.ceil_mode,
             )
         return x
-
-    def extra_repr(self) -> str:
-        strict = ", strict=True" if self.strict else ""
-        return (
-            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding!r}, "
-            f"ceil_mode={self.ceil_mode}{strict}"
-        )
 
 
 class MaxPool2d(Pool2d):
@@ -98,6 +96,8 @@ class AvgPool2d(Pool2d):
     3.0
     """
 
+    _unusual: ClassVar[dict[str, Any]] = {"strict": False, "count_include_pad": True}
+
     def __init__(
         self,
         kernel_size: int | Pair,
@@ -120,10 +120,6 @@ class AvgPool2d(Pool2d):
             ceil_mode=self.ceil_mode,
             count_include_pad=self.count_include_pad,
         )
-
-    def extra_repr(self) -> str:
-        text = super().extra_repr()
-        return text if self.count_include_pad else f"{text}, count_include_pad=False"
 
 
 class GlobalAvgPool2d(Module):

@@ -17,6 +17,7 @@ from tinygraph.errors import ArgumentError, TinygraphError
 from tinygraph.running import Runner, no_grad
 from tinygraph.shapes import Shape
 from tinygraph.tensor import Parameter, Tensor
+from tinygraph.text_table import aligned
 
 Module: TypeAlias = Any  # nn.Module: module.py stands above this file and calls it
 
@@ -153,17 +154,8 @@ def _dtypes(value: Any) -> str:
 def _table(rows: list[_Row]) -> list[str]:
     heads = ("name", "layer", "output shape", "parameters")
     cells = [heads, *((r.name, r.layer, r.output, r.parameters) for r in rows)]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(heads))]
-    cells.insert(1, ("-" * widths[0], "-" * widths[1], "-" * widths[2], "-" * widths[3]))
-    return [
-        "  ".join(
-            [
-                *(c.ljust(w) for c, w in zip(row[:3], widths[:3], strict=True)),
-                row[3].rjust(widths[3]),
-            ]
-        )
-        for row in cells
-    ]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return aligned([heads, ["-" * width for width in widths], *cells[1:]], left=(0, 1, 2))
 
 
 def _totals(model: Module, rows: list[_Row]) -> list[str]:

@@ -53,6 +53,8 @@ class Adadelta(Optimizer):
     """
 
     arrays = ("square_avg", "acc_delta")
+    nonnegative = ("lr", "eps", "weight_decay")
+    fractions = ("rho",)
     kernel = "adadelta"
     scratch_arrays = 2
 
@@ -65,11 +67,6 @@ class Adadelta(Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(params, lr=lr, rho=rho, eps=eps, weight_decay=weight_decay)
-
-    def check(self, group: Group) -> None:
-        for name in ("lr", "eps", "weight_decay"):
-            self.require(name, group[name])
-        self.require_fraction("rho", group["rho"])
 
     def start(self, group: Group) -> dict[str, float]:
         return {"square_avg": 0.0, "acc_delta": 0.0}

@@ -55,6 +55,7 @@ class Adagrad(Optimizer):
 
     arrays = ("sum",)
     numbers = ("step",)
+    nonnegative = ("lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps")
     kernel = "adagrad"
     scratch_arrays = 2
 
@@ -75,10 +76,6 @@ class Adagrad(Optimizer):
             initial_accumulator_value=initial_accumulator_value,
             eps=eps,
         )
-
-    def check(self, group: Group) -> None:
-        for name in ("lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps"):
-            self.require(name, group[name])
 
     def start(self, group: Group) -> dict[str, float]:
         return {"step": 0, "sum": group["initial_accumulator_value"]}

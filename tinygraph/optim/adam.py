@@ -61,6 +61,8 @@ class Adam(Optimizer):
 
     arrays = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
     numbers = ("step",)
+    nonnegative = ("lr", "eps", "weight_decay")
+    fractions = ("betas",)
     kernel = "adam"
     scratch_arrays = 2
 
@@ -78,13 +80,10 @@ class Adam(Optimizer):
         )
 
     def check(self, group: Group) -> None:
-        for name in ("lr", "eps", "weight_decay"):
-            self.require(name, group[name])
         betas = group["betas"]
         if not isinstance(betas, tuple) or len(betas) != 2:
             raise ArgumentError(self.op, "betas", "two numbers", repr(betas))
-        for beta in betas:
-            self.require_fraction("betas", beta)
+        super().check(group)
 
     def prepare(self, group: Group, parameter: Parameter) -> Any:
         beta1, beta2 = group["betas"]

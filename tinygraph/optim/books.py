@@ -6,15 +6,15 @@ state    {name: {"momentum_buffer": array, ...}, ...}           what is saved
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 
+from tinygraph.checks import number
 from tinygraph.errors import ArgumentError, CheckpointError, nearest
-from tinygraph.optim.members import Group, checked_number, plain, read_groups
+from tinygraph.optim.members import Group, plain, read_groups
 from tinygraph.shapes import Array
 from tinygraph.tensor import Parameter
 
@@ -24,6 +24,8 @@ class Books:
 
     arrays: ClassVar[tuple[str, ...]] = ()  # state: arrays of the parameter's shape and dtype
     numbers: ClassVar[tuple[str, ...]] = ()  # state: numbers, such as a count of steps
+    nonnegative: ClassVar[tuple[str, ...]] = ("lr",)  # hyper-parameters: numbers of at least 0
+    fractions: ClassVar[tuple[str, ...]] = ()  # hyper-parameters: from 0 to below 1, what is kept
 
     def __init__(self, params: Iterable[Any], defaults: Mapping[str, Any]) -> None:
         self.op = type(self).__name__
@@ -35,19 +37,14 @@ class Books:
         self.state: dict[str, dict[str, Any]] = {name: {} for name in names}
 
     def check(self, group: Group) -> None:
-        """Raise ArgumentError for hyper-parameters that cannot be.  Default: lr is at least 0."""
-        if "lr" in group:
-            self.require("lr", group["lr"])
-
-    def require(self, name: str, value: Any, low: float = 0.0, high: float = math.inf) -> None:
-        """Raise unless a hyper-parameter is a finite number from `low` to `high`."""
-        checked_number(self.op, name, value, low, high)
-
-    def require_fraction(self, name: str, value: Any) -> None:
-        """Raise unless a hyper-parameter is a number from 0 to below 1: how much is kept."""
-        self.require(name, value, 0.0, 1.0)
-        if value == 1:
-            raise ArgumentError(self.op, name, "a number from 0 to below 1", value)
+        """Raise ArgumentError for hyper-parameters that cannot be."""
+        for name in self.nonnegative:
+            if name in group:
+                number(self.op, name, group[name], 0)
+        for name in self.fractions:
+            several = group[name] if isinstance(group[name], tuple) else (group[name],)
+            for value in several:
+                number(self.op, name, value, 0, below=1)
 
     def named_groups(self) -> list[Group]:
         """The groups with names in the place of the parameters, as they are saved."""
@@ -130,8 +127,8 @@ class Books:
 
     def _value_fault(self, parameter: Parameter, key: str, value: Any) -> str:
         if key in self.numbers:
-            number = isinstance(plain(value), Real)
-            return "" if number else f"expected a number, got {value!r:.40}"
+            is_number = isinstance(plain(value), Real)
+            return "" if is_number else f"expected a number, got {value!r:.40}"
         if key not in self.arrays:
             return f"unknown {nearest(key, [*self.arrays, *self.numbers])}".rstrip()
         if not isinstance(value, np.ndarray):

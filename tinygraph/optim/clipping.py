@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.checks import number
 from tinygraph.cuda import Kernel, Out, op_kernel
 from tinygraph.cuda.reading.source import KERNELS
 from tinygraph.device import Device
@@ -78,10 +79,8 @@ def clip_grad_norm(
 def _clip_norm(
     parameters: list[Tensor], max_norm: float, norm_type: float, error_if_nonfinite: bool
 ) -> float:
-    limit = _number("clip_grad_norm", "max_norm", max_norm)
-    power = _number("clip_grad_norm", "norm_type", norm_type)
-    if not power:
-        raise ArgumentError("clip_grad_norm", "norm_type", "a number above 0", norm_type)
+    limit = number("clip_grad_norm", "max_norm", max_norm, 0, infinite=True)
+    power = number("clip_grad_norm", "norm_type", norm_type, above=0, infinite=True)
     gradients = _gradients(parameters)
     norms = [_device_norm(device, arrays, power) for device, arrays in gradients.items()]
     norm = _combined(norms, power)
@@ -132,17 +131,9 @@ def clip_grad_value(parameters: Tensor | Iterable[Tensor], clip_value: float) ->
 
 
 def _clip_values(parameters: list[Tensor], clip_value: float) -> None:
-    limit = _number("clip_grad_value", "clip_value", clip_value)
+    limit = number("clip_grad_value", "clip_value", clip_value, 0, infinite=True)
     for device, arrays in _gradients(parameters).items():
         _clip(device, arrays, limit)
-
-
-def _number(op: str, argument: str, value: Any) -> float:
-    """A number of 0 or more; infinity is one."""
-    number = float(value) if isinstance(value, (int, float, np.number)) else math.nan
-    if not number >= 0:
-        raise ArgumentError(op, argument, "a number of 0 or more", repr(value))
-    return number
 
 
 def _members(op: str, parameters: Any) -> list[Tensor]:
@@ -185,14 +176,14 @@ def _clip(device: Device, gradients: list[Array], limit: float) -> None:
         np.clip(grad, -limit, limit, out=grad)
 
 
-def _change(device: Device, function: str, gradients: list[Array], number: float) -> None:
+def _change(device: Device, function: str, gradients: list[Array], bound: float) -> None:
     """Launch a kernel that changes gradients in place, eight in a launch."""
     for dtype, members in _by_dtype(gradients).items():
-        beyond = abs(number) > np.finfo(dtype).max  # of the dtype: nothing but infinity is
+        beyond = abs(bound) > np.finfo(dtype).max  # of the dtype: nothing but infinity is
         kernel = op_kernel("clipping", function, dtype)
         for some in by_eights(members):
             rows = [device.contiguous(g) for g in some]  # themselves, unless they were set by hand
-            launch(kernel, device, [rows], math.inf if beyond else number)
+            launch(kernel, device, [rows], math.inf if beyond else bound)
             for g, row in zip(some, rows, strict=True):
                 if row is not g:
                     g[...] = row

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -53,18 +51,6 @@ def plain(value: Any) -> Any:
         return tuple(plain(v) for v in value)
     is_number = isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0
     return value.item() if is_number else value
-
-
-def checked_number(
-    op: str, name: str, value: Any, low: float = 0.0, high: float = math.inf
-) -> float:
-    """A finite number from `low` to `high`, or ArgumentError."""
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
-    number = float(value) if is_number else math.nan
-    if not math.isfinite(number) or not low <= number <= high:
-        limits = f"from {low:g} to {high:g}" if high < math.inf else f"at least {low:g}"
-        raise ArgumentError(op, name, f"a number {limits}", repr(value))
-    return number
 
 
 def _listed(op: str, params: Any) -> list[Any]:

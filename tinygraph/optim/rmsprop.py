@@ -59,6 +59,8 @@ class RMSprop(Optimizer):
     """
 
     arrays = ("square_avg", "grad_avg", "momentum_buffer")
+    nonnegative = ("lr", "eps", "weight_decay", "momentum")
+    fractions = ("alpha",)
     kernel = "rmsprop"
     scratch_arrays = 2
 
@@ -81,11 +83,6 @@ class RMSprop(Optimizer):
             momentum=momentum,
             centered=centered,
         )
-
-    def check(self, group: Group) -> None:
-        for name in ("lr", "eps", "weight_decay", "momentum"):
-            self.require(name, group[name])
-        self.require_fraction("alpha", group["alpha"])
 
     def start(self, group: Group) -> dict[str, float]:
         used = {

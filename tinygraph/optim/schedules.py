@@ -14,13 +14,12 @@ by calling `schedule.step()` after each.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from tinygraph.checks import number, one_of, whole
 from tinygraph.errors import ArgumentError, CheckpointError
-from tinygraph.optim.members import checked_number
 from tinygraph.optim.optimizer import Optimizer
 from tinygraph.running import here
 
@@ -74,8 +73,8 @@ class Schedule:
 
         Only `ReduceLROnPlateau` looks at the metric.
         """
-        number = None if metric is None else float(metric)
-        here.top.do(partial(self.go_on, number), "the schedule's step")
+        value = None if metric is None else float(metric)
+        here.top.do(partial(self.go_on, value), "the schedule's step")
 
     def go_on(self, metric: float | None) -> None:
         """What `step` does."""
@@ -122,16 +121,6 @@ class Schedule:
                 f"a {saved['schedule']} of {len(saved['base_rates'])}",
             )
 
-    def count(self, name: str, value: Any) -> int:
-        """An int of at least 1, or ArgumentError."""
-        try:
-            number = operator.index(value)
-        except TypeError:
-            number = 0
-        if number < 1 or isinstance(value, bool):
-            raise ArgumentError(self.op, name, "an int of at least 1", repr(value))
-        return number
-
 
 class StepLR(Schedule):
     """The learning rate times `gamma` after every `step_size` steps.
@@ -160,8 +149,8 @@ class StepLR(Schedule):
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1) -> None:
         super().__init__(optimizer)
-        self.step_size = self.count("step_size", step_size)
-        self.gamma = checked_number(self.op, "gamma", gamma)
+        self.step_size = whole(self.op, "step_size", step_size)
+        self.gamma = number(self.op, "gamma", gamma, 0)
 
     def rate(self, base: float, t: int) -> float:
         return base * self.gamma ** (t // self.step_size)
@@ -198,8 +187,8 @@ class CosineAnnealingLR(Schedule):
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0) -> None:
         super().__init__(optimizer)
-        self.T_max = self.count("T_max", T_max)
-        self.eta_min = checked_number(self.op, "eta_min", eta_min)
+        self.T_max = whole(self.op, "T_max", T_max)
+        self.eta_min = number(self.op, "eta_min", eta_min, 0)
 
     def rate(self, base: float, t: int) -> float:
         if t >= self.T_max:
@@ -247,8 +236,8 @@ class LinearWarmup(Schedule):
         then: Schedule | None = None,
     ) -> None:
         super().__init__(optimizer)
-        self.total_iters = self.count("total_iters", total_iters)
-        self.start_factor = checked_number(self.op, "start_factor", start_factor, high=1.0)
+        self.total_iters = whole(self.op, "total_iters", total_iters)
+        self.start_factor = number(self.op, "start_factor", start_factor, 0, 1)
         if then is not None and (not isinstance(then, Schedule) or then.optimizer is not optimizer):
             raise ArgumentError(
                 "LinearWarmup", "then", "a Schedule of the same optimizer", type(then).__name__
@@ -347,23 +336,14 @@ class ReduceLROnPlateau(Schedule):
         eps: float = 1e-8,
     ) -> None:
         super().__init__(optimizer)
-        for name, value, known in (
-            ("mode", mode, ("min", "max")),
-            ("threshold_mode", threshold_mode, ("rel", "abs")),
-        ):
-            if value not in known:
-                raise ArgumentError(self.op, name, " or ".join(known), repr(value))
-        self.mode, self.threshold_mode = mode, threshold_mode
-        self.factor = checked_number(self.op, "factor", factor)
-        if self.factor >= 1:
-            raise ArgumentError(self.op, "factor", "a number below 1", factor)
-        self.patience = int(checked_number(self.op, "patience", patience))
-        self.threshold = checked_number(self.op, "threshold", threshold)
-        self.cooldown = int(checked_number(self.op, "cooldown", cooldown))
-        self.min_lr, self.eps = (
-            checked_number(self.op, "min_lr", min_lr),
-            checked_number(self.op, "eps", eps),
-        )
+        self.mode = one_of(self.op, "mode", mode, ("min", "max"))
+        self.threshold_mode = one_of(self.op, "threshold_mode", threshold_mode, ("rel", "abs"))
+        self.factor = number(self.op, "factor", factor, 0, below=1)
+        self.patience = int(number(self.op, "patience", patience, 0))
+        self.threshold = number(self.op, "threshold", threshold, 0)
+        self.cooldown = int(number(self.op, "cooldown", cooldown, 0))
+        self.min_lr = number(self.op, "min_lr", min_lr, 0)
+        self.eps = number(self.op, "eps", eps, 0)
         self.rates = [*self.base_rates]
         self.best: float | None = None
         self.bad_steps = self.cooling = 0

@@ -59,6 +59,7 @@ class SGD(Optimizer):
     """
 
     arrays = ("momentum_buffer",)
+    nonnegative = ("lr", "momentum", "weight_decay", "dampening")
     kernel = "sgd"
     scratch_arrays = 2
 
@@ -81,8 +82,7 @@ class SGD(Optimizer):
         )
 
     def check(self, group: Group) -> None:
-        for name in ("lr", "momentum", "weight_decay", "dampening"):
-            self.require(name, group[name])
+        super().check(group)
         if group["nesterov"] and (group["momentum"] == 0 or group["dampening"] != 0):
             raise ArgumentError(
                 "SGD",

@@ -1,23 +1,11 @@
-"""Checks that layers of several families share: counts, and images that the windows cover."""
+"""strict=True: an image of which windows leave out pixels is refused."""
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
-from tinygraph.errors import ArgumentError, ShapeError
+from tinygraph.errors import ShapeError
 from tinygraph.shapes import Pair, Shape, windows
-
-
-def require_count(layer: str, argument: str, value: Any) -> int:
-    """An int of at least 1: a number of features, channels or groups."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise ArgumentError(layer, argument, "an int", repr(value)) from None
-    if number < 1:
-        raise ArgumentError(layer, argument, "at least 1", number)
-    return number
 
 
 def require_covered(
