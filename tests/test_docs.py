@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib.util
 import re
@@ -121,6 +122,19 @@ def test_the_table_of_ops_has_the_mathematics_of_every_file():
         assert formulas
         (row,) = [r for r in rows if all(line in r for line in formulas)]
         assert ".. code-block:: text" in row
+
+
+@pytest.mark.parametrize(
+    "path", sorted(Path(ops.__file__).parent.glob("*.py")), ids=lambda p: p.stem
+)
+def test_a_source_is_cited_once_in_a_file(path):
+    """At the top, from where References are made: see ops/shared/docstrings.py."""
+    module = ast.parse(path.read_text(encoding="utf-8"))
+    documented = ast.Module, ast.ClassDef, ast.FunctionDef
+    docstrings = [ast.get_docstring(n) for n in ast.walk(module) if isinstance(n, documented)]
+    text = re.sub(r"\s+", " ", " ".join(filter(None, docstrings)))
+    cited = re.findall(r'"(\w[^"]{20,})"', text)
+    assert len(set(cited)) == len(cited)
 
 
 def test_the_table_of_ops_knows_kernels_and_claims():

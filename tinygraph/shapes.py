@@ -179,6 +179,27 @@ def positive(op: str, argument: str, value: Any) -> float:
     return number
 
 
+def require_range(
+    op: str,
+    argument: str,
+    x: Array,
+    low: float,
+    high: float,
+    expected: str,
+    way_out: str,
+    also: float | None = None,
+) -> None:
+    """Raise ArgumentError about the first number below `low` or above `high` that is not `also`."""
+    if not x.size or (x.min() >= low and x.max() <= high):
+        return
+    bad = (x < low) | (x > high)
+    if also is not None:
+        bad &= x != also
+    if bad.any():
+        where = tuple(np.argwhere(bad)[0].tolist())
+        raise ArgumentError(op, argument, expected, f"{x[where]} at index {where}", way_out)
+
+
 class Windows(NamedTuple):
     """Where the windows of a convolution or a pooling lie on one axis of the input.
 

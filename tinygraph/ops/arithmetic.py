@@ -239,7 +239,8 @@ class Minimum(Maximum):
 _ADD, _SUB, _MUL, _DIV, _POW = Add(), Sub(), Mul(), Div(), Pow()
 _MAXIMUM, _MINIMUM = Maximum(), Minimum()
 
-_SECTIONS = """
+_arithmetic = documented(
+    """
     Parameters
     ----------
     x, y : Tensor or number
@@ -248,21 +249,19 @@ _SECTIONS = """
     Returns
     -------
     Tensor
-        {returns}
+        The broadcast shape, in the promoted dtype.
 
     Raises
     ------
     ShapeError
         The shapes do not broadcast together.
     DtypeError
-        {refused}
-"""
-_PROMOTED = "The broadcast shape, in the promoted dtype."
-_HALVES = "Both are floats of 16 bits."
-_BOOLS = "Both are bools, or floats of 16 bits."
+        Both are floats of 16 bits.
+    """
+)
 
 
-@documented(_SECTIONS, returns=_PROMOTED, refused=_HALVES)
+@_arithmetic
 def add(x: Operand, y: Operand) -> Tensor:
     """The sum `x + y`, element by element; `x or y` for bools.
 
@@ -275,9 +274,14 @@ def add(x: Operand, y: Operand) -> Tensor:
     return _ADD(*promote("add", x, y))
 
 
-@documented(_SECTIONS, returns=_PROMOTED, refused=_BOOLS)
+@_arithmetic
 def sub(x: Operand, y: Operand) -> Tensor:
     """The difference `x - y`, element by element.
+
+    Raises
+    ------
+    DtypeError
+        Both are bools, or floats of 16 bits.
 
     Examples
     --------
@@ -288,7 +292,7 @@ def sub(x: Operand, y: Operand) -> Tensor:
     return _SUB(*promote("sub", x, y))
 
 
-@documented(_SECTIONS, returns=_PROMOTED, refused=_HALVES)
+@_arithmetic
 def mul(x: Operand, y: Operand) -> Tensor:
     """The product `x * y`, element by element; `x and y` for bools.
 
@@ -302,11 +306,14 @@ def mul(x: Operand, y: Operand) -> Tensor:
     return _MUL(*promote("mul", x, y))
 
 
-@documented(
-    _SECTIONS, returns="The broadcast shape; float64 where neither is a float.", refused=_HALVES
-)
+@_arithmetic
 def div(x: Operand, y: Operand) -> Tensor:
     """The quotient `x / y`, element by element; of integers too it is a float.
+
+    Returns
+    -------
+    Tensor
+        The broadcast shape; float64 where neither is a float.
 
     Examples
     --------
@@ -317,14 +324,22 @@ def div(x: Operand, y: Operand) -> Tensor:
     return _DIV(*promote("div", x, y, to_float=True))
 
 
-@documented(
-    _SECTIONS + "    ArgumentError\n        Integers to a negative power.\n",
-    returns=_PROMOTED + "  A negative float to a fraction is NaN; the"
-    "\n    gradient by `x` is 0 where y = 0, and the one by `y` is 0 where x = 0 and y >= 0.",
-    refused=_BOOLS,
-)
+@_arithmetic
 def pow(x: Operand, y: Operand) -> Tensor:
     """The power `x ** y`, element by element.
+
+    Returns
+    -------
+    Tensor
+        ... A negative float to a fraction is NaN; the gradient by `x` is 0 where y = 0, and the one
+        by `y` is 0 where x = 0 and y >= 0.
+
+    Raises
+    ------
+    DtypeError
+        Both are bools, or floats of 16 bits.
+    ArgumentError
+        Integers to a negative power.
 
     Examples
     --------
@@ -335,11 +350,14 @@ def pow(x: Operand, y: Operand) -> Tensor:
     return _POW(*promote("pow", x, y))
 
 
-@documented(
-    _SECTIONS, returns=_PROMOTED + "  Where x = y the whole gradient goes to `x`.", refused=_HALVES
-)
+@_arithmetic
 def maximum(x: Operand, y: Operand) -> Tensor:
     """The larger of x and y, element by element; NaN where one of them is NaN.
+
+    Returns
+    -------
+    Tensor
+        ... Where x = y the whole gradient goes to `x`.
 
     Examples
     --------
@@ -350,11 +368,14 @@ def maximum(x: Operand, y: Operand) -> Tensor:
     return _MAXIMUM(*promote("maximum", x, y))
 
 
-@documented(
-    _SECTIONS, returns=_PROMOTED + "  Where x = y the whole gradient goes to `x`.", refused=_HALVES
-)
+@_arithmetic
 def minimum(x: Operand, y: Operand) -> Tensor:
     """The smaller of x and y, element by element; NaN where one of them is NaN.
+
+    Returns
+    -------
+    Tensor
+        ... Where x = y the whole gradient goes to `x`.
 
     Examples
     --------

@@ -14,12 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
-from tinygraph.ops.shared.losses import PairLoss, pass_upstream, reduce, require_reduction
-from tinygraph.shapes import Array
+from tinygraph.op import Op
+from tinygraph.ops.shared.losses import PairLoss, pair_loss
+from tinygraph.shapes import Array, require_range
 from tinygraph.tensor import Operand, Tensor
 
 LOWEST_LOG = -100
@@ -29,20 +28,10 @@ SMALLEST_VARIANCE = 1e-12
 @frozen
 class BinaryCrossEntropy(PairLoss, Op):
     def check(self, x: Array, y: Array) -> None:
-        if not x.size or (x.min() >= 0 and x.max() <= 1):
-            return
-        bad = (x < 0) | (x > 1)
-        if bad.any():
-            where = tuple(int(i) for i in np.argwhere(bad)[0])
-            raise ArgumentError(
-                self.name,
-                "x",
-                "probabilities from 0 to 1",
-                f"{x[where]} at index {where}",
-                "apply tg.sigmoid, or use tg.binary_cross_entropy_with_logits",
-            )
+        way_out = "apply tg.sigmoid, or use tg.binary_cross_entropy_with_logits"
+        require_range(self.name, "x", x, 0, 1, "probabilities from 0 to 1", way_out)
 
-    def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
+    def losses(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
         log_x = np.log(x, out=mem.empty(x.shape, x.dtype))
         np.maximum(log_x, LOWEST_LOG, out=log_x)
         log_rest = np.negative(x, out=mem.empty(x.shape, x.dtype))
@@ -56,24 +45,21 @@ class BinaryCrossEntropy(PairLoss, Op):
         loss *= log_rest
         loss += log_x
         np.subtract(0, loss, out=loss)  # unlike a negation, never -0
-        saved = (x, y, slope_y) if True in mem.needs else None
-        return reduce(mem, loss, self.reduction), saved
+        return loss, (x, y, slope_y)
 
-    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+    def slope(self, mem: Memory, saved: Any, operand: int) -> tuple[Array, float]:
         x, y, slope_y = saved
-        gx = gt = None
-        if needs[0]:
-            variance = np.subtract(1, x, out=mem.empty(x.shape, x.dtype))
-            variance *= x
-            np.maximum(variance, SMALLEST_VARIANCE, out=variance)
-            slope_x = np.subtract(x, y, out=mem.empty(x.shape, x.dtype))
-            slope_x /= variance
-            gx = pass_upstream(mem, gy, slope_x, self.scale(x.size))
-        if needs[1]:
-            gt = pass_upstream(mem, gy, slope_y, self.scale(x.size))
-        return gx, gt
+        if operand:
+            return slope_y, 1.0
+        variance = np.subtract(1, x, out=mem.empty(x.shape, x.dtype))
+        variance *= x
+        np.maximum(variance, SMALLEST_VARIANCE, out=variance)
+        slope_x = np.subtract(x, y, out=mem.empty(x.shape, x.dtype))
+        slope_x /= variance
+        return slope_x, 1.0
 
 
+@pair_loss
 def binary_cross_entropy(x: Operand, y: Operand, reduction: str = "mean") -> Tensor:
     """Cross-entropy between probabilities of a yes and labels that are 0 (no) or 1 (yes).
 
@@ -83,8 +69,6 @@ def binary_cross_entropy(x: Operand, y: Operand, reduction: str = "mean") -> Ten
         Predicted probabilities from 0 to 1; float32 or float64.
     y : Tensor
         Labels of the same shape and dtype: 0, 1, or a probability in between.
-    reduction : {"mean", "sum", "none"}
-        Over all elements; "none" keeps them.
 
     Returns
     -------
@@ -94,10 +78,6 @@ def binary_cross_entropy(x: Operand, y: Operand, reduction: str = "mean") -> Ten
 
     Raises
     ------
-    ShapeError
-        The shapes differ: nothing is broadcast here.
-    DtypeError
-        The inputs are not both float32 or both float64.
     ArgumentError
         A probability in `x` is below 0 or above 1, or the reduction is unknown.
 
@@ -111,4 +91,4 @@ def binary_cross_entropy(x: Operand, y: Operand, reduction: str = "mean") -> Ten
     >>> tg.binary_cross_entropy([0.5, 1.0, 0.0], [1.0, 1.0, 1.0], "none").value.round(4)
     array([  0.6931,   0.    , 100.    ], dtype=float32)
     """
-    return BinaryCrossEntropy(require_reduction("binary_cross_entropy", reduction))(x, y)
+    return BinaryCrossEntropy(reduction)(x, y)

@@ -16,8 +16,8 @@ import numpy as np
 
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
-from tinygraph.ops.shared.losses import PairLoss, pass_upstream, reduce, require_reduction
+from tinygraph.op import Op
+from tinygraph.ops.shared.losses import PairLoss, pair_loss
 from tinygraph.ops.sigmoid import Sigmoid
 from tinygraph.ops.softplus import softplus_tail
 from tinygraph.shapes import Array
@@ -26,26 +26,25 @@ from tinygraph.tensor import Operand, Tensor
 
 @frozen
 class BinaryCrossEntropyWithLogits(PairLoss, Op):
-    def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
+    def losses(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
         loss = np.maximum(x, 0, out=mem.empty(x.shape, x.dtype))
         loss -= np.multiply(x, y, out=mem.empty(x.shape, x.dtype))
         tail = mem.empty(x.shape, x.dtype)
         softplus_tail(x, tail)
         loss += tail  # last: where y is the class of x, all else is 0
-        return reduce(mem, loss, self.reduction), (x, y) if True in mem.needs else None
+        return loss, (x, y)
 
-    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+    def slope(self, mem: Memory, saved: Any, operand: int) -> tuple[Array, float]:
         x, y = saved
-        gx = gt = None
-        if needs[0]:
-            slope, _ = Sigmoid().forward(mem, x)
-            slope -= y
-            gx = pass_upstream(mem, gy, slope, self.scale(x.size))
-        if needs[1]:
-            gt = pass_upstream(mem, gy, x, -self.scale(x.size))
-        return gx, gt
+        if operand:
+            return x, -1.0
+        slope = mem.empty(x.shape, x.dtype)
+        Sigmoid().function(mem, x, slope)
+        slope -= y
+        return slope, 1.0
 
 
+@pair_loss
 def binary_cross_entropy_with_logits(x: Operand, y: Operand, reduction: str = "mean") -> Tensor:
     """Cross-entropy between the sigmoid of logits and labels that are 0 (no) or 1 (yes).
 
@@ -55,22 +54,6 @@ def binary_cross_entropy_with_logits(x: Operand, y: Operand, reduction: str = "m
         Logits, any numbers: above 0 means yes; float32 or float64.
     y : Tensor
         Labels of the same shape and dtype: 0, 1, or a probability in between.
-    reduction : {"mean", "sum", "none"}
-        Over all elements; "none" keeps them.
-
-    Returns
-    -------
-    Tensor
-        0-d, or of the shape of `x` for "none".  The mean of no element is NaN.
-
-    Raises
-    ------
-    ShapeError
-        The shapes differ: nothing is broadcast here.
-    DtypeError
-        The inputs are not both float32 or both float64.
-    ArgumentError
-        An unknown reduction.
 
     References
     ----------
@@ -82,5 +65,4 @@ def binary_cross_entropy_with_logits(x: Operand, y: Operand, reduction: str = "m
     >>> tg.binary_cross_entropy_with_logits([0.0, 1000.0], [1.0, 0.0], "none").value.round(4)
     array([6.931e-01, 1.000e+03], dtype=float32)
     """
-    require_reduction("binary_cross_entropy_with_logits", reduction)
     return BinaryCrossEntropyWithLogits(reduction)(x, y)

@@ -22,7 +22,7 @@ from tinygraph.memory import Memory
 from tinygraph.op import Op
 from tinygraph.ops.shared.broadcast import rounded
 from tinygraph.ops.shared.operands import NUMBERS, select
-from tinygraph.ops.shared.unary import Unary
+from tinygraph.ops.shared.unary import Unary, unary
 from tinygraph.shapes import Array, Spec
 from tinygraph.tensor import Operand, Tensor
 
@@ -104,6 +104,7 @@ def _bound(argument: str, value: Any) -> float | None:
     )
 
 
+@unary
 def clip(x: Operand, min: float | None = None, max: float | None = None) -> Tensor:
     """x with what lies below `min` raised to it, and what lies above `max` lowered to it.
 
@@ -118,8 +119,8 @@ def clip(x: Operand, min: float | None = None, max: float | None = None) -> Tens
     Returns
     -------
     Tensor
-        Same shape and dtype.  NaN propagates.  The gradient is 1 inside the interval and at the
-        bounds, 0 outside and for NaN.
+        ... NaN propagates.  The gradient is 1 inside the interval and at the bounds, 0 outside
+        and for NaN.
 
     Raises
     ------

@@ -18,9 +18,8 @@ import numpy as np
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
-from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.operands import ALL, NUMBERS
-from tinygraph.ops.shared.unary import Unary
+from tinygraph.ops.shared.unary import Unary, unary
 from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 
@@ -83,38 +82,20 @@ class Sqrt(Unary, Op):
 
 _NEG, _ABS, _EXP, _LOG, _SQRT = Neg(), Abs(), Exp(), Log(), Sqrt()
 
-_SECTIONS = """
+
+@unary
+def neg(x: Operand) -> Tensor:
+    """The number with the opposite sign, `-x`.
+
     Parameters
     ----------
     x : Tensor
-        Any shape; {dtypes}.
-
-    Returns
-    -------
-    Tensor
-        {returns}
+        Any shape; float32, float64 or integers.
 
     Raises
     ------
     DtypeError
-        `x` is of another dtype{for_one}.
-"""
-_like = documented(
-    _SECTIONS,
-    dtypes="float32 or float64",
-    returns="Same shape and dtype.",
-    for_one=", integers for one",
-)
-
-
-@documented(
-    _SECTIONS,
-    dtypes="float32, float64 or integers",
-    returns="Same shape and dtype.",
-    for_one=", bool for one",
-)
-def neg(x: Operand) -> Tensor:
-    """The number with the opposite sign, `-x`.
+        `x` does not hold numbers.
 
     Examples
     --------
@@ -125,14 +106,24 @@ def neg(x: Operand) -> Tensor:
     return _NEG(x)
 
 
-@documented(
-    _SECTIONS,
-    dtypes="float32, float64, integers or bool",
-    returns="Same shape and dtype.  The derivative at 0 is taken as 0.",
-    for_one="",
-)
+@unary
 def abs(x: Operand) -> Tensor:
     """The absolute value, `abs(x)`.
+
+    Parameters
+    ----------
+    x : Tensor
+        Any shape; float32, float64, integers or bool.
+
+    Returns
+    -------
+    Tensor
+        ... The derivative at 0 is taken as 0.
+
+    Raises
+    ------
+    DtypeError
+        `x` is float16.
 
     Examples
     --------
@@ -143,7 +134,7 @@ def abs(x: Operand) -> Tensor:
     return _ABS(x)
 
 
-@_like
+@unary
 def exp(x: Operand) -> Tensor:
     """The exponential, e to the power of x.
 
@@ -156,7 +147,7 @@ def exp(x: Operand) -> Tensor:
     return _EXP(x)
 
 
-@_like
+@unary
 def log(x: Operand) -> Tensor:
     """The natural logarithm; -inf at 0, NaN below.
 
@@ -169,14 +160,14 @@ def log(x: Operand) -> Tensor:
     return _LOG(x)
 
 
-@documented(
-    _SECTIONS,
-    dtypes="float32 or float64",
-    returns="Same shape and dtype.  The derivative at 0 is infinite.",
-    for_one=", integers for one",
-)
+@unary
 def sqrt(x: Operand) -> Tensor:
     """The square root; NaN below 0.
+
+    Returns
+    -------
+    Tensor
+        ... The derivative at 0 is infinite.
 
     Examples
     --------

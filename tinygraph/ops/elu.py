@@ -17,7 +17,7 @@ from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
 from tinygraph.ops.leaky_relu import one_above_zero
-from tinygraph.ops.shared.unary import Unary
+from tinygraph.ops.shared.unary import Unary, unary
 from tinygraph.shapes import Array, finite
 from tinygraph.tensor import Operand, Tensor
 
@@ -45,32 +45,24 @@ class Elu(Unary, Op):
         return (self.alpha,)
 
 
+@unary
 def elu(x: Operand, alpha: float = 1.0) -> Tensor:
     """Exponential linear unit, `where(x > 0, x, alpha * (exp(x) - 1))`, element by element.
 
     Parameters
     ----------
-    x : Tensor
-        Any shape; float32 or float64.
     alpha : float
         The output tends to -alpha far below 0.  The derivative at 0 is taken as alpha.
 
     Returns
     -------
     Tensor
-        Same shape and dtype.  NaN propagates, -inf gives -alpha.
+        ... NaN propagates, -inf gives -alpha.
 
     Raises
     ------
-    DtypeError
-        `x` is not of a float dtype.
     ArgumentError
         `alpha` is not a finite number.
-
-    References
-    ----------
-    Clevert, Unterthiner, Hochreiter, "Fast and accurate deep network learning by exponential linear
-    units (ELUs)", ICLR 2016.
 
     Examples
     --------

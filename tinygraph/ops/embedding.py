@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from tinygraph.cuda import op_kernel
-from tinygraph.errors import ArgumentError, DtypeError
+from tinygraph.errors import DtypeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
+from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.launch import for_each
 from tinygraph.ops.shared.scatter import as_int64, sum_by_row
-from tinygraph.shapes import Array, Spec, require_float, require_ndim
+from tinygraph.shapes import Array, Spec, require_float, require_ndim, require_range
 from tinygraph.tensor import Operand, Tensor
 
 
@@ -41,19 +42,15 @@ class Embedding(Op):
         return Spec((*indices.shape, weight.shape[1]), weight.dtype)
 
     def check(self, indices: Array, weight: Array) -> None:
-        vocabulary = len(weight)
-        if not indices.size or (indices.min() >= 0 and indices.max() < vocabulary):
-            return
-        where = tuple(int(i) for i in np.argwhere((indices < 0) | (indices >= vocabulary))[0])
-        allowed = f"numbers from 0 to {vocabulary - 1}, the rows of weight"
-        raise ArgumentError(
-            self.name,
-            "indices",
-            allowed if vocabulary else "none, for weight has no rows",
-            f"{indices[where]} at index {where}",
-            "use a larger weight, or number the "
-            "rows from 0; negative numbers do not count from the end",
+        last = len(weight) - 1
+        expected = f"numbers from 0 to {last}, the rows of weight"
+        if last < 0:
+            expected = "none, for weight has no rows"
+        way_out = (
+            "use a larger weight, or number the rows from 0; "
+            "negative numbers do not count from the end"
         )
+        require_range(self.name, "indices", indices, 0, last, expected, way_out)
 
     def forward(self, mem: Memory, indices: Array, weight: Array) -> tuple[Array, Any]:
         y = mem.empty((*indices.shape, weight.shape[1]), weight.dtype)
@@ -94,6 +91,7 @@ class Embedding(Op):
         return "map" if carries[0] and not carries[1] else None
 
 
+@documented()
 def embedding(indices: Operand, weight: Operand) -> Tensor:
     """Rows of a table, one for each index.
 
@@ -118,10 +116,6 @@ def embedding(indices: Operand, weight: Operand) -> Tensor:
         `weight` has not two axes.
     ArgumentError
         An index is negative or not below V; the message names it and where it stands.
-
-    References
-    ----------
-    Bengio, Ducharme, Vincent, Jauvin, "A neural probabilistic language model", JMLR 3, 2003.
 
     Examples
     --------

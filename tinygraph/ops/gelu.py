@@ -23,7 +23,7 @@ from tinygraph.errors import ArgumentError, nearest
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.shared.unary import Unary
+from tinygraph.ops.shared.unary import Unary, unary
 from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 
@@ -125,31 +125,24 @@ class Gelu(Unary, Op):
         return "Gelu<Normal>" if self.approximate == "none" else "Gelu<Tanh>"
 
 
+@unary
 def gelu(x: Operand, approximate: str = "none") -> Tensor:
     """Gaussian error linear unit: `x` times the probability that a normal number is below `x`.
 
     Parameters
     ----------
-    x : Tensor
-        Any shape; float32 or float64.
     approximate : {"none", "tanh"}
         The normal distribution itself, or the hyperbolic tangent that is close to it.
 
     Returns
     -------
     Tensor
-        Same shape and dtype.  NaN propagates, -inf gives 0.
+        ... NaN propagates, -inf gives 0.
 
     Raises
     ------
-    DtypeError
-        `x` is not of a float dtype.
     ArgumentError
         `approximate` is neither of the two.
-
-    References
-    ----------
-    Hendrycks, Gimpel, "Gaussian error linear units (GELUs)", arXiv:1606.08415, 2016.
 
     Examples
     --------

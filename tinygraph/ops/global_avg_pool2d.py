@@ -19,6 +19,7 @@ from tinygraph.errors import ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
+from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.launch import THREADS, for_each
 from tinygraph.shapes import Array, Shape, Spec, require_float, require_ndim
 from tinygraph.tensor import Operand, Tensor
@@ -70,6 +71,7 @@ class GlobalAvgPool2d(Op):
         return "map"
 
 
+@documented()
 def global_avg_pool2d(x: Operand) -> Tensor:
     """The mean over each image, channel by channel.
 
@@ -89,10 +91,6 @@ def global_avg_pool2d(x: Operand) -> Tensor:
         `x` has not four axes, or its images have no pixel.
     DtypeError
         `x` is not of a float dtype.
-
-    References
-    ----------
-    Lin, Chen, Yan, "Network in network", arXiv:1312.4400.
 
     Examples
     --------

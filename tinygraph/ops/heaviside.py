@@ -17,7 +17,7 @@ from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
 from tinygraph.ops.shared.broadcast import rounded
-from tinygraph.ops.shared.unary import Unary
+from tinygraph.ops.shared.unary import Unary, unary
 from tinygraph.shapes import Array, finite
 from tinygraph.tensor import Operand, Tensor
 
@@ -37,6 +37,7 @@ class Heaviside(Unary, Op):
         return (rounded(self.value, dtype),)
 
 
+@unary
 def heaviside(x: Operand, value: float = 1.0) -> Tensor:
     """The step function, element by element: 0 below 0, 1 above, `value` at 0.
 
@@ -44,20 +45,16 @@ def heaviside(x: Operand, value: float = 1.0) -> Tensor:
 
     Parameters
     ----------
-    x : Tensor
-        Any shape; float32 or float64.
     value : float
         The result at 0.
 
     Returns
     -------
     Tensor
-        Same shape and dtype.  NaN propagates.
+        ... NaN propagates.
 
     Raises
     ------
-    DtypeError
-        `x` is not of a float dtype.
     ArgumentError
         `value` is not a finite number.
 

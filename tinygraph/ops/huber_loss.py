@@ -11,14 +11,12 @@ Source: Huber, "Robust estimation of a location parameter", Annals of Mathematic
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
-from tinygraph.ops.shared.losses import ResidualLoss, reduce, require_reduction
+from tinygraph.ops.shared.losses import ResidualLoss, pair_loss
 from tinygraph.shapes import Array, positive
 from tinygraph.tensor import Operand, Tensor
 
@@ -31,44 +29,27 @@ class HuberLoss(ResidualLoss, Op):
     def constants(self) -> tuple[float, ...]:
         return (self.delta,)
 
-    def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
-        d = np.subtract(x, y, out=mem.empty(x.shape, x.dtype))
-        clipped = np.clip(d, -self.delta, self.delta, out=mem.empty(x.shape, x.dtype))
-        loss = np.divide(clipped, -2, out=mem.empty(x.shape, x.dtype))
+    def of_residual(self, mem: Memory, d: Array) -> tuple[Array, Array]:
+        clipped = np.clip(d, -self.delta, self.delta, out=mem.empty(d.shape, d.dtype))
+        loss = np.divide(clipped, -2, out=mem.empty(d.shape, d.dtype))
         loss += d
         loss *= clipped
-        return reduce(mem, loss, self.reduction), clipped if True in mem.needs else None
+        return loss, clipped
 
 
+@pair_loss
 def huber_loss(x: Operand, y: Operand, reduction: str = "mean", delta: float = 1.0) -> Tensor:
     """Huber's loss between two arrays of one shape.
 
     Parameters
     ----------
-    x, y : Tensor
-        Same shape and dtype, float32 or float64.
-    reduction : {"mean", "sum", "none"}
-        Over all elements; "none" keeps them.
     delta : float
         Above 0: the difference at which the loss turns from half the square to a straight line.
 
-    Returns
-    -------
-    Tensor
-        0-d, or of the shape of `x` for "none".  The mean of no element is NaN.
-
     Raises
     ------
-    ShapeError
-        The shapes differ: nothing is broadcast here.
-    DtypeError
-        The inputs are not both float32 or both float64.
     ArgumentError
         An unknown reduction, or `delta` is not above 0.
-
-    References
-    ----------
-    Huber, "Robust estimation of a location parameter", Annals of Mathematical Statistics 35, 1964.
 
     Examples
     --------
@@ -76,5 +57,4 @@ def huber_loss(x: Operand, y: Operand, reduction: str = "mean", delta: float = 1
     >>> tg.huber_loss([0.0, 0.0], [0.5, 3.0], "none").value
     array([0.125, 2.5  ], dtype=float32)
     """
-    require_reduction("huber_loss", reduction)
     return HuberLoss(reduction, positive("huber_loss", "delta", delta))(x, y)

@@ -8,6 +8,9 @@
 
 Each is the other's derivative: both are linear, and their matrices are transposes of each other.
 A convolution is one im2col and one matrix product.
+
+Source: Chellapilla, Puri, Simard, "High performance convolutional neural networks for document
+processing", IWFHR 2006.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from tinygraph.errors import ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
+from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.launch import THREADS
 from tinygraph.shapes import (
     Array,
@@ -229,6 +233,7 @@ class Col2im(Op):
         return "map"
 
 
+@documented()
 def im2col(
     x: Operand,
     kernel_size: int | Pair,
@@ -256,11 +261,6 @@ def im2col(
     ShapeError
         `x` has not four axes, or the kernel is larger than the padded image.
 
-    References
-    ----------
-    Chellapilla, Puri, Simard, "High performance convolutional neural networks for document
-    processing", IWFHR 2006.
-
     Examples
     --------
     >>> import tinygraph as tg
@@ -279,6 +279,7 @@ def im2col(
     )(x)
 
 
+@documented()
 def col2im(
     cols: Operand,
     output_size: int | Pair,
@@ -307,11 +308,6 @@ def col2im(
     ------
     ShapeError
         `cols` has not the shape that im2col gives for these arguments.
-
-    References
-    ----------
-    Chellapilla, Puri, Simard, "High performance convolutional neural networks for document
-    processing", IWFHR 2006.
 
     Examples
     --------

@@ -27,6 +27,7 @@ from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
+from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.launch import MOST_BLOCKS, THREADS
 from tinygraph.ops.shared.normalization import (
     inverse_deviation,
@@ -172,6 +173,7 @@ class LayerNorm(Op):
         return "map" if several and carries[0] and not any(carries[1:]) else None
 
 
+@documented()
 def layer_norm(
     x: Operand,
     normalized_shape: int | Sequence[int],
@@ -205,10 +207,6 @@ def layer_norm(
         The inputs are not all float32 or all float64.
     ArgumentError
         `normalized_shape` is empty or has a size below 1, or eps is negative.
-
-    References
-    ----------
-    Ba, Kiros, Hinton, "Layer normalization", arXiv:1607.06450.
 
     Examples
     --------

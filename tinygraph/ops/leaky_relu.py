@@ -16,7 +16,7 @@ import numpy as np
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
-from tinygraph.ops.shared.unary import Unary
+from tinygraph.ops.shared.unary import Unary, unary
 from tinygraph.shapes import Array, finite
 from tinygraph.tensor import Operand, Tensor
 
@@ -46,32 +46,24 @@ class LeakyRelu(Unary, Op):
         return (self.negative_slope,)
 
 
+@unary
 def leaky_relu(x: Operand, negative_slope: float = 0.01) -> Tensor:
     """Leaky rectified linear unit, `where(x > 0, x, negative_slope * x)`, element by element.
 
     Parameters
     ----------
-    x : Tensor
-        Any shape; float32 or float64.
     negative_slope : float
         The slope below 0, and the derivative at 0.
 
     Returns
     -------
     Tensor
-        Same shape and dtype.  NaN propagates.
+        ... NaN propagates.
 
     Raises
     ------
-    DtypeError
-        `x` is not of a float dtype.
     ArgumentError
         `negative_slope` is not a finite number.
-
-    References
-    ----------
-    Maas, Hannun, Ng, "Rectifier nonlinearities improve neural network acoustic models", ICML 2013
-    workshop on deep learning for audio, speech and language processing.
 
     Examples
     --------

@@ -20,6 +20,7 @@ from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.axes import Sets, arranged, restored, sets_of
+from tinygraph.ops.shared.docstrings import documented
 from tinygraph.shapes import Array, Axis, Spec, normalize_axes, reduced_shape, require_float
 from tinygraph.tensor import Operand, Tensor
 
@@ -105,6 +106,7 @@ class Logsumexp(Op):
         return None if 0 in normalize_axes(self.name, self.axis, specs[0].ndim) else "map"
 
 
+@documented()
 def logsumexp(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """`log(sum(exp(x)))` over axes, right also where exp(x) overflows or underflows.
 
@@ -129,11 +131,6 @@ def logsumexp(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
         There is no such axis, or one is given twice.
     DtypeError
         `x` is not of a float dtype.
-
-    References
-    ----------
-    Blanchard, Higham, Higham, "Accurately computing the log-sum-exp and softmax functions", IMA
-    Journal of Numerical Analysis 41, 2021.
 
     Examples
     --------

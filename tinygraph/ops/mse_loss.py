@@ -9,14 +9,14 @@ The mean is over all elements, not over samples alone.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
-from tinygraph.ops.shared.losses import ResidualLoss, reduce, require_reduction
+from tinygraph.ops.shared.losses import ResidualLoss, pair_loss
 from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 
@@ -25,33 +25,18 @@ from tinygraph.tensor import Operand, Tensor
 class MseLoss(ResidualLoss, Op):
     factor: ClassVar[float] = 2.0  # the slope is 2 * d
 
-    def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
-        d = np.subtract(x, y, out=mem.empty(x.shape, x.dtype))
-        square = np.multiply(d, d, out=mem.empty(x.shape, x.dtype))
-        return reduce(mem, square, self.reduction), d if True in mem.needs else None
+    def of_residual(self, mem: Memory, d: Array) -> tuple[Array, Array]:
+        return np.multiply(d, d, out=mem.empty(d.shape, d.dtype)), d
 
 
+@pair_loss
 def mse_loss(x: Operand, y: Operand, reduction: str = "mean") -> Tensor:
     """Mean squared error between two arrays of one shape.
-
-    Parameters
-    ----------
-    x, y : Tensor
-        Same shape and dtype, float32 or float64.
-    reduction : {"mean", "sum", "none"}
-        Over all elements; "none" keeps them.
-
-    Returns
-    -------
-    Tensor
-        0-d, or of the shape of `x` for "none".  The mean of no element is NaN.
 
     Raises
     ------
     ShapeError
         The shapes differ: nothing is broadcast here, for a loss of (N, 1) with (N,) is a mistake.
-    ArgumentError
-        An unknown reduction.
 
     References
     ----------
@@ -63,4 +48,4 @@ def mse_loss(x: Operand, y: Operand, reduction: str = "mean") -> Tensor:
     >>> tg.mse_loss([1.0, 2.0], [1.0, 4.0]).item()
     2.0
     """
-    return MseLoss(require_reduction("mse_loss", reduction))(x, y)
+    return MseLoss(reduction)(x, y)

@@ -15,7 +15,7 @@ import numpy as np
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
-from tinygraph.ops.shared.unary import Unary
+from tinygraph.ops.shared.unary import Unary, unary
 from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 
@@ -33,27 +33,14 @@ class Relu(Unary, Op):
         np.multiply(gy, passes, out=gx)
 
 
+@unary
 def relu(x: Operand) -> Tensor:
     """Rectified linear unit, `where(x <= 0, 0, x)`, element by element.
-
-    Parameters
-    ----------
-    x : Tensor
-        Any shape; float32 or float64.
 
     Returns
     -------
     Tensor
-        Same shape and dtype.  NaN propagates, -inf gives 0, and -0 gives 0.
-
-    Raises
-    ------
-    DtypeError
-        `x` is not of a float dtype.
-
-    References
-    ----------
-    Nair, Hinton, "Rectified linear units improve restricted Boltzmann machines", ICML 2010.
+        ... NaN propagates, -inf gives 0, and -0 gives 0.
 
     Examples
     --------

@@ -17,7 +17,7 @@ import numpy as np
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
-from tinygraph.ops.shared.unary import Unary
+from tinygraph.ops.shared.unary import Unary, unary
 from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 
@@ -38,23 +38,9 @@ class Sigmoid(Unary, Op):
         gx *= gy
 
 
+@unary
 def sigmoid(x: Operand) -> Tensor:
     """The logistic function, `1 / (1 + exp(-x))`, element by element: from 0 to 1.
-
-    Parameters
-    ----------
-    x : Tensor
-        Any shape; float32 or float64.
-
-    Returns
-    -------
-    Tensor
-        Same shape and dtype.
-
-    Raises
-    ------
-    DtypeError
-        `x` is not of a float dtype.
 
     References
     ----------

@@ -17,24 +17,18 @@ Goodfellow, Bengio, Courville, "Deep Learning", MIT Press 2016, section 6.2.2.3.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from tinygraph.cuda import blocks, op_kernel
-from tinygraph.errors import ArgumentError, DtypeError
+from tinygraph.errors import ArgumentError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.shared.launch import THREADS, grid_of
-from tinygraph.ops.shared.losses import (
-    LabelLoss,
-    check_labels,
-    reduce,
-    require_classes,
-    require_label_shape,
-    require_reduction,
-)
+from tinygraph.ops.shared.launch import THREADS
+from tinygraph.ops.shared.losses import LabelLoss, label_loss
+from tinygraph.ops.shared.scatter import as_int64
 from tinygraph.ops.softmax import translated
 from tinygraph.shapes import Array, Shape, Spec, require_float
 from tinygraph.tensor import Operand, Tensor
@@ -54,29 +48,22 @@ def _unrows(rows: Array, shape: Shape) -> Array:
 
 @frozen
 class SoftmaxCrossEntropy(LabelLoss, Op):
+    scores: ClassVar[str] = "logits"
+    labels_are: ClassVar[str] = "integers of shape {each} or probabilities of shape {x}"
+
     def infer(self, x: Spec, labels: Spec) -> Spec:
-        each = require_classes(self.name, "logits", x)
-        if labels.dtype.kind in "iu":
-            require_label_shape(self.name, "logits", x, labels)
-        elif labels.shape != x.shape or labels.dtype.kind != "f":
-            raise DtypeError(
-                self.name,
-                "labels",
-                f"integers of shape {each} or probabilities of shape {x.shape}",
-                f"{labels.dtype} of shape {labels.shape}",
-                "convert class numbers with labels.astype('int64')",
+        if labels.dtype.kind != "f" or labels.shape != x.shape or x.ndim < 2 or not x.shape[1]:
+            return super().infer(x, labels)
+        require_float(self.name, logits=x, labels=labels)
+        if self.ignore_index is not None:
+            raise ArgumentError(
+                self.name, "ignore_index", "None with probabilities", self.ignore_index
             )
-        else:
-            require_float(self.name, logits=x, labels=labels)
-            if self.ignore_index is not None:
-                raise ArgumentError(
-                    self.name, "ignore_index", "None with probabilities", self.ignore_index
-                )
-        return Spec(each if self.reduction == "none" else (), x.dtype)
+        return self.result((x.shape[0], *x.shape[2:]), x.dtype)
 
     def check(self, x: Array, labels: Array) -> None:
         if labels.dtype.kind != "f":
-            check_labels(self.name, labels, x.shape[1], self.ignore_index)
+            super().check(x, labels)
 
     def forward(self, mem: Memory, x: Array, labels: Array) -> tuple[Array, Any]:
         log_p = translated(mem, _rows(x), 1)  # (M, C)
@@ -97,7 +84,7 @@ class SoftmaxCrossEntropy(LabelLoss, Op):
         saved = (x.shape, p, t, log_p if mem.needs[1] else None, counts, count)
         if self.reduction == "none":
             return loss.reshape(x.shape[0], *x.shape[2:]), saved
-        return reduce(mem, loss, self.reduction, count), saved
+        return self.reduce(mem, loss, count), saved
 
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
         shape, p, t, log_p, counts, count = saved
@@ -122,46 +109,22 @@ class SoftmaxCrossEntropy(LabelLoss, Op):
         return gx, gt
 
     def forward_kernel(self, mem: Memory, x: Array, labels: Array) -> tuple[Array, Any]:
-        rows = _Rows.of(x)
+        rows, t, weights = _Rows.of(x), labels, None
         loss = mem.empty((x.shape[0], *x.shape[2:]), x.dtype)
         maxima, totals = mem.empty((rows.number,), x.dtype), mem.empty((rows.number,), x.dtype)
         if labels.dtype.kind == "f":
             weights = mem.empty((rows.number,), x.dtype)
-            rows.launch(
-                "probabilities_forward",
-                x,
-                labels,
-                loss,
-                maxima,
-                totals,
-                weights,
-                rows.number,
-                rows.classes,
-                rows.positions,
-            )
-            saved: tuple[Any, ...] = (x, labels, maxima, totals, weights)
+            rows.launch("probabilities_forward", (x, t, loss, maxima, totals, weights))
         else:
-            t = labels
-            if t.dtype != np.int64:
-                t = mem.empty(labels.shape, np.int64)
-                t[...] = labels
-            rows.launch(
-                "labels_forward",
-                x,
-                t,
-                loss,
-                maxima,
-                totals,
-                rows.number,
-                rows.classes,
-                rows.positions,
-                *self._ignored(),
-            )
-            saved = (x, t, maxima, totals, None)
-        if self.reduction == "none":
-            return loss, (*saved, mem.empty((0,), np.int64))
-        total, count = self._total(mem, loss, saved[1])
-        return total, (*saved, count if self.reduction == "mean" else mem.empty((0,), np.int64))
+            t = as_int64(mem, labels)
+            rows.launch("labels_forward", (x, t, loss, maxima, totals), *self.ignored)
+        count = mem.empty((0,), np.int64)
+        if self.reduction != "none":
+            ignores, ignore_index = self.ignored
+            kernel = op_kernel("softmax_cross_entropy", "sum_of_rows", x.dtype)
+            counted = t if ignores else count  # none: all of them count
+            loss, count = self.total(mem, kernel, (loss, counted), rows.number, ignore_index)
+        return loss, (x, t, maxima, totals, weights, count)
 
     def backward_kernel(
         self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
@@ -169,63 +132,12 @@ class SoftmaxCrossEntropy(LabelLoss, Op):
         x, t, maxima, totals, weights, count = saved
         rows, each = _Rows.of(x), int(self.reduction == "none")
         gx, gt = (mem.empty(x.shape if needed else (0,), x.dtype) for needed in needs)
+        arrays = gy, count, x, t, maxima, totals
         if weights is None:
-            rows.launch(
-                "labels_backward",
-                gy,
-                count,
-                x,
-                t,
-                maxima,
-                totals,
-                gx,
-                rows.number,
-                rows.classes,
-                rows.positions,
-                each,
-                *self._ignored(),
-            )
+            rows.launch("labels_backward", (*arrays, gx), each, *self.ignored)
         else:
-            rows.launch(
-                "probabilities_backward",
-                gy,
-                count,
-                x,
-                t,
-                maxima,
-                totals,
-                weights,
-                gx,
-                gt,
-                rows.number,
-                rows.classes,
-                rows.positions,
-                each,
-            )
+            rows.launch("probabilities_backward", (*arrays, weights, gx, gt), each)
         return gx if needs[0] else None, gt if needs[1] else None
-
-    def _ignored(self) -> tuple[int, int]:
-        """Whether labels of some value are ignored, and which, as the kernels take it."""
-        return (0, 0) if self.ignore_index is None else (1, self.ignore_index)
-
-    def _total(self, mem: Memory, loss: Array, labels: Array) -> tuple[Array, Array]:
-        """The sum or the mean of the losses, and how many labels count: both on the device."""
-        total, count = mem.empty((), loss.dtype), mem.empty((1,), np.int64)
-        ignores, ignore_index = self._ignored()
-        if not ignores:
-            labels = mem.empty((0,), np.int64)  # all count
-        grid, mean = max(grid_of(loss.size), 1), int(self.reduction == "mean")
-        one = grid == 1  # then what that block sums up is the total
-        sums = total if one else mem.empty((grid,), loss.dtype)
-        counts = count if one else mem.empty((grid,), np.int64)
-        op_kernel("softmax_cross_entropy", "sum_of_rows", loss.dtype)(
-            grid, THREADS, loss, labels, sums, counts, loss.size, ignore_index, mean if one else 0
-        )
-        if not one:
-            op_kernel("softmax_cross_entropy", "sum_of_partials", loss.dtype)(
-                1, THREADS, sums, counts, total, count, grid, mean
-            )
-        return total, count
 
 
 class _Rows(NamedTuple):
@@ -248,15 +160,16 @@ class _Rows(NamedTuple):
             return 1
         return 32 if self.classes <= 1024 else THREADS
 
-    def launch(self, function: str, *arguments: Any) -> None:
+    def launch(self, function: str, arrays: tuple[Array, ...], *settings: int) -> None:
         """One group of threads for each row; nothing for none."""
         if self.number:
-            kernel = op_kernel(
-                "softmax_cross_entropy", function, self.dtype, ROW_THREADS=self.threads
-            )
-            kernel(blocks(self.number, THREADS // self.threads), THREADS, *arguments)
+            stem, threads = "softmax_cross_entropy", self.threads
+            kernel = op_kernel(stem, function, self.dtype, ROW_THREADS=threads)
+            grid = blocks(self.number, THREADS // threads)
+            kernel(grid, THREADS, *arrays, *self[:3], *settings)
 
 
+@label_loss
 def softmax_cross_entropy(
     logits: Operand, labels: Operand, reduction: str = "mean", ignore_index: int | None = None
 ) -> Tensor:
@@ -268,27 +181,11 @@ def softmax_cross_entropy(
         Scores of C classes, not normalised; float32 or float64.
     labels : integers (N,) or (N, D...), or probabilities of the shape of `logits`
         The class of each sample, or how probable each class is.
-    reduction : {"mean", "sum", "none"}
-        Over all labels; "none" keeps one loss for each.
-    ignore_index : int, optional
-        Integer labels of this value count neither in the loss nor in the mean.  PyTorch's default
-        of -100 is not taken over: without it, every label must name a class.
-
-    Returns
-    -------
-    Tensor
-        0-d, or of the shape of integer labels for "none".  The mean of no label at all is NaN.
 
     Raises
     ------
     ShapeError, DtypeError
         Labels do not fit the logits, or are floats without a class axis.
-    ArgumentError
-        A label out of range, or an unknown reduction.
-
-    References
-    ----------
-    Goodfellow, Bengio, Courville, "Deep Learning", MIT Press 2016, section 6.2.2.3.
 
     Examples
     --------
@@ -297,5 +194,4 @@ def softmax_cross_entropy(
     >>> round(loss.item(), 4)  # log(2): both classes are equally likely
     0.6931
     """
-    require_reduction("softmax_cross_entropy", reduction)
     return SoftmaxCrossEntropy(reduction, ignore_index)(logits, labels)

@@ -18,7 +18,7 @@ from tinygraph.errors import ArgumentError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
-from tinygraph.ops.shared.unary import Unary
+from tinygraph.ops.shared.unary import Unary, unary
 from tinygraph.ops.sigmoid import Sigmoid
 from tinygraph.shapes import Array, finite, positive
 from tinygraph.tensor import Operand, Tensor
@@ -54,13 +54,12 @@ class Softplus(Unary, Op):
         return self.beta, self.threshold
 
 
+@unary
 def softplus(x: Operand, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """`log(1 + exp(beta * x)) / beta`, element by element: a ReLU without a kink.
 
     Parameters
     ----------
-    x : Tensor
-        Any shape; float32 or float64.
     beta : float
         Above 0.  The larger, the closer to ReLU.
     threshold : float
@@ -69,19 +68,12 @@ def softplus(x: Operand, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     Returns
     -------
     Tensor
-        Same shape and dtype.  NaN propagates, -inf gives 0.
+        ... NaN propagates, -inf gives 0.
 
     Raises
     ------
-    DtypeError
-        `x` is not of a float dtype.
     ArgumentError
         `beta` or `threshold` is out of its range.
-
-    References
-    ----------
-    Dugas, Bengio, Belisle, Nadeau, Garcia, "Incorporating second-order functional knowledge for
-    better option pricing", NIPS 2000.
 
     Examples
     --------

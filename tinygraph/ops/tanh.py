@@ -16,7 +16,7 @@ import numpy as np
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
-from tinygraph.ops.shared.unary import Unary
+from tinygraph.ops.shared.unary import Unary, unary
 from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 
@@ -34,28 +34,9 @@ class Tanh(Unary, Op):
         gx *= gy
 
 
+@unary
 def tanh(x: Operand) -> Tensor:
     """The hyperbolic tangent, element by element: from -1 to 1.
-
-    Parameters
-    ----------
-    x : Tensor
-        Any shape; float32 or float64.
-
-    Returns
-    -------
-    Tensor
-        Same shape and dtype.
-
-    Raises
-    ------
-    DtypeError
-        `x` is not of a float dtype.
-
-    References
-    ----------
-    LeCun, Bottou, Orr, Mueller, "Efficient backprop", in Neural Networks: Tricks of the Trade,
-    Springer 1998, section 4.4.
 
     Examples
     --------

@@ -1,45 +1,122 @@
-"""Docstrings of families: what all members say of arguments, results and errors, said once."""
+"""Docstrings of families: what all members say of arguments, results and errors, said once.
+
+A member's docstring holds what is its own; its sections are filled up from those of the family.
+
+    an argument or error that the member describes     stands as the member says
+    a text of the member that begins with ...          continues that of the family
+    References                                         the paragraph `Source: ` of the file
+"""
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Callable
 from inspect import cleandoc
 from typing import Any, TypeVar
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
+_TITLES = ("Parameters", "Returns", "Raises", "References", "Examples")
+_HEADING = re.compile(rf"^({'|'.join(_TITLES)})\n-+\n", re.MULTILINE)
+_ENTRY = re.compile(r"^(?=\S)", re.MULTILINE)
+_SOURCE = re.compile(r"^Source: (.*?)\s*(?:\n\n|\Z)", re.MULTILINE | re.DOTALL)
 
-def documented(sections: str, **words: str) -> Callable[[_Function], _Function]:
-    """Put sections, in which {word} stands for its text, before the examples of a docstring.
 
-    >>> @documented("Returns\\n-------\\n{what}", what="A number.")
-    ... def one():
-    ...     \"\"\"One.
+def documented(family: str = "") -> Callable[[_Function], _Function]:
+    """Fill the sections of a docstring up from those of a family, or from the source alone.
+
+    >>> @documented('''
+    ...     Parameters
+    ...     ----------
+    ...     x : Tensor
+    ...         Any shape.
     ...
-    ...     Examples
-    ...     --------
-    ...     >>> one()
-    ...     1
+    ...     Returns
+    ...     -------
+    ...     Tensor
+    ...         Same shape.
+    ... ''')
+    ... def scaled(x, by):
+    ...     \"\"\"A multiple.
+    ...
+    ...     Parameters
+    ...     ----------
+    ...     by : float
+    ...         The factor.
+    ...
+    ...     Returns
+    ...     -------
+    ...     Tensor
+    ...         ... NaN propagates.
     ...     \"\"\"
-    ...     return 1
-    >>> print(one.__doc__.partition(">>>")[0])
-    One.
-    <BLANKLINE>
+    >>> print(scaled.__doc__.replace("\\n\\n", "\\n"))
+    A multiple.
+    Parameters
+    ----------
+    x : Tensor
+        Any shape.
+    by : float
+        The factor.
     Returns
     -------
-    A number.
-    <BLANKLINE>
-    Examples
-    --------
-    <BLANKLINE>
+    Tensor
+        Same shape.
+        NaN propagates.
     """
 
     def fill(function: _Function) -> _Function:
-        if function.__doc__ is not None:  # python -OO has none
-            summary, examples, rest = cleandoc(function.__doc__).partition("Examples\n--------\n")
-            function.__doc__ = (
-                summary + cleandoc(sections).format(**words) + "\n\n" + examples + rest
+        if function.__doc__ is None:  # python -OO has none
+            return function
+        summary, own = _sections(cleandoc(function.__doc__))
+        _, common = _sections(cleandoc(family))
+        arguments: tuple[str, ...] = function.__code__.co_varnames
+        for title, section in common.items():
+            own[title] = _merged(section, own.get(title, ""))
+        if "Parameters" in own:
+            own["Parameters"] = "".join(
+                sorted(_entries(own["Parameters"]), key=lambda e: arguments.index(_names(e)[0]))
             )
+        source = _SOURCE.search(sys.modules[function.__module__].__doc__ or "")
+        if source:
+            own.setdefault("References", source[1])
+        parts = [f"{t}\n{'-' * len(t)}\n{own[t].rstrip()}" for t in _TITLES if t in own]
+        function.__doc__ = "\n\n".join([summary, *parts])
         return function
 
     return fill
+
+
+def _sections(text: str) -> tuple[str, dict[str, str]]:
+    """The text before the first section, and the sections by their titles."""
+    summary, *parts = _HEADING.split(text)
+    bodies = [body.rstrip() + "\n" for body in parts[1::2]]
+    return summary.rstrip(), dict(zip(parts[::2], bodies, strict=True))
+
+
+def _entries(section: str) -> list[str]:
+    """What a section describes, one text each: a line of names, and indented lines."""
+    return [entry for entry in _ENTRY.split(section) if entry]
+
+
+def _names(entry: str) -> list[str]:
+    """ "x, y : Tensor" describes x and y, "ShapeError, DtypeError" those two."""
+    return re.findall(r"\w+", entry.partition("\n")[0].partition(" :")[0])
+
+
+def _merged(family: str, own: str) -> str:
+    """The entries of both: the member's in the place of the family's of the same names."""
+    mine = {tuple(_names(entry)): entry for entry in _entries(own)}
+    said = {name for names in mine for name in names}
+    made = []
+    for entry in _entries(family):
+        names = tuple(_names(entry))
+        head, _, text = mine.get(names, "").partition("\n")
+        if text.lstrip().startswith("... "):
+            made.append(entry + text.replace("... ", "", 1))
+            del mine[names]
+        elif head:
+            made.append(mine.pop(names))
+        elif not said.intersection(names):
+            made.append(entry)
+    return "".join([*made, *mine.values()])

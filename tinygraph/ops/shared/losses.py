@@ -1,7 +1,16 @@
-"""What losses share: reductions with their derivatives, and labels with their checks.
+"""Losses: single losses of elements or rows, and how they become one number.
 
 loss = sum of l over M elements / M ("mean"), the sum ("sum"), or l itself ("none")
 gx   = gloss * dl/dx / M  ("mean"),  gloss * dl/dx  ("sum", "none")
+
+A member states its mathematics, and what its kernels take beside x and y:
+
+    PairLoss      l of two arrays of one shape: `losses` and their `slope`; NAME_forward and
+                  NAME_backward in NAME.cu (see elementwise_loss.cuh)
+    ResidualLoss  l of d = x - y: `of_residual`; NAME_forward
+    LabelLoss     l of scores (N, C, D...) and one label for each row of them
+
+`@pair_loss` and `@label_loss` above the public function say what all members do.
 """
 
 from __future__ import annotations
@@ -11,66 +20,76 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tinygraph.cuda import Kernel, op_kernel
-from tinygraph.errors import ArgumentError, ShapeError, nearest
+from tinygraph.errors import ArgumentError, DtypeError, ShapeError, nearest
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients
+from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.launch import THREADS, for_each, grid_of
-from tinygraph.shapes import Array, Shape, Spec, require_float
+from tinygraph.shapes import Array, Shape, Spec, require_float, require_range
 
 REDUCTIONS = ("mean", "sum", "none")
-
-
-# ---- reductions -----------------------------------------------------------------------------
 
 
 def require_reduction(op: str, reduction: str) -> str:
     """The reduction of a loss, or an error that names the three."""
     if reduction not in REDUCTIONS:
-        raise ArgumentError(
-            op,
-            "reduction",
-            "'mean', 'sum' or 'none'",
-            repr(reduction),
-            nearest(str(reduction), REDUCTIONS),
-        )
+        way_out = nearest(str(reduction), REDUCTIONS)
+        raise ArgumentError(op, "reduction", "'mean', 'sum' or 'none'", repr(reduction), way_out)
     return reduction
 
 
-def reduce(mem: Memory, losses: Array, reduction: str, count: int | None = None) -> Array:
-    """The reduction of one loss for each element; a mean divides by `count`, or by their number."""
-    if reduction == "none":
-        return losses
-    loss = np.sum(losses, axis=None, out=mem.empty((), losses.dtype))
-    if reduction == "mean":
-        loss /= losses.dtype.type(losses.size if count is None else count)  # 0 / 0 is NaN
-    return loss
+@frozen
+class Loss:
+    """Mixed into all losses."""
 
+    reduction: str = "mean"
 
-def pass_upstream(mem: Memory, gy: Array, slope: Array, scale: float) -> Array:
-    """gy * scale * slope, in one pass where the upstream gradient is a single number."""
-    g = mem.empty(slope.shape, slope.dtype)
-    if not gy.ndim:
-        return np.multiply(slope, gy * slope.dtype.type(scale), out=g)
-    np.multiply(slope, gy, out=g)
-    if scale != 1:
-        g *= scale
-    return g
+    name: ClassVar[str]
+
+    def result(self, each: Shape, dtype: np.dtype[Any]) -> Spec:
+        """What becomes of single losses of that shape."""
+        require_reduction(self.name, self.reduction)
+        return Spec(each if self.reduction == "none" else (), dtype)
+
+    def reduce(self, mem: Memory, losses: Array, count: int | None = None) -> Array:
+        """Single losses reduced; a mean divides by `count`, or by their number."""
+        if self.reduction == "none":
+            return losses
+        loss = np.sum(losses, axis=None, out=mem.empty((), losses.dtype))
+        if self.reduction == "mean":
+            loss /= losses.dtype.type(losses.size if count is None else count)  # 0 / 0 is NaN
+        return loss
+
+    @property
+    def counts_all(self) -> bool:
+        """Whether a mean is one over all losses, so that its divisor is known from the shapes."""
+        return True
+
+    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
+        if not all(carries):
+            return None
+        if self.reduction == "none":
+            return "map"
+        return "sum" if self.reduction == "sum" or self.counts_all else None
+
+    def tile_scale(self, samples: int, batch: int) -> float:
+        return samples / batch if self.reduction == "mean" else 1.0
 
 
 # ---- losses between two arrays of one shape -------------------------------------------------
 
 
-@frozen
-class PairLoss:
-    """Mixed into losses that compare two arrays of one shape, element by element.
+class PairLoss(Loss):
+    """Mixed into losses that compare two arrays of one shape, element by element."""
 
-    Their kernels stand in cuda/NAME.cu, NAME_forward and NAME_backward; see elementwise_loss.cuh.
-    """
+    def losses(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
+        """The loss of each element, and what `slope` reads."""
+        raise NotImplementedError
 
-    reduction: str = "mean"
-
-    name: ClassVar[str]
+    def slope(self, mem: Memory, saved: Any, operand: int) -> tuple[Array, float]:
+        """dl/dx (operand 0) or dl/dy (1) of each element, as an array and a factor beside it."""
+        raise NotImplementedError
 
     @property
     def constants(self) -> tuple[float, ...]:
@@ -87,11 +106,30 @@ class PairLoss:
                 y.shape,
                 "reshape one; broadcasting (N, 1) with (N,) would give (N, N)",
             )
-        return x if self.reduction == "none" else Spec((), x.dtype)
+        return self.result(x.shape, x.dtype)
 
-    def scale(self, elements: int) -> float:
-        """By how much the derivative of one element's loss counts in the output."""
-        return 1 / elements if self.reduction == "mean" and elements else 1.0
+    def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
+        losses, saved = self.losses(mem, x, y)
+        return self.reduce(mem, losses), saved if True in mem.needs else None
+
+    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+        gx = self._gradient(mem, gy, *self.slope(mem, saved, 0)) if needs[0] else None
+        return gx, self._gradient(mem, gy, *self.slope(mem, saved, 1)) if needs[1] else None
+
+    def _gradient(self, mem: Memory, gy: Array, slope: Array, factor: float) -> Array:
+        """gy * factor * slope / M, in one pass where the upstream gradient is a single number."""
+        scale = self._scale(factor, slope.size)
+        g = mem.empty(slope.shape, slope.dtype)
+        if not gy.ndim:
+            return np.multiply(slope, gy * slope.dtype.type(scale), out=g)
+        np.multiply(slope, gy, out=g)
+        if scale != 1:
+            g *= scale
+        return g
+
+    def _scale(self, factor: float, elements: int) -> float:
+        """By how much a slope counts in the output."""
+        return factor * (1 / elements) if self.reduction == "mean" and elements else factor
 
     def forward_kernel(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
         return self._launch_forward(mem, x, y), (x, y) if True in mem.needs else None
@@ -100,7 +138,7 @@ class PairLoss:
         self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
     ) -> Gradients:
         kernel = op_kernel(self.name, f"{self.name}_backward", gy.dtype)
-        return self._launch_backward(mem, kernel, gy, saved, self.scale(saved[0].size), needs)
+        return self._launch_backward(mem, kernel, gy, saved, 1.0, needs)
 
     def _launch_forward(self, mem: Memory, *arrays: Array) -> Array:
         """The loss.  A sum over several blocks takes a second launch."""
@@ -126,37 +164,30 @@ class PairLoss:
         kernel: Kernel,
         gy: Array,
         saved: tuple[Array, ...],
-        scale: float,
+        factor: float,
         needs: tuple[bool, ...],
     ) -> Gradients:
         """Both gradients in one launch; a null pointer in the place of one that is not wanted."""
         x, each = saved[0], int(self.reduction == "none")
         gx, gt = (mem.empty(x.shape if needed else (0,), x.dtype) for needed in needs)
-        for_each(kernel, x.size, gy, *saved, gx, gt, x.size, scale, each)
+        for_each(kernel, x.size, gy, *saved, gx, gt, x.size, self._scale(factor, x.size), each)
         return gx if needs[0] else None, gt if needs[1] else None
-
-    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
-        if not all(carries):
-            return None
-        return "map" if self.reduction == "none" else "sum"
-
-    def tile_scale(self, samples: int, batch: int) -> float:
-        return samples / batch if self.reduction == "mean" else 1.0
 
 
 class ResidualLoss(PairLoss):
-    """Mixed into losses that are a function l of d = x - y.
-
-    `forward` saves the slope dl/dd up to a constant `factor`, and gx = gloss * dl/dd = -gy.
-    """
+    """Mixed into losses that are a function l of d = x - y, so that dl/dx = -dl/dy = dl/dd."""
 
     factor: ClassVar[float] = 1.0
 
-    def backward(self, mem: Memory, gy: Array, slope: Array, needs: tuple[bool, ...]) -> Gradients:
-        scale = self.factor * self.scale(slope.size)
-        gx = pass_upstream(mem, gy, slope, scale) if needs[0] else None
-        gt = pass_upstream(mem, gy, slope, -scale) if needs[1] else None
-        return gx, gt
+    def of_residual(self, mem: Memory, d: Array) -> tuple[Array, Array]:
+        """l(d), and dl/dd up to `factor`; d may be overwritten."""
+        raise NotImplementedError
+
+    def losses(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
+        return self.of_residual(mem, np.subtract(x, y, out=mem.empty(x.shape, x.dtype)))
+
+    def slope(self, mem: Memory, saved: Any, operand: int) -> tuple[Array, float]:
+        return saved, -self.factor if operand else self.factor
 
     def forward_kernel(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
         wanted = True in mem.needs
@@ -167,58 +198,69 @@ class ResidualLoss(PairLoss):
         self, mem: Memory, gy: Array, slope: Array, needs: tuple[bool, ...]
     ) -> Gradients:
         kernel = op_kernel("losses", "residual_loss_backward", slope.dtype)
-        scale = self.factor * self.scale(slope.size)
-        return self._launch_backward(mem, kernel, gy, (slope,), scale, needs)
+        return self._launch_backward(mem, kernel, gy, (slope,), self.factor, needs)
 
 
-# ---- losses of integer labels ---------------------------------------------------------------
+pair_loss = documented(
+    """
+    Parameters
+    ----------
+    x, y : Tensor
+        Same shape and dtype, float32 or float64.
+    reduction : {"mean", "sum", "none"}
+        Over all elements; "none" keeps them.
+
+    Returns
+    -------
+    Tensor
+        0-d, or of the shape of `x` for "none".  The mean of no element is NaN.
+
+    Raises
+    ------
+    ShapeError
+        The shapes differ: nothing is broadcast here.
+    DtypeError
+        The inputs are not both float32 or both float64.
+    ArgumentError
+        An unknown reduction.
+    """
+)
 
 
-def require_classes(op: str, argument: str, x: Spec) -> Shape:
-    """The shape of one label for each row of x, (N, D...), or an error about the class axis."""
-    require_float(op, **{argument: x})
-    if x.ndim < 2 or not x.shape[1]:
-        raise ShapeError(op, argument, "(N, C) or (N, C, D...) with at least one class", x.shape)
-    return (x.shape[0], *x.shape[2:])
-
-
-def require_label_shape(op: str, argument: str, x: Spec, labels: Spec) -> None:
-    """Raise ShapeError unless there is one integer label for each row of x."""
-    each = (x.shape[0], *x.shape[2:])
-    if labels.shape != each:
-        raise ShapeError(
-            op,
-            "labels",
-            f"shape {each}, one for each row of {argument} {x.shape}",
-            labels.shape,
-            "integer labels name a class; they have no class axis",
-        )
-
-
-def check_labels(op: str, labels: Array, classes: int, ignore_index: int | None) -> None:
-    """Raise ArgumentError unless every label names a class or is `ignore_index`."""
-    if not labels.size or (labels.min() >= 0 and labels.max() < classes):
-        return
-    bad = (labels < 0) | (labels >= classes)
-    if ignore_index is not None:
-        bad &= labels != ignore_index
-    if bad.any():
-        where = tuple(int(i) for i in np.argwhere(bad)[0])
-        raise ArgumentError(
-            op,
-            "labels",
-            f"class numbers from 0 to {classes - 1}",
-            f"{labels[where]} at index {where}",
-            "number the classes from 0, or pass ignore_index",
-        )
+# ---- losses of labels -----------------------------------------------------------------------
 
 
 @frozen
-class LabelLoss:
+class LabelLoss(Loss):
     """Mixed into losses of scores (N, C, D...) and one label for each row of them."""
 
-    reduction: str = "mean"
     ignore_index: int | None = None
+
+    scores: ClassVar[str]  # the name of the first argument
+    labels_are: ClassVar[str] = "integers of shape {each}"  # what the second one may be
+
+    def infer(self, x: Spec, labels: Spec) -> Spec:
+        require_float(self.name, **{self.scores: x})
+        if x.ndim < 2 or not x.shape[1]:
+            expected = "(N, C) or (N, C, D...) with at least one class"
+            raise ShapeError(self.name, self.scores, expected, x.shape)
+        each = (x.shape[0], *x.shape[2:])
+        if labels.dtype.kind not in "iu":
+            expected = self.labels_are.format(each=each, x=x.shape)
+            got = f"{labels.dtype} of shape {labels.shape}"
+            way_out = "convert class numbers with labels.astype('int64')"
+            raise DtypeError(self.name, "labels", expected, got, way_out)
+        if labels.shape != each:
+            expected = f"shape {each}, one for each row of {self.scores} {x.shape}"
+            way_out = "integer labels name a class; they have no class axis"
+            raise ShapeError(self.name, "labels", expected, labels.shape, way_out)
+        return self.result(each, x.dtype)
+
+    def check(self, x: Array, labels: Array) -> None:
+        most = x.shape[1] - 1
+        expected = f"class numbers from 0 to {most}"
+        way_out = "number the classes from 0, or pass ignore_index"
+        require_range(self.name, "labels", labels, 0, most, expected, way_out, self.ignore_index)
 
     def kept(self, labels: Array) -> tuple[Array, Array | None, int]:
         """Labels that all name a class, which of them count (None: all), and how many do."""
@@ -227,13 +269,54 @@ class LabelLoss:
         counts = labels != self.ignore_index
         return np.where(counts, labels, 0), counts, int(np.count_nonzero(counts))
 
-    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
-        if not all(carries):
-            return None
-        if self.reduction == "none":
-            return "map"
-        # With ignore_index the mean's scale depends on all labels: unknown before the batch is cut.
-        return None if self.reduction == "mean" and self.ignore_index is not None else "sum"
+    @property
+    def counts_all(self) -> bool:
+        return self.ignore_index is None
 
-    def tile_scale(self, samples: int, batch: int) -> float:
-        return samples / batch if self.reduction == "mean" else 1.0
+    @property
+    def ignored(self) -> tuple[int, int]:
+        """Whether labels of some value are ignored, and which: for the kernels."""
+        return (0, 0) if self.ignore_index is None else (1, self.ignore_index)
+
+    def total(
+        self, mem: Memory, kernel: Kernel, arrays: tuple[Array, ...], rows: int, *numbers: int
+    ) -> tuple[Array, Array]:
+        """The loss, and what it was divided by (empty for a sum): both stay on the device."""
+        dtype, mean = arrays[0].dtype, int(self.reduction == "mean")
+        loss, count = mem.empty((), dtype), mem.empty((1,), np.int64)
+        grid = max(grid_of(rows), 1)
+        if grid == 1:
+            kernel(1, THREADS, *arrays, loss, count, rows, *numbers, mean)
+        else:
+            sums, counts = mem.empty((grid,), dtype), mem.empty((grid,), np.int64)
+            kernel(grid, THREADS, *arrays, sums, counts, rows, *numbers, 0)
+            finish = op_kernel("softmax_cross_entropy", "sum_of_partials", dtype)
+            finish(1, THREADS, sums, counts, loss, count, grid, mean)
+        return loss, count if mean else mem.empty((0,), np.int64)
+
+
+label_loss = documented(
+    """
+    Parameters
+    ----------
+    labels : integers (N,) or (N, D...)
+        The class of each sample.
+    reduction : {"mean", "sum", "none"}
+        Over all labels; "none" keeps one loss for each.
+    ignore_index : int, optional
+        Integer labels of this value count neither in the loss nor in the mean.  PyTorch's default
+        of -100 is not taken over: without it, every label must name a class.
+
+    Returns
+    -------
+    Tensor
+        0-d, or of the shape of integer labels for "none".  The mean of no label at all is NaN.
+
+    Raises
+    ------
+    ShapeError, DtypeError
+        Labels do not fit the scores, or are not integers.
+    ArgumentError
+        A label out of range, or an unknown reduction.
+    """
+)

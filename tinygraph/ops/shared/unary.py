@@ -21,6 +21,8 @@ cuda/kernels/unary.cuh).  Where both methods are made of ufuncs, as most are, a 
 in a chain with its neighbours by itself: it takes down the calls (plan/elementwise_tape.py).
 Scratch arrays come from `mem`.
 
+`@unary` above the public function says of argument, result and errors what all members do.
+
     keeps     "x" (the default) or "y": what gradient reads; None where it reads neither
     takes     the dtypes; by default float32 and float64
     numbers   the hyper-parameters of the functor, at most two
@@ -36,6 +38,7 @@ from tinygraph.cuda import Kernel
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients
 from tinygraph.ops.shared.broadcast import typed_kernel
+from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.launch import for_each
 from tinygraph.ops.shared.operands import FLOATS, require_one_dtype
 from tinygraph.shapes import Array, Spec
@@ -115,3 +118,23 @@ class Unary:
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         return "map"
+
+
+unary = documented(
+    """
+    Parameters
+    ----------
+    x : Tensor
+        Any shape; float32 or float64.
+
+    Returns
+    -------
+    Tensor
+        Same shape and dtype.
+
+    Raises
+    ------
+    DtypeError
+        `x` is not of a float dtype.
+    """
+)
