@@ -71,10 +71,10 @@ def test_a_replay_launches_what_was_captured_and_nothing_else(cupy):
     from cupy._module import launches
 
     _, training = train(OPTIMIZERS["adam"], True, steps=4)
-    graph = training.step._graph
+    graph = training.step._recording.graph
     del launches[:]
     training.step(*batches()[0])
-    assert training.step._graph is graph and not launches
+    assert training.step._recording.graph is graph and not launches
     assert len(graph.work) > 20
 
 

@@ -51,7 +51,7 @@ def test_result_types_are_those_of_nvrtc():
         )
         + "\ny[0] = 1; }"
     )
-    nvrtc.compile(Source.read(text), "types", "sm_90")
+    nvrtc.compile(Source.read(text), ["types"], "sm_90")
     y = np.zeros(1, np.int32)
     Kernel(text, "types")(1, 1, y, 0, 0, 0.0, 0.0, 0)
     assert y[0] == 1
@@ -64,7 +64,7 @@ def test_result_types_are_those_of_nvrtc():
 def test_what_nvrtc_refuses_does_not_compile_here(call):
     text = f"__global__ void wrong(unsigned short* y) {{ y[0] = {call}; }}"
     with pytest.raises(KernelCompileError):
-        nvrtc.compile(Source.read(text), "wrong", "sm_90")
+        nvrtc.compile(Source.read(text), ["wrong"], "sm_90")
     with pytest.raises(KernelCompileError):
         Kernel(text, "wrong")(1, 1, np.zeros(1, np.uint16))
 

@@ -106,7 +106,7 @@ def test_extern_c_namespaces_and_template_values():
         __shared__ int s[N]; s[threadIdx.x] = UP; __syncthreads(); x[threadIdx.x] = s[N - 1]; } }
     """
     assert resources(Source.read(text), "plain", "sm_80").spills == 0
-    assert nvrtc.compile(Source.read(text), "plain", "sm_80").symbol == "plain"
+    assert nvrtc.compile(Source.read(text), ["plain"], "sm_80")[0].symbol == "plain"
     assert resources(Source.read(text), "ops::many<48, true>", "sm_80").shared == 192
 
 
@@ -122,7 +122,7 @@ def test_include_files_are_found_beside_the_source_and_in_the_package(tmp_path):
 
 def test_cubins_are_machine_code_for_the_architecture():
     for arch in ("sm_75", "sm_120"):
-        made = nvrtc.compile(Source.read(STACK), "picked", arch)
+        (made,) = nvrtc.compile(Source.read(STACK), ["picked"], arch)
         assert made.cubin.startswith(b"\x7fELF") and f"for '{arch}'" in made.log
 
 
@@ -170,7 +170,7 @@ def test_unknown_architectures():
 def test_an_architecture_that_this_nvrtc_does_not_know(monkeypatch):
     monkeypatch.setitem(nvrtc.MULTIPROCESSORS, "sm_30", nvrtc.MULTIPROCESSORS["sm_75"])
     with pytest.raises(KernelCompileError, match=r"sm_30.*pip install --upgrade nvidia-cuda-nvrtc"):
-        nvrtc.compile(Source.read(STACK), "picked", "sm_30")
+        nvrtc.compile(Source.read(STACK), ["picked"], "sm_30")
 
 
 @pytest.fixture

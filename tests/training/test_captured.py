@@ -70,7 +70,7 @@ def folder(path):
 def graph_of(trainer):
     """The recorded step, or None before it is recorded."""
     step = trainer._step.captured._step
-    return step._graph if step is not None and step.captured else None
+    return step._recording.graph if step is not None and step.captured else None
 
 
 def trained(path, capture, rule, **options):

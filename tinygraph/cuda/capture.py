@@ -17,6 +17,7 @@ begin.  Every call is one step of training, the first ones too, and gives the nu
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -46,8 +47,15 @@ class Owner(Protocol):
         """The arrays whose addresses, and the settings whose values, a graph has taken over."""
 
 
-class _Varying:
-    """The varying numbers of one graph: side by side in device memory, copied in one go."""
+class _Captured(Runner):
+    """Answers while a step is recorded, and keeps what its graph needs before each launch.
+
+    The varying numbers of the graph lie side by side in device memory, copied in one go.
+    """
+
+    graph: Any = None
+    outputs: Any = None  # what the function returned
+    taken: Any = None  # what `fixed` gave when the graph was made
 
     def __init__(self, device: Device) -> None:
         self.host = np.zeros(_ROOM, np.uint8)
@@ -55,8 +63,11 @@ class _Varying:
         self.used = 0
         self.slots: list[tuple[Array, Numbers]] = []
         self.owners: dict[int, Owner] = {}
+        self.host_start, self.start = self._place(2, np.uint64)
+        self.streams = 0  # of random numbers, in one step
+        self.held: list[Any] = []  # whose arrays the graph works on
 
-    def place(self, count: int, dtype: Any) -> tuple[Array, Array]:
+    def _place(self, count: int, dtype: Any) -> tuple[Array, Array]:
         """Room for some numbers, on the host and on the device."""
         first, last = self.used, self.used + count * np.dtype(dtype).itemsize
         if last > _ROOM:
@@ -69,20 +80,6 @@ class _Varying:
             )
         self.used = -(-last // _ALIGNED) * _ALIGNED
         return self.host[first:last].view(dtype), self.room[first:last].view(dtype)
-
-    def copy(self) -> None:
-        """Bring the device's numbers up to date."""
-        self.room[: self.used].set(self.host[: self.used])
-
-
-class _Captured(Runner):
-    """Answers while a step is recorded, and keeps what its graph needs before each launch."""
-
-    def __init__(self, device: Device) -> None:
-        self.varying_numbers = _Varying(device)
-        self.host_start, self.start = self.varying_numbers.place(2, np.uint64)
-        self.streams = 0  # of random numbers, in one step
-        self.held: list[Any] = []  # whose arrays the graph works on
 
     # ---- while the step is recorded
 
@@ -100,10 +97,10 @@ class _Captured(Runner):
             constant: Array = self.below.varying(device, dtype, numbers, owner)
             return constant
         now = numbers()
-        host, there = self.varying_numbers.place(len(now), dtype)
+        host, there = self._place(len(now), dtype)
         host[...] = now
-        self.varying_numbers.slots.append((host, numbers))
-        self.varying_numbers.owners[id(owner)] = owner
+        self.slots.append((host, numbers))
+        self.owners[id(owner)] = owner
         return there
 
     def hold(self, thing: Any) -> None:
@@ -126,20 +123,23 @@ class _Captured(Runner):
         self.host_start[...] = default_generator.seed, default_generator.stream
         default_generator.stream += self.streams
         if not first:
-            for owner in self.varying_numbers.owners.values():
+            for owner in self.owners.values():
                 owner.refresh()
-            for host, numbers in self.varying_numbers.slots:
+            for host, numbers in self.slots:
                 host[...] = numbers()
-        self.varying_numbers.copy()
+        self.room[: self.used].set(self.host[: self.used])
 
     def fixed(self) -> tuple[list[Array], list[Any]]:
-        arrays: list[Array] = []
-        settings: list[Any] = []
-        for owner in self.varying_numbers.owners.values():
-            own_arrays, own_settings = owner.fixed()
-            arrays += own_arrays
-            settings += own_settings
-        return arrays, settings
+        """The arrays and settings that the graph has taken over from all owners."""
+        parts = [owner.fixed() for owner in self.owners.values()]
+        return [x for arrays, _ in parts for x in arrays], [s for _, own in parts for s in own]
+
+    def is_stale(self) -> bool:
+        """Whether an array was replaced, or a number changed, that the graph has taken over."""
+        arrays, settings = self.fixed()
+        old, old_settings = self.taken
+        same = len(arrays) == len(old) and all(map(operator.is_, arrays, old))
+        return not same or settings != old_settings
 
 
 class CapturedStep:
@@ -152,27 +152,23 @@ class CapturedStep:
         self._device = device
         if warm_up < 1:
             raise ArgumentError("capture", "warm_up", "an int of at least 1", warm_up)
-        cuda = self._device.cupy.cuda
+        cuda, pool = device.cupy.cuda, device.cupy.get_default_memory_pool()
         self._stream, self._pool = cuda.Stream(non_blocking=True), cuda.MemoryPool()
-        pool = self._device.cupy.get_default_memory_pool()
         if pool.get_limit():  # of both pools together
             self._pool.set_limit(size=max(pool.get_limit() - pool.total_bytes(), 1))
         self._inputs: list[Any] = []  # where the graph reads them
-        self._graph: Any = None
-        self._recording: Any = None
-        self._outputs: Any = None
-        self._fixed: Any = None
+        self._recording: _Captured | None = None
         self._eager_steps = 0
 
     @property
     def captured(self) -> bool:
         """Whether the next call launches a graph."""
-        return self._graph is not None
+        return self._recording is not None and not self.is_recording
 
     @property
     def is_recording(self) -> bool:
         """Whether the function is just being recorded."""
-        return self._recording is not None and self._graph is None
+        return self._recording is not None and self._recording.graph is None
 
     def __call__(self, *inputs: Any) -> Any:
         """One step.
@@ -191,17 +187,17 @@ class CapturedStep:
             if not self._fits(arrays):
                 return self.function(*map(self._tensor, map(self._device.from_numpy, arrays)))
             self._fill(arrays)
-            if self._graph is not None and self._is_stale():
-                self._forget()
-            if self._graph is None and self._eager_steps < self.warm_up:
+            recording = self._recording if self.captured else None
+            if recording is not None and recording.is_stale():
+                recording, self._recording, self._eager_steps = None, None, 0
+            if recording is None and self._eager_steps < self.warm_up:
                 self._eager_steps += 1
                 return self.function(*map(self._tensor, self._inputs))
-            first = self._graph is None
-            if first:
-                self._capture()
-            self._recording.begin(first)
-            self._graph.launch(self._stream)
-            return self._outputs
+            first = recording is None
+            recording = recording or self._capture()
+            recording.begin(first)
+            recording.graph.launch(self._stream)
+            return recording.outputs
 
     # ---- the parts of a call
 
@@ -233,33 +229,20 @@ class CapturedStep:
     def _tensor(self, array: Array) -> Any:
         return above.leaf(array, self._device)
 
-    def _capture(self) -> None:
-        self._recording = _Captured(self._device)
+    def _capture(self) -> _Captured:
+        recording = self._recording = _Captured(self._device)
         try:
-            with self._recording:
+            with recording:
                 self._stream.begin_capture()
                 try:
-                    outputs = self.function(*map(self._tensor, self._inputs))
+                    recording.outputs = self.function(*map(self._tensor, self._inputs))
                 finally:
                     graph = self._stream.end_capture()
         except BaseException:
             self._recording = None
             raise
-        self._graph, self._outputs = graph, outputs
-        self._fixed = self._recording.fixed()
-
-    def _is_stale(self) -> bool:
-        """Whether an array was replaced, or a number changed, that the graph has taken over."""
-        arrays, settings = self._recording.fixed()
-        old, old_settings = self._fixed
-        same = len(arrays) == len(old) and all(map(_same, arrays, old))
-        return not same or settings != old_settings
-
-    def _forget(self) -> None:
-        """Begin again with eager steps."""
-        self._graph = self._recording = None
-        self._outputs = self._fixed = None
-        self._eager_steps = 0
+        recording.graph, recording.taken = graph, recording.fixed()
+        return recording
 
 
 def capture(function: Callable[..., Any], warm_up: int = WARM_UP) -> CapturedStep:
@@ -301,7 +284,3 @@ def capture(function: Callable[..., Any], warm_up: int = WARM_UP) -> CapturedSte
 def _array(value: Any) -> Any:
     inner = getattr(value, "value", None)
     return np.asarray(value) if inner is None else inner
-
-
-def _same(a: Any, b: Any) -> bool:
-    return a is b

@@ -225,12 +225,7 @@ class Kernel:
     def _function(self, cupy: Any, gpu: int) -> Any:
         """CuPy's function on one GPU, compiled at the first call."""
         if gpu not in self._functions:
-            options = (
-                "-std=c++17",
-                f"-I{self.source.folder}",
-                f"-I{KERNELS}",
-                *(f"-D{name}={value}" for name, value in self.source.defines),
-            )
+            options = self.source.options
             module = cupy.RawModule(
                 code=self.source.text, options=options, name_expressions=[self.name]
             )

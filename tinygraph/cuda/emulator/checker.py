@@ -16,11 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.cuda.emulator.compiler import INCLUDE, kernel_library
-from tinygraph.cuda.emulator.copies import Copy, copy_apart, copy_back, copy_of, shares, value_of
+from tinygraph.cuda.emulator.compiler import INCLUDE
+from tinygraph.cuda.emulator.copies import Copy, copy_apart, copy_back, copy_of, value_of
 from tinygraph.cuda.emulator.findings import CAUSES, SECTOR, Finding, LineCounts, Report
 from tinygraph.cuda.emulator.lines import Lines, symbols
-from tinygraph.cuda.emulator.native import STOPPED_BY_CHECKER, Failure, NativeKernel, Three, runtime
+from tinygraph.cuda.emulator.native import (
+    STOPPED_BY_CHECKER,
+    Failure,
+    NativeKernel,
+    Three,
+    declare,
+    runtime,
+)
 from tinygraph.cuda.emulator.operations import count as operations_executed
 from tinygraph.cuda.launch import Argument, ArgumentList
 
@@ -69,19 +76,15 @@ class _Found(ctypes.Structure):
     ]
 
 
+_COUNTS = ("requests", "sectors", "least_sectors", "wavefronts", "least_wavefronts")
+
+
 class _Counter(ctypes.Structure):
     """`Counter` in runtime/profile.c."""
 
     _fields_ = [
-        ("site", ctypes.c_uint32),
-        ("shared", ctypes.c_uint32),
-        ("how", ctypes.c_uint32),
-        ("size", ctypes.c_uint32),
-        ("requests", ctypes.c_uint64),
-        ("sectors", ctypes.c_uint64),
-        ("least_sectors", ctypes.c_uint64),
-        ("wavefronts", ctypes.c_uint64),
-        ("least_wavefronts", ctypes.c_uint64),
+        *[(name, ctypes.c_uint32) for name in ("site", "shared", "how", "size")],
+        *[(name, ctypes.c_uint64) for name in _COUNTS],
     ]
 
 
@@ -90,9 +93,6 @@ _ATOMIC = 2
 
 class CheckedKernel(NativeKernel):
     """A kernel compiled with a hook before every access to memory."""
-
-    def _compile(self) -> Path:
-        return kernel_library(self.source, self.unit, checked=True)
 
     @cached_property
     def profiling(self) -> ProfiledKernel:
@@ -142,30 +142,24 @@ class CheckedKernel(NativeKernel):
                 operations = operations_executed(self._library, library) if profile else 0
             finally:
                 library.tg_check_end()
-                copy_back(arguments, copies, library)
+                copy_back(copies, library)
         moved = sum(c.sectors * SECTOR for c in lines if c.space == "global")
         return Report(self.signature.name, findings, lines, moved, operations)
 
     def _declare(self, arguments: Sequence[Argument], copies: list[Copy]) -> None:
         """Tell the run time of all arrays and variables that the kernel may touch."""
-        library, seen = _library(), set()
+        library = _library()
         for argument in arguments:
-            array = argument.value
-            if not isinstance(array, np.ndarray) or not array.size:
-                continue
-            copy = copy_of(array, copies)
-            if id(copy) in seen:  # two arguments in one memory: one array, under the first name
-                continue
-            seen.add(id(copy))
-            sharers = [a for a in arguments if shares(a, copy)]
-            alone = len(sharers) == 1
-            role = _ROLES[argument.role] if alone else 0
+            copy = copy_of(argument, copies)
+            if copy is None or copy.arguments[0] is not argument:
+                continue  # several arguments in one memory: one array, under the first name
+            alone = len(copy.arguments) == 1
             library.tg_check_region(
                 copy.address,
                 copy.high - copy.low,
                 argument.parameter.name.encode(),
-                array.itemsize,
-                role,
+                argument.value.itemsize,
+                _ROLES[argument.role] if alone else 0,
                 int(not (alone and argument.role == "out")),
             )
         for name, address, size in self.variables:
@@ -287,17 +281,9 @@ class CheckedKernel(NativeKernel):
                 continue
             access = "atomic" if counter.how & _ATOMIC else "store" if counter.how else "load"
             key = (file, line, "shared" if counter.shared else "global", access, counter.size)
-            row = sums.setdefault(key, [0] * 5)
-            for i, value in enumerate(
-                (
-                    counter.requests,
-                    counter.sectors,
-                    counter.least_sectors,
-                    counter.wavefronts,
-                    counter.least_wavefronts,
-                )
-            ):
-                row[i] += value
+            row = sums.setdefault(key, [0] * len(_COUNTS))
+            for i, name in enumerate(_COUNTS):
+                row[i] += getattr(counter, name)
         return [
             LineCounts(file, line, self.line_text(file, line), space, access, size, *numbers)
             for (file, line, space, access, size), numbers in sorted(sums.items())
@@ -307,8 +293,7 @@ class CheckedKernel(NativeKernel):
 class ProfiledKernel(CheckedKernel):
     """Built with a hook at each basic block, and a table of how much arithmetic lies in it."""
 
-    def _compile(self) -> Path:
-        return kernel_library(self.source, self.unit, checked=True, profiled=True)
+    profiled = True
 
 
 # ---- the run time --------------------------------------------------------------------------
@@ -335,23 +320,19 @@ def _library() -> Any:
     """The run time with the types of the checker's functions."""
     library = runtime()
     if not getattr(library, "knows_checker", False):
-        library.tg_check_begin.argtypes = [ctypes.c_int, ctypes.c_size_t, ctypes.c_size_t]
-        library.tg_check_region.argtypes = [
-            ctypes.c_size_t,
-            ctypes.c_size_t,
-            ctypes.c_char_p,
-            ctypes.c_uint32,
-            ctypes.c_uint32,
-            ctypes.c_int,
-        ]
+        declare(
+            library,
+            tg_check_begin="izz",
+            tg_check_region="zzsuui",
+            tg_far_memory="uz",
+            tg_far_free="pz",
+            tg_site="u",
+            tg_profile_line="up",
+            tg_profile_block="upp",
+        )
         library.tg_far_memory.restype = ctypes.c_void_p
-        library.tg_far_memory.argtypes = [ctypes.c_uint32, ctypes.c_size_t]
-        library.tg_far_free.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
         library.tg_site.restype = _Place
-        library.tg_site.argtypes = [ctypes.c_uint32]
         library.tg_check_findings.restype = ctypes.c_uint32
-        library.tg_profile_line.argtypes = [ctypes.c_uint32, ctypes.c_void_p]
-        library.tg_profile_block.argtypes = [ctypes.c_uint32, ctypes.c_void_p, ctypes.c_void_p]
         if library.tg_finding_size() != ctypes.sizeof(_Found):
             raise RuntimeError("emulator: run time and checker.py disagree on struct Found")
         library.knows_checker = True

@@ -60,22 +60,18 @@ _CHECKED = [
 _CHECKED_BY_FAMILY = {
     "gcc": ["--param", "tsan-distinguish-volatile=1"],
     "clang": [
-        "-mllvm",
-        "-tsan-distinguish-volatile=1",
-        "-mllvm",
-        "-tsan-instrument-atomics=0",
-        "-mllvm",
-        "-tsan-instrument-read-before-write=1",
-        "-mllvm",
-        "-sink-common-insts=0",
-        "-mllvm",
-        "-hoist-common-insts=0",
-        "-mllvm",
-        "-enable-tail-merge=0",
-        "-mllvm",
-        "-disable-licm-promotion",
-        "-mllvm",
-        "-tsan-handle-cxx-exceptions=0",
+        flag
+        for option in (
+            "-tsan-distinguish-volatile=1",
+            "-tsan-instrument-atomics=0",
+            "-tsan-instrument-read-before-write=1",
+            "-sink-common-insts=0",
+            "-hoist-common-insts=0",
+            "-enable-tail-merge=0",
+            "-disable-licm-promotion",
+            "-tsan-handle-cxx-exceptions=0",
+        )
+        for flag in ("-mllvm", option)
     ],
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,9 +20,17 @@ class Copy:
 
     low: int  # where they come from
     high: int
-    memory: int
-    size: int
-    address: int
+    offset: int  # of `low` from an aligned place in its allocation
+    arguments: list[Argument] = field(default_factory=list)
+    memory: int = 0
+
+    @property
+    def size(self) -> int:
+        return self.offset + self.high - self.low
+
+    @property
+    def address(self) -> int:
+        return self.memory + self.offset
 
     def at(self, array: np.ndarray) -> int:
         return self.address + array.ctypes.data - self.low
@@ -30,21 +38,22 @@ class Copy:
 
 def copy_apart(arguments: Sequence[Argument], library: Any) -> list[Copy]:
     """Copies of all arrays, a terabyte from each other; overlapping ones stay together."""
-    spans: list[tuple[int, int, int]] = []
+    copies: list[Copy] = []
     arrays = [a.value for a in arguments if isinstance(a.value, np.ndarray) and a.value.size]
     for low, high, offset in sorted(map(_span, arrays)):
-        if spans and low < spans[-1][1]:
-            first, last, offset = spans.pop()
-            low, high = first, max(last, high)
-        spans.append((low, high, offset))
-    copies = []
-    for number, (low, high, offset) in enumerate(spans):
-        size = offset + high - low
-        memory = library.tg_far_memory(number, size)
-        if not memory:
-            raise MemoryError(f"the checker needs {size} bytes for the copy of an array")
-        ctypes.memmove(memory + offset, low, high - low)
-        copies.append(Copy(low, high, memory, size, memory + offset))
+        if copies and low < copies[-1].high:
+            copies[-1].high = max(copies[-1].high, high)
+        else:
+            copies.append(Copy(low, high, offset))
+    for number, copy in enumerate(copies):
+        copy.memory = library.tg_far_memory(number, copy.size)
+        if not copy.memory:
+            raise MemoryError(f"the checker needs {copy.size} bytes for the copy of an array")
+        ctypes.memmove(copy.address, copy.low, copy.high - copy.low)
+    for argument in arguments:
+        found = copy_of(argument, copies)
+        if found:
+            found.arguments.append(argument)
     return copies
 
 
@@ -57,32 +66,27 @@ def _span(array: np.ndarray) -> tuple[int, int, int]:
     return low, low + array.nbytes, (low - owner.ctypes.data) % _ALIGNED
 
 
-def copy_of(array: np.ndarray, copies: list[Copy]) -> Copy:
+def copy_of(argument: Argument, copies: list[Copy]) -> Copy | None:
+    """Where the array of an argument lies; None for a number and for an empty array."""
+    array = argument.value
+    if not isinstance(array, np.ndarray) or not array.size:
+        return None
     return next(c for c in copies if c.low <= array.ctypes.data < c.high)
 
 
-def shares(argument: Argument, copy: Copy) -> bool:
-    array = argument.value
-    return (
-        isinstance(array, np.ndarray)
-        and array.size > 0
-        and copy.low <= array.ctypes.data < copy.high
-    )
-
-
 def value_of(argument: Argument, copies: list[Copy]) -> Any:
-    """What to pass for an argument: the address of its copy for an array."""
-    value = argument.value
-    if not isinstance(value, np.ndarray):
-        return value
-    return copy_of(value, copies).at(value) if value.size else 0
+    """What to pass for an argument: the address of its copy for an array, 0 for an empty one."""
+    copy = copy_of(argument, copies)
+    if copy:
+        return copy.at(argument.value)
+    return 0 if isinstance(argument.value, np.ndarray) else argument.value
 
 
-def copy_back(arguments: Sequence[Argument], copies: list[Copy], library: Any) -> None:
+def copy_back(copies: list[Copy], library: Any) -> None:
     """Bring back what may have been written, and give the memory back."""
-    for argument in arguments:
-        array = argument.value
-        if isinstance(array, np.ndarray) and array.size and argument.role != "in":
-            ctypes.memmove(array.ctypes.data, copy_of(array, copies).at(array), array.nbytes)
     for copy in copies:
+        for argument in copy.arguments:
+            if argument.role != "in":
+                array = argument.value
+                ctypes.memmove(array.ctypes.data, copy.at(array), array.nbytes)
         library.tg_far_free(copy.memory, copy.size)

@@ -51,11 +51,8 @@ _WAYS_OUT = {
 
 def timeout() -> float:
     """Seconds of computing until a block counts as endless: $TINYGRAPH_KERNEL_TIMEOUT, or 60."""
-    text = os.environ.get("TINYGRAPH_KERNEL_TIMEOUT")
-    if text is None:
-        return DEFAULT_TIMEOUT
     try:
-        return max(0.05, float(text))
+        return max(0.05, float(os.environ.get("TINYGRAPH_KERNEL_TIMEOUT", DEFAULT_TIMEOUT)))
     except ValueError:
         return DEFAULT_TIMEOUT
 
@@ -72,23 +69,23 @@ def threads() -> int:
     return _thread_count(os.environ.get("TINYGRAPH_EMULATOR_THREADS"))
 
 
+_TYPES = {
+    **{"p": ctypes.c_void_p, "s": ctypes.c_char_p, "z": ctypes.c_size_t},
+    **{"u": ctypes.c_uint32, "i": ctypes.c_int, "d": ctypes.c_double},
+}
+
+
+def declare(library: Any, **functions: str) -> None:
+    """Say what functions of a library take, a letter of `_TYPES` for each argument."""
+    for name, letters in functions.items():
+        getattr(library, name).argtypes = [_TYPES[letter] for letter in letters]
+
+
 @cache
 def runtime() -> Any:
     """The run time, loaded for kernels to find its functions."""
     library = ctypes.CDLL(str(runtime_library()), mode=ctypes.RTLD_GLOBAL)
-    library.tg_launch.argtypes = [
-        ctypes.c_void_p,
-        ctypes.c_char_p,
-        ctypes.c_uint32,
-        ctypes.c_void_p,
-        ctypes.c_void_p,
-        ctypes.c_uint32,
-        ctypes.c_int,
-        ctypes.c_double,
-        ctypes.c_void_p,
-        ctypes.c_void_p,
-    ]
-    library.tg_module.argtypes = [ctypes.c_size_t, ctypes.c_void_p]
+    declare(library, tg_launch="psuppuidpp", tg_module="zp")
     if library.tg_failure_size() != ctypes.sizeof(Failure):
         raise KernelLaunchError("emulator: run time and native.py disagree on struct Failure")
     return library
@@ -99,18 +96,22 @@ class NativeKernel:
 
     Attributes
     ----------
+    profiled : bool
+        Whether operations are counted; of the class.
     path : Path
         The shared library.
     base : int
         Its load address: a program counter minus `base` is an address in the file.
     """
 
+    profiled = False
+
     def __init__(self, source: Source, signature: Signature, checked: bool) -> None:
         self.source, self.signature, self.checked = source, signature, checked
         self.translation: Translation = translate(source)
         self.unit = _unit(source, self.translation, signature)
         self._runtime = runtime()
-        self.path = self._compile()
+        self.path = kernel_library(source, self.unit, checked, self.profiled)
         self._library = ctypes.CDLL(str(self.path), mode=os.RTLD_LOCAL | os.RTLD_NOW)
         entry = ctypes.cast(self._library.tg_entry, ctypes.c_void_p).value or 0
         place = (ctypes.c_size_t * 3)()
@@ -118,9 +119,6 @@ class NativeKernel:
         self.base: int = place[0]
         self.range = (ctypes.c_size_t * 2)(place[1], place[2])
         self._entry = ctypes.c_void_p(entry)
-
-    def _compile(self) -> Path:
-        return kernel_library(self.source, self.unit, self.checked)
 
     def launch(self, packed: bytes, grid: Three, block: Three, shared: int) -> None:
         """Run the kernel and wait for it.

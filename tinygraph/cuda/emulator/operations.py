@@ -38,38 +38,9 @@ _ARM = re.compile(
     r"\s+(?P<register>[sdv])"
 )
 _CALL = re.compile(r"^\s+(?:call[a-z]*|bl|jmp|b)\s+\*?(?P<name>[a-z]\w*)(?:@\w+)?\s*$")
-_FUNCTIONS = {
-    "exp",
-    "exp2",
-    "exp10",
-    "expm1",
-    "log",
-    "log2",
-    "log10",
-    "log1p",
-    "sqrt",
-    "cbrt",
-    "sin",
-    "cos",
-    "tan",
-    "sinh",
-    "cosh",
-    "tanh",
-    "asin",
-    "acos",
-    "atan",
-    "atan2",
-    "asinh",
-    "acosh",
-    "atanh",
-    "pow",
-    "erf",
-    "erfc",
-    "tgamma",
-    "lgamma",
-    "fmod",
-    "hypot",
-}
+_FUNCTION = re.compile(
+    r"(exp(2|10|m1)?|log(2|10|1p)?|sqrt|cbrt|pow|a?(sin|cos|tan)h?|atan2|erfc?|[tl]gamma|fmod|hypot)f?"
+)
 
 
 def add_table(assembly: str) -> str:
@@ -115,9 +86,7 @@ def operations_of(line: str) -> int:
     match = _CALL.match(line)
     if match:
         name = match["name"]
-        if name in ("fma", "fmaf"):
-            return 2
-        return int(name in _FUNCTIONS or name.removesuffix("f") in _FUNCTIONS)
+        return 2 if name in ("fma", "fmaf") else int(_FUNCTION.fullmatch(name) is not None)
     return 0
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from tinygraph.cuda.reading.source import Source
-from tinygraph.cuda.reading.tokens import Token, closing
+from tinygraph.cuda.reading.tokens import Token, closing, joined
 from tinygraph.errors import KernelCompileError
 
 _LINE = re.compile(r'#line (\d+) "(.*)"')  # as Source.tokens holds it
@@ -202,7 +202,7 @@ class _Translator:
                 self.scopes[-1].append(variable)
         if extern:
             types = _with_length(types)
-        return f"{lead}typedef {_joined(types)}; {' '.join(after)}{newlines}"
+        return f"{lead}typedef {joined(types)}; {' '.join(after)}{newlines}"
 
 
 def _memory(variable: str, number: int, extern: bool, at_file_level: bool) -> tuple[str, str]:
@@ -303,13 +303,3 @@ def _with_length(types: list[str]) -> list[str]:
         if types[at] == "[" and types[at + 1] == "]":
             return [*types[: at + 1], "1", *types[at + 1 :]]
     return types
-
-
-def _joined(texts: list[str]) -> str:
-    """Tokens as text, with blanks only where two words would run together."""
-    out = ""
-    for text in texts:
-        if out and (out[-1].isalnum() or out[-1] == "_") and (text[0].isalnum() or text[0] == "_"):
-            out += " "
-        out += text
-    return out

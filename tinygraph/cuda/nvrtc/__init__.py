@@ -5,7 +5,6 @@ from tinygraph.cuda.nvrtc.compiling import (
     Compiled,
     Resources,
     compile,
-    compile_all,
     resources,
     resources_of_all,
 )
@@ -19,7 +18,6 @@ __all__ = [
     "Occupancy",
     "Resources",
     "compile",
-    "compile_all",
     "occupancy",
     "resources",
     "resources_of_all",

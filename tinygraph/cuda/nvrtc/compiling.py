@@ -26,6 +26,7 @@ import ctypes
 import ctypes.util
 import io
 import json
+import math
 import re
 import zipfile
 from collections.abc import Sequence
@@ -44,11 +45,10 @@ from tinygraph.cuda.nvrtc.occupancy import (
     multiprocessor,
     occupancy,
 )
-from tinygraph.cuda.reading.source import KERNELS, Source, compile_error
+from tinygraph.cuda.reading.source import STANDARD, Source, compile_error
 from tinygraph.errors import KernelCompileError
 
 ARCHITECTURES = tuple(MULTIPROCESSORS)
-OPTIONS = ("-std=c++17",)
 VERBOSE = "--ptxas-options=-v"
 USUAL_BLOCK = 256  # threads, for the occupancy of a kernel without __launch_bounds__
 
@@ -151,16 +151,8 @@ def resources_of_all(source: Source, names: Sequence[str], arch: str) -> list[Re
     """What several kernels of one source take, compiled together: that is faster than one by one.
 
     Parameters and errors are those of `resources`; one kernel that does not compile fails them all.
-
-    Examples
-    --------
-    >>> from tinygraph.cuda.reading.source import Source
-    >>> text = "template <typename T> __global__ void one(T* y) { y[threadIdx.x] = 1; }"
-    >>> of_all = resources_of_all(Source.read(text), ["one<float>", "one<double>"], "sm_90")
-    >>> [found.spills for found in of_all]
-    [0, 0]
     """
-    return [_resources(machine_code) for machine_code in compile_all(source, names, arch)]
+    return [_resources(machine_code) for machine_code in compile(source, names, arch)]
 
 
 def _resources(machine_code: Compiled) -> Resources:
@@ -214,25 +206,17 @@ def _constant_bytes(machine_code: Compiled) -> int:
     return total
 
 
-def compile(source: Source, name: str, arch: str) -> Compiled:
-    """Machine code of a kernel, from the cache if it was compiled before.
+def compile(source: Source, names: Sequence[str], arch: str) -> list[Compiled]:
+    """Machine code of several kernels as one program, from the cache if it was compiled before.
 
-    Parameters and errors are those of `resources`.
+    Each `Compiled` names one kernel of the same cubin and log.  Errors are those of `resources`.
 
     Examples
     --------
     >>> from tinygraph.cuda.reading.source import Source
     >>> text = "template <typename T> __global__ void one(T* y) { y[threadIdx.x] = 1; }"
-    >>> compile(Source.read(text), "one<double>", "sm_75").cubin[:4]
-    b'\\x7fELF'
-    """
-    return compile_all(source, [name], arch)[0]
-
-
-def compile_all(source: Source, names: Sequence[str], arch: str) -> list[Compiled]:
-    """Machine code of several kernels as one program, which reads source and headers only once.
-
-    Each `Compiled` names one kernel of the same cubin and log.  Errors are those of `resources`.
+    >>> [found.cubin[:4] for found in compile(Source.read(text), ["one<double>"], "sm_75")]
+    [b'\\x7fELF']
     """
     multiprocessor(arch)  # raises for an unknown architecture
 
@@ -244,22 +228,11 @@ def compile_all(source: Source, names: Sequence[str], arch: str) -> list[Compile
             archive.writestr("kernels", json.dumps(kernels))
 
     # Another word than before: what lies in older caches has no "kernels".
-    parts = ["nvrtc program", version(), *OPTIONS, VERBOSE, arch, source.digest, *names]
+    parts = ["nvrtc program", version(), STANDARD, VERBOSE, arch, source.digest, *names]
     with zipfile.ZipFile(compiled(parts, ".nvrtc.zip", build)) as archive:
         cubin, log = archive.read("cubin"), archive.read("log").decode()
         kernels = json.loads(archive.read("kernels"))
     return [Compiled(arch, symbol, cubin, log, bound) for symbol, bound in kernels]
-
-
-def _options(source: Source, arch: str) -> list[str]:
-    """The compiler's options for one source: the common ones, where to look, and the macros."""
-    return [
-        f"-arch={arch}",
-        *OPTIONS,
-        f"-I{source.folder}",
-        f"-I{KERNELS}",
-        *(f"-D{macro}={value}" for macro, value in source.defines),
-    ]
 
 
 def _compile(
@@ -279,7 +252,7 @@ def _compile(
     try:
         for name in names:
             must(nvrtc.nvrtcAddNameExpression(program, name.encode()))
-        options = [*_options(source, arch), *([VERBOSE] if verbose else [])]
+        options = [f"-arch={arch}", *source.options, *([VERBOSE] if verbose else [])]
         encoded = [option.encode() for option in options]
         status = nvrtc.nvrtcCompileProgram(
             program, len(encoded), (ctypes.c_char_p * len(encoded))(*encoded)
@@ -322,7 +295,4 @@ def _launch_bound(ptx: str, symbol: str) -> int | None:
     bound = re.search(r"\.maxntid\s+([\d, ]+)", head[0]) if head else None
     if not bound:
         return None
-    threads = 1
-    for extent in bound[1].split(","):
-        threads *= int(extent)
-    return threads
+    return math.prod(map(int, bound[1].split(",")))

@@ -23,12 +23,12 @@ compare the two.
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from tinygraph.cuda.reading.preprocessor import arithmetic
 from tinygraph.cuda.reading.source import Source
 from tinygraph.cuda.reading.tokens import split_text, stated
 from tinygraph.errors import ArgumentError
@@ -42,22 +42,6 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ceil_div": lambda a, b: -(-a // b),
     "len": len,
 }
-_ALLOWED = (
-    ast.Expression,
-    ast.BinOp,
-    ast.UnaryOp,
-    ast.IfExp,
-    ast.Compare,
-    ast.BoolOp,
-    ast.Constant,
-    ast.Name,
-    ast.Call,
-    ast.Load,
-    ast.operator,
-    ast.unaryop,
-    ast.cmpop,
-    ast.boolop,
-)
 
 
 def operation_count(source: Source, kernel: str, numbers: Mapping[str, Any]) -> int | None:
@@ -90,10 +74,12 @@ def operation_count(source: Source, kernel: str, numbers: Mapping[str, Any]) -> 
         return 0
     macros = {name: _number(value) for name, value in source.defines}
     try:
-        return int(eval(_code(formula), {"__builtins__": {}}, {**_FUNCTIONS, **macros, **numbers}))
+        return int(
+            eval(arithmetic(formula), {"__builtins__": {}}, {**_FUNCTIONS, **macros, **numbers})
+        )
     except (NameError, TypeError, ZeroDivisionError) as error:
-        known = ", ".join([*numbers, *macros])
-        raise _unreadable(source, function, f"the names {known}", f"{formula!r}: {error}") from None
+        names = f"the names {', '.join([*numbers, *macros])}"
+        raise _unreadable(source, function, names, f"{formula!r}: {error}") from None
     except (SyntaxError, ValueError) as error:
         raise _unreadable(source, function, "an expression", f"{formula!r}: {error}") from None
 
@@ -149,16 +135,6 @@ def _is_integer(types: tuple[str, ...]) -> bool:
     """Whether a kernel is an instance for integers, and for no float."""
     kinds = [kind.removeprefix("const ") for kind in types]
     return any(map(_INTEGER.fullmatch, kinds)) and not {"float", "double"} & set(kinds)
-
-
-@lru_cache(maxsize=1024)
-def _code(formula: str) -> Any:
-    """The formula compiled; ValueError for anything but arithmetic."""
-    tree = ast.parse(formula, mode="eval")
-    for node in ast.walk(tree):
-        if not isinstance(node, _ALLOWED):
-            raise ValueError(f"{type(node).__name__} is no arithmetic")
-    return compile(tree, "<operations>", "eval")
 
 
 def _number(text: str) -> Any:

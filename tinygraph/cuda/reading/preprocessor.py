@@ -9,14 +9,14 @@ Source: ISO C++17, [cpp].
 from __future__ import annotations
 
 import ast
-import operator
 import re
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 from tinygraph.cuda.reading.source import Source
-from tinygraph.cuda.reading.tokens import Token, code, without_comments
+from tinygraph.cuda.reading.tokens import Token, code, joined, without_comments
 
 # What both compilers of kernels define (the emulator's header, NVRTC).
 PREDEFINED = {
@@ -118,29 +118,29 @@ class _Reader:
                 out.append(token)
 
 
-_OPERATORS: dict[type, Callable[..., Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift,
-    ast.BitAnd: operator.and_,
-    ast.BitOr: operator.or_,
-    ast.BitXor: operator.xor,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Not: operator.not_,
-    ast.USub: operator.neg,
-    ast.UAdd: operator.pos,
-    ast.Invert: operator.invert,
-}
-_PYTHON = {"&&": " and ", "||": " or ", "!": " not ", "true": "1", "false": "0"}
+_PYTHON = {"&&": " and ", "||": " or ", "!": " not ", "/": "//"}
+_ARITHMETIC = (
+    *(ast.Expression, ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Compare, ast.BoolOp, ast.Call),
+    *(ast.Constant, ast.Name, ast.Load, ast.operator, ast.unaryop, ast.cmpop, ast.boolop),
+)
+
+
+@lru_cache(maxsize=1024)
+def arithmetic(expression: str, in_c: bool = False) -> Any:
+    """An expression in Python's signs, compiled; ValueError or SyntaxError if it is no arithmetic.
+
+    With `in_c`, `and` and `or` are true or false, and what C does not know or means otherwise is
+    refused: powers and chains of comparisons.
+    """
+    tree = ast.parse(expression, mode="eval")
+    for node in ast.walk(tree):
+        chain = len(getattr(node, "ops", ())) > 1
+        if not isinstance(node, _ARITHMETIC) or (in_c and (chain or isinstance(node, ast.Pow))):
+            raise ValueError(f"{type(node).__name__} is no arithmetic")
+        if in_c and isinstance(node, ast.BoolOp):
+            truths = [ast.UnaryOp(ast.Not(), ast.UnaryOp(ast.Not(), x)) for x in node.values]
+            node.values = list(truths)
+    return compile(ast.fix_missing_locations(tree), "<arithmetic>", "eval")
 
 
 def evaluate(
@@ -160,40 +160,11 @@ def evaluate(
     >>> evaluate(code("32 * WARPS - 1"), {"WARPS": 8})
     255
     """
-    text = re.sub(r"&&|\|\||!(?!=)", lambda m: _PYTHON[m.group()], _joined(expression))
+    text = re.sub(r"&&|\|\||!(?!=)|/", lambda m: _PYTHON[m.group()], joined(expression))
     text = _NUMBER.sub(lambda m: str(int(m[1], 16 if m[1][:2] in ("0x", "0X") else 10)), text)
+    known = dict(names) if unknown is None else defaultdict(lambda: unknown, names)
     try:
-        return int(_value(ast.parse(text.strip(), mode="eval").body, names, unknown))
-    except (SyntaxError, ValueError, KeyError, ArithmeticError, TypeError, RecursionError):
+        value = eval(arithmetic(text.strip(), in_c=True), {"__builtins__": {}}, known)
+    except (SyntaxError, ValueError, NameError, ArithmeticError, TypeError, RecursionError):
         return None
-
-
-def _joined(words: list[str]) -> str:
-    """Tokens as text: words apart, signs together, so that `&` `&` is `&&` again."""
-    text = ""
-    for token in words:
-        apart = text and (text[-1].isalnum() or text[-1] == "_") and re.match(r"\w", token)
-        text += f" {token}" if apart else token
-    return text
-
-
-def _value(node: ast.expr, names: Mapping[str, int], unknown: int | None) -> Any:
-    """The value of a node of Python's syntax tree; KeyError for anything that is not arithmetic."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, int):
-        return node.value
-    if isinstance(node, ast.Name):
-        if node.id not in names and unknown is None:
-            raise KeyError(node.id)
-        return names.get(node.id, unknown)
-    if isinstance(node, ast.UnaryOp):
-        return _OPERATORS[type(node.op)](_value(node.operand, names, unknown))
-    if isinstance(node, ast.BoolOp):
-        values = (_value(part, names, unknown) for part in node.values)
-        return all(values) if isinstance(node.op, ast.And) else any(values)
-    if isinstance(node, ast.BinOp):
-        left, right = _value(node.left, names, unknown), _value(node.right, names, unknown)
-        return _OPERATORS[type(node.op)](left, right)
-    if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        left, right = _value(node.left, names, unknown), _value(node.comparators[0], names, unknown)
-        return _OPERATORS[type(node.ops[0])](left, right)
-    raise KeyError(type(node).__name__)
+    return int(value) if isinstance(value, int) else None

@@ -15,13 +15,11 @@ from dataclasses import dataclass
 from tinygraph.cuda.reading.declarations import Declaration, declarations
 from tinygraph.cuda.reading.preprocessor import evaluate
 from tinygraph.cuda.reading.source import Source
-from tinygraph.cuda.reading.tokens import code, split
-from tinygraph.cuda.reading.types import KernelParameter, TypeReader, UnreadableType
+from tinygraph.cuda.reading.tokens import code, joined, split
+from tinygraph.cuda.reading.types import DECLARE, KernelParameter, TypeReader
 from tinygraph.errors import KernelCompileError, nearest
 
 __all__ = ["KernelName", "KernelParameter", "Signature", "kernels", "parse"]
-
-_DECLARE = 'declare them: Kernel(..., parameters={"x": "const float*", "n": "int"})'
 
 
 @dataclass(frozen=True)
@@ -92,37 +90,26 @@ def parse(source: Source, name: str, parameters: Mapping[str, str] | None = None
     twice<double>(double* x, int n)
     """
     function, template_args = _split_name(name)
+    where = f"{source.name}: {name}"
     if parameters is not None:
-        types = TypeReader({}, {})
-        read = tuple(_parameter(source, name, types, f"{c} {p}") for p, c in parameters.items())
+        types = TypeReader(where, {}, {})
+        texts = [f"{ctype} {parameter}" for parameter, ctype in parameters.items()]
         bounds = _declared_bounds(source, function, template_args)
-        return Signature(name, function, template_args, read, bounds)
-    declaration = _find(source, name, function)
-    bound = _bind(source, name, declaration, template_args)
-    types = TypeReader(declarations(source).aliases, bound)
-    texts = [" ".join(tokens) for tokens in split(declaration.parameters)]
-    read = tuple(
-        _parameter(source, name, types, text, position)
-        for position, text in enumerate(texts)
-        if text != "void"
-    )
-    bounds = _bounds(source, declaration, bound)
-    return Signature(name, function, template_args, read, bounds)
+    else:
+        declaration = _find(source, name, function)
+        bound = _bind(source, name, declaration, template_args)
+        types = TypeReader(where, declarations(source).aliases, bound)
+        texts = [" ".join(tokens) for tokens in split(declaration.parameters)]
+        bounds = _bounds(source, declaration, bound)
+    read = [types.parameter(t, f"argument_{i}") for i, t in enumerate(texts) if t != "void"]
+    return Signature(name, function, template_args, tuple(read), bounds)
 
 
 def _split_name(name: str) -> tuple[str, tuple[str, ...]]:
     """The function and its template arguments: "ns::k<float, 16>" is ("k", ("float", "16"))."""
     head, bracket, rest = name.strip().partition("<")
     args = split(code(rest.rpartition(">")[0])) if bracket else []
-    return head.strip().rpartition("::")[2], tuple(_written(tokens) for tokens in args)
-
-
-def _written(tokens: list[str]) -> str:
-    """Tokens as one writes them: "unsigned char", "2*N", "-1"."""
-    text = ""
-    for token in tokens:
-        text += f" {token}" if text and text[-1].isalnum() and token[0].isalnum() else token
-    return text
+    return head.strip().rpartition("::")[2], tuple(joined(tokens) for tokens in args)
 
 
 def _find(source: Source, name: str, function: str) -> Declaration:
@@ -138,7 +125,7 @@ def _find(source: Source, name: str, function: str) -> Declaration:
             "name",
             "a kernel that is declared once",
             f"{name!r}: {len(distinct)} overloads",
-            f"rename them, or {_DECLARE}",
+            f"rename them, or {DECLARE}",
         )
     known = [k.name for k in kernels(source)]
     hint = nearest(function, known)
@@ -148,7 +135,7 @@ def _find(source: Source, name: str, function: str) -> Declaration:
         "name",
         f"a __global__ function of the file: {listing}",
         repr(name),
-        hint or f"correct the name; where a macro writes the kernel, {_DECLARE}",
+        hint or f"correct the name; where a macro writes the kernel, {DECLARE}",
     )
 
 
@@ -181,21 +168,6 @@ def _bind(
             f'name="{declaration.name}"' if not parameters else "",
         )
     return bound
-
-
-def _parameter(
-    source: Source, kernel: str, types: TypeReader, text: str, position: int = 0
-) -> KernelParameter:
-    try:
-        return types.parameter(code(text), f"argument_{position}")
-    except UnreadableType as error:
-        raise KernelCompileError(
-            f"{source.name}: {kernel}",
-            text.strip(),
-            error.expected,
-            error.got,
-            error.way_out or _DECLARE,
-        ) from None
 
 
 def _bounds(source: Source, declaration: Declaration, bound: Mapping[str, list[str]]) -> int | None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tinygraph.cuda.reading.tokens import Token
 
 KERNELS = Path(__file__).resolve().parents[1] / "kernels"  # the ops' .cu, and the .cuh they share
+STANDARD = "-std=c++17"
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
@@ -81,6 +82,12 @@ class Source:
     def folder(self) -> Path:
         """Where its include files are looked for first."""
         return self.path.parent if self.path else KERNELS
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Options of NVIDIA's compiler: the language, where to look, and the macros."""
+        macros = [f"-D{name}={value}" for name, value in self.defines]
+        return (STANDARD, f"-I{self.folder}", f"-I{KERNELS}", *macros)
 
     @cached_property
     def includes(self) -> tuple[Path, ...]:

@@ -9,7 +9,7 @@ Source: ISO C++17, [lex.phases], [lex.pptoken].
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 _TOKEN = re.compile(
@@ -23,6 +23,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.MULTILINE | re.DOTALL,
 )
 _MARKER = re.compile(r"\s*(?:///?|/\*+|\*(?!/))?\s*")  # what a line of a comment opens with
+_WORDLIKE = re.compile(r"\w")
 _PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 
 
@@ -50,6 +51,19 @@ def code(text: str) -> list[str]:
     ['const', 'float4', '*', 'x', ',', 'N', '-', '1']
     """
     return [token.text for token in tokens(text) if token.is_code]
+
+
+def joined(parts: Iterable[str]) -> str:
+    """Tokens as text, with blanks only where two words would run together.
+
+    >>> joined(["unsigned", "char", "*", "x", "[", "2", "]"])
+    'unsigned char*x[2]'
+    """
+    text = ""
+    for part in parts:
+        apart = text and _WORDLIKE.match(text[-1]) and _WORDLIKE.match(part)
+        text += f" {part}" if apart else part
+    return text
 
 
 def without_comments(text: str) -> str:

@@ -7,13 +7,15 @@ Source: CUDA C++ Programming Guide, "Built-in Vector Types"; ISO C++17, [dcl.typ
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
 
 import numpy as np
 
-from tinygraph.cuda.reading.tokens import closing
+from tinygraph.cuda.reading.tokens import closing, code
+from tinygraph.errors import KernelCompileError
 
 
 @dataclass(frozen=True)
@@ -51,82 +53,28 @@ class KernelParameter:
         return f"{self.ctype} {self.name}"
 
 
-class UnreadableType(Exception):
-    """A declaration that has no place in a launch, in the parts of an error message."""
-
-    def __init__(self, expected: str, got: str, way_out: str = "") -> None:
-        super().__init__(expected, got, way_out)
-        self.expected, self.got, self.way_out = expected, got, way_out
-
-
-@dataclass(frozen=True)
-class _Type:
-    """A type without a name; `const` is that of the pointee where it is a pointer."""
-
-    base: str
-    dtype: np.dtype[Any]
-    lanes: int
-    pointer: bool
-    const: bool
-
-
 _NAMED = {
-    "bool": "?",
-    "float": "f4",
-    "double": "f8",
-    "int8_t": "i1",
-    "int16_t": "i2",
-    "int32_t": "i4",
-    "int64_t": "i8",
-    "uint8_t": "u1",
-    "uint16_t": "u2",
-    "uint32_t": "u4",
-    "uint64_t": "u8",
-    "size_t": "u8",
-    "ptrdiff_t": "i8",
-    "ssize_t": "i8",
-    "intptr_t": "i8",
-    "uintptr_t": "u8",
-    "uchar": "u1",
-    "ushort": "u2",
-    "uint": "u4",
-    "ulong": "u8",
+    **{f"int{8 * n}_t": f"i{n}" for n in (1, 2, 4, 8)},
+    **{f"uint{8 * n}_t": f"u{n}" for n in (1, 2, 4, 8)},
+    **{"bool": "?", "float": "f4", "double": "f8"},
+    **{"uchar": "u1", "ushort": "u2", "uint": "u4", "ulong": "u8"},
+    **{"size_t": "u8", "ptrdiff_t": "i8", "ssize_t": "i8", "intptr_t": "i8", "uintptr_t": "u8"},
 }
 _VECTORS = {
-    "char": "i1",
-    "uchar": "u1",
-    "short": "i2",
-    "ushort": "u2",
-    "int": "i4",
-    "uint": "u4",
-    "long": "i8",
-    "ulong": "u8",
-    "longlong": "i8",
-    "ulonglong": "u8",
-    "float": "f4",
-    "double": "f8",
+    **{"char": "i1", "short": "i2", "int": "i4", "long": "i8", "longlong": "i8"},
+    **{"uchar": "u1", "ushort": "u2", "uint": "u4", "ulong": "u8", "ulonglong": "u8"},
+    **{"float": "f4", "double": "f8"},
 }
 _INTEGER_WORDS = {"signed", "unsigned", "char", "short", "int", "long"}
-_DROPPED = {
-    "__restrict__",
-    "__restrict",
-    "restrict",
-    "volatile",
-    "__grid_constant__",
-    "register",
-    "typename",
-    "struct",
-    "enum",
-    "class",
-    "union",
-    "std",
-    "::",
-    "constexpr",
-    "__volatile__",
-}
-_STRUCT_WAY_OUT = (
-    "pass its members as separate scalars, or as one array and a pointer to its element type"
+_DROPPED = re.compile(
+    r"__restrict(__)?|restrict|volatile|__volatile__|__grid_constant__|register|constexpr|"
+    r"typename|struct|enum|class|union|std|::"
 )
+_ATTRIBUTES = ("__attribute__", "alignas", "__align__")
+
+DECLARE = 'declare them: Kernel(..., parameters={"x": "const float*", "n": "int"})'
+_MEMBERS = "pass its members as separate scalars, or as one array and a pointer to its element type"
+_PLAIN = "a pointer or a scalar"
 
 
 class TypeReader:
@@ -134,6 +82,8 @@ class TypeReader:
 
     Parameters
     ----------
+    where : str
+        Whose parameters they are, for messages.
     aliases : mapping of name to tokens
         typedefs and the like; an empty tuple marks a struct.
     bound : mapping of name to tokens
@@ -141,48 +91,53 @@ class TypeReader:
     """
 
     def __init__(
-        self, aliases: Mapping[str, Sequence[str]], bound: Mapping[str, Sequence[str]]
+        self, where: str, aliases: Mapping[str, Sequence[str]], bound: Mapping[str, Sequence[str]]
     ) -> None:
+        self.where, self.text = where, ""
         self.structs = {name for name, tokens in aliases.items() if not tokens}
         self.names = {name: tokens for name, tokens in aliases.items() if tokens}
         # A template parameter hides a type of that name, unless both mean the same.
         self.names |= {n: t for n, t in bound.items() if list(t) != [n]}
 
-    def parameter(self, tokens: Sequence[str], unnamed: str) -> KernelParameter:
+    def parameter(self, text: str, unnamed: str) -> KernelParameter:
         """One parameter; `unnamed` is its name where the declaration gives none.
 
         Raises
         ------
-        UnreadableType
+        KernelCompileError
+            What it declares has no place in a launch.
 
-        >>> print(TypeReader({}, {"T": ["float"]}).parameter(["const", "T", "*", "x"], ""))
+        >>> print(TypeReader("k", {}, {"T": ["float"]}).parameter("const T* x", ""))
         const float* x
         """
-        tokens = _without_default_and_attributes(tokens)
+        self.text = text.strip()
+        tokens = _without_default_and_attributes(code(text))
         extents = tokens.index("[") if "[" in tokens else len(tokens)
         tokens, dims = tokens[:extents], tokens[extents:]
         if dims.count("[") > 1:
-            raise UnreadableType("a pointer or a scalar", "an array of arrays", "pass `T*`")
+            self._refuse(_PLAIN, "an array of arrays", "pass `T*`")
         for sign, kind in (
             ("&", "a reference"),
             ("(", "a function or a pointer to one"),
             (".", "a parameter pack"),
         ):
             if sign in tokens:
-                raise UnreadableType("a pointer or a scalar", kind)
-        words = [token for token in tokens if token not in _DROPPED]
-        name = words[-1] if self._is_name(words) else unnamed
-        found = self._type(words[:-1] if self._is_name(words) else words, ())
-        pointer = found.pointer or bool(dims)
+                self._refuse(_PLAIN, kind)
+        words = [token for token in tokens if not _DROPPED.fullmatch(token)]
+        named = self._is_name(words)
+        found = self._type(words[:-1] if named else words, ())
         if found.pointer and dims:
-            raise UnreadableType("a pointer or a scalar", "a pointer to pointers")
+            self._refuse(_PLAIN, "a pointer to pointers")
+        pointer = found.pointer or bool(dims)
         if found.lanes > 1 and not pointer:
-            raise UnreadableType(
-                "a pointer or a scalar", f"{found.base}, a struct by value", _STRUCT_WAY_OUT
-            )
+            self._refuse(_PLAIN, f"{found.ctype}, a struct by value", _MEMBERS)
         const = found.const and pointer
-        ctype = f"{'const ' if const else ''}{found.base}{'*' if pointer else ''}"
-        return KernelParameter(name, ctype, found.dtype, pointer, const, found.lanes)
+        ctype = f"{'const ' if const else ''}{found.ctype}{'*' if pointer else ''}"
+        name = words[-1] if named else unnamed
+        return replace(found, name=name, ctype=ctype, pointer=pointer, const=const)
+
+    def _refuse(self, expected: str, got: str, way_out: str = DECLARE) -> NoReturn:
+        raise KernelCompileError(self.where, self.text, expected, got, way_out)
 
     def _is_name(self, words: Sequence[str]) -> bool:
         """Whether the last word names the parameter: a type, or a sign, stands before it."""
@@ -190,52 +145,44 @@ class TypeReader:
             return False
         return words[-1] != "const" and any(w.isidentifier() and w != "const" for w in words[:-1])
 
-    def _type(self, words: Sequence[str], seen: tuple[str, ...]) -> _Type:
-        """The type that words such as `const unsigned char *` stand for."""
+    def _type(self, words: Sequence[str], seen: tuple[str, ...]) -> KernelParameter:
+        """The type that words such as `const unsigned char *` stand for, as a nameless parameter.
+
+        Its `ctype` is the element's, and `const` that of what a pointer points to.
+        """
         stars = words.count("*")
         pointee = list(words[: words.index("*")] if stars else words)
-        const = "const" in pointee
         base = [word for word in pointee if word != "const"]
         if not base:
-            raise UnreadableType("a type", "none")
+            self._refuse("a type", "none")
         inner = self._base(base, seen)
         if stars > 1 or (stars and inner.pointer):
-            raise UnreadableType(
-                "a pointer or a scalar", "a pointer to pointers", "pass one array with offsets"
-            )
+            self._refuse(_PLAIN, "a pointer to pointers", "pass one array with offsets")
         if inner.pointer:  # const before the name of a pointer type is const of the pointer
             return inner
-        return _Type(inner.base, inner.dtype, inner.lanes, bool(stars), const or inner.const)
+        return replace(inner, pointer=bool(stars), const="const" in pointee or inner.const)
 
-    def _base(self, words: list[str], seen: tuple[str, ...]) -> _Type:
+    def _base(self, words: list[str], seen: tuple[str, ...]) -> KernelParameter:
         """The type that words without `const` and `*` stand for."""
         if all(word in _INTEGER_WORDS for word in words):
             return _integer(words)
-        if len(words) == 1:
-            (word,) = words
-            if word in self.names and word not in seen:
-                tokens = [t for t in self.names[word] if t not in _DROPPED]
-                return self._type(tokens, (*seen, word))
-            if word in self.structs:
-                raise UnreadableType(
-                    "a pointer or a scalar of a built-in type",
-                    f"the struct {word}",
-                    _STRUCT_WAY_OUT,
-                )
-            if word in _NAMED:
-                return _Type(word, np.dtype(_NAMED[word]), 1, False, False)
-            if word[-1] in "1234" and word[:-1] in _VECTORS:
-                dtype = np.dtype(_VECTORS[word[:-1]])
-                return _Type(word, dtype, int(word[-1]), False, False)
         got = " ".join(words)
+        if got in self.names and got not in seen:
+            tokens = [token for token in self.names[got] if not _DROPPED.fullmatch(token)]
+            return self._type(tokens, (*seen, got))
+        if got in self.structs:
+            self._refuse(f"{_PLAIN} of a built-in type", f"the struct {got}", _MEMBERS)
+        if got in _NAMED:
+            return KernelParameter("", got, np.dtype(_NAMED[got]), False)
+        if got[-1] in "1234" and got[:-1] in _VECTORS:
+            dtype = np.dtype(_VECTORS[got[:-1]])
+            return KernelParameter("", got, dtype, False, lanes=int(got[-1]))
         if got == "dim3":
-            raise UnreadableType(
-                "a pointer or a scalar", "dim3, a struct by value", _STRUCT_WAY_OUT
-            )
-        raise UnreadableType("a built-in type", f"{got!r}, which is not known here")
+            self._refuse(_PLAIN, "dim3, a struct by value", _MEMBERS)
+        self._refuse("a built-in type", f"{got!r}, which is not known here")
 
 
-def _integer(words: Sequence[str]) -> _Type:
+def _integer(words: Sequence[str]) -> KernelParameter:
     """char, short, int, long and long long, signed or unsigned, in any order of the words."""
     unsigned = "unsigned" in words
     if "char" in words:
@@ -247,7 +194,7 @@ def _integer(words: Sequence[str]) -> _Type:
     else:
         size, base = 4, "int"
     dtype = np.dtype(f"{'u' if unsigned else 'i'}{size}")
-    return _Type(f"unsigned {base}" if unsigned else base, dtype, 1, False, False)
+    return KernelParameter("", f"unsigned {base}" if unsigned else base, dtype, False)
 
 
 def _without_default_and_attributes(tokens: Sequence[str]) -> list[str]:
@@ -257,7 +204,7 @@ def _without_default_and_attributes(tokens: Sequence[str]) -> list[str]:
     while at < len(tokens) and tokens[at] != "=":
         if list(tokens[at : at + 2]) == ["[", "["]:
             at = closing(tokens, at)
-        elif tokens[at] in ("__attribute__", "alignas", "__align__") and at + 1 < len(tokens):
+        elif tokens[at] in _ATTRIBUTES and at + 1 < len(tokens):
             at = closing(tokens, at + 1)
         else:
             found.append(tokens[at])
