@@ -141,8 +141,8 @@ class Graph:
 
         Returns
         -------
-        KernelTable
-            A row for each launch, forward and backward; see `tinygraph.kernel_table`.
+        CostTable
+            A row for each launch, forward and backward; see `tinygraph.costs`.
         """
         return above.kernel_table(self)
 

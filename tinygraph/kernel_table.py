@@ -11,22 +11,22 @@ gradients and running statistics of the graph stay what they are.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
+from tinygraph.costs import Cost, CostTable
 from tinygraph.cuda.recording import ArrayUse, RecordedLaunch, recording
 from tinygraph.device import EMULATOR
+from tinygraph.errors import TinygraphError
 from tinygraph.frozen import frozen
 from tinygraph.graph import Graph, run_backward
 from tinygraph.memory import eager_memory
 from tinygraph.op import Gradients, Op
 from tinygraph.random import default_generator
 from tinygraph.running import Runner
-from tinygraph.shapes import Array, Shape
+from tinygraph.shapes import Array, Shape, Spec
 from tinygraph.tensor import Tensor, leaf
-from tinygraph.text_table import aligned
 
 _Marks = list[tuple[int, str, str]]
 
@@ -53,109 +53,7 @@ class NamedArray:
         return f"{self.name} {self.dtype}{list(self.shape)}"
 
 
-@frozen
-class KernelRow:
-    """One launch of a graph.
-
-    Attributes
-    ----------
-    phase : str
-        "forward" or "backward".
-    op : str
-        The name of the node's op.
-    kernel : str
-        With template arguments.
-    macros : dict of str
-    grid, block : (x, y, z)
-    shared : int
-        Bytes of dynamic shared memory.
-    reads, writes : tuple of NamedArray
-    bytes : int
-        Bytes that must move between the kernel and global memory: each array once for reading,
-        once for writing.  What a kernel fetches again and again is not counted.
-    operations : int or None
-        Floating-point operations; None where the kernel's file does not state them.
-    """
-
-    phase: str
-    op: str
-    kernel: str
-    macros: dict[str, str]
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    shared: int
-    reads: tuple[NamedArray, ...]
-    writes: tuple[NamedArray, ...]
-    bytes: int
-    operations: int | None
-
-
-class KernelTable(Sequence[KernelRow]):
-    """The rows of a graph in the order in which they would run; `print` shows them.
-
-    Attributes
-    ----------
-    bytes, operations : int
-        Sums over all rows.
-    """
-
-    def __init__(self, rows: Sequence[KernelRow]) -> None:
-        self.rows = tuple(rows)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.rows[index]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    @property
-    def bytes(self) -> int:
-        return sum([row.bytes for row in self.rows])
-
-    @property
-    def operations(self) -> int:
-        return sum([row.operations or 0 for row in self.rows])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, strings, lists and dicts, as JSON takes them."""
-        return {
-            "bytes": self.bytes,
-            "operations": self.operations,
-            "kernels": [asdict(row) for row in self.rows],
-        }
-
-    def __str__(self) -> str:
-        header = ("phase", "op", "kernel", "grid", "block", "MB", "MFLOP", "reads -> writes")
-        cells = [header, *[_cells(row) for row in self.rows]]
-        total = ("", "", f"{len(self)} launches", "", "", *_millions(self.bytes, self.operations))
-        # The last column is as wide as it likes, and the two before it are numbers.
-        return "\n".join(aligned([*cells, (*total, "")], left=(0, 1, 2, 3, 4, 7)))
-
-
-def _cells(row: KernelRow) -> tuple[str, ...]:
-    macros = "".join([f" {name}={value}" for name, value in row.macros.items()])
-    moved = (", ".join(map(str, row.reads)), ", ".join(map(str, row.writes)))
-    return (
-        row.phase,
-        row.op,
-        row.kernel + macros,
-        _extent(row.grid),
-        _extent(row.block),
-        *_millions(row.bytes, row.operations),
-        " -> ".join(moved),
-    )
-
-
-def _millions(moved: int, operations: int | None) -> tuple[str, str]:
-    return f"{moved / 1e6:.3f}", "-" if operations is None else f"{operations / 1e6:.3f}"
-
-
-def _extent(sizes: tuple[int, int, int]) -> str:
-    used = max([1, *[i + 1 for i in range(3) if sizes[i] > 1]])
-    return "x".join(map(str, sizes[:used]))
-
-
-def tabulate(graph: Graph) -> KernelTable:
+def tabulate(graph: Graph) -> CostTable:
     """The table of a graph; see `Graph.kernel_table`."""
     draws = default_generator.state_dict()
     names = _Names()
@@ -169,7 +67,7 @@ def tabulate(graph: Graph) -> KernelTable:
                     run_backward(ends, [np.empty(end.shape, end.dtype) for end in ends])
     finally:
         default_generator.load_state_dict(draws)
-    return KernelTable(list(_rows(launches, marks, names)))
+    return CostTable(tuple(_rows(launches, marks, names)))
 
 
 def _forward(
@@ -260,22 +158,64 @@ def _begin(array: Any) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def _rows(launches: Sequence[RecordedLaunch], marks: _Marks, names: _Names) -> Iterator[KernelRow]:
+def _rows(launches: Sequence[RecordedLaunch], marks: _Marks, names: _Names) -> Iterator[Cost]:
     ends = [start for start, _, _ in marks[1:]] + [len(launches)]
     for (start, phase, op), end in zip(marks, ends, strict=True):
         for launch in launches[start:end]:
             uses = [(use, names.of(use, op)) for use in launch.arrays if use.bytes]
             found = [(use, NamedArray(n, use.shape, use.dtype.name, use.bytes)) for use, n in uses]
-            yield KernelRow(
-                phase,
-                op,
-                launch.kernel.name,
-                dict(launch.kernel.source.defines),
-                launch.grid,
-                launch.block,
-                launch.shared,
-                tuple([buffer for use, buffer in found if use.reads]),
-                tuple([buffer for use, buffer in found if use.writes]),
-                launch.bytes,
-                launch.operations,
+            yield cost_of(
+                launch,
+                phase=phase,
+                op=op,
+                grid=launch.grid,
+                block=launch.block,
+                shared=launch.shared,
+                reads=tuple([buffer for use, buffer in found if use.reads]),
+                writes=tuple([buffer for use, buffer in found if use.writes]),
             )
+
+
+def cost_of(launch: RecordedLaunch, **more: Any) -> Cost:
+    """What a launch says of itself, and what more is known of it."""
+    return Cost(
+        kernel=launch.kernel.name,
+        macros=dict(launch.kernel.source.defines),
+        bytes=launch.bytes,
+        operations=launch.operations,
+        **more,
+    )
+
+
+def operations_of(
+    op: Op, specs: Sequence[Spec], needs: tuple[bool, ...]
+) -> tuple[float | None, float | None]:
+    """How many floating-point operations an op does forward and backward, from shapes alone.
+
+    They are those that its kernels state: one statement serves the kernel and the numpy body
+    beside it that computes the same.  None where there is no kernel, or where its file states
+    none; None for backward where no gradient is wanted.
+
+    >>> import tinygraph as tg
+    >>> x, w = tg.zeros((64, 100)), tg.Parameter(tg.zeros((10, 100)))
+    >>> node = tg.linear(x, w)
+    >>> operations_of(node.op, [x.spec, w.spec], node.needs)  # 2 * 64 * 10 * 100 each
+    (128000, 128000)
+    """
+    inputs = [leaf(np.empty(spec.shape, spec.dtype), EMULATOR) for spec in specs]
+    for x, needed in zip(inputs, needs, strict=True):
+        x.requires_grad = needed
+    node = leaf(np.empty(()), EMULATOR)
+    node.op, node.inputs = op, tuple(inputs)
+    try:
+        rows = tabulate(Graph(node))
+    except TinygraphError:  # no kernel, or none that states its operations in a way we can read
+        return None, None
+    forward, backward = (
+        [row.operations for row in rows if row.phase == phase] for phase in ("forward", "backward")
+    )
+    return _sum(forward), _sum(backward) if True in needs else None
+
+
+def _sum(numbers: Sequence[float | None]) -> float | None:
+    return None if None in numbers else sum([number or 0 for number in numbers])

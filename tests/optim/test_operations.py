@@ -8,6 +8,10 @@ from tinygraph.optim import SGD, Adadelta, Adagrad, Adam, AdamW, RMSprop
 from tinygraph.training.stopwatch import Stopwatch
 
 
+def operations(lap):
+    return {key: cost.operations for key, cost in lap.costs.items()}
+
+
 def lap_of(rule):
     watch = Stopwatch()
     with watch.lap():
@@ -42,7 +46,7 @@ def test_those_of_an_update_are_those_of_its_formula(kind, settings, by_hand, st
     w.grad = np.full((3, 5), 0.5)
     rule = kind([w], **{"lr": 0.1, **settings})
     laps = [lap_of(rule) for _ in range(steps)]
-    assert laps[-1].operations == {("update", kind.__name__): by_hand[steps > 1] * 15}
+    assert operations(laps[-1]) == {("update", kind.__name__): by_hand[steps > 1] * 15}
 
 
 def test_counting_changes_nothing():
@@ -66,9 +70,9 @@ def test_a_step_counts_what_it_updates():
         p.grad = np.ones(p.shape, np.float32)
     first, second = lap_of(rule), lap_of(rule)
     key = "update", "SGD"
-    assert first.operations == {key: 2 * 3 + 4 * 5}
-    assert second.operations == {key: 4 * 3 + 6 * 5}
-    assert second.counts[key].bytes == 4 * 3 * (3 + 5)  # value, gradient and momentum of a and b
+    assert operations(first) == {key: 2 * 3 + 4 * 5}
+    assert operations(second) == {key: 4 * 3 + 6 * 5}
+    assert second.costs[key].bytes == 4 * 3 * (3 + 5)  # value, gradient and momentum of a and b
 
 
 def test_a_rule_of_a_user_is_counted_unless_it_does_more_than_arithmetic():
@@ -82,5 +86,5 @@ def test_a_rule_of_a_user_is_counted_unless_it_does_more_than_arithmetic():
 
     w = tg.Parameter([1.0, 2.0])
     w.grad = np.ones(2, np.float32)
-    assert lap_of(Halve([w])).operations == {("update", "Halve"): 2}
-    assert lap_of(Normed([w])).operations == {("update", "Normed"): None}
+    assert operations(lap_of(Halve([w]))) == {("update", "Halve"): 2}
+    assert operations(lap_of(Normed([w]))) == {("update", "Normed"): None}

@@ -7,9 +7,10 @@ import pytest
 
 import tinygraph as tg
 from tinygraph.cli import main
+from tinygraph.costs import Cost
 from tinygraph.device import CPU, EMULATOR
 from tinygraph.errors import ArgumentError
-from tinygraph.training import Profile, ProfileRow, profile_steps
+from tinygraph.training import Profile, profile_steps
 
 
 def step_of(n):
@@ -30,7 +31,7 @@ def test_rows_are_sums_over_a_step():
     assert profile.bytes == sum(row.bytes for row in profile.rows)
     assert [row.bytes for row in profile.rows] == sorted(r.bytes for r in profile.rows)[::-1]
     assert 0 < forward.registers < 256 and forward.spills == 0 and 0 < forward.occupancy <= 1
-    assert forward.seconds is None and profile.wall_seconds is None
+    assert forward.seconds is None and profile.plain_seconds is None
     assert "not timed" in profile.notes[-1] and "not timed" in str(profile)
 
 
@@ -50,29 +51,23 @@ def test_a_device_without_kernels():
 
 def test_times_in_the_table():
     rows = (
-        ProfileRow("a<float>", {"TILE": "16"}, 2, 4e6, 8e9, 32, 0, 0.5, 3e-3),
-        ProfileRow("b", {}, 1, 1e6, None, None, None, None, 1e-3),
-    )
-    profile = Profile("cuda", "sm_90", 5, rows, 5e-3, ("a note",))
-    assert profile.kernel_seconds == pytest.approx(4e-3)
-    lines = [line.split() for line in str(profile).splitlines()]
-    assert lines[0][2:4] == ["MB", "GFLOP"]
-    assert lines[1] == [
-        "a<float>",
-        "TILE=16",
-        "2",
-        "4",
-        "8",
-        "32",
-        "50%",
-        "3000.0",
-        "75.0%",
-        "1.3",
-        "2666.7",
+        Cost(kernel="a<float>", macros={"TILE": "16"}, calls=2, bytes=4e6, operations=8e9,
+             registers=32, spills=0, occupancy=0.5, kernel_seconds=3e-3),
+        Cost(kernel="b", bytes=1e6, kernel_seconds=1e-3),
+    )  # fmt: skip
+    profile = Profile(rows, ("a note",), "cuda", 5, 5e-3, arch="sm_90")
+    assert profile.seconds == pytest.approx(4e-3)
+    assert [" ".join(line.split()) for line in str(profile).splitlines()] == [
+        "kernel calls us share MB GB/s GFLOP GFLOP/s registers occupancy",
+        "a<float> TILE=16 2 3000.00 75.0% 4 1.33 8 2667 32 50%",
+        "b 1 1000.00 25.0% 1 1 - - - -",
+        "total 3 4000.00 100.0% 5 1.25 8 2000 - -",
+        "a note",
     ]
-    assert lines[2] == ["b", "1", "1", "-", "-", "-", "1000.0", "25.0%", "1.0", "-"]
-    assert lines[-1] == ["a", "note"]
-    json.dumps(profile.to_dict())
+    answer = json.loads(json.dumps(profile.to_dict()))
+    assert [row["share"] for row in answer["kernels"]] == [0.75, 0.25]
+    assert (answer["device"], answer["arch"], answer["plain_seconds"]) == ("cuda", "sm_90", 5e-3)
+    assert "reads" not in answer["kernels"][0] and answer["kernels"][1]["registers"] is None
 
 
 @pytest.mark.second

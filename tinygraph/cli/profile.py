@@ -12,7 +12,7 @@ from tinygraph.cli.values import given_settings
 from tinygraph.device import get_device
 from tinygraph.errors import ArgumentError
 from tinygraph.show import profile_bars
-from tinygraph.training import OpProfile, Profile, profile_ops, profile_steps
+from tinygraph.training import profile_ops, profile_steps
 
 STEPS = {"cpu": 10, "emulator": 3, "cuda": 3}  # where no number is given
 
@@ -34,17 +34,13 @@ def profile(args: Namespace) -> dict[str, Any]:
     with plain_warnings():
         step = recipe.training_step(config, args.data_dir, args.download)
     steps = args.steps or STEPS[device.name]
-    found: OpProfile | Profile
     if device.runs_kernels:
         found = profile_steps(step, device, steps, args.arch)
     else:
         found = profile_ops(step, steps)
     print(f"{recipe.name}: {listed(asdict(config))}")
     print(found)
-    if isinstance(found, Profile) and found.kernel_seconds is not None and found.wall_seconds:
-        share = found.kernel_seconds / found.wall_seconds
-        print(f"a step takes {found.wall_seconds * 1e6:.1f} us, kernels {share:.0%} of it")
-    files, notes = [], list(found.notes) if isinstance(found, Profile) else []
+    files, notes = [], [*found.notes]
     try:
         picture = args.picture or f"profile-{recipe.name}-{device.name}.svg"
         files.append(str(profile_bars(found.to_dict(), picture)))

@@ -7,6 +7,7 @@ import math
 from tinygraph.plan.code import Instruction
 from tinygraph.plan.fast import compiled_body
 from tinygraph.plan.runner import Plan
+from tinygraph.text_table import aligned
 
 
 def describe(plan: Plan) -> str:
@@ -24,12 +25,7 @@ def describe(plan: Plan) -> str:
             takes = ", ".join(names[i] for i in made.inputs)
             shape = f"{made.spec.dtype}[{', '.join(map(str, made.spec.shape))}]"
             rows.append((f"%{at}", made.op.name, takes, shape, "yes" if wanted[at] else ""))
-    widths = [max(len(row[i]) for row in rows) for i in range(5)]
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
-    return "\n".join([*lines, *_notes(plan)])
+    return "\n".join([*aligned(rows, left=range(5)), *_notes(plan)])
 
 
 def _name(at: int, made: Instruction) -> str:

@@ -38,13 +38,12 @@ class _Part(NamedTuple):
 def profile_bars(profile: Mapping[str, Any], path: str | Path = "profile.svg") -> Path:
     """Draw a profile: a panel for each thing measured that is not 0 everywhere.
 
-    Of ops the first panel shows wall time, forward and backward one behind the other; below them
-    stands the time outside of ops, so that the bars add up to the step.
+    Of ops the first panel shows wall time, forward and backward one behind the other.
 
     Parameters
     ----------
     profile : mapping
-        What `to_dict()` of a `training.OpProfile` or a `training.Profile` gives.
+        What `to_dict()` of a `training.Profile` or of `Graph.kernel_table()` gives.
     path : str or Path
         `.svg`, `.png` or `.pdf`.
 
@@ -67,15 +66,10 @@ def profile_bars(profile: Mapping[str, Any], path: str | Path = "profile.svg") -
     'profile.svg'
     """
     target = writable("show.profile_bars", path, (".svg", ".png", ".pdf"))
-    kernels = [{**row, "kernel_seconds": row.get("seconds")} for row in profile.get("kernels", ())]
-    rows = [*profile.get("ops", ()), *kernels]
+    rows = [*profile.get("ops", ()), *profile.get("kernels", ())]
     if not rows:
         raise ArgumentError("show.profile_bars", "profile", "at least one op or kernel", "none")
     labels = [_label(row) for row in rows]
-    outside = profile.get("outside_seconds")
-    if outside is not None:
-        rows.append({"outside_seconds": outside})
-        labels.append("outside of ops")
     panels = {panel: parts for panel, parts in _panels(rows).items() if parts}
     figure = new_figure(3.4 + 3.2 * len(panels), 1.0 + 0.26 * len(labels))
     axes_of = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
@@ -103,9 +97,9 @@ def _panels(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], list[_Pa
 
 def _label(row: Mapping[str, Any]) -> str:
     """The op or the kernel; where macros tell two apart, these too."""
-    macros = [f"{name}={value}" for name, value in row.get("macros", {}).items()]
-    calls = [f" x{row['calls']:g}"] if row.get("calls", 1) != 1 else []
-    return " ".join([row.get("op") or row["kernel"], *macros, *calls])
+    macros = [f"{name}={value}" for name, value in (row.get("macros") or {}).items()]
+    calls = [f"x{row['calls']:g}"] if row.get("calls", 1) > 1 else []
+    return " ".join([row.get("kernel") or row["op"], *macros, *calls])
 
 
 def _draw(axes: Any, title: str, unit: str, parts: Sequence[_Part]) -> None:

@@ -5,14 +5,7 @@ from tinygraph.training.checkpoints import CheckpointWarning
 from tinygraph.training.environment import environment
 from tinygraph.training.evaluation import evaluate
 from tinygraph.training.metrics import accuracy
-from tinygraph.training.op_profile import OpProfile, OpRow, profile_ops
-from tinygraph.training.profile import (
-    Profile,
-    ProfileRow,
-    first_batch_step,
-    profile_steps,
-    profile_training,
-)
+from tinygraph.training.profile import Profile, first_batch_step, profile_ops, profile_steps
 from tinygraph.training.progress import Progress
 from tinygraph.training.run import RunFolder
 from tinygraph.training.sealed import load_arrays, save_arrays
@@ -22,10 +15,7 @@ from tinygraph.training.trainer import Trainer
 __all__ = [
     "CheckpointWarning",
     "DivergenceError",
-    "OpProfile",
-    "OpRow",
     "Profile",
-    "ProfileRow",
     "Progress",
     "RunFolder",
     "Stopped",
@@ -38,6 +28,5 @@ __all__ = [
     "parse_duration",
     "profile_ops",
     "profile_steps",
-    "profile_training",
     "save_arrays",
 ]

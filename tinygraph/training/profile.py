@@ -1,171 +1,153 @@
-"""Profile: what the kernels of a training step are called with, what they move and what they take.
+"""Profile of a step: what each op takes on the cpu, or each kernel where kernels run.
 
-Bytes and operations are those of the mathematics: each array once for reading and once for writing,
-and the operations that the kernel's file states.  Registers and occupancy come from NVIDIA's
-compiler.  On a GPU each launch is timed; on the emulator nothing is, for its time says nothing
-about a GPU.
+On the cpu steps with a stopwatch and steps without one take turns; a number is the median over the
+steps with one, and the lines add up to the step.  On several threads times are wall time: what two
+threads compute at once is half of the time each.
+
+Elsewhere it is launches that count.  Bytes and operations are those of the mathematics: each array
+once for reading and once for writing, and the operations that the kernel's file states.  Registers
+and occupancy come from NVIDIA's compiler.  On a GPU each launch is timed; on the emulator nothing
+is, for its time says nothing about a GPU.
 """
 
 from __future__ import annotations
 
 import math
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
+from statistics import median
 from typing import Any
 
+from tinygraph.costs import Cost, CostTable, combined
 from tinygraph.cuda import RecordedLaunch, recording
 from tinygraph.cuda.nvrtc.occupancy import occupancy
 from tinygraph.data import DataLoader
-from tinygraph.device import Device
+from tinygraph.device import CPU, Device
 from tinygraph.errors import ArgumentError, KernelCompileError
-from tinygraph.text_table import aligned, digits, prefix
+from tinygraph.kernel_table import cost_of, operations_of
 from tinygraph.training.evaluation import first_batch
+from tinygraph.training.stopwatch import Lap, Stopwatch
 from tinygraph.training.trainer import Trainer
 
+WARMING_UP = 2  # steps before: a plan is made in the first, its found are in use from the second
 USUAL_ARCH = "sm_90"  # for registers and occupancy, where there is no GPU to ask
 
 
 @dataclass(frozen=True)
-class ProfileRow:
-    """One kernel with its macros, summed over its launches in one step.
+class Profile(CostTable):
+    """The ops of a step, or its kernels.
 
     Attributes
     ----------
-    kernel : str
-        With template arguments.
-    macros : dict of str
-    calls : float
-        Launches in a step.
-    bytes, operations : float
-        In a step, in all launches together; `operations` is None where the kernel's file states
-        none.
-    registers : int or None
-        Of a thread; None without NVIDIA's compiler.
-    spills : int or None
-        Bytes.
-    occupancy : float or None
-        The share of a multiprocessor's warps that the kernel can keep busy, the smallest over its
-        launches.
-    seconds : float or None
-        In a step; None where nothing was timed.
-    """
-
-    kernel: str
-    macros: dict[str, str]
-    calls: float
-    bytes: float
-    operations: float | None
-    registers: int | None
-    spills: int | None
-    occupancy: float | None
-    seconds: float | None
-
-    @property
-    def label(self) -> str:
-        return self.kernel + "".join([f" {name}={value}" for name, value in self.macros.items()])
-
-
-@dataclass(frozen=True)
-class Profile:
-    """The kernels of a step.
-
-    Attributes
-    ----------
-    device : str
-    arch : str
-        What registers and occupancy are for.
-    steps : int
-        How many steps were looked at.
-    rows : tuple of ProfileRow
-        The longest first; where nothing was timed, those that move most bytes.
-    wall_seconds : float or None
-        Of a step, from a run without timers in between; None on the emulator.
+    rows : tuple of Cost
+        The longest first; where nothing was timed, those that move most bytes.  Below ops stands
+        "outside of ops": the wall time in which no thread was in any, Python between them.
     notes : tuple of str
-        What is missing, and why.
+        How it was measured; what is missing, and why.
+    device : str
+    steps : int
+        How many were watched.
+    plain_seconds : float or None
+        Wall time of a step that was not watched; None on the emulator.
+    processor_seconds : float or None
+        Of a watched step on the cpu: all threads of the process together, those of BLAS too.
+    threads : int or None
+        How many were in ops.
+    arch : str or None
+        What registers and occupancy are for.
     """
 
-    device: str
-    arch: str
-    steps: int
-    rows: tuple[ProfileRow, ...]
-    wall_seconds: float | None
-    notes: tuple[str, ...] = ()
+    device: str = "cpu"
+    steps: int = 1
+    plain_seconds: float | None = None
+    processor_seconds: float | None = None
+    threads: int | None = None
+    arch: str | None = None
 
-    @property
-    def bytes(self) -> float:
-        return sum([row.bytes for row in self.rows])
 
-    @property
-    def operations(self) -> float:
-        return sum([row.operations or 0.0 for row in self.rows])
+def profile_ops(step: Callable[[], Any], steps: int = 10) -> Profile:
+    """Run a step some times and say what its ops take on the cpu.
 
-    @property
-    def kernel_seconds(self) -> float | None:
-        """The time of a step that kernels take."""
-        times = [row.seconds for row in self.rows]
-        return None if None in times else sum([t for t in times if t is not None])
+    Parameters
+    ----------
+    step : function without arguments
+        Eager, or compiled.  It is run twice before, and once without a stopwatch for each time
+        with one.
+    steps : int
+        At least 1.
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, strings, lists and dicts, as JSON takes them."""
-        return {
-            "device": self.device,
-            "arch": self.arch,
-            "steps": self.steps,
-            "bytes": self.bytes,
-            "operations": self.operations,
-            "wall_seconds": self.wall_seconds,
-            "kernel_seconds": self.kernel_seconds,
-            "notes": list(self.notes),
-            "kernels": [asdict(row) for row in self.rows],
-        }
+    Raises
+    ------
+    ArgumentError
+        A number of steps below 1, or a step that applies no op on the cpu.
 
-    def __str__(self) -> str:
-        timed = self.kernel_seconds is not None
-        units = prefix(self.bytes), prefix(self.operations)
-        header = [
-            "kernel",
-            "calls",
-            f"{units[0][1]}B",
-            f"{units[1][1]}FLOP",
-            "registers",
-            "occupancy",
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> x, w = tg.zeros((64, 100)), tg.Parameter(tg.zeros((10, 100)))
+    >>> profile = profile_ops(lambda: tg.linear(x, w).sum().backward(), steps=3)
+    >>> row = next(row for row in profile if row.op == "linear")
+    >>> row.calls, row.operations  # forward, and backward for w alone
+    (2, 256000)
+    >>> abs(sum(row.seconds for row in profile) - profile.seconds) < 1e-12
+    True
+    """
+    if not isinstance(steps, int) or isinstance(steps, bool) or steps < 1:
+        raise ArgumentError("profile", "steps", "an int of at least 1", repr(steps))
+    for _ in range(WARMING_UP):
+        step()
+    watch, plain = Stopwatch(), []
+    for _ in range(steps):
+        plain.append(_wall_seconds(step))
+        with watch.lap():
+            step()
+    laps = watch.laps
+    if not any(call.op for lap in laps for call in lap.calls):
+        raise ArgumentError("profile", "step", "one that applies ops to tensors on the cpu", "none")
+    outside = Cost(op="outside of ops", calls=0, outside_seconds=median([p.outside for p in laps]))
+    processor, threads = median([p.processor for p in laps]), max([p.threads for p in laps])
+    notes = [
+        f"medians of {steps} steps; processor time of a step {processor * 1e3:.3f} ms; without the "
+        f"stopwatch a step takes {median(plain) * 1e3:.3f} ms"
+    ]
+    if threads > 1:
+        notes.insert(
+            0,
+            f"ops on {threads} threads: times are wall time, what several compute at once is "
+            "shared among them",
+        )
+    rows = (*sorted(_op_rows(laps), key=lambda row: -(row.seconds or 0.0)), outside)
+    return Profile(rows, tuple(notes), "cpu", steps, median(plain), processor, threads)
+
+
+def _op_rows(laps: Sequence[Lap]) -> list[Cost]:
+    """A row for each name: medians over the laps, and the operations of the last one."""
+    operations = _operations(laps[-1])
+    rows = []
+    for name in dict.fromkeys(name for lap in laps for _, name in lap.costs):
+        none = Cost(op=name, calls=0, operations=0)
+        of_laps = [
+            combined([cost for (_, n), cost in lap.costs.items() if n == name] or [none])
+            for lap in laps
         ]
-        header += ["us", "share", "GB/s", "GFLOP/s"] if timed else []
-        factors = units[0][0], units[1][0]
-        lines = [
-            header,
-            *[self._cells(row, timed, factors) for row in self.rows],
-            self._total(timed, factors),
-        ]
-        return "\n".join([*aligned(lines), *self.notes])
+        rows.append(replace(combined(of_laps, median), operations=operations.get(name, 0)))
+    return rows
 
-    def _cells(self, row: ProfileRow, timed: bool, factors: tuple[float, float]) -> list[str]:
-        cells = [
-            row.label,
-            f"{row.calls:g}",
-            *_counts(row.bytes, row.operations, factors),
-            _or_dash(row.registers, "d"),
-            _or_dash(row.occupancy, ".0%"),
-        ]
-        return cells + (self._times(row.seconds, row.bytes, row.operations) if timed else [])
 
-    def _total(self, timed: bool, factors: tuple[float, float]) -> list[str]:
-        calls = sum([row.calls for row in self.rows])
-        cells = ["a step", f"{calls:g}", *_counts(self.bytes, self.operations, factors), "", ""]
-        times = self._times(self.kernel_seconds, self.bytes, self.operations)
-        return cells + (times if timed else [])
-
-    def _times(self, seconds: float | None, moved: float, operations: float | None) -> list[str]:
-        if not seconds:
-            return ["-"] * 4
-        share = seconds / (self.kernel_seconds or math.inf)
-        return [
-            f"{seconds * 1e6:.1f}",
-            f"{share:.1%}",
-            f"{moved / seconds / 1e9:.1f}",
-            _or_dash(None if operations is None else operations / seconds / 1e9, ".1f"),
-        ]
+def _operations(lap: Lap) -> dict[str, float | None]:
+    """Of each name in a lap; None where those of one of its calls are not known."""
+    calls: dict[str, list[Cost]] = defaultdict(list)
+    known: dict[Any, tuple[float | None, float | None]] = {}
+    for (phase, name), cost, op, specs, needs in lap.calls:
+        if op is not None:
+            call = id(op), specs, needs
+            if call not in known:
+                known[call] = operations_of(op, specs, needs)
+            cost = replace(cost, operations=known[call][phase == "backward"])
+        calls[name].append(cost)
+    return {name: combined(costs).operations for name, costs in calls.items()}
 
 
 def profile_steps(
@@ -192,32 +174,21 @@ def profile_steps(
         raise ArgumentError(
             "profile", "device", "one that runs kernels: 'emulator' or 'cuda'", repr(device.name)
         )
+    arch = arch or device.arch or USUAL_ARCH
     step()
     with recording() as launches:
         for _ in range(steps):
             step()
     device.synchronize()
-    seconds = [launch.seconds for launch in launches]
-    timed = bool(seconds) and None not in seconds
-    rows, notes = _rows(launches, seconds, steps, arch or device.arch or USUAL_ARCH)
-    if not timed:
+    rows, notes = _kernel_rows(launches, steps, arch)
+    taken, plain = sum([row.seconds or 0.0 for row in rows]), None
+    if taken:
+        plain = _wall_seconds(step, steps, device)
+        notes.append(f"a step takes {plain * 1e6:.1f} us, kernels {taken / plain:.0%} of it")
+    else:
         notes.append("not timed: the emulator's time says nothing about a GPU")
-    wall = _wall_seconds(step, device, steps) if timed else None
     rows.sort(key=lambda row: (-(row.seconds or 0.0), -row.bytes, row.label))
-    return Profile(
-        device.name, arch or device.arch or USUAL_ARCH, steps, tuple(rows), wall, tuple(notes)
-    )
-
-
-def profile_training(
-    trainer: Trainer, loader: DataLoader, steps: int = 1, arch: str | None = None
-) -> Profile:
-    """The profile of steps on the first batch of an epoch; the model learns from it.
-
-    Parameters and errors are those of `profile_steps`.
-    """
-    device = next(iter(trainer.model.parameters())).device
-    return profile_steps(first_batch_step(trainer, loader), device, steps, arch)
+    return Profile(tuple(rows), tuple(notes), device.name, steps, plain, arch=arch)
 
 
 def first_batch_step(trainer: Trainer, loader: DataLoader) -> Callable[[], Any]:
@@ -230,8 +201,8 @@ def first_batch_step(trainer: Trainer, loader: DataLoader) -> Callable[[], Any]:
     return lambda: trainer.step(inputs, labels)
 
 
-def _wall_seconds(step: Callable[[], Any], device: Device, steps: int) -> float:
-    """The time of a step without events between its launches."""
+def _wall_seconds(step: Callable[[], Any], steps: int = 1, device: Device = CPU) -> float:
+    """Of a step that nobody watches."""
     device.synchronize()
     started = time.perf_counter()
     for _ in range(steps):
@@ -240,60 +211,31 @@ def _wall_seconds(step: Callable[[], Any], device: Device, steps: int) -> float:
     return (time.perf_counter() - started) / steps
 
 
-def _rows(
-    launches: Sequence[RecordedLaunch], seconds: Sequence[float | None], steps: int, arch: str
-) -> tuple[list[ProfileRow], list[str]]:
+def _kernel_rows(
+    launches: Sequence[RecordedLaunch], steps: int, arch: str
+) -> tuple[list[Cost], list[str]]:
     """A row for each kernel with its macros, and a note where registers are not known."""
-    groups: dict[tuple[str, Any], list[tuple[RecordedLaunch, float | None]]] = {}
-    for launch, time_taken in zip(launches, seconds, strict=True):
+    seconds = [launch.seconds for launch in launches]
+    if None in seconds:
+        seconds = [None] * len(seconds)
+    groups: dict[tuple[str, Any], list[tuple[RecordedLaunch, Cost]]] = {}
+    for launch, taken in zip(launches, seconds, strict=True):
         key = launch.kernel.name, launch.kernel.source.digest
-        groups.setdefault(key, []).append((launch, time_taken))
-    rows: list[ProfileRow] = []
+        groups.setdefault(key, []).append((launch, cost_of(launch, kernel_seconds=taken)))
+    rows: list[Cost] = []
     notes: list[str] = []
     for group in groups.values():
-        of_group = [launch for launch, _ in group]
-        resources = None
+        row = combined([cost for _, cost in group], lambda values: sum(values) / steps)
         try:
-            resources = of_group[0].kernel.resources(arch)
+            row = _with_resources(row, [launch for launch, _ in group], arch)
         except KernelCompileError as error:
-            if not notes:
-                notes.append(f"no registers and occupancy: {error}")
-        rows.append(_row(of_group, [t for _, t in group], steps, resources, arch))
+            notes = notes or [f"no registers and occupancy: {error}"]
+        rows.append(row)
     return rows, notes
 
 
-def _row(
-    launches: Sequence[RecordedLaunch],
-    seconds: Sequence[float | None],
-    steps: int,
-    resources: Any,
-    arch: str,
-) -> ProfileRow:
-    kernel = launches[0].kernel
-    operations = [launch.operations for launch in launches]
-    times = [t for t in seconds if t is not None]
-    busy = None
-    if resources is not None:
-        blocks = {(math.prod(run.block), resources.shared + run.shared) for run in launches}
-        busy = min([occupancy(arch, t, resources.registers, s).share for t, s in blocks])
-    return ProfileRow(
-        kernel.name,
-        dict(kernel.source.defines),
-        len(launches) / steps,
-        sum([launch.bytes for launch in launches]) / steps,
-        None if None in operations else sum([n or 0 for n in operations]) / steps,
-        resources.registers if resources else None,
-        resources.spills if resources else None,
-        busy,
-        sum(times) / steps if len(times) == len(launches) else None,
-    )
-
-
-def _counts(moved: float, operations: float | None, factors: tuple[float, float]) -> list[str]:
-    """Bytes and operations in the table's units."""
-    done = None if operations is None else operations / factors[1]
-    return [digits(moved / factors[0]), digits(done)]
-
-
-def _or_dash(number: Any, form: str) -> str:
-    return "-" if number is None else format(number, form)
+def _with_resources(row: Cost, launches: Sequence[RecordedLaunch], arch: str) -> Cost:
+    found = launches[0].kernel.resources(arch)
+    blocks = {(math.prod(run.block), found.shared + run.shared) for run in launches}
+    busy = min([occupancy(arch, t, found.registers, s).share for t, s in blocks])
+    return replace(row, registers=found.registers, spills=found.spills, occupancy=busy)

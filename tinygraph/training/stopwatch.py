@@ -3,7 +3,7 @@
     watch = Stopwatch()
     with watch.lap():
         step()
-    watch.laps[0].seconds["forward", "linear"]
+    watch.laps[0].costs["forward", "linear"].seconds
 
 It is a runner (running.py): every call that it is asked to make leaves two marks, when it began
 and when it ended.  From the marks of all threads a lap works out its wall time:
@@ -24,12 +24,14 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from tinygraph.costs import Cost, combined
 from tinygraph.memory import Memory
+from tinygraph.op import Op
 from tinygraph.running import Runner
 from tinygraph.shapes import Array, Shape, Spec
 
@@ -38,46 +40,17 @@ Mark = tuple[float, int, "Key | None"]  # when, which thread, what begins; None:
 
 ITSELF: Key = ("", "the stopwatch")
 SUMS: Key = ("backward", "gradient sums")  # what the engine adds up and keeps
+NO_REQUESTS = {"arrays": 0, "new_arrays": 0, "new_bytes": 0}  # for memory
 
 
-@dataclass
-class Counts:
-    """What the calls under one key have done in a lap.
-
-    Attributes
-    ----------
-    calls : int
-    bytes : int
-        Each array that was given, saved or returned, once; nothing where a view is returned.
-    arrays : int
-        Requests for memory, `mem.empty` and the like.
-    new_arrays, new_bytes : int
-        Those that were answered with a new array.
-    """
-
-    calls: int = 0
-    bytes: int = 0
-    arrays: int = 0
-    new_arrays: int = 0
-    new_bytes: int = 0
-
-    def add(self, other: Counts) -> None:
-        """Count other calls too."""
-        self.calls += other.calls
-        self.bytes += other.bytes
-        self.arrays += other.arrays
-        self.new_arrays += other.new_arrays
-        self.new_bytes += other.new_bytes
-
-
-@dataclass(frozen=True)
-class Work:
-    """One call of an op, as much of it as is needed to count its operations."""
+class Call(NamedTuple):
+    """One call, and of an op as much as is needed to count its operations."""
 
     key: Key
-    op: Any  # an Op: the room of ops lies above this one
-    specs: tuple[Spec, ...]
-    needs: tuple[bool, ...]
+    cost: Cost
+    op: Op | None = None
+    specs: tuple[Spec, ...] = ()
+    needs: tuple[bool, ...] = ()
 
 
 @dataclass
@@ -90,33 +63,25 @@ class Lap:
         Seconds from begin to end.
     processor : float
         Seconds of all threads of the process together.
-    seconds : dict of float by key
-        Wall time; see the head of this file.
-    thread_seconds : dict of float by key
-        The same, added up over threads: more than the wall time where several compute at once.
     threads : int
         How many were in an op at some time.
-    counts : dict of Counts by key
-    work : list of Work
-        Of all calls of ops, in their order.
-    operations : dict of int or None by key
-        Floating-point operations of what is no op: optimisers' and the engine's own.  None where
-        one of the calls states none.
+    costs : dict of Cost by key
+        Wall time as the head of this file says; bytes, and requests for memory.  Operations are
+        those of optimisers and of the engine, which state them: of ops they are not counted here.
+    calls : list of Call
+        In their order.
     """
 
-    wall: float = 0.0
-    processor: float = 0.0
-    seconds: dict[Key, float] = field(default_factory=dict)
-    thread_seconds: dict[Key, float] = field(default_factory=dict)
-    threads: int = 0
-    counts: dict[Key, Counts] = field(default_factory=lambda: defaultdict(Counts))
-    work: list[Work] = field(default_factory=list)
-    operations: dict[Key, int | None] = field(default_factory=dict)
+    wall: float
+    processor: float
+    threads: int
+    costs: dict[Key, Cost]
+    calls: list[Call]
 
     @property
     def outside(self) -> float:
         """Wall time in which no thread was in any op."""
-        return max(0.0, self.wall - sum(self.seconds.values()))
+        return max(0.0, self.wall - sum([cost.seconds or 0.0 for cost in self.costs.values()]))
 
 
 class Stopwatch:
@@ -133,10 +98,11 @@ class Stopwatch:
     >>> with watch.lap():
     ...     (x * x).sum().backward()
     >>> lap = watch.laps[0]
-    >>> [(phase, name) for phase, name in lap.seconds if name == "mul"]
+    >>> [(phase, name) for phase, name in lap.costs if name == "mul"]
     [('forward', 'mul'), ('backward', 'mul')]
-    >>> lap.counts["forward", "mul"]  # reads x once, and writes the product
-    Counts(calls=1, bytes=16, arrays=1, new_arrays=1, new_bytes=8)
+    >>> mul = lap.costs["forward", "mul"]
+    >>> mul.calls, mul.bytes, mul.new_bytes  # reads x once, and writes the product
+    (1, 16, 8)
     """
 
     def __init__(self) -> None:
@@ -150,12 +116,18 @@ class Stopwatch:
             processor, started = time.process_time(), time.perf_counter()
             yield
             wall, processor = time.perf_counter() - started, time.process_time() - processor
-        lap = watcher.lap
-        lap.seconds, lap.thread_seconds, lap.threads = _swept(watcher.marks)
+        seconds, added, threads = _swept(watcher.marks)
+        groups: dict[Key, list[Cost]] = defaultdict(list)
+        for call in watcher.calls:
+            groups[call.key].append(call.cost)
+        costs = {}
+        for key, group in groups.items():
+            times: dict[str, Any] = {f"{key[0]}_seconds": seconds.get(key, 0.0)}
+            costs[key] = replace(combined(group), thread_seconds=added.get(key, 0.0), **times)
         # Its own time is Python: a second of it is a second of a processor.
-        lap.wall = wall - lap.seconds.pop(ITSELF, 0.0)
-        lap.processor = max(0.0, processor - lap.thread_seconds.pop(ITSELF, 0.0))
-        self.laps.append(lap)
+        wall -= seconds.get(ITSELF, 0.0)
+        processor = max(0.0, processor - added.get(ITSELF, 0.0))
+        self.laps.append(Lap(wall, processor, threads, costs, watcher.calls))
 
 
 class _Watcher(Runner):
@@ -165,10 +137,7 @@ class _Watcher(Runner):
 
     def __init__(self) -> None:
         self.marks: list[Mark] = []
-        self.lap = Lap()
-        self._lock = threading.Lock()
-
-    # ---- around calls -----------------------------------------------------------------------
+        self.calls: list[Call] = []
 
     def update(self, optimizer: Any) -> None:
         key = "update", optimizer.op
@@ -180,18 +149,22 @@ class _Watcher(Runner):
                 for name, p in optimizer.parameters.items()
                 if p.grad is not None
             ]
-            self._note(key, Counts(1, bytes_of(held)), operations)
+            self._count(key, bytes_of(held), operations=operations)
 
     def add_up(self, add: Callable[..., Any], total: Any, term: Any, *how: Any) -> Any:
         """Of a plan's sums, which lie where they stay, the time alone is known."""
         with self._itself():
             after = self._run(SUMS, self.below.add_up, add, total, term, *how)
-            counts = Counts(1)
-            if isinstance(after, np.ndarray):
-                counts.bytes = bytes_of([total, term, after])
-                if after is not total:
-                    counts.arrays, counts.new_arrays, counts.new_bytes = 1, 1, after.nbytes
-            self._note(SUMS, counts, 0 if not isinstance(total, np.ndarray) else term.size)
+            known = isinstance(after, np.ndarray)
+            new = known and after is not total
+            self._count(
+                SUMS,
+                bytes_of([total, term, after]) if known else 0,
+                operations=term.size if isinstance(total, np.ndarray) else 0,
+                arrays=int(new),
+                new_arrays=int(new),
+                new_bytes=after.nbytes if new else 0,
+            )
         return after
 
     def forward(self, node: Any, mem: Memory, arrays: list[Array]) -> Any:
@@ -200,12 +173,11 @@ class _Watcher(Runner):
         key = "forward", node.op.name
         with self._itself():
             counted = CountedMemory(mem)
-            returned = self._run(key, self.below.forward, node, counted, arrays)
-            value, saved = returned
+            value, saved = self._run(key, self.below.forward, node, counted, arrays)
             is_view = any(np.may_share_memory(value, x) for x in arrays)
             moved = 0 if is_view else bytes_of([*arrays, value, saved])
-            self._note_op(counted, moved, Work(key, node.op, _specs(arrays), mem.needs))
-        return returned
+            self._count(key, moved, (node.op, _specs(arrays), mem.needs), **counted.requests)
+        return value, saved
 
     def backward(self, node: Any, mem: Memory, grad: Array, saved: Any) -> Any:
         if mem.device.runs_kernels:
@@ -216,44 +188,31 @@ class _Watcher(Runner):
             gradients = self._run(key, self.below.backward, node, counted, grad, saved)
             made = [g for g in gradients if g is not None and not np.may_share_memory(g, grad)]
             moved = bytes_of([grad, saved, *made]) if made else 0
-            self._note_op(counted, moved, Work(key, node.op, _specs(node.inputs), node.needs))
+            self._count(key, moved, (node.op, _specs(node.inputs), node.needs), **counted.requests)
         return gradients
 
     @contextmanager
     def _itself(self) -> Iterator[None]:
         """Around what the stopwatch takes itself."""
-        self._begin(ITSELF)
+        self._mark(ITSELF)
         try:
             yield
         finally:
-            self._end()
+            self._mark(None)
 
     def _run(self, key: Key, function: Callable[..., Any], *args: Any) -> Any:
-        self._begin(key)
+        self._mark(key)
         try:
             return function(*args)
         finally:
-            self._end()
+            self._mark(None)
 
-    def _begin(self, key: Key) -> None:
+    def _mark(self, key: Key | None) -> None:
         self.marks.append((time.perf_counter(), threading.get_ident(), key))
 
-    def _end(self) -> None:
-        self.marks.append((time.perf_counter(), threading.get_ident(), None))
-
-    def _note(self, key: Key, counts: Counts, operations: int | None) -> None:
-        """A call of something that is no op."""
-        with self._lock:
-            self.lap.counts[key].add(counts)
-            before = self.lap.operations.get(key, 0)
-            known = before is not None and operations is not None
-            self.lap.operations[key] = (before or 0) + (operations or 0) if known else None
-
-    def _note_op(self, mem: CountedMemory, moved: int, work: Work) -> None:
-        counts = Counts(1, moved, mem.arrays, mem.new_arrays, mem.new_bytes)
-        with self._lock:
-            self.lap.counts[work.key].add(counts)
-            self.lap.work.append(work)
+    def _count(self, key: Key, moved: int, applied: tuple[Any, ...] = (), **numbers: Any) -> None:
+        cost = Cost(op=key[1], bytes=moved, **{**NO_REQUESTS, **numbers})
+        self.calls.append(Call(key, cost, *applied))
 
 
 # ---- counting -----------------------------------------------------------------------------------
@@ -262,12 +221,12 @@ class _Watcher(Runner):
 class CountedMemory(Memory):
     """Hands every request on to another Memory, and counts it."""
 
-    __slots__ = ("arrays", "inner", "new_arrays", "new_bytes")
+    __slots__ = ("inner", "requests")
 
     def __init__(self, inner: Memory) -> None:
         super().__init__(inner.device, inner.needs)
         self.inner = inner
-        self.arrays = self.new_arrays = self.new_bytes = 0
+        self.requests = {**NO_REQUESTS}
         self.broadcast_to, self.constant = inner.broadcast_to, inner.constant
         self.contiguous = inner.contiguous
         self.empty, self.zeros = self._empty, self._zeros
@@ -282,10 +241,10 @@ class CountedMemory(Memory):
         return self._count(self.inner.random(shape, dtype))
 
     def _count(self, array: Array) -> Array:
-        self.arrays += 1
+        self.requests["arrays"] += 1
         if not self.inner.kept:
-            self.new_arrays += 1
-            self.new_bytes += array.nbytes
+            self.requests["new_arrays"] += 1
+            self.requests["new_bytes"] += array.nbytes
         return array
 
 
