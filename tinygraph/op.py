@@ -38,6 +38,7 @@ from tinygraph.shapes import Array, Spec
 from tinygraph.tensor import Operand, Tensor, as_tensor, leaf
 
 Gradients = tuple["Array | None", ...]
+Needs = tuple[bool, ...]  # for each input, whether its gradient is wanted
 
 registry: dict[str, type[Op]] = {}  # "module.Class" -> the class, ours and users' own
 
@@ -89,7 +90,7 @@ class Op:
         """The output, and whatever backward needs (None if nothing; see `mem.needs`)."""
         raise GraphError(f"{self.name}: no forward in numpy. Way out: define forward(mem, *arrays)")
 
-    def backward(self, mem: Memory, grad: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+    def backward(self, mem: Memory, grad: Array, saved: Any, needs: Needs) -> Gradients:
         """One gradient for each input, None where `needs` is False.
 
         `grad` is the upstream gradient; it may be returned, as it is or as a view, but never
@@ -101,9 +102,7 @@ class Op:
         """`forward` as a CUDA kernel; the arrays are contiguous."""
         raise DeviceError(f"{self.name}: no kernel yet. Way out: x.to('cpu')")
 
-    def backward_kernel(
-        self, mem: Memory, grad: Array, saved: Any, needs: tuple[bool, ...]
-    ) -> Gradients:
+    def backward_kernel(self, mem: Memory, grad: Array, saved: Any, needs: Needs) -> Gradients:
         """`backward` as a CUDA kernel; the arrays are contiguous."""
         raise DeviceError(f"{self.name}: no kernel yet. Way out: x.to('cpu')")
 

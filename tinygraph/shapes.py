@@ -36,10 +36,11 @@ class Spec(NamedTuple):
         return len(self.shape)
 
 
-def require_float(op: str, **specs: Spec) -> None:
-    """Raise DtypeError unless every named input is float32 or float64, and all have one dtype."""
-    first_name, first = next(iter(specs.items()))
-    for name, spec in specs.items():
+def require_float(op: str, **specs: Spec | None) -> None:
+    """Raise DtypeError unless every input that is given is float32 or float64, all of one dtype."""
+    given = [(name, spec) for name, spec in specs.items() if spec is not None]
+    first_name, first = given[0]
+    for name, spec in given:
         if spec.dtype.char not in "fd":
             raise DtypeError(op, name, "float32 or float64", spec.dtype, "x.astype('float32')")
         if spec.dtype != first.dtype:
@@ -62,6 +63,21 @@ def require_ndim(op: str, argument: str, spec: Spec, ndim: int, legend: str) -> 
             f"{spec.ndim} axes, shape {spec.shape}",
             "reshape it, or add an axis with x[None]",
         )
+
+
+def require_images(op: str, x: Spec, empty: bool = True) -> None:
+    """Raise unless `x` is float images (N, C, H, W); `empty` allows those without a pixel."""
+    require_float(op, x=x)
+    require_ndim(op, "x", x, 4, "(N, C, H, W)")
+    if not empty and not (x.shape[2] and x.shape[3]):
+        raise ShapeError(op, "x", "images of at least one pixel", x.shape)
+
+
+def require_bias(op: str, b: Spec | None, outputs: int) -> None:
+    """Raise ShapeError unless there is no bias, or one number for each row or filter of w."""
+    if b is not None and b.shape != (outputs,):
+        expected = f"shape ({outputs},), one number for each of w.shape[0]"
+        raise ShapeError(op, "b", expected, b.shape, "reshape it, or pass b=None")
 
 
 def broadcast_shapes(op: str, *shapes: Shape) -> Shape:

@@ -10,55 +10,30 @@ Padding counts as zeros.  The divisor D is the number of pixels of the window th
 padded image (KH * KW, but fewer where a window overhangs it in ceil_mode), or, without
 count_include_pad, in the image itself.  A sum over a rectangle is a sum over its columns of sums
 over its rows, so two passes of KH and KW additions do the work of KH * KW.
+
+Source: LeCun, Bottou, Bengio, Haffner, "Gradient-based learning applied to document recognition",
+Proc. IEEE 1998 (subsampling layers).
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.cuda import op_kernel
-from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
-from tinygraph.ops.im2col import Windows2d, of_both_axes, windows_2d
-from tinygraph.ops.shared.launch import for_each
-from tinygraph.shapes import (
-    Array,
-    Pair,
-    Shape,
-    Spec,
-    Windows,
-    padding_2d,
-    pair,
-    require_float,
-    require_ndim,
-)
+from tinygraph.op import Gradients, Needs, Op
+from tinygraph.ops.shared.windows import Pooling, pooled, pooling
+from tinygraph.shapes import Array, Pair, Shape, Windows
 from tinygraph.tensor import Operand, Tensor
 
 
 @frozen
-class AvgPool2d(Op):
-    kernel_size: Pair
-    stride: Pair
-    padding: Pair | str
-    ceil_mode: bool
+class AvgPool2d(Pooling, Op):
     count_include_pad: bool
 
-    def _windows(self, size: Shape) -> Windows2d:
-        return windows_2d(
-            self.name, size, self.kernel_size, self.stride, self.padding, (1, 1), self.ceil_mode
-        )
-
-    def infer(self, x: Spec) -> Spec:
-        require_float(self.name, x=x)
-        require_ndim(self.name, "x", x, 4, "(N, C, H, W)")
-        if not x.shape[2] or not x.shape[3]:
-            raise ShapeError(self.name, "x", "images of at least one pixel", x.shape)
-        rows, columns = self._windows(x.shape)
-        return Spec((*x.shape[:2], rows.out, columns.out), x.dtype)
+    takes_empty: ClassVar[bool] = False
 
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         n, c, _, w = x.shape
@@ -74,7 +49,7 @@ class AvgPool2d(Op):
         y /= self._divisor(x.shape, x.dtype)
         return y, x.shape
 
-    def backward(self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]) -> Gradients:
+    def backward(self, mem: Memory, gy: Array, shape: Shape, needs: Needs) -> Gradients:
         n, c, _, w = shape
         rows, columns = self._windows(shape)
         share = mem.empty(gy.shape, gy.dtype)  # what each pixel of a window receives
@@ -90,29 +65,18 @@ class AvgPool2d(Op):
         return (gx,)
 
     def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        rows, columns = self._windows(x.shape)
-        y = mem.empty((*x.shape[:2], rows.out, columns.out), x.dtype)
-        kernel = op_kernel("avg_pool2d", "avg_pool2d_forward", x.dtype)
-        for_each(kernel, y.size, x, y, y.size, *self._geometry(x.shape))
+        y = mem.empty((*x.shape[:2], *self._windows(x.shape).out), x.dtype)
+        self._launch("forward", x.shape, y.size, x, y)
         return y, x.shape
 
-    def backward_kernel(
-        self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]
-    ) -> Gradients:
+    def backward_kernel(self, mem: Memory, gy: Array, shape: Shape, needs: Needs) -> Gradients:
         gx = mem.empty(shape, gy.dtype)
-        kernel = op_kernel("avg_pool2d", "avg_pool2d_backward", gy.dtype)
-        for_each(kernel, gx.size, gy, gx, gx.size, *self._geometry(shape))
+        self._launch("backward", shape, gx.size, gy, gx)
         return (gx,)
 
-    def _geometry(self, x: Shape) -> tuple[int, ...]:
-        """The sizes, strides and paddings in the order in which the kernels take them."""
-        rows, columns = self._windows(x)
-        after = self._after(rows), self._after(columns)
-        sizes = of_both_axes((rows, columns), "out", "kernel", "stride", "before")
-        return (*x[2:], *sizes, *after, int(self.count_include_pad))
-
-    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
-        return "map"
+    def _geometry(self, image: Shape) -> tuple[int, ...]:
+        after = [self._after(axis) for axis in self._windows(image)]
+        return (*super()._geometry(image), *after, int(self.count_include_pad))
 
     def _divisor(self, shape: Shape, dtype: np.dtype[Any]) -> Array:
         """How many pixels of each window count, (OH, OW): a product of one factor for each axis."""
@@ -134,6 +98,7 @@ class AvgPool2d(Op):
         return axis.after if isinstance(self.padding, str) else axis.before
 
 
+@pooled
 def avg_pool2d(
     x: Operand,
     kernel_size: int | Pair,
@@ -147,38 +112,17 @@ def avg_pool2d(
 
     Parameters
     ----------
-    x : Tensor (N, C, H, W)
-        float32 or float64.
-    kernel_size : int or (vertical, horizontal)
-    stride : int or (vertical, horizontal), optional
-        The kernel size where it is not given: windows side by side.
     padding : int, (vertical, horizontal) or "same"
-        Zeros around the image, at most half the kernel size; "same" gives ceil(H / stride) x
-        ceil(W / stride) windows, with an odd row or column of zeros at the bottom or right.
+        ... Padding counts as zeros.
     ceil_mode : bool
-        Round the number of windows up instead of down.  What a window has outside of the padded
-        image never counts.
+        ... What a window has outside of the padded image never counts.
     count_include_pad : bool
         Divide by the pixels of the window in the padded image; if False, in the image alone.
-
-    Returns
-    -------
-    Tensor (N, C, OH, OW)
-        OH = floor((H + 2 * padding - KH) / stride) + 1, OW likewise.
 
     Raises
     ------
     ShapeError
         `x` has not four axes or no pixel, or the kernel is larger than the padded image.
-    DtypeError
-        `x` is not of a float dtype.
-    ArgumentError
-        A kernel size or stride below 1, or padding larger than half the kernel.
-
-    References
-    ----------
-    LeCun, Bottou, Bengio, Haffner, "Gradient-based learning applied to document recognition",
-    Proc. IEEE 1998 (subsampling layers).
 
     Examples
     --------
@@ -188,15 +132,5 @@ def avg_pool2d(
     array([[ 2.5,  4.5],
            [10.5, 12.5]], dtype=float32)
     """
-    kernel = pair("avg_pool2d", "kernel_size", kernel_size)
-    step = kernel if stride is None else pair("avg_pool2d", "stride", stride)
-    pad = padding_2d("avg_pool2d", padding)
-    if not isinstance(pad, str) and (2 * pad[0] > kernel[0] or 2 * pad[1] > kernel[1]):
-        raise ArgumentError(
-            "avg_pool2d",
-            "padding",
-            f"at most half of kernel_size {kernel}",
-            pad,
-            "a window of padding alone has no mean; pad with tg.pad instead",
-        )
-    return AvgPool2d(kernel, step, pad, bool(ceil_mode), bool(count_include_pad))(x)
+    settings = pooling("avg_pool2d", "mean", kernel_size, stride, padding, ceil_mode)
+    return AvgPool2d(*settings, bool(count_include_pad))(x)

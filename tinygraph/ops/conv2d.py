@@ -20,6 +20,7 @@ processing", IWFHR 2006; Dumoulin, Visin, "A guide to convolution arithmetic", a
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -28,37 +29,23 @@ from tinygraph.cuda import Kernel, Out, blocks, op_kernel
 from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
-from tinygraph.ops.im2col import (
-    Windows2d,
-    fold,
-    fold_kernel,
-    of_both_axes,
-    unfold,
-    unfold_kernel,
-    windows_2d,
-)
+from tinygraph.op import Gradients, Needs, Op
+from tinygraph.ops.im2col import fold, fold_kernel, unfold, unfold_kernel
 from tinygraph.ops.shared.gemm import (
     MOST_BLOCKS,
     Axis,
+    chunks_of_sum,
     column_sums,
     gemm,
+    run_gemm,
     tile_for,
     tile_grid,
 )
 from tinygraph.ops.shared.launch import THREADS
+from tinygraph.ops.shared.windows import Windows2d, sliding, windows_2d
 from tinygraph.precision import TENSOR_CORE_NUMBERS, get_float32_matmul_precision
-from tinygraph.shapes import Array, Pair, Shape, Spec, padding_2d, pair, require_float, require_ndim
+from tinygraph.shapes import Array, Pair, Shape, Spec, require_bias, require_float, require_ndim
 from tinygraph.tensor import Operand, Tensor
-
-TILE = {
-    "f": 128,
-    "d": 64,
-}  # rows and columns that a block of gemm_pipelined.cuh computes
-
-SHORTEST_SUM = 1024  # of the weights' gradient: shorter sums are not cut
-ENOUGH_BLOCKS = 256  # and no sum is cut where this many blocks work without it
-MOST_CHUNKS = 64
 
 CHUNK = 16384  # elements of one channel that one block sums for the bias's gradient
 
@@ -78,10 +65,15 @@ class Conv2d(Op):
     groups: int
 
     def _windows(self, x: Shape, w: Shape) -> Windows2d:
-        return windows_2d(self.name, x, (w[2], w[3]), self.stride, self.padding, self.dilation)
+        return windows_2d(self.name, x[2:], w[2:], self.stride, self.padding, self.dilation)
+
+    def _product(self, x: Shape, w: Shape) -> tuple[int, ...]:
+        """N, G, and M, K, P: rows, summed axis and columns of one group's product."""
+        columns = math.prod(self._windows(x, w).out)
+        return x[0], self.groups, w[0] // self.groups, math.prod(w[1:]), columns
 
     def infer(self, x: Spec, w: Spec, b: Spec | None = None) -> Spec:
-        require_float(self.name, x=x, w=w, **({} if b is None else {"b": b}))
+        require_float(self.name, x=x, w=w, b=b)
         require_ndim(self.name, "x", x, 4, "(N, C, H, W)")
         require_ndim(self.name, "w", w, 4, "(O, C/groups, KH, KW)")
         c, (o, c_group, kh, kw) = x.shape[1], w.shape
@@ -97,112 +89,91 @@ class Conv2d(Op):
             raise ShapeError(self.name, "w", f"output channels that {self.groups} groups divide", o)
         if not kh or not kw:
             raise ShapeError(self.name, "w", "a kernel of at least 1x1", w.shape)
-        if b is not None and b.shape != (o,):
-            raise ShapeError(
-                self.name,
-                "b",
-                f"shape ({o},), one for each output channel",
-                b.shape,
-                "reshape it, or pass b=None",
-            )
-        rows, columns = self._windows(x.shape, w.shape)
-        return Spec((x.shape[0], o, rows.out, columns.out), x.dtype)
+        require_bias(self.name, b, o)
+        return Spec((x.shape[0], o, *self._windows(x.shape, w.shape).out), x.dtype)
 
     def forward(self, mem: Memory, x: Array, w: Array, b: Array | None = None) -> tuple[Array, Any]:
-        (n, c), (o, _, kh, kw), g = x.shape[:2], w.shape, self.groups
-        at = self._windows(x.shape, w.shape)
-        oh, ow = at[0].out, at[1].out
-        cols = mem.empty((n, c * kh * kw, oh * ow), x.dtype)
+        at, (n, g, m, k, p) = self._windows(x.shape, w.shape), self._product(x.shape, w.shape)
+        cols = mem.empty((n, g, k, p), x.dtype)
         unfold(x, cols, at)
-        cols = cols.reshape(n, g, c // g * kh * kw, oh * ow)  # (N, G, K, P)
-        weights = w.reshape(g, o // g, c // g * kh * kw)  # (G, O/G, K)
-        y = mem.empty((n, g, o // g, oh * ow), x.dtype)
-        np.matmul(weights, cols, out=y)  # (N, G, O/G, P)
-        y = y.reshape(n, o, oh, ow)
+        y = mem.empty((n, g, m, p), x.dtype)
+        np.matmul(w.reshape(g, m, k), cols, out=y)
+        y = y.reshape(n, g * m, *at.out)
         if b is not None:
             y += b[:, None, None]
-        return y, (x.shape, w, cols if len(mem.needs) > 1 and mem.needs[1] else None)
+        return y, (x.shape, w, cols if True in mem.needs[1:2] else None)
 
-    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+    def backward(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         x_shape, w, cols = saved
-        (n, c), (o, _, kh, kw), g = x_shape[:2], w.shape, self.groups
-        k, p = c // g * kh * kw, gy.shape[2] * gy.shape[3]
-        gy = gy.reshape(n, g, o // g, p)  # (N, G, O/G, P)
+        n, g, m, k, p = self._product(x_shape, w.shape)
+        gy = gy.reshape(n, g, m, p)
         gx = gw = gb = None
         if needs[0]:
             gcols = mem.empty((n, g, k, p), gy.dtype)
-            np.matmul(w.reshape(g, o // g, k).transpose(0, 2, 1), gy, out=gcols)
+            np.matmul(w.reshape(g, m, k).transpose(0, 2, 1), gy, out=gcols)
             gx = mem.empty(x_shape, gy.dtype)
-            fold(gcols.reshape(n, g * k, p), gx, self._windows(x_shape, w.shape))
+            fold(gcols, gx, self._windows(x_shape, w.shape))
         if needs[1]:
-            each = mem.empty((n, g, o // g, k), gy.dtype)
+            each = mem.empty((n, g, m, k), gy.dtype)
             np.matmul(gy, cols.transpose(0, 1, 3, 2), out=each)  # one product for each sample
             gw = mem.empty(w.shape, gy.dtype)
-            np.sum(each, axis=0, out=gw.reshape(g, o // g, k))
-        if len(needs) > 2 and needs[2]:
-            gb = mem.empty((o,), gy.dtype)
-            np.sum(gy.reshape(n, o, p), axis=(0, 2), out=gb)
+            np.sum(each, axis=0, out=gw.reshape(g, m, k))
+        if True in needs[2:]:
+            gb = mem.empty((g * m,), gy.dtype)
+            np.sum(gy.reshape(n, g * m, p), axis=(0, 2), out=gb)
         return (gx, gw, gb)[: len(needs)]
 
     def forward_kernel(
         self, mem: Memory, x: Array, w: Array, b: Array | None = None
     ) -> tuple[Array, Any]:
-        numbers = self._numbers(x.shape, w.shape)
-        y = mem.empty((len(x), len(w), numbers[7], numbers[8]), x.dtype)
+        y = mem.empty((len(x), len(w), *self._windows(x.shape, w.shape).out), x.dtype)
         if y.size:
+            n, g, m, _, p = self._product(x.shape, w.shape)
             bias = mem.empty((0,), x.dtype) if b is None else b
             kernel = _implicit_kernel("forward", x.dtype)
-            grid = self._tiles(x.dtype, len(w), y.size // len(w)), self.groups
-            kernel(grid, THREADS, w, x, bias, Out(y), *numbers)
+            grid = _tiles(m, n * p, x.dtype), g
+            kernel(grid, THREADS, w, x, bias, Out(y), *self._numbers(x.shape, w.shape))
         return y, (x, w) if any(mem.needs) else None
 
-    def backward_kernel(
-        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
-    ) -> Gradients:
+    def backward_kernel(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         x, w = saved
         numbers = self._numbers(x.shape, w.shape)
+        n, g, m, k, p = self._product(x.shape, w.shape)
         gx = gw = gb = None
         if needs[0]:
             gx = mem.empty(x.shape, gy.dtype)
             if gx.size:
                 kernel = _implicit_kernel("input_gradient", gy.dtype)
-                grid = self._tiles(gy.dtype, x.shape[1], gx.size // x.shape[1]), self.groups
+                grid = _tiles(w.shape[1], n * math.prod(x.shape[2:]), gy.dtype), g
                 kernel(grid, THREADS, w, gy, Out(gx), *numbers)
         if needs[1]:
             gw = mem.empty(w.shape, gy.dtype)
             if gw.size:
-                self._weight_gradient(mem, gy, x, gw, numbers)
-        if len(needs) > 2 and needs[2]:
+                tiles = _tiles(m, k, gy.dtype)
+                chunks = chunks_of_sum(1, n * p, 8, tiles * g)
+                kernel = _implicit_kernel("weight_gradient", gy.dtype)
+
+                def launch(gw: Array) -> None:
+                    kernel((tiles, g * chunks), THREADS, gy, x, Out(gw), *numbers, chunks)
+
+                run_gemm(chunks, gw, mem, launch)
+        if True in needs[2:]:
             gb = mem.empty((len(w),), gy.dtype)
             _bias_gradient(mem, gy, gb)
         return (gx, gw, gb)[: len(needs)]
 
-    def _weight_gradient(
-        self, mem: Memory, gy: Array, x: Array, gw: Array, numbers: tuple[int, ...]
-    ) -> None:
-        """A long sum over all images, cut where one block for each tile would be few."""
-        tiles = self._tiles(gy.dtype, len(gw), gw[0].size * self.groups)
-        length = len(gy) * gy.shape[2] * gy.shape[3]
-        chunks = max(
-            min(MOST_CHUNKS, length // SHORTEST_SUM, ENOUGH_BLOCKS // (tiles * self.groups)), 1
-        )
-        partial = mem.empty((chunks, gw.size), gw.dtype) if chunks > 1 else gw
-        kernel = _implicit_kernel("weight_gradient", gy.dtype)
-        kernel((tiles, self.groups * chunks), THREADS, gy, x, Out(partial), *numbers, chunks)
-        if chunks > 1:
-            column_sums(mem, partial, gw.reshape(-1))
-
     def _numbers(self, x: Shape, w: Shape) -> tuple[int, ...]:
         """N C H W O KH KW OH OW SH SW top left DH DW G, as the implicit kernels take them."""
-        at = of_both_axes(self._windows(x, w), "out", "stride", "before", "dilation")
-        return (*x, w[0], w[2], w[3], *at, self.groups)
-
-    def _tiles(self, dtype: Any, rows: int, columns: int) -> int:
-        """Tiles of one group's product, of all groups' rows and one group's columns."""
-        return blocks(rows // self.groups, TILE[dtype.char]) * blocks(columns, TILE[dtype.char])
+        at = self._windows(x, w).numbers("out", "stride", "before", "dilation")
+        return (*x, w[0], *w[2:], *at, self.groups)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         return "map" if carries[0] and not any(carries[1:]) else None
+
+
+def _tiles(rows: int, columns: int, dtype: Any) -> int:
+    """Tiles of one product: the implicit kernels have the tile of gemm_pipelined.cuh alone."""
+    return tile_grid(128, rows, columns, 1, dtype)[0]
 
 
 @frozen
@@ -214,38 +185,33 @@ class Im2colConv2d(Conv2d):
     def forward_kernel(
         self, mem: Memory, x: Array, w: Array, b: Array | None = None
     ) -> tuple[Array, Any]:
-        (n, c), (o, _, kh, kw), g = x.shape[:2], w.shape, self.groups
-        at = self._windows(x.shape, w.shape)
-        m, k, p = o // g, c // g * kh * kw, at[0].out * at[1].out
+        at, (n, g, m, k, p) = self._windows(x.shape, w.shape), self._product(x.shape, w.shape)
         cols = mem.empty((n, g, k, p), x.dtype)
         unfold_kernel(x, cols, at)
-        y = mem.empty((n, o, at[0].out, at[1].out), x.dtype)
+        y = mem.empty((n, g * m, *at.out), x.dtype)
         if b is None:
             gemm("nn", w, cols, y, m, p, k, [Axis(n, 0, g * k * p), Axis(g, m * k, k * p)])
         elif y.size:
             tile = tile_for(m, p)
             kernel = op_kernel("conv2d", "conv2d_forward", x.dtype, GEMM_TILE=tile)
             kernel(tile_grid(tile, m, p, n * g), THREADS, w, cols, b, Out(y), n, g, m, p, k)
-        return y, (x.shape, w, cols if len(mem.needs) > 1 and mem.needs[1] else None)
+        return y, (x.shape, w, cols if True in mem.needs[1:2] else None)
 
-    def backward_kernel(
-        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
-    ) -> Gradients:
+    def backward_kernel(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         x_shape, w, cols = saved
-        (n, c), (o, _, kh, kw), g = x_shape[:2], w.shape, self.groups
-        m, k, p = o // g, c // g * kh * kw, gy.shape[2] * gy.shape[3]
+        n, g, m, k, p = self._product(x_shape, w.shape)
         gx = gw = gb = None
         if needs[0]:  # gcols[n, g] = w[g]^T @ gy[n, g]
             gcols = mem.empty((n, g, k, p), gy.dtype)
-            gemm("tn", w, gy, gcols, k, p, m, [Axis(n, 0, o * p), Axis(g, m * k, m * p)])
+            gemm("tn", w, gy, gcols, k, p, m, [Axis(n, 0, g * m * p), Axis(g, m * k, m * p)])
             gx = mem.empty(x_shape, gy.dtype)
             fold_kernel(gcols, gx, self._windows(x_shape, w.shape))
         if needs[1]:  # gw[g] = sum over n of gy[n, g] @ cols[n, g]^T
             gw = mem.empty(w.shape, gy.dtype)
-            groups, images = [Axis(g, m * p, k * p)], [Axis(n, o * p, g * k * p)]
+            groups, images = [Axis(g, m * p, k * p)], [Axis(n, g * m * p, g * k * p)]
             gemm("nt", gy, cols, gw, m, k, p, groups, images, mem)
-        if len(needs) > 2 and needs[2]:
-            gb = mem.empty((o,), gy.dtype)
+        if True in needs[2:]:
+            gb = mem.empty((g * m,), gy.dtype)
             _bias_gradient(mem, gy, gb)
         return (gx, gw, gb)[: len(needs)]
 
@@ -333,10 +299,6 @@ def conv2d(
         raise ArgumentError(
             "conv2d", "algorithm", " or ".join(map(repr, ALGORITHMS)), repr(algorithm)
         )
-    op = ALGORITHMS[algorithm](
-        pair("conv2d", "stride", stride),
-        padding_2d("conv2d", padding),
-        pair("conv2d", "dilation", dilation),
-        int(groups),
-    )
+    settings = sliding("conv2d", stride, padding, dilation)
+    op = ALGORITHMS[algorithm](*settings, int(groups))
     return op(x, w) if b is None else op(x, w, b)

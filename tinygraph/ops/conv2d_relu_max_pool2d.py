@@ -28,7 +28,7 @@ from tinygraph.cuda import Out, blocks, op_kernel
 from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients
+from tinygraph.op import Gradients, Needs
 from tinygraph.ops.conv2d import Conv2d
 from tinygraph.ops.shared.gemm import column_sums
 from tinygraph.ops.shared.launch import THREADS, grid_of
@@ -43,7 +43,8 @@ from tinygraph.ops.shared.pooling_phases import (
     matrix,
     rows_of_filters,
 )
-from tinygraph.shapes import Array, Pair, Shape, Spec, padding_2d, pair
+from tinygraph.ops.shared.windows import sliding
+from tinygraph.shapes import Array, Pair, Shape, Spec
 from tinygraph.tensor import Operand, Tensor
 
 NONE = 255  # the argmax of a window whose maximum ReLU has made 0
@@ -108,7 +109,7 @@ class Conv2dReluMaxPool2d(Conv2d):
             np.maximum(best.reshape(shape), other.reshape(shape), out=block.of(y))
         return y, (argmax, x, w) if keep else None
 
-    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+    def backward(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         argmax, x, w = saved
         phases, first = self._phases(x, w)
         parts: list[Any] = [None] * len(needs)
@@ -156,9 +157,7 @@ class Conv2dReluMaxPool2d(Conv2d):
             kernel(grid, THREADS, x, w, bias, Out(y), argmax, *self._geometry(x.shape, w.shape))
         return y, (argmax, x, w) if any(mem.needs) else None
 
-    def backward_kernel(
-        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
-    ) -> Gradients:
+    def backward_kernel(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         argmax, x, w = saved
         wanted = needs + (False,) * (3 - len(needs))
         geometry = self._geometry(x.shape, w.shape)
@@ -191,28 +190,16 @@ class Conv2dReluMaxPool2d(Conv2d):
     # ---- what the kernels are launched with
 
     def _pooled(self, x: Shape, w: Shape) -> Shape:
-        rows, columns = self._windows(x, w)
-        return x[0], w[0], rows.out // self.pool, columns.out // self.pool
+        oh, ow = self._windows(x, w).out
+        return x[0], w[0], oh // self.pool, ow // self.pool
 
     def _kernel(self, stem: str, function: str, dtype: Any) -> Any:
         return op_kernel(stem, f"{stem}_{function}", dtype, POOL=self.pool)
 
     def _geometry(self, x: Shape, w: Shape) -> tuple[int, ...]:
         """N C H W D KH KW PH PW SH SW top left DH DW, as all these kernels take them."""
-        rows, columns = self._windows(x, w)
-        return (
-            *x,
-            w[0],
-            w[2],
-            w[3],
-            *self._pooled(x, w)[2:],
-            rows.stride,
-            columns.stride,
-            rows.before,
-            columns.before,
-            rows.dilation,
-            columns.dilation,
-        )
+        at = self._windows(x, w).numbers("stride", "before", "dilation")
+        return (*x, w[0], *w[2:], *self._pooled(x, w)[2:], *at)
 
     def _launch_input_gradient(self, kernel: Any, gx: Array, *arguments: Any) -> None:
         if gx.size:
@@ -346,21 +333,14 @@ def conv2d_relu_max_pool2d(
     array([[0., 0.],
            [5., 7.]], dtype=float32)
     """
-    settings = convolution("conv2d_relu_max_pool2d", stride, padding, dilation, pool)
-    op = Conv2dReluMaxPool2d(*settings, pool=pool)
-    return op(x, w) if b is None else op(x, w, b)
-
-
-def convolution(
-    op: str, stride: int | Pair, padding: int | Pair | str, dilation: int | Pair, pool: int
-) -> tuple[Pair, Pair | str, Pair, int]:
-    """Stride, padding, dilation and groups of the convolution; ArgumentError for another pool."""
     if pool not in POOLS or isinstance(pool, bool):
         raise ArgumentError(
-            op,
+            "conv2d_relu_max_pool2d",
             "pool",
             "2 or 3",
             repr(pool),
             "tg.max_pool2d(tg.relu(tg.conv2d(x, w, b)), ...) pools in any way",
         )
-    return pair(op, "stride", stride), padding_2d(op, padding), pair(op, "dilation", dilation), 1
+    settings = sliding("conv2d_relu_max_pool2d", stride, padding, dilation)
+    op = Conv2dReluMaxPool2d(*settings, groups=1, pool=pool)
+    return op(x, w) if b is None else op(x, w, b)

@@ -14,14 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.cuda import blocks, op_kernel
-from tinygraph.errors import ShapeError
+from tinygraph.cuda import Kernel, blocks, op_kernel
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
+from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.launch import THREADS, for_each
-from tinygraph.shapes import Array, Shape, Spec, require_float, require_ndim
+from tinygraph.shapes import Array, Shape, Spec, require_images
 from tinygraph.tensor import Operand, Tensor
 
 WARP_PIXELS = 1024  # of a plane: from more on, a block adds them up
@@ -30,10 +29,7 @@ WARP_PIXELS = 1024  # of a plane: from more on, a block adds them up
 @frozen
 class GlobalAvgPool2d(Op):
     def infer(self, x: Spec) -> Spec:
-        require_float(self.name, x=x)
-        require_ndim(self.name, "x", x, 4, "(N, C, H, W)")
-        if not x.shape[2] or not x.shape[3]:
-            raise ShapeError(self.name, "x", "images of at least one pixel", x.shape)
+        require_images(self.name, x, empty=False)
         return Spec((*x.shape[:2], 1, 1), x.dtype)
 
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
@@ -41,7 +37,7 @@ class GlobalAvgPool2d(Op):
         np.mean(x, axis=(2, 3), keepdims=True, out=y)
         return y, x.shape
 
-    def backward(self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]) -> Gradients:
+    def backward(self, mem: Memory, gy: Array, shape: Shape, needs: Needs) -> Gradients:
         gx = mem.empty(shape, gy.dtype)
         np.divide(gy, shape[2] * shape[3], out=gx)  # (N, C, 1, 1) -> (N, C, H, W)
         return (gx,)
@@ -51,21 +47,18 @@ class GlobalAvgPool2d(Op):
         y = mem.empty((n, c, 1, 1), x.dtype)
         if y.size:
             group = 32 if h * w <= WARP_PIXELS else THREADS  # threads that own a plane
-            kernel = op_kernel(
-                "global_avg_pool2d", "global_avg_pool2d_forward", x.dtype, PLANE_THREADS=group
-            )
+            kernel = self._kernel("forward", x.dtype, group)
             kernel(blocks(n * c, THREADS // group), THREADS, x, y, n * c, h * w)
         return y, x.shape
 
-    def backward_kernel(
-        self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]
-    ) -> Gradients:
+    def backward_kernel(self, mem: Memory, gy: Array, shape: Shape, needs: Needs) -> Gradients:
         gx = mem.empty(shape, gy.dtype)
-        kernel = op_kernel(
-            "global_avg_pool2d", "global_avg_pool2d_backward", gy.dtype, PLANE_THREADS=32
-        )
+        kernel = self._kernel("backward", gy.dtype, 32)
         for_each(kernel, gx.size, gy, gx, gx.size, shape[2] * shape[3])
         return (gx,)
+
+    def _kernel(self, direction: str, dtype: Any, threads: int) -> Kernel:
+        return op_kernel(self.name, f"{self.name}_{direction}", dtype, PLANE_THREADS=threads)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         return "map"

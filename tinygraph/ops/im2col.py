@@ -15,222 +15,152 @@ processing", IWFHR 2006.
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
+from abc import abstractmethod
+from typing import Any, ClassVar
 
 from tinygraph.cuda import Out, blocks, op_kernel
 from tinygraph.errors import ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
+from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.launch import THREADS
+from tinygraph.ops.shared.windows import Windows2d, sliding, windows_2d
 from tinygraph.shapes import (
     Array,
     Pair,
     Shape,
     Spec,
-    Windows,
-    padding_2d,
     pair,
     require_float,
+    require_images,
     require_ndim,
-    windows,
 )
 from tinygraph.tensor import Operand, Tensor
-
-Windows2d = tuple[Windows, Windows]  # vertical, horizontal
-
-
-def windows_2d(
-    op: str,
-    size: Shape,
-    kernel_size: Pair,
-    stride: Pair,
-    padding: Pair | str,
-    dilation: Pair,
-    ceil_mode: bool = False,
-) -> Windows2d:
-    """Windows over the last two axes of `size`."""
-    pads = ("same", "same") if isinstance(padding, str) else padding
-    vertical, horizontal = (
-        windows(
-            op,
-            size[axis - 2],
-            kernel_size[axis],
-            stride[axis],
-            pads[axis],
-            dilation[axis],
-            ceil_mode,
-        )
-        for axis in (0, 1)
-    )
-    return vertical, horizontal
 
 
 def unfold(x: Array, cols: Array, at: Windows2d) -> None:
     """Write the windows of x (N, C, H, W) into cols (N, C*KH*KW, OH*OW); padding reads 0."""
-    (n, c, h, w), (rows, columns) = x.shape, at
-    out = cols.reshape(n, c, rows.kernel, columns.kernel, rows.out, columns.out)
-    for i in range(rows.kernel):
-        to_rows, from_rows = rows.inside(i, h)
-        for j in range(columns.kernel):
-            to_columns, from_columns = columns.inside(j, w)
-            target = out[:, :, i, j]  # (N, C, OH, OW)
-            if not _covers(to_rows, rows.out) or not _covers(to_columns, columns.out):
-                target[...] = 0
-            target[:, :, to_rows, to_columns] = x[:, :, from_rows, from_columns]
+    out = cols.reshape(*x.shape[:2], *at.numbers("kernel", "out"))
+    for i, j, to, source in at.offsets(x.shape):
+        target = out[:, :, i, j]  # (N, C, OH, OW)
+        if target[to].shape != target.shape:
+            target[...] = 0
+        target[to] = x[source]
 
 
 def fold(cols: Array, x: Array, at: Windows2d) -> None:
     """Write into x (N, C, H, W) the sums of the cols (N, C*KH*KW, OH*OW) that cover each pixel."""
-    (n, c, h, w), (rows, columns) = x.shape, at
-    source = cols.reshape(n, c, rows.kernel, columns.kernel, rows.out, columns.out)
+    source = cols.reshape(*x.shape[:2], *at.numbers("kernel", "out"))
     x[...] = 0
-    for i in range(rows.kernel):
-        from_rows, to_rows = rows.inside(i, h)
-        for j in range(columns.kernel):
-            from_columns, to_columns = columns.inside(j, w)
-            x[:, :, to_rows, to_columns] += source[:, :, i, j, from_rows, from_columns]
-
-
-def _covers(part: slice, size: int) -> bool:
-    return part.start == 0 and part.stop == size
+    for i, j, windows, pixels in at.offsets(x.shape):
+        x[pixels] += source[:, :, i, j][windows]
 
 
 def unfold_kernel(x: Array, cols: Array, at: Windows2d) -> None:
     """`unfold` as a CUDA kernel; both arrays are contiguous."""
-    _launch("im2col", x, cols, cols.size, x.shape, at)
+    _launch("im2col", x, cols, x.shape, at)
 
 
 def fold_kernel(cols: Array, x: Array, at: Windows2d) -> None:
     """`fold` as a CUDA kernel; both arrays are contiguous."""
-    _launch("col2im", cols, x, x.size, x.shape, at)
+    _launch("col2im", cols, x, x.shape, at)
 
 
-def of_both_axes(at: Windows2d, *fields: str) -> tuple[int, ...]:
-    """Numbers of the rows' windows and of the columns', side by side, as kernels take them."""
-    return tuple([getattr(axis, field) for field in fields for axis in at])
-
-
-def _launch(
-    function: str, source: Array, target: Array, threads: int, image: Shape, at: Windows2d
-) -> None:
+def _launch(function: str, source: Array, target: Array, image: Shape, at: Windows2d) -> None:
     """One thread for each element of the target; in 64 bits where an index may not fit in 32."""
-    if not threads:
-        return
-    wide = max(source.size, target.size) + THREADS > 2**31
-    kernel = op_kernel("im2col", function, target.dtype, WIDE=int(wide))
-    kernel(
-        blocks(threads, THREADS),
-        THREADS,
-        source,
-        Out(target),
-        *image,
-        *of_both_axes(at, "kernel", "out", "stride", "before", "dilation"),
-    )
+    if target.size:
+        wide = max(source.size, target.size) + THREADS > 2**31
+        kernel = op_kernel("im2col", function, target.dtype, WIDE=int(wide))
+        numbers = at.numbers("kernel", "out", "stride", "before", "dilation")
+        kernel(blocks(target.size, THREADS), THREADS, source, Out(target), *image, *numbers)
 
 
-@frozen
-class Im2col(Op):
-    kernel_size: Pair
-    stride: Pair
-    padding: Pair | str
-    dilation: Pair
+class _Linear:
+    """Mixed into both ops: backward walks as the other op's forward."""
 
-    def _windows(self, size: Shape) -> Windows2d:
-        return windows_2d(
-            self.name, size, self.kernel_size, self.stride, self.padding, self.dilation
-        )
+    there: ClassVar[Any]  # forward, in numpy and as a kernel
+    back: ClassVar[Any]
 
-    def infer(self, x: Spec) -> Spec:
-        require_float(self.name, x=x)
-        require_ndim(self.name, "x", x, 4, "(N, C, H, W)")
-        rows, columns = self._windows(x.shape)
-        n, c = x.shape[:2]
-        return Spec((n, c * rows.kernel * columns.kernel, rows.out * columns.out), x.dtype)
+    @abstractmethod
+    def infer(self, x: Spec) -> Spec: ...
 
-    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        cols = mem.empty(self.infer(Spec(x.shape, x.dtype)).shape, x.dtype)
-        unfold(x, cols, self._windows(x.shape))
-        return cols, x.shape
+    @abstractmethod
+    def _windows(self, x: Shape) -> Windows2d:
+        """The windows over the image, for an input of this shape."""
 
-    def backward(self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]) -> Gradients:
+    def forward(self, mem: Memory, x: Array, kernel: bool = False) -> tuple[Array, Any]:
+        y = mem.empty(self.infer(Spec(x.shape, x.dtype)).shape, x.dtype)
+        self.there[kernel](x, y, self._windows(x.shape))
+        return y, x.shape
+
+    def backward(
+        self, mem: Memory, gy: Array, shape: Shape, needs: Needs, kernel: bool = False
+    ) -> Gradients:
         gx = mem.empty(shape, gy.dtype)
-        fold(np.ascontiguousarray(gy), gx, self._windows(shape))
+        self.back[kernel](gy, gx, self._windows(shape))
         return (gx,)
 
     def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        cols = mem.empty(self.infer(Spec(x.shape, x.dtype)).shape, x.dtype)
-        unfold_kernel(x, cols, self._windows(x.shape))
-        return cols, x.shape
+        return self.forward(mem, x, kernel=True)
 
-    def backward_kernel(
-        self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]
-    ) -> Gradients:
-        gx = mem.empty(shape, gy.dtype)
-        fold_kernel(gy, gx, self._windows(shape))
-        return (gx,)
+    def backward_kernel(self, mem: Memory, gy: Array, shape: Shape, needs: Needs) -> Gradients:
+        return self.backward(mem, gy, shape, needs, kernel=True)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         return "map"
 
 
 @frozen
-class Col2im(Op):
+class Im2col(_Linear, Op):
+    kernel_size: Pair
+    stride: Pair
+    padding: Pair | str
+    dilation: Pair
+
+    there: ClassVar[Any] = unfold, unfold_kernel
+    back: ClassVar[Any] = fold, fold_kernel
+
+    def _windows(self, x: Shape) -> Windows2d:
+        settings = self.kernel_size, self.stride, self.padding, self.dilation
+        return windows_2d(self.name, x[2:], *settings)
+
+    def infer(self, x: Spec) -> Spec:
+        require_images(self.name, x)
+        kh, kw, oh, ow = self._windows(x.shape).numbers("kernel", "out")
+        return Spec((x.shape[0], x.shape[1] * kh * kw, oh * ow), x.dtype)
+
+
+@frozen
+class Col2im(_Linear, Op):
     output_size: Pair
     kernel_size: Pair
     stride: Pair
     padding: Pair | str
     dilation: Pair
 
-    def _windows(self) -> Windows2d:
-        return windows_2d(
-            self.name, self.output_size, self.kernel_size, self.stride, self.padding, self.dilation
-        )
+    there: ClassVar[Any] = fold, fold_kernel
+    back: ClassVar[Any] = unfold, unfold_kernel
+
+    def _windows(self, cols: Shape) -> Windows2d:
+        settings = self.kernel_size, self.stride, self.padding, self.dilation
+        return windows_2d(self.name, self.output_size, *settings)
 
     def infer(self, cols: Spec) -> Spec:
         require_float(self.name, cols=cols)
         require_ndim(self.name, "cols", cols, 3, "(N, C*KH*KW, OH*OW)")
-        rows, columns = self._windows()
+        kh, kw, oh, ow = self._windows(cols.shape).numbers("kernel", "out")
         n, height, width = cols.shape
-        offsets, positions = rows.kernel * columns.kernel, rows.out * columns.out
-        if height % offsets or width != positions:
+        if height % (kh * kw) or width != oh * ow:
             raise ShapeError(
                 self.name,
                 "cols",
-                f"(N, C * {offsets}, {positions}) for images of "
-                f"{self.output_size}, kernel_size {self.kernel_size}",
+                f"(N, C * {kh * kw}, {oh * ow}) for images of {self.output_size}, "
+                f"kernel_size {self.kernel_size}",
                 cols.shape,
                 "take output_size and the window arguments of the im2col that made it",
             )
-        return Spec((n, height // offsets, *self.output_size), cols.dtype)
-
-    def forward(self, mem: Memory, cols: Array) -> tuple[Array, Any]:
-        image = mem.empty(self.infer(Spec(cols.shape, cols.dtype)).shape, cols.dtype)
-        fold(np.ascontiguousarray(cols), image, self._windows())
-        return image, cols.shape
-
-    def backward(self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]) -> Gradients:
-        gcols = mem.empty(shape, gy.dtype)
-        unfold(gy, gcols, self._windows())
-        return (gcols,)
-
-    def forward_kernel(self, mem: Memory, cols: Array) -> tuple[Array, Any]:
-        image = mem.empty(self.infer(Spec(cols.shape, cols.dtype)).shape, cols.dtype)
-        fold_kernel(cols, image, self._windows())
-        return image, cols.shape
-
-    def backward_kernel(
-        self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]
-    ) -> Gradients:
-        gcols = mem.empty(shape, gy.dtype)
-        unfold_kernel(gy, gcols, self._windows())
-        return (gcols,)
-
-    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
-        return "map"
+        return Spec((n, height // (kh * kw), *self.output_size), cols.dtype)
 
 
 @documented()
@@ -273,9 +203,7 @@ def im2col(
     """
     return Im2col(
         pair("im2col", "kernel_size", kernel_size),
-        pair("im2col", "stride", stride),
-        padding_2d("im2col", padding),
-        pair("im2col", "dilation", dilation),
+        *sliding("im2col", stride, padding, dilation),
     )(x)
 
 
@@ -320,7 +248,5 @@ def col2im(
     return Col2im(
         pair("col2im", "output_size", output_size),
         pair("col2im", "kernel_size", kernel_size),
-        pair("col2im", "stride", stride),
-        padding_2d("col2im", padding),
-        pair("col2im", "dilation", dilation),
+        *sliding("col2im", stride, padding, dilation),
     )(cols)

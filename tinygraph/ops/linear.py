@@ -19,7 +19,7 @@ from tinygraph.cuda import Out, op_kernel
 from tinygraph.errors import ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
+from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.shared.gemm import (
     choose_gemm,
     column_sums,
@@ -28,14 +28,14 @@ from tinygraph.ops.shared.gemm import (
     tile_grid,
 )
 from tinygraph.ops.shared.launch import THREADS
-from tinygraph.shapes import Array, Spec, require_float, require_ndim
+from tinygraph.shapes import Array, Spec, require_bias, require_float, require_ndim
 from tinygraph.tensor import Operand, Tensor
 
 
 @frozen
 class Linear(Op):
     def infer(self, x: Spec, w: Spec, b: Spec | None = None) -> Spec:
-        require_float(self.name, x=x, w=w, **({} if b is None else {"b": b}))
+        require_float(self.name, x=x, w=w, b=b)
         require_ndim(self.name, "w", w, 2, "(O, I)")
         features_out, features_in = w.shape
         if not x.shape or x.shape[-1] != features_in:
@@ -46,10 +46,7 @@ class Linear(Op):
                 f"x.shape {x.shape}, w.shape {w.shape}",
                 "w is (out, in); flatten images first with tg.flatten(x, 1)",
             )
-        if b is not None and b.shape != (features_out,):
-            raise ShapeError(
-                self.name, "b", f"shape ({features_out},)", b.shape, "one bias for each row of w"
-            )
+        require_bias(self.name, b, features_out)
         return Spec((*x.shape[:-1], features_out), x.dtype)
 
     def forward(self, mem: Memory, x: Array, w: Array, b: Array | None = None) -> tuple[Array, Any]:
@@ -59,7 +56,7 @@ class Linear(Op):
             y += b
         return y, (x, w)
 
-    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+    def backward(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         x, w = saved
         gx = gw = gb = None
         if needs[0]:
@@ -68,7 +65,7 @@ class Linear(Op):
         if needs[1]:
             x = x.reshape(len(rows), w.shape[1])  # (M, I)
             gw = np.matmul(rows.T, x, out=mem.empty(w.shape, w.dtype))
-        if len(needs) > 2 and needs[2]:
+        if True in needs[2:]:
             gb = np.sum(rows, axis=0, out=mem.empty((w.shape[0],), w.dtype))
         return (gx, gw, gb)[: len(needs)]
 
@@ -90,9 +87,7 @@ class Linear(Op):
             run_gemm(choice.chunks, y, mem, launch)
         return y, (x, w)
 
-    def backward_kernel(
-        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
-    ) -> Gradients:
+    def backward_kernel(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         x, w = saved
         (o, i), rows = w.shape, math.prod(x.shape[:-1])
         gx = gw = gb = None
@@ -102,7 +97,7 @@ class Linear(Op):
         if needs[1]:
             gw = mem.empty(w.shape, w.dtype)
             gemm("tn", gy, x, gw, o, i, rows, mem=mem)
-        if len(needs) > 2 and needs[2]:
+        if True in needs[2:]:
             gb = mem.empty((o,), w.dtype)
             column_sums(mem, gy.reshape(rows, o), gb)
         return (gx, gw, gb)[: len(needs)]

@@ -31,7 +31,7 @@ import numpy as np
 
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.ops.im2col import Windows2d
+from tinygraph.ops.shared.windows import Windows2d
 from tinygraph.shapes import Array, Shape
 
 # Of a block's columns and two of its pooled maps: about an L2 cache.  In smaller blocks the calls

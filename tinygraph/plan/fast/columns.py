@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinygraph.memory import Memory
-from tinygraph.ops.im2col import Windows2d
+from tinygraph.ops.shared.windows import Windows2d
 from tinygraph.plan.fast.jit import loop
 from tinygraph.shapes import Array, Shape
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.memory import Memory
-from tinygraph.ops.im2col import Windows2d
+from tinygraph.ops.shared.windows import Windows2d
 from tinygraph.plan.fast.columns import Columns, Strip
 from tinygraph.shapes import Array, Shape
 
