@@ -253,9 +253,16 @@ def test_macros_given_to_the_kernel_come_first():
     assert read(text, defines={"T": 64}).launch_bounds == 64
 
 
-def test_a_macro_may_write_the_head_but_not_the_whole_kernel():
+def test_a_macro_may_write_the_head_the_parameters_or_the_whole_kernel():
     assert written("#define ENTRY __global__ void\nENTRY k(int n) {}") == "int n"
-    text = "#define MAKE(n) __global__ void n(int x) {}\nMAKE(k)"
+    pair = "#define PAIR(type, x) type x##_0, type x##_1\n"
+    head = pair + "template <typename T> __global__ void k(PAIR(const T*, a), PAIR(int, n)) {}"
+    assert written(head, "k<float>") == "const float* a_0, const float* a_1, int n_0, int n_1"
+    assert written("#define MAKE(n) __global__ void n(int x) {}\nMAKE(k)") == "int x"
+
+
+def test_a_macro_of_any_number_of_arguments_is_not_followed():
+    text = "#define MAKE(n, ...) __global__ void n(__VA_ARGS__) {}\nMAKE(k, int x)"
     with pytest.raises(KernelCompileError, match="parameters="):
         read(text)
     assert read(text, parameters={"x": "int"}).parameters[0].dtype == np.int32

@@ -85,6 +85,20 @@ def test_includes_are_read_as_a_compiler_reads_them(folder):
     assert list(preprocess(source)) == code(result.stdout)
 
 
+def test_macros_are_replaced_as_a_compiler_replaces_them(tmp_path):
+    path = tmp_path / "macros.cu"
+    path.write_text(
+        "#define N 3\n#define TWICE(x) x + x\n#define SUM(a, b) TWICE(a) * (b)\n"
+        "#define NAMES(x) x##_0, x##_ ## 1\n#define NONE() none\n#define G(x) G(x + 1)\n"
+        "int i = SUM(N, (f(1, 2))), TWICE = TWICE (\n N\n), NAMES(n), NAMES(N);\n"
+        "int NAMES(SUM); NONE() NONE; G(N) TWICE(SUM(1, 2)) #\n;"
+    )
+    compiler = find_compiler()
+    command = [*compiler.command, "-E", "-P", "-x", "c++", str(path)]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert list(preprocess(Source.read(path))) == code(result.stdout)
+
+
 def test_line_directives_tell_where_each_token_comes_from(folder):
     source = Source.read(folder / "main.cu")
     place, found = ("", 0), {}

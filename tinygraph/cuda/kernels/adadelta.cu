@@ -3,23 +3,11 @@
 // operations of adadelta_update: (18 if weight_decay else 16) * (n_0 + n_1 + n_2 + n_3
 //             + n_4 + n_5 + n_6 + n_7)
 //
-// A launch takes eight parameters, each n elements; see parameters.cuh.  A thread owns elements
-// first, first + stride, ... of one of them (a grid-stride loop).
-// Grid (the sum of min(ceil(n_p / 256), most_blocks)), block (256).
-// Memory: neighbouring threads touch neighbouring elements: fully coalesced.  Value and running
+// Which thread owns what, grid, block and memory: parameters.cuh.  Value and running
 // means are read and written once, the gradient is read once: 7 n elements.
 // About 18 operations an element, two roots and a quotient among them: bound by memory.
-// Deterministic: no two threads touch one element.
 
 #include "optimizer.cuh"
-
-#define RUNNING_MEANS                                                                            \
-    T *__restrict__ square_avg_0, T *__restrict__ square_avg_1, T *__restrict__ square_avg_2,    \
-        T *__restrict__ square_avg_3, T *__restrict__ square_avg_4,                              \
-        T *__restrict__ square_avg_5, T *__restrict__ square_avg_6,                              \
-        T *__restrict__ square_avg_7, T *__restrict__ acc_delta_0, T *__restrict__ acc_delta_1,  \
-        T *__restrict__ acc_delta_2, T *__restrict__ acc_delta_3, T *__restrict__ acc_delta_4,   \
-        T *__restrict__ acc_delta_5, T *__restrict__ acc_delta_6, T *__restrict__ acc_delta_7
 
 // value, square_avg, acc_delta (n) T in and out, grad (n) T in; rates (parts) T in: lr of
 // each.  `fresh` is 1 - rho.
@@ -30,8 +18,8 @@
 //        value -= lr * d
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-adadelta_update(VALUES, GRADIENTS, RUNNING_MEANS, SIZES, const T* __restrict__ rates, T rho,
-                T fresh, T eps, T weight_decay)
+adadelta_update(VALUES, GRADIENTS, STATE(square_avg), STATE(acc_delta), SIZES,
+                const T* __restrict__ rates, T rho, T fresh, T eps, T weight_decay)
 {
     const Share own = own_share(EIGHT(n), most_blocks);
     T* const value = of_part(own.part, EIGHT(value));

@@ -3,23 +3,14 @@
 // operations of adagrad_update: (9 if weight_decay else 7) * (n_0 + n_1 + n_2 + n_3
 //             + n_4 + n_5 + n_6 + n_7)
 //
-// A launch takes eight parameters, each n elements; see parameters.cuh.  A thread owns elements
-// first, first + stride, ... of one of them (a grid-stride loop).
-// Grid (the sum of min(ceil(n_p / 256), most_blocks)), block (256).
-// Memory: neighbouring threads touch neighbouring elements: fully coalesced.  Value and sum are
+// Which thread owns what, grid, block and memory: parameters.cuh.  Value and sum are
 // read and written once, the gradient is read once: 5 n elements.
 // About 9 operations an element, a root and a quotient among them: bound by memory.
-// Deterministic: no two threads touch one element.
 //
 // __launch_bounds__(256, 4): left to itself the compiler aims at more blocks on a multiprocessor,
 // and spills registers of the doubles for it.
 
 #include "optimizer.cuh"
-
-#define SUMS_OF_SQUARES                                                                          \
-    T *__restrict__ squares_0, T *__restrict__ squares_1, T *__restrict__ squares_2,             \
-        T *__restrict__ squares_3, T *__restrict__ squares_4, T *__restrict__ squares_5,         \
-        T *__restrict__ squares_6, T *__restrict__ squares_7
 
 // value, squares (n) T in and out, grad (n) T in.  rates (parts) T in: the learning
 // rate of this step of each.
@@ -28,7 +19,7 @@
 //        value -= rate * g / (np.sqrt(squares) + eps)
 template <typename T>
 __global__ void __launch_bounds__(THREADS, 4)
-adagrad_update(VALUES, GRADIENTS, SUMS_OF_SQUARES, SIZES, const T* __restrict__ rates, T eps,
+adagrad_update(VALUES, GRADIENTS, STATE(squares), SIZES, const T* __restrict__ rates, T eps,
                T weight_decay)
 {
     const Share own = own_share(EIGHT(n), most_blocks);

@@ -5,16 +5,7 @@
 #include "optimizer.cuh"
 
 // The running means of eight parameters, and the largest means of the square or null.
-#define ADAM_STATE                                                                               \
-    T *__restrict__ exp_avg_0, T *__restrict__ exp_avg_1, T *__restrict__ exp_avg_2,             \
-        T *__restrict__ exp_avg_3, T *__restrict__ exp_avg_4, T *__restrict__ exp_avg_5,         \
-        T *__restrict__ exp_avg_6, T *__restrict__ exp_avg_7, T *__restrict__ exp_avg_sq_0,      \
-        T *__restrict__ exp_avg_sq_1, T *__restrict__ exp_avg_sq_2,                              \
-        T *__restrict__ exp_avg_sq_3, T *__restrict__ exp_avg_sq_4,                              \
-        T *__restrict__ exp_avg_sq_5, T *__restrict__ exp_avg_sq_6,                              \
-        T *__restrict__ exp_avg_sq_7, T *__restrict__ largest_0, T *__restrict__ largest_1,      \
-        T *__restrict__ largest_2, T *__restrict__ largest_3, T *__restrict__ largest_4,         \
-        T *__restrict__ largest_5, T *__restrict__ largest_6, T *__restrict__ largest_7
+#define ADAM_STATE STATE(exp_avg), STATE(exp_avg_sq), STATE(largest)
 
 // What the update of one parameter has in common for all elements.  With the bias corrections
 // c1 = 1 - beta1^t and c2 = 1 - beta2^t of step t,

@@ -3,13 +3,9 @@
 // operations of adamw_update: 13 * (n_0 + n_1 + n_2 + n_3
 //             + n_4 + n_5 + n_6 + n_7)
 //
-// A launch takes eight parameters, each n elements; see parameters.cuh.  A thread owns elements
-// first, first + stride, ... of one of them (a grid-stride loop).
-// Grid (the sum of min(ceil(n_p / 256), most_blocks)), block (256).
-// Memory: neighbouring threads touch neighbouring elements: fully coalesced.  Value and running
+// Which thread owns what, grid, block and memory: parameters.cuh.  Value and running
 // means are read and written once, the gradient is read once: 7 n elements, 9 n with `largest`.
 // About 12 operations an element, a root and a quotient among them: bound by memory.
-// Deterministic: no two threads touch one element.
 
 #include "adam.cuh"
 

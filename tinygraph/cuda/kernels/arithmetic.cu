@@ -42,49 +42,23 @@
 // ---- z from x and y -------------------------------------------------------------------------
 
 struct Add {
-    template <typename T>
-    static __device__ __forceinline__ T of(T x, T y)
-    {
-        if constexpr (is_float<T>)
-            return x + y;
-        else
-            return static_cast<T>(modular(x) + modular(y));  // bools: x or y
-    }
+    FORMULA T of(T x, T y) { return static_cast<T>(modular(x) + modular(y)); }  // bools: or
 };
 
 struct Sub {
-    template <typename T>
-    static __device__ __forceinline__ T of(T x, T y)
-    {
-        if constexpr (is_float<T>)
-            return x - y;
-        else
-            return static_cast<T>(modular(x) - modular(y));
-    }
+    FORMULA T of(T x, T y) { return static_cast<T>(modular(x) - modular(y)); }
 };
 
 struct Mul {
-    template <typename T>
-    static __device__ __forceinline__ T of(T x, T y)
-    {
-        if constexpr (is_float<T>)
-            return x * y;
-        else
-            return static_cast<T>(modular(x) * modular(y));  // bools: x and y
-    }
+    FORMULA T of(T x, T y) { return static_cast<T>(modular(x) * modular(y)); }  // bools: and
 };
 
 struct Div {
-    template <typename T>
-    static __device__ __forceinline__ T of(T x, T y)
-    {
-        return x / y;
-    }
+    FORMULA T of(T x, T y) { return x / y; }
 };
 
 struct Pow {
-    template <typename T>
-    static __device__ __forceinline__ T of(T x, T y)
+    FORMULA T of(T x, T y)
     {
         if constexpr (is_float<T>) {
             if (y == T(2))  // the usual exponent, and far cheaper
@@ -104,31 +78,13 @@ struct Pow {
 
 // The operand that is chosen: NaN before all, then the larger one, of equal ones the first.
 struct Maximum {
-    template <typename T>
-    static __device__ __forceinline__ bool first_wins(T x, T y)
-    {
-        return x >= y || is_nan(x);
-    }
-
-    template <typename T>
-    static __device__ __forceinline__ T of(T x, T y)
-    {
-        return first_wins(x, y) ? x : y;
-    }
+    FORMULA bool first_wins(T x, T y) { return x >= y || is_nan(x); }
+    FORMULA T of(T x, T y) { return first_wins(x, y) ? x : y; }
 };
 
 struct Minimum {
-    template <typename T>
-    static __device__ __forceinline__ bool first_wins(T x, T y)
-    {
-        return x <= y || is_nan(x);
-    }
-
-    template <typename T>
-    static __device__ __forceinline__ T of(T x, T y)
-    {
-        return first_wins(x, y) ? x : y;
-    }
+    FORMULA bool first_wins(T x, T y) { return x <= y || is_nan(x); }
+    FORMULA T of(T x, T y) { return first_wins(x, y) ? x : y; }
 };
 
 // x, y T in, of shapes that broadcast to that of z (n) T out.
@@ -150,44 +106,27 @@ binary_forward(const T* __restrict__ x, const T* __restrict__ y, T* __restrict__
 
 struct Negative {  // y of x - y
     static constexpr int OPERANDS = 0;
-    template <typename T>
-    static __device__ __forceinline__ T of(T gz, T, T)
-    {
-        return -gz;
-    }
+    FORMULA T of(T gz, T, T) { return -gz; }
 };
 
 struct Product {  // either factor of x * y; a is the other one
     static constexpr int OPERANDS = 1;
-    template <typename T>
-    static __device__ __forceinline__ T of(T gz, T a, T)
-    {
-        return gz * a;
-    }
+    FORMULA T of(T gz, T a, T) { return gz * a; }
 };
 
 struct Quotient {  // x of x / y; a is y
     static constexpr int OPERANDS = 1;
-    template <typename T>
-    static __device__ __forceinline__ T of(T gz, T a, T)
-    {
-        return gz / a;
-    }
+    FORMULA T of(T gz, T a, T) { return gz / a; }
 };
 
 struct SlopeOfDivisor {  // y of z = x / y
     static constexpr int OPERANDS = 2;
-    template <typename T>
-    static __device__ __forceinline__ T of(T gz, T y, T z)
-    {
-        return -(gz / y * z);
-    }
+    FORMULA T of(T gz, T y, T z) { return -(gz / y * z); }
 };
 
 struct SlopeOfBase {  // x of x ** y
     static constexpr int OPERANDS = 2;
-    template <typename T>
-    static __device__ __forceinline__ T of(T gz, T x, T y)
+    FORMULA T of(T gz, T x, T y)
     {
         const T slope = y == T(0) ? T(0) : Pow::of(x, y - T(1)) * y;  // not 0 * 0 ** -1
         return slope * gz;
@@ -196,8 +135,7 @@ struct SlopeOfBase {  // x of x ** y
 
 struct SlopeOfExponent {  // y of z = x ** y
     static constexpr int OPERANDS = 2;
-    template <typename T>
-    static __device__ __forceinline__ T of(T gz, T x, T z)
+    FORMULA T of(T gz, T x, T z)
     {
         // 0 ** y is 0 or 1 where y >= 0, infinite where y < 0; in the first case not 0 * log(0).
         const bool constant = x == T(0) && fabs(z) <= T(1);
@@ -208,20 +146,12 @@ struct SlopeOfExponent {  // y of z = x ** y
 
 template <typename Choice> struct First {  // x of maximum(x, y) or minimum(x, y)
     static constexpr int OPERANDS = 2;
-    template <typename T>
-    static __device__ __forceinline__ T of(T gz, T x, T y)
-    {
-        return Choice::first_wins(x, y) ? gz : T(0);
-    }
+    FORMULA T of(T gz, T x, T y) { return Choice::first_wins(x, y) ? gz : T(0); }
 };
 
 template <typename Choice> struct Second {  // y of them
     static constexpr int OPERANDS = 2;
-    template <typename T>
-    static __device__ __forceinline__ T of(T gz, T x, T y)
-    {
-        return Choice::first_wins(x, y) ? T(0) : gz;
-    }
+    FORMULA T of(T gz, T x, T y) { return Choice::first_wins(x, y) ? T(0) : gz; }
 };
 
 // gz T in; a, b T in, of shapes that broadcast to that of gz, or null where the slope reads fewer;

@@ -64,23 +64,22 @@ struct Sets {
 
     __device__ __forceinline__ long long outputs() const { return kept0 * kept1 * kept2; }
 
-    // The loop over the parts that a group owns; all its threads take the same turns:
-    //
-    //     for (long long turn = sets.first_turn(); turn < sets.turns(); turn += sets.turn_stride())
-    //         const Part part = sets.part(turn);
-    __device__ __forceinline__ long long turns() const { return outputs() * slices; }
-    __device__ __forceinline__ long long first_turn() const { return first_element() / group; }
-    __device__ __forceinline__ long long turn_stride() const { return element_stride() / group; }
+    __device__ __forceinline__ long long parts() const { return outputs() * slices; }
     __device__ __forceinline__ int lane() const { return threadIdx.x % group; }
 
+    // Calls function(part) for each part that a group owns; all its threads take the same turns.
     // Neighbouring turns are neighbouring outputs, which lie side by side where kept2 > 1.
-    __device__ __forceinline__ Part part(long long turn) const
+    template <typename Function>
+    __device__ __forceinline__ void each_part(Function function) const
     {
-        Part part;
-        part.slice = slices == 1 ? 0 : turn / outputs();
-        part.output = turn - part.slice * outputs();
-        part.index = part.output * slices + part.slice;
-        return part;
+        for (long long turn = first_element() / group; turn < parts();
+             turn += element_stride() / group) {
+            Part part;
+            part.slice = slices == 1 ? 0 : turn / outputs();
+            part.output = turn - part.slice * outputs();
+            part.index = part.output * slices + part.slice;
+            function(part);
+        }
     }
 
     // Where in the array the set of an output begins.
@@ -130,12 +129,18 @@ struct Sets {
     }
 };
 
-// The sum of a part, in every thread of its group.  x is the array.
-template <typename T>
-__device__ __forceinline__ T sum_of_part(const Sets& sets, const Part& part, const T* x, T* scratch)
+// A kernel takes the sizes as scalars, and makes `const Sets sets = SETS` of them.
+#define SETS_PARAMETERS                                                                          \
+    long long kept0, long long reduced0, long long kept1, long long reduced1, long long kept2,   \
+        long long slices, int group
+#define SETS {kept0, reduced0, kept1, reduced1, kept2, slices, group}
+
+// The sum of term(offset) over the elements of a part, in every thread of its group.
+template <typename T, typename Term>
+__device__ __forceinline__ T sum_of_part(const Sets& sets, const Part& part, T* scratch, Term term)
 {
     T sum = 0;
     for (Walk at = sets.walk(part); at.inside(); at.next())
-        sum += x[at.offset];
+        sum += term(at.offset);
     return sets.reduce<Sum>(sum, scratch);
 }

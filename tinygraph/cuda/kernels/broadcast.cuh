@@ -28,13 +28,8 @@ struct Axes {
 };
 
 // A kernel takes the axes as scalars, and makes `Axes axes` of them.
-#define AXES_PARAMETERS                                                                          \
-    int number_of_axes, long long size_0, long long size_1, long long size_2, long long size_3,  \
-        long long size_4, long long size_5
-#define AXES                                                                                     \
-    {                                                                                            \
-        number_of_axes, { size_0, size_1, size_2, size_3, size_4, size_5 }                       \
-    }
+#define AXES_PARAMETERS int number_of_axes, SIX_OF(long long, size)
+#define AXES {number_of_axes, {SIX(size)}}
 
 // Cuts the index along an axis of `size` elements off `rest`, which the axes further out share.
 __device__ __forceinline__ long long cut_off(long long& rest, long long size)
@@ -113,10 +108,7 @@ struct Sums {
 
 #define SUMS_PARAMETERS                                                                          \
     long long outputs, long long terms, long long terms_per_chunk, int lanes, int spacing
-#define SUMS                                                                                     \
-    {                                                                                            \
-        outputs, terms, terms_per_chunk, lanes, spacing                                          \
-    }
+#define SUMS {outputs, terms, terms_per_chunk, lanes, spacing}
 
 constexpr int RUN = 32;  // terms that are added one after the other
 

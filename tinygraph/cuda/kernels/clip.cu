@@ -14,14 +14,9 @@
 #include "unary.cuh"
 
 struct Clip {
-    template <typename T>
-    static __device__ __forceinline__ T of(T x, T low, T high)
-    {
-        return x < low ? low : x > high ? high : x;  // NaN is neither
-    }
-
-    template <typename T>
-    static __device__ __forceinline__ T gradient(T gy, T x, T low, T high)
+    // NaN is neither.
+    FORMULA T of(T x, T low, T high) { return x < low ? low : x > high ? high : x; }
+    FORMULA T gradient(T gy, T x, T low, T high)
     {
         return low <= x && x <= high && low < high ? gy : T(0);
     }

@@ -26,19 +26,9 @@
 #include "parameters.cuh"
 #include "reduce.cuh"
 
-// Gradients that change in place.
-#define GRADIENTS_TO_CHANGE                                                                      \
-    T *__restrict__ grad_0, T *__restrict__ grad_1, T *__restrict__ grad_2,                      \
-        T *__restrict__ grad_3, T *__restrict__ grad_4, T *__restrict__ grad_5,                  \
-        T *__restrict__ grad_6, T *__restrict__ grad_7
-
 // The larger of two numbers, and NaN where one is NaN.
 struct LargestOrNan {
-    template <typename T>
-    static __device__ __forceinline__ T combine(T a, T b)
-    {
-        return b > a || is_nan(b) ? b : a;
-    }
+    FORMULA T combine(T a, T b) { return b > a || is_nan(b) ? b : a; }
 };
 
 // grad (n) T in, partials (gridDim.x) double out.
@@ -115,7 +105,7 @@ norm_finish(const double* __restrict__ partials, const double* __restrict__ larg
 // numpy: grad *= factor
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-scale_gradient(GRADIENTS_TO_CHANGE, SIZES, T factor)
+scale_gradient(STATE(grad), SIZES, T factor)
 {
     const Share own = own_share(EIGHT(n), most_blocks);
     T* const grad = of_part(own.part, EIGHT(grad));
@@ -127,7 +117,7 @@ scale_gradient(GRADIENTS_TO_CHANGE, SIZES, T factor)
 // numpy: np.clip(grad, -limit, limit, out=grad)
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-clip_gradient(GRADIENTS_TO_CHANGE, SIZES, T limit)
+clip_gradient(STATE(grad), SIZES, T limit)
 {
     const Share own = own_share(EIGHT(n), most_blocks);
     T* const grad = of_part(own.part, EIGHT(grad));

@@ -25,11 +25,6 @@
 
 constexpr int PARTS = 8;  // the same number stands in ops/concatenate.py
 
-#define WIDTHS_PARAMETERS                                                                        \
-    long long width_0, long long width_1, long long width_2, long long width_3,                  \
-        long long width_4, long long width_5, long long width_6, long long width_7
-#define WIDTHS {width_0, width_1, width_2, width_3, width_4, width_5, width_6, width_7}
-
 // Which part has the column: the column is then counted from the first one of that part.
 __device__ __forceinline__ int part_of(const long long (&width)[PARTS], long long& column)
 {
@@ -60,15 +55,12 @@ __device__ __forceinline__ V chosen(const V (&of)[PARTS], int part)
 // numpy: y[:, first:first + together] = np.concatenate([x_0, ..., x_7], axis=1)
 template <typename Word>
 __global__ void __launch_bounds__(THREADS)
-concatenate_forward(const Word* __restrict__ x_0, const Word* __restrict__ x_1,
-                    const Word* __restrict__ x_2, const Word* __restrict__ x_3,
-                    const Word* __restrict__ x_4, const Word* __restrict__ x_5,
-                    const Word* __restrict__ x_6, const Word* __restrict__ x_7,
-                    Word* __restrict__ y, long long n, long long columns, long long first,
-                    long long together, WIDTHS_PARAMETERS)
+concatenate_forward(EIGHT_OF(const Word* __restrict__, x), Word* __restrict__ y, long long n,
+                    long long columns, long long first, long long together,
+                    EIGHT_OF(long long, width))
 {
-    const Word* const x[] = {x_0, x_1, x_2, x_3, x_4, x_5, x_6, x_7};
-    const long long width[] = WIDTHS;
+    const Word* const x[] = {EIGHT(x)};
+    const long long width[] = {EIGHT(width)};
     for (long long i = first_element(); i < n; i += element_stride()) {
         long long row = i;
         long long column = cut_off(row, together);
@@ -82,14 +74,12 @@ concatenate_forward(const Word* __restrict__ x_0, const Word* __restrict__ x_1,
 // numpy: gx_p = gy[:, first + width_0 + ... + width_(p-1):][:, :width_p]
 template <typename Word>
 __global__ void __launch_bounds__(THREADS)
-concatenate_backward(const Word* __restrict__ gy, Word* __restrict__ gx_0,
-                     Word* __restrict__ gx_1, Word* __restrict__ gx_2, Word* __restrict__ gx_3,
-                     Word* __restrict__ gx_4, Word* __restrict__ gx_5, Word* __restrict__ gx_6,
-                     Word* __restrict__ gx_7, long long n, long long columns, long long first,
-                     long long together, WIDTHS_PARAMETERS)
+concatenate_backward(const Word* __restrict__ gy, EIGHT_OF(Word* __restrict__, gx), long long n,
+                     long long columns, long long first, long long together,
+                     EIGHT_OF(long long, width))
 {
-    Word* const gx[] = {gx_0, gx_1, gx_2, gx_3, gx_4, gx_5, gx_6, gx_7};
-    const long long width[] = WIDTHS;
+    Word* const gx[] = {EIGHT(gx)};
+    const long long width[] = {EIGHT(width)};
     for (long long i = first_element(); i < n; i += element_stride()) {
         long long row = i;
         long long column = cut_off(row, together);

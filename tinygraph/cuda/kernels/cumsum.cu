@@ -97,13 +97,11 @@ __device__ __forceinline__ T scan_group(T value, int group, T& carry, T* scratch
 template <typename T>
 __global__ void __launch_bounds__(THREADS, 2)
 cumulative_sums(const T* __restrict__ x, const T* __restrict__ starts, T* __restrict__ y,
-                int reverse, long long kept0, long long reduced0, long long kept1,
-                long long reduced1, long long kept2, long long slices, int group)
+                int reverse, SETS_PARAMETERS)
 {
     __shared__ T scratch[WARPS];
-    const Sets sets = {kept0, reduced0, kept1, reduced1, kept2, slices, group};
-    for (long long turn = sets.first_turn(); turn < sets.turns(); turn += sets.turn_stride()) {
-        const Part part = sets.part(turn);
+    const Sets sets = SETS;
+    sets.each_part([&](const Part& part) {
         const Run run = run_of(sets, part, reverse);
         T carry = part.slice > 0 ? starts[part.index - 1] : -T(0);
         for (long long begin = run.begin; begin < run.end; begin += group) {
@@ -113,21 +111,18 @@ cumulative_sums(const T* __restrict__ x, const T* __restrict__ starts, T* __rest
             if (inside)
                 y[run.offset(r)] = sum;
         }
-    }
+    });
 }
 
 // x, `reverse` as above; sums (outputs, slices) T out.
 // numpy: sums[:, s] = the sum of slice s
 template <typename T>
 __global__ void __launch_bounds__(THREADS, 2)
-slice_sums(const T* __restrict__ x, T* __restrict__ sums, int reverse, long long kept0,
-           long long reduced0, long long kept1, long long reduced1, long long kept2,
-           long long slices, int group)
+slice_sums(const T* __restrict__ x, T* __restrict__ sums, int reverse, SETS_PARAMETERS)
 {
     __shared__ T scratch[WARPS];
-    const Sets sets = {kept0, reduced0, kept1, reduced1, kept2, slices, group};
-    for (long long turn = sets.first_turn(); turn < sets.turns(); turn += sets.turn_stride()) {
-        const Part part = sets.part(turn);
+    const Sets sets = SETS;
+    sets.each_part([&](const Part& part) {
         const Run run = run_of(sets, part, reverse);
         T sum = -T(0);
         for (long long r = run.begin + sets.lane(); r < run.end; r += group)
@@ -135,5 +130,5 @@ slice_sums(const T* __restrict__ x, T* __restrict__ sums, int reverse, long long
         sum = sets.reduce<Sum>(sum, scratch);
         if (sets.lane() == 0)
             sums[part.index] = sum;
-    }
+    });
 }

@@ -21,34 +21,20 @@
 #include "element_types.cuh"
 
 struct Neg {
-    template <typename T>
-    static __device__ __forceinline__ T of(T x, T, T)
-    {
-        if constexpr (is_float<T>)
-            return -x;
-        else
-            return static_cast<T>(0 - modular(x));
-    }
-
-    template <typename T>
-    static __device__ __forceinline__ T gradient(T gy, T, T, T)
-    {
-        return -gy;
-    }
+    FORMULA T of(T x, T, T) { return static_cast<T>(-modular(x)); }
+    FORMULA T gradient(T gy, T, T, T) { return -gy; }
 };
 
 struct Abs {
-    template <typename T>
-    static __device__ __forceinline__ T of(T x, T, T)
+    FORMULA T of(T x, T, T)
     {
         if constexpr (is_float<T>)
             return fabs(x);  // -0 becomes 0
         else
-            return x < T(0) ? static_cast<T>(0 - modular(x)) : x;
+            return x < T(0) ? static_cast<T>(-modular(x)) : x;
     }
 
-    template <typename T>
-    static __device__ __forceinline__ T gradient(T gy, T x, T, T)
+    FORMULA T gradient(T gy, T x, T, T)
     {
         const T sign = x > T(0) ? T(1) : x < T(0) ? T(-1) : x == T(0) ? T(0) : x;
         return sign * gy;
@@ -56,43 +42,16 @@ struct Abs {
 };
 
 struct Exp {
-    template <typename T>
-    static __device__ __forceinline__ T of(T x, T, T)
-    {
-        return exp(x);
-    }
-
-    template <typename T>
-    static __device__ __forceinline__ T gradient(T gy, T y, T, T)
-    {
-        return gy * y;
-    }
+    FORMULA T of(T x, T, T) { return exp(x); }
+    FORMULA T gradient(T gy, T y, T, T) { return gy * y; }
 };
 
 struct Log {
-    template <typename T>
-    static __device__ __forceinline__ T of(T x, T, T)
-    {
-        return log(x);
-    }
-
-    template <typename T>
-    static __device__ __forceinline__ T gradient(T gy, T x, T, T)
-    {
-        return gy / x;
-    }
+    FORMULA T of(T x, T, T) { return log(x); }
+    FORMULA T gradient(T gy, T x, T, T) { return gy / x; }
 };
 
 struct Sqrt {
-    template <typename T>
-    static __device__ __forceinline__ T of(T x, T, T)
-    {
-        return sqrt(x);
-    }
-
-    template <typename T>
-    static __device__ __forceinline__ T gradient(T gy, T y, T, T)
-    {
-        return gy / y / T(2);
-    }
+    FORMULA T of(T x, T, T) { return sqrt(x); }
+    FORMULA T gradient(T gy, T y, T, T) { return gy / y / T(2); }
 };

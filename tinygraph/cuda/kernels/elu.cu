@@ -9,15 +9,7 @@
 #include "unary.cuh"
 
 struct Elu {
-    template <typename T>
-    static __device__ __forceinline__ T of(T x, T alpha, T)
-    {
-        return x > T(0) ? x : alpha * expm1(x);  // exp(x) - 1 loses digits near 0
-    }
-
-    template <typename T>
-    static __device__ __forceinline__ T gradient(T gy, T x, T alpha, T)
-    {
-        return x > T(0) ? gy : gy * (alpha * exp(x));
-    }
+    // exp(x) - 1 would lose digits near 0.
+    FORMULA T of(T x, T alpha, T) { return x > T(0) ? x : alpha * expm1(x); }
+    FORMULA T gradient(T gy, T x, T alpha, T) { return x > T(0) ? gy : gy * (alpha * exp(x)); }
 };

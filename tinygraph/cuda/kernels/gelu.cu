@@ -22,30 +22,19 @@ constexpr int OPEN = 40;
 // The normal distribution.
 struct Normal {
     // erfc, not 1 + erf: where the gate is nearly closed, the sum would lose its digits.
-    template <typename T>
-    static __device__ __forceinline__ T of(T x)
-    {
-        return erfc(x * T(-0.7071067811865476)) / T(2);
-    }
-
-    template <typename T>
-    static __device__ __forceinline__ T slope(T x, T)
-    {
-        return exp(x * x / T(-2)) * T(0.3989422804014327);  // 1 / sqrt(2 pi)
-    }
+    FORMULA T of(T x) { return erfc(x * T(-0.7071067811865476)) / T(2); }
+    FORMULA T slope(T x, T) { return exp(x * x / T(-2)) * T(0.3989422804014327); }  // 1 / sqrt(2 pi)
 };
 
 // The hyperbolic tangent of a cubic that is close to it.
 struct Tanh {
-    template <typename T>
-    static __device__ __forceinline__ T of(T x)
+    FORMULA T of(T x)
     {
         const T u = T(0.7978845608028654) * x * (T(1) + T(0.044715) * x * x);  // sqrt(2 / pi)
         return (T(1) + tanh(u)) / T(2);
     }
 
-    template <typename T>
-    static __device__ __forceinline__ T slope(T x, T gate)
+    FORMULA T slope(T x, T gate)
     {
         const T du = T(0.7978845608028654) * (T(1) + T(3 * 0.044715) * x * x);
         return T(2) * gate * (T(1) - gate) * du;
@@ -54,15 +43,13 @@ struct Tanh {
 
 template <typename Gate>
 struct Gelu {
-    template <typename T>
-    static __device__ __forceinline__ T of(T x, T, T)
+    FORMULA T of(T x, T, T)
     {
         const T value = x < T(-OPEN) ? T(-OPEN) : x;  // this way round NaN stays NaN
         return value * Gate::of(value);
     }
 
-    template <typename T>
-    static __device__ __forceinline__ T gradient(T gy, T x, T, T)
+    FORMULA T gradient(T gy, T x, T, T)
     {
         T value = x < T(-OPEN) ? T(-OPEN) : x;
         value = value > T(OPEN) ? T(OPEN) : value;

@@ -9,16 +9,11 @@
 #include "unary.cuh"
 
 struct Heaviside {
-    template <typename T>
-    static __device__ __forceinline__ T of(T x, T at_zero, T)
+    FORMULA T of(T x, T at_zero, T)
     {
         // What is not 0, and neither above nor below, is NaN.
         return x > T(0) ? T(1) : x < T(0) ? T(0) : x == T(0) ? at_zero : x;
     }
 
-    template <typename T>
-    static __device__ __forceinline__ T gradient(T, T, T, T)
-    {
-        return T(0);
-    }
+    FORMULA T gradient(T, T, T, T) { return T(0); }
 };

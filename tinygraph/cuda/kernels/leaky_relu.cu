@@ -9,15 +9,6 @@
 #include "unary.cuh"
 
 struct LeakyRelu {
-    template <typename T>
-    static __device__ __forceinline__ T of(T x, T slope, T)
-    {
-        return x > T(0) ? x : slope * x;
-    }
-
-    template <typename T>
-    static __device__ __forceinline__ T gradient(T gy, T x, T slope, T)
-    {
-        return x > T(0) ? gy : slope * gy;
-    }
+    FORMULA T of(T x, T slope, T) { return x > T(0) ? x : slope * x; }
+    FORMULA T gradient(T gy, T x, T slope, T) { return x > T(0) ? gy : slope * gy; }
 };

@@ -20,24 +20,21 @@
 template <typename T>
 __global__ void __launch_bounds__(THREADS, 2)
 logsumexp_forward(const T* __restrict__ x, const T* __restrict__ x_exponentials,
-                  T* __restrict__ exponentials, T* __restrict__ y, long long kept0,
-                  long long reduced0, long long kept1, long long reduced1, long long kept2,
-                  long long slices, int group)
+                  T* __restrict__ exponentials, T* __restrict__ y, SETS_PARAMETERS)
 {
     __shared__ T scratch[WARPS];
-    const Sets sets = {kept0, reduced0, kept1, reduced1, kept2, slices, group};
-    for (long long turn = sets.first_turn(); turn < sets.turns(); turn += sets.turn_stride()) {
-        const Part part = sets.part(turn);
+    const Sets sets = SETS;
+    sets.each_part([&](const Part& part) {
         const Exponentials<T> of = exponentials_of_part(sets, part, x, x_exponentials, scratch);
         if (sets.lane() != 0)
-            continue;
+            return;
         if (exponentials) {
             exponentials[part.index] = of.maximum;
-            exponentials[sets.turns() + part.index] = of.sum;
+            exponentials[sets.parts() + part.index] = of.sum;
         }
         if (y)
             y[part.output] = of.level() + log(of.sum);
-    }
+    });
 }
 
 // gy, y (outputs) T in, x (kept0, reduced0, kept1, reduced1, kept2) T in, gx of its shape T out.
@@ -46,15 +43,13 @@ logsumexp_forward(const T* __restrict__ x, const T* __restrict__ x_exponentials,
 template <typename T>
 __global__ void __launch_bounds__(THREADS, 2)
 logsumexp_backward(const T* __restrict__ gy, const T* __restrict__ x, const T* __restrict__ y,
-                   T* __restrict__ gx, long long kept0, long long reduced0, long long kept1,
-                   long long reduced1, long long kept2, long long slices, int group)
+                   T* __restrict__ gx, SETS_PARAMETERS)
 {
-    const Sets sets = {kept0, reduced0, kept1, reduced1, kept2, slices, group};
-    for (long long turn = sets.first_turn(); turn < sets.turns(); turn += sets.turn_stride()) {
-        const Part part = sets.part(turn);
+    const Sets sets = SETS;
+    sets.each_part([&](const Part& part) {
         const T g = gy[part.output];
         const T level = y[part.output] == -INFINITY ? T(0) : y[part.output];
         for (Walk at = sets.walk(part); at.inside(); at.next())
             gx[at.offset] = g * exp(x[at.offset] - level);
-    }
+    });
 }

@@ -18,19 +18,11 @@
 
 // Comparisons in which NaN beats every number.
 struct Larger {
-    template <typename T>
-    static __device__ __forceinline__ bool beats(T a, T b)
-    {
-        return a > b || (is_nan(a) && !is_nan(b));
-    }
+    FORMULA bool beats(T a, T b) { return a > b || (is_nan(a) && !is_nan(b)); }
 };
 
 struct Smaller {
-    template <typename T>
-    static __device__ __forceinline__ bool beats(T a, T b)
-    {
-        return a < b || (is_nan(a) && !is_nan(b));
-    }
+    FORMULA bool beats(T a, T b) { return a < b || (is_nan(a) && !is_nan(b)); }
 };
 
 template <typename T>
@@ -83,8 +75,7 @@ __device__ __forceinline__ void extremes(const T* x, const long long* x_places, 
 {
     __shared__ T value_scratch[WARPS];
     __shared__ long long place_scratch[WARPS];
-    for (long long turn = sets.first_turn(); turn < sets.turns(); turn += sets.turn_stride()) {
-        const Part part = sets.part(turn);
+    sets.each_part([&](const Part& part) {
         Leader<T> leader = {T(0), -1};
         for (Walk at = sets.walk(part); at.inside(); at.next()) {
             const long long place = x_places ? x_places[at.offset] : at.r;
@@ -96,7 +87,7 @@ __device__ __forceinline__ void extremes(const T* x, const long long* x_places, 
             if (places)
                 places[part.index] = leader.place;
         }
-    }
+    });
 }
 
 // x (kept0, reduced0, kept1, reduced1, kept2) T in; x_places of the same shape int64 in, or null in
@@ -106,10 +97,9 @@ __device__ __forceinline__ void extremes(const T* x, const long long* x_places, 
 template <typename T>
 __global__ void __launch_bounds__(THREADS, 2)
 max_forward(const T* __restrict__ x, const long long* __restrict__ x_places, T* __restrict__ y,
-            long long* __restrict__ places, long long kept0, long long reduced0, long long kept1,
-            long long reduced1, long long kept2, long long slices, int group)
+            long long* __restrict__ places, SETS_PARAMETERS)
 {
-    const Sets sets = {kept0, reduced0, kept1, reduced1, kept2, slices, group};
+    const Sets sets = SETS;
     extremes<Larger>(x, x_places, y, places, sets);
 }
 
@@ -118,10 +108,9 @@ max_forward(const T* __restrict__ x, const long long* __restrict__ x_places, T* 
 template <typename T>
 __global__ void __launch_bounds__(THREADS, 2)
 min_forward(const T* __restrict__ x, const long long* __restrict__ x_places, T* __restrict__ y,
-            long long* __restrict__ places, long long kept0, long long reduced0, long long kept1,
-            long long reduced1, long long kept2, long long slices, int group)
+            long long* __restrict__ places, SETS_PARAMETERS)
 {
-    const Sets sets = {kept0, reduced0, kept1, reduced1, kept2, slices, group};
+    const Sets sets = SETS;
     extremes<Smaller>(x, x_places, y, places, sets);
 }
 

@@ -14,33 +14,27 @@
 // numpy: x.sum((1, 3)) / divisor
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-mean_forward(const T* __restrict__ x, T* __restrict__ means, T divisor, long long kept0,
-             long long reduced0, long long kept1, long long reduced1, long long kept2,
-             long long slices, int group)
+mean_forward(const T* __restrict__ x, T* __restrict__ means, T divisor, SETS_PARAMETERS)
 {
     __shared__ T scratch[WARPS];
-    const Sets sets = {kept0, reduced0, kept1, reduced1, kept2, slices, group};
-    for (long long turn = sets.first_turn(); turn < sets.turns(); turn += sets.turn_stride()) {
-        const Part part = sets.part(turn);
-        const T sum = sum_of_part(sets, part, x, scratch);
+    const Sets sets = SETS;
+    sets.each_part([&](const Part& part) {
+        const T sum = sum_of_part(sets, part, scratch, [=](long long i) { return x[i]; });
         if (sets.lane() == 0)
             means[part.index] = sum / divisor;  // of nothing: 0 / 0 is NaN
-    }
+    });
 }
 
 // gy (outputs) T in, gx (kept0, reduced0, kept1, reduced1, kept2) T out.
 // numpy: gx[...] = gy.reshape(kept0, 1, kept1, 1, kept2) / divisor
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-mean_backward(const T* __restrict__ gy, T* __restrict__ gx, T divisor, long long kept0,
-              long long reduced0, long long kept1, long long reduced1, long long kept2,
-              long long slices, int group)
+mean_backward(const T* __restrict__ gy, T* __restrict__ gx, T divisor, SETS_PARAMETERS)
 {
-    const Sets sets = {kept0, reduced0, kept1, reduced1, kept2, slices, group};
-    for (long long turn = sets.first_turn(); turn < sets.turns(); turn += sets.turn_stride()) {
-        const Part part = sets.part(turn);
+    const Sets sets = SETS;
+    sets.each_part([&](const Part& part) {
         const T share = gy[part.output] / divisor;
         for (Walk at = sets.walk(part); at.inside(); at.next())
             gx[at.offset] = share;
-    }
+    });
 }

@@ -25,13 +25,11 @@ constexpr int MOST_PADDED = 4;  // the same number stands in ops/pad.py
 template <typename Word>
 __global__ void __launch_bounds__(THREADS)
 pad_forward(const Word* __restrict__ x, Word* __restrict__ y, long long n, Word value,
-            long long inner_0, long long inner_1, long long inner_2, long long inner_3,
-            long long outer_0, long long outer_1, long long outer_2, long long outer_3,
-            long long before_0, long long before_1, long long before_2, long long before_3)
+            FOUR_OF(long long, inner), FOUR_OF(long long, outer), FOUR_OF(long long, before))
 {
-    const long long inner[] = {inner_0, inner_1, inner_2, inner_3};
-    const long long outer[] = {outer_0, outer_1, outer_2, outer_3};
-    const long long before[] = {before_0, before_1, before_2, before_3};
+    const long long inner[] = {FOUR(inner)};
+    const long long outer[] = {FOUR(outer)};
+    const long long before[] = {FOUR(before)};
     for (long long i = first_element(); i < n; i += element_stride()) {
         long long rest = i, at = 0, step = 1;
         bool inside = true;

@@ -9,7 +9,11 @@
 //
 //     parameter p has the next  min(ceil(n_p / 256), most_blocks)  blocks
 //
-// so that its elements fall to threads as if it were alone, whatever stands beside it.
+// so that its elements fall to threads as if it were alone, whatever stands beside it: a thread owns
+// elements first, first + stride, ... of it (a grid-stride loop).
+// Grid (the sum of min(ceil(n_p / 256), most_blocks)), block (256).
+// Memory: neighbouring threads touch neighbouring elements: fully coalesced.
+// Deterministic: no two threads touch one element.
 
 #pragma once
 
@@ -17,21 +21,12 @@
 
 constexpr int PARTS = 8;  // the same number stands in optim/parts.py
 
-// In a kernel of T: what all of these kernels take.
-#define VALUES                                                                                   \
-    T *__restrict__ value_0, T *__restrict__ value_1, T *__restrict__ value_2,                   \
-        T *__restrict__ value_3, T *__restrict__ value_4, T *__restrict__ value_5,               \
-        T *__restrict__ value_6, T *__restrict__ value_7
-#define GRADIENTS                                                                                \
-    const T *__restrict__ grad_0, const T *__restrict__ grad_1, const T *__restrict__ grad_2,    \
-        const T *__restrict__ grad_3, const T *__restrict__ grad_4, const T *__restrict__ grad_5,\
-        const T *__restrict__ grad_6, const T *__restrict__ grad_7
-#define SIZES                                                                                    \
-    long long n_0, long long n_1, long long n_2, long long n_3, long long n_4, long long n_5,    \
-        long long n_6, long long n_7, long long most_blocks
-
-// The eight of a kind: EIGHT(grad) is grad_0, ..., grad_7.
-#define EIGHT(name) name##_0, name##_1, name##_2, name##_3, name##_4, name##_5, name##_6, name##_7
+// What these kernels of T take: values, which change, gradients, and how many elements each has.  An
+// optimiser has numbers of its own for each element, which change as well: STATE(exp_avg).
+#define STATE(x) EIGHT_OF(T* __restrict__, x)
+#define VALUES STATE(value)
+#define GRADIENTS EIGHT_OF(const T* __restrict__, grad)
+#define SIZES EIGHT_OF(long long, n), long long most_blocks
 
 // What a thread owns: elements first, first + stride, ... below n of one parameter.
 struct Share {
@@ -40,9 +35,7 @@ struct Share {
 };
 
 // The share of this thread; none, n = 0, in a block that is too many.
-__device__ __forceinline__ Share own_share(long long n_0, long long n_1, long long n_2,
-                                           long long n_3, long long n_4, long long n_5,
-                                           long long n_6, long long n_7, long long most_blocks)
+__device__ __forceinline__ Share own_share(SIZES)
 {
     const long long n[PARTS] = {EIGHT(n)};
     Share own = {0, 0, 0, 0};
@@ -60,8 +53,7 @@ __device__ __forceinline__ Share own_share(long long n_0, long long n_1, long lo
 // That of eight pointers which belongs to a part.  An index that is not known in advance would move
 // an array of them to memory.
 template <typename T>
-__device__ __forceinline__ T* of_part(int part, T* x_0, T* x_1, T* x_2, T* x_3, T* x_4, T* x_5,
-                                      T* x_6, T* x_7)
+__device__ __forceinline__ T* of_part(int part, EIGHT_OF(T*, x))
 {
     T* const x[PARTS] = {EIGHT(x)};
     T* chosen = x_0;

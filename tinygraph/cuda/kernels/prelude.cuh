@@ -31,6 +31,23 @@ __device__ __forceinline__ long long element_stride()
     return static_cast<long long>(gridDim.x) * blockDim.x;
 }
 
+// A launch takes numbers and pointers but no arrays of them.  A few of a kind are arguments x_0, x_1,
+// ...: EIGHT_OF(long long, n) declares them, `long long n[] = {EIGHT(n)}` makes an array of them.
+#define FOUR(x) x##_0, x##_1, x##_2, x##_3
+#define SIX(x) FOUR(x), x##_4, x##_5
+#define EIGHT(x) SIX(x), x##_6, x##_7
+#define FOUR_OF(type, x) type x##_0, type x##_1, type x##_2, type x##_3
+#define SIX_OF(type, x) FOUR_OF(type, x), type x##_4, type x##_5
+#define EIGHT_OF(type, x) SIX_OF(type, x), type x##_6, type x##_7
+
+// A formula on numbers of a type T, which becomes part of the kernel that calls it: a member of the
+// struct that a kernel takes as its template argument, as in
+//
+//     struct Square {
+//         FORMULA T of(T x) { return x * x; }
+//     };
+#define FORMULA template <typename T> static __device__ __forceinline__
+
 template <typename T>
 __device__ __forceinline__ bool is_nan(T value)
 {

@@ -21,19 +21,11 @@ constexpr unsigned WHOLE_WARP = 0xffffffffu;
 constexpr int WARPS = THREADS / 32;  // the size of `scratch` below
 
 struct Sum {
-    template <typename T>
-    static __device__ __forceinline__ T combine(T a, T b)
-    {
-        return a + b;
-    }
+    FORMULA T combine(T a, T b) { return a + b; }
 };
 
 struct Max {
-    template <typename T>
-    static __device__ __forceinline__ T combine(T a, T b)
-    {
-        return b > a ? b : a;  // a NaN in b is passed over
-    }
+    FORMULA T combine(T a, T b) { return b > a ? b : a; }  // a NaN in b is passed over
 };
 
 template <typename Operation, typename T>

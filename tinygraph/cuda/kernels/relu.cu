@@ -9,15 +9,7 @@
 #include "unary.cuh"
 
 struct Relu {
-    template <typename T>
-    static __device__ __forceinline__ T of(T x, T, T)
-    {
-        return x <= T(0) ? T(0) : x;  // this way round NaN stays NaN, and -0 becomes 0
-    }
-
-    template <typename T>
-    static __device__ __forceinline__ T gradient(T gy, T y, T, T)
-    {
-        return y != T(0) ? gy : T(0);
-    }
+    // This way round NaN stays NaN, and -0 becomes 0.
+    FORMULA T of(T x, T, T) { return x <= T(0) ? T(0) : x; }
+    FORMULA T gradient(T gy, T y, T, T) { return y != T(0) ? gy : T(0); }
 };

@@ -7,30 +7,15 @@
 //             + 2 * (buffer_0 + buffer_1 + buffer_2 + buffer_3
 //                    + buffer_4 + buffer_5 + buffer_6 + buffer_7))
 //
-// A launch takes eight parameters, each n elements; see parameters.cuh.  A thread owns elements
-// first, first + stride, ... of one of them (a grid-stride loop).
-// Grid (the sum of min(ceil(n_p / 256), most_blocks)), block (256).
-// Memory: neighbouring threads touch neighbouring elements: fully coalesced.  Value and state are
+// Which thread owns what, grid, block and memory: parameters.cuh.  Value and state are
 // read and written once, the gradient is read once: 5 n elements, 2 n more for each of the two
 // options.
 // About 10 operations an element, 16 with both options: bound by memory.
-// Deterministic: no two threads touch one element.
 //
 // __launch_bounds__(256, 4): left to itself the compiler aims at more blocks on a multiprocessor,
 // and spills registers of the doubles for it.
 
 #include "optimizer.cuh"
-
-#define STATE                                                                                    \
-    T *__restrict__ square_avg_0, T *__restrict__ square_avg_1, T *__restrict__ square_avg_2,    \
-        T *__restrict__ square_avg_3, T *__restrict__ square_avg_4,                              \
-        T *__restrict__ square_avg_5, T *__restrict__ square_avg_6,                              \
-        T *__restrict__ square_avg_7, T *__restrict__ grad_avg_0, T *__restrict__ grad_avg_1,    \
-        T *__restrict__ grad_avg_2, T *__restrict__ grad_avg_3, T *__restrict__ grad_avg_4,      \
-        T *__restrict__ grad_avg_5, T *__restrict__ grad_avg_6, T *__restrict__ grad_avg_7,      \
-        T *__restrict__ buffer_0, T *__restrict__ buffer_1, T *__restrict__ buffer_2,            \
-        T *__restrict__ buffer_3, T *__restrict__ buffer_4, T *__restrict__ buffer_5,            \
-        T *__restrict__ buffer_6, T *__restrict__ buffer_7
 
 // value, square_avg (n) T in and out; grad_avg, buffer (n) T in and out, or null: not centered, no
 // momentum; grad (n) T in; rates (parts) T in: lr of each.  `fresh` is 1 - alpha.
@@ -42,8 +27,8 @@
 //        value -= lr * d
 template <typename T>
 __global__ void __launch_bounds__(THREADS, 4)
-rmsprop_update(VALUES, GRADIENTS, STATE, SIZES, const T* __restrict__ rates, T alpha, T fresh,
-               T eps, T weight_decay, T momentum)
+rmsprop_update(VALUES, GRADIENTS, STATE(square_avg), STATE(grad_avg), STATE(buffer), SIZES,
+               const T* __restrict__ rates, T alpha, T fresh, T eps, T weight_decay, T momentum)
 {
     const Share own = own_share(EIGHT(n), most_blocks);
     T* const value = of_part(own.part, EIGHT(value));

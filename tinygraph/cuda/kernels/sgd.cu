@@ -6,19 +6,10 @@
 //             + (2 if weight_decay else 0)) * (n_0 + n_1 + n_2 + n_3
 //             + n_4 + n_5 + n_6 + n_7)
 //
-// A launch takes eight parameters, each n elements; see parameters.cuh.  A thread owns elements
-// first, first + stride, ... of one of them (a grid-stride loop).
-// Grid (the sum of min(ceil(n_p / 256), most_blocks)), block (256).
-// Memory: neighbouring threads touch neighbouring elements: fully coalesced.  All of the update is
+// Which thread owns what, grid, block and memory: parameters.cuh.  All of the update is
 // done in registers, so that value and momentum are read and written once, the gradient read once.
-// Deterministic: no two threads touch one element.
 
 #include "optimizer.cuh"
-
-#define BUFFERS                                                                                  \
-    T *__restrict__ buffer_0, T *__restrict__ buffer_1, T *__restrict__ buffer_2,                \
-        T *__restrict__ buffer_3, T *__restrict__ buffer_4, T *__restrict__ buffer_5,            \
-        T *__restrict__ buffer_6, T *__restrict__ buffer_7
 
 // value (n) T in and out, grad (n) T in; rates (parts) T in: lr of each, which may change while a
 // graph of launches stays.
@@ -45,7 +36,7 @@ sgd_update(VALUES, GRADIENTS, SIZES, const T* __restrict__ rates, T weight_decay
 //        value -= lr * (g + momentum * buffer if nesterov else buffer)
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-sgd_momentum_update(VALUES, GRADIENTS, BUFFERS, SIZES, const T* __restrict__ rates, T momentum,
+sgd_momentum_update(VALUES, GRADIENTS, STATE(buffer), SIZES, const T* __restrict__ rates, T momentum,
                     T weight_decay, T fresh, int nesterov, int first)
 {
     const Share own = own_share(EIGHT(n), most_blocks);

@@ -10,15 +10,6 @@
 #include "unary.cuh"
 
 struct Sigmoid {
-    template <typename T>
-    static __device__ __forceinline__ T of(T x, T, T)
-    {
-        return logistic(x);
-    }
-
-    template <typename T>
-    static __device__ __forceinline__ T gradient(T gy, T y, T, T)
-    {
-        return gy * (y * (T(1) - y));
-    }
+    FORMULA T of(T x, T, T) { return logistic(x); }
+    FORMULA T gradient(T gy, T y, T, T) { return gy * (y * (T(1) - y)); }
 };

@@ -26,55 +26,17 @@
 // With d = x - maximum and s = sum of exp(d) over the set.  `term` is what backward sums up over
 // the set, and `total` the sum.
 struct Softmax {
-    template <typename T>
-    static __device__ __forceinline__ T scale(T s)
-    {
-        return T(1) / s;
-    }
-
-    template <typename T>
-    static __device__ __forceinline__ T forward(T d, T scale)
-    {
-        return exp(d) * scale;
-    }
-
-    template <typename T>
-    static __device__ __forceinline__ T term(T gy, T y)
-    {
-        return gy * y;
-    }
-
-    template <typename T>
-    static __device__ __forceinline__ T backward(T gy, T y, T total)
-    {
-        return y * (gy - total);
-    }
+    FORMULA T scale(T s) { return T(1) / s; }
+    FORMULA T forward(T d, T scale) { return exp(d) * scale; }
+    FORMULA T term(T gy, T y) { return gy * y; }
+    FORMULA T backward(T gy, T y, T total) { return y * (gy - total); }
 };
 
 struct LogSoftmax {
-    template <typename T>
-    static __device__ __forceinline__ T scale(T s)
-    {
-        return log(s);
-    }
-
-    template <typename T>
-    static __device__ __forceinline__ T forward(T d, T scale)
-    {
-        return d - scale;
-    }
-
-    template <typename T>
-    static __device__ __forceinline__ T term(T gy, T)
-    {
-        return gy;
-    }
-
-    template <typename T>
-    static __device__ __forceinline__ T backward(T gy, T y, T total)
-    {
-        return gy - exp(y) * total;
-    }
+    FORMULA T scale(T s) { return log(s); }
+    FORMULA T forward(T d, T scale) { return d - scale; }
+    FORMULA T term(T gy, T) { return gy; }
+    FORMULA T backward(T gy, T y, T total) { return gy - exp(y) * total; }
 };
 
 // x (kept0, reduced0, kept1, reduced1, kept2) T in; exponentials (2, outputs) T in: maxima and sums
@@ -85,13 +47,11 @@ struct LogSoftmax {
 template <typename T, typename Kind>
 __global__ void __launch_bounds__(THREADS, 2)
 softmax_forward(const T* __restrict__ x, const T* __restrict__ exponentials, T* __restrict__ y,
-                long long kept0, long long reduced0, long long kept1, long long reduced1,
-                long long kept2, long long slices, int group)
+                SETS_PARAMETERS)
 {
     __shared__ T scratch[WARPS];
-    const Sets sets = {kept0, reduced0, kept1, reduced1, kept2, slices, group};
-    for (long long turn = sets.first_turn(); turn < sets.turns(); turn += sets.turn_stride()) {
-        const Part part = sets.part(turn);
+    const Sets sets = SETS;
+    sets.each_part([&](const Part& part) {
         const T* none = nullptr;
         const Exponentials<T> of =
             exponentials ? read_exponentials(x, exponentials, sets.outputs(), part.output)
@@ -99,7 +59,7 @@ softmax_forward(const T* __restrict__ x, const T* __restrict__ exponentials, T* 
         const T scale = Kind::scale(of.maximum == of.level() ? of.sum : T(NAN));
         for (Walk at = sets.walk(part); at.inside(); at.next())
             y[at.offset] = Kind::forward(x[at.offset] - of.maximum, scale);
-    }
+    });
 }
 
 // gy, y (kept0, reduced0, kept1, reduced1, kept2) T in; totals (outputs) T in: the sums below, null
@@ -109,24 +69,16 @@ softmax_forward(const T* __restrict__ x, const T* __restrict__ exponentials, T* 
 template <typename T, typename Kind>
 __global__ void __launch_bounds__(THREADS, 2)
 softmax_backward(const T* __restrict__ gy, const T* __restrict__ y, const T* __restrict__ totals,
-                 T* __restrict__ gx, long long kept0, long long reduced0, long long kept1,
-                 long long reduced1, long long kept2, long long slices, int group)
+                 T* __restrict__ gx, SETS_PARAMETERS)
 {
     __shared__ T scratch[WARPS];
-    const Sets sets = {kept0, reduced0, kept1, reduced1, kept2, slices, group};
-    for (long long turn = sets.first_turn(); turn < sets.turns(); turn += sets.turn_stride()) {
-        const Part part = sets.part(turn);
-        T total = 0;
-        if (totals) {
-            total = totals[part.output];
-        } else {
-            for (Walk at = sets.walk(part); at.inside(); at.next())
-                total += Kind::term(gy[at.offset], y[at.offset]);
-            total = sets.reduce<Sum>(total, scratch);
-        }
+    const Sets sets = SETS;
+    sets.each_part([&](const Part& part) {
+        const auto term = [=](long long i) { return Kind::term(gy[i], y[i]); };
+        const T total = totals ? totals[part.output] : sum_of_part(sets, part, scratch, term);
         for (Walk at = sets.walk(part); at.inside(); at.next())
             gx[at.offset] = Kind::backward(gy[at.offset], y[at.offset], total);
-    }
+    });
 }
 
 // gy, y (kept0, reduced0, kept1, reduced1, kept2) T in, sums (outputs, slices) T out.
@@ -134,18 +86,13 @@ softmax_backward(const T* __restrict__ gy, const T* __restrict__ y, const T* __r
 template <typename T>
 __global__ void __launch_bounds__(THREADS, 2)
 product_sums(const T* __restrict__ gy, const T* __restrict__ y, T* __restrict__ sums,
-             long long kept0, long long reduced0, long long kept1, long long reduced1,
-             long long kept2, long long slices, int group)
+             SETS_PARAMETERS)
 {
     __shared__ T scratch[WARPS];
-    const Sets sets = {kept0, reduced0, kept1, reduced1, kept2, slices, group};
-    for (long long turn = sets.first_turn(); turn < sets.turns(); turn += sets.turn_stride()) {
-        const Part part = sets.part(turn);
-        T sum = 0;
-        for (Walk at = sets.walk(part); at.inside(); at.next())
-            sum += gy[at.offset] * y[at.offset];
-        sum = sets.reduce<Sum>(sum, scratch);
+    const Sets sets = SETS;
+    sets.each_part([&](const Part& part) {
+        const T sum = sum_of_part(sets, part, scratch, [=](long long i) { return gy[i] * y[i]; });
         if (sets.lane() == 0)
             sums[part.index] = sum;
-    }
+    });
 }

@@ -11,16 +11,14 @@
 #include "unary.cuh"
 
 struct Softplus {
-    template <typename T>
-    static __device__ __forceinline__ T of(T x, T beta, T threshold)
+    FORMULA T of(T x, T beta, T threshold)
     {
         const T z = beta * x;
         // A NaN is not above the threshold, and comes through the tail.
         return z > threshold ? x : (x > T(0) ? x : T(0)) + softplus_tail(z) / beta;
     }
 
-    template <typename T>
-    static __device__ __forceinline__ T gradient(T gy, T x, T beta, T threshold)
+    FORMULA T gradient(T gy, T x, T beta, T threshold)
     {
         const T z = beta * x;
         return z > threshold ? gy : gy * logistic(z);

@@ -18,16 +18,8 @@ struct StridedAxes {
 
 // A kernel takes the axes as scalars, and makes `const StridedAxes axes = STRIDED_AXES` of them.
 #define STRIDED_PARAMETERS                                                                       \
-    int number_of_axes, long long size_0, long long size_1, long long size_2, long long size_3,  \
-        long long size_4, long long size_5, long long step_0, long long step_1,                  \
-        long long step_2, long long step_3, long long step_4, long long step_5
-#define STRIDED_AXES                                                                             \
-    {                                                                                            \
-        number_of_axes, { size_0, size_1, size_2, size_3, size_4, size_5 },                      \
-        {                                                                                        \
-            step_0, step_1, step_2, step_3, step_4, step_5                                       \
-        }                                                                                        \
-    }
+    int number_of_axes, SIX_OF(long long, size), SIX_OF(long long, step)
+#define STRIDED_AXES {number_of_axes, {SIX(size)}, {SIX(step)}}
 
 // Calls function(axis, index) for the index along each axis of the element with flat index i.
 template <typename Function>

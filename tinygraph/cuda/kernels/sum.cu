@@ -15,31 +15,27 @@
 // numpy: x.sum((1, 3))
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-sum_forward(const T* __restrict__ x, T* __restrict__ sums, long long kept0, long long reduced0,
-            long long kept1, long long reduced1, long long kept2, long long slices, int group)
+sum_forward(const T* __restrict__ x, T* __restrict__ sums, SETS_PARAMETERS)
 {
     __shared__ T scratch[WARPS];
-    const Sets sets = {kept0, reduced0, kept1, reduced1, kept2, slices, group};
-    for (long long turn = sets.first_turn(); turn < sets.turns(); turn += sets.turn_stride()) {
-        const Part part = sets.part(turn);
-        const T sum = sum_of_part(sets, part, x, scratch);
+    const Sets sets = SETS;
+    sets.each_part([&](const Part& part) {
+        const T sum = sum_of_part(sets, part, scratch, [=](long long i) { return x[i]; });
         if (sets.lane() == 0)
             sums[part.index] = sum;
-    }
+    });
 }
 
 // gy (outputs) T in, gx (kept0, reduced0, kept1, reduced1, kept2) T out.
 // numpy: gx[...] = gy.reshape(kept0, 1, kept1, 1, kept2)
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-sum_backward(const T* __restrict__ gy, T* __restrict__ gx, long long kept0, long long reduced0,
-             long long kept1, long long reduced1, long long kept2, long long slices, int group)
+sum_backward(const T* __restrict__ gy, T* __restrict__ gx, SETS_PARAMETERS)
 {
-    const Sets sets = {kept0, reduced0, kept1, reduced1, kept2, slices, group};
-    for (long long turn = sets.first_turn(); turn < sets.turns(); turn += sets.turn_stride()) {
-        const Part part = sets.part(turn);
+    const Sets sets = SETS;
+    sets.each_part([&](const Part& part) {
         const T g = gy[part.output];
         for (Walk at = sets.walk(part); at.inside(); at.next())
             gx[at.offset] = g;
-    }
+    });
 }

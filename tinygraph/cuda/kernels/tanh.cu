@@ -9,15 +9,6 @@
 #include "unary.cuh"
 
 struct Tanh {
-    template <typename T>
-    static __device__ __forceinline__ T of(T x, T, T)
-    {
-        return tanh(x);
-    }
-
-    template <typename T>
-    static __device__ __forceinline__ T gradient(T gy, T y, T, T)
-    {
-        return gy * (T(1) - y * y);
-    }
+    FORMULA T of(T x, T, T) { return tanh(x); }
+    FORMULA T gradient(T gy, T y, T, T) { return gy * (T(1) - y * y); }
 };

@@ -33,12 +33,11 @@ template <typename Word>
 __global__ void __launch_bounds__(THREADS)
 transpose_tile(const Word* __restrict__ x, Word* __restrict__ y, long long tiles, long long rows,
                long long columns, long long row_step, long long column_step, STRIDED_PARAMETERS,
-               long long y_step_0, long long y_step_1, long long y_step_2, long long y_step_3,
-               long long y_step_4, long long y_step_5)
+               SIX_OF(long long, y_step))
 {
     __shared__ Word tile[TILE][TILE + 1];
     const StridedAxes batch = STRIDED_AXES;
-    const long long y_step[] = {y_step_0, y_step_1, y_step_2, y_step_3, y_step_4, y_step_5};
+    const long long y_step[] = {SIX(y_step)};
     const long long row_tiles = (rows + TILE - 1) / TILE;
     const long long column_tiles = (columns + TILE - 1) / TILE;
     const int lane = threadIdx.x % TILE, warp = threadIdx.x / TILE;

@@ -88,26 +88,23 @@ __device__ __forceinline__ Moments<T> moments_of_part(const Sets& sets, const Pa
 template <typename T>
 __global__ void __launch_bounds__(THREADS, 2)
 var_forward(const T* __restrict__ x, const T* __restrict__ x_moments, T* __restrict__ moments,
-            T* __restrict__ y, T* __restrict__ centers, T divisor, long long kept0,
-            long long reduced0, long long kept1, long long reduced1, long long kept2,
-            long long slices, int group)
+            T* __restrict__ y, T* __restrict__ centers, T divisor, SETS_PARAMETERS)
 {
     __shared__ T scratch[WARPS];
-    const Sets sets = {kept0, reduced0, kept1, reduced1, kept2, slices, group};
-    for (long long turn = sets.first_turn(); turn < sets.turns(); turn += sets.turn_stride()) {
-        const Part part = sets.part(turn);
+    const Sets sets = SETS;
+    sets.each_part([&](const Part& part) {
         const Moments<T> of = moments_of_part(sets, part, x, x_moments, scratch);
         if (sets.lane() != 0)
-            continue;
+            return;
         if (moments)
-            write_moments(moments, sets.turns(), part.index, of);
+            write_moments(moments, sets.parts(), part.index, of);
         if (y)
             y[part.output] = of.squares / divisor;
         if (centers) {
             centers[part.output] = of.high;
             centers[sets.outputs() + part.output] = of.low;
         }
-    }
+    });
 }
 
 // gy (outputs) T in; x as in var_forward, centers (2, outputs) T in; gx (kept0, reduced0, kept1,
@@ -116,15 +113,13 @@ var_forward(const T* __restrict__ x, const T* __restrict__ x_moments, T* __restr
 template <typename T>
 __global__ void __launch_bounds__(THREADS, 2)
 var_backward(const T* __restrict__ gy, const T* __restrict__ x, const T* __restrict__ centers,
-             T* __restrict__ gx, T half_divisor, long long kept0, long long reduced0,
-             long long kept1, long long reduced1, long long kept2, long long slices, int group)
+             T* __restrict__ gx, T half_divisor, SETS_PARAMETERS)
 {
-    const Sets sets = {kept0, reduced0, kept1, reduced1, kept2, slices, group};
-    for (long long turn = sets.first_turn(); turn < sets.turns(); turn += sets.turn_stride()) {
-        const Part part = sets.part(turn);
+    const Sets sets = SETS;
+    sets.each_part([&](const Part& part) {
         const T share = gy[part.output] / half_divisor;
         const T high = centers[part.output], low = centers[sets.outputs() + part.output];
         for (Walk at = sets.walk(part); at.inside(); at.next())
             gx[at.offset] = share * ((x[at.offset] - high) - low);
-    }
+    });
 }

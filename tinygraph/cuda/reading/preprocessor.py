@@ -1,7 +1,7 @@
 """The tokens of a CUDA source after a small C preprocessor: what `signature` reads.
 
-Comments go, `#if` is decided, and macros without parameters are replaced.  Function-like macros
-stay as they stand: a kernel that one of them writes is not seen, its parameters are given by hand.
+Comments go, `#if` is decided, and macros are replaced, but for those with `...`: a kernel that one
+of these writes is not seen, its parameters are given by hand.
 
 Source: ISO C++17, [cpp].
 """
@@ -13,10 +13,10 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from tinygraph.cuda.reading.source import Source
-from tinygraph.cuda.reading.tokens import Token, code, joined, without_comments
+from tinygraph.cuda.reading.tokens import Token, closing, code, joined, split, without_comments
 
 # What both compilers of kernels define (the emulator's header, NVRTC).
 PREDEFINED = {
@@ -44,15 +44,44 @@ def preprocess(source: Source) -> tuple[str, ...]:
     reader = _Reader(source.defines)
     for token in source.tokens:
         reader.read(token)
-    return tuple(reader.tokens)
+    return (*reader.tokens, *reader.call)
+
+
+class _Macro(NamedTuple):
+    """What stands for a name; `parameters` is None where it takes none, not even `()`."""
+
+    body: list[str]
+    parameters: list[str] | None = None
+
+    def written(self, arguments: list[list[str]], expanded: list[list[str]]) -> list[str]:
+        """The body with arguments in the place of parameters; `a ## b` becomes one token.
+
+        An argument beside `##` stays as it was written, others have their macros replaced.
+
+        >>> _Macro(code("x ## _0, x"), ["x"]).written([["N"]], [["3"]])
+        ['N_0', ',', '3']
+        """
+        raw, full = (
+            dict(zip(self.parameters or [], of, strict=False)) for of in (arguments, expanded)
+        )
+        words: list[str] = []
+        for at, token in enumerate(self.body):
+            pasted = "#" in self.body[max(at - 1, 0) : at + 2]  # `##` is two tokens
+            words += (raw if pasted else full).get(token, [token])
+        while "#" in words[1:-1]:
+            at = words.index("#", 1)
+            words[at - 1 : at + 3] = ["".join(words[at - 1 : at + 3]).replace("#", "")]
+        return words
 
 
 class _Reader:
     """Reads tokens with the macros that are defined so far."""
 
     def __init__(self, defines: tuple[tuple[str, str], ...]) -> None:
-        self.macros = {name: code(text) for name, text in [*PREDEFINED.items(), *defines]}
+        given = [*PREDEFINED.items(), *defines]
+        self.macros = {name: _Macro(code(text)) for name, text in given}
         self.tokens: list[str] = []
+        self.call: list[str] = []  # of a macro with parameters, as far as it has been read
         # One entry for each open #if: whether its branch is read, and whether one has been taken.
         self.branches: list[tuple[bool, bool]] = []
 
@@ -68,7 +97,16 @@ class _Reader:
             elif reading:
                 self._obey(word, rest)
         elif reading and token.is_code:
-            self._expand([token.text], self.tokens, frozenset())
+            self.call.append(token.text)
+            if not self._call_goes_on():
+                self._expand(self.call, self.tokens, frozenset())
+                self.call = []
+
+    def _call_goes_on(self) -> bool:
+        macro, call = self.macros.get(self.call[0]), self.call
+        if macro is None or macro.parameters is None or call[1:2] not in ([], ["("]):
+            return False
+        return len(call) == 1 or call.count("(") > call.count(")")
 
     def _branch(self, word: str, rest: str) -> None:
         branches = self.branches
@@ -105,17 +143,33 @@ class _Reader:
         """A directive other than a condition."""
         macro = _DEFINE.match(rest) if word == "define" else None
         if macro and not macro[2]:
-            self.macros[macro[1]] = code(macro[3])
+            self.macros[macro[1]] = _Macro(code(macro[3]))
+        elif macro and "..." not in macro[3]:
+            parameters, _, body = macro[3].partition(")")
+            self.macros[macro[1]] = _Macro(code(body), re.findall(r"\w+", parameters))
         elif word == "undef":
             self.macros.pop(rest, None)
 
-    def _expand(self, found: list[str], out: list[str], inside: frozenset[str]) -> None:
+    def _expand(self, found: list[str], out: list[str], inside: frozenset[str]) -> list[str]:
         """Append tokens, each macro replaced; a macro within itself stays, as in C."""
-        for token in found:
-            if token in self.macros and token not in inside:
-                self._expand(self.macros[token], out, inside | {token})
+        at = 0
+        while at < len(found):
+            token = found[at]
+            macro = self.macros.get(token) if token not in inside else None
+            arguments: list[list[str]] = []
+            if macro and macro.parameters is not None:
+                if found[at + 1 : at + 2] == ["("]:
+                    last = closing(found, at + 1)
+                    arguments, at = split(found[at + 2 : last]), last
+                else:
+                    macro = None  # a call has parentheses
+            if macro:
+                expanded = [self._expand(argument, [], inside) for argument in arguments]
+                self._expand(macro.written(arguments, expanded), out, inside | {token})
             else:
                 out.append(token)
+            at += 1
+        return out
 
 
 _PYTHON = {"&&": " and ", "||": " or ", "!": " not ", "/": "//"}
