@@ -58,6 +58,7 @@ def fails(capsys, arguments, code=2):
         (["train", "numba_cnn", "--filtres=3"], "did you mean '--filters'"),
         (["train", "numba_cnn", "--data", "mnits"], "did you mean 'mnist'"),
         (["train", "numba_cnn", "--data", "zzz"], "known: digits, mnist"),
+        (["evaluate", "run", "--recipe"], "expected one argument"),
         (["train", "numba_cnn", "more"], "unknown argument 'more'"),
         (["train", "numba_cnn", "--epochs"], "expected one argument"),
         (["evaluate"], "RUN"),
@@ -77,7 +78,9 @@ def test_bad_sizes(capsys, option, value):
 
 @pytest.mark.parametrize("value", ["0", "-1", "nan", "inf", "fast"])
 def test_bad_learning_rate(capsys, value):
-    assert "expected a number above 0" in fails(capsys, ["train", "numba_cnn", f"--lr={value}"])
+    assert "--lr: expected a finite number above 0, got " in fails(
+        capsys, ["train", "numba_cnn", f"--lr={value}"]
+    )
 
 
 @pytest.mark.parametrize("value", ["-1", "18446744073709551616", "x"])

@@ -84,7 +84,7 @@ def test_the_cpu_is_the_default(capsys, launches):
 @pytest.mark.parametrize("name", ["emulater", "gpu", "", "CUDA"])
 def test_a_device_that_nobody_knows(capsys, command, name):
     error = failure(capsys, [*command, f"--device={name}"], 2)
-    assert f"--device: no device {name!r}; known: cpu, emulator, cuda" in error
+    assert f"--device: expected one of cpu, emulator, cuda, got {name!r}" in error
     assert error.count("\n") == 1
     assert not list(Path().iterdir())
 

@@ -142,7 +142,7 @@ def test_a_kernel_that_does_not_compile_fails_and_the_others_are_shown(capsys):
     [
         (["absent.cu"], "no file 'absent.cu'"),
         (["--arch", "sm90"], "did you mean 'sm_90'"),
-        (["--arch", "hopper"], "known: sm_75"),
+        (["--arch", "hopper"], "expected one of sm_75"),
         (["--arhc", "sm_90"], "did you mean '--arch'"),
     ],
 )

@@ -175,8 +175,8 @@ def test_a_duration_in_the_place_of_epochs(capsys):
     "options, words",
     [
         (["--duration", "1m", "--epochs", "2"], "not allowed with"),
-        (["--duration", "soon"], "a number above 0 with a unit, such as 90s"),
-        (["--duration", "0m"], "a number above 0"),
+        (["--duration", "soon"], "--duration: expected seconds above 0, such as 30, 90s"),
+        (["--duration", "0m"], "--duration: expected seconds above 0"),
         (["--backup-every", "-1s"], "backup-every"),
     ],
 )

@@ -110,8 +110,8 @@ def test_the_emulator_finds_the_same_line():
 @pytest.mark.parametrize(
     "settings, words",
     [
-        ({"points": 1}, "points: expected a whole number of at least 2, got 1"),
-        ({"points": 2.5}, "points: expected a whole number of at least 2, got 2.5"),
+        ({"points": 1}, "points: expected a whole number from 2 to 2147483647, got 1"),
+        ({"points": 2.5}, "points: expected a whole number from 2 to 2147483647, got 2.5"),
         ({"lr": True}, "lr: expected a finite number above 0, got True"),
         ({"lr": -1.0}, "lr: expected a finite number above 0"),
         ({"tolerance": float("inf")}, "tolerance: expected a finite number above 0"),

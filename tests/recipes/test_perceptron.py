@@ -110,9 +110,9 @@ def test_the_emulator_ends_with_the_same_bits(function, steps):
     [
         ({"function": "nandd"}, "did you mean 'nand'"),
         ({"lr": 0.0}, "lr: expected a finite number above 0, got 0.0"),
-        ({"lr": float("nan")}, "lr: expected a finite number"),
-        ({"epochs": 0}, "epochs: expected a whole number of at least 1"),
-        ({"device": "emulater"}, "did you mean 'emulator'"),
+        ({"lr": float("nan")}, "lr: expected a finite number above 0, got nan"),
+        ({"epochs": 0}, "epochs: expected a whole number from 1"),
+        ({"device": "emulater"}, "device: expected one of cpu, emulator, cuda"),
     ],
 )
 def test_bad_settings(tmp_path, settings, words):

@@ -1,13 +1,20 @@
 """Settings from text, by the type of their field."""
 
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Optional
+from typing import Any, Literal, Optional, TypedDict
 
+import numpy as np
 import pytest
 
 from tinygraph.errors import ArgumentError
-from tinygraph.recipes.settings import plain_type, read_setting
+from tinygraph.recipes.settings import Count, Positive, Share, fit, read_setting, type_of
+
+
+class Normal(TypedDict):
+    mean: float
+    deviation: Positive
 
 
 @dataclass
@@ -26,6 +33,7 @@ class Config:
     file: Path | None = None
     anything: Any = None
     nested: dict[str, float] = field(default_factory=dict)
+    normal: Normal | None = None
     computed: float = field(default=0.0, init=False)
 
 
@@ -77,6 +85,7 @@ def test_a_text_is_read_by_the_type_of_its_field(name, text, value):
         ("pair", "1", "expected 2 whole numbers with commas between them"),
         ("pair", "1,2,3", "expected 2 "),
         ("nested", "{}", "nested: expected a setting that a text can give"),
+        ("normal", "{}", "normal: expected a setting that a text can give"),
         ("anything", "1", "anything: expected a setting that a text can give"),
         ("cuont", "1", "no such setting. Way out: did you mean 'count'"),
         ("computed", "1", "no such setting"),
@@ -88,7 +97,76 @@ def test_a_text_that_does_not_fit(name, text, words):
     assert str(error.value).startswith(f"demo: {name}: ") and words in str(error.value)
 
 
-def test_the_type_without_none():
-    assert plain_type(Config, "limit") == (int, True)
-    assert plain_type(Config, "count") == (int, False)
-    assert plain_type(Config, "either") == (int | str, False)
+@pytest.mark.parametrize(
+    "name, value, same",
+    [
+        ("count", np.int64(3), 3),
+        ("rate", 2, 2.0),
+        ("rates", [1, 0.5], (1.0, 0.5)),  # JSON has lists
+        ("pair", [2, 3], (2, 3.0)),
+        ("limit", None, None),
+        ("mode", "batch", "batch"),
+        ("fixed", True, True),
+        ("anything", {"a": 1}, {"a": 1}),
+    ],
+)
+def test_a_value_from_python_or_json(name, value, same):
+    found = fit("demo", name, type_of(Config, name), value)
+    assert found == same and type(found) is type(same)
+
+
+@pytest.mark.parametrize(
+    "name, value, words",
+    [
+        ("count", True, "expected a whole number, got True"),
+        ("count", "3", "expected a whole number, got '3'"),
+        ("count", 2.0, "expected a whole number, got 2.0"),
+        ("rate", math.nan, "expected a finite number, got nan"),
+        ("rate", 10**400, "expected a finite number"),
+        ("fixed", 1, "expected true or false, got 1"),
+        ("rates", "0.1", "expected numbers with commas between them, got '0.1'"),
+        ("pair", [1], "expected 2 whole numbers with commas between them, got [1]"),
+        ("mode", None, "expected one of online, batch, got None"),
+        (
+            "normal",
+            {"mean": 0},
+            "expected an object of mean (a finite number), deviation (a finite",
+        ),
+        (
+            "normal",
+            {"mean": 0, "deviation": 0},
+            "deviation (a finite number above 0) or none, got {'mean'",
+        ),
+    ],
+)
+def test_a_value_that_does_not_fit(name, value, words):
+    with pytest.raises(ArgumentError) as error:
+        fit("demo", name, type_of(Config, name), value)
+    assert str(error.value).startswith(f"demo: {name}: ") and words in str(error.value)
+
+
+def test_usual_names_have_limits_where_their_type_says_none():
+    """`epochs: int` is at least 1 in every recipe; a type that says more is left alone."""
+
+    @dataclass
+    class Recipe:
+        epochs: int | None = None
+        lr: float = 0.1
+        duration: float | None = None
+        seed: tuple[int, ...] = ()
+
+    assert type_of(Recipe, "lr") == Positive and type_of(Recipe, "epochs") == Count | None
+    assert type_of(Recipe, "seed") == tuple[int, ...]
+    assert read_setting("demo", Recipe, "duration", "1.5m") == 90
+    for name, text in (("epochs", "0"), ("lr", "0"), ("duration", "soon"), ("duration", "0s")):
+        with pytest.raises(ArgumentError, match=f"demo: --{name}: expected .*, got '{text}'"):
+            read_setting("demo", Recipe, name, text, f"--{name}")
+
+
+@pytest.mark.parametrize("value, good", [(0, True), (0.99, True), (1, False), (-0.1, False)])
+def test_a_share(value, good):
+    if good:
+        assert fit("demo", "momentum", Share, value) == value
+        return
+    with pytest.raises(ArgumentError, match="a number from 0 to below 1"):
+        fit("demo", "momentum", Share, value)

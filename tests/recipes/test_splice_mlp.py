@@ -308,7 +308,9 @@ def test_influence_of_a_base():
 
 
 def test_settings_that_cannot_be(made_data, tmp_path):
-    with pytest.raises(ArgumentError, match="widths: expected at least two ints"):
+    with pytest.raises(
+        ArgumentError, match="hidden: expected whole numbers .*, each a whole number from 1"
+    ):
         run_of(tmp_path / "a", hidden=(0,))
     with pytest.raises(ArgumentError, match="momentum: expected a number from 0 to below 1"):
         run_of(tmp_path / "b", momentum=1.5)

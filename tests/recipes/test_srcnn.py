@@ -73,12 +73,12 @@ def run_of(path, **settings):
 @pytest.mark.parametrize(
     "given, message",
     [
-        ({"f1": 4}, "srcnn: f1: expected an odd number"),
+        ({"f1": 4}, "srcnn: f1: expected an odd number from 1 to 99"),
         ({"crop": 12}, "crop: expected more than the 12 pixels that the filters take away"),
         ({"crops": 100}, "crops: expected a multiple of the batch size 16"),
         ({"rule": "adamm"}, "rule: expected one of adam, sgd, srcnn"),
         ({"places": "anywhere"}, "places: expected one of grid, random"),
-        ({"scale": 1}, "scale: expected a whole number of at least 2"),
+        ({"scale": 1}, "scale: expected a whole number from 2"),
         ({"n3": 1}, "no such setting"),
     ],
 )

@@ -114,7 +114,7 @@ def test_the_emulator_takes_the_same_steps():
 @pytest.mark.parametrize(
     "settings, words",
     [
-        ({"hidden": 0}, "hidden: expected a whole number of at least 1"),
+        ({"hidden": 0}, "hidden: expected a whole number from 1"),
         ({"gradients": "delta_rule", "compile": True}, "compile: expected gradients=graph"),
         ({"gradients": "delta_rul"}, "did you mean 'delta_rule'"),
         ({"function": "xr"}, "did you mean 'xor'"),

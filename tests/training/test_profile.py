@@ -101,7 +101,10 @@ def test_command(tmp_path, capsys, monkeypatch):
 @pytest.mark.parametrize(
     "options, words",
     [
-        (["numba_cnn", "--device", "gpu"], "no device 'gpu'"),
+        (
+            ["numba_cnn", "--device", "gpu"],
+            "--device: expected one of cpu, emulator, cuda, got 'gpu'",
+        ),
         (["numba_cn"], "numba_cnn"),
         (["numba_cnn", "--arch", "sm_91"], "sm_90"),
         (["numba_cnn", "--steps", "0"], "whole number from 1"),

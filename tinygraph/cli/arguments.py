@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import platform
-import re
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import tinygraph
@@ -20,16 +19,8 @@ from tinygraph.cli.machine import doctor
 from tinygraph.cli.profile import profile
 from tinygraph.cli.super_resolve import add_arguments as add_super_resolve_arguments
 from tinygraph.cli.super_resolve import super_resolve_file
-from tinygraph.cli.values import (
-    SETTING_TYPES,
-    architecture,
-    assignment,
-    dataset_name,
-    device_name,
-    one_architecture,
-    whole_number,
-)
-from tinygraph.data import datasets
+from tinygraph.cli.values import SETTINGS, assignment, option_of, whole_number
+from tinygraph.cuda.nvrtc.compiling import ARCHITECTURES
 from tinygraph.errors import nearest
 
 WHICH = "which one, `tinygraph recipes` lists them; or a file of your own, my_recipe.py"
@@ -47,10 +38,16 @@ class Parser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, **options)
 
     def error(self, message: str) -> NoReturn:
-        match = re.search(r"invalid choice: '([^']*)'", message)
-        if match:
-            message = _unknown("command", match.group(1), PARSERS)
         raise UsageError(f"{message} (see {self.prog} --help)")
+
+    def options(self) -> list[str]:
+        return list(self._option_string_actions)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            hint = nearest(value, action.choices)
+            text = f"expected one of {', '.join(action.choices)}, got {value!r}"
+            raise argparse.ArgumentError(action, f"{text}; {hint}" if hint else text)
 
 
 def parse(argv: Sequence[str]) -> Namespace:
@@ -72,13 +69,18 @@ def parse(argv: Sequence[str]) -> Namespace:
             epilog=f"example: tinygraph {name} {example}".rstrip(),
         )
         add_arguments(parsers[name])
+        text = "print one JSON object, and only that"
+        parsers[name].add_argument("--json", action="store_true", help=text)
         parsers[name].set_defaults(run_command=function, json=False)
     args, rest = parser.parse_known_args(argv)
     chosen = parsers[args.command] if args.command else parser
     if rest:
-        option = rest[0].split("=")[0]
-        what = "option" if option.startswith("-") else "argument"
-        chosen.error(_unknown(what, option, chosen._option_string_actions))
+        word = rest[0].split("=")[0]
+        what, hint = (
+            "option" if word.startswith("-") else "argument",
+            nearest(word, chosen.options()),
+        )
+        chosen.error(f"unknown {what} {word!r}" + (f"; {hint}" if hint else ""))
     if not args.command:
         parser.error(f"expected a command: {', '.join(PARSERS)}")
     if args.command == "train" and not args.recipe and not args.resume:
@@ -86,53 +88,40 @@ def parse(argv: Sequence[str]) -> Namespace:
     return args
 
 
-def _unknown(what: str, word: str, known: Iterable[str]) -> str:
-    hint = nearest(word, known)
-    return f"unknown {what} {word!r}" + (f"; {hint}" if hint else "")
+def _settings(parser: argparse.ArgumentParser, *names: str, **other_help: str) -> None:
+    """Options for settings of a recipe, read by its types; data files; any setting with --set."""
+    end: Any = parser.add_mutually_exclusive_group() if "duration" in names else parser
+    for name in names:
+        metavar, text = SETTINGS[name]
+        of = end if name in ("epochs", "duration") else parser
+        of.add_argument(option_of(name), metavar=metavar, help=other_help.get(name, text))
+    text = "any setting of the recipe, such as --set lr=0.5; may be given again for another one"
+    assigned: dict[str, Any] = {"type": assignment, "action": "append", "default": []}
+    parser.add_argument("--set", **assigned, metavar="NAME=VALUE", help=text)
+    _data_arguments(parser)
+
+
+def _data_arguments(parser: argparse.ArgumentParser, download: bool = True) -> None:
+    text = "the folder of the data files (default $TINYGRAPH_DATA)"
+    parser.add_argument("--data-dir", metavar="DIR", help=text)
+    if download:
+        text = "fetch data files that are missing"
+        parser.add_argument("--download", action="store_true", help=text)
 
 
 def _train_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("recipe", nargs="?", metavar="RECIPE", help=WHICH)
-    # Any word: the recipe knows which data it takes, and says so.
-    add("--data", metavar="NAME", help=f"the dataset: {', '.join(datasets)}")
-    _data_dir_argument(parser)
-    add("--download", action="store_true", help="fetch data files that are missing")
-    _setting(parser, "filters", "N", "filters of the convolution")
-    _setting(parser, "batch_size", "N", "samples in a batch")
-    end = parser.add_mutually_exclusive_group()
-    _setting(end, "epochs", "N", "how often to go through the training data")
-    _setting(end, "duration", "TIME", "how long to train instead, measured: 90s, 10m, 1.5h")
-    _setting(parser, "seed", "N", "of all random numbers")
-    _setting(parser, "lr", "X", "learning rate")
-    text = "cpu (numpy), emulator (the CUDA kernels, run by the CPU) or cuda; default cpu"
-    _setting(parser, "device", "NAME", text)
-    _set_argument(parser)
+    _settings(parser, *SETTINGS)
     add("--run", metavar="DIR", help="a new folder for the results (default runs/RECIPE-DATE-TIME)")
     add("--resume", metavar="RUN", help="go on with a run that was stopped, with the same bits")
-    _setting(parser, "backup_every", "TIME", "keep dated copies of the parameters")
     add("--dry-run", action="store_true", help="try one batch, measure it, and write nothing")
-    _json_argument(parser)
-
-
-def _set_argument(parser: argparse.ArgumentParser) -> None:
-    text = "any setting of the recipe, such as --set lr=0.5; may be given again for another one"
-    parser.add_argument(
-        "--set", type=assignment, action="append", default=[], metavar="NAME=VALUE", help=text
-    )
-
-
-def _setting(parser: Any, name: str, metavar: str, text: str) -> None:
-    """An option of its own for a setting that many recipes have."""
-    option = "--" + name.replace("_", "-")
-    parser.add_argument(option, type=SETTING_TYPES[name], metavar=metavar, help=text)
 
 
 def _run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="the folder that a training wrote")
     text = "the file of its recipe, where it was trained from one"
     parser.add_argument("--recipe", metavar="FILE.py", help=text)
-    _json_argument(parser)
 
 
 def _evaluate_arguments(parser: argparse.ArgumentParser) -> None:
@@ -140,40 +129,31 @@ def _evaluate_arguments(parser: argparse.ArgumentParser) -> None:
     text = "take the parameters of the epoch that was best on the validation data"
     parser.add_argument("--best", action="store_true", help=text)
     text = "cpu, emulator or cuda, wherever the run was trained; default cpu"
-    parser.add_argument("--device", type=device_name, default="cpu", metavar="NAME", help=text)
-    _data_dir_argument(parser)
+    parser.add_argument("--device", default="cpu", metavar="NAME", help=text)
+    _data_arguments(parser, download=False)
 
 
 def _profile_arguments(parser: argparse.ArgumentParser) -> None:
-    size = whole_number(1, 2**31 - 1)
     add = parser.add_argument
     add("recipe", metavar="RECIPE", help=WHICH)
     text = (
         "cpu (what each op takes), emulator (what kernels move, registers, occupancy) or cuda "
         "(their times too); default emulator"
     )
-    add("--device", type=device_name, default="emulator", metavar="NAME", help=text)
-    add("--data", type=dataset_name, metavar="NAME", help=f"the dataset: {', '.join(datasets)}")
-    _data_dir_argument(parser)
-    add("--download", action="store_true", help="fetch data files that are missing")
-    add("--filters", type=size, metavar="N", help="filters of the convolution")
-    add("--batch-size", type=size, metavar="N", help="samples in a batch")
-    _set_argument(parser)
+    _settings(parser, "device", "data", "filters", "batch_size", device=text)
     text = "steps to look at; default 3, on the cpu 10"
-    add("--steps", type=size, metavar="N", help=text)
+    add("--steps", type=whole_number(1), metavar="N", help=text)
     text = "registers and occupancy for this one (default: the GPU's, on the emulator sm_90)"
-    add("--arch", type=one_architecture, metavar="ARCH", help=text)
+    add("--arch", choices=ARCHITECTURES, metavar="ARCH", help=text)
     text = "where the bars are drawn (default profile-RECIPE-DEVICE.svg)"
     add("--picture", metavar="FILE", help=text)
-    _json_argument(parser)
 
 
 def _kernels_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("files", nargs="*", metavar="FILE", help=".cu files (default: all that tinygraph has)")
     text = "one architecture, as in sm_90, or all with a line for each (default: the worst of all)"
-    add("--arch", type=architecture, metavar="ARCH", help=text)
-    _json_argument(parser)
+    add("--arch", choices=(*ARCHITECTURES, "all"), metavar="ARCH", help=text)
 
 
 def _check_kernel_arguments(parser: argparse.ArgumentParser) -> None:
@@ -181,7 +161,6 @@ def _check_kernel_arguments(parser: argparse.ArgumentParser) -> None:
     add_launch_options(parser)
     text = "count memory accesses for each line: coalescing, bank conflicts, bytes"
     parser.add_argument("--profile", action="store_true", help=text)
-    _json_argument(parser)
 
 
 def _gradcheck_arguments(parser: argparse.ArgumentParser) -> None:
@@ -189,27 +168,15 @@ def _gradcheck_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", metavar="FILE.py:NAME", help=text)
     text = "of the random upstream gradients; default 0"
     parser.add_argument("--seed", type=whole_number(0, 2**63), default=0, metavar="N", help=text)
-    _json_argument(parser)
-
-
-def _super_resolve_arguments(parser: argparse.ArgumentParser) -> None:
-    add_super_resolve_arguments(parser)
-    _json_argument(parser)
 
 
 def _experiment_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiment_arguments(parser)
-    _data_dir_argument(parser)
-    _json_argument(parser)
+    _data_arguments(parser)
 
 
-def _data_dir_argument(parser: argparse.ArgumentParser) -> None:
-    text = "the folder of the data files (default $TINYGRAPH_DATA)"
-    parser.add_argument("--data-dir", metavar="DIR", help=text)
-
-
-def _json_argument(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print one JSON object, and only that")
+def _no_arguments(parser: argparse.ArgumentParser) -> None:
+    """But --json, which every command has."""
 
 
 Command = tuple[
@@ -223,13 +190,13 @@ PARSERS: dict[str, Command] = {  # name -> function, help, example, arguments
         "runs/first",
         _evaluate_arguments,
     ),
-    "recipes": (list_recipes, "list what can be trained", "", _json_argument),
+    "recipes": (list_recipes, "list what can be trained", "", _no_arguments),
     "show": (show, "draw the pictures of a run again", "runs/first", _run_arguments),
     "super-resolve": (
         super_resolve_file,
         "enlarge a picture with a trained srcnn",
         "small.png large.png --parameters runs/first",
-        _super_resolve_arguments,
+        add_super_resolve_arguments,
     ),
     "experiment": (
         run_experiment,
@@ -261,5 +228,5 @@ PARSERS: dict[str, Command] = {  # name -> function, help, example, arguments
         "numba_cnn --device cpu --set compile=true",
         _profile_arguments,
     ),
-    "doctor": (doctor, "say what tinygraph finds on this machine", "--json", _json_argument),
+    "doctor": (doctor, "say what tinygraph finds on this machine", "--json", _no_arguments),
 }

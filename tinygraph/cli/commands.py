@@ -12,6 +12,7 @@ from typing import Any
 from tinygraph import recipes
 from tinygraph.cli.values import given_settings
 from tinygraph.errors import ArgumentError, CheckpointError, install
+from tinygraph.recipes.settings import DeviceName, fit
 from tinygraph.training import Progress, RunFolder
 
 
@@ -142,10 +143,11 @@ def plain_warnings() -> Iterator[None]:
 
 def evaluate(args: Namespace) -> dict[str, Any]:
     """Look at the test data with the parameters of a run."""
+    device = fit("evaluate", "--device", DeviceName, args.device)
     run = RunFolder.open(args.run)
     recipe = _recipe_of(run, args.recipe)
     refuse_data_files(recipe, args)
-    result = recipe.evaluate(run, args.data_dir, args.best, args.device)
+    result = recipe.evaluate(run, args.data_dir, args.best, device)
     for name in sorted(result, key=lambda name: name == recipe.metric):
         print(f"test {name} {result[name]:.4f}")
     return {"recipe": recipe.name, "run": str(run.path), "test": result}

@@ -81,11 +81,10 @@ def _module(name: str) -> Any:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options, but for those about data."""
-    size, add = whole_number(1, 2**31 - 1), parser.add_argument
+    size, add = whole_number(1), parser.add_argument
     add("recipe", metavar="RECIPE", help=f"one of: {', '.join(EXPERIMENTS)}")
     text = "the data of the training (default mnist where it is found, otherwise digits)"
     add("--data", metavar="NAME", help=text)
-    add("--download", action="store_true", help="fetch data files that are missing")
     add("--quick", action="store_true", help="small sizes and one epoch: to see that it runs")
     text = "measurements of each time, interleaved; default 3"
     add("--rounds", type=size, default=3, metavar="N", help=text)

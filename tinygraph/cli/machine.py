@@ -19,9 +19,9 @@ from tinygraph.cuda.emulator.compiler import find_compiler
 from tinygraph.cuda.nvrtc.compiling import version
 from tinygraph.device import get_device
 from tinygraph.errors import KernelCompileError, TinygraphError, install
+from tinygraph.recipes.settings import DEVICES
 from tinygraph.training import environment
 
-DEVICES = ("cpu", "emulator", "cuda")
 EXTRAS = {  # extra -> libraries as they are imported
     "data": ("sklearn", "pooch", "PIL"),
     "plot": ("matplotlib",),

@@ -21,7 +21,8 @@ def profile(args: Namespace) -> dict[str, Any]:
     """Run a few training steps of a recipe; say what its ops take, or what its kernels do."""
     recipe = recipes.find(args.recipe)
     refuse_data_files(recipe, args)
-    if args.arch and args.device == "cpu":
+    given = {"device": "emulator", **given_settings(args, recipe)}
+    if args.arch and given["device"] == "cpu":
         raise ArgumentError(
             "profile",
             "--arch",
@@ -29,7 +30,7 @@ def profile(args: Namespace) -> dict[str, Any]:
             "cpu",
             "leave it out, or --device emulator",
         )
-    config = recipe.settings(given_settings(args, recipe))
+    config = recipe.settings(given)
     device = get_device(config.device)
     with plain_warnings():
         step = recipe.training_step(config, args.data_dir, args.download)

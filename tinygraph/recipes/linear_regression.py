@@ -35,7 +35,7 @@ from tinygraph.data import ArrayDataset
 from tinygraph.errors import DivergenceError
 from tinygraph.optim import SGD
 from tinygraph.recipes.quick import QuickRecipe, log_column
-from tinygraph.recipes.settings import require_at_least
+from tinygraph.recipes.settings import NotNegative, Positive, Several
 from tinygraph.recipes.task import Data, Folder, Task
 from tinygraph.shapes import Array
 from tinygraph.show.figures import new_figure, save
@@ -48,20 +48,17 @@ from tinygraph.training.evaluation import forward
 class Config:
     """Settings.  `points` are learnt from; as many others of the same line are for the test."""
 
-    points: int = 50
+    points: Several = 50
     slope: float = 2.0
     intercept: float = -1.0
-    noise: float = 0.2  # standard deviation
+    noise: NotNegative = 0.2  # standard deviation
     lr: float = 0.01
-    tolerance: float = 1e-10  # length of the gradient at which it has stopped
+    tolerance: Positive = 1e-10  # length of the gradient at which it has stopped
     epochs: int = 10_000  # at most
     seed: int = 0
     device: str = "cpu"
     compile: bool = False  # forward and backward through a plan
     tune: bool = False  # with compile: measure tiles and threads, and keep the fastest
-
-    def __post_init__(self) -> None:
-        require_at_least("linear_regression", self, points=2, lr=0, tolerance=0, epochs=1)
 
 
 class Line(NamedTuple):

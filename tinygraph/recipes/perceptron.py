@@ -31,7 +31,6 @@ import tinygraph as tg
 from tinygraph import nn
 from tinygraph.data import ArrayDataset, DataLoader
 from tinygraph.recipes.quick import QuickRecipe, log_column
-from tinygraph.recipes.settings import require_at_least
 from tinygraph.recipes.task import Data, Folder, Task
 from tinygraph.recipes.truth_tables import INPUTS, Function, truth_table
 from tinygraph.shapes import Array
@@ -52,9 +51,6 @@ class Config:
     lr: float = 0.5
     epochs: int = 100  # at most
     device: str = "cpu"
-
-    def __post_init__(self) -> None:
-        require_at_least("perceptron", self, epochs=1, lr=0)
 
 
 class Perceptron(nn.Module):

@@ -29,7 +29,7 @@ from tinygraph import show
 from tinygraph.data import DataLoader
 from tinygraph.errors import ArgumentError, CheckpointError, DatasetError
 from tinygraph.optim import Optimizer
-from tinygraph.recipes.settings import require_choices, require_settings
+from tinygraph.recipes.settings import fit, require_settings, type_of
 from tinygraph.recipes.task import Data, Folder, Task, setting, usable_device
 from tinygraph.tensor import Tensor
 from tinygraph.training import Progress, RunFolder, Trainer, evaluate, first_batch_step
@@ -145,8 +145,10 @@ class Recipe:
     def settings(self, given: dict[str, Any]) -> Any:
         """The config with some settings given; ArgumentError for one that this recipe lacks."""
         require_settings(self.name, self.config, given)
-        config = self.config(**given)
-        require_choices(self.name, config)
+        kinds = {name: type_of(self.config, name) for name in given}
+        config = self.config(
+            **{n: fit(self.name, n, kinds[n], value) for n, value in given.items()}
+        )
         if setting(config, "tune") and not setting(config, "compile"):
             raise ArgumentError(
                 self.name,

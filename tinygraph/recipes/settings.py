@@ -1,21 +1,73 @@
-"""Settings from text: `--set NAME=VALUE`, read by the type of the field of a recipe's config.
+"""Settings: the type of a field says what a value may be, from Python, from JSON and from a text.
 
 int, float, str, bool       3    0.1    xor    true or false
 X | None                    none, or as X
 Literal["a", "b"]           one of the words
 tuple[X, ...], list[X]      0.1,0.1,0.01; of a fixed length where the type says so
+a TypedDict                 an object of these keys; no text gives one
+Annotated[X, Limit(...)]    an X within limits, such as Count and Positive below
+
+Settings that many recipes have are held to limits by their name; see USUAL.
 """
 
 from __future__ import annotations
 
 import math
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
+from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 from tinygraph.errors import ArgumentError, nearest
+from tinygraph.training import parse_duration
+
+DEVICES = ("cpu", "emulator", "cuda")
+LARGEST = 2**31 - 1
+UNIONS = (Union, types.UnionType)
+
+
+class Limit(NamedTuple):
+    """What a value must be beyond its type: in words, as a test; and how a text is read."""
+
+    words: str
+    holds: Callable[[Any], bool]
+    read: Callable[[str], Any] | None = None
+
+
+Count = Annotated[int, Limit(f"a whole number from 1 to {LARGEST}", lambda n: 1 <= n <= LARGEST)]
+Several = Annotated[int, Limit(f"a whole number from 2 to {LARGEST}", lambda n: 2 <= n <= LARGEST)]
+Seed = Annotated[int, Limit(f"a whole number from 0 to {2**64 - 1}", lambda n: 0 <= n < 2**64)]
+Positive = Annotated[float, Limit("a finite number above 0", lambda x: x > 0)]
+NotNegative = Annotated[float, Limit("a finite number of at least 0", lambda x: x >= 0)]
+Share = Annotated[float, Limit("a number from 0 to below 1", lambda x: 0 <= x < 1)]
+Seconds = Annotated[
+    float, Limit("seconds above 0, such as 30, 90s, 10m or 1.5h", lambda x: x > 0, parse_duration)
+]
+DeviceName = Annotated[str, Limit(f"one of {', '.join(DEVICES)}", lambda name: name in DEVICES)]
+
+# What a plain int, float or str of these names is in every recipe.
+USUAL: dict[str, Any] = {
+    "filters": Count,
+    "batch_size": Count,
+    "epochs": Count,
+    "seed": Seed,
+    "lr": Positive,
+    "duration": Seconds,
+    "backup_every": Seconds,
+    "device": DeviceName,
+}
 
 
 def require_settings(recipe: str, config: type[Any], names: Mapping[str, Any]) -> None:
@@ -32,48 +84,16 @@ def require_settings(recipe: str, config: type[Any], names: Mapping[str, Any]) -
             )
 
 
-def require_choices(recipe: str, config: Any) -> None:
-    """ArgumentError for the first setting that is none of the words which its type allows."""
-    for name, wanted in get_type_hints(type(config)).items():
-        words = _words(wanted)
-        value = getattr(config, name)
-        if words and value not in words and not (value is None and type(None) in get_args(wanted)):
-            hint = nearest(str(value), words)
-            raise ArgumentError(recipe, name, describe_type(wanted), repr(value), hint)
+def type_of(config: type[Any], name: str) -> Any:
+    """The type of a setting; of those in USUAL with their limits."""
+    wanted = get_type_hints(config, include_extras=True)[name]
+    if name in USUAL and set(choices(wanted)) <= {int, float, str}:
+        return USUAL[name] | None if types.NoneType in get_args(wanted) else USUAL[name]
+    return wanted
 
 
-def require_at_least(recipe: str, config: Any, **limits: float) -> None:
-    """ArgumentError for a setting below its limit.
-
-    A limit of at least 1 is for counts, which must be ints; a limit of 0 is itself refused.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> require_at_least("demo", SimpleNamespace(epochs=0), epochs=1)
-    Traceback (most recent call last):
-        ...
-    tinygraph.errors.ArgumentError: demo: epochs: expected a whole number of at least 1, got 0.
-    """
-    for name, least in limits.items():
-        value, kinds = getattr(config, name), (int,) if least >= 1 else (int, float)
-        number = isinstance(value, kinds) and not isinstance(value, bool) and math.isfinite(value)
-        if not number or value < least or value == least == 0:
-            words = f"a whole number of at least {least}" if least else "a finite number above 0"
-            raise ArgumentError(recipe, name, words, repr(value))
-
-
-def read_setting(recipe: str, config: type[Any], name: str, text: str) -> Any:
-    """The value that a text means for a setting.
-
-    Parameters
-    ----------
-    recipe : str
-        Named in errors.
-    config : type
-        The dataclass of the recipe's settings.
-    name, text : str
-        The setting, and what was given for it.
+def read_setting(recipe: str, config: type[Any], name: str, text: str, option: str = "") -> Any:
+    """The value that a text means for a setting; `option` is what errors call it.
 
     Raises
     ------
@@ -93,28 +113,27 @@ def read_setting(recipe: str, config: type[Any], name: str, text: str) -> Any:
     True
     """
     require_settings(recipe, config, {name: text})
-    wanted = get_type_hints(config)[name]
+    return fit(recipe, option or name, type_of(config, name), text, text=True)
+
+
+def fit(op: str, argument: str, wanted: Any, value: Any, *, text: bool = False) -> Any:
+    """A value as its type has it, read from a text where `text`; ArgumentError if it does not fit.
+
+    >>> fit("demo", "rate", Positive, 0)
+    Traceback (most recent call last):
+        ...
+    tinygraph.errors.ArgumentError: demo: rate: expected a finite number above 0, got 0.
+    """
     try:
-        return _read(wanted, text)
-    except ValueError:
-        raise ArgumentError(
-            recipe, name, describe_type(wanted), repr(text), _hint(wanted, text)
-        ) from None
+        return _fitted(wanted, value, text)
+    except (ValueError, OverflowError):
+        words = [str(w) for c in choices(wanted) if get_origin(c) is Literal for w in get_args(c)]
+        hint = nearest(str(value), words)
+        raise ArgumentError(op, argument, describe_type(wanted), repr(value), hint) from None
     except TypeError:
-        raise ArgumentError(
-            recipe,
-            name,
-            "a setting that a text can give",
-            describe_type(wanted),
-            "set it from Python",
-        ) from None
-
-
-def plain_type(config: type[Any], name: str) -> tuple[Any, bool]:
-    """The type of a setting without its None, and whether None is allowed: `int | None` is int."""
-    wanted = get_type_hints(config)[name]
-    choices = _choices(wanted)
-    return (choices[0] if len(choices) == 1 else wanted), type(None) in get_args(wanted)
+        expected = "a setting that a text can give"
+        got = describe_type(wanted)
+        raise ArgumentError(op, argument, expected, got, "set it from Python") from None
 
 
 def describe_type(wanted: Any) -> str:
@@ -133,82 +152,95 @@ def describe_type(wanted: Any) -> str:
     if wanted in words:
         return words[wanted]
     origin, args = get_origin(wanted), get_args(wanted)
+    if origin is Annotated:
+        return str(args[1].words)
     if origin is Literal:
         return f"one of {', '.join(map(str, args))}"
     if origin in (tuple, list) and args:
-        item = {int: "whole numbers", float: "numbers"}.get(args[0], "texts")
+        item = {int: "whole numbers", float: "numbers"}.get(_plain(args[0]), "texts")
         fixed = origin is tuple and args[-1] is not Ellipsis
-        return f"{f'{len(args)} ' if fixed else ''}{item} with commas between them"
-    if origin in (Union, types.UnionType):
-        parts = [describe_type(choice) for choice in _choices(wanted)]
-        return " or ".join([*parts, *(["none"] if type(None) in args else [])])
+        each = f", each {describe_type(args[0])}" if get_origin(args[0]) is Annotated else ""
+        return f"{f'{len(args)} ' if fixed else ''}{item} with commas between them{each}"
+    if origin in UNIONS:
+        parts = [describe_type(choice) for choice in choices(wanted)]
+        return " or ".join([*parts, *(["none"] if types.NoneType in args else [])])
+    if is_typeddict(wanted):
+        hints = get_type_hints(wanted, include_extras=True)
+        return f"an object of {', '.join(f'{k} ({describe_type(t)})' for k, t in hints.items())}"
     return getattr(wanted, "__name__", str(wanted))
 
 
-def _choices(wanted: Any) -> tuple[Any, ...]:
+def _plain(wanted: Any) -> Any:
+    """The type without its limits."""
+    return get_args(wanted)[0] if get_origin(wanted) is Annotated else wanted
+
+
+def choices(wanted: Any) -> tuple[Any, ...]:
     """The members of a union but None; the type itself where it is no union."""
-    if get_origin(wanted) in (Union, types.UnionType):
-        return tuple(choice for choice in get_args(wanted) if choice is not type(None))
+    if get_origin(wanted) in UNIONS:
+        return tuple(choice for choice in get_args(wanted) if choice is not types.NoneType)
     return (wanted,)
 
 
-def _read(wanted: Any, text: str) -> Any:
-    """ValueError: the text does not fit.  TypeError: no text fits such a type."""
+def _fitted(wanted: Any, value: Any, text: bool) -> Any:
+    """ValueError: the value does not fit.  TypeError: no text fits such a type."""
     origin, args = get_origin(wanted), get_args(wanted)
-    if origin in (Union, types.UnionType):
-        if type(None) in args and text.lower() == "none":
+    if origin is Annotated:
+        limit: Limit = args[1]
+        found = limit.read(value) if text and limit.read else _fitted(args[0], value, text)
+        _require(limit.holds(found))
+        return found
+    if origin in UNIONS:
+        if types.NoneType in args and (value.lower() == "none" if text else value is None):
             return None
-        return _read_first(_choices(wanted), text)
+        return _first_fitted(choices(wanted), value, text)
     if origin is Literal:
-        return {str(choice): choice for choice in args}[_among(text, map(str, args))]
+        found = [word for word in args if (str(word) if text else word) == value]
+        _require(bool(found))
+        return found[0]
     if origin in (tuple, list) and args:
-        return _read_sequence(origin, args, text)
-    if wanted is bool:
-        return _among(text.lower(), ("false", "true")) == "true"
-    if wanted is float:
-        number = float(text)
-        if not math.isfinite(number):
-            raise ValueError
-        return number
-    if wanted in (int, str, Path):
-        return wanted(text)
-    raise TypeError
+        return _fitted_sequence(origin, args, value, text)
+    if is_typeddict(wanted) and not text:
+        hints = get_type_hints(wanted, include_extras=True)
+        _require(isinstance(value, Mapping) and set(value) == set(hints))
+        return {name: _fitted(kind, value[name], False) for name, kind in hints.items()}
+    return _plain_value(wanted, value, text)
 
 
-def _read_first(choices: tuple[Any, ...], text: str) -> Any:
-    """As the first of several types that the text fits."""
-    for choice in choices[:-1]:
+def _first_fitted(kinds: tuple[Any, ...], value: Any, text: bool) -> Any:
+    """As the first of several types that the value fits."""
+    for kind in kinds[:-1]:
         try:
-            return _read(choice, text)
+            return _fitted(kind, value, text)
         except ValueError:
             continue
-    return _read(choices[-1], text)
+    return _fitted(kinds[-1], value, text)
 
 
-def _read_sequence(origin: Any, args: tuple[Any, ...], text: str) -> Any:
-    parts = [part.strip() for part in text.split(",")] if text else []
+def _fitted_sequence(origin: Any, args: tuple[Any, ...], value: Any, text: bool) -> Any:
+    if text:
+        value = [part.strip() for part in value.split(",")] if value else []
+    _require(isinstance(value, (tuple, list)))
     if origin is tuple and args[-1] is not Ellipsis:
-        return tuple(_read(item, part) for item, part in zip(args, parts, strict=True))
-    return origin(_read(args[0], part) for part in parts)
+        return tuple(_fitted(item, part, text) for item, part in zip(args, value, strict=True))
+    return origin(_fitted(args[0], part, text) for part in value)
 
 
-def _among(text: str, known: Any) -> str:
-    if text not in tuple(known):
+def _plain_value(wanted: Any, value: Any, text: bool) -> Any:
+    """Of a type without parts; one that is not known is taken as it stands, but from no text."""
+    kinds: dict[Any, Any] = {int: Integral, float: Real, bool: bool, str: str, Path: (str, Path)}
+    if wanted not in kinds:
+        if text:
+            raise TypeError
+        return value
+    if text:
+        _require(wanted is not bool or value.lower() in ("false", "true"))
+        value = value.lower() == "true" if wanted is bool else wanted(value)
+    _require(isinstance(value, kinds[wanted]) and (wanted is bool or not isinstance(value, bool)))
+    _require(wanted is not float or math.isfinite(value))
+    return wanted(value)
+
+
+def _require(holds: bool) -> None:
+    if not holds:
         raise ValueError
-    return text
-
-
-def _hint(wanted: Any, text: str) -> str:
-    """The nearest word, where words are wanted."""
-    words = _words(wanted)
-    return nearest(text, words) if words else ""
-
-
-def _words(wanted: Any) -> list[str]:
-    """The words that a type allows; none where it is not about words."""
-    return [
-        word
-        for choice in _choices(wanted)
-        if get_origin(choice) is Literal
-        for word in map(str, get_args(choice))
-    ]

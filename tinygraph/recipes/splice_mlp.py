@@ -30,6 +30,7 @@ from tinygraph.data import splice
 from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.optim import SGD
 from tinygraph.recipes.recipe import Recipe
+from tinygraph.recipes.settings import Count, Share
 from tinygraph.recipes.splice_mlp_network import (
     LEARNING_RATE,
     MOMENTUM,
@@ -52,10 +53,10 @@ class Config:
     """Settings.  With a network file, those that are None are taken from it."""
 
     network: str | None = None  # a text file to begin with
-    hidden: tuple[int, ...] | None = None  # nodes of each hidden layer
+    hidden: tuple[Count, ...] | None = None  # nodes of each hidden layer
     randomize: bool = False  # draw the weights of the file anew
     lr: float | None = None
-    momentum: float | None = None
+    momentum: Share | None = None
     epochs: int | None = None
     seed: int = 0
     duration: float | None = None  # seconds, in the place of epochs
@@ -69,8 +70,6 @@ class Config:
             self.hidden = HIDDEN if self.hidden is None else self.hidden
             self.lr = LEARNING_RATE if self.lr is None else self.lr
             self.momentum = MOMENTUM if self.momentum is None else self.momentum
-        if self.hidden is not None:
-            self.hidden = tuple(self.hidden)  # JSON has lists
         if self.epochs is None and self.duration is None:
             self.epochs = 10
 

@@ -16,21 +16,23 @@ Source: Rumelhart, Hinton, Williams, "Learning representations by back-propagati
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 import tinygraph as tg
 from tinygraph import nn
 from tinygraph.data import ArrayDataset, DataLoader
-from tinygraph.errors import ArgumentError
 from tinygraph.optim import SGD
+from tinygraph.recipes.settings import Count, Limit, Positive, Share, fit
 from tinygraph.tensor import Parameter, Tensor
 from tinygraph.training import Trainer, evaluate
 
 LEARNING_RATE, MOMENTUM = 0.5, 0.0
+Widths = Annotated[
+    tuple[Count, ...], Limit("at least two ints, each at least 1", lambda widths: len(widths) > 1)
+]
 EVALUATION_BATCH = 250  # only a matter of memory
 
 
@@ -77,7 +79,7 @@ class SigmoidMLP(nn.Module):
         name: str = "network",
         dtype: Any = np.float32,
     ) -> None:
-        self.widths = _require_widths(widths)
+        self.widths: tuple[int, ...] = fit("SigmoidMLP", "widths", Widths, tuple(widths))
         self.learn_with(lr, momentum)
         self.name = name
         parts: list[nn.Module] = []
@@ -170,19 +172,4 @@ def half_squared_error(output: Tensor, labels: Tensor) -> Tensor:
 
 def require_learning(op: str, lr: Any, momentum: Any) -> tuple[float, float]:
     """A learning rate and a momentum as floats, or ArgumentError."""
-    for name, value, low, high in (("lr", lr, 0.0, math.inf), ("momentum", momentum, -1.0, 1.0)):
-        expected = "a finite number above 0" if name == "lr" else "a number from 0 to below 1"
-        number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not (number and low < value < high and value >= 0):
-            raise ArgumentError(op, name, expected, repr(value))
-    return float(lr), float(momentum)
-
-
-def _require_widths(widths: Iterable[int]) -> tuple[int, ...]:
-    found = tuple(widths)
-    whole = all(isinstance(w, (int, np.integer)) and not isinstance(w, bool) for w in found)
-    if len(found) < 2 or not whole or min(found) < 1:
-        raise ArgumentError(
-            "SigmoidMLP", "widths", "at least two ints, each at least 1", list(found)
-        )
-    return tuple(int(width) for width in found)
+    return fit(op, "lr", Positive, lr), fit(op, "momentum", Share, momentum)

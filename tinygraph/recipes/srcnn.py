@@ -32,8 +32,15 @@ from tinygraph.data import DataLoader
 from tinygraph.errors import ArgumentError, CheckpointError, DatasetError
 from tinygraph.optim import Optimizer
 from tinygraph.recipes.recipe import Recipe
-from tinygraph.recipes.settings import require_at_least
-from tinygraph.recipes.srcnn_config import DISTRIBUTIONS, REQUIRED, check_settings, read_config
+from tinygraph.recipes.settings import Count, NotNegative, Positive, Several, Share
+from tinygraph.recipes.srcnn_config import (
+    DISTRIBUTIONS,
+    REQUIRED,
+    Filters,
+    FilterSize,
+    Normal,
+    read_config,
+)
 from tinygraph.recipes.srcnn_network import (
     initialise,
     margin,
@@ -58,32 +65,30 @@ from tinygraph.recipes.task import Data, Folder, Task
 from tinygraph.tensor import Tensor
 from tinygraph.training import Progress, RunFolder, save_arrays
 
-USUAL_RATES = {"adam": (1e-3, 1e-3, 1e-4), "sgd": (1e-4, 1e-4, 1e-5), "srcnn": (1e-4, 1e-4, 1e-5)}
-
 
 @dataclass
 class Config:
     """Settings.  What is None comes from the JSON file, where there is one, or is as usual."""
 
     config: str | None = None  # a JSON file; see srcnn_config.py
-    n1: int | None = None  # 64
-    n2: int | None = None  # 32
-    f1: int | None = None  # 9
-    f2: int | None = None  # 1
-    f3: int | None = None  # 5
+    n1: Filters | None = None  # 64
+    n2: Filters | None = None  # 32
+    f1: FilterSize | None = None  # 9
+    f2: FilterSize | None = None  # 1
+    f3: FilterSize | None = None  # 5
     rule: Literal["adam", "sgd", "srcnn"] = "adam"
-    momentum: float | None = None  # 0.9
-    weight_decay_parameter: float | None = None  # 0; of weights, not of biases
-    learning_rates: tuple[float, ...] | None = None  # of the three layers
+    momentum: Share | None = None  # 0.9
+    weight_decay_parameter: NotNegative | None = None  # 0; of weights, not of biases
+    learning_rates: tuple[Positive, Positive, Positive] | None = None  # of the three layers
     parameters_file: str | None = None  # to begin with; .safetensors or .json
-    parameters_distribution_1: dict[str, float] | None = None  # He's normal distribution
-    parameters_distribution_2: dict[str, float] | None = None
-    parameters_distribution_3: dict[str, float] | None = None
-    scale: int = 3
-    crop: int = 33  # pixels
-    stride: int = 14  # of the grid of crops
+    parameters_distribution_1: Normal | None = None  # He's normal distribution
+    parameters_distribution_2: Normal | None = None
+    parameters_distribution_3: Normal | None = None
+    scale: Several = 3
+    crop: Count = 33  # pixels
+    stride: Count = 14  # of the grid of crops
     places: Literal["grid", "random"] = "grid"  # of the crops
-    crops: int = 1600  # in an epoch
+    crops: Count = 1600  # in an epoch
     batch_size: int = 16
     epochs: int | None = None  # 20
     seed: int = 0
@@ -96,31 +101,15 @@ class Config:
 
     def __post_init__(self) -> None:
         if self.config is not None and any(getattr(self, name) is None for name in REQUIRED):
-            self._fill(read_config(self.config))
+            self._fill(read_config(self.config, Config))
         self._fill(
-            {
-                "n1": 64,
-                "n2": 32,
-                "f1": 9,
-                "f2": 1,
-                "f3": 5,
-                "momentum": 0.9,
-                "weight_decay_parameter": 0.0,
-                "learning_rates": USUAL_RATES.get(self.rule, USUAL_RATES["adam"]),
-            }
+            {"n1": 64, "n2": 32, "f1": 9, "f2": 1, "f3": 5}
+            | {"momentum": 0.9, "weight_decay_parameter": 0.0}
+            | {"learning_rates": (1e-3, 1e-3, 1e-4) if self.rule == "adam" else (1e-4, 1e-4, 1e-5)}
         )
-        check_settings({**asdict(self), **{name: _normal(1) for name in DISTRIBUTIONS}})
-        self._fill(
-            {
-                name: _normal(fan_in)
-                for name, fan_in in zip(DISTRIBUTIONS, self.fan_in(), strict=True)
-            }
-        )
-        check_settings(asdict(self))
-        self.learning_rates = tuple(self.learning_rates or ())  # JSON has lists
+        self._fill(dict(zip(DISTRIBUTIONS, map(_normal, self.fan_in()), strict=True)))
         if self.epochs is None and self.duration is None:
             self.epochs = 20
-        require_at_least("srcnn", self, scale=2, crop=1, stride=1, crops=1, batch_size=1)
         self._check()
 
     def _fill(self, values: Mapping[str, Any]) -> None:
@@ -180,14 +169,9 @@ class Config:
         return network
 
 
-def _normal(fan_in: int) -> dict[str, float]:
+def _normal(fan_in: int) -> Normal:
     """He's normal distribution: the variance 2 / fan_in keeps the signal's size under ReLU."""
-    return {
-        "mean_w": 0.0,
-        "mean_b": 0.0,
-        "std_deviation_w": (2 / fan_in) ** 0.5,
-        "std_deviation_b": 0.0,
-    }
+    return Normal(mean_w=0.0, mean_b=0.0, std_deviation_w=(2 / fan_in) ** 0.5, std_deviation_b=0.0)
 
 
 def crop_loss(output: Tensor, target: Tensor) -> Tensor:

@@ -20,28 +20,45 @@ Source: the program described in "Neural networks: implementation tips", 2015
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from tinygraph.errors import ArgumentError, nearest
+from tinygraph.recipes.settings import Limit, NotNegative, Positive, choices, fit, type_of
 
 DISTRIBUTIONS = tuple(f"parameters_distribution_{layer}" for layer in (1, 2, 3))
-DISTRIBUTION_KEYS = ("mean_w", "mean_b", "std_deviation_w", "std_deviation_b")
 SIZES = ("n1", "n2", "f1", "f2", "f3")
 REQUIRED = (*SIZES, "momentum", "weight_decay_parameter", "learning_rates", *DISTRIBUTIONS)
-MOST_FILTERS, LARGEST_FILTER = 4096, 99  # what is more is a slip of the pen
 _MAX_BYTES = 1 << 20
 
+# More filters, or larger ones, are a slip of the pen.
+Filters = Annotated[int, Limit("a whole number from 1 to 4096", lambda n: 1 <= n <= 4096)]
+FilterSize = Annotated[
+    int,
+    Limit(
+        "an odd number from 1 to 99, so that a filter has a middle", lambda n: n in range(1, 100, 2)
+    ),
+]
 
-def read_config(path: str | Path) -> dict[str, Any]:
+
+class Normal(TypedDict):
+    """How a layer begins: filters that begin alike learn alike, so that theirs must differ."""
+
+    mean_w: float
+    mean_b: float
+    std_deviation_w: Positive
+    std_deviation_b: NotNegative
+
+
+def read_config(path: str | Path, config: type[Any]) -> dict[str, Any]:
     """The settings in a JSON config file, checked.
 
     Parameters
     ----------
     path : str or Path
         A relative `parameters_file` in it is looked for beside it.
+    config : type
+        The settings, whose types say what a value may be.
 
     Returns
     -------
@@ -57,6 +74,7 @@ def read_config(path: str | Path) -> dict[str, Any]:
     Examples
     --------
     >>> import json, tempfile
+    >>> from tinygraph.recipes.srcnn import Config
     >>> normal = {"mean_w": 0, "mean_b": 0, "std_deviation_w": 0.001, "std_deviation_b": 0}
     >>> content = {"n1": 32, "n2": 16, "f1": 9, "f2": 1, "f3": 5, "momentum": 0.9,
     ...            "weight_decay_parameter": 0.001, "learning_rates": [1e-4, 1e-4, 1e-5],
@@ -64,20 +82,23 @@ def read_config(path: str | Path) -> dict[str, Any]:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with open(f"{folder}/config.json", "w") as file:
     ...         json.dump(content, file)
-    ...     read_config(f"{folder}/config.json")["n1"]
+    ...     read_config(f"{folder}/config.json", Config)["n1"]
     32
     """
     source = Path(path).expanduser()
     content = read_object("srcnn config", source)
-    unknown = [key for key in content if key not in (*REQUIRED, "parameters_file")]
-    if unknown:
-        raise _fault(source, unknown[0], "no such key", "it", nearest(unknown[0], REQUIRED))
-    missing = [key for key in REQUIRED if key not in content]
-    if missing:
-        raise _fault(source, missing[0], "a value", "no such key", "add it")
-    check_settings(content, str(source))
-    file = content.get("parameters_file")
-    return {**content, "parameters_file": None if file is None else str(source.parent / file)}
+    known = (*REQUIRED, "parameters_file")
+    for key in content:
+        if key not in known:
+            hint = nearest(key, REQUIRED)
+            raise ArgumentError(str(source), key, "no such key", "it", hint)
+    for key in REQUIRED:
+        if key not in content:
+            raise ArgumentError(str(source), key, "a value", "no such key", "add it")
+    kinds = {key: choices(type_of(config, key))[0] for key in content}
+    found = {key: fit(str(source), key, kinds[key], value) for key, value in content.items()}
+    file = found.get("parameters_file")
+    return {**found, "parameters_file": None if file is None else str(source.parent / file)}
 
 
 def read_object(op: str, path: Path, most_bytes: int = _MAX_BYTES) -> dict[str, Any]:
@@ -106,69 +127,3 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = [name for name, _ in pairs]
         raise ValueError(f"{next(n for n in names if names.count(n) > 1)!r} twice")
     return content
-
-
-def check_settings(settings: Mapping[str, Any], where: str = "srcnn") -> None:
-    """ArgumentError for the first of the settings above that cannot be."""
-    for name in SIZES:
-        value, limit = settings[name], MOST_FILTERS if name[0] == "n" else LARGEST_FILTER
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= limit:
-            raise _fault(where, name, f"a whole number from 1 to {limit}", repr(value))
-        if name[0] == "f" and value % 2 == 0:
-            raise _fault(
-                where,
-                name,
-                "an odd number, so that a filter has a middle",
-                value,
-                f"{value - 1} or {value + 1}",
-            )
-    momentum, decay = settings["momentum"], settings["weight_decay_parameter"]
-    if not (_is_number(momentum) and 0 <= momentum < 1):
-        raise _fault(where, "momentum", "a number from 0 to below 1", repr(momentum))
-    if not (_is_number(decay) and decay >= 0):
-        raise _fault(where, "weight_decay_parameter", "a number of at least 0", repr(decay))
-    rates = settings["learning_rates"]
-    if not (
-        isinstance(rates, (list, tuple))
-        and len(rates) == 3
-        and all(_is_number(rate) and rate > 0 for rate in rates)
-    ):
-        raise _fault(
-            where, "learning_rates", "three numbers above 0, one for each layer", repr(rates)
-        )
-    for name in DISTRIBUTIONS:
-        _check_distribution(where, name, settings[name])
-    file = settings.get("parameters_file")
-    if file is not None and not (isinstance(file, str) and file):
-        raise _fault(where, "parameters_file", "the name of a file", repr(file))
-
-
-def _check_distribution(where: str, name: str, value: Any) -> None:
-    keys = ", ".join(DISTRIBUTION_KEYS)
-    if not isinstance(value, Mapping) or set(value) != set(DISTRIBUTION_KEYS):
-        got = f"keys {', '.join(map(str, value))}" if isinstance(value, Mapping) else repr(value)
-        raise _fault(where, name, f"an object of {keys}", got)
-    for key in DISTRIBUTION_KEYS:
-        number = value[key]
-        if not _is_number(number):
-            raise _fault(where, f"{name}: {key}", "a finite number", repr(number))
-        if key == "std_deviation_w" and number <= 0:
-            raise _fault(
-                where,
-                f"{name}: {key}",
-                "a number above 0",
-                number,
-                "filters that begin alike learn alike",
-            )
-        if key == "std_deviation_b" and number < 0:
-            raise _fault(where, f"{name}: {key}", "a number of at least 0", number)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _fault(
-    where: str | Path, name: str, expected: str, got: object, way_out: str = ""
-) -> ArgumentError:
-    return ArgumentError(str(where), name, expected, got, way_out)

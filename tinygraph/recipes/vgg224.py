@@ -31,7 +31,7 @@ from tinygraph.data import ArrayDataset
 from tinygraph.optim import Adadelta
 from tinygraph.random import philox
 from tinygraph.recipes.quick import QuickRecipe
-from tinygraph.recipes.settings import require_at_least
+from tinygraph.recipes.settings import Count
 from tinygraph.recipes.task import Data, Folder, Task
 from tinygraph.recipes.vgg import shape_chain, vgg
 from tinygraph.tensor import Tensor
@@ -47,8 +47,8 @@ CLASSES = 10
 class Config:
     """Settings of the one step."""
 
-    widths: tuple[int, ...] = WIDTHS
-    convolutions: int = 1  # of each stage
+    widths: tuple[Count, ...] = WIDTHS
+    convolutions: Count = 1  # of each stage
     residual: bool = False
     dropout: float = 0.5
     batch_size: int = 16
@@ -57,10 +57,6 @@ class Config:
     device: str = "cpu"  # or "emulator": the .cu kernels on the CPU; or "cuda"
     compile: bool = False  # forward and backward through a plan
     tune: bool = False  # with compile: measure tiles and threads, and keep the fastest
-
-    def __post_init__(self) -> None:
-        self.widths = tuple(self.widths)  # JSON has lists
-        require_at_least("vgg224", self, batch_size=1)
 
 
 def model(config: Config) -> nn.Sequential:

@@ -25,6 +25,7 @@ from tinygraph.data.transforms import Transform
 from tinygraph.errors import DatasetError
 from tinygraph.optim import Adadelta
 from tinygraph.recipes.images import ImageRecipe, Shape3, image_shape
+from tinygraph.recipes.settings import Count
 from tinygraph.recipes.task import Data, Folder
 from tinygraph.recipes.vgg import shape_chain, vgg
 
@@ -38,8 +39,8 @@ class Config:
 
     data: str | None = None
     network: Literal["vgg", "residual", "linear"] = "vgg"
-    widths: tuple[int, ...] = (32, 64, 128)
-    convolutions: int = 1  # of each stage
+    widths: tuple[Count, ...] = (32, 64, 128)
+    convolutions: Count = 1  # of each stage
     dropout: float = 0.2
     augment: bool = True
     batch_size: int = 100
@@ -55,7 +56,6 @@ class Config:
     tune: bool = False  # with compile: measure tiles and threads, and keep the fastest
 
     def __post_init__(self) -> None:
-        self.widths = tuple(self.widths)  # JSON has lists
         if self.epochs is None and self.duration is None:
             self.epochs = 12
 

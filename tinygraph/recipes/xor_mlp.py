@@ -40,7 +40,7 @@ from tinygraph.errors import ArgumentError, DivergenceError
 from tinygraph.optim import SGD
 from tinygraph.recipes.network_picture import beside, network_svg
 from tinygraph.recipes.quick import Differentiate, QuickRecipe
-from tinygraph.recipes.settings import require_at_least
+from tinygraph.recipes.settings import Count, Positive, Share
 from tinygraph.recipes.task import Data, Folder, Task
 from tinygraph.recipes.truth_tables import Function, truth_table
 from tinygraph.shapes import Array
@@ -56,10 +56,10 @@ class Config:
     """Settings."""
 
     function: Function = "xor"
-    hidden: int = 2
+    hidden: Count = 2
     lr: float = 2.0
-    momentum: float = 0.0
-    tolerance: float = 0.01  # of J
+    momentum: Share = 0.0
+    tolerance: Positive = 0.01  # of J
     epochs: int = 5000  # at most
     gradients: Literal["graph", "delta_rule"] = "graph"
     seed: int = 0
@@ -68,7 +68,6 @@ class Config:
     tune: bool = False  # with compile: measure tiles and threads, and keep the fastest
 
     def __post_init__(self) -> None:
-        require_at_least("xor_mlp", self, hidden=1, lr=0, tolerance=0, epochs=1)
         if self.compile and self.gradients != "graph":
             raise ArgumentError(
                 "xor_mlp",
