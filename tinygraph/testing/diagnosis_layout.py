@@ -1,7 +1,6 @@
 """Suspicions about where numbers go: transposed, flipped, shifted, overwritten, one sample only.
 
-Each takes the Evidence of one input and returns a sentence that goes on after "the gradient of
-input 0 ...", or "" where the mistake is another.
+Each yields what backward would give, and words that go on after "the gradient of input 0 ...".
 """
 
 from __future__ import annotations
@@ -12,132 +11,112 @@ from itertools import combinations, permutations, product
 import numpy as np
 
 from tinygraph.shapes import Array, Shape
-from tinygraph.testing.diagnosis_evidence import Evidence, hyper_parameters
+from tinygraph.testing.gradcheck_elements import Comparison, Guesses
 
 MOST_AXES = 5  # permutations and flips of more axes are not tried
 
 
-def transposed(e: Evidence) -> str:
+def transposed(e: Comparison) -> Guesses:
     """The right numbers in another order of axes: square inputs hide it from the shape."""
-    if not 1 < len(e.shape) <= MOST_AXES:
-        return ""
-    identity = tuple(range(len(e.shape)))
-    for order in permutations(identity):
-        if order == identity:
-            continue
+    for order in _orders(len(e.shape)):
         turned = e.numeric.transpose(order)
-        if e.looks_like(turned):
-            return f"is transposed: its axes come in the order {order}"
-        if e.looks_like(turned.reshape(e.shape)):
-            return (
-                f"is transposed and reshaped: numbers are read in the order of axes {order}; "
-                "transpose before reshaping"
-            )
-        swapped = e.numeric.reshape([e.shape[a] for a in order]).transpose(np.argsort(order))
-        if e.looks_like(swapped):
-            return (
-                "is reshaped where it must be transposed: the numbers are right, their order of "
-                f"axes is not (axes {order})"
-            )
-    return ""
+        yield turned, f"is transposed: its axes come in the order {order}"
+        yield (
+            turned.reshape(e.shape),
+            f"is transposed and reshaped: numbers are read in the order of axes {order}; "
+            "transpose before reshaping",
+        )
+        yield (
+            _read_in_order(e.numeric, order),
+            "is reshaped where it must be transposed: the numbers are right, their order of "
+            f"axes is not (axes {order})",
+        )
 
 
-def factor_not_transposed(e: Evidence) -> str:
+def _orders(ndim: int) -> list[Shape]:
+    """All orders of the axes but their own."""
+    return list(permutations(range(ndim)))[1:] if ndim <= MOST_AXES else []
+
+
+def _read_in_order(a: Array, order: Shape) -> Array:
+    return a.reshape([a.shape[k] for k in order]).transpose(np.argsort(order))
+
+
+def factor_not_transposed(e: Comparison) -> Guesses:
     """gy @ b for gy @ b.T, or a @ gy for a.T @ gy: square factors hide it from the shape."""
     g = e.upstream
-    if g.ndim != 2 or len(e.shape) != 2:
-        return ""
     for position, factor in enumerate(e.inputs):
-        if position == e.position or factor.ndim != 2 or factor.shape[0] != factor.shape[1]:
+        square = g.ndim == factor.ndim == 2 and factor.shape[0] == factor.shape[1]
+        if not square or position == e.position:
             continue
         name = f"input {position}"
-        if g.shape[1] == len(factor) and e.looks_like(g @ factor):
-            return f"is gy @ {name}: transpose that factor, gy @ {name}.T"
-        if g.shape[0] == len(factor) and e.looks_like(factor @ g):
-            return f"is {name} @ gy: transpose that factor, {name}.T @ gy"
-    return ""
+        if g.shape[1] == len(factor):
+            yield g @ factor, f"is gy @ {name}: transpose that factor, gy @ {name}.T"
+        if g.shape[0] == len(factor):
+            yield factor @ g, f"is {name} @ gy: transpose that factor, {name}.T @ gy"
 
 
-def flipped(e: Evidence) -> str:
+def flipped(e: Comparison) -> Guesses:
     """The kernel, or the gradient, runs backwards along some axes."""
-    if not e.shape or len(e.shape) > MOST_AXES:
-        return ""
+    if len(e.shape) > MOST_AXES:
+        return
     for axes in _subsets(len(e.shape)):
-        if e.looks_like(np.flip(e.numeric, axes)):
-            return f"is flipped along {_axes(axes)}: the order is reversed"
+        yield np.flip(e.numeric, axes), f"is flipped along {_axes(axes)}: the order is reversed"
     image = len(e.shape) == 4 and len(e.inputs) > 1 and e.inputs[1].ndim == 4
-    image = image and "conv" in getattr(e.op, "name", "")
-    return _kernel_flipped(e) if image else ""
-
-
-def _kernel_flipped(e: Evidence) -> str:
-    """What a convolution with the flipped kernel would give; only for input 0."""
-    if e.position != 0 or e.analytic.size > 512:
-        return ""
-    for axes in ((2, 3), (2,), (3,)):
-        if e.looks_like(_gradient_with_flipped_kernel(e, axes)):
-            return (
+    if image and "conv" in getattr(e.op, "name", "") and e.position == 0 and e.numeric.size <= 512:
+        for axes in ((2, 3), (2,), (3,)):
+            yield (
+                _gradient_with_flipped_kernel(e, axes),
                 f"comes from a kernel flipped along {_axes(axes)}: forward and backward must "
-                "walk over the kernel in opposite directions"
+                "walk over the kernel in opposite directions",
             )
-    return ""
 
 
-def _gradient_with_flipped_kernel(e: Evidence, axes: Shape) -> Array:
+def _gradient_with_flipped_kernel(e: Comparison, axes: Shape) -> Array:
     """By differences, since the backward under test is wrong; a step of 1, for it is linear."""
     arrays = list(e.inputs)
     arrays[1] = np.flip(arrays[1], axes).copy()
-    arrays[0] = moved = arrays[0].copy()
-    base, gy = e.function.value(arrays), e.upstream.reshape(-1)
-    if base.size != gy.size:
-        return np.full(e.shape, np.nan)
-    out = np.empty(e.analytic.size)
-    for i in range(out.size):
-        x = moved.reshape(-1)[i]
-        moved.reshape(-1)[i] = x + 1
-        out[i] = (e.function.value(arrays) - base) @ gy
-        moved.reshape(-1)[i] = x
+    arrays[0] = arrays[0].copy()
+    moved, base = arrays[0].reshape(-1), e.function.value(arrays)
+    out = np.empty(moved.size)
+    for i, x in enumerate(moved.copy()):
+        moved[i] = x + 1
+        out[i] = (e.function.value(arrays) - base) @ e.weights
+        moved[i] = x
     return out.reshape(e.shape)
 
 
-def only_one_sample(e: Evidence) -> str:
+def only_one_sample(e: Comparison) -> Guesses:
     """Of an axis of the output, one index alone is counted (or one is left out)."""
-    if not e.has_jacobian:
-        return ""
-    for axis, size in enumerate(e.upstream.shape):
-        if size < 2:
-            continue
+    for axis, size in enumerate(e.upstream.shape if e.has_jacobian else ()):
         name = "sample" if axis == 0 else "index"
-        for index in (0, size - 1):
-            weights = np.zeros(e.upstream.shape)
-            at = (slice(None),) * axis + (index,)
-            weights[at] = e.upstream[at]
+        where = f"axis {axis} of the output ({size})"
+        for index in (0, size - 1) if size > 1 else ():
             one = np.take(e.upstream, [index], axis)
-            where = f"axis {axis} of the output ({size})"
-            if e.looks_like(e.through(weights)):
-                return f"counts {name} {index} only: sum over {where}"
-            if size > 2 and e.looks_like(e.through(e.upstream - weights)):
-                return f"leaves out {name} {index} of {where}"
-            if e.looks_like(e.through(np.broadcast_to(one, e.upstream.shape))):
-                return f"takes the upstream gradient of {name} {index} for all of {where}"
-    return ""
+            weights = np.where(_only(e.upstream.shape, axis, index), e.upstream, 0)
+            yield e.through(weights), f"counts {name} {index} only: sum over {where}"
+            if size > 2:
+                yield e.through(e.upstream - weights), f"leaves out {name} {index} of {where}"
+            yield (
+                e.through(np.broadcast_to(one, e.upstream.shape)),
+                f"takes the upstream gradient of {name} {index} for all of {where}",
+            )
 
 
-def shifted(e: Evidence) -> str:
+def _only(shape: Shape, axis: int, index: int) -> Array:
+    """Whether an element has that index along an axis."""
+    return np.asarray(np.indices(shape, sparse=True)[axis] == index)
+
+
+def shifted(e: Comparison) -> Guesses:
     """Each number lies some steps away from where it belongs."""
-    if not e.shape:
-        return ""
-    axes = range(len(e.shape))[-2:]
+    axes = tuple(range(len(e.shape))[-2:])
     reach = [range(-min(3, e.shape[a] - 1), min(3, e.shape[a] - 1) + 1) for a in axes]
-    for offsets in sorted(product(*reach), key=lambda o: sum(abs(s) for s in o)):
-        if not any(offsets):
-            continue
+    for offsets in sorted(product(*reach), key=lambda o: sum(abs(s) for s in o))[1:]:
         moved = e.numeric
         for axis, offset in zip(axes, offsets, strict=True):
             moved = _shift(moved, axis, offset)
-        if e.looks_like(moved):
-            return f"is shifted by {_steps(offsets)} along {_axes(tuple(axes))}{_padding(e)}"
-    return ""
+        yield moved, f"is shifted by {_steps(offsets)} along {_axes(axes)}{_padding(e)}"
 
 
 def _shift(a: Array, axis: int, offset: int) -> Array:
@@ -149,42 +128,31 @@ def _shift(a: Array, axis: int, offset: int) -> Array:
     return moved
 
 
-def _padding(e: Evidence) -> str:
-    settings = hyper_parameters(e.op)
+def _padding(e: Comparison) -> str:
     for name in ("padding", "pad_width"):
-        if settings.get(name):
-            return f"; {name} is {settings[name]}: cut it off, or add it, on the right side"
+        if e.settings.get(name):
+            return f"; {name} is {e.settings[name]}: cut it off, or add it, on the right side"
     return ": an index is off"
 
 
-def overwritten(e: Evidence) -> str:
+def overwritten(e: Comparison) -> Guesses:
     """Where several outputs use one element, one of them alone is left of the sum."""
     if not e.has_jacobian or not e.upstream.ndim:
-        return ""
+        return
     terms = (e.jacobian * e.upstream.reshape(-1)).reshape(-1, *e.upstream.shape)
     for axes in _groups(e.upstream.ndim):
-        for last in (True, False):
-            one = _one_term(terms, axes, last)
-            suspicion = np.full(e.analytic.size, np.nan)
-            suspicion[e.rows] = one
-            if e.looks_like(suspicion.reshape(e.shape)):
-                which = "last" if last else "first"
-                return (
-                    "is overwritten where windows overlap or an element is used more than once: "
-                    f"only the {which} use is left; add them up (+=, np.add.at)"
-                )
-    return ""
+        for which in ("last", "first"):
+            yield (
+                e.spread(_one_term(terms, axes, which == "last")),
+                "is overwritten where windows overlap or an element is used more than once: "
+                f"only the {which} use is left; add them up (+=, np.add.at)",
+            )
 
 
 def _groups(ndim: int) -> list[Shape]:
     """Axes of the output along which uses are told apart; the others are summed."""
-    found = [tuple(range(ndim))]
-    if ndim == 4:
-        found.insert(0, (2, 3))
-    if ndim == 3:
-        found.insert(0, (2,))
-        found.append((1, 2))
-    return found + [(axis,) for axis in range(ndim)]
+    windows: dict[int, list[Shape]] = {4: [(2, 3)], 3: [(2,), (1, 2)]}
+    return [*windows.get(ndim, []), tuple(range(ndim)), *((axis,) for axis in range(ndim))]
 
 
 def _one_term(terms: Array, axes: Shape, last: bool) -> Array:
@@ -197,67 +165,52 @@ def _one_term(terms: Array, axes: Shape, last: bool) -> Array:
         where = parts.shape[1] - 1 - np.argmax(used[:, ::-1], axis=1)
     else:
         where = np.argmax(used, axis=1)
-    one: Array = np.where(used.any(axis=1), parts[np.arange(len(parts)), where], 0)
-    return one
+    return np.where(used.any(axis=1), parts[np.arange(len(parts)), where], 0)
 
 
-def jacobian_not_transposed(e: Evidence) -> str:
+def jacobian_not_transposed(e: Comparison) -> Guesses:
     """J @ gy for J^T @ gy: sums that run forwards where they must run backwards."""
-    if not e.has_jacobian or e.output.shape != e.shape or len(e.rows) != e.analytic.size:
-        return ""
-    if e.elementwise or not e.looks_like((e.jacobian.T @ e.upstream.reshape(-1)).reshape(e.shape)):
-        return ""
-    return (
-        "runs in the direction of the forward: the Jacobian was not transposed; what the forward "
-        "adds from the start, backward adds backwards, from the end"
-    )
+    square = e.output.shape == e.shape and len(e.rows) == e.analytic.size
+    if e.has_jacobian and square and not e.elementwise:
+        yield (
+            e.spread(e.jacobian.T @ e.weights),
+            "runs in the direction of the forward: the Jacobian was not transposed; what the "
+            "forward adds from the start, backward adds backwards, from the end",
+        )
 
 
-def upstream_misread(e: Evidence) -> str:
+def upstream_misread(e: Comparison) -> Guesses:
     """The upstream gradient is read in another order."""
-    if not e.has_jacobian or e.upstream.ndim > MOST_AXES or e.upstream.size < 2:
-        return ""
-    for name, weights in _misreadings(e.upstream):
-        if e.looks_like(e.through(weights)):
-            return f"reads the upstream gradient {name}"
-    return ""
+    if e.has_jacobian and e.upstream.ndim <= MOST_AXES and e.upstream.size > 1:
+        for name, weights in _misreadings(e.upstream):
+            yield e.through(weights), f"reads the upstream gradient {name}"
 
 
 def _misreadings(g: Array) -> Iterator[tuple[str, Array]]:
-    identity = tuple(range(g.ndim))
     for axes in _subsets(g.ndim):
         yield f"backwards along {_axes(axes)}: it is flipped", np.flip(g, axes)
-    for order in permutations(identity):
-        if order != identity:
-            turned = g.transpose(order)
-            yield (
-                f"transposed: its axes in the order {order}; transpose, do not reshape",
-                turned.reshape(g.shape),
-            )
-            yield (
-                f"transposed: its axes in the order {order}; transpose, do not reshape",
-                g.reshape([g.shape[a] for a in order]).transpose(np.argsort(order)),
-            )
+    for order in _orders(g.ndim):
+        words = f"transposed: its axes in the order {order}; transpose, do not reshape"
+        yield words, g.transpose(order).reshape(g.shape)
+        yield words, _read_in_order(g, order)
     for axis, size in enumerate(g.shape):
         for offset in (-2, -1, 1, 2):
             if size > abs(offset):
                 words = f"shifted by {_steps((offset,))} along axis {axis} of the output"
                 yield words, np.nan_to_num(_shift(g, axis, offset))
                 yield words + ", with wrap-around", np.roll(g, offset, axis)
-    for axis in identity:
-        if g.shape[axis] > 1:
+    for axis, size in enumerate(g.shape):
+        if size > 1:
             total = np.broadcast_to(g.sum(axis, keepdims=True), g.shape)
             yield f"summed over axis {axis} of the output", total
-            yield f"averaged over axis {axis} of the output", total / g.shape[axis]
+            yield f"averaged over axis {axis} of the output", total / size
 
 
 def _subsets(ndim: int) -> list[Shape]:
     """All sets of axes but the empty one, trailing axes first."""
     axes = range(ndim - 1, -1, -1)
     sets = [tuple(sorted(s)) for n in range(1, ndim + 1) for s in combinations(axes, n)]
-    if ndim == 4:
-        sets.insert(0, (2, 3))
-    return sets
+    return [(2, 3), *sets] if ndim == 4 else sets
 
 
 def _axes(axes: Shape) -> str:

@@ -1,35 +1,36 @@
 """Suspicions about a part: a path or a mask that is missing, a border, a sign, a slice.
 
-Each takes the Evidence of one input and returns a sentence that goes on after "the gradient of
-input 0 ...", or "" where the mistake is another.
+Each yields what backward would give, or None where it has judged by itself, and words that go on
+after "the gradient of input 0 ...".
 """
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
 
 import numpy as np
 
 from tinygraph.shapes import Array, Shape
-from tinygraph.testing.diagnosis_evidence import ALIKE, Evidence
+from tinygraph.testing.gradcheck_elements import ALIKE, Comparison, Guesses
 
 
-def normalizer_path_missing(e: Evidence) -> str:
+def normalizer_path_missing(e: Comparison) -> Guesses:
     """x acts through a mean, a variance or a sum of exponentials too: that path was left out.
 
     Along the axes of the normaliser the difference to the right gradient is a constant (through the
     mean), a multiple of the output (through a sum of exponentials) or of the centred input.
     """
-    if e.output.shape != e.shape or not e.known.all() or e.analytic.size < 6:
-        return ""
-    difference = e.numeric - e.analytic
-    x = e.inputs[e.position]
-    for axes in _axis_sets(len(e.shape)):
-        group = _product(e.shape, axes)
-        if group < 3 or e.elementwise:
+    alike = e.output.shape == e.shape and e.known.all() and e.analytic.size >= 6
+    if not alike or e.elementwise:
+        return
+    x, axes_of_x = e.inputs[e.position], range(len(e.shape))
+    sets = [s for n in range(1, len(e.shape) + 1) for s in combinations(axes_of_x, n)]
+    for axes in sorted(sets, key=lambda s: s != (len(e.shape) - 1,)):  # the last axis first
+        group = math.prod(e.shape[a] for a in axes)
+        if group < 3:
             continue
-        centred = x - x.mean(axis=axes, keepdims=True)
-        ones = np.ones(e.shape)
+        ones, centred = np.ones(e.shape), x - x.mean(axis=axes, keepdims=True)
         for words, basis in (
             ("the mean", [ones]),
             ("the variance", [centred]),
@@ -38,92 +39,82 @@ def normalizer_path_missing(e: Evidence) -> str:
             ("the mean and the variance", [ones, centred]),
             ("the sum in the denominator", [ones, e.output]),
         ):
-            if group > len(basis) + 1 and _spans(difference, basis, axes):
+            if group > len(basis) + 1 and _spans(e.numeric - e.analytic, basis, axes):
                 which = "axis" if len(axes) == 1 else "axes"
-                return (
+                yield (
+                    None,
                     f"lacks the path through {words}: each input acts on all outputs along "
-                    f"{which} {', '.join(map(str, axes))}, not on its own alone"
+                    f"{which} {', '.join(map(str, axes))}, not on its own alone",
                 )
-    return ""
 
 
 def _spans(difference: Array, basis: list[Array], axes: Shape) -> bool:
     """Whether the difference is, in each group along the axes, a combination of the basis."""
-    rows = [_grouped(b, axes) for b in basis]  # (groups, members)
-    target = _grouped(difference, axes)
-    size = np.abs(target).max()
-    if not size:
-        return False
-    for k in range(len(target)):
+    size = np.abs(difference).max()
+    ends = range(-len(axes), 0)
+    target, *rows = (
+        np.moveaxis(a, axes, ends).reshape(-1, math.prod(a.shape[k] for k in axes))
+        for a in (difference, *basis)
+    )  # each (groups, members)
+    for k, members in enumerate(target):
         matrix = np.stack([r[k] for r in rows], axis=1)
-        fit = matrix @ np.linalg.lstsq(matrix, target[k], rcond=None)[0]
-        if np.abs(fit - target[k]).max() > ALIKE * size:
+        fit = matrix @ np.linalg.lstsq(matrix, members, rcond=None)[0]
+        if not np.abs(fit - members).max() <= ALIKE * size:
             return False
-    return True
+    return bool(size)
 
 
-def _grouped(a: Array, axes: Shape) -> Array:
-    kept = [k for k in range(a.ndim) if k not in axes]
-    return a.transpose(*kept, *axes).reshape(-1, _product(a.shape, axes))
-
-
-def mask_missing(e: Evidence) -> str:
+def mask_missing(e: Comparison) -> Guesses:
     """Gradient where the forward blocks it, or none where the forward passes it."""
     at = e.known & np.isfinite(e.analytic)
-    size = np.max(np.abs(e.numeric[at]), initial=0)
-    blocked = at & (np.abs(e.numeric) <= 1e-9 * size)
+    blocked = at & (np.abs(e.numeric) <= 1e-9 * np.max(np.abs(e.numeric[at]), initial=0))
     passing = at & ~blocked
     wrong_blocked = blocked & e.wrong & (e.analytic != 0)
-    if wrong_blocked.any() and not (passing & e.wrong).any():
-        return (
+    wrong_passing = passing & e.wrong
+    dropped = wrong_passing & (e.analytic == 0)
+    if wrong_blocked.any() and not wrong_passing.any():
+        yield (
+            None,
             f"is not zero where it must be ({wrong_blocked.sum()} elements do not act on the "
-            "output): the mask of the forward is missing or wrong"
+            "output): the mask of the forward is missing or wrong",
         )
-    dropped = passing & e.wrong & (e.analytic == 0)
-    if dropped.any() and np.array_equal(dropped, passing & e.wrong):
-        if not wrong_blocked.any():
-            words = _region(e, dropped)
-            return f"is zero where it must not be{words}: the mask lets too little through"
-        return "is masked the wrong way round: zero where the forward passes, not where it blocks"
-    if wrong_blocked.any() and passing.any():
+    elif dropped.any() and np.array_equal(dropped, wrong_passing):
+        region = _border_words(e, dropped) or _sign_words(e, dropped)
+        where = f", {region}" if region else ""
+        if wrong_blocked.any():
+            words = "is masked the wrong way round: zero where the forward passes, not where it "
+            yield None, words + "blocks"
+        else:
+            yield None, f"is zero where it must not be{where}: the mask lets too little through"
+    elif wrong_blocked.any() and passing.any():
         with np.errstate(all="ignore"):
             ratio = e.analytic[passing] / e.numeric[passing]
         if np.ptp(ratio) <= ALIKE * np.abs(ratio).max():
-            return (
+            yield (
+                None,
                 "is not zero where it must be, and elsewhere "
-                f"{ratio[0]:.4g} times too large: mask and scale of the forward are missing"
+                f"{ratio[0]:.4g} times too large: mask and scale of the forward are missing",
             )
-    return ""
 
 
-def _region(e: Evidence, at: Array) -> str:
-    """Words for a set of elements that a border, a slice or a sign describes; "" for none."""
-    border = _border_words(e, at)
-    if border:
-        return f", {border}"
-    sign = _sign_words(e, at)
-    return f", {sign}" if sign else ""
-
-
-def constant_term(e: Evidence) -> str:
+def constant_term(e: Comparison) -> Guesses:
     """Off by the same number everywhere."""
-    at = e.known & np.isfinite(e.analytic)
-    difference = (e.analytic - e.numeric)[at]
-    if difference.size < 3:
-        return ""
-    middle = float(np.median(difference))
-    if np.abs(difference - middle).max() <= ALIKE * abs(middle):
-        return f"is {middle:.6g} too large everywhere: a term is added that does not belong there"
-    return ""
+    difference = (e.analytic - e.numeric)[e.known & np.isfinite(e.analytic)]
+    if difference.size > 2:
+        middle = float(np.median(difference))
+        if np.abs(difference - middle).max() <= ALIKE * abs(middle):
+            words = "too large everywhere: a term is added that does not belong there"
+            yield None, f"is {middle:.6g} {words}"
 
 
-def only_where_sign(e: Evidence) -> str:
+def only_where_sign(e: Comparison) -> Guesses:
     """Wrong on one side of a number."""
     words = _sign_words(e, e.wrong)
-    return f"is wrong only {words}: look at that branch of the function" if words else ""
+    if words:
+        yield None, f"is wrong only {words}: look at that branch of the function"
 
 
-def _sign_words(e: Evidence, wrong: Array) -> str:
+def _sign_words(e: Comparison, wrong: Array) -> str:
     """Whether exactly the elements on one side of a threshold are wrong."""
     x = e.inputs[e.position]
     found = _threshold(x, wrong, e.known)
@@ -138,84 +129,63 @@ def _threshold(x: Array, wrong: Array, at: Array) -> str:
     bad, good = x[at & wrong], x[at & ~wrong]
     if bad.size < 2 or good.size < 2:
         return ""
-    for name, threshold in (("0", 0.0), ("1", 1.0), ("-1", -1.0)):
+    for threshold in (0, 1, -1):
         if bad.max() < threshold <= good.min():
-            return f"where the input is below {name}"
+            return f"where the input is below {threshold}"
         if good.max() < threshold <= bad.min():
-            return f"where the input is above {name}"
+            return f"where the input is above {threshold}"
     if bad.max() < good.min():
         return f"where the input is small (at most {bad.max():.4g})"
     if good.max() < bad.min():
         return f"where the input is large (at least {bad.min():.4g})"
-    if np.abs(bad).max() < np.abs(good).min():
-        return f"where the input is close to 0 (at most {np.abs(bad).max():.4g} away)"
-    if np.abs(good).max() < np.abs(bad).min():
-        return f"where the input is far from 0 (at least {np.abs(bad).min():.4g} away)"
+    bad, good = np.abs(bad), np.abs(good)
+    if bad.max() < good.min():
+        return f"where the input is close to 0 (at most {bad.max():.4g} away)"
+    if good.max() < bad.min():
+        return f"where the input is far from 0 (at least {bad.min():.4g} away)"
     return ""
 
 
-def only_at_border(e: Evidence) -> str:
+def only_at_border(e: Comparison) -> Guesses:
     """Right inside, wrong at the first or the last index of some axes."""
     words = _border_words(e, e.wrong)
-    return f"is wrong {words}: padding, or an end that is off by one" if words else ""
+    if words:
+        yield None, f"is wrong {words}: padding, or an end that is off by one"
 
 
-def _border_words(e: Evidence, wrong: Array) -> str:
-    known = e.known
-    if not (known & ~wrong).any() or not e.shape:
+def _border_words(e: Comparison, wrong: Array) -> str:
+    if not (e.known & ~wrong).any():
         return ""
-    sides = []
-    for axis in range(len(e.shape)):
-        for name, index in (("first", 0), ("last", e.shape[axis] - 1)):
-            if e.shape[axis] > 2:
-                sides.append((f"{name} index of axis {axis} ({e.shape[axis]})", axis, index))
+    sides: list[tuple[str, Array]] = []
+    for axis, size in enumerate(e.shape):
+        for name, index in (("first", 0), ("last", size - 1)):
+            where: Array = np.indices(e.shape, sparse=True)[axis] == index
+            if size > 2 and (wrong & where).any():
+                sides.append((f"the {name} index of axis {axis} ({size})", where))
     for count in (1, 2, 3, 4):
         for chosen in combinations(sides, count):
-            border = np.zeros(e.shape, bool)
-            for _, axis, index in chosen:
-                border[(slice(None),) * axis + (index,)] = True
-            touched = all(wrong[(slice(None),) * a + (i,)].any() for _, a, i in chosen)
-            if touched and not (wrong & ~border).any():
-                return "at the border only, at the " + " and the ".join(s[0] for s in chosen)
+            border = sum([where for _, where in chosen], start=np.zeros(e.shape, bool))
+            if not (wrong & ~border).any():
+                return "at the border only, at " + " and ".join(name for name, _ in chosen)
     return ""
 
 
-def only_in_slice(e: Evidence) -> str:
+def only_in_slice(e: Comparison) -> Guesses:
     """Right for some indices along an axis, wrong for the others."""
     for axis, size in enumerate(e.shape):
-        if size < 2:
-            continue
-        others = tuple(k for k in range(len(e.shape)) if k != axis)
-        bad = e.wrong.any(axis=others)
-        if bad.all():
-            continue
+        bad = e.wrong.any(axis=tuple(k for k in range(len(e.shape)) if k != axis))
         right = np.flatnonzero(~bad)
-        if len(right) == 1 and right[0] in (0, size - 1):
-            return f"is right for index {right[0]} of axis {axis} ({size}) and wrong for the others"
-        indices = ", ".join(map(str, np.flatnonzero(bad)[:6]))
-        return f"is wrong only for the indices {indices} of axis {axis} ({size})"
-    return ""
+        if size > 1 and len(right) == 1 and right[0] in (0, size - 1):
+            words = f"is right for index {right[0]} of axis {axis} ({size}) and wrong for the"
+            yield None, f"{words} others"
+        if size > 1 and len(right):
+            indices = ", ".join(map(str, np.flatnonzero(bad)[:6]))
+            yield None, f"is wrong only for the indices {indices} of axis {axis} ({size})"
 
 
-def one_term_missing(e: Evidence) -> str:
+def one_term_missing(e: Comparison) -> Guesses:
     """The gradient of one output element, or of an element's own output, was left out."""
-    if not e.has_jacobian or e.output.shape != e.shape:
-        return ""
-    diagonal = np.full(e.analytic.size, np.nan)
-    diagonal[e.rows] = e.jacobian[np.arange(len(e.rows)), e.rows]
-    own = (diagonal * e.upstream.reshape(-1)).reshape(e.shape)
-    if e.looks_like(own):
-        return "takes each element's own output alone: it acts on the others too"
-    if e.looks_like(e.numeric - own):
-        return "lacks the term of each element's own output"
-    return ""
-
-
-def _axis_sets(ndim: int) -> list[Shape]:
-    last = [(ndim - 1,)] if ndim else []
-    rest = [s for n in range(1, ndim + 1) for s in combinations(range(ndim), n) if s not in last]
-    return last + rest
-
-
-def _product(shape: Shape, axes: Shape) -> int:
-    return int(np.prod([shape[a] for a in axes]))
+    if e.has_jacobian and e.output.shape == e.shape:
+        own = e.spread(e.jacobian[np.arange(len(e.rows)), e.rows] * e.weights[e.rows])
+        yield own, "takes each element's own output alone: it acts on the others too"
+        yield e.numeric - own, "lacks the term of each element's own output"

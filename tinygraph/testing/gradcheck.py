@@ -36,8 +36,7 @@ from tinygraph.random import default_generator, philox
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
 from tinygraph.testing.diagnosis import diagnose
-from tinygraph.testing.diagnosis_evidence import Evidence, evidence_of
-from tinygraph.testing.gradcheck_elements import Comparison, compare, hidden_kinks
+from tinygraph.testing.gradcheck_elements import Comparison, compare, hidden_kinks, worst_of
 from tinygraph.testing.gradcheck_function import PointFunction
 from tinygraph.testing.gradcheck_rounding import compare_rounded
 from tinygraph.testing.properties import broken_linearity, broken_property
@@ -141,51 +140,45 @@ def _checked(
     max_elements: int,
 ) -> Report:
     function = PointFunction(fn, arrays, wrt, device)
-    about: dict[str, Any] = {
-        "function": _name_of(function),
-        "shapes": tuple([a.shape for a in arrays]),
-    }
+    passed = Report("pass", function=_name_of(function), shapes=tuple([a.shape for a in arrays]))
+
+    def failed(diagnosis: str, stage: str, worst: Mismatch | None = None) -> Report:
+        return replace(passed, verdict="fail", diagnosis=diagnosis, stage=stage, worst=worst)
+
     upstream = np.random.Generator(philox(seed, 0)).standard_normal(function.size)
+    where = ""
     try:
         analytic = function.vjp(upstream)
         found = broken_property(function, upstream)
-    except BrokenOpError as broken:
-        return Report("fail", None, str(broken), stage=broken.stage, **about)
-    if found:
-        return Report("fail", None, found, stage="properties", **about)
-    function.written = set(function.updates)
-    exact, precise = _reference(function), analytic
-    if exact is not function:
-        try:
+        if found:
+            return failed(found, "properties")
+        function.written = set(function.updates)
+        exact, precise, where = _reference(function), analytic, "in float64 on the cpu: "
+        if exact is not function:
             precise = exact.vjp(upstream)
-        except BrokenOpError as broken:
-            return Report(
-                "fail",
-                None,
-                f"in float64 on the cpu: {broken}",
-                stage=broken.stage,
-                **about,
-            )
-    comparison = compare(exact, precise, upstream, seed, max_elements)
-    if comparison.wrong and hidden_kinks(exact, upstream, comparison, seed):
-        comparison.leave_out_mismatches()
-    evidence = evidence_of(exact, precise, upstream, comparison)
-    if comparison.wrong:
-        return _failure(function, evidence, comparison, about, seed)
+    except BrokenOpError as broken:
+        return failed(f"{where}{broken}", broken.stage)
+    compared = compare(exact, precise, upstream, seed, max_elements)
+    if any(one.wrong.any() for one in compared) and hidden_kinks(compared, seed):
+        for one in compared:
+            one.leave_out_mismatches()
+    worst, checked = worst_of(compared), sum([one.checked for one in compared])
+    kinks = sum([int(np.count_nonzero(one.masked)) for one in compared])
+    passed = replace(passed, checked=checked, kinks=kinks, worst=worst)
+    if worst is not None and worst.error > 1:
+        return failed(_diagnosis(function, compared, worst, seed), "gradient", worst)
     if exact is not function:
-        rounded = compare_rounded(function, exact, analytic, precise, upstream, comparison)
+        rounded = compare_rounded(function, exact, analytic, precise, upstream, compared)
         if rounded is not None:
-            where = f"in {arrays[wrt[0]].dtype} on {device}" if wrt else f"on {device}"
-            found = _rounding_diagnosis(rounded, where)
-            return Report(
-                "fail", rounded, found, comparison.checked, comparison.kinks, "gradient", **about
-            )
+            where = f"in {arrays[wrt[0]].dtype} on {device}"
+            return failed(_rounding_diagnosis(rounded, where), "gradient", rounded)
     found = broken_linearity(function, upstream)
     if found:
-        return Report(
-            "fail", None, found, comparison.checked, comparison.kinks, "properties", **about
-        )
-    return _passed(comparison, about)
+        return failed(found, "properties")
+    if kinks > checked:
+        words = f"{kinks} of {checked + kinks} elements sit on a kink; move the inputs"
+        return replace(passed, verdict="inconclusive", diagnosis=words, stage="gradient")
+    return passed
 
 
 def _reference(function: PointFunction) -> PointFunction:
@@ -205,41 +198,24 @@ def _reference(function: PointFunction) -> PointFunction:
         )
 
 
-def _failure(
-    function: PointFunction,
-    evidence: list[Evidence],
-    comparison: Comparison,
-    about: dict[str, Any],
-    seed: int,
-) -> Report:
-    """The report of a gradient with wrong numbers; of several nodes, the guilty one is looked for.
+def _diagnosis(
+    function: PointFunction, compared: list[Comparison], worst: Mismatch, seed: int
+) -> str:
+    """What is wrong with a gradient; of several nodes, the guilty one is looked for.
 
     Each op of the graph is checked by itself, at the values that its inputs had.
     """
     nodes = [node for node in function.evaluate().nodes if node.op is not None]
-    diagnosis = ""
     if len(nodes) > 1 and not isinstance(function.fn, Op):
         for node in reversed(nodes):
             wrt = [i for i, needed in enumerate(node.needs) if needed]
-            if not wrt:
-                continue
-            alone = gradcheck(node.op, node.inputs, wrt, seed, False)
-            if alone.verdict == "fail":
-                diagnosis = f"in {node.op.name}: {alone.diagnosis}"
-                break
+            alone = gradcheck(node.op, node.inputs, wrt, seed, False) if wrt else None
+            if alone is not None and alone.verdict == "fail":
+                return f"in {node.op.name}: {alone.diagnosis}"
     elif nodes:
-        for one in evidence:
+        for one in compared:
             one.op = nodes[-1].op
-    worst = comparison.worst
-    return Report(
-        "fail",
-        worst,
-        diagnosis or diagnose(evidence, worst),
-        comparison.checked,
-        comparison.kinks,
-        "gradient",
-        **about,
-    )
+    return diagnose(compared, worst)
 
 
 def _rounding_diagnosis(worst: Mismatch, where: str) -> str:
@@ -248,14 +224,6 @@ def _rounding_diagnosis(worst: Mismatch, where: str) -> str:
         f"{worst.analytic:.9g}, in float64 on the cpu it is {worst.numeric:.9g}: the difference is "
         f"{worst.error:.3g} times what rounding and the length of the sums allow"
     )
-
-
-def _passed(comparison: Comparison, about: dict[str, Any]) -> Report:
-    checked, kinks, worst = comparison.checked, comparison.kinks, comparison.worst
-    if kinks > checked:
-        diagnosis = f"{kinks} of {checked + kinks} elements sit on a kink; move the inputs"
-        return Report("inconclusive", worst, diagnosis, checked, kinks, "gradient", **about)
-    return Report("pass", worst, "", checked, kinks, **about)
 
 
 def _name_of(function: PointFunction) -> str:

@@ -19,13 +19,14 @@ kinks is Richardson's: a step and its half must agree.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tinygraph.errors import ArgumentError
+from tinygraph.op import Op
 from tinygraph.random import philox
 from tinygraph.shapes import Array
 from tinygraph.testing.gradcheck_function import PointFunction
@@ -120,72 +121,193 @@ def _five_points(
     return Slope(numeric, tolerance, bool(kinks.any()), outputs), doubt
 
 
-# ---- elements and directions of all inputs -------------------------------------------------------
+# ---- one input: its slopes, and what its mistakes may look like ----------------------------------
 
 MOVES, MOVED_BY = 3, 1e-2  # points nearby at which a doubtful element is looked at again
 MOST_HIDDEN = 16  # elements that may be wrong for a kink that cannot be seen
 DIRECTIONS = 4  # through all elements of an input that is too large to be checked one by one
 MOST_JACOBIAN = 4_000_000  # numbers: more are not kept
+ALIKE = 2e-5  # relative to the largest element: a suspicion is confirmed
+Guesses = Iterator[tuple[Array | None, str]]  # what diagnosis.py asks of an input
 
 
-@dataclass
 class Comparison:
-    """What was found, by position of the input; elements that were not compared are NaN.
+    """The gradient of one input: what backward says, and the slopes that were measured.
 
-    `numeric` are slopes, `terms` the sums of absolute terms, `wrong` and `masked` are bool, and
-    `jacobian` has a row for each compared element, in the order of `rows` (flat indices).
+    Attributes
+    ----------
+    numeric, error, terms : array
+        The slopes; their distance from `analytic` as a multiple of what is tolerated; the sums of
+        absolute terms.  NaN where an element was not compared.
+    masked : array of bool
+        The elements that sit on a kink.
+    rows, jacobian : list of int, array
+        Flat indices of elements, and for each the derivatives of all outputs.
+    others : list of Comparison
+        Of the other inputs.
+    op : Op or None
+        The function, where it is a single op.
     """
 
-    numeric: dict[int, Array] = field(default_factory=dict)
-    terms: dict[int, Array] = field(default_factory=dict)
-    wrong_at: dict[int, Array] = field(default_factory=dict)
-    masked: dict[int, Array] = field(default_factory=dict)
-    rows: dict[int, list[int]] = field(default_factory=dict)
-    jacobian: dict[int, list[Array]] = field(default_factory=dict)
-    worst: Mismatch | None = None
-    mismatches: list[Mismatch] = field(default_factory=list)
-    checked: int = 0
-    kinks: int = 0
+    def __init__(
+        self,
+        function: PointFunction,
+        position: int,
+        upstream: Array,
+        center: Array,
+        analytic: Array | None,
+    ) -> None:
+        self.function, self.position = function, position
+        self.weights, self.center = upstream, center  # both flat, of all outputs
+        self.upstream, self.output = function.split(upstream)[0], function.split(center)[0]
+        self.analytic = np.asarray(analytic, np.float64)
+        self.inputs, self.shape = function.arrays, self.analytic.shape
+        self.arrays = list(function.arrays)
+        self.arrays[position] = self.inputs[position].copy()
+        self.largest = largest(self.inputs[position], 1.0)
+        self.numeric, self.error, self.terms = (np.full(self.shape, np.nan) for _ in range(3))
+        self.masked = np.zeros(self.shape, bool)
+        self.rows: list[int] = []
+        self.jacobian_rows: list[Array] = []
+        self.others: list[Comparison] = []
+        self.op: Op | None = None
 
-    @property
-    def wrong(self) -> bool:
-        return self.worst is not None and self.worst.error > 1
+    # ---- measuring --------------------------------------------------------------------------
 
-    def add_input(self, position: int, shape: tuple[int, ...]) -> None:
-        self.numeric[position] = np.full(shape, np.nan)
-        self.terms[position] = np.full(shape, np.nan)
-        self.wrong_at[position] = np.zeros(shape, bool)
-        self.masked[position] = np.zeros(shape, bool)
-        self.rows[position], self.jacobian[position] = [], []
+    def slope(self, at: int | slice, direction: Any, analytic: float, x: float) -> Slope:
+        """The slope where the elements `at` move along a direction."""
+        moved = self.arrays[self.position].reshape(-1)
+        base = moved[at].copy()
 
-    def add(self, position: int, index: int, slope: Slope, analytic: float) -> None:
-        """Note the slope at one element."""
-        error = abs(analytic - slope.numeric) / max(slope.tolerance, np.finfo(np.float64).tiny)
-        error = error if np.isfinite(error) else np.inf
-        shape = self.numeric[position].shape
-        element = tuple(int(i) for i in np.unravel_index(index, shape))
-        if slope.kinked:
-            self.kinks += 1
-            self.masked[position][element] = True
-            return
-        self.checked += 1
-        self.numeric[position][element] = slope.numeric
-        self.wrong_at[position][element] = error > 1
-        mismatch = Mismatch(position, element, analytic, slope.numeric, error)
-        if error > 1:
-            self.mismatches.append(mismatch)
-        if self.worst is None or error > self.worst.error:
-            self.worst = mismatch
+        def line(t: float) -> Array:
+            moved[at] = base + t * direction
+            try:
+                return self.function.value(self.arrays)
+            except ArgumentError:  # a step beyond what the op takes: a probability above 1
+                return np.full(self.center.shape, np.nan)
+            finally:
+                moved[at] = base
+
+        return slope_along(line, self.center, self.weights, analytic, x, self.largest)
+
+    def element(self, index: int) -> Slope:
+        """The slope along one element."""
+        x = float(self.inputs[self.position].reshape(-1)[index])
+        return self.slope(index, 1.0, float(self.analytic.reshape(-1)[index]), x)
+
+    def add(self, index: int) -> None:
+        """Measure the slope along one element, and keep it."""
+        slope, at = self.element(index), np.unravel_index(index, self.shape)
+        room = (len(self.rows) + 1) * self.center.size <= MOST_JACOBIAN
+        if room and np.isfinite(slope.of_outputs).all():
+            self.rows.append(index)
+            self.jacobian_rows.append(slope.of_outputs)
+        with np.errstate(all="ignore"):
+            self.terms[at] = np.abs(self.weights) @ np.abs(slope.of_outputs)
+        self.masked[at] = slope.kinked
+        if not slope.kinked:
+            error = abs(self.analytic[at] - slope.numeric)
+            error /= max(slope.tolerance, np.finfo(np.float64).tiny)
+            self.numeric[at] = slope.numeric
+            self.error[at] = error if np.isfinite(error) else np.inf
 
     def leave_out_mismatches(self) -> None:
         """They sit on kinks after all."""
-        for mismatch in self.mismatches:
-            self.numeric[mismatch.input][mismatch.element] = np.nan
-            self.wrong_at[mismatch.input][mismatch.element] = False
-            self.masked[mismatch.input][mismatch.element] = True
-        self.kinks += len(self.mismatches)
-        self.checked -= len(self.mismatches)
-        self.mismatches, self.worst = [], None
+        at = self.wrong
+        self.numeric[at] = self.error[at] = np.nan
+        self.masked[at] = True
+
+    def wrong_element(self, direction: Array) -> int:
+        """The flat index of an element whose slope is wrong along a direction, or -1.
+
+        A direction with a wrong slope is cut into halves, one of which is wrong too.
+        """
+        low, high = 0, direction.size
+        if not self._wrong_along(direction, low, high):
+            return -1
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._wrong_along(direction, low, middle):
+                high = middle
+            elif self._wrong_along(direction, middle, high):
+                low = middle
+            else:
+                return -1  # each half is within its tolerance, or crosses kinks
+        return low
+
+    def _wrong_along(self, direction: Array, low: int, high: int) -> bool:
+        part = direction[low:high]
+        analytic = float(self.analytic.reshape(-1)[low:high] @ part)
+        slope = self.slope(slice(low, high), part, analytic, 1.0)
+        return not slope.kinked and abs(analytic - slope.numeric) > slope.tolerance
+
+    # ---- what was found ---------------------------------------------------------------------
+
+    @property
+    def wrong(self) -> Array:
+        return np.asarray(self.error > 1)
+
+    @property
+    def checked(self) -> int:
+        return int(np.count_nonzero(~np.isnan(self.error)))
+
+    @property
+    def known(self) -> Array:
+        return np.isfinite(self.numeric)
+
+    @property
+    def worst(self) -> Mismatch | None:
+        """The element that differs most; None where none was compared."""
+        if np.isnan(self.error).all():
+            return None
+        at = tuple(int(i) for i in np.unravel_index(np.nanargmax(self.error), self.shape))
+        numbers = [float(a[at]) for a in (self.analytic, self.numeric, self.error)]
+        return Mismatch(self.position, at, *numbers)
+
+    @cached_property
+    def jacobian(self) -> Array:  # asked for when all elements were measured
+        return np.array(self.jacobian_rows).reshape(-1, self.center.size)
+
+    @property
+    def has_jacobian(self) -> bool:
+        """Whether the Jacobian is known for the compared elements, and there is one output."""
+        return bool(self.rows) and len(self.function.shapes) == 1
+
+    @property
+    def elementwise(self) -> bool:
+        """Whether each output is known to depend on one input element alone."""
+        size = np.abs(self.jacobian)
+        alone = (size > 1e-9 * size.max(initial=0)).sum(axis=1) <= 1
+        return self.has_jacobian and bool(alone.all())
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The hyper-parameters of the op."""
+        return dict(vars(self.op)) if self.op is not None else {}
+
+    def looks_like(self, suspicion: Array) -> bool:
+        """Whether backward computes `suspicion`; elements that are NaN there are passed over."""
+        if suspicion.shape != self.shape:
+            return False
+        at = self.known & np.isfinite(suspicion) & np.isfinite(self.analytic)
+        if at.sum() * 2 < self.known.sum() or not (at & self.wrong).any():
+            return False
+        supposed, analytic = suspicion[at], self.analytic[at]
+        difference = np.max(np.abs(supposed - analytic))
+        # The suspicion must explain what the true gradient does not.
+        truth = np.max(np.abs(self.numeric[at] - analytic))
+        size = max(np.max(np.abs(supposed)), np.max(np.abs(analytic)))
+        return bool(difference <= ALIKE * size and difference < 0.1 * truth)
+
+    def spread(self, values: Array) -> Array:
+        """Numbers of the measured elements at their places, NaN elsewhere."""
+        out = np.full(self.analytic.size, np.nan)
+        out[self.rows] = values
+        return out.reshape(self.shape)
+
+    def through(self, weights: Array) -> Array:
+        """The gradient of sum(weights * output): what an upstream gradient of `weights` gives."""
+        return self.spread(self.jacobian @ np.asarray(weights, np.float64).reshape(-1))
 
 
 def compare(
@@ -194,32 +316,35 @@ def compare(
     upstream: Array,
     seed: int,
     max_elements: int,
-) -> Comparison:
+) -> list[Comparison]:
     """Difference the function along elements and directions of each input in `wrt`."""
-    found = Comparison()
     rng = np.random.Generator(philox(seed, 2))
     center = function.value()
-    for position in function.wrt:
-        found.add_input(position, function.arrays[position].shape)
-        lines = _Lines(function, position, center, upstream, np.asarray(analytic[position]))
-        size = lines.array.size
+    found = [Comparison(function, p, upstream, center, analytic[p]) for p in function.wrt]
+    for one in found:
+        one.others = [other for other in found if other is not one]
+        size = one.analytic.size
         elements = list(range(size))
         if size > max_elements:
             drawn = rng.choice(size - 2, max(max_elements // 4, 1), replace=False) + 1
             elements = [0, *sorted(int(i) for i in drawn), size - 1]
         for index in elements:
-            _add_element(found, lines, position, index)
+            one.add(index)
         if size > max_elements:
             for _ in range(DIRECTIONS):
-                index = lines.wrong_element(rng.standard_normal(size))
-                if index >= 0 and index not in found.rows[position]:
-                    _add_element(found, lines, position, index)
+                index = one.wrong_element(rng.standard_normal(size))
+                if index >= 0 and index not in elements:
+                    one.add(index)
     return found
 
 
-def hidden_kinks(
-    function: PointFunction, upstream: Array, comparison: Comparison, seed: int
-) -> bool:
+def worst_of(found: list[Comparison]) -> Mismatch | None:
+    """The element of all inputs that differs most."""
+    compared = [one.worst for one in found if one.worst is not None]
+    return max(compared, key=lambda mismatch: mismatch.error, default=None)
+
+
+def hidden_kinks(found: list[Comparison], seed: int) -> bool:
     """Whether all wrong elements sit on kinks that cannot be seen.
 
     Two ties may cancel: max(x, c) - max(c, x) is 0 everywhere, without a kink; yet at a tie
@@ -227,10 +352,12 @@ def hidden_kinks(
     other kinks, wrong elements are looked at again from points nearby, at which nothing ties: a
     backward that is wrong is wrong there as well.
     """
-    if not comparison.kinks or len(comparison.mismatches) > MOST_HIDDEN:
+    wrong = [(one, int(i)) for one in found for i in np.flatnonzero(one.wrong)]
+    if not any(one.masked.any() for one in found) or len(wrong) > MOST_HIDDEN:
         return False
+    function, upstream = found[0].function, found[0].weights
     rng = np.random.Generator(philox(seed, 3))
-    compared = dict.fromkeys(range(len(comparison.mismatches)), 0)
+    compared = dict.fromkeys(range(len(wrong)), 0)
     for _ in range(MOVES):
         arrays = list(function.arrays)
         for i in function.wrt:
@@ -241,100 +368,17 @@ def hidden_kinks(
             analytic, center = moved.vjp(upstream), moved.value()
         except ArgumentError:  # beyond what the op takes
             return False
-        for which, mismatch in enumerate(comparison.mismatches):
-            gradient = np.asarray(analytic[mismatch.input])
-            lines = _Lines(moved, mismatch.input, center, upstream, gradient)
-            slope = lines.element(int(np.ravel_multi_index(mismatch.element, gradient.shape)))
+        for which, (one, index) in enumerate(wrong):
+            there = Comparison(moved, one.position, upstream, center, analytic[one.position])
+            slope = there.element(index)
             if slope.kinked:
                 continue
             compared[which] += 1
-            if not abs(gradient[mismatch.element] - slope.numeric) <= slope.tolerance:
+            if not abs(there.analytic.reshape(-1)[index] - slope.numeric) <= slope.tolerance:
                 return False
     return all(count >= MOVES - 1 for count in compared.values())
 
 
-def _add_element(found: Comparison, lines: _Lines, position: int, index: int) -> None:
-    analytic = float(lines.analytic.reshape(-1)[index])
-    slope = lines.element(index)
-    found.add(position, index, slope, analytic)
-    element = np.unravel_index(index, lines.array.shape)
-    with np.errstate(all="ignore"):
-        found.terms[position][element] = np.abs(lines.upstream) @ np.abs(slope.of_outputs)
-    rows = found.jacobian[position]
-    if (len(rows) + 1) * lines.center.size <= MOST_JACOBIAN:
-        rows.append(slope.of_outputs)
-        found.rows[position].append(index)
-
-
-class _Lines:
-    """Straight lines through the point along which one input moves."""
-
-    def __init__(
-        self,
-        function: PointFunction,
-        position: int,
-        center: Array,
-        upstream: Array,
-        analytic: Array,
-    ) -> None:
-        self.function, self.position = function, position
-        self.center, self.upstream, self.analytic = center, upstream, analytic
-        self.array = function.arrays[position]
-        finite = np.abs(self.array[np.isfinite(self.array)])
-        self.largest = float(np.max(finite, initial=1.0))
-        self.arrays = list(function.arrays)
-        self.arrays[position] = self.array.copy()
-
-    def _value(self) -> Array:
-        """The outputs, or NaN where a step leaves what the op takes: a probability above 1."""
-        try:
-            return self.function.value(self.arrays)
-        except ArgumentError:
-            return np.full(self.center.shape, np.nan)
-
-    def element(self, index: int) -> Slope:
-        """The slope along one element."""
-        moved = self.arrays[self.position].reshape(-1)
-        x = float(moved[index])
-
-        def line(t: float) -> Array:
-            moved[index] = x + t
-            value = self._value()
-            moved[index] = x
-            return value
-
-        analytic = float(self.analytic.reshape(-1)[index])
-        return slope_along(line, self.center, self.upstream, analytic, x, self.largest)
-
-    def wrong_element(self, direction: Array) -> int:
-        """The flat index of an element whose slope is wrong along a direction, or -1.
-
-        A direction with a wrong slope is cut into halves, one of which is wrong too.
-        """
-        low, high = 0, direction.size
-        if not self._wrong(direction, low, high):
-            return -1
-        while high - low > 1:
-            middle = (low + high) // 2
-            if self._wrong(direction, low, middle):
-                high = middle
-            elif self._wrong(direction, middle, high):
-                low = middle
-            else:
-                return -1  # each half is within its tolerance, or crosses kinks
-        return low
-
-    def _wrong(self, direction: Array, low: int, high: int) -> bool:
-        along = np.zeros(direction.size)
-        along[low:high] = direction[low:high]
-        moved, base = self.arrays[self.position].reshape(-1), self.array.reshape(-1)
-
-        def line(t: float) -> Array:
-            moved[...] = base + t * along
-            value = self._value()
-            moved[...] = base
-            return value
-
-        analytic = float(self.analytic.reshape(-1) @ along)
-        slope = slope_along(line, self.center, self.upstream, analytic, 1.0, self.largest)
-        return not slope.kinked and abs(analytic - slope.numeric) > slope.tolerance
+def largest(a: Array, least: float = 0.0) -> float:
+    """The largest finite absolute value, and no less than `least`."""
+    return float(np.max(np.abs(a[np.isfinite(a)]), initial=least))

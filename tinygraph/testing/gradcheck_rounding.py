@@ -24,7 +24,7 @@ import numpy as np
 
 from tinygraph.random import philox
 from tinygraph.shapes import Array
-from tinygraph.testing.gradcheck_elements import Comparison
+from tinygraph.testing.gradcheck_elements import Comparison, largest
 from tinygraph.testing.gradcheck_function import PointFunction
 from tinygraph.testing.report import Mismatch
 
@@ -37,44 +37,36 @@ def compare_rounded(
     rounded: list[Array | None],
     precise: list[Array | None],
     upstream: Array,
-    comparison: Comparison,
+    comparisons: list[Comparison],
 ) -> Mismatch | None:
     """The worst element of `rounded` that is further from `precise` than its bound, or None."""
     dtypes = [function.arrays[i].dtype for i in function.wrt]
     eps = max([float(np.finfo(dtype).eps) for dtype in dtypes], default=0.0)
     depth = max([function.size, *[a.size for a in function.arrays]])
     condition = _movement(exact, precise, upstream, eps)
-    outputs = _largest(upstream) * _largest(exact.value())
+    outputs = largest(upstream) * largest(exact.value())
     worst = None
-    for position in function.wrt:
-        a, b = rounded[position], precise[position]
+    for one in comparisons:
+        a, b = rounded[one.position], precise[one.position]
         if a is None or b is None or not b.size:
             continue
-        terms = comparison.terms[position]
-        known = np.isfinite(terms)
-        largest = float(np.max(np.abs(b[np.isfinite(b)]), initial=0))
-        typical = float(np.max(terms[known], initial=largest))
-        cancelling = outputs / (_largest(exact.arrays[position]) or 1.0)
-        bound = 8 * eps * math.sqrt(depth) * (np.where(known, terms, typical) + cancelling)
-        bound = bound + 16 * condition[position] + 8 * eps * largest + np.finfo(np.float32).tiny
+        typical = max(largest(b), largest(one.terms))
+        terms = np.where(np.isfinite(one.terms), one.terms, typical)
+        cancelling = outputs / (largest(one.inputs[one.position]) or 1.0)
+        bound = 8 * eps * (math.sqrt(depth) * (terms + cancelling) + largest(b))
+        bound = bound + 16 * condition[one.position] + np.finfo(np.float32).tiny
         if exact.size >= b.size:
-            bound = bound + 32 * eps * _largest(upstream)
+            bound = bound + 32 * eps * largest(upstream)
         with np.errstate(all="ignore"):
             error = np.asarray(np.abs(a.astype(np.float64) - b) / bound)
-        error[(a == b) | (np.isnan(a) & np.isnan(b)) | comparison.masked[position]] = 0
-        error[~np.isfinite(error) & np.isfinite(b)] = np.inf  # float32 overflows where b is large
-        error[~np.isfinite(b)] = 0
-        overflow = np.abs(b) > np.finfo(dtypes[0]).max / 16
-        error[overflow] = 0
-        index = tuple(int(i) for i in np.unravel_index(int(np.argmax(error)), error.shape))
-        if error[index] > 1 and (worst is None or error[index] > worst.error):
-            worst = Mismatch(position, index, float(a[index]), float(b[index]), float(error[index]))
+        error[~np.isfinite(error)] = np.inf
+        # float32 overflows where b is large, and is allowed to.
+        overflow = ~(np.abs(b) <= np.finfo(dtypes[0]).max / 16)
+        error[(a == b) | (np.isnan(a) & np.isnan(b)) | one.masked | overflow] = 0
+        at = tuple(int(i) for i in np.unravel_index(int(np.argmax(error)), error.shape))
+        if error[at] > 1 and (worst is None or error[at] > worst.error):
+            worst = Mismatch(one.position, at, float(a[at]), float(b[at]), float(error[at]))
     return worst
-
-
-def _largest(a: Array) -> float:
-    """The largest finite absolute value."""
-    return float(np.max(np.abs(a[np.isfinite(a)]), initial=0))
 
 
 def _movement(
