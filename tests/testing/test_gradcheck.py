@@ -200,6 +200,60 @@ def test_properties_and_contract(forward, backward, words):
     assert report.verdict == "fail" and words in report.diagnosis
 
 
+class Products(tg.Op):
+    """x * y; each subclass is right but for one thing that it does."""
+
+    def forward(self, mem, x, y):
+        return x * y, (x, y)
+
+    def backward(self, mem, gy, saved, needs):
+        x, y = saved
+        return gy * y, gy * x
+
+
+class KeepsItsInput(Products):
+    def forward(self, mem, x, y):
+        self.x = x
+        return x * y, (x, y)
+
+    def backward(self, mem, gy, saved, needs):
+        return gy * saved[1], gy * self.x
+
+
+class Counts(Products):
+    calls = 0
+
+    def backward(self, mem, gy, saved, needs):
+        self.calls += 1
+        return super().backward(mem, gy, saved, needs)
+
+
+class WritesWhatItSaved(Products):
+    def forward(self, mem, x, y):
+        return x * y, (x.copy(), y)
+
+    def backward(self, mem, gy, saved, needs):
+        x, y = saved
+        gradients = gy * y, gy * x
+        x += 1
+        return gradients
+
+
+@pytest.mark.parametrize(
+    ("op", "words"),
+    [
+        (Products(), ""),
+        (KeepsItsInput(), "run on other arrays in between"),
+        (Counts(), "changes attributes of the op"),
+        (WritesWhatItSaved(), "a second backward over the same graph"),
+    ],
+)
+def test_what_an_op_may_not_keep(op, words):
+    report = gradcheck(op, X, X + 2)
+    assert report.ok == (not words) and words in report.diagnosis
+    assert report.ok or report.stage == "properties"
+
+
 def test_no_false_alarms():
     """Some examples of every op; `python -m tests.testing.false_alarms` runs as many as wanted."""
     counts, alarms = false_alarms.run(200)

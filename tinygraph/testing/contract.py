@@ -16,7 +16,6 @@ import numpy as np
 from tinygraph.cuda import checking
 from tinygraph.device import Device, get_device
 from tinygraph.errors import TinygraphError
-from tinygraph.op import Op
 from tinygraph.running import no_grad
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
@@ -202,64 +201,6 @@ class Contract:
                 all(node.grad is None for node in others),
                 "an input that requires no gradient was given one",
             )
-
-    # ---- nothing is changed, shared or kept -------------------------------------------------
-
-    def try_no_mutation(self, problem: Problem) -> None:
-        """Inputs and upstream gradient stay, gradients are arrays of their own; the same twice."""
-        nodes = self.leaves(problem)
-        before = [node.value.copy() for node in nodes]
-        y = self.apply(problem, nodes)
-        g = self.upstream(y)
-        g_before = g.copy()
-        y.backward(g, retain_graph=True)
-        first = [None if node.grad is None else node.grad.copy() for node in nodes]
-        for node in nodes:
-            node.grad = None
-        y.backward(g)
-        np.testing.assert_array_equal(g, g_before, "backward changed the upstream gradient")
-        written = {y.inputs[i] for i in y.op.updates} if y.op else set()
-        for i, (node, value, grad) in enumerate(zip(nodes, before, first, strict=True)):
-            if node not in written:
-                np.testing.assert_array_equal(node.value, value, f"input {i} was changed")
-            if grad is not None:
-                demand(
-                    node.grad is not None and grad.tobytes() == node.grad.tobytes(),
-                    f"the second backward gave input {i} another gradient",
-                )
-        arrays = [node.grad for node in nodes if node.grad is not None and node.grad.size]
-        others = [node.value for node in nodes] + [g, y.value]
-        for i, a in enumerate(arrays):
-            demand(
-                not any(np.shares_memory(a, b) for b in [*arrays[:i], *others]),
-                "a gradient shares its memory with another array",
-            )
-
-    def try_no_state(self, problem: Problem) -> None:
-        """Between forward and backward the op may be applied to something else."""
-        settings = repr(vars(self.function)) if isinstance(self.function, Op) else ""
-        nodes = self.leaves(problem)
-        y = self.apply(problem, nodes)
-        g = self.upstream(y)
-        y.backward(g, retain_graph=True)
-        expected = [None if node.grad is None else node.grad.copy() for node in nodes]
-        for node in nodes:
-            node.grad = None
-        turned = [None if a is None else a.ravel()[::-1].reshape(a.shape) for a in problem.args]
-        other = problem._replace(args=tuple(turned))
-        z = self.apply(other, self.leaves(other))
-        z.backward(self.upstream(z, seed=1))
-        y.backward(g)
-        for i, (node, grad) in enumerate(zip(nodes, expected, strict=True)):
-            if grad is not None:
-                demand(
-                    node.grad is not None and grad.tobytes() == node.grad.tobytes(),
-                    f"the gradient of input {i} changed when the op had been applied to other "
-                    "arrays: the op keeps state of its own; return it from forward",
-                )
-        if isinstance(self.function, Op):
-            now = repr(vars(self.function))
-            demand(now == settings, f"the op's attributes changed from {settings} to {now}")
 
     # ---- the batch --------------------------------------------------------------------------
 

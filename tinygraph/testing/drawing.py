@@ -5,13 +5,15 @@ The only place where `check_op` needs hypothesis, and only for problems given as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tinygraph.errors import ArgumentError
 from tinygraph.testing.contract import DTYPES
+from tinygraph.testing.op_report import Stage
 from tinygraph.testing.problem import LAYOUTS, Problem
 
 
@@ -23,13 +25,18 @@ class Example(NamedTuple):
     layout: str = "contiguous"
     cut: int = 1
 
-
-class Trial(NamedTuple):
-    """How many examples were tried, and the smallest that failed, with its error."""
-
-    tried: int
-    case: Example | None = None
-    error: Exception | None = None
+    def __str__(self) -> str:
+        """As it can be read, and typed again where its arrays are small."""
+        lines = []
+        for i, a in enumerate(self.problem.args):
+            with np.printoptions(precision=6, threshold=40):
+                shown = "None" if a is None else f"{a.dtype}{list(a.shape)} {a!r}"
+            lines.append(f"  input {i}: {shown}")
+        if self.problem.kwargs:
+            lines.append("  " + ", ".join(f"{k}={v!r}" for k, v in self.problem.kwargs.items()))
+        if self.dtype != np.float64 or self.layout != "contiguous":
+            lines.append(f"  as {np.dtype(self.dtype)}, {self.layout}")
+        return "\n".join(lines)
 
 
 def as_problem(drawn: Any) -> Problem:
@@ -46,24 +53,40 @@ def as_problem(drawn: Any) -> Problem:
     return Problem(tuple(floats))
 
 
-def try_all(
-    problems: Any, attempt: Callable[[Example], None], examples: int, seed: int, variants: bool
-) -> Trial:
-    """Call `attempt` with one case after the other until one raises; then look for a smaller one.
+def try_each(name: str, cases: Iterable[Any], attempt: Callable[[Any], None]) -> Stage:
+    """Call `attempt` with one case after the other, until one raises."""
+    tried = 0
+    for tried, case in enumerate(cases, start=1):
+        try:
+            attempt(case)
+        except Exception as error:
+            return _failed(name, tried, error, case)
+    return Stage(name, "pass", tried)
 
-    Parameters
-    ----------
-    problems : sequence of Problem, or strategy of them
-        Arrays and tuples of arrays are taken as the arguments of a call.
-    attempt : callable
-        Raises where the case is not as it should be.
-    examples, seed : int
-        For a strategy: how many cases are drawn, and from which seed.
-    variants : bool
-        Whether dtypes and layouts vary too.
+
+def _failed(name: str, tried: int, error: Exception, case: Any) -> Stage:
+    """What went wrong; an error that is no finding of ours is named."""
+    ours = isinstance(error, AssertionError)
+    message = str(error).strip() if ours else f"{type(error).__name__}: {error}"
+    return Stage(name, "fail", tried, message, str(case))
+
+
+def try_all(
+    name: str,
+    problems: Any,
+    attempt: Callable[[Example], None],
+    examples: int,
+    seed: int,
+    variants: bool,
+) -> Stage:
+    """Try one demand on all problems, a sequence or a strategy; shrink what fails.
+
+    `examples` are drawn of a strategy, from `seed`; with `variants` dtypes and layouts vary too.
     """
+    kinds = list(product(DTYPES[::-1], LAYOUTS))[: None if variants else 1]
     if isinstance(problems, Sequence) and not isinstance(problems, (str, bytes)):
-        return _try_sequence([as_problem(p) for p in problems], attempt, variants)
+        smaller = sorted(map(as_problem, problems), key=lambda p: sum(a.size for a in p.arrays))
+        return try_each(name, (Example(p, *kind) for p in smaller for kind in kinds), attempt)
     if not hasattr(problems, "map") or not hasattr(problems, "filter"):
         raise ArgumentError(
             "check_op",
@@ -72,48 +95,15 @@ def try_all(
             type(problems).__name__,
             "tg.testing.strategies has strategies",
         )
-    return _try_strategy(problems, attempt, examples, seed, variants)
-
-
-def _try_sequence(
-    problems: list[Problem], attempt: Callable[[Example], None], variants: bool
-) -> Trial:
-    """All of them, the smaller ones first."""
-    ordered = sorted(problems, key=lambda p: sum(a.size for a in p.arrays))
-    tried = 0
-    for case in _cases(ordered, variants):
-        tried += 1
-        try:
-            attempt(case)
-        except Exception as error:
-            return Trial(tried, case, error)
-    return Trial(tried)
-
-
-def _cases(problems: list[Problem], variants: bool) -> Iterator[Example]:
-    for problem in problems:
-        if not variants:
-            yield Example(problem)
-            continue
-        for dtype in DTYPES:
-            for layout in LAYOUTS:
-                yield Example(problem, dtype, layout)
-
-
-def _try_strategy(
-    strategy: Any, attempt: Callable[[Example], None], examples: int, seed: int, variants: bool
-) -> Trial:
     import hypothesis  # here: a list of problems needs no library
     from hypothesis import strategies as st
 
     tried, last = 0, None
-    plain = {"dtype": st.just(np.float64), "layout": st.just("contiguous")}
-    varied = {"dtype": st.sampled_from(DTYPES[::-1]), "layout": st.sampled_from(LAYOUTS)}
     cases = st.builds(
-        Example,
-        problem=strategy.map(as_problem),
-        cut=st.integers(0, 4),
-        **(varied if variants else plain),
+        lambda problem, kind, cut: Example(as_problem(problem), kind[0], kind[1], cut),
+        problems,
+        st.sampled_from(kinds),
+        st.integers(0, 4),
     )
 
     @hypothesis.seed(seed)
@@ -136,9 +126,9 @@ def _try_strategy(
         run()
     except hypothesis.errors.Flaky:
         message = "an example that failed once did not fail again: two runs of the op differ"
-        return Trial(tried, last, AssertionError(message))
+        return _failed(name, tried, AssertionError(message), last)
     except Exception as error:  # whatever the op raises; hypothesis ends with the smallest example
         if last is None:  # the strategy itself is at fault
             raise
-        return Trial(tried, last, error)
-    return Trial(tried)
+        return _failed(name, tried, error, last)
+    return Stage(name, "pass", tried)

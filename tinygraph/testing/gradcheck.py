@@ -193,9 +193,7 @@ def _reference(function: PointFunction) -> PointFunction:
         twin.vjp(np.zeros(twin.size))
         return twin
     except (DeviceError, GraphError):  # an op that is only a kernel
-        return (
-            function if exact else PointFunction(function.fn, arrays, function.wrt, function.device)
-        )
+        return function if exact else function.with_arrays(arrays, function.wrt)
 
 
 def _diagnosis(
@@ -205,7 +203,7 @@ def _diagnosis(
 
     Each op of the graph is checked by itself, at the values that its inputs had.
     """
-    nodes = [node for node in function.evaluate().nodes if node.op is not None]
+    nodes = function.evaluate().nodes
     if len(nodes) > 1 and not isinstance(function.fn, Op):
         for node in reversed(nodes):
             wrt = [i for i, needed in enumerate(node.needs) if needed]
@@ -232,7 +230,7 @@ def _name_of(function: PointFunction) -> str:
     name = str(fn.name if isinstance(fn, Op) else getattr(fn, "__name__", type(fn).__name__))
     if name != "<lambda>":
         return name
-    return ", ".join(node.op.name for node in function.evaluate().nodes if node.op) or name
+    return ", ".join(node.op.name for node in function.evaluate().nodes) or name
 
 
 # ---- many problems: one report that shows the smallest failure -----------------------------------

@@ -362,8 +362,7 @@ def hidden_kinks(found: list[Comparison], seed: int) -> bool:
         arrays = list(function.arrays)
         for i in function.wrt:
             arrays[i] = arrays[i] + MOVED_BY * rng.standard_normal(arrays[i].shape)
-        moved = PointFunction(function.fn, arrays, function.wrt, function.device)
-        moved.generator = function.generator
+        moved = function.with_arrays(arrays, function.wrt)
         try:
             analytic, center = moved.vjp(upstream), moved.value()
         except ArgumentError:  # beyond what the op takes

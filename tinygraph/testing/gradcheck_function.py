@@ -7,7 +7,7 @@ dropout draws the same mask each time, and running statistics start where they s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,15 +20,16 @@ from tinygraph.shapes import Array, Shape
 from tinygraph.tensor import Tensor, leaf
 
 
-class Evaluation:
-    """One forward: leaves, outputs, and copies of what the leaves held before."""
+class Evaluation(NamedTuple):
+    """One forward."""
 
-    def __init__(self, leaves: list[Tensor], outputs: list[Tensor]) -> None:
-        self.leaves, self.outputs = leaves, outputs
+    leaves: list[Tensor]
+    outputs: list[Tensor]
 
     @property
     def nodes(self) -> list[Tensor]:
-        return topological_order(self.outputs)
+        """The nodes that ops made."""
+        return [node for node in topological_order(self.outputs) if node.op is not None]
 
 
 class PointFunction:
@@ -52,7 +53,8 @@ class PointFunction:
         first = self.evaluate()
         self.shapes: list[Shape] = [y.shape for y in first.outputs]
         self.size = sum([y.size for y in first.outputs])
-        self.updates = _updated_positions(first)
+        written = {node.inputs[i] for node in first.nodes for i in node.op.updates}
+        self.updates = [i for i, node in enumerate(first.leaves) if node in written]
 
     def evaluate(self, arrays: Sequence[Array] | None = None, grad: bool = True) -> Evaluation:
         """The graph of fn on new leaves; the arrays that it may write are copied."""
@@ -73,6 +75,11 @@ class PointFunction:
                 )
         return Evaluation(leaves, outputs)
 
+    def with_arrays(self, arrays: Sequence[Array], wrt: Sequence[int]) -> PointFunction:
+        """The same function at another point, from the same state of the generator."""
+        default_generator.load_state_dict(self.generator)
+        return PointFunction(self.fn, arrays, wrt, self.device)
+
     def value(self, arrays: Sequence[Array] | None = None) -> Array:
         """All outputs in one flat float64 array, which shares no memory with anything."""
         with no_grad():
@@ -92,13 +99,15 @@ class PointFunction:
             start += size
         return parts
 
-    def vjp(self, upstream: Array) -> list[Array | None]:
+    def upstream(self, run: Evaluation, upstream: Array) -> list[Array]:
+        """A flat upstream gradient as one array for each output, in its dtype."""
+        parts = zip(self.split(upstream), run.outputs, strict=True)
+        return [part.astype(y.dtype) for part, y in parts]
+
+    def vjp(self, upstream: Array, arrays: Sequence[Array] | None = None) -> list[Array | None]:
         """The gradients of sum(upstream * outputs) by all inputs, on the host; None: not wanted."""
-        run = self.evaluate()
-        gradients = [
-            part.astype(y.dtype) for part, y in zip(self.split(upstream), run.outputs, strict=True)
-        ]
-        return self.backward(run, gradients)
+        run = self.evaluate(arrays)
+        return self.backward(run, self.upstream(run, upstream))
 
     def backward(
         self, run: Evaluation, gradients: list[Array], retain_graph: bool = False
@@ -130,9 +139,3 @@ class PointFunction:
 def flat(values: Sequence[Array]) -> Array:
     """Arrays in one flat float64 array of its own."""
     return np.concatenate([np.asarray(v, np.float64).reshape(-1) for v in values])
-
-
-def _updated_positions(run: Evaluation) -> list[int]:
-    """Inputs that an op of the graph may write: running statistics."""
-    written = {node.inputs[i] for node in run.nodes if node.op for i in node.op.updates}
-    return [position for position, node in enumerate(run.leaves) if node in written]

@@ -80,8 +80,7 @@ def _movement(
         return a * (1 + eps * rng.choice([-1.0, 1.0], a.shape)) if a.dtype.kind == "f" else a
 
     for _ in range(DRAWS):
-        near = PointFunction(exact.fn, [jitter(a) for a in exact.arrays], exact.wrt, exact.device)
-        near.generator = exact.generator
+        near = exact.with_arrays([jitter(a) for a in exact.arrays], exact.wrt)
         gradients = near.vjp(jitter(upstream))
         for position, (g, b) in enumerate(zip(gradients, precise, strict=True)):
             if g is not None and b is not None:

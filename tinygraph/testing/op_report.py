@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
 from tinygraph.errors import TinygraphError
-from tinygraph.testing.drawing import Example
 
 
 class CheckOpError(TinygraphError, AssertionError):
@@ -78,17 +75,3 @@ class OpReport:
     def to_dict(self) -> dict[str, Any]:
         """The report as numbers and strings, for JSON."""
         return {"op": self.op, "ok": self.ok, "stages": [asdict(s) for s in self.stages]}
-
-
-def example_text(case: Example) -> str:
-    """A case as it can be read, and typed again where its arrays are small."""
-    lines = []
-    for i, a in enumerate(case.problem.args):
-        with np.printoptions(precision=6, threshold=40):
-            shown = "None" if a is None else f"{a.dtype}{list(a.shape)} {a!r}"
-        lines.append(f"  input {i}: {shown}")
-    if case.problem.kwargs:
-        lines.append("  " + ", ".join(f"{k}={v!r}" for k, v in case.problem.kwargs.items()))
-    if case.dtype != np.float64 or case.layout != "contiguous":
-        lines.append(f"  as {np.dtype(case.dtype)}, {case.layout}")
-    return "\n".join(lines)

@@ -56,6 +56,12 @@ class Problem(NamedTuple):
         return [a for a in self.args if a is not None]
 
 
+def _line(one: Bad | Convention) -> str:
+    """A call that was given by hand, in a line."""
+    arguments = [*map(repr, one.args), *map(str, one.kwargs.items())]
+    return f"  {one.name}: {', '.join(arguments)}"
+
+
 class Bad(NamedTuple):
     """A wrong call, the error that it must raise, and words that the message must contain."""
 
@@ -64,6 +70,9 @@ class Bad(NamedTuple):
     kwargs: dict[str, Any]
     error: type[Exception]
     words: str
+
+    def __str__(self) -> str:
+        return _line(self)
 
 
 class Convention(NamedTuple):
@@ -78,6 +87,9 @@ class Convention(NamedTuple):
     value: Any
     gradients: tuple[Any, ...] = ()
     kwargs: dict[str, Any] = {}  # noqa: RUF012  # never changed
+
+    def __str__(self) -> str:
+        return _line(self)
 
 
 def cast(array: Any, dtype: Any) -> Any:

@@ -1,8 +1,8 @@
 """What must hold for every backward, whatever it computes.
 
     nothing is changed     inputs (but for an op's `updates`), upstream gradient, outputs
-    nothing is kept        the same bits twice, over the same graph, over a new one, and after a
-                           backward with another upstream gradient
+    nothing is kept        the same bits twice, over the same graph, over a new one, and after the
+                           function was applied to other arrays, with another upstream gradient
     nothing is shared      stored gradients have memory of their own
     linear in upstream     vjp(0) = 0 and vjp(2 g) = 2 vjp(g)
 
@@ -10,8 +10,6 @@ Each function returns a sentence for a learner, or "" where the property holds.
 """
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -27,16 +25,21 @@ def broken_property(function: PointFunction, upstream: Array) -> str:
     found = _changed_inputs(function, run, "forward") or _same_values(function, run)
     if found:
         return found
-    gradients = [
-        part.astype(y.dtype) for part, y in zip(function.split(upstream), run.outputs, strict=True)
-    ]
+    gradients = function.upstream(run, upstream)
     given, values = [g.copy() for g in gradients], _values(function, run)
     on_device = [function.device.from_numpy(g) for g in gradients]
     first = _copies(function.backward(run, on_device, retain_graph=True))
     found = (
         _changed_inputs(function, run, "backward")
-        or _changed_upstream(given, [function.device.to_numpy(g) for g in on_device])
-        or _changed_outputs(values, _values(function, run))
+        or _changed(
+            given,
+            [function.device.to_numpy(g) for g in on_device],
+            "the upstream gradient in place: other nodes may use the same array; write the result "
+            "to an array of its own (mem.empty)",
+        )
+        or _changed(
+            values, _values(function, run), "the output of forward: later nodes use that array"
+        )
         or _shared_memory(function, run, on_device)
     )
     if found:
@@ -44,10 +47,8 @@ def broken_property(function: PointFunction, upstream: Array) -> str:
     for x in run.leaves:
         x.grad = None
     again = _copies(function.backward(run, gradients))
-    fresh = _copies(function.vjp(upstream))
-    function.vjp(np.roll(upstream, 1) + 1)
-    last = _copies(function.vjp(upstream))
-    return _kept_state(first, again, fresh, last)
+    found = _kept_state(first, again, function.vjp(upstream))
+    return found or _disturbed(function, upstream, first)
 
 
 def broken_linearity(function: PointFunction, upstream: Array) -> str:
@@ -85,19 +86,9 @@ def _changed_inputs(function: PointFunction, run: Evaluation, who: str) -> str:
     return ""
 
 
-def _changed_upstream(before: list[Array], after: list[Array]) -> str:
-    if all(_same_bits(a, b) for a, b in zip(before, after, strict=True)):
-        return ""
-    return (
-        "backward changes the upstream gradient in place: other nodes may use the same array; "
-        "write the result to an array of its own (mem.empty)"
-    )
-
-
-def _changed_outputs(before: list[Array], after: list[Array]) -> str:
-    if all(_same_bits(a, b) for a, b in zip(before, after, strict=True)):
-        return ""
-    return "backward changes the output of forward: later nodes use that array"
+def _changed(before: list[Array], after: list[Array], what: str) -> str:
+    same = all(_same_bits(a, b) for a, b in zip(before, after, strict=True))
+    return "" if same else f"backward changes {what}"
 
 
 def _shared_memory(function: PointFunction, run: Evaluation, upstream: list[Array]) -> str:
@@ -108,6 +99,7 @@ def _shared_memory(function: PointFunction, run: Evaluation, upstream: list[Arra
         others = [(f"the gradient of input {j}", h) for j, h in stored[:k]]
         others += [(f"input {j}", x.value) for j, x in enumerate(run.leaves)]
         others += [("the upstream gradient", h) for h in upstream]
+        others += [("an output", y.value) for y in run.outputs]
         for name, other in others:
             if g.size and np.shares_memory(g, other):
                 return f"the stored gradient of input {position} shares its memory with {name}"
@@ -131,28 +123,40 @@ def _same_values(function: PointFunction, run: Evaluation) -> str:
 
 
 def _kept_state(
-    first: list[Array | None],
-    again: list[Array | None],
-    fresh: list[Array | None],
-    last: list[Array | None],
+    first: list[Array | None], again: list[Array | None], fresh: list[Array | None]
 ) -> str:
     for position, g in enumerate(first):
-        if g is None:
-            continue
-        if not _same_bits(g, fresh[position]):
+        if g is not None and not _same_bits(g, fresh[position]):
             return (
                 f"keeps state: the same backward gives another gradient of input {position} the "
                 "second time; compute everything from the upstream gradient and what was saved"
             )
-        if not _same_bits(g, again[position]):
+        if g is not None and not _same_bits(g, again[position]):
             return (
                 f"a second backward over the same graph gives another gradient of input {position}"
                 ": backward changes what forward saved"
             )
-        if not _same_bits(g, last[position]):
+    return ""
+
+
+def _disturbed(function: PointFunction, upstream: Array, first: list[Array | None]) -> str:
+    """The function is applied to other arrays between its forward and its backward."""
+    run = function.evaluate()
+    settings = [repr(vars(node.op)) for node in run.nodes]
+    other = np.roll(upstream, 1) + 1
+    try:
+        function.vjp(other, [a.ravel()[::-1].reshape(a.shape) for a in function.arrays])
+    except (ArithmeticError, ValueError):  # the function does not take them
+        function.vjp(other)
+    last = function.backward(run, function.upstream(run, upstream))
+    for position, g in enumerate(first):
+        if g is not None and not _same_bits(g, last[position]):
             return (
-                f"keeps state: the gradient of input {position} depends on the backward before it"
+                f"keeps state: the gradient of input {position} changes when forward and backward "
+                "run on other arrays in between; return what backward needs from forward"
             )
+    if [repr(vars(node.op)) for node in run.nodes] != settings:
+        return "keeps state: forward or backward changes attributes of the op"
     return ""
 
 
@@ -161,7 +165,7 @@ def _values(function: PointFunction, run: Evaluation) -> list[Array]:
     return [np.array(function.device.to_numpy(y.value)) for y in run.outputs]
 
 
-def _copies(gradients: Sequence[Array | None]) -> list[Array | None]:
+def _copies(gradients: list[Array | None]) -> list[Array | None]:
     return [None if g is None else g.copy() for g in gradients]
 
 

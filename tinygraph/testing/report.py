@@ -64,22 +64,11 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON; numbers that are not finite become text."""
-        worst = None
+        plain = {"ok": self.ok, **vars(self), "shapes": [list(shape) for shape in self.shapes]}
         if self.worst is not None:
-            worst = {name: _plain(value) for name, value in self.worst._asdict().items()} | {
-                "element": list(self.worst.element)
-            }
-        return {
-            "ok": self.ok,
-            "verdict": self.verdict,
-            "stage": self.stage,
-            "function": self.function,
-            "diagnosis": self.diagnosis,
-            "worst": worst,
-            "checked": self.checked,
-            "kinks": self.kinks,
-            "shapes": [list(shape) for shape in self.shapes],
-        }
+            worst = self.worst._asdict() | {"element": list(self.worst.element)}
+            plain["worst"] = {name: _plain(value) for name, value in worst.items()}
+        return plain
 
     def __str__(self) -> str:
         lines = [f"gradcheck of {self.function or 'the function'}: {self.verdict}"]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -131,11 +132,17 @@ def _inputs(
     """What the op of that name can be applied to."""
     if name in functions:
         return _alike(shapes, functions[name][1])
-    if name in BINARY:
-        return _pairs(shapes, _broadcast_fits)
-    if name == "matmul":
-        return _pairs(shapes, _matmul_fits)
+    if name in BINARY or name == "matmul":
+        pairs = product(range(len(shapes)), repeat=2)
+        return [pair for pair in pairs if _fit(name, *[shapes[i] for i in pair])]
     return [(i,) for i, shape in enumerate(shapes) if name != "transpose" or len(shape) == 2]
+
+
+def _fit(name: str, a: Shape, b: Shape) -> bool:
+    """Whether two shapes can be those of the operands."""
+    if name == "matmul":
+        return len(a) == len(b) == 2 and a[1] == b[0]
+    return all(x == y or 1 in (x, y) for x, y in zip(reversed(a), reversed(b), strict=False))
 
 
 def _step(
@@ -151,21 +158,6 @@ def _step(
     ndim = len(shapes[inputs[0]])
     axis = draw(st.sampled_from([None, *range(-ndim, ndim)]))
     return Step(name, inputs, {"axis": axis, "keepdims": draw(st.booleans())})
-
-
-def _pairs(shapes: list[Shape], fits: Callable[[Shape, Shape], bool]) -> list[tuple[int, ...]]:
-    """Which two nodes can be the operands."""
-    numbered = range(len(shapes))
-    return [(i, j) for i in numbered for j in numbered if fits(shapes[i], shapes[j])]
-
-
-def _broadcast_fits(a: Shape, b: Shape) -> bool:
-    pairs = zip(reversed(a), reversed(b), strict=False)
-    return all(x == y or 1 in (x, y) for x, y in pairs)
-
-
-def _matmul_fits(a: Shape, b: Shape) -> bool:
-    return len(a) == len(b) == 2 and a[1] == b[0]
 
 
 def _alike(shapes: list[Shape], count: int) -> list[tuple[int, ...]]:
