@@ -145,11 +145,7 @@ class ArgumentList:
         slots = ["Q" if p.pointer else _slot(p.dtype) for p in self.parameters]
         self._packer = struct.Struct("<" + "".join(slots) + "Q" * len(slots))
         self._pointers = [(i, not p.const) for i, p in enumerate(self.parameters) if p.pointer]
-        self._ranges = {
-            p.name: (int(np.iinfo(p.dtype).min), int(np.iinfo(p.dtype).max))
-            for p in self.parameters
-            if not p.pointer and p.dtype.kind in "iu"
-        }
+        self._kinds = ["*" if p.pointer else p.dtype.kind for p in self.parameters]
 
     def values(self, arguments: Sequence[Any]) -> tuple[list[Value], bool]:
         """The arguments without marks, scalars as Python numbers; and whether arrays are cupy's.
@@ -160,33 +156,33 @@ class ArgumentList:
             For a wrong number of arguments, and for one that does not fit its parameter.
         """
         if len(arguments) != len(self.parameters):
-            self._wrong_count(len(arguments))
-        values = []
-        first_on: list[str | None] = [None, None]  # the first array on the host, and on the GPU
-        for parameter, value in zip(self.parameters, arguments, strict=True):
-            if not parameter.pointer:
-                values.append(self._scalar(parameter, value))
+            listing = f" ({', '.join(map(str, self.parameters))})" if self.parameters else ""
+            expected = f"{len(self.parameters) or 'no'} arguments{listing}"
+            self._refuse(None, expected, len(arguments))
+        values: list[Value] = []
+        on_host = on_gpu = ""  # the first array here, and there
+        for parameter, kind, value in zip(self.parameters, self._kinds, arguments, strict=True):
+            if kind != "*":
+                values.append(self._scalar(parameter, kind, value))
                 continue
             if isinstance(value, _Marked):
                 if parameter.const:
-                    self._refuse(
-                        parameter,
-                        "an input, as the pointer is const",
-                        type(value).__name__,
-                        "pass the array without a mark",
-                    )
+                    mark, expected = type(value).__name__, "an input, as the pointer is const"
+                    self._refuse(parameter, expected, mark, "pass the array without a mark")
                 value = value.array
-            on_gpu = self._check_array(parameter, value)
-            first_on[on_gpu] = first_on[on_gpu] or parameter.name
+            if self._check_array(parameter, value):
+                on_gpu = on_gpu or parameter.name
+            else:
+                on_host = on_host or parameter.name
             values.append(value)
-        if all(first_on):
+        if on_host and on_gpu:
             self._refuse(
                 None,
                 "arrays of one device",
-                f"numpy for {first_on[0]} and cupy for {first_on[1]}",
+                f"numpy for {on_host} and cupy for {on_gpu}",
                 "cupy.asarray(x) copies to the GPU, x.get() to the host",
             )
-        return values, first_on[1] is not None
+        return values, bool(on_gpu)
 
     def pack(self, values: Sequence[Value]) -> bytes:
         """Values on the host in slots of 8 bytes, then the sizes of arrays for runtime/guard.c.
@@ -216,36 +212,37 @@ class ArgumentList:
             on_gpu = is_cupy(array)
             if not on_gpu:
                 self._not_an_array(parameter, array)
-        if array.dtype != parameter.dtype:
+        if array.dtype is not parameter.dtype and array.dtype != parameter.dtype:
             self._wrong_dtype(parameter, array)
-        flags = array.flags
+        flags, lanes = array.flags, parameter.lanes
         if not flags.c_contiguous:
-            self._not_contiguous(parameter, array)
+            got = f"shape {array.shape} with strides {array.strides}"
+            way_out = "pass numpy.ascontiguousarray(...)"
+            if not parameter.const:
+                way_out = "pass a contiguous array, then copy it into this one"
+            self._refuse(parameter, "a C-contiguous array", got, way_out)
         if not on_gpu and not parameter.const and not flags.writeable:
-            self._refuse(
-                parameter,
-                f"an array to write to ({parameter.ctype})",
-                "a read-only array",
-                "pass a copy, or make the pointer const",
-            )
-        if parameter.lanes > 1 and array.size % parameter.lanes:
-            self._refuse(
-                parameter,
-                f"a size that {parameter.lanes} divides ({parameter.ctype})",
-                f"{array.size} elements",
-                "pad the array",
-            )
-        if parameter.lanes > 1 or (not on_gpu and not flags.aligned):
-            self._check_alignment(parameter, array, on_gpu)
+            expected = f"an array to write to ({parameter.ctype})"
+            way_out = "pass a copy, or make the pointer const"
+            self._refuse(parameter, expected, "a read-only array", way_out)
+        if lanes > 1 and array.size % lanes:
+            expected = f"a size that {lanes} divides ({parameter.ctype})"
+            self._refuse(parameter, expected, f"{array.size} elements", "pad the array")
+        if lanes > 1 or (not on_gpu and not flags.aligned):
+            address = array.data.ptr if on_gpu else array.ctypes.data
+            past, unit = address % parameter.alignment, f"{parameter.alignment} bytes"
+            if array.size and past:
+                expected = f"an address that is a multiple of {unit} ({parameter.ctype})"
+                got = f"one that is {past} bytes past such a multiple"
+                self._refuse(parameter, expected, got, "pass a copy: a view may begin anywhere")
         return on_gpu
 
-    def _scalar(self, parameter: KernelParameter, value: Any) -> int | float | bool:
+    def _scalar(self, parameter: KernelParameter, kind: str, value: Any) -> int | float | bool:
         """The value as a Python number that the parameter's C type holds."""
-        kind = parameter.dtype.kind
         if kind == "f":
             if type(value) is not float:
                 value = self._as_float(parameter, value)
-            if parameter.dtype.itemsize == 4 and abs(value) > FLOAT32_MAX and math.isfinite(value):
+            if abs(value) > FLOAT32_MAX and parameter.dtype.itemsize == 4 and math.isfinite(value):
                 self._refuse(parameter, f"a number within {FLOAT32_MAX:.8g} (float)", repr(value))
             return value
         if kind == "b":
@@ -254,14 +251,11 @@ class ArgumentList:
             return bool(value)
         if type(value) is not int:
             value = self._as_int(parameter, value)
-        low, high = self._ranges[parameter.name]
+        low, high = parameter.limits
         if not low <= value <= high:
-            self._refuse(
-                parameter,
-                f"a number from {low} to {high} ({parameter.ctype})",
-                value,
-                "declare a wider type in the kernel" if value > 0 else "",
-            )
+            expected = f"a number from {low} to {high} ({parameter.ctype})"
+            way_out = "declare a wider type in the kernel" if value > 0 else ""
+            self._refuse(parameter, expected, value, way_out)
         return value
 
     def _as_float(self, parameter: KernelParameter, value: Any) -> float:
@@ -294,11 +288,6 @@ class ArgumentList:
         name = parameter.name if parameter else "arguments"
         raise KernelLaunchError(self.kernel, name, expected, got, way_out)
 
-    def _wrong_count(self, count: int) -> NoReturn:
-        listing = ", ".join(map(str, self.parameters))
-        expected = f"{len(self.parameters)} arguments" if self.parameters else "no arguments"
-        self._refuse(None, f"{expected} ({listing})" if listing else expected, count)
-
     def _not_a_number(self, parameter: KernelParameter, value: Any) -> NoReturn:
         way_out = ".item() gives the number of an array of one element"
         self._refuse(
@@ -324,27 +313,6 @@ class ArgumentList:
         if array.dtype.newbyteorder("=") == dtype:
             expected, way_out = f"{expected} in native byte order", f".astype(numpy.{dtype})"
         self._refuse(parameter, expected, f"{array.dtype!s}", way_out)
-
-    def _not_contiguous(self, parameter: KernelParameter, array: Any) -> NoReturn:
-        way_out = "pass numpy.ascontiguousarray(...)"
-        if not parameter.const:
-            way_out = "pass a contiguous array, then copy it into this one"
-        self._refuse(
-            parameter,
-            "a C-contiguous array",
-            f"shape {array.shape} with strides {array.strides}",
-            way_out,
-        )
-
-    def _check_alignment(self, parameter: KernelParameter, array: Any, on_gpu: bool) -> None:
-        address = array.data.ptr if on_gpu else array.ctypes.data
-        if array.size and address % parameter.alignment:
-            self._refuse(
-                parameter,
-                f"an address that is a multiple of {parameter.alignment} bytes ({parameter.ctype})",
-                f"one that is {address % parameter.alignment} bytes past such a multiple",
-                "pass a copy: a view may begin anywhere",
-            )
 
 
 def _address(array: Any) -> int:

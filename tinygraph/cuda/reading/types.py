@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
@@ -48,6 +49,12 @@ class KernelParameter:
         """Bytes to which the address of a pointer is aligned."""
         packed = self.dtype.itemsize * self.lanes
         return self.dtype.itemsize if self.lanes == 3 else min(packed, 16)
+
+    @cached_property
+    def limits(self) -> tuple[int, int]:
+        """The least and the greatest value of an integer."""
+        limits = np.iinfo(self.dtype)
+        return int(limits.min), int(limits.max)
 
     def __str__(self) -> str:
         return f"{self.ctype} {self.name}"
