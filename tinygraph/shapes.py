@@ -20,7 +20,8 @@ from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 
 Array: TypeAlias = NDArray[Any]
 Shape: TypeAlias = tuple[int, ...]
-Axis: TypeAlias = "int | Sequence[int] | None"
+Axis: TypeAlias = "int | Sequence[int] | None"  # as an argument
+Axes: TypeAlias = "int | tuple[int, ...] | None"  # as a hyper-parameter: hashable
 Pair: TypeAlias = tuple[int, int]
 Padding: TypeAlias = "int | Pair | Literal['same']"
 
@@ -112,6 +113,26 @@ def broadcast_axes(shape: Shape, out: Shape) -> tuple[int, ...]:
     return (*range(new), *stretched)
 
 
+def as_axes(op: str, axis: Axis) -> Axes:
+    """The argument `axis` as a hyper-parameter; whether there are such axes, `infer` will see."""
+    if axis is None or isinstance(axis, int):
+        return axis
+    try:
+        if isinstance(axis, Sequence):
+            return tuple([operator.index(a) for a in axis])
+        return operator.index(axis)
+    except TypeError:
+        raise DtypeError(op, "axis", "an int, a tuple of ints or None", repr(axis)) from None
+
+
+def as_axis(op: str, axis: int) -> int:
+    """The argument `axis` of an op along exactly one axis."""
+    try:
+        return operator.index(axis)
+    except TypeError:
+        raise DtypeError(op, "axis", "an int", repr(axis)) from None
+
+
 def normalize_axes(op: str, axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
     """Axes as sorted non-negative numbers; None stands for all of them.
 
@@ -170,29 +191,6 @@ def padding_2d(op: str, value: Any) -> Pair | Literal["same"]:
             raise ArgumentError(op, "padding", "an int, a pair of ints or 'same'", repr(value))
         return "same"
     return pair(op, "padding", value, minimum=0)
-
-
-def finite(op: str, argument: str, value: Any) -> float:
-    """A finite Python float, which does not promote float32 arrays, or an ArgumentError.
-
-    >>> finite("elu", "alpha", 1)
-    1.0
-    """
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise ArgumentError(op, argument, "a finite number", repr(value))
-    return number
-
-
-def positive(op: str, argument: str, value: Any) -> float:
-    """A finite number above 0."""
-    number = finite(op, argument, value)
-    if number <= 0:
-        raise ArgumentError(op, argument, "a number above 0", number)
-    return number
 
 
 def require_range(

@@ -55,7 +55,7 @@ class TestLayerNorm(OpContract):
         Bad("empty", (X, ()), {}, ArgumentError, "normalized_shape: expected an int, or several"),
         Bad("size 0", (X, 0), {}, ArgumentError, "of at least 1, got 0"),
         Bad("a word", (X, "last"), {}, ArgumentError, "normalized_shape: expected an int"),
-        Bad("eps", (X, 3), {"eps": -1.0}, ArgumentError, "eps: expected 0 or more"),
+        Bad("eps", (X, 3), {"eps": -1.0}, ArgumentError, "eps: expected a number of at least 0"),
         Bad("integers", (X.astype(int), 3), {}, DtypeError, "float32 or float64"),
         Bad("dtype", (X, 3, F.astype("f4")), {}, DtypeError, "weight: expected float64"),
     ]

@@ -24,10 +24,10 @@ class TestSoftplus(OpContract):
     large_problems = (Problem((np.linspace(-4, 4, 1000),)),)
     bad_input = [
         Bad("integers", ([1, 2],), {}, DtypeError, "softplus: x: expected float32 or float64"),
-        Bad("beta 0", ([1.0], 0), {}, ArgumentError, "beta: expected a number above 0, got 0.0"),
+        Bad("beta 0", ([1.0], 0), {}, ArgumentError, "beta: expected a number above 0, got 0"),
         Bad("beta < 0", ([1.0], -1.0), {}, ArgumentError, "beta: expected a number above 0"),
-        Bad("threshold", ([1.0], 1.0, -2), {}, ArgumentError, "at least 0, got -2.0"),
-        Bad("threshold nan", ([1.0], 1.0, np.nan), {}, ArgumentError, "a finite number"),
+        Bad("threshold", ([1.0], 1.0, -2), {}, ArgumentError, "at least 0, got -2"),
+        Bad("threshold nan", ([1.0], 1.0, np.nan), {}, ArgumentError, "at least 0, got nan"),
     ]
 
     @pytest.mark.parametrize("dtype", ["f4", "f8"])

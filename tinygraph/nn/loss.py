@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from tinygraph.checks import number
+from tinygraph.checks import number, one_of
 from tinygraph.nn.module import Module
 from tinygraph.ops.binary_cross_entropy import binary_cross_entropy
 from tinygraph.ops.binary_cross_entropy_with_logits import binary_cross_entropy_with_logits
@@ -13,7 +13,7 @@ from tinygraph.ops.huber_loss import huber_loss
 from tinygraph.ops.l1_loss import l1_loss
 from tinygraph.ops.mse_loss import mse_loss
 from tinygraph.ops.nll_loss import nll_loss
-from tinygraph.ops.shared.losses import require_reduction
+from tinygraph.ops.shared.losses import REDUCTIONS
 from tinygraph.ops.softmax_cross_entropy import softmax_cross_entropy
 from tinygraph.tensor import Operand, Tensor
 
@@ -29,7 +29,7 @@ class Loss(Module):
     _settings: ClassVar[tuple[str, ...]] = ("reduction",)
 
     def __init__(self, reduction: str = "mean") -> None:
-        self.reduction = require_reduction(type(self).__name__, reduction)
+        self.reduction = one_of(type(self).__name__, "reduction", reduction, REDUCTIONS)
 
 
 class LabelLoss(Loss):

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tinygraph.checks import number
 from tinygraph.cuda import blocks, op_kernel
 from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.frozen import frozen
@@ -37,9 +38,8 @@ from tinygraph.ops.shared.normalization import (
     inverse_deviation,
     moments,
     normalized_gradient,
-    require_eps,
 )
-from tinygraph.shapes import Array, Shape, Spec, finite, require_float
+from tinygraph.shapes import Array, Shape, Spec, require_float
 from tinygraph.tensor import Operand, Tensor
 
 
@@ -349,9 +349,6 @@ def batch_norm(
     >>> mean.value, var.value
     (array([0.2], dtype=float32), array([1.1], dtype=float32))
     """
-    momentum = finite("batch_norm", "momentum", momentum)
-    if not 0 <= momentum <= 1:
-        raise ArgumentError("batch_norm", "momentum", "0 to 1", momentum)
     statistics = {"running_mean": running_mean, "running_var": running_var}
     missing = [name for name, value in statistics.items() if value is None]
     if len(missing) == 1 or (missing and not training):
@@ -374,8 +371,8 @@ def batch_norm(
             )
     op = BatchNorm(
         bool(training),
-        momentum,
-        require_eps("batch_norm", eps),
+        number("batch_norm", "momentum", momentum, 0, 1),
+        number("batch_norm", "eps", eps, 0),
         weight is not None,
         bias is not None,
         not missing,

@@ -32,8 +32,7 @@ from tinygraph.ops.reshape import as_sizes
 from tinygraph.ops.shared.launch import for_each
 from tinygraph.ops.shared.operands import promote
 from tinygraph.ops.shared.strided import word_kernel, words
-from tinygraph.ops.sum import as_axis
-from tinygraph.shapes import Array, Shape, Spec, normalize_axes
+from tinygraph.shapes import Array, Shape, Spec, as_axis, normalize_axes
 from tinygraph.tensor import Operand, Tensor, as_tensor
 
 PARTS = 8  # of one launch; the same number stands in concatenate.cu

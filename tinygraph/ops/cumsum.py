@@ -19,8 +19,8 @@ from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.axes import Sets, sets_of
-from tinygraph.ops.sum import as_axis, as_summed, sum_dtype
-from tinygraph.shapes import Array, Shape, Spec, normalize_axes
+from tinygraph.ops.sum import as_summed, sum_dtype
+from tinygraph.shapes import Array, Shape, Spec, as_axis, normalize_axes, require_float
 from tinygraph.tensor import Operand, Tensor
 
 
@@ -43,10 +43,12 @@ class Cumsum(Op):
 
     def infer(self, x: Spec) -> Spec:
         normalize_axes(self.name, self.axis, x.ndim)
-        return Spec(x.shape, sum_dtype(self.name, x))
+        if x.dtype.kind == "f":
+            require_float(self.name, x=x)
+        return Spec(x.shape, sum_dtype(x.dtype))
 
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        y = mem.empty(x.shape, sum_dtype(self.name, Spec(x.shape, x.dtype)))
+        y = mem.empty(x.shape, sum_dtype(x.dtype))
         np.add.accumulate(x, axis=self.axis, dtype=y.dtype, out=y)
         return y, None
 
@@ -58,7 +60,7 @@ class Cumsum(Op):
         return (gx,)
 
     def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        y = mem.empty(x.shape, sum_dtype(self.name, Spec(x.shape, x.dtype)))
+        y = mem.empty(x.shape, sum_dtype(x.dtype))
         x = as_summed(mem, x)
         _scan_sets(mem, x, self._sets(x.shape), y.view(x.dtype), reverse=False)
         return y, None

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.checks import number
 from tinygraph.cuda import op_kernel
-from tinygraph.errors import ArgumentError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.launch import for_each
-from tinygraph.shapes import Array, Spec, finite, require_float
+from tinygraph.shapes import Array, Spec, require_float
 from tinygraph.tensor import Operand, Tensor, as_tensor
 
 
@@ -114,10 +114,7 @@ def dropout(x: Operand, p: float = 0.5, training: bool = True) -> Tensor:
     >>> tg.dropout([1.0, 2.0], training=False).value
     array([1., 2.], dtype=float32)
     """
-    p = finite("dropout", "p", p)
-    if not 0 <= p <= 1:
-        raise ArgumentError("dropout", "p", "a probability from 0 to 1", p)
-    op = Dropout(p)
+    op = Dropout(number("dropout", "p", p, 0, 1))
     if training:
         return op(x)
     node = as_tensor(x)

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.checks import number
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
 from tinygraph.ops.leaky_relu import one_above_zero
 from tinygraph.ops.shared.unary import Unary, unary
-from tinygraph.shapes import Array, finite
+from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 
 
@@ -70,4 +71,4 @@ def elu(x: Operand, alpha: float = 1.0) -> Tensor:
     >>> tg.elu([-100.0, 0.0, 3.0], alpha=0.5).value
     array([-0.5,  0. ,  3. ], dtype=float32)
     """
-    return Elu(finite("elu", "alpha", alpha))(x)
+    return Elu(number("elu", "alpha", alpha))(x)

@@ -26,8 +26,7 @@ from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.launch import for_each
 from tinygraph.ops.shared.scatter import as_int64, sum_by_row
 from tinygraph.ops.shared.strided import as_word, word_kernel, words
-from tinygraph.ops.sum import as_axis
-from tinygraph.shapes import Array, Shape, Spec, normalize_axes
+from tinygraph.shapes import Array, Shape, Spec, as_axis, normalize_axes
 from tinygraph.tensor import Operand, Tensor
 
 SOUGHT = 32  # indices of a row: with more of them, backward sorts instead of looking at each

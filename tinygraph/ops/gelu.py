@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, nearest
+from tinygraph.checks import one_of
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
@@ -150,12 +150,4 @@ def gelu(x: Operand, approximate: str = "none") -> Tensor:
     >>> tg.gelu([-100.0, 0.0, 1.0, 100.0]).value.round(4) + 0
     array([  0.    ,   0.    ,   0.8413, 100.    ], dtype=float32)
     """
-    if approximate not in GATES:
-        raise ArgumentError(
-            "gelu",
-            "approximate",
-            "'none' or 'tanh'",
-            repr(approximate),
-            nearest(str(approximate), GATES),
-        )
-    return Gelu(approximate)(x)
+    return Gelu(one_of("gelu", "approximate", approximate, GATES))(x)

@@ -13,12 +13,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tinygraph.checks import number
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
 from tinygraph.ops.shared.broadcast import rounded
 from tinygraph.ops.shared.unary import Unary, unary
-from tinygraph.shapes import Array, finite
+from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 
 
@@ -69,4 +70,4 @@ def heaviside(x: Operand, value: float = 1.0) -> Tensor:
     >>> tg.heaviside([-2.0, 0.0, 3.0]).value
     array([0., 1., 1.], dtype=float32)
     """
-    return Heaviside(finite("heaviside", "value", value))(x)
+    return Heaviside(number("heaviside", "value", value))(x)

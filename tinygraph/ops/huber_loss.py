@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from tinygraph.checks import number
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
 from tinygraph.ops.shared.losses import ResidualLoss, pair_loss
-from tinygraph.shapes import Array, positive
+from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 
 
@@ -57,4 +58,4 @@ def huber_loss(x: Operand, y: Operand, reduction: str = "mean", delta: float = 1
     >>> tg.huber_loss([0.0, 0.0], [0.5, 3.0], "none").value
     array([0.125, 2.5  ], dtype=float32)
     """
-    return HuberLoss(reduction, positive("huber_loss", "delta", delta))(x, y)
+    return HuberLoss(reduction, number("huber_loss", "delta", delta, above=0))(x, y)

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.checks import number
 from tinygraph.cuda import blocks, op_kernel
 from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.frozen import frozen
@@ -33,7 +34,6 @@ from tinygraph.ops.shared.normalization import (
     inverse_deviation,
     moments,
     normalized_gradient,
-    require_eps,
 )
 from tinygraph.shapes import Array, Shape, Spec, reduced_shape, require_float
 from tinygraph.tensor import Operand, Tensor
@@ -228,5 +228,5 @@ def layer_norm(
             repr(normalized_shape),
             "pass the sizes of the last axes of x",
         )
-    op = LayerNorm(shape, require_eps("layer_norm", eps), weight is not None, bias is not None)
+    op = LayerNorm(shape, number("layer_norm", "eps", eps, 0), weight is not None, bias is not None)
     return op(*[each for each in (x, weight, bias) if each is not None])

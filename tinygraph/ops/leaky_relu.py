@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.checks import number
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
 from tinygraph.ops.shared.unary import Unary, unary
-from tinygraph.shapes import Array, finite
+from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 
 
@@ -71,4 +72,4 @@ def leaky_relu(x: Operand, negative_slope: float = 0.01) -> Tensor:
     >>> tg.leaky_relu([-2.0, 0.0, 3.0], negative_slope=0.5).value
     array([-1.,  0.,  3.], dtype=float32)
     """
-    return LeakyRelu(finite("leaky_relu", "negative_slope", negative_slope))(x)
+    return LeakyRelu(number("leaky_relu", "negative_slope", negative_slope))(x)

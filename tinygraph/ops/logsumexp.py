@@ -10,7 +10,6 @@ Journal of Numerical Analysis 41, 2021.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,8 +19,8 @@ from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.axes import Sets, arranged, restored, sets_of
-from tinygraph.ops.shared.docstrings import documented
-from tinygraph.shapes import Array, Axis, Spec, normalize_axes, reduced_shape, require_float
+from tinygraph.ops.shared.reductions import Reduction, reduction
+from tinygraph.shapes import Array, Axis, as_axes, reduced_shape
 from tinygraph.tensor import Operand, Tensor
 
 
@@ -51,17 +50,9 @@ def exponentials_of_sets(mem: Memory, x: Array, sets: Sets) -> Array:
 
 
 @frozen
-class Logsumexp(Op):
-    axis: int | tuple[int, ...] | None = None
-    keepdims: bool = False
-
-    def infer(self, x: Spec) -> Spec:
-        require_float(self.name, x=x)
-        axes = normalize_axes(self.name, self.axis, x.ndim)
-        return Spec(reduced_shape(x.shape, axes, self.keepdims), x.dtype)
-
+class Logsumexp(Reduction, Op):
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        axes = normalize_axes(self.name, self.axis, x.ndim)
+        axes, shape = self.over(x.shape)
         kept = reduced_shape(x.shape, axes, keepdims=True)
         m = mem.empty(kept, x.dtype)
         np.max(x, axis=axes, keepdims=True, initial=-np.inf, out=m)  # of nothing: -inf
@@ -71,7 +62,7 @@ class Logsumexp(Op):
         y = np.sum(powers, axis=axes, keepdims=True, out=mem.empty(kept, x.dtype))
         np.log(y, out=y)
         y += m
-        return y.reshape(reduced_shape(x.shape, axes, self.keepdims)), (x, y)
+        return y.reshape(shape), (x, y)
 
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
         x, y = saved  # y has all axes of x
@@ -84,10 +75,10 @@ class Logsumexp(Op):
         return (gx,)
 
     def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        axes = normalize_axes(self.name, self.axis, x.ndim)
+        axes, shape = self.over(x.shape)
         source = arranged(mem, x, axes)
         exponentials, sets = exponentials_of_slices(mem, source, sets_of(x.shape, axes))
-        y = mem.empty(reduced_shape(x.shape, axes, self.keepdims), x.dtype)
+        y = mem.empty(shape, x.dtype)
         kernel = op_kernel("logsumexp", "logsumexp_forward", x.dtype)
         sets.launch(kernel, source, exponentials, mem.empty((0,), x.dtype), y)
         return y, (source, y, x.shape)
@@ -96,39 +87,25 @@ class Logsumexp(Op):
         self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
     ) -> Gradients:
         source, y, shape = saved
-        axes = normalize_axes(self.name, self.axis, len(shape))
+        axes, _ = self.over(shape)
         gx = mem.empty(shape, gy.dtype)
         kernel = op_kernel("logsumexp", "logsumexp_backward", gy.dtype)
         sets_of(shape, axes).launch_on_elements(kernel, gy, source, y, gx)
         return (restored(gx, shape, axes),)
 
-    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
-        return None if 0 in normalize_axes(self.name, self.axis, specs[0].ndim) else "map"
 
-
-@documented()
+@reduction
 def logsumexp(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """`log(sum(exp(x)))` over axes, right also where exp(x) overflows or underflows.
-
-    Parameters
-    ----------
-    x : Tensor
-        Any shape; float32 or float64.
-    axis : int or tuple of int, optional
-        The axes to sum over; by default all.
-    keepdims : bool
-        Keep the axes, with size 1.
 
     Returns
     -------
     Tensor
-        NaN propagates.  Where any element is +inf, the result is +inf; where all are -inf, or there
-        is none, it is -inf, and their gradient is 0.
+        ... NaN propagates.  Where any element is +inf, the result is +inf; where all are -inf,
+        or there is none, it is -inf, and their gradient is 0.
 
     Raises
     ------
-    ShapeError
-        There is no such axis, or one is given twice.
     DtypeError
         `x` is not of a float dtype.
 
@@ -138,4 +115,4 @@ def logsumexp(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     >>> tg.logsumexp([[0.0, 0.0], [100.0, 100.0]], axis=1).value.round(4)
     array([  0.6931, 100.6931], dtype=float32)
     """
-    return Logsumexp(tuple(axis) if isinstance(axis, Sequence) else axis, bool(keepdims))(x)
+    return Logsumexp(as_axes("logsumexp", axis), bool(keepdims))(x)

@@ -13,7 +13,6 @@ number within R; backward only reads it.
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,8 +25,8 @@ from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.axes import arranged, restored, sets_of
 from tinygraph.ops.shared.broadcast import typed_kernel
 from tinygraph.ops.shared.launch import for_each
-from tinygraph.ops.sum import Axes, as_axes, reduction
-from tinygraph.shapes import Array, Axis, Spec, require_float
+from tinygraph.ops.shared.reductions import Reduction, count, reduction
+from tinygraph.shapes import Array, Axis, Spec, as_axes, require_float
 from tinygraph.tensor import Operand, Tensor
 
 
@@ -46,16 +45,14 @@ def _as_compared(mem: Memory, x: Array) -> Array:
 
 
 @frozen
-class Max(Op):
-    axis: Axes = None
-    keepdims: bool = False
+class Max(Reduction, Op):
     extreme: ClassVar[Any] = np.maximum
     first_extreme: ClassVar[Any] = staticmethod(np.argmax)  # or the first NaN
 
     def infer(self, x: Spec) -> Spec:
         if x.dtype.kind == "f":
             require_float(self.name, x=x)
-        axes, shape = reduction(self.name, self.axis, self.keepdims, x.shape)
+        axes, shape = self.over(x.shape)
         if 0 in x.shape and not all(x.shape[a] for a in axes):
             raise ShapeError(
                 self.name,
@@ -67,30 +64,29 @@ class Max(Op):
         return Spec(shape, x.dtype)
 
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        axes, shape = reduction(self.name, self.axis, self.keepdims, x.shape)
+        axes, shape = self.over(x.shape)
         y = mem.empty(shape, x.dtype)
         self.extreme.reduce(x, axis=axes, out=y, keepdims=self.keepdims)
         if not mem.needs[0]:
             return y, None
         where = mem.empty((y.size,), np.intp)
         sets = x.transpose(_kept_then_reduced(x.ndim, axes))
-        sets = sets.reshape(y.size, math.prod([x.shape[a] for a in axes]))  # (K, R)
+        sets = sets.reshape(y.size, count(x.shape, axes))  # (K, R)
         self.first_extreme(sets, axis=1, out=where)
         return y, (where, x.shape)
 
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
         where, shape = saved
-        axes, _ = reduction(self.name, self.axis, self.keepdims, shape)
+        axes, _ = self.over(shape)
         order = _kept_then_reduced(len(shape), axes)
-        size = math.prod([shape[a] for a in axes])
-        sets = mem.zeros((where.size, size), gy.dtype)  # (K, R)
+        sets = mem.zeros((where.size, count(shape, axes)), gy.dtype)  # (K, R)
         sets[np.arange(where.size), where] = gy.reshape(-1)
         moved = sets.reshape([shape[a] for a in order])
         back = sorted(range(len(order)), key=order.__getitem__)  # the inverse permutation
         return (moved.transpose(back),)
 
     def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        axes, shape = reduction(self.name, self.axis, self.keepdims, x.shape)
+        axes, shape = self.over(x.shape)
         sets, wanted = sets_of(x.shape, axes), mem.needs[0]
         source = arranged(mem, _as_compared(mem, x), axes)
         places = mem.empty((0,), np.int64)  # of the elements: in the first stage, where they stand
@@ -112,16 +108,12 @@ class Max(Op):
         self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
     ) -> Gradients:
         where, shape = saved
-        axes, _ = reduction(self.name, self.axis, self.keepdims, shape)
+        axes, _ = self.over(shape)
         gx = mem.zeros(shape, gy.dtype)
         kernel = typed_kernel("max", "max_backward", gy.dtype)
         extents = sets_of(shape, axes)[:5]
         for_each(kernel, where.size, gy, where, InOut(gx), *extents)
         return (restored(gx, shape, axes),)
-
-    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
-        axes, _ = reduction(self.name, self.axis, self.keepdims, specs[0].shape)
-        return None if 0 in axes else "map"
 
 
 @frozen
@@ -130,6 +122,7 @@ class Min(Max):
     first_extreme: ClassVar[Any] = staticmethod(np.argmin)
 
 
+@reduction
 def max(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The largest element, over some axes or all.
 
@@ -137,16 +130,12 @@ def max(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     ----------
     x : Tensor
         Any shape; float32, float64, integers or bools.
-    axis : int or tuple of int, optional
-        The axes to reduce; all where it is not given.
-    keepdims : bool
-        Keep the reduced axes with size 1, so that the result broadcasts against `x`.
 
     Returns
     -------
     Tensor
-        Of the dtype of `x`.  A NaN shows.  Of several maxima the first one, row by row over the
-        reduced axes, gets the gradient.
+        ... A NaN shows.  Of several maxima the first one, row by row over the reduced axes,
+        gets the gradient.
 
     Raises
     ------
@@ -164,6 +153,7 @@ def max(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     return Max(as_axes("max", axis), bool(keepdims))(x)
 
 
+@reduction
 def min(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The smallest element, over some axes or all.
 
@@ -171,16 +161,12 @@ def min(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     ----------
     x : Tensor
         Any shape; float32, float64, integers or bools.
-    axis : int or tuple of int, optional
-        The axes to reduce; all where it is not given.
-    keepdims : bool
-        Keep the reduced axes with size 1, so that the result broadcasts against `x`.
 
     Returns
     -------
     Tensor
-        Of the dtype of `x`.  A NaN shows.  Of several minima the first one, row by row over the
-        reduced axes, gets the gradient.
+        ... A NaN shows.  Of several minima the first one, row by row over the reduced axes,
+        gets the gradient.
 
     Raises
     ------

@@ -10,7 +10,6 @@ keepdims leaves the reduced axes, with size 1.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -20,46 +19,43 @@ from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients
 from tinygraph.ops.shared.axes import arranged, restored, sets_of
-from tinygraph.ops.sum import Sum, as_axes, reduction, spread
-from tinygraph.shapes import Array, Axis, Shape, Spec, require_float
+from tinygraph.ops.shared.reductions import Reduction, count, reduction
+from tinygraph.ops.sum import Sum
+from tinygraph.shapes import Array, Axis, Shape, Spec, as_axes
 from tinygraph.tensor import Operand, Tensor
 
 
 @frozen
 class Mean(Sum):
     def infer(self, x: Spec) -> Spec:
-        require_float(self.name, x=x)
-        return Spec(reduction(self.name, self.axis, self.keepdims, x.shape)[1], x.dtype)
+        return Reduction.infer(self, x)
 
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        axes, shape = reduction(self.name, self.axis, self.keepdims, x.shape)
-        y = mem.empty(shape, x.dtype)
-        np.add.reduce(x, axis=axes, out=y, keepdims=self.keepdims)
-        y /= x.dtype.type(_count(x.shape, axes))  # of nothing: 0 / 0 is NaN
-        return y, x.shape
+        y, shape = super().forward(mem, x)
+        y /= x.dtype.type(count(shape, self.over(shape)[0]))  # of nothing: 0 / 0 is NaN
+        return y, shape
 
     def backward(self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]) -> Gradients:
-        axes, _ = reduction(self.name, self.axis, self.keepdims, shape)
         share = mem.empty(gy.shape, gy.dtype)
-        np.divide(gy, gy.dtype.type(_count(shape, axes)), out=share)
-        return (spread(share, shape, axes),)
+        np.divide(gy, gy.dtype.type(count(shape, self.over(shape)[0])), out=share)
+        return super().backward(mem, share, shape, needs)
 
     def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        axes, shape = reduction(self.name, self.axis, self.keepdims, x.shape)
+        axes, shape = self.over(x.shape)
         y, source, sets = mem.empty(shape, x.dtype), arranged(mem, x, axes), sets_of(x.shape, axes)
-        count = sets.terms
+        terms = sets.terms
         kernel = op_kernel("mean", "mean_forward", x.dtype)
         while sets.slices > 1:
             sums = mem.empty((sets.outputs, sets.slices), x.dtype)
             sets.launch(kernel, source, sums, 1)
             source, sets = sums, sets.parts()
-        sets.launch(kernel, source, y, count)
+        sets.launch(kernel, source, y, terms)
         return y, x.shape
 
     def backward_kernel(
         self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]
     ) -> Gradients:
-        axes, _ = reduction(self.name, self.axis, self.keepdims, shape)
+        axes, _ = self.over(shape)
         gx, sets = mem.empty(shape, gy.dtype), sets_of(shape, axes)
         kernel = op_kernel("mean", "mean_backward", gy.dtype)
         sets.launch_on_elements(kernel, gy, gx, sets.terms)
@@ -69,33 +65,14 @@ class Mean(Sum):
         return samples / batch
 
 
-def _count(shape: Shape, axes: tuple[int, ...]) -> int:
-    return math.prod([shape[a] for a in axes])
-
-
+@reduction
 def mean(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The mean of the elements, over some axes or all.
-
-    Parameters
-    ----------
-    x : Tensor
-        Any shape; float32 or float64.
-    axis : int or tuple of int, optional
-        The axes to average over; all where it is not given.
-    keepdims : bool
-        Keep the reduced axes with size 1, so that the result broadcasts against `x`.
 
     Returns
     -------
     Tensor
-        Of the dtype of `x`.  The mean of no element is NaN, without a warning.
-
-    Raises
-    ------
-    ShapeError
-        There is no such axis, or one is named twice.
-    DtypeError
-        `x` is not of a float dtype: the mean of integers is not one of them.
+        ... The mean of no element is NaN, without a warning.
 
     Examples
     --------

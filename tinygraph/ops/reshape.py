@@ -21,8 +21,7 @@ from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.sum import Axes, as_axes
-from tinygraph.shapes import Array, Axis, Shape, Spec, normalize_axes, reduced_shape
+from tinygraph.shapes import Array, Axes, Axis, Shape, Spec, as_axes, normalize_axes, reduced_shape
 from tinygraph.tensor import Operand, Tensor
 
 

@@ -22,6 +22,7 @@ from tinygraph.op import Gradients, Op
 from tinygraph.ops.logsumexp import exponentials_of_sets
 from tinygraph.ops.shared.axes import Sets, sets_of
 from tinygraph.ops.shared.broadcast import typed_kernel
+from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.sum import sum_sets
 from tinygraph.shapes import Array, Shape, Spec, normalize_axes, require_float
 from tinygraph.tensor import Operand, Tensor
@@ -128,9 +129,8 @@ class LogSoftmax(Softmax):
         sum_sets(mem, gy, sets, totals)
 
 
-def softmax(x: Operand, axis: int = -1) -> Tensor:
-    """Probabilities in proportion to exp(x): positive, and with sum 1 along `axis`.
-
+_over_classes = documented(
+    """
     Parameters
     ----------
     x : Tensor
@@ -149,10 +149,13 @@ def softmax(x: Operand, axis: int = -1) -> Tensor:
         There is no such axis, or it is empty.
     DtypeError
         `x` is not of a float dtype.
+    """
+)
 
-    References
-    ----------
-    Goodfellow, Bengio, Courville, "Deep Learning", MIT Press 2016, section 6.2.2.3.
+
+@_over_classes
+def softmax(x: Operand, axis: int = -1) -> Tensor:
+    """Probabilities in proportion to exp(x): positive, and with sum 1 along `axis`.
 
     Examples
     --------
@@ -163,31 +166,9 @@ def softmax(x: Operand, axis: int = -1) -> Tensor:
     return Softmax(axis)(x)
 
 
+@_over_classes
 def log_softmax(x: Operand, axis: int = -1) -> Tensor:
     """The logarithm of `softmax`, without the loss of digits that log(softmax(x)) would have.
-
-    Parameters
-    ----------
-    x : Tensor
-        At least one axis; float32 or float64.
-    axis : int
-        The axis of the classes.
-
-    Returns
-    -------
-    Tensor
-        Same shape and dtype.
-
-    Raises
-    ------
-    ShapeError
-        There is no such axis, or it is empty.
-    DtypeError
-        `x` is not of a float dtype.
-
-    References
-    ----------
-    Goodfellow, Bengio, Courville, "Deep Learning", MIT Press 2016, section 6.2.2.3.
 
     Examples
     --------

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError
+from tinygraph.checks import number
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
 from tinygraph.ops.shared.unary import Unary, unary
 from tinygraph.ops.sigmoid import Sigmoid
-from tinygraph.shapes import Array, finite, positive
+from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 
 
@@ -81,8 +81,5 @@ def softplus(x: Operand, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     >>> tg.softplus([-1000.0, 0.0, 30.0]).value.round(4)
     array([ 0.    ,  0.6931, 30.    ], dtype=float32)
     """
-    beta = positive("softplus", "beta", beta)
-    threshold = finite("softplus", "threshold", threshold)
-    if threshold < 0:
-        raise ArgumentError("softplus", "threshold", "a number of at least 0", threshold)
-    return Softplus(beta, threshold)(x)
+    beta = number("softplus", "beta", beta, above=0)
+    return Softplus(beta, number("softplus", "threshold", threshold, least=0))(x)

@@ -10,64 +10,25 @@ keepdims leaves the reduced axes, with size 1.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from tinygraph.cuda import op_kernel
-from tinygraph.errors import DtypeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.axes import Sets, arranged, restored, sets_of
-from tinygraph.shapes import Array, Axis, Shape, Spec, normalize_axes, reduced_shape, require_float
+from tinygraph.ops.shared.reductions import Reduction, reduction, spread
+from tinygraph.shapes import Array, Axis, Shape, Spec, as_axes, require_float
 from tinygraph.tensor import Operand, Tensor
 
-Axes = int | tuple[int, ...] | None  # the hyper-parameter: hashable, negative axes as they came
 
-
-def as_axes(op: str, axis: Axis) -> Axes:
-    """The argument `axis` as a hyper-parameter; whether there are such axes, `infer` will see."""
-    if axis is None or isinstance(axis, int):
-        return axis
-    try:
-        if isinstance(axis, Sequence):
-            return tuple([operator.index(a) for a in axis])
-        return operator.index(axis)
-    except TypeError:
-        raise DtypeError(op, "axis", "an int, a tuple of ints or None", repr(axis)) from None
-
-
-def as_axis(op: str, axis: int) -> int:
-    """The argument `axis` of an op along exactly one axis."""
-    try:
-        return operator.index(axis)
-    except TypeError:
-        raise DtypeError(op, "axis", "an int", repr(axis)) from None
-
-
-@lru_cache(maxsize=1024)
-def reduction(op: str, axis: Axes, keepdims: bool, shape: Shape) -> tuple[tuple[int, ...], Shape]:
-    """The reduced axes, and the shape of the output."""
-    axes = normalize_axes(op, axis, len(shape))
-    return axes, reduced_shape(shape, axes, keepdims)
-
-
-def spread(g: Array, shape: Shape, axes: tuple[int, ...]) -> Array:
-    """A reduced array repeated over the axes that were reduced, as a view of stride 0."""
-    return np.broadcast_to(g.reshape(reduced_shape(shape, axes, keepdims=True)), shape)
-
-
-def sum_dtype(op: str, x: Spec) -> np.dtype[Any]:
+def sum_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype of sums: integers are added in 64 bits as in numpy, for small ones overflow."""
-    if x.dtype.kind == "f":
-        require_float(op, x=x)
-    elif x.dtype.itemsize < 8:
-        return np.dtype(np.uint64 if x.dtype.kind == "u" else np.int64)
-    return x.dtype
+    if dtype.kind == "f" or dtype.itemsize == 8:
+        return dtype
+    return np.dtype(np.uint64 if dtype.kind == "u" else np.int64)
 
 
 def as_summed(mem: Memory, x: Array) -> Array:
@@ -95,34 +56,31 @@ def sum_sets(mem: Memory, x: Array, sets: Sets, y: Array) -> None:
 
 
 @frozen
-class Sum(Op):
-    axis: Axes = None
-    keepdims: bool = False
-
+class Sum(Reduction, Op):
     def infer(self, x: Spec) -> Spec:
-        shape = reduction(self.name, self.axis, self.keepdims, x.shape)[1]
-        return Spec(shape, sum_dtype(self.name, x))
+        if x.dtype.kind == "f":
+            require_float(self.name, x=x)
+        return Spec(self.over(x.shape)[1], sum_dtype(x.dtype))
 
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        axes, shape = reduction(self.name, self.axis, self.keepdims, x.shape)
-        y = mem.empty(shape, sum_dtype(self.name, Spec(x.shape, x.dtype)))
+        axes, shape = self.over(x.shape)
+        y = mem.empty(shape, sum_dtype(x.dtype))
         np.add.reduce(x, axis=axes, dtype=y.dtype, out=y, keepdims=self.keepdims)
         return y, x.shape
 
     def backward(self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]) -> Gradients:
-        axes, _ = reduction(self.name, self.axis, self.keepdims, shape)
-        return (spread(gy, shape, axes),)
+        return (spread(gy, shape, self.over(shape)[0]),)
 
     def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        axes, shape = reduction(self.name, self.axis, self.keepdims, x.shape)
-        y = mem.empty(shape, sum_dtype(self.name, Spec(x.shape, x.dtype)))
+        axes, shape = self.over(x.shape)
+        y = mem.empty(shape, sum_dtype(x.dtype))
         sum_sets(mem, arranged(mem, as_summed(mem, x), axes), sets_of(x.shape, axes), y)
         return y, x.shape
 
     def backward_kernel(
         self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]
     ) -> Gradients:
-        axes, _ = reduction(self.name, self.axis, self.keepdims, shape)
+        axes, _ = self.over(shape)
         gx = mem.empty(shape, gy.dtype)
         kernel = op_kernel("sum", "sum_backward", gy.dtype)
         sets_of(shape, axes).launch_on_elements(kernel, gy, gx)
@@ -130,10 +88,10 @@ class Sum(Op):
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         # With keepdims the outputs of tiles have size 1 on axis 0, and add up all the same.
-        axes, _ = reduction(self.name, self.axis, self.keepdims, specs[0].shape)
-        return "sum" if 0 in axes else "map"
+        return "sum" if 0 in self.over(specs[0].shape)[0] else "map"
 
 
+@reduction
 def sum(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The sum of the elements, over some axes or all.
 
@@ -141,10 +99,6 @@ def sum(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     ----------
     x : Tensor
         Any shape; float32, float64, integers or bools.
-    axis : int or tuple of int, optional
-        The axes to sum over; all where it is not given.
-    keepdims : bool
-        Keep the reduced axes with size 1, so that the result broadcasts against `x`.
 
     Returns
     -------
@@ -153,8 +107,6 @@ def sum(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
     Raises
     ------
-    ShapeError
-        There is no such axis, or one is named twice.
     DtypeError
         `axis` is no integer, or `x` is float16.
 

@@ -15,39 +15,32 @@ rounding of m itself is taken out by centring d once more.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
+from tinygraph.checks import number
 from tinygraph.cuda import op_kernel
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.axes import arranged, restored, sets_of
 from tinygraph.ops.shared.normalization import centred
-from tinygraph.ops.sum import Axes, as_axes, reduction, spread
-from tinygraph.shapes import Array, Axis, Shape, Spec, finite, require_float
+from tinygraph.ops.shared.reductions import Reduction, count, reduction, spread
+from tinygraph.shapes import Array, Axis, Shape, as_axes
 from tinygraph.tensor import Operand, Tensor
 
 
 @frozen
-class Var(Op):
-    axis: Axes = None
-    keepdims: bool = False
+class Var(Reduction, Op):
     correction: float = 0.0
-
-    def infer(self, x: Spec) -> Spec:
-        require_float(self.name, x=x)
-        return Spec(reduction(self.name, self.axis, self.keepdims, x.shape)[1], x.dtype)
 
     def _divisor(self, shape: Shape, axes: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         """M - c, but never negative: too few elements give NaN or infinity, as in numpy."""
-        count = math.prod([shape[a] for a in axes])
-        return dtype.type(max(count - self.correction, 0))
+        return dtype.type(max(count(shape, axes) - self.correction, 0))
 
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        axes, shape = reduction(self.name, self.axis, self.keepdims, x.shape)
+        axes, shape = self.over(x.shape)
         d, _, _ = centred(mem, x, axes)
         squares = np.square(d, out=mem.empty(x.shape, x.dtype) if mem.needs[0] else d)
         y = mem.empty(shape, x.dtype)
@@ -56,14 +49,14 @@ class Var(Op):
         return y, d if mem.needs[0] else None
 
     def backward(self, mem: Memory, gy: Array, d: Array, needs: tuple[bool, ...]) -> Gradients:
-        axes, _ = reduction(self.name, self.axis, self.keepdims, d.shape)
+        axes, _ = self.over(d.shape)
         share = mem.empty(gy.shape, gy.dtype)
         np.divide(gy, self._divisor(d.shape, axes, d.dtype) / 2, out=share)
         gx = mem.empty(d.shape, d.dtype)
         return (np.multiply(d, spread(share, d.shape, axes), out=gx),)
 
     def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        axes, shape = reduction(self.name, self.axis, self.keepdims, x.shape)
+        axes, shape = self.over(x.shape)
         sets, source = sets_of(x.shape, axes), arranged(mem, x, axes)
         divisor = self._divisor(x.shape, axes, x.dtype)
         kernel = op_kernel("var", "var_forward", x.dtype)
@@ -82,29 +75,20 @@ class Var(Op):
         self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
     ) -> Gradients:
         source, shape, centers = saved
-        axes, _ = reduction(self.name, self.axis, self.keepdims, shape)
+        axes, _ = self.over(shape)
         gx = mem.empty(shape, gy.dtype)
         kernel = op_kernel("var", "var_backward", gy.dtype)
         half = self._divisor(shape, axes, gy.dtype) / 2
         sets_of(shape, axes).launch_on_elements(kernel, gy, source, centers, gx, half)
         return (restored(gx, shape, axes),)
 
-    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
-        axes, _ = reduction(self.name, self.axis, self.keepdims, specs[0].shape)
-        return None if 0 in axes else "map"
 
-
+@reduction
 def var(x: Operand, axis: Axis = None, keepdims: bool = False, correction: float = 0) -> Tensor:
     """The variance of the elements, over some axes or all.
 
     Parameters
     ----------
-    x : Tensor
-        Any shape; float32 or float64.
-    axis : int or tuple of int, optional
-        The axes to reduce; all where it is not given.
-    keepdims : bool
-        Keep the reduced axes with size 1, so that the result broadcasts against `x`.
     correction : float
         What is subtracted from the number of elements in the divisor: numpy's `ddof`, and the
         default is numpy's, 0.  torch's default is 1, which makes the estimate unbiased.
@@ -112,15 +96,11 @@ def var(x: Operand, axis: Axis = None, keepdims: bool = False, correction: float
     Returns
     -------
     Tensor
-        Of the dtype of `x`.  Accurate also where the mean is far from zero.  Where there are not
-        more elements than `correction`, NaN or infinity, without a warning.
+        ... Accurate also where the mean is far from zero.  Where there are not more elements
+        than `correction`, NaN or infinity, without a warning.
 
     Raises
     ------
-    ShapeError
-        There is no such axis, or one is named twice.
-    DtypeError
-        `x` is not of a float dtype, or `axis` is no integer.
     ArgumentError
         `correction` is no finite number.
 
@@ -136,4 +116,4 @@ def var(x: Operand, axis: Axis = None, keepdims: bool = False, correction: float
     >>> round(tg.var(x).item(), 4), tg.var(x, correction=1).item()
     (0.6667, 1.0)
     """
-    return Var(as_axes("var", axis), bool(keepdims), finite("var", "correction", correction))(x)
+    return Var(as_axes("var", axis), bool(keepdims), number("var", "correction", correction))(x)

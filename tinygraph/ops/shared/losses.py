@@ -19,8 +19,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tinygraph.checks import one_of
 from tinygraph.cuda import Kernel, op_kernel
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError, nearest
+from tinygraph.errors import DtypeError, ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients
@@ -29,14 +30,6 @@ from tinygraph.ops.shared.launch import THREADS, for_each, grid_of
 from tinygraph.shapes import Array, Shape, Spec, require_float, require_range
 
 REDUCTIONS = ("mean", "sum", "none")
-
-
-def require_reduction(op: str, reduction: str) -> str:
-    """The reduction of a loss, or an error that names the three."""
-    if reduction not in REDUCTIONS:
-        way_out = nearest(str(reduction), REDUCTIONS)
-        raise ArgumentError(op, "reduction", "'mean', 'sum' or 'none'", repr(reduction), way_out)
-    return reduction
 
 
 @frozen
@@ -49,7 +42,7 @@ class Loss:
 
     def result(self, each: Shape, dtype: np.dtype[Any]) -> Spec:
         """What becomes of single losses of that shape."""
-        require_reduction(self.name, self.reduction)
+        one_of(self.name, "reduction", self.reduction, REDUCTIONS)
         return Spec(each if self.reduction == "none" else (), dtype)
 
     def reduce(self, mem: Memory, losses: Array, count: int | None = None) -> Array:

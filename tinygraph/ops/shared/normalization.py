@@ -10,13 +10,11 @@ Statistician 37, 1983 (the corrected two-pass algorithm).
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError
 from tinygraph.memory import Memory
-from tinygraph.shapes import Array, Shape, finite, reduced_shape
+from tinygraph.shapes import Array, Shape, reduced_shape
 
 
 def centred(mem: Memory, x: Array, axes: Shape) -> tuple[Array, Array, Array]:
@@ -65,11 +63,3 @@ def normalized_gradient(
     np.subtract(g, gx, out=gx)
     gx -= mean_g
     gx *= inv
-
-
-def require_eps(op: str, eps: Any) -> float:
-    """The number that is added to a variance, or an error."""
-    number = finite(op, "eps", eps)
-    if number < 0:
-        raise ArgumentError(op, "eps", "0 or more", number)
-    return number
