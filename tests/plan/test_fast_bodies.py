@@ -35,14 +35,15 @@ STAGES = [SingleChannelStage(*STAGE), PooledConvolution(*STAGE)]
 BLOCKS = st.sampled_from([64, 700, 1 << 20])  # bytes: one row of columns, a few rows, all
 
 
-def as_written(function, arguments, reorder=False, contract=True):
+def as_written(function, takes, dtype, reorder=False, contract=True):
     """In the place of `jit.compiled`: the kernel itself, in Python."""
 
     def run(*args):
-        assert len(args) == len(arguments)
-        for array, argument in zip(args, arguments, strict=True):
-            if argument.ndim:
-                assert (array.ndim, array.dtype) == (argument.ndim, argument.dtype)
+        for array, word in zip(args, takes.split(), strict=True):
+            kind, axes = word.lstrip("=")[0], word.lstrip("=")[1:]
+            if axes:
+                of_kind = {"x": np.dtype(dtype), "u": np.dtype(np.uint8)}[kind]
+                assert (array.ndim, array.dtype) == (int(axes), of_kind)
                 assert array.flags.c_contiguous
         with np.errstate(all="ignore"):
             function(*args)

@@ -14,6 +14,7 @@ safe, every operand must lie in memory that is known: an array that a body made 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -23,7 +24,7 @@ import numpy as np
 from tinygraph.plan.buffers import KeptMemory, owner
 from tinygraph.shapes import Array
 
-Call = Callable[[], Any]
+Call = partial[Any]
 Body = Callable[..., Any]
 
 MOST_BYTES = 64 << 10  # of an array that is kept for a body, besides those that it asked for
@@ -36,19 +37,11 @@ class NotBound(Exception):
 class Binder:
     """Notes the ufuncs of one body after the other.
 
-    Parameters
-    ----------
-    known : iterable of array
-        Their memory stays where it is, and is filled by earlier calls or by somebody else.
-
-    Attributes
-    ----------
-    calls : list of Call
-        Those of the body that runs.
+    The memory of `known` arrays stays where it is, filled by earlier calls or by somebody else.
     """
 
     def __init__(self, known: Iterable[Array]) -> None:
-        self.calls: list[Call] = []
+        self.calls: list[Call] = []  # of the body that runs
         self._made: list[Array] = []  # arrays that are kept for the body that runs
         self._known: dict[int, Any] = {}  # by id, which is good while the array is held
         for array in known:
@@ -64,11 +57,8 @@ class Binder:
     def calls_of(self, body: Body, memory: KeptMemory, *given: Any) -> tuple[list[Call], Any]:
         """The calls of `body(memory, *given)`, which are made on the way, and what it returns.
 
-        Raises
-        ------
-        NotBound
-            And any error of the body.  It may have run in part: what it writes is to be written
-            again.
+        After NotBound, or an error of the body, it may have run in part: what it writes is to be
+        written again.
         """
         self.calls, self._made = [], []
         asked = memory.arrays
@@ -138,24 +128,18 @@ class Binder:
             made = function(*inputs, **options)
             if isinstance(made, tuple):
                 raise NotBound(f"{ufunc.__name__} has several results")
-            made = np.asarray(made)
-            out = (self.kept(made),)
-            np.copyto(out[0], made)
-        else:
-            function(*inputs, out=out if len(out) > 1 else out[0], **options)
+            out = (self.kept(np.asarray(made)),)
+        place = out if len(out) > 1 else out[0]
         if method == "__call__" and not options and ufunc not in _OUT_BY_NAME:
-            self.calls.append(partial(function, *inputs, *out))
+            self._call(function, *inputs, *out)
         else:
-            self.calls.append(
-                partial(function, *inputs, out=out if len(out) > 1 else out[0], **options)
-            )
-        return self.watched(out if len(out) > 1 else out[0])
+            self._call(function, *inputs, out=place, **options)
+        return self.watched(place)
 
     def gather(self, array: Array, key: tuple[Any, ...]) -> Array:
         """Read elements by arrays of indices, and note it."""
         array, key = self.plain(array), self.plain(key)
-        made = array[key]
-        place = self.kept(made)
+        place = self.kept(array[key])
         self._call(_gather, place, array, key)
         view: Array = self.watched(place)
         return view
@@ -170,8 +154,8 @@ class Binder:
         target, source = self.plain(target), self.plain(source)
         self._call(np.copyto, target, source, casting)
 
-    def _call(self, function: Any, *given: Any) -> None:
-        call = partial(function, *given)
+    def _call(self, function: Any, *given: Any, **options: Any) -> None:
+        call = partial(function, *given, **options)
         call()
         self.calls.append(call)
 
@@ -210,31 +194,16 @@ _NUMBERS = (bool, int, float, str, np.generic, np.dtype, type, slice)
 _OUT_BY_NAME = (np.maximum, np.minimum)  # numpy takes the place of their result by name alone
 _REDUCTIONS = (np.sum, np.prod, np.max, np.min, np.amax, np.amin, np.mean)
 _VIEWS = (
-    np.broadcast_to,
-    np.reshape,
-    np.transpose,
-    np.swapaxes,
-    np.moveaxis,
-    np.expand_dims,
-    np.squeeze,
-    np.shape,
-    np.ndim,
-    np.size,
+    *(np.broadcast_to, np.reshape, np.transpose, np.swapaxes, np.moveaxis),
+    *(np.expand_dims, np.squeeze, np.shape, np.ndim, np.size),
 )
 
 
 class Watched(np.ndarray):
-    """An array whose ufuncs are noted, and which refuses what cannot be.
-
-    Attributes
-    ----------
-    binder : Binder
-    original : array or None
-        The array that this is a view of as a whole.
-    """
+    """An array whose ufuncs are noted, and which refuses what cannot be."""
 
     binder: Any = None
-    original: Any = None
+    original: Any = None  # the array that this is a view of as a whole
 
     def __array_finalize__(self, source: Any) -> None:
         self.binder = getattr(source, "binder", None)
@@ -254,11 +223,8 @@ class Watched(np.ndarray):
     def __getitem__(self, key: Any) -> Any:
         key = key if isinstance(key, tuple) else (key,)
         if not all(map(_is_basic, key)):
-            if any(
-                isinstance(part, list) or part.dtype.kind == "b"
-                for part in key
-                if not _is_basic(part)
-            ):
+            arrays = [part for part in key if not _is_basic(part)]
+            if any(isinstance(part, list) or part.dtype.kind == "b" for part in arrays):
                 raise NotBound("how many elements it reads depends on values")
             return self.binder.gather(self, key)
         part = super().__getitem__(key)
@@ -275,9 +241,7 @@ class Watched(np.ndarray):
             self.binder.scatter(self, key, value)
 
     def fill(self, value: Any) -> None:
-        array = self.binder.plain(self)
-        array.fill(value)
-        self.binder.calls.append(partial(array.fill, self.binder.plain(value)))
+        self.binder._call(self.binder.plain(self).fill, self.binder.plain(value))
 
 
 def _is_basic(part: Any) -> bool:
@@ -292,39 +256,11 @@ def _refusing(name: str) -> Callable[..., Any]:
     return refuse
 
 
-# What reads values, or writes them, past `__array_ufunc__`.
-for _name in (
-    "__bool__",
-    "__int__",
-    "__float__",
-    "__complex__",
-    "__index__",
-    "__iter__",
-    "__contains__",
-    "argmax",
-    "argmin",
-    "argpartition",
-    "argsort",
-    "astype",
-    "choose",
-    "compress",
-    "copy",
-    "cumprod",
-    "cumsum",
-    "dot",
-    "flatten",
-    "item",
-    "nonzero",
-    "partition",
-    "put",
-    "repeat",
-    "resize",
-    "round",
-    "searchsorted",
-    "sort",
-    "take",
-    "tobytes",
-    "tolist",
-    "trace",
-):
-    setattr(Watched, _name, _refusing(_name))
+# What reads values, or writes them, past `__array_ufunc__`: all methods but views and ufuncs.
+_SEEN = re.compile(
+    "all|any|clip|diagonal|fill|max|mean|min|prod|ravel|reshape|squeeze|std|sum|swapaxes|transpose|"
+    "var|view|__(?!bool|int|float|complex|index|iter|contains).*"
+)
+for _name in dir(np.ndarray):
+    if callable(getattr(np.ndarray, _name)) and not _SEEN.fullmatch(_name):
+        setattr(Watched, _name, _refusing(_name))

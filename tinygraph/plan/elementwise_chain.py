@@ -23,18 +23,15 @@ from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.plan.block_program import BlockProgram, Value, Writer
 from tinygraph.plan.code import Code
-from tinygraph.plan.elementwise_tape import Tape, is_costly
+from tinygraph.plan.elementwise_tape import Tape, is_costly, tape_of
 from tinygraph.shapes import Array, Shape, Spec
 
 
 class ElementwiseChain(Op):
     """Ops that have tapes (elementwise_tape.py), each with a value of the output's shape and dtype.
 
-    Parameters
-    ----------
-    code : Code
-        The chain: a leaf for each operand, in order, then the ops; the last one is the output.
-        Which operands want a gradient is known from it, and the same whenever the op is applied.
+    `code` has a leaf for each operand, in order, then the ops; the last one is the output.  Which
+    operands want a gradient is known from it, and the same whenever the op is applied.
     """
 
     name = "elementwise_chain"
@@ -53,9 +50,7 @@ class ElementwiseChain(Op):
     def _computed(self, keeping: bool) -> BlockProgram:
         """Operands -> the output, and what backward needs of the values between."""
         writer = Writer(self._operands)
-        values = list(writer.inputs)
-        for at in range(self._operands, len(self.code.instructions)):
-            values.append(self._tape(writer, at, values).value)
+        values, _ = self._values(writer, {})
         kept = [values[at] for at in self._kept if keeping and at < len(values) - 1]
         return writer.compiled([values[-1], *kept])
 
@@ -87,34 +82,39 @@ class ElementwiseChain(Op):
                 return writer.compiled(outputs), kept, places
             kept = used
 
+    def _values(
+        self, writer: Writer, kept: dict[int, Value]
+    ) -> tuple[list[Value], dict[int, tuple[Tape, list[Any]]]]:
+        """The value of each instruction, and for each op its tape with the values of that."""
+        values, tapes = list(writer.inputs[: self._operands]), {}
+        for at in range(self._operands, len(self.code.instructions)):
+            made = self.code.instructions[at]
+            numbers = [self.code.instructions[i].spec.shape != made.spec.shape for i in made.inputs]
+            tape: Any = tape_of(made.op, tuple(numbers), made.spec.dtype, made.needs)
+            of_tape = [*[values[i] for i in made.inputs], None]  # None: its gradient comes later
+            tape.write(writer, of_tape, tape.forward)
+            of_tape[tape.value] = kept.get(at, of_tape[tape.value])
+            values.append(of_tape[tape.value])
+            tapes[at] = tape, of_tape
+        return values, tapes
+
     def _gradients(self, writer: Writer, kept: dict[int, Value], g: Value) -> list[Value | None]:
         """For each operand its gradient, where it wants one."""
-        instructions, wanted = self.code.instructions, self._wanted
-        values = list(writer.inputs[: self._operands])
-        tapes: dict[int, Tape] = {}
-        for at in range(self._operands, len(instructions)):
-            tapes[at] = self._tape(writer, at, values, kept.get(at))
-            values.append(tapes[at].value)
+        instructions = self.code.instructions
+        _, tapes = self._values(writer, kept)
         gradients = {len(instructions) - 1: g}
         for at in range(len(instructions) - 1, self._operands - 1, -1):
             made = instructions[at]
-            if not wanted[at] or at not in gradients:
+            if not self._wanted[at] or at not in gradients:
                 continue
-            terms = tapes[at].gradients(gradients[at])
-            for i, term in zip(made.inputs, terms, strict=True):
-                if term is not None:
-                    before = gradients.get(i)
+            tape, values = tapes[at]
+            values[len(made.inputs)] = gradients[at]
+            tape.write(writer, values, tape.backward)
+            for i, place in zip(made.inputs, tape.gradients, strict=True):
+                if place is not None:
+                    before, term = gradients.get(i), values[place]
                     gradients[i] = term if before is None else writer.emit(np.add, before, term)
         return [gradients.get(at) for at in range(self._operands)]
-
-    def _tape(
-        self, writer: Writer, at: int, values: Sequence[Value], kept: Value | None = None
-    ) -> Tape:
-        """An instruction's calls, written down; `kept` where its value is known."""
-        made = self.code.instructions[at]
-        shapes = [self.code.instructions[i].spec.shape for i in made.inputs]
-        inputs = [values[i] for i in made.inputs]
-        return Tape(writer, _op(made.op), inputs, shapes, made.spec.dtype, made.needs, kept)
 
     def ufuncs(self) -> set[Any]:
         """All that its programs call."""
@@ -125,7 +125,7 @@ class ElementwiseChain(Op):
     def infer(self, *specs: Spec) -> Spec:
         found = list(specs)
         for made in self.code.instructions[self._operands :]:
-            found.append(_op(made.op).infer(*[found[i] for i in made.inputs]))
+            found.append(made.op.infer(*[found[i] for i in made.inputs]))  # type: ignore[union-attr]
         return found[-1]
 
     def forward(self, mem: Memory, *arrays: Array) -> tuple[Array, Any]:
@@ -163,10 +163,6 @@ class ElementwiseChain(Op):
             for spec, carried in zip(specs, carries, strict=True)
         )
         return "map" if apart and any(carries) else None
-
-
-def _op(op: Op | None) -> Op:
-    return op  # type: ignore[return-value]
 
 
 def _flat(x: Array, shape: Shape) -> Array:

@@ -1,158 +1,159 @@
-"""The tape of an elementwise op: the ufuncs that its own numpy body calls, and nothing else.
+"""The tape of an elementwise op: the ufuncs that its own numpy body calls, forward and backward.
 
-The body runs once on `Element`s in the place of arrays.  They hold no numbers; each ufunc is
-written down, as a step that several ops can share the blocks of.  So chains need no second form of
-an op, and an op that is added joins them by itself.  A body that does more than call ufuncs on
-whole arrays has no tape.
+The calls are taken down as for a replay (bound_calls.py), on arrays of two elements, and then the
+arrays are forgotten: each call makes a value of values.  So chains need no second form of an op,
+and an op that is added joins them by itself.  A body that does more than call ufuncs on whole
+arrays has no tape.
 
-    np.negative(x, out=y)              v1 = negative(v0)
-    np.exp(y, out=y)                   v2 = exp(v1)
-    y += 1                             v3 = add(v2, 1)
+    np.negative(x, out=y)              v2 = negative(v0)        v0: x, v1: the gradient that comes
+    np.exp(y, out=y)                   v3 = exp(v2)
+    y += 1                             v4 = add(v3, 1)
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from tinygraph.op import Op
 from tinygraph.ops.arithmetic import Arithmetic
 from tinygraph.ops.shared.unary import Unary
-from tinygraph.plan.block_program import Filled, Value, Writer
-from tinygraph.shapes import Shape
+from tinygraph.plan.block_program import Value, Writer
+from tinygraph.plan.bound_calls import Binder, NotBound
+from tinygraph.plan.buffers import KeptMemory, Streams, owner
+from tinygraph.shapes import Array
 
 COSTLY = (np.exp, np.expm1, np.log, np.log1p, np.tanh)  # longer than reading a result from memory
-BY_ARRAYS = (np.maximum, np.minimum)  # take a number at half the speed of an array
 
 
-class NoTape(Exception):
-    """The body does something that is no ufunc of whole arrays."""
+class Step(NamedTuple):
+    """The next value: a ufunc of earlier ones, which are ints, and of numbers, which are floats."""
+
+    ufunc: Any
+    operands: tuple[int | float, ...]
+    is_bool: bool
 
 
-class Element(NDArrayOperatorsMixin):
-    """Stands for an array of a body: the value that was written into it last."""
+class Tape(NamedTuple):
+    """Values 0, 1, ... are the inputs, then comes the upstream gradient, then the steps'."""
 
-    __slots__ = ("dtype", "shape", "value", "writer")
+    forward: tuple[Step, ...]
+    value: int  # the output
+    backward: tuple[Step, ...]
+    gradients: tuple[int | None, ...]  # for each input
 
-    def __init__(self, writer: Writer, shape: Shape, dtype: Any, value: Value | None = None):
-        self.writer, self.shape, self.dtype, self.value = writer, shape, np.dtype(dtype), value
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Element:
-        (out,) = options.pop("out", (None,))
-        if method != "__call__" or options or ufunc.signature or ufunc.nout != 1:
-            raise NoTape(f"{ufunc.__name__}.{method}")
-        if out is None:
-            of = [np.ones(1, x.dtype) if isinstance(x, Element) else x for x in inputs]
-            out = Element(self.writer, self.shape, ufunc(*of).dtype)
-        operands = [_operand(ufunc, x) for x in inputs]
-        out.value = self.writer.emit(ufunc, *operands, is_bool=out.dtype == bool)
-        return out
-
-    def __setitem__(self, key: Any, number: float) -> None:
-        if key is not Ellipsis:
-            raise NoTape("a part of an array")
-        self.value = self.writer.emit(np.positive, number)
-
-
-def _operand(ufunc: Any, x: Any) -> Any:
-    if isinstance(x, Element):
-        return x.value
-    if not isinstance(x, (int, float, np.generic)):
-        raise NoTape(f"a {type(x).__name__}")
-    return Filled(float(x)) if ufunc in BY_ARRAYS else float(x)
-
-
-class _Memory:
-    """In the place of the op's `mem`."""
-
-    def __init__(self, writer: Writer, needs: tuple[bool, ...]) -> None:
-        self.writer, self.needs = writer, needs
-
-    def empty(self, shape: Shape, dtype: Any) -> Element:
-        return Element(self.writer, shape, dtype)
-
-
-class Tape:
-    """One op in a program: its value, and what its backward makes of it.
-
-    Parameters
-    ----------
-    writer : Writer
-        Where the calls are written down.
-    op : Op
-    inputs : sequence of Value
-    shapes : sequence of tuple
-        Those of the inputs.
-    dtype : dtype
-    needs : tuple of bool
-        Which inputs want a gradient.
-    kept : Value, optional
-        The output, where it is already known.
-
-    Raises
-    ------
-    NoTape
-        Or whatever the body raises where there are no numbers.
-    """
-
-    def __init__(
-        self,
-        writer: Writer,
-        op: Op,
-        inputs: Sequence[Value],
-        shapes: Sequence[Shape],
-        dtype: Any,
-        needs: tuple[bool, ...],
-        kept: Value | None = None,
-    ) -> None:
-        self.writer, self.op, self.needs, self.dtype = writer, op, needs, dtype
-        self._shape = np.broadcast_shapes(*shapes)
-        given = [Element(writer, s, dtype, x) for s, x in zip(shapes, inputs, strict=True)]
-        memory: Any = _Memory(writer, needs)
-        if isinstance(op, Unary):  # its mathematics; forward may cut it into blocks
-            (x,), y = given, memory.empty(shapes[0], dtype)
-            op.function(memory, x, y)  # type: ignore[arg-type]
-            self._saved: Any = y if op.keeps == "y" else x
-        else:
-            y, self._saved = op.forward(memory, *given)
-        if y.dtype != dtype:
-            raise NoTape(f"a result of {y.dtype}")
-        if kept is not None:
-            y.value = kept
-        self.value: Value = y.value
-
-    def gradients(self, g: Value) -> list[Value | None]:
-        """For each input its gradient, where it wants one."""
-        memory: Any = _Memory(self.writer, self.needs)
-        gy: Any = Element(self.writer, self._shape, self.dtype, g)
-        if isinstance(self.op, Unary):
-            gx = memory.empty(self._shape, self.dtype)
-            self.op.gradient(memory, gy, self._saved, gx)
-            return [gx.value]
-        found: Any = self.op.backward(memory, gy, self._saved, self.needs)
-        return [x.value if needed else None for x, needed in zip(found, self.needs, strict=True)]
+    def write(self, writer: Writer, values: list[Value], steps: Sequence[Step]) -> None:
+        """Write steps down in a program; `values` are those of the tape so far, and get longer."""
+        for step in steps:
+            operands = [values[x] if isinstance(x, int) else x for x in step.operands]
+            values.append(writer.emit(step.ufunc, *operands, is_bool=step.is_bool))
 
 
 @lru_cache(maxsize=256)
-def ufuncs_of(op: Op, inputs: int, dtype: Any) -> tuple[Any, ...] | None:
-    """The ufuncs of forward, where an op has a tape; else None."""
+def tape_of(op: Op, are_numbers: tuple[bool, ...], dtype: Any, needs: Any = None) -> Tape | None:
+    """The tape of an op whose inputs are arrays of one shape or numbers; None where it has none."""
     if not isinstance(op, (Unary, Arithmetic)):
         return None  # the bodies of other ops are not run for nothing
-    writer = Writer(inputs + 1)
-    *given, g = writer.inputs
     try:
-        tape = Tape(writer, op, given, [()] * inputs, dtype, (True,) * inputs)
-        forward = tuple([call.ufunc for call in writer.calls])
-        tape.gradients(g)
-    except Exception:  # NoTape, or an error of a body that asks for numbers
+        with np.errstate(all="ignore"):
+            return _taken(
+                op,
+                are_numbers,
+                np.dtype(dtype),
+                (True,) * len(are_numbers) if needs is None else needs,
+            )
+    except Exception:  # NotBound, or an error of a body that asks for something else
         return None
-    return forward
+
+
+def _taken(op: Any, are_numbers: tuple[bool, ...], dtype: Any, needs: tuple[bool, ...]) -> Tape:
+    given = [np.ones(() if number else 2, dtype) for number in are_numbers]
+    gradient = np.ones(2, dtype)
+
+    def forward(mem: Any, *arrays: Array) -> Any:
+        if not isinstance(op, Unary):
+            return op.forward(mem, *arrays)
+        y = mem.empty((2,), dtype)
+        op.function(mem, arrays[0], y)  # its mathematics; `forward` may cut it into blocks
+        return y, y if op.keeps == "y" else arrays[0]
+
+    def backward(mem: Any, gy: Array, saved: Any) -> Any:
+        if not isinstance(op, Unary):
+            return op.backward(mem, gy, saved, needs)
+        gx = mem.empty((2,), dtype)
+        op.gradient(mem, gy, saved, gx)
+        return (gx,)
+
+    taker = _Taker([*given, gradient], op.name, needs)
+    first, (y, saved) = taker.steps(forward, *given)
+    value = taker.value(y)
+    if y.dtype != dtype:
+        raise NotBound(f"a result of {y.dtype}")
+    if True not in needs:
+        return Tape(first, value, (), (None,) * len(needs))
+    last, found = taker.steps(backward, gradient, saved)
+    of_inputs = [taker.value(g) if needed else None for g, needed in zip(found, needs, strict=True)]
+    return Tape(first, value, last, tuple(of_inputs))
+
+
+class _Taker:
+    """Knows which value each array holds."""
+
+    def __init__(self, arrays: Sequence[Array], name: str, needs: tuple[bool, ...]) -> None:
+        self._name, self._needs, self._binder = name, needs, Binder(arrays)
+        self._values = {id(array): at for at, array in enumerate(arrays)}
+        self._count = len(arrays)
+        self._held: list[Any] = [*arrays]  # an id is good while its array is there
+
+    def steps(self, body: Any, *arrays: Any) -> tuple[tuple[Step, ...], Any]:
+        """The steps of a body, and what it returns."""
+        memory = KeptMemory("tape", self._name, self._needs, Streams())
+        body(memory, *arrays)  # asks for its arrays
+        memory.kept = True
+        self._held.append(memory)
+        for array in memory.arrays:
+            self._binder.know(array)
+        calls, result = self._binder.calls_of(body, memory, *arrays)
+        self._held.append(calls)
+        return tuple([self._step(call) for call in calls]), result
+
+    def _step(self, call: partial[Any]) -> Step:
+        """A bound call as a step."""
+        ufunc, operands, options = call.func, call.args, call.keywords
+        if ufunc is np.copyto:  # y[...] = 0
+            ufunc, operands, options = np.positive, (operands[1],), {"out": operands[0]}
+        if not isinstance(ufunc, np.ufunc) or ufunc.nout != 1 or ufunc.signature:
+            raise NotBound(f"{ufunc} is no ufunc of elements")
+        out = options.get("out", operands[-1])
+        if not options.keys() <= {"out"} or not isinstance(out, np.ndarray):
+            raise NotBound(f"{ufunc.__name__} with options")
+        step = Step(ufunc, tuple(map(self._operand, operands[: ufunc.nin])), out.dtype == bool)
+        _require_whole(out)
+        self._values[id(owner(out))] = self._count
+        self._count += 1
+        return step
+
+    def _operand(self, x: Any) -> int | float:
+        if isinstance(x, np.ndarray) and (x.ndim or id(x) in self._values):
+            return self.value(x)
+        return float(x)
+
+    def value(self, x: Array) -> int:
+        _require_whole(x)
+        return self._values[id(owner(x))]
+
+
+def _require_whole(x: Array) -> None:
+    whole = owner(x)
+    place = x.__array_interface__["data"] == whole.__array_interface__["data"]
+    if not place or (x.shape, x.strides, x.dtype) != (whole.shape, whole.strides, whole.dtype):
+        raise NotBound("a part of an array")
 
 
 def is_costly(op: Op, inputs: int, dtype: Any) -> bool:
     """Whether computing the op a second time takes longer than reading its output from memory."""
-    return any(ufunc in COSTLY for ufunc in ufuncs_of(op, inputs, dtype) or ())
+    tape = tape_of(op, (False,) * inputs, dtype)
+    return tape is not None and any(step.ufunc in COSTLY for step in tape.forward)

@@ -137,18 +137,10 @@ class Strip(NamedTuple):
 
 
 class Columns:
-    """The columns of one block after the other.
+    """The columns of one block after the other, in a buffer from `mem`.
 
-    Parameters
-    ----------
-    mem : Memory
-        The buffer of one block comes from here.
-    image, filters : shapes (N, C, H, W) and (D, C, KH, KW)
-    at : Windows2d
-    size : (int, int)
-        Rows and columns of the output that are wanted, from the first on.
-    step : int
-        Blocks begin at multiples of so many rows.
+    Images are (N, C, H, W), filters (D, C, KH, KW); `size` says how many rows and columns of the
+    output are wanted, from the first on, and blocks begin at multiples of `step` rows.
     """
 
     def __init__(

@@ -15,6 +15,7 @@ from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.conv2d import Conv2d
 from tinygraph.plan.fast import columns
+from tinygraph.plan.fast.columns import Strip
 from tinygraph.plan.fast.jit import CompiledBody, loop, plain
 from tinygraph.plan.fast.products import Products
 from tinygraph.shapes import Array, Spec
@@ -67,11 +68,12 @@ class BlockedConv2d(CompiledBody, Conv2d):
         gy, at = plain(gy), self._windows(x.shape, w.shape)
         products = Products(mem, at, x.shape, plain(w), gy.shape[2:])
         gb = mem.zeros(w.shape[:1], w.dtype)
-        gradients = products.gradients(mem, x, needs)
-        for block, maps in gradients.blocks():
+
+        def write(block: Strip, maps: Array) -> None:
             take(gy[block.images], block.first, maps, gb)
-            gradients.add(block, maps)
-        return (*gradients.sums(), gb if len(needs) > 2 and needs[2] else None)[: len(needs)]
+
+        found = products.backward(mem, x, needs, write)
+        return (*found, gb if len(needs) > 2 and needs[2] else None)[: len(needs)]
 
 
 def blocked_convolution(op: Op, specs: tuple[Spec, ...]) -> BlockedConv2d | None:

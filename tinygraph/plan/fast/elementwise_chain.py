@@ -33,7 +33,7 @@ from tinygraph.plan.block_program import BlockProgram, Call, Filled, Register
 from tinygraph.plan.code import Code
 from tinygraph.plan.elementwise_chain import ElementwiseChain
 from tinygraph.plan.fast import elementary
-from tinygraph.plan.fast.jit import Argument, CompiledBody, Function, compiled, inlined, plain
+from tinygraph.plan.fast.jit import CompiledBody, Function, compiled, inlined, plain
 from tinygraph.shapes import Array, Spec
 
 FEWEST_BYTES = 1 << 18  # of the output: smaller chains are as soon done op by op
@@ -129,20 +129,12 @@ def kernel(program: BlockProgram, numbers: tuple[bool, ...], dtype: Any) -> Func
     scope: dict[str, Any] = {"__name__": elementary.__name__, "np": np, "real": dtype.type}
     scope |= elementary.elementary(dtype, inlined)
     exec(compile(loop_text(program, numbers, name), elementary.__file__, "exec"), scope)
-    arguments = [Argument(dtype, 1)] * program.inputs
-    arguments += [Argument(dtype, 1, written=True)] * program.outputs
-    return compiled(scope[name], tuple(arguments), contract=False)
+    takes = "x1 " * program.inputs + "=x1 " * program.outputs
+    return compiled(scope[name], takes, dtype, contract=False)
 
 
 class CompiledElementwiseChain(CompiledBody, ElementwiseChain):
-    """`ElementwiseChain`, element by element.
-
-    Parameters
-    ----------
-    code : Code
-    numbers : tuple of bool
-        For each operand, whether it is a single number.
-    """
+    """`ElementwiseChain`, element by element; `numbers` tells which operands are one number."""
 
     def __init__(self, code: Code, numbers: tuple[bool, ...]) -> None:
         super().__init__(code)

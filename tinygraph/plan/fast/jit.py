@@ -12,7 +12,7 @@ import importlib.util
 import threading
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -21,23 +21,6 @@ from tinygraph.op import Op
 Function = Callable[..., None]
 
 _lock = threading.Lock()  # numba's configuration is one for all threads
-
-
-class Argument(NamedTuple):
-    """An array, or a number, that a loop takes.
-
-    Attributes
-    ----------
-    dtype : numpy dtype
-    ndim : int
-        0 for a number.
-    written : bool
-        Whether the loop writes it; it may read any other array, also one that is read-only.
-    """
-
-    dtype: Any
-    ndim: int = 0
-    written: bool = False
 
 
 def installed() -> bool:
@@ -59,40 +42,37 @@ def why_not() -> str:
 
 @cache
 def compiled(
-    function: Function,
-    arguments: tuple[Argument, ...],
-    reorder: bool = False,
-    contract: bool = True,
+    function: Function, takes: str, dtype: Any, reorder: bool = False, contract: bool = True
 ) -> Function:
-    """A loop as machine code, for contiguous arrays of these dtypes, aligned.
+    """A loop as machine code, which lets other threads of Python run meanwhile.
+
+    It calls no function of another file of ours: changes of that one would not be noticed by the
+    cache.  Compiling takes seconds; the result lies in the folder of our cache, or in
+    NUMBA_CACHE_DIR where the user has named one.
 
     Parameters
     ----------
-    function : function
-        Of the arguments, in their order.  It calls no function of another file of ours: changes of
-        that one would not be noticed by the cache.
-    arguments : tuple of Argument
+    takes : str
+        A word for each argument: "x4" for an array of four axes and of `dtype`, contiguous and
+        aligned, "=x4" for one that is written, "u4" for one of uint8, "i" for a whole number.
     reorder : bool
-        Whether sums over a loop may be taken in another order, as vectors of partial sums.  The
-        order is fixed when the kernel is compiled.
+        Whether sums over a loop may be taken in another order, as vectors of partial sums; which
+        one is fixed when the loop is compiled.
     contract : bool
         Whether a product and a sum may become one instruction with one rounding.
-
-    Returns
-    -------
-    function
-        It lets other threads of Python run meanwhile.
-
-    Notes
-    -----
-    Compiling takes seconds; the result lies in the folder of our cache, or in NUMBA_CACHE_DIR where
-    the user has named one.
     """
     import numba
 
     from tinygraph.build_cache import folder  # heavy: not before something is compiled
 
-    types = [_type(argument, numba) for argument in arguments]
+    scalars = {"x": numba.from_dtype(np.dtype(dtype)), "u": numba.uint8, "i": numba.int64}
+    types = [
+        numba.types.Array(scalars[kind], int(axes), "C", readonly=not written)
+        if axes
+        else scalars[kind]
+        for word in takes.split()
+        for written, kind, axes in [(word[0] == "=", word.lstrip("=")[0], word.lstrip("=")[1:])]
+    ]
     options = {name for name, may in (("contract", contract), ("reassoc", reorder)) if may}
     with _lock:
         before = numba.config.CACHE_DIR
@@ -115,47 +95,19 @@ def inlined(function: Callable[..., Any]) -> Any:
     return numba.njit(fastmath={"contract"}, error_model="numpy")(function)
 
 
-def _type(argument: Argument, numba: Any) -> Any:
-    scalar = numba.from_dtype(np.dtype(argument.dtype))
-    if not argument.ndim:
-        return scalar
-    return numba.types.Array(scalar, argument.ndim, "C", readonly=not argument.written)
-
-
 class Loop:
-    """A loop, compiled for the dtype of its arrays when it is first called with them.
-
-    Parameters
-    ----------
-    function : function
-    takes : str
-        A word for each argument: "x4" for an array of four axes and the loop's dtype, "=x4" for one
-        that is written, "u4" for one of uint8, "i" for a whole number.
-    reorder : bool
-        See `compiled`.
-
-    """
+    """A loop, compiled for the dtype of its arrays when it is first called; see `compiled`."""
 
     def __init__(self, function: Function, takes: str, reorder: bool = False) -> None:
-        self.function, self.takes, self.reorder = function, takes.split(), reorder
-        self._of_dtype = next(i for i, word in enumerate(self.takes) if "x" in word)
+        self.function, self.takes, self.reorder = function, takes, reorder
+        self._of_dtype = next(i for i, word in enumerate(takes.split()) if "x" in word)
 
     def __call__(self, *given: Any) -> None:
         self.prepare(given[self._of_dtype].dtype)(*given)
 
     def prepare(self, dtype: Any) -> Function:
         """What is called for float32 or float64; compiled now, if it is not yet."""
-        return compiled(self.function, self.arguments(dtype), self.reorder)
-
-    def arguments(self, dtype: Any) -> tuple[Argument, ...]:
-        kinds = {"x": np.dtype(dtype), "u": np.dtype(np.uint8), "i": np.dtype(np.int64)}
-        words = [word.lstrip("=") for word in self.takes]
-        return tuple(
-            [
-                Argument(kinds[word[0]], int(word[1:] or 0), written=word != whole)
-                for word, whole in zip(words, self.takes, strict=True)
-            ]
-        )
+        return compiled(self.function, self.takes, dtype, self.reorder)
 
 
 def loop(takes: str, reorder: bool = False) -> Callable[[Function], Loop]:

@@ -21,6 +21,7 @@ from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.conv2d_relu_max_pool2d import NONE, Conv2dReluMaxPool2d
 from tinygraph.plan.fast import columns
+from tinygraph.plan.fast.columns import Strip
 from tinygraph.plan.fast.jit import CompiledBody, Loop, loop, plain
 from tinygraph.plan.fast.products import Products
 from tinygraph.shapes import Array, Spec
@@ -107,13 +108,14 @@ class PooledConvolution(CompiledBody, Conv2dReluMaxPool2d):
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
         argmax, x, w = saved
         gy, gb = plain(gy), mem.zeros(w.shape[:1], w.dtype)
-        gradients = self._products(mem, x, w).gradients(mem, x, needs)
         run = routing(self.pool)
-        for block, maps in gradients.blocks():
+
+        def write(block: Strip, maps: Array) -> None:
             some = block.images
             run(gy[some], argmax[some], block.first // self.pool, maps, gb)
-            gradients.add(block, maps)
-        return (*gradients.sums(), gb if len(needs) > 2 and needs[2] else None)[: len(needs)]
+
+        found = self._products(mem, x, w).backward(mem, x, needs, write)
+        return (*found, gb if len(needs) > 2 and needs[2] else None)[: len(needs)]
 
     def _products(self, mem: Memory, x: Array, w: Array) -> Products:
         """Over the positions that lie in a pooling window."""

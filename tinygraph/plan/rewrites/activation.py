@@ -22,7 +22,7 @@ from tinygraph.ops.matmul import Matmul
 from tinygraph.ops.shared.unary import Unary
 from tinygraph.plan.block_program import BlockProgram, Writer
 from tinygraph.plan.code import Code
-from tinygraph.plan.elementwise_tape import Tape, ufuncs_of
+from tinygraph.plan.elementwise_tape import tape_of
 from tinygraph.plan.rewrites.folded_batch_norm import FoldedBatchNorm
 from tinygraph.shapes import Array, Spec
 
@@ -90,12 +90,14 @@ class Activated(Op):
 @lru_cache(maxsize=64)
 def _program(activation: Op, dtype: Any) -> BlockProgram:
     """The activation block by block; it may write over its input, which it reads first."""
-    writer = Writer(1)
-    return writer.compiled([Tape(writer, activation, writer.inputs, [()], dtype, (False,)).value])
+    writer, tape = Writer(1), tape_of(activation, (False,), dtype)
+    values: list[Any] = [*writer.inputs, None]
+    tape.write(writer, values, tape.forward)  # type: ignore[union-attr]
+    return writer.compiled([values[tape.value]])  # type: ignore[union-attr]
 
 
 def _is_activation(op: Op | None, dtype: Any) -> bool:
-    return isinstance(op, Unary) and op.keeps == "y" and ufuncs_of(op, 1, dtype) is not None
+    return isinstance(op, Unary) and op.keeps == "y" and tape_of(op, (False,), dtype) is not None
 
 
 # ---- the rewrite --------------------------------------------------------------------------------

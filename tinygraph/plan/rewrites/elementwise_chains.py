@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from tinygraph.op import Op
 from tinygraph.plan.code import Code, Instruction
 from tinygraph.plan.elementwise_chain import ElementwiseChain
-from tinygraph.plan.elementwise_tape import ufuncs_of
+from tinygraph.plan.elementwise_tape import tape_of
 
 FEWEST_BYTES = 8 << 20  # of the output: smaller values stay in a cache between two ops
 
@@ -45,8 +45,8 @@ def _large(made: Instruction, fewest_bytes: int) -> bool:
 
 
 def _has_tape(made: Instruction) -> bool:
-    op = made.op
-    return op is not None and ufuncs_of(op, len(made.inputs), made.spec.dtype) is not None
+    whole = (False,) * len(made.inputs)
+    return made.op is not None and tape_of(made.op, whole, made.spec.dtype) is not None
 
 
 def _fits(code: Code, made: Instruction) -> bool:
