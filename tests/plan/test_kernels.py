@@ -103,13 +103,13 @@ def test_random_graphs(graph):
 
 def test_the_checker_finds_nothing_in_a_planned_step(monkeypatch):
     reports = []
-    check = Kernel._check
+    check = Kernel._report
 
     def spy(*args, **options):
         reports.append(check(*args, **options))
         return reports[-1]
 
-    monkeypatch.setattr(Kernel, "_check", spy)
+    monkeypatch.setattr(Kernel, "_report", spy)
     model = seed_network()
     learn = step_of(model, tg.optim.SGD(model.parameters(), lr=0.1))
 

@@ -62,13 +62,13 @@ def first(data, count):
 def test_the_checker_finds_nothing_in_an_epoch(monkeypatch, filters):
     """Three batches, the last a small one, and the validation; every launch is checked."""
     reports = []
-    check = Kernel._check
+    check = Kernel._report
 
     def spy(*args, **options):
         reports.append(check(*args, **options))
         return reports[-1]
 
-    monkeypatch.setattr(Kernel, "_check", spy)
+    monkeypatch.setattr(Kernel, "_report", spy)
     config = numba_cnn.Config(filters=filters, batch_size=8, epochs=1, device="emulator")
     recipe = numba_cnn.recipe
     task = recipe.prepare(config)

@@ -123,23 +123,14 @@ class Register(NamedTuple):
 class BlockProgram:
     """What `Writer.compiled` makes.
 
-    Attributes
-    ----------
-    inputs, outputs : int
-        How many.
-    calls : tuple of Call
-        Of registers: those of inputs, then of outputs, then filled and scratch blocks.
-    filled : tuple of float
-        For each filled block, the number that it holds.
-    scratch : tuple of bool
-        For each scratch block, whether it holds bools.
+    Its registers are those of inputs, then of outputs, then filled and scratch blocks.
     """
 
-    inputs: int
+    inputs: int  # how many
     outputs: int
     calls: tuple[Call, ...]
-    filled: tuple[float, ...]
-    scratch: tuple[bool, ...]
+    filled: tuple[float, ...]  # the numbers that these blocks hold
+    scratch: tuple[bool, ...]  # for each of these blocks, whether it holds bools
 
     def block(self, size: int, itemsize: int) -> int:
         """Elements of a block: all registers together fit in a core's cache."""
@@ -160,26 +151,12 @@ class BlockProgram:
         arrays = [*inputs, *outputs]
         cut = [i for i, array in enumerate(arrays) if array.ndim]
         registers: list[Any] = [*arrays, *blocks]
-        steps = [
-            (
-                call.ufunc,
-                [x.at if isinstance(x, Register) else None for x in call.operands],
-                call.operands,
-                call.result.at,
-            )
-            for call in self.calls
-        ]
         for start in range(0, size, block):
             stop = min(start + block, size)
             for i in cut:
                 registers[i] = arrays[i][start:stop]
             if stop - start < block:
                 registers[len(arrays) :] = [array[: stop - start] for array in blocks]
-            for ufunc, places, operands, result in steps:
-                ufunc(
-                    *[
-                        x if at is None else registers[at]
-                        for at, x in zip(places, operands, strict=False)
-                    ],
-                    out=registers[result],
-                )
+            for ufunc, operands, result in self.calls:
+                given = [registers[x.at] if isinstance(x, Register) else x for x in operands]
+                ufunc(*given, out=registers[result.at])

@@ -51,20 +51,7 @@ class Streams:
 
 
 class KeptMemory(Memory):
-    """The Memory of one op in one phase: fresh arrays at first, the same ones ever after.
-
-    Attributes
-    ----------
-    at : hashable
-        What tells this call of an op from all others.
-    position : int
-        Requests since the op's call began; a plan sets it to 0 before.
-    first_sample : int
-        Where a tile begins in the batch: an element has the random number that it would have in a
-        batch that is not cut.
-    draws_numbers : bool
-        Whether the op has asked for random numbers.
-    """
+    """The Memory of one op in one phase: fresh arrays at first, the same ones ever after."""
 
     __slots__ = ("arrays", "at", "draws", "draws_numbers", "first_sample", "kept", "op", "position")
 
@@ -77,9 +64,10 @@ class KeptMemory(Memory):
         device: Device = CPU,
     ) -> None:
         super().__init__(device, needs)
-        self.at, self.op, self.draws = at, op, draws
+        self.at, self.op, self.draws = at, op, draws  # `at` tells this call of an op from others
         self.arrays: list[Array] = []
-        self.position = self.first_sample = 0
+        self.position = 0  # requests since the op's call began
+        self.first_sample = 0  # where a tile begins: random numbers are those of the whole batch
         self.kept = self.draws_numbers = False
         self.empty, self.zeros = self._empty, self._zeros
 
@@ -176,39 +164,23 @@ class Lifetimes:
 
 
 def lay_out(spans: list[tuple[int, int, int]], alignment: int = ALIGNMENT) -> tuple[list[int], int]:
-    """Places in one arena, such that spans which overlap in time do not overlap in memory.
+    """Offsets in one arena for spans (first event, last event, bytes), and its size.
 
-    Parameters
-    ----------
-    spans : list of (first event, last event, bytes)
-    alignment : int
-        Bytes; what every place is a multiple of.
+    Spans that overlap in time do not overlap in memory.  The largest first, each at the lowest
+    place that is free for as long as it lives: "greedy by size" of Pisarchyk, Lee, "Efficient
+    memory management for deep neural net inference", arXiv:2001.03288.
 
-    Returns
-    -------
-    offsets : list of int
-    total : int
-        Bytes of the arena.
-
-    Examples
-    --------
     >>> lay_out([(0, 1, 64), (1, 2, 128), (2, 3, 64)])
     ([128, 0, 128], 192)
-
-    Notes
-    -----
-    The largest first, each at the lowest place that is free for as long as it lives: "greedy by
-    size" of Pisarchyk, Lee, "Efficient memory management for deep neural net inference",
-    arXiv:2001.03288.
     """
+    spans = [(first, last, -(-size // alignment) * alignment) for first, last, size in spans]
     offsets = [0] * len(spans)
     placed: list[int] = []
     total = 0
     for at in sorted(range(len(spans)), key=lambda i: (-spans[i][2], spans[i][0])):
         first, last, size = spans[at]
-        size = -(-size // alignment) * alignment
         taken = sorted(
-            (offsets[i], offsets[i] + -(-spans[i][2] // alignment) * alignment)
+            (offsets[i], offsets[i] + spans[i][2])
             for i in placed
             if spans[i][0] <= last and first <= spans[i][1]
         )

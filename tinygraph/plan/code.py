@@ -19,55 +19,25 @@ from tinygraph.tensor import Tensor
 
 @dataclass(frozen=True)
 class Instruction:
-    """How one value is made.
+    """How one value is made."""
 
-    Attributes
-    ----------
-    spec : Spec
-        Of the value, for the whole batch.
-    op : Op or None
-        None for a leaf.
-    inputs : tuple of int
-        Which values the op takes.
-    needs : tuple of bool
-        For each input, whether its gradient is wanted.
-    argument : int or None
-        Of a leaf: which argument of the call gives its value.
-    tensor : Tensor or None
-        Of any other leaf: the tensor whose value is read, and whose `.grad` is written.
-    label : str
-        For tables.
-    """
-
-    spec: Spec
-    op: Op | None = None
-    inputs: tuple[int, ...] = ()
-    needs: tuple[bool, ...] = ()
-    argument: int | None = None
-    tensor: Tensor | None = None
-    label: str = ""
+    spec: Spec  # for the whole batch
+    op: Op | None = None  # None for a leaf
+    inputs: tuple[int, ...] = ()  # which values the op takes
+    needs: tuple[bool, ...] = ()  # for each input, whether its gradient is wanted
+    argument: int | None = None  # of a leaf: which argument of the call gives its value
+    tensor: Tensor | None = None  # of any other leaf: what is read, and gets the gradient
+    label: str = ""  # for tables
 
 
 @dataclass
 class Code:
-    """Instructions, and what is asked of them.
-
-    Attributes
-    ----------
-    instructions : list of Instruction
-    outputs : tuple of int
-        The values that leave the plan.
-    root : int or None
-        The value that backward starts from, with the gradient 1 or one that is given; None where
-        there is no backward.
-    device : Device
-        Where all of it runs.
-    """
+    """Instructions, and what is asked of them."""
 
     instructions: list[Instruction] = field(default_factory=list)
-    outputs: tuple[int, ...] = ()
-    root: int | None = None
-    device: Device = CPU
+    outputs: tuple[int, ...] = ()  # the values that leave the plan
+    root: int | None = None  # where backward starts, if there is one: with 1, or what is given
+    device: Device = CPU  # where all of it runs
 
     def users(self) -> list[list[int]]:
         """For each value the instructions that take it, each one once."""
@@ -136,24 +106,16 @@ def code_of(
 ) -> Code:
     """The code of a graph: its nodes in topological order, inputs before users.
 
-    `aliases` names, for nodes that share the value of another one, that other one.
-
-    Raises
-    ------
-    GraphError
-        A node that is used is not among the nodes.
+    `aliases` names, for nodes that share the value of another one, that other one.  GraphError
+    where a node that is used is not among the nodes.
     """
     place: dict[Tensor, int] = {}
     code = Code(device=device)
     argument = {tensor: i for i, tensor in enumerate(arguments)}
 
-    def source(x: Tensor) -> Tensor:
+    def place_of(x: Tensor) -> int:
         while aliases and x in aliases:
             x = aliases[x]
-        return x
-
-    def place_of(x: Tensor) -> int:
-        x = source(x)
         if x not in place:
             if x.op is not None:
                 raise GraphError("plan", "nodes", "inputs before users", x.op.name)

@@ -96,8 +96,6 @@ class KernelProgram(Program):
     def looks(self, op: Op) -> bool:
         return self.code.device.on_host and super().looks(op)
 
-    # ---- running ----------------------------------------------------------------------------
-
     def forward(self) -> None:
         """Every op in order; buffers are laid out anew where products ask for others.
 

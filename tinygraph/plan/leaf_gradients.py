@@ -19,27 +19,17 @@ from tinygraph.device import Device
 from tinygraph.memory import eager_memory
 from tinygraph.ops.arithmetic import Add
 from tinygraph.plan.code import Code
-from tinygraph.shapes import Array, Spec
+from tinygraph.shapes import Array
 
 COPIED_BYTES = 64 << 10  # a copy of so many takes less than the body of an op
 
 
 class Totals:
-    """The gradients of leaves, added up over tiles in arrays that somebody provides.
-
-    Attributes
-    ----------
-    arrays : dict of array by leaf
-    reached : set of int
-        The leaves that a gradient has reached since `forget`; the other arrays mean nothing.
-    """
+    """The gradients of leaves, added up over tiles in arrays that somebody provides."""
 
     def __init__(self) -> None:
-        self.arrays: dict[int, Array] = {}
-        self.reached: set[int] = set()
-
-    def forget(self) -> None:
-        self.reached.clear()
+        self.arrays: dict[int, Array] = {}  # by leaf
+        self.reached: set[int] = set()  # the leaves whose arrays mean something
 
     def add(self, leaf: int, gradient: Array) -> None:
         total = self.arrays[leaf]
@@ -63,15 +53,7 @@ class Loan:
 
 
 class LeafGradients:
-    """The gradients of the leaves of one code.
-
-    Attributes
-    ----------
-    leaves : list of int
-        Those that want a gradient.
-    of_arguments : dict of array
-        After a run, by argument: gradients that leave as arrays, not as `.grad` of a tensor.
-    """
+    """The gradients of the leaves of one code."""
 
     def __init__(self, code: Code) -> None:
         wanted, self.device = code.differentiated(), code.device
@@ -80,7 +62,8 @@ class LeafGradients:
             for at, made in enumerate(code.instructions)
             if made.op is None and wanted[at]
         ]
-        self.leaves = [at for at, _ in found]
+        self.leaves = [at for at, _ in found]  # those that want a gradient
+        # After a run, by argument: those that leave as arrays, not as `.grad` of a tensor.
         self.of_arguments: dict[int, Array] = {}
         # Where kernels run, the first gradient that comes is copied: see `KernelProgram`.
         here = [] if self.device.runs_kernels else found
@@ -96,15 +79,12 @@ class LeafGradients:
 
     def take_up(self, totals: Totals) -> None:
         """An array for each leaf in which nobody has anything."""
-        totals.forget()
-        totals.arrays.clear()
-        totals.arrays.update(self._small)
+        totals.reached.clear()
+        totals.arrays = dict(self._small)
         for at, spec in self._large.items():
-            totals.arrays[at] = self._lent(spec, self._free[at])
-
-    def _lent(self, spec: Spec, free: list[Array]) -> Array:
-        memory = free.pop() if free else np.empty(spec.shape, spec.dtype)
-        return np.asarray(Loan(memory, free))
+            free = self._free[at]
+            memory = free.pop() if free else np.empty(spec.shape, spec.dtype)
+            totals.arrays[at] = np.asarray(Loan(memory, free))
 
     def hand_out(self, totals: Totals) -> None:
         """Add what a run has found to `.grad` of the leaves."""

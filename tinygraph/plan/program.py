@@ -44,29 +44,9 @@ class _Node(NamedTuple):
 class Program:
     """One code with everything that its runs need; in numpy, see kernel_program.py for kernels.
 
-    Parameters
-    ----------
-    code : Code
-    totals : Totals
-        Where the gradients of leaves go; an array for each leaf that wants one.
-    draws : Streams
-        Shared by all programs of a pass.
-    arena : Arena
-        Where the buffers lie; shared by programs that run one after the other.
-
-    Attributes
-    ----------
-    values : list of array
-        Fill in the leaves, run, and read the outputs.  What lies in buffers is overwritten by the
-        next run.
-    saved : list
-        What the forward of each op has saved.
-    gradients : list of array or None
-        Of the values, as far as backward has come.
-    bytes : int
-        What the buffers take together; 0 before the first run.
-    requested : int
-        Bytes that they would take without sharing their places.
+    Fill in the leaves among `values`, run, and read the outputs there: what lies in buffers is
+    overwritten by the next run.  Gradients of leaves go to `totals`, which has an array for each.
+    Programs that run one after the other share an arena, those of one pass their random streams.
     """
 
     array_type: type = np.ndarray  # what a body returns; anything else is made one
@@ -74,19 +54,21 @@ class Program:
     def __init__(self, code: Code, totals: Totals, draws: Streams, arena: Arena) -> None:
         instructions = code.instructions
         self.code, self.totals, self._arena = code, totals, arena
-        self.bytes = self.requested = 0
-        self.values: list[Any] = [None] * len(instructions)
-        self.saved: list[Any] = [None] * len(instructions)
-        self.gradients: list[Any] = [None] * len(instructions)
+        self.bytes = self.requested = 0  # of the buffers, and if none shared its place with others
         self._no_gradients = (None,) * len(instructions)
+        self.values: list[Any] = [None] * len(instructions)
+        self.saved: list[Any] = [None] * len(instructions)  # by the forward of each op
+        self.gradients: list[Any] = [None] * len(instructions)  # as far as backward has come
         wanted = code.differentiated()
         self._forward = [at for at, made in enumerate(instructions) if made.op is not None]
         self._backward = [at for at in reversed(self._forward) if wanted[at]]
+        phases = [("forward", at) for at in self._forward]
+        phases += [("backward", at) for at in self._backward]
         self._memories = {
-            (phase, at): self._memory((phase, at), made.label, made.needs, draws)
-            for phase, ats in (("forward", self._forward), ("backward", self._backward))
-            for at in ats
-            for made in [instructions[at]]
+            (phase, at): self._memory(
+                (phase, at), instructions[at].label, instructions[at].needs, draws
+            )
+            for phase, at in phases
         }
         self._sums = {
             at: self._memory(("sum", at), "sum", (), draws)
@@ -123,9 +105,9 @@ class Program:
         """Every op in order.  The leaves' values must be there."""
         if self._lifetimes is not None:
             self._first_forward()
-            return
-        for call in self._forward_calls:
-            call()
+        else:
+            for call in self._forward_calls:
+                call()
 
     def backward(self, gradient: Array) -> None:
         """Every op that a gradient reaches, in reverse; adds to `totals`."""
@@ -134,9 +116,9 @@ class Program:
         self._begin_backward(gradient)
         if self._lifetimes is not None:
             self._first_backward(self._lifetimes)
-            return
-        for call in self._backward_calls:
-            call()
+        else:
+            for call in self._backward_calls:
+                call()
 
     def _begin_backward(self, gradient: Array) -> None:
         """No value has a gradient but the root."""
@@ -241,8 +223,8 @@ class Program:
             lifetimes.used(self.gradients[at], len(self._forward) + self._backward.index(at))
 
     def _gradients_of_leaves(self, at: int, received: Any) -> list[tuple[int, int]]:
-        """Which buffers of a backward are the gradient of one leaf and of nothing else: (buffer,
-        leaf).  In later runs the op writes into the leaf's total at once."""
+        """(buffer, leaf) for each buffer of a backward that is the gradient of one leaf and of
+        nothing else: in later runs the op writes into the leaf's total at once."""
         inputs, buffers = self.code.instructions[at].inputs, self._memories["backward", at].arrays
         owners = [owner(g) for g in received]
         return [

@@ -35,20 +35,12 @@ MOST_TIMES = 8  # that calls are taken down: where arrays change all the time it
 
 
 class Replay(Program):
-    """A program of a whole batch, replayed from its second run on.
-
-    Attributes
-    ----------
-    replayed : dict of str to list of Call
-        What "forward" and "backward" came down to; empty before they are taken down.
-    bound : set of (phase, int)
-        The ops whose bodies were taken down as ufuncs.
-    """
+    """A program of a whole batch, replayed from its second run on."""
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        self.replayed: dict[str, list[Call]] = {}
-        self.bound: set[tuple[str, int]] = set()
+        self.replayed: dict[str, list[Call]] = {}  # "forward" and "backward", once taken down
+        self.bound: set[tuple[str, int]] = set()  # the (phase, op) that were taken down as ufuncs
         self._binder: Any = None
         self._taken = 0  # how many times
         self._replaying = False  # whether the last forward was a replay
@@ -71,9 +63,7 @@ class Replay(Program):
 
     def not_bound(self) -> list[int]:
         """The ops of which some body runs as it is written."""
-        phases = [("forward", at) for at in self._forward]
-        phases += [("backward", at) for at in self._backward]
-        return sorted({at for phase, at in phases if (phase, at) not in self.bound})
+        return sorted({at for phase, at in self._memories if (phase, at) not in self.bound})
 
     # ---- running --------------------------------------------------------------------------------
 

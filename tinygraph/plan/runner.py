@@ -49,8 +49,9 @@ class TileWorker:
                 self.programs[samples] = Program(*given) if samples else Replay(*given)
         return self.programs[samples]
 
-    def own_arrays(self) -> None:
-        """Arrays of this worker alone, made once."""
+    def begin(self) -> None:
+        """Totals in arrays of this worker alone, made once."""
+        self.totals.reached.clear()
         for at in self.leaves:
             if at not in self.totals.arrays:
                 spec = self.code.instructions[at].spec
@@ -60,23 +61,9 @@ class TileWorker:
 class Plan:
     """A code with buffers laid out once, that can be run again and again.
 
-    Parameters
-    ----------
-    code : Code
-    carrying : sequence of int
-        The arguments that may carry samples on axis 0; none: the batch is never cut.
-    threads, tile : int, optional
-        By default chosen from shapes.
-
-    Attributes
-    ----------
-    cut : Cut
-    threads, tile : int
-        What was chosen; tile 0 means that the batch is not cut, for `cut` gives a reason, or
-        because it is small.
-    device : Device
-    looks_late : bool
-        Whether some ops look at their operands only when `look` is called: on a GPU.
+    `carrying` names the arguments that may carry samples on axis 0.  Threads and samples of a tile
+    are chosen from shapes by default; tile 0 means that the batch is not cut, for `cut` gives a
+    reason, or because it is small.
     """
 
     def __init__(
@@ -87,7 +74,7 @@ class Plan:
         tile: int | None = None,
     ) -> None:
         self.code, self.device, self.carrying = code, code.device, carrying
-        self.looks_late = bool(late_checks(code))
+        self.looks_late = bool(late_checks(code))  # some ops look when `look` is called: on a GPU
         self.cut: Cut = find_cut(code, carrying)
         self.threads, self.tile = 1, 0
         if not self.cut.reason and (tile or threads or worth_cutting(code)):
@@ -116,10 +103,10 @@ class Plan:
         arenas = [max([p.bytes for p in some], default=0) for some in programs]
         return sum(arenas), sum(p.requested for some in programs for p in some)
 
-    def replays(self) -> list[Replay]:
+    def replay(self) -> Replay | None:
         """What was taken down of a plan whose batch is not cut."""
-        programs = [p for worker in self._workers for p in worker.programs.values()]
-        return [p for p in programs if isinstance(p, Replay) and p.replayed]
+        whole = self._workers[0].programs.get(0)
+        return whole if isinstance(whole, Replay) and whole.replayed else None
 
     # ---- running ----------------------------------------------------------------------------
 
@@ -139,22 +126,18 @@ class Plan:
         here.top.add_up(self._hand_out, None, None)
         return outputs
 
+    @np.errstate(all="ignore")
     def rehearse(self, arguments: Sequence[Array]) -> None:
         """`run` for its time alone: the outputs and the gradients are thrown away."""
         self._begin()
-        with np.errstate(all="ignore"):
-            if self.tile:
-                self._run_tiles(arguments)
-            else:
-                self._run_whole(arguments, None)
-            self._add_up()
+        (self._run_tiles if self.tile else self._run_whole)(arguments)
+        self._add_up()
 
     def _begin(self) -> None:
         self._draws.forget()
         self._gradients.take_up(self._workers[0].totals)
         for worker in self._workers[1:]:
-            worker.totals.forget()
-            worker.own_arrays()
+            worker.begin()
 
     def _hand_out(self, *_: None) -> None:
         self._add_up()
@@ -164,11 +147,9 @@ class Plan:
     def forward(self, arguments: Sequence[Array]) -> list[Array]:
         """Forward alone, on the whole batch; `backward` may follow."""
         self._draws.forget()
-        program = self._filled(arguments)
-        program.forward()
-        outputs = [self._fresh(program, at) for at in self.code.outputs]
+        outputs = self._forward_whole(arguments)
         if self.code.root is None:
-            program.settle()
+            self._workers[0].program(0).settle()
         return outputs
 
     @np.errstate(all="ignore")
@@ -181,31 +162,32 @@ class Plan:
         program.settle()
         return self._gradients.leave(worker.totals)
 
-    def _filled(self, arguments: Sequence[Array]) -> Program:
-        program = self._workers[0].program(0)
-        values = program.values
+    def _fill(self, values: list[Any], arguments: Sequence[Array], tile: Any = None) -> None:
+        """The leaves; of arguments that carry samples those of a tile."""
         for at, argument in self._arguments:
-            values[at] = arguments[argument]
+            array = arguments[argument]
+            values[at] = array[tile] if tile and self.cut.kinds[at] == "map" else array
         for at, tensor in self._tensors:
             values[at] = tensor.value
-        if self.device.runs_kernels:
-            self._ready_for_kernels(values)
-        return program
 
     def look(self) -> None:
         """Let ops look at what the last run has given them, where they have not before."""
         if self.looks_late:
             self._workers[0].program(0).look()
 
-    def _ready_for_kernels(self, values: list[Any]) -> None:
-        for at, _ in (*self._arguments, *self._tensors):
-            values[at] = self.device.contiguous(values[at])
-        here.top.hold(self)  # a graph that is captured will write these arrays at every launch
-
-    def _run_whole(self, arguments: Sequence[Array], gradient: Array | None) -> list[Array]:
-        program = self._filled(arguments)
+    def _forward_whole(self, arguments: Sequence[Array]) -> list[Array]:
+        """Copies of the outputs: what leaves a plan is never overwritten later."""
+        program = self._workers[0].program(0)
+        self._fill(program.values, arguments)
+        if self.device.runs_kernels:
+            for at, _ in (*self._arguments, *self._tensors):
+                program.values[at] = self.device.contiguous(program.values[at])
+            here.top.hold(self)  # a graph that is captured will write these arrays at every launch
         program.forward()
-        outputs = [self._fresh(program, at) for at in self.code.outputs]
+        return [self.device.copy(program.values[at]) for at in self.code.outputs]
+
+    def _run_whole(self, arguments: Sequence[Array], gradient: Array | None = None) -> list[Array]:
+        outputs, program = self._forward_whole(arguments), self._workers[0].program(0)
         if self.code.root is not None:
             spec = self.code.instructions[self.code.root].spec
             program.backward(self._one(spec) if gradient is None else gradient)
@@ -219,10 +201,6 @@ class Plan:
             if self.device.on_host:
                 self._root_gradient.flags.writeable = False  # it serves all runs
         return self._root_gradient
-
-    def _fresh(self, program: Program, at: int) -> Array:
-        """A copy of an output: what leaves a plan is never overwritten later."""
-        return self.device.copy(program.values[at])
 
     def _run_tiles(self, arguments: Sequence[Array]) -> list[Array]:
         whole = {
@@ -262,7 +240,7 @@ class Plan:
         worker.sums.clear()
         for first, stop in tiles:
             program = worker.program(stop - first)
-            self._fill_tile(program, arguments, first, stop)
+            self._fill(program.values, arguments, slice(first, stop))
             program.begin_at(first)
             program.forward()
             for at in self.code.outputs:
@@ -272,16 +250,6 @@ class Plan:
                 scale = self._scale(self.code.root, stop - first)
                 program.backward(np.full(spec.shape, scale, spec.dtype))
             program.settle()
-
-    def _fill_tile(
-        self, program: Program, arguments: Sequence[Array], first: int, stop: int
-    ) -> None:
-        values, kinds = program.values, self.cut.kinds
-        for at, argument in self._arguments:
-            array = arguments[argument]
-            values[at] = array[first:stop] if kinds[at] == "map" else array
-        for at, tensor in self._tensors:
-            values[at] = tensor.value
 
     def _collect(
         self,

@@ -48,7 +48,8 @@ def _notes(plan: Plan) -> list[str]:
     arena, requested = plan.bytes_of_buffers()
     if arena:
         lines.append(f"buffers: {_size(arena)}, {_size(requested)} without sharing")
-    for replay in plan.replays():
+    replay = plan.replay()
+    if replay is not None:
         calls = sum(map(len, replay.replayed.values()))
         apart = [f"%{at}" for at in replay.not_bound()]
         through = f", {', '.join(apart)} through their bodies" if apart else ""
