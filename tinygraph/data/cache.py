@@ -1,36 +1,33 @@
-"""cached: a dataset that is costly to make, made once and kept in files.
+"""cached: a dataset that is costly to make, made once and kept in a file.
 
-    KEY.SHA256.npz    the arrays; its name holds the first digits of its own SHA-256
-    KEY.json          the record: the SHA-256 in full, and the settings; written last
+    KEY.npz    the arrays, and what they were made with; its last 32 bytes are the SHA-256 of
+               everything before them
 
-The record is what makes a cache valid.  It is replaced in one step after the arrays are on disk, so
-that a crash leaves the old pair or the new one, and two processes that make the same cache do not
-mix theirs.
+The file is replaced in one step: a crash leaves the old one or the new one, whole.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
-import os
 import re
 import warnings
 import zipfile
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tinygraph.data.dataset import ArrayDataset
-from tinygraph.disk import new_file, sync_folder, temporary_beside
+from tinygraph.disk import replace_file
 from tinygraph.errors import ArgumentError, DatasetError
 
-FORMAT = 1  # of the files; a cache of another number is made again
+FORMAT = 2  # of the file; a cache of another number is made again
 
 _KEY = re.compile(r"[A-Za-z0-9_-]{1,100}")
-_MAX_RECORD = 1 << 20
+_DIGEST = 32  # bytes
 
 
 class CacheWarning(UserWarning):
@@ -90,24 +87,25 @@ def cached(
     if not isinstance(key, str) or not _KEY.fullmatch(key):
         raise ArgumentError("cached", "key", "1 to 100 letters, digits, '-' and '_'", repr(key))
     wanted = _canonical(settings)
-    folder = Path(cache_dir).expanduser()
+    path = Path(cache_dir).expanduser() / f"{key}.npz"
     try:
-        return _read(folder, key, wanted)
+        return _read(path, wanted)
     except FileNotFoundError:
         pass
     except _Stale as stale:
         warnings.warn(
-            f"cached: {folder / key}.json: {stale}; the dataset is made again",
+            f"cached: {path}: {stale}; the dataset is made again",
             CacheWarning,
             stacklevel=2,
         )
     dataset = dataset_fn()
     _check(dataset)
     try:
-        _write(folder, key, wanted, dataset)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, _packed(dataset, wanted))
     except OSError as error:
         warnings.warn(
-            f"cached: {folder}: {error.strerror or error}; the dataset is not kept",
+            f"cached: {path}: {error.strerror or error}; the dataset is not kept",
             CacheWarning,
             stacklevel=2,
         )
@@ -147,84 +145,40 @@ def _check(dataset: Any) -> None:
             )
 
 
-def _read(folder: Path, key: str, wanted: str) -> ArrayDataset:
-    """The dataset of a valid cache; FileNotFoundError without a record, _Stale otherwise."""
-    sha256 = _read_record(folder / f"{key}.json", wanted)
-    path = _arrays(folder, key, sha256)
-    try:
-        with path.open("rb") as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
-                raise _Stale("the arrays have another SHA-256: they are damaged")
-            file.seek(0)
-            with np.load(file, allow_pickle=False) as arrays:
-                about = json.loads(arrays["about"].tobytes())
-                return ArrayDataset(arrays["inputs"], arrays["labels"], **about)
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
-        raise _Stale(f"the arrays cannot be read ({error})") from None
+def _packed(dataset: ArrayDataset, settings: str) -> bytes:
+    """The content of a file."""
+    about = {"format": FORMAT, "settings": settings}
+    about |= {"name": dataset.name, "classes": dataset.classes, "notes": dataset.notes}
+    text = np.frombuffer(json.dumps(about).encode(), np.uint8)
+    file = io.BytesIO()
+    np.savez(file, inputs=dataset.inputs, labels=dataset.labels, about=text)
+    return file.getvalue() + hashlib.sha256(file.getbuffer()).digest()
 
 
-def _read_record(path: Path, wanted: str) -> str:
-    """The SHA-256 of the arrays."""
+def _read(path: Path, wanted: str) -> ArrayDataset:
+    """The dataset of a valid cache; FileNotFoundError where there is none, _Stale otherwise."""
     try:
-        with path.open("rb") as file:
-            record = json.loads(file.read(_MAX_RECORD))
-        fields = {"format", "sha256", "settings", "settings_sha256"}
-        if not isinstance(record, dict) or fields - set(record):
-            raise ValueError("fields are missing")
-        settings = _canonical(record["settings"])
-        sha256 = str(record["sha256"])
-        if not re.fullmatch(r"[0-9a-f]{64}", sha256):
-            raise ValueError("the SHA-256 is none")
+        content = memoryview(path.read_bytes())
+        packed, digest = content[:-_DIGEST], content[-_DIGEST:]
+        if hashlib.sha256(packed).digest() != digest:
+            raise _Stale("its SHA-256 is another: it is damaged")
+        with np.load(io.BytesIO(packed), allow_pickle=False) as arrays:
+            about = json.loads(arrays["about"].tobytes())
+            found, settings = about.pop("format"), about.pop("settings")
+            if found != FORMAT:
+                raise _Stale(f"format {found}, not {FORMAT}")
+            if settings != wanted:
+                raise _Stale(f"made with the settings {settings}, not {wanted}")
+            return ArrayDataset(arrays["inputs"], arrays["labels"], **about)
     except FileNotFoundError:
         raise
-    except (OSError, ValueError, RecursionError) as error:
-        raise _Stale(f"the record cannot be read ({error})") from None
-    if record["format"] != FORMAT:
-        raise _Stale(f"format {record['format']}, not {FORMAT}")
-    if record["settings_sha256"] != _sha256(settings):
-        raise _Stale("the record is damaged")
-    if settings != wanted:
-        raise _Stale(f"made with the settings {settings}, not {wanted}")
-    return sha256
-
-
-def _write(folder: Path, key: str, settings: str, dataset: ArrayDataset) -> None:
-    """Arrays first, then the record, then older arrays are removed."""
-    folder.mkdir(parents=True, exist_ok=True)
-    about = {"name": dataset.name, "classes": dataset.classes, "notes": dataset.notes}
-    temporary = temporary_beside(folder / f"{key}.npz")
-    with new_file(temporary) as file:
-        np.savez(
-            file,
-            inputs=dataset.inputs,
-            labels=dataset.labels,
-            about=np.frombuffer(json.dumps(about).encode(), np.uint8),
-        )
-    with temporary.open("rb") as file:
-        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-    arrays = _arrays(folder, key, sha256)
-    os.replace(temporary, arrays)
-    record = {
-        "format": FORMAT,
-        "sha256": sha256,
-        "settings": json.loads(settings),
-        "settings_sha256": _sha256(settings),
-    }
-    temporary = temporary_beside(folder / f"{key}.json")
-    with new_file(temporary) as file:
-        file.write(f"{json.dumps(record, indent=2)}\n".encode())
-    sync_folder(folder)
-    os.replace(temporary, folder / f"{key}.json")
-    sync_folder(folder)
-    for old in folder.glob(f"{key}.*.npz"):  # a key has no dot: no other cache has such a name
-        if old != arrays:
-            with suppress(OSError):
-                old.unlink()
-
-
-def _arrays(folder: Path, key: str, sha256: str) -> Path:
-    return folder / f"{key}.{sha256[:16]}.npz"
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        EOFError,
+        zipfile.BadZipFile,
+    ) as error:
+        raise _Stale(f"it cannot be read ({error})") from None
