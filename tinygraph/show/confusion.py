@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.ops.shared.docstrings import documented
 from tinygraph.shapes import Array
-from tinygraph.show.figures import new_figure, save
+from tinygraph.show.figures import PICTURE_OF_CLASSES, new_figure, save
 from tinygraph.show.labels import checked_pair, class_accuracies, confusions, shares
 from tinygraph.show.paths import writable
 from tinygraph.show.text import for_matplotlib
@@ -18,6 +19,7 @@ SMALLEST_NUMBER = 4.5  # points; a cell whose number would be smaller has none
 MAX_TICKS = 120
 
 
+@documented(PICTURE_OF_CLASSES)
 def confusion_matrix(
     labels: Any,
     predictions: Any,
@@ -30,31 +32,6 @@ def confusion_matrix(
     The colour is the share of the row, on a scale of square roots; the number in a cell is the
     count, left out where cells become too small for it.  On the right stands the accuracy of each
     class: the share of its samples that were recognized.
-
-    Parameters
-    ----------
-    labels : Tensor or array of int (N,)
-        The true classes, numbered from 0.
-    predictions : Tensor or array of int (N,)
-        The predicted classes.
-    classes : sequence of str, optional
-        Their names; by default their numbers.
-    path : str or Path
-        `.svg`, `.png` or `.pdf`.
-
-    Returns
-    -------
-    Path
-        The file that was written.
-
-    Raises
-    ------
-    ShapeError
-        Labels and predictions are not both (N,), with N at least 1.
-    DtypeError
-        They are not integers.
-    ArgumentError
-        A negative number, one without a name, more than 1000 classes, no such format or folder.
 
     Examples
     --------

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tinygraph.errors import ArgumentError
-from tinygraph.show.figures import new_figure, save
+from tinygraph.ops.shared.docstrings import documented
+from tinygraph.show.figures import PICTURE, new_figure, save
 from tinygraph.show.paths import writable
 
 # (colour, dashes, marker): told apart in grey print too
@@ -20,6 +21,7 @@ LOOKS = [
 ]
 
 
+@documented(PICTURE)
 def curves(rows: Sequence[Mapping[str, Any]], path: str | Path = "curves.svg") -> Path:
     """Draw what a training recorded: a panel for losses and one for every other metric.
 
@@ -30,18 +32,11 @@ def curves(rows: Sequence[Mapping[str, Any]], path: str | Path = "curves.svg") -
         0.7}`.  `epoch` is the horizontal axis, by default 1, 2, ...  A column `validation_X` goes
         into the panel of X.  A value may be absent or None in some rows.  Columns that are not
         numbers are left out, as are times: names that contain "seconds" or "time".
-    path : str or Path
-        `.svg`, `.png` or `.pdf`.
-
-    Returns
-    -------
-    Path
-        The file that was written.
 
     Raises
     ------
     ArgumentError
-        There is nothing to draw, or no such format or folder.
+        ... There is nothing to draw.
 
     Examples
     --------

@@ -8,19 +8,17 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.errors import ArgumentError
+from tinygraph.ops.shared.docstrings import documented
 from tinygraph.shapes import Array
-from tinygraph.show.figures import new_figure, save
-from tinygraph.show.labels import as_array
+from tinygraph.show.figures import PICTURE, save
 from tinygraph.show.paths import writable
-from tinygraph.show.sheet import check_size, sheet
+from tinygraph.show.sheet import check_size, checked_tiles, draw_tiles, scale_of
 
 Scale: TypeAlias = Literal["common", "each"]
 
-BROKEN = (0.0, 0.0, 0.0, 1.0)  # what is not finite, as in filters
-GAP = (0.6, 0.6, 0.6, 1.0)
 
-
+@documented(PICTURE)
 def feature_maps(
     activations: Any,
     path: str | Path = "feature_maps.png",
@@ -37,18 +35,11 @@ def feature_maps(
     ----------
     activations : Tensor or array (C, H, W) or (N, C, H, W)
         One layer's output; `show.activations` collects those of a model.
-    path : str or Path
-        `.svg`, `.png` or `.pdf`.
     sample : int
         Which of N samples.
     scale : {"common", "each"}
         One colour scale for all maps, so that they can be compared; or for each map one of its own,
         from its smallest to its largest number, so that faint ones show too.
-
-    Returns
-    -------
-    Path
-        The file that was written.
 
     Raises
     ------
@@ -57,7 +48,7 @@ def feature_maps(
     DtypeError
         No numbers.
     ArgumentError
-        No such sample, scale, format or folder, or more than 4096 maps or 16 million pixels.
+        ... No such sample or scale, or more than 4096 maps or 16 million pixels.
 
     Examples
     --------
@@ -70,69 +61,39 @@ def feature_maps(
     target = writable("show.feature_maps", path, (".svg", ".png", ".pdf"))
     if scale not in ("common", "each"):
         raise ArgumentError("show.feature_maps", "scale", "'common' or 'each'", scale)
-    maps = _checked(activations, sample)
-    number, height, width = maps.shape
-    columns = min(number, max(1, round(math.sqrt(1.4 * number * height / width))))
-    rows = math.ceil(number / columns)
-    tile = min(max(max(height, width) / 40, 0.6), 1.6) / max(height, width)  # inches for a pixel
-
-    across, down = tile * width * columns, tile * height * rows
-    figure = new_figure(max(across, 2.2) + 1.3, max(down, 1.6) + 0.5)
-    axes = figure.subplots()
-    rgba, colours = _coloured(maps, scale)
-    axes.imshow(sheet(rgba, columns, np.array(GAP)), interpolation="nearest")
-    axes.set_axis_off()
-    axes.set_title(f"{number} map{'s' * (number != 1)} of {height} × {width}", fontsize=9)
-    if scale == "common":
-        figure.colorbar(colours, ax=axes, label="activation")
-    else:
-        label = "activation, each map by itself"
-        bar = figure.colorbar(colours, ax=axes, label=label, ticks=[0, 1])
-        bar.ax.set_yticklabels(["min", "max"])
-    return save(figure, target)
-
-
-def _checked(activations: Any, sample: int) -> Array:
-    """The maps of one sample, (C, H, W), as float64; or an error."""
-    maps = as_array(activations)
-    if maps.dtype.kind not in "fiu":
-        raise DtypeError("show.feature_maps", "activations", "numbers", maps.dtype)
-    if maps.ndim not in (3, 4) or not maps.size:
-        raise ShapeError(
-            "show.feature_maps",
-            "activations",
-            "axes (C, H, W) or (N, C, H, W), not empty",
-            f"shape {maps.shape}",
-            "features without an image have no maps to draw",
-        )
+    maps = checked_tiles(
+        "show.feature_maps",
+        "activations",
+        activations,
+        ("(C, H, W)", "(N, C, H, W)"),
+        "features without an image have no maps to draw",
+    )
     if maps.ndim == 4:
         if not 0 <= sample < len(maps):
             raise ArgumentError("show.feature_maps", "sample", f"from 0 to {len(maps) - 1}", sample)
         maps = maps[sample]
-    check_size("show.feature_maps", "activations", maps.shape, maps.shape)
-    return maps.astype(np.float64)
-
-
-def _coloured(maps: Array, scale: Scale) -> tuple[Array, Any]:
-    """The maps in colours (C, H, W, 4), and the scale that says what a colour means."""
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize
-
-    finite = np.isfinite(maps)
-    numbers = np.where(finite, maps, 0.0)
-    if scale == "each":
-        low = np.where(finite, maps, np.inf).min(axis=(1, 2), keepdims=True)
-        high = np.where(finite, maps, -np.inf).max(axis=(1, 2), keepdims=True)
-        span = high - low
-        usable = np.isfinite(span) & (span > 0)  # a constant map has the lowest colour
-        numbers = np.where(usable, numbers - low, 0) / np.where(usable, span, 1)
-        colours = ScalarMappable(Normalize(0, 1), "viridis")
+    check_size("show.feature_maps", "activations", maps)
+    maps = maps.astype(np.float64)
+    number, height, width = maps.shape
+    columns = min(number, max(1, round(math.sqrt(1.4 * number * height / width))))
+    inches = min(max(max(height, width) / 40, 0.6), 1.6) / max(height, width)  # for a pixel
+    drawn = _each_from_0_to_1(maps) if scale == "each" else maps
+    colours = scale_of(drawn, signed=bool((drawn < 0).any()))
+    title = f"{number} map{'s' * (number != 1)} of {height} × {width}"
+    figure, axes = draw_tiles(drawn, colours, columns, (inches * width, inches * height), title)
+    if scale == "common":
+        figure.colorbar(colours, ax=axes, label="activation")
     else:
-        largest = float(np.abs(numbers).max()) or 1.0
-        signed = numbers.min() < 0
-        colours = ScalarMappable(
-            Normalize(-largest if signed else 0.0, largest), "RdBu_r" if signed else "viridis"
-        )
-    rgba = colours.to_rgba(numbers.ravel()).reshape(*maps.shape, 4)
-    rgba[~finite] = BROKEN
-    return rgba, colours
+        bar = figure.colorbar(colours, ax=axes, label="activation of each map", ticks=[0, 1])
+        bar.ax.set_yticklabels(["min", "max"])
+    return save(figure, target)
+
+
+def _each_from_0_to_1(maps: Array) -> Array:
+    """Each map by its own smallest and largest number; a constant one is 0."""
+    finite = np.isfinite(maps)
+    low = np.where(finite, maps, np.inf).min(axis=(1, 2), keepdims=True)
+    span = np.where(finite, maps, -np.inf).max(axis=(1, 2), keepdims=True) - low
+    usable = np.isfinite(span) & (span > 0)
+    above = np.where(finite, maps, 0.0) - low
+    return np.where(finite, np.where(usable, above, 0) / np.where(usable, span, 1), np.nan)

@@ -7,6 +7,48 @@ from typing import Any
 
 from tinygraph.errors import TinygraphError, install
 
+# What all functions say that draw with matplotlib, and those that are given classes.
+PICTURE = """
+Parameters
+----------
+path : str or Path
+    `.svg`, `.png` or `.pdf`.
+
+Returns
+-------
+Path
+    The file that was written.
+
+Raises
+------
+ArgumentError
+    No such format or folder.
+"""
+PICTURE_OF_CLASSES = """
+Parameters
+----------
+labels, predictions : Tensor or array of int (N,)
+    True and predicted classes, numbered from 0.
+classes : sequence of str, optional
+    Their names; by default their numbers.
+path : str or Path
+    `.svg`, `.png` or `.pdf`.
+
+Returns
+-------
+Path
+    The file that was written.
+
+Raises
+------
+ShapeError
+    Labels and predictions are not both (N,), with N at least 1.
+DtypeError
+    Labels or predictions are no integers.
+ArgumentError
+    A negative class, one without a name, more than 1000 of them; no such format or folder.
+"""
+
 
 class MissingLibraryError(TinygraphError, ImportError):
     """A picture that needs a library which is not installed."""

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from tinygraph.errors import ArgumentError
+from tinygraph.ops.shared.docstrings import documented
 from tinygraph.shapes import Array, Shape
-from tinygraph.show.figures import new_figure, save
+from tinygraph.show.figures import PICTURE, new_figure, save
 from tinygraph.show.labels import as_array
 from tinygraph.show.paths import writable
 from tinygraph.show.text import for_matplotlib
@@ -40,6 +41,7 @@ class Weights:
         return f"{text}, {self.broken} not finite" if self.broken else text
 
 
+@documented(PICTURE)
 def histograms(state_or_model: Any, path: str | Path = "histograms.png") -> Path:
     """Draw a histogram of the numbers of each parameter, with shape, mean and standard deviation.
 
@@ -47,18 +49,11 @@ def histograms(state_or_model: Any, path: str | Path = "histograms.png") -> Path
     ----------
     state_or_model : mapping from name to array or Tensor, or Module
         As `state_dict` gives it.  Arrays of integers are left out.
-    path : str or Path
-        `.svg`, `.png` or `.pdf`.
-
-    Returns
-    -------
-    Path
-        The file that was written.
 
     Raises
     ------
     ArgumentError
-        There are no arrays of floats, or more than 200; no such format or folder.
+        ... There are no arrays of floats, or more than 200.
 
     Examples
     --------

@@ -15,6 +15,7 @@ structures", IEEE Transactions on Systems, Man, and Cybernetics, 1981.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -28,7 +29,7 @@ LEAF_PULL = 0.02  # of a leaf on its surroundings, so that a chain of ops stands
 POINT = 10.0  # the room that a passing edge takes
 
 
-@dataclass
+@dataclass(eq=False)
 class Place:
     """A place in a layer: a box, or a point of some box's trunk."""
 
@@ -40,9 +41,6 @@ class Place:
     x: float = 0.0  # of the centre
     above: list[Place] = field(default_factory=list)  # neighbours one layer up
     below: list[Place] = field(default_factory=list)
-
-    __hash__ = object.__hash__
-    __eq__ = object.__eq__
 
 
 @dataclass
@@ -160,26 +158,19 @@ def _crossings(layers: list[list[Place]], position: dict[Place, int]) -> int:
         ends: list[int] = []
         for place in sorted(layer, key=position.__getitem__):
             ends.extend(sorted(position[n] for n in place.below))
-        total += _inversions(ends)[1]
+        total += _inversions(ends)
     return total
 
 
-def _inversions(numbers: list[int]) -> tuple[list[int], int]:
-    """The numbers sorted, and how many pairs were out of order (merge sort)."""
-    if len(numbers) < 2:
-        return numbers, 0
-    half = len(numbers) // 2
-    left, a = _inversions(numbers[:half])
-    right, b = _inversions(numbers[half:])
-    merged: list[int] = []
-    count, i = a + b, 0
-    for n in right:
-        while i < len(left) and left[i] <= n:
-            merged.append(left[i])
-            i += 1
-        merged.append(n)
-        count += len(left) - i
-    return merged + left[i:], count
+def _inversions(numbers: Sequence[int]) -> int:
+    """How many pairs are out of order."""
+    before: list[int] = []
+    count = 0
+    for k, n in enumerate(numbers):
+        smaller = bisect_right(before, n)
+        count += k - smaller
+        before.insert(smaller, n)
+    return count
 
 
 def _place(layers: list[list[Place]]) -> None:

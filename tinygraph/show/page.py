@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -93,25 +93,37 @@ def flatten(facts: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]
     return flat
 
 
+def table(rows: Iterable[Sequence[object]], heads: Sequence[str] = (), names: int = 0) -> str:
+    """Rows of text; the first cells of a row, so many, are its names."""
+    head = "".join([f'<th scope="col">{escape(text)}</th>' for text in heads])
+    body = "".join(
+        [
+            "<tr>"
+            + "".join([f'<th scope="row">{escape(text)}</th>' for text in row[:names]])
+            + "".join([f"<td>{escape(text)}</td>" for text in row[names:]])
+            + "</tr>\n"
+            for row in rows
+        ]
+    )
+    return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table>"
+
+
 def facts_table(facts: Mapping[str, Any]) -> str:
     """Names and values below one another."""
-    rows = "".join(
-        f'<tr><th scope="row">{escape(name)}</th><td>{escape(value_text(value))}</td></tr>\n'
-        for name, value in flatten(facts)
-    )
-    return f'<table class="facts">\n{rows}</table>'
+    rows = [(name, value_text(value)) for name, value in flatten(facts)]
+    return f'<div class="facts">{table(rows, names=1)}</div>'
 
 
 def log_table(rows: Sequence[Mapping[str, Any]]) -> str:
     """A row for each epoch, a column for each name that occurs."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    heads = "".join(f'<th scope="col">{escape(str(c).replace("_", " "))}</th>' for c in columns)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(_cell(row.get(c)))}</td>" for c in columns) + "</tr>\n"
-        for row in rows
-    )
-    table = f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}</tbody></table>"
-    return f'<div class="scroll" tabindex="0">{table}</div>'
+    cells = ([_cell(row.get(column)) for column in columns] for row in rows)
+    return scroll(table(cells, [str(column).replace("_", " ") for column in columns]))
+
+
+def scroll(body: str) -> str:
+    """Something that may be wider than the page."""
+    return f'<div class="scroll" tabindex="0">{body}</div>'
 
 
 def folded(summary: str, body: str, is_open: bool = False) -> str:

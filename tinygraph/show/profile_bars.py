@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tinygraph.errors import ArgumentError
-from tinygraph.show.figures import new_figure, save
+from tinygraph.ops.shared.docstrings import documented
+from tinygraph.show.figures import PICTURE, new_figure, save
 from tinygraph.show.paths import writable
 
 PREFIXES = {1e9: "G", 1e6: "M", 1e3: "k", 1.0: "", 1e-3: "m", 1e-6: "u"}
@@ -35,6 +36,7 @@ class _Part(NamedTuple):
     name: str
 
 
+@documented(PICTURE)
 def profile_bars(profile: Mapping[str, Any], path: str | Path = "profile.svg") -> Path:
     """Draw a profile: a panel for each thing measured that is not 0 everywhere.
 
@@ -44,18 +46,11 @@ def profile_bars(profile: Mapping[str, Any], path: str | Path = "profile.svg") -
     ----------
     profile : mapping
         What `to_dict()` of a `training.Profile` or of `Graph.kernel_table()` gives.
-    path : str or Path
-        `.svg`, `.png` or `.pdf`.
-
-    Returns
-    -------
-    Path
-        The file that was written.
 
     Raises
     ------
     ArgumentError
-        There are no ops and no kernels, or no such format or folder.
+        ... There are no ops and no kernels.
 
     Examples
     --------

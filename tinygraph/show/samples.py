@@ -10,15 +10,17 @@ from typing import Any
 import numpy as np
 
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.ops.shared.docstrings import documented
 from tinygraph.shapes import Array
-from tinygraph.show.figures import new_figure, save
+from tinygraph.show.figures import PICTURE_OF_CLASSES, new_figure, save
 from tinygraph.show.labels import as_array, checked_pair
 from tinygraph.show.paths import writable
-from tinygraph.show.text import for_matplotlib
+from tinygraph.show.text import clip, for_matplotlib
 
 RIGHT, WRONG = "#808890", "#c4281b"
 
 
+@documented(PICTURE_OF_CLASSES)
 def samples(
     images: Any,
     labels: Any,
@@ -38,30 +40,19 @@ def samples(
     images : Tensor or array (N, H, W), (N, 1, H, W) or (N, 3, H, W)
         Grey, or red, green, blue.  Bytes are taken as they are, floats too if all lie in [0, 1];
         other numbers are brought there by one scale for all images.
-    labels, predictions : Tensor or array of int (N,)
-        True and predicted classes, numbered from 0.
-    classes : sequence of str, optional
-        Their names; by default their numbers.
-    path : str or Path
-        `.svg`, `.png` or `.pdf`.
     limit : int
         How many images at most; the title says of how many.
     wrong_first : bool
         Draw the wrong ones before the others, which otherwise keep their order.
 
-    Returns
-    -------
-    Path
-        The file that was written.
-
     Raises
     ------
     ShapeError
-        The images have other axes, or there are not as many labels or predictions.
+        ... The images have other axes, or there are not as many of them.
     DtypeError
-        Images that are no numbers, labels or predictions that are no integers.
+        ... The images are no numbers.
     ArgumentError
-        A class without a name, a bad limit, no such format or folder.
+        ... A bad limit.
 
     Examples
     --------
@@ -89,7 +80,7 @@ def samples(
         axes.imshow(image, cmap="gray", vmin=0, vmax=255, interpolation="nearest")
         text, style = names[truth[k]], {"color": "black"}
         if wrong[k]:
-            text = f"{_short(text)} → {_short(names[predicted[k]])} ✗"
+            text = f"{clip(text, 8)} → {clip(names[predicted[k]], 8)} ✗"
             style = {"color": WRONG, "fontweight": "bold"}
         size = 8 if len(text) < 14 else 6
         axes.set_title(for_matplotlib(text, 22), fontsize=size, pad=3, **style)
@@ -135,7 +126,3 @@ def as_bytes(images: Array, chosen: Array) -> Array:
         low, high = 0.0, 1.0
     part = np.where(np.isfinite(part), part.astype(np.float64), low)
     return np.rint((part - low) / ((high - low) or 1.0) * 255).astype(np.uint8)
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= 8 else name[:7] + "…"

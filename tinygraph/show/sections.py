@@ -16,7 +16,7 @@ from tinygraph.show.curves import is_number, metric_panels, words
 from tinygraph.show.graph_picture import as_outputs
 from tinygraph.show.histograms import distributions
 from tinygraph.show.labels import as_array, class_accuracies, confusions, shares
-from tinygraph.show.page import escape, folded
+from tinygraph.show.page import escape, folded, scroll, table
 from tinygraph.show.png import diverging, png_uri
 from tinygraph.show.samples import as_bytes
 from tinygraph.show.sheet import sheet
@@ -103,17 +103,17 @@ def _matrix_table(counts: Array, names: Sequence[str]) -> str:
             strength = share[t, p] if t == p else math.sqrt(share[t, p])  # few mistakes show too
             style = f' style="--a:{strength:.2f}"' if count else ""
             cells.append(f'<td class="{kind}"{style}>{count}</td>')
-        known = accuracies[t]
-        cells.append(f'<td class="share">{"–" if known is None else f"{known:.1%}"}</td>')
+        cells.append(f'<td class="share">{_percent(accuracies[t])}</td>')
         label = f'<th scope="row" title="{escape(name)}">{escape(clip(name, 16))}</th>'
         rows.append(f"<tr>{label}{''.join(cells)}</tr>")
     last = '<th scope="col"><span class="upright">accuracy</span></th>'
     caption = "A row is a true class, a column a predicted one; rows end in their accuracy."
-    return (
-        '<div class="scroll" tabindex="0"><table class="matrix">\n'
+    matrix = (
+        '<table class="matrix">\n'
         f'<thead><tr><td class="share"></td>{heads}{last}</tr></thead>\n'
-        f'<tbody>\n{chr(10).join(rows)}\n</tbody></table></div>\n<p class="soft">{caption}</p>'
+        f"<tbody>\n{chr(10).join(rows)}\n</tbody></table>"
     )
+    return f'{scroll(matrix)}\n<p class="soft">{caption}</p>'
 
 
 def _heat(counts: Array, names: Sequence[str]) -> str:
@@ -128,26 +128,24 @@ def _heat(counts: Array, names: Sequence[str]) -> str:
     )
     mistakes = counts * ~np.eye(len(names), dtype=bool)
     order = np.argsort(-mistakes, axis=None, kind="stable")[:MAX_CONFUSIONS]
-    rows = "".join(
-        f"<tr><th>{escape(names[t])}</th><th>{escape(names[p])}</th><td>{counts[t, p]}</td></tr>\n"
+    confused = [
+        (names[t], names[p], counts[t, p])
         for t, p in (divmod(int(k), len(names)) for k in order)
         if mistakes[t, p]
-    )
-    heads = "".join(f'<th scope="col">{h}</th>' for h in ("true class", "predicted", "count"))
-    confused = f"<table><thead><tr>{heads}</tr></thead><tbody>\n{rows}</tbody></table>"
-    accuracies = "".join(
-        f"<tr><th>{escape(n)}</th><td>{'–' if a is None else f'{a:.1%}'}</td></tr>\n"
-        for n, a in zip(names, class_accuracies(counts), strict=True)
-    )
+    ]
+    found = scroll(table(confused, ("true class", "predicted", "count"), names=2))
+    accuracies = zip(names, map(_percent, class_accuracies(counts)), strict=True)
     return "\n".join(
         [
             picture,
-            folded(
-                "The most frequent confusions", f'<div class="scroll">{confused}</div>', bool(rows)
-            ),
-            folded("The accuracy of each class", f"<table><tbody>\n{accuracies}</tbody></table>"),
+            folded("The most frequent confusions", found, bool(confused)),
+            folded("The accuracy of each class", table(accuracies, names=1)),
         ]
     )
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{share:.1%}"
 
 
 def filters_html(state: Mapping[str, Any]) -> str | None:

@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape
 
 from tinygraph.show.boxes import Box
 from tinygraph.show.layout import Arrangement, Place, arrange, start_of_edge
-from tinygraph.show.palette import FONT, INK, LINE, STYLES
+from tinygraph.show.palette import FONT, INK, LINE, STYLES, Style
 from tinygraph.show.text import clip, printable
 
 MARGIN = 16.0
@@ -114,18 +114,14 @@ def _curve(x0: float, y0: float, x1: float, y1: float) -> str:
 
 
 def _box(box: Box, title: str, place: Place, top: float) -> str:
-    style, left = STYLES[box.kind], place.x - place.width / 2
-    dash = f' stroke-dasharray="{style.dash}"' if style.dash else ""
     tooltip = f"{box.number} {box.settings or f'{box.kind} {box.title}'} {box.detail}"
+    left = place.x - place.width / 2
     return (
         f'<g class="node {box.kind}" data-number="{box.number}"><title>{_text(tooltip)}</title>'
-        f'<rect x="{left:.1f}" y="{top:.1f}" width="{place.width:.1f}" height="{HEIGHT:.0f}" '
-        f'rx="{style.radius}" fill="{style.fill}" stroke="{style.stroke}" stroke-width="1.4"'
-        f"{dash}/>"
-        f'<text x="{place.x:.1f}" y="{top + 16:.1f}" text-anchor="middle" font-weight="bold" '
-        f'fill="{INK}" xml:space="preserve">{_text(title)}</text>'
-        f'<text x="{place.x:.1f}" y="{top + 30:.1f}" text-anchor="middle" font-size="11" '
-        f'fill="{INK}">{_text(box.detail)}</text></g>'
+        + _outline(STYLES[box.kind], left, top, place.width, HEIGHT)
+        + _centred(title, place.x, top + 16, ' font-weight="bold"')
+        + _centred(box.detail, place.x, top + 30, ' font-size="11"')
+        + "</g>"
     )
 
 
@@ -133,19 +129,28 @@ def _legend(boxes: Sequence[Box], top: float) -> tuple[list[str], float]:
     """A small filled box for each kind that occurs, and their width together."""
     present = {box.kind for box in boxes}
     lines, x = ['<g class="legend" font-size="11">'], MARGIN
-    for kind, style in STYLES.items():
-        if kind not in present:
-            continue
-        width = 7 * len(style.meaning) + 18
-        dash = f' stroke-dasharray="{style.dash}"' if style.dash else ""
-        lines.append(
-            f'<rect x="{x:.1f}" y="{top:.1f}" width="{width}" height="22" '
-            f'rx="{min(style.radius, 11)}" fill="{style.fill}" stroke="{style.stroke}"{dash}/>'
-            f'<text x="{x + width / 2:.1f}" y="{top + 15:.1f}" text-anchor="middle" '
-            f'fill="{INK}">{style.meaning}</text>'
-        )
+    for style in [style for kind, style in STYLES.items() if kind in present]:
+        width = 7.0 * len(style.meaning) + 18
+        lines.append(_outline(style, x, top, width, 22.0))
+        lines.append(_centred(style.meaning, x + width / 2, top + 15))
         x += width + 8
     return [*lines, "</g>"], x - 8 - MARGIN
+
+
+def _outline(style: Style, left: float, top: float, width: float, height: float) -> str:
+    dash = f' stroke-dasharray="{style.dash}"' if style.dash else ""
+    return (
+        f'<rect x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.0f}" '
+        f'rx="{min(style.radius, height / 2):.0f}" fill="{style.fill}" stroke="{style.stroke}" '
+        f'stroke-width="1.4"{dash}/>'
+    )
+
+
+def _centred(text: str, x: float, y: float, looks: str = "") -> str:
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle" fill="{INK}" xml:space="preserve"'
+        f"{looks}>{_text(text)}</text>"
+    )
 
 
 def _columns(text: str) -> int:
