@@ -42,17 +42,21 @@ def drawn(network, seed=0):
 
 
 def test_shapes_of_the_listing():
-    assert shape_chain(vgg224.model(vgg224.Config()), (3, 224, 224)) == (
+    assert shape_chain(vgg224.recipe.model(vgg224.Config(), {}), (3, 224, 224)) == (
         "3x224x224 -> 32x112x112 -> 64x56x56 -> 128x28x28 -> 256x14x14 -> 512x7x7 -> 10"
     )
-    network = vgg_cifar.model(vgg_cifar.Config(), (3, 32, 32))
+    network = vgg_cifar.recipe.model(vgg_cifar.Config(), {"image_shape": (3, 32, 32)})
     assert shape_chain(network, (3, 32, 32)) == "3x32x32 -> 32x16x16 -> 64x8x8 -> 128x4x4 -> 10"
     assert network.training  # as it was
 
 
 def test_the_summary_has_the_shape_on_each_line():
     shapes = [32] * 3 + [16] + [16] * 3 + [8] + [8] * 3 + [4] + [4] * 2 + [1]
-    lines = vgg_cifar.model(vgg_cifar.Config(), (3, 32, 32)).summary((3, 32, 32)).splitlines()[3:]
+    lines = (
+        vgg_cifar.recipe.model(vgg_cifar.Config(), {"image_shape": (3, 32, 32)})
+        .summary((3, 32, 32))
+        .splitlines()[3:]
+    )
     for line, size in zip(lines, shapes, strict=False):
         assert re.search(rf"\(N, \d+, {size}, {size}\)", line), line
     assert "(N, 10)" in lines[len(shapes)]
@@ -238,7 +242,7 @@ def test_compiled_it_ends_with_the_same_numbers(tmp_path, network):
 @pytest.mark.parametrize("network, shape", [("vgg", (8, 1, 3, 3)), ("linear", (10, 1, 8, 8))])
 def test_weights_that_look_at_the_pixels(network, shape):
     config = vgg_cifar.Config(network=network, widths=(8,))
-    weights = first_weights(vgg_cifar.model(config, (1, 8, 8)), (1, 8, 8))
+    weights = first_weights(vgg_cifar.recipe.model(config, {"image_shape": (1, 8, 8)}), (1, 8, 8))
     assert weights.shape == shape
 
 

@@ -14,12 +14,10 @@ Stages: loads, forward, shapes, dtype, properties, gradient.  The first that fai
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
-import sys
-import traceback
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +27,7 @@ import numpy as np
 from tinygraph.errors import ArgumentError, nearest
 from tinygraph.op import Op
 from tinygraph.random import philox
+from tinygraph.recipes.from_file import last_line, run_file
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
 from tinygraph.testing.gradcheck import check_problems
@@ -56,17 +55,14 @@ class StageFailed(Exception):
 def gradcheck_file(args: Namespace) -> dict[str, Any]:
     """Run the stages; print those that passed and the first that failed."""
     path, _, name = args.target.rpartition(":")
-    if not path or not name or not Path(path).is_file():
-        raise ArgumentError(
-            "gradcheck",
-            "FILE.py:NAME",
-            "a Python file, a colon and a name in it",
-            repr(args.target),
-        )
+    if not name or not Path(path).is_file() or Path(path).suffix != ".py":
+        expected = "a Python file, a colon and a name in it"
+        raise ArgumentError("gradcheck", "FILE.py:NAME", expected, repr(args.target))
     answer: dict[str, Any] = {"ok": True, "target": args.target, "stage": "", "diagnosis": ""}
     try:
-        module = _loaded(path)
-        made = _named(module, path, name)
+        with _stage("loads", path):
+            module = run_file(Path(path))
+        made = _named(module, name)
         cases = _cases(module, made, path)
         _forward(cases, getattr(made, "reference", getattr(module, "reference", None)), path)
         answer["report"] = report = _gradients(cases, path, args.seed).to_dict()
@@ -78,25 +74,18 @@ def gradcheck_file(args: Namespace) -> dict[str, Any]:
     return answer
 
 
-def _loaded(path: str) -> Any:
-    """The file as a module; its own folder can be imported from."""
-    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
-    if spec is None or spec.loader is None:
-        raise ArgumentError("gradcheck", "FILE.py", "a Python file", repr(path))
-    module = importlib.util.module_from_spec(spec)
-    folder = str(Path(path).resolve().parent)
-    sys.path.insert(0, folder)
-    sys.modules[spec.name + "_under_gradcheck"] = module
+@contextmanager
+def _stage(name: str, path: str, more: str = "") -> Iterator[None]:
+    """Where the learner's file fails in here, this stage has."""
     try:
-        spec.loader.exec_module(module)
+        yield
+    except StageFailed:
+        raise
     except Exception as error:
-        raise StageFailed("loads", _learners_error(error, path)) from None
-    finally:
-        sys.path.remove(folder)
-    return module
+        raise StageFailed(name, _learners_error(error, path) + more) from None
 
 
-def _named(module: Any, path: str, name: str) -> Any:
+def _named(module: Any, name: str) -> Any:
     if not hasattr(module, name):
         known = [n for n, v in vars(module).items() if callable(v) and not n.startswith("_")]
         raise ArgumentError(
@@ -133,10 +122,8 @@ def _case(made: Any, problem: Any, rng: np.random.Generator, path: str) -> Case:
         arguments, problem = problem
     function = made
     if isinstance(made, type):
-        try:
+        with _stage("loads", path):
             function = made(**arguments)
-        except Exception as error:
-            raise StageFailed("loads", _learners_error(error, path)) from None
     arrays = []
     for entry in problem:
         is_shape = isinstance(entry, tuple) and all(isinstance(n, int) for n in entry)
@@ -162,11 +149,8 @@ def _forward(cases: list[Case], reference: Any, path: str) -> None:
     """Forward runs on every problem, and gives what the reference gives."""
     for case in sorted(cases, key=lambda c: sum(a.size for a in c.arrays)):
         shapes = ", ".join(str(a.shape) for a in case.arrays)
-        try:
+        with _stage("forward", path, f"\n  inputs of shape {shapes}"):
             y = case.function(*map(Tensor, case.arrays))
-        except Exception as error:
-            words = _learners_error(error, path)
-            raise StageFailed("forward", f"{words}\n  inputs of shape {shapes}") from None
         if reference is None or not isinstance(y, Tensor):
             continue
         expected = np.asarray(reference(*[a.copy() for a in case.arrays]))
@@ -190,39 +174,26 @@ def _gradients(cases: list[Case], path: str, seed: int) -> Any:
     """The report over all problems, in float64, then in float32."""
     report = None
     for dtype in (np.float64, np.float32):
-        problems = [
-            (
-                c.function,
-                [Tensor(a.astype(dtype) if a.dtype.kind == "f" else a) for a in c.arrays],
-                None,
-            )
-            for c in cases
-        ]
-        try:
+        problems = [(c.function, [_in_precision(a, dtype) for a in c.arrays], None) for c in cases]
+        with _stage("dtype" if report is not None else "gradient", path):
             found = check_problems(problems, seed)
-        except Exception as error:
-            stage = "dtype" if report is not None else "gradient"
-            raise StageFailed(stage, _learners_error(error, path)) from None
         if found.verdict != "pass":
             return found
         report = report or found
     return report
 
 
+def _in_precision(array: Array, dtype: Any) -> Tensor:
+    return Tensor(array.astype(dtype) if array.dtype.kind == "f" else array)
+
+
 def _learners_error(error: Exception, path: str) -> str:
     """An error with the line of the learner's file at which it came up; no traceback of ours."""
-    own = str(Path(path).resolve())
     text = f"{type(error).__name__}: {error}"
     if isinstance(error, SyntaxError):
         return f"{path}, line {error.lineno}: {(error.text or '').strip()}\n  {text}"
-    frames = [
-        f
-        for f in traceback.extract_tb(error.__traceback__)
-        if str(Path(f.filename).resolve()) == own
-    ]
-    if not frames:
-        return text
-    return f"{path}, line {frames[-1].lineno}: {frames[-1].line}\n  {text}"
+    line = last_line(error, Path(path))
+    return f"{path}, line {line.lineno}: {line.line}\n  {text}" if line else text
 
 
 def _show(answer: dict[str, Any], name: str) -> None:

@@ -22,7 +22,8 @@ def from_file(path: str | Path) -> Recipe:
     ArgumentError
         There is no such file, it fails, or it defines no recipe, or several, or half of one.
     """
-    module = _loaded(Path(path).expanduser())
+    path = Path(path).expanduser()
+    module = _loaded(path)
     found = [
         cls
         for cls in vars(module).values()
@@ -37,13 +38,13 @@ def from_file(path: str | Path) -> Recipe:
             "recipe", f"{path}: {found[0].__name__}", f"a {missing[0]}", "none", "add it"
         )
     recipe = found[0]()
-    recipe.file = str(Path(path).expanduser().resolve())
+    recipe.file = str(path.resolve())
     return recipe
 
 
-def _loaded(path: Path) -> Any:
-    """The file as a module of a name of its own."""
-    spec = importlib.util.spec_from_file_location(f"recipe_file_{path.stem}", path)
+def run_file(path: Path) -> Any:
+    """A Python file as a module of a name of its own; what it raises comes through."""
+    spec = importlib.util.spec_from_file_location(f"file_{path.stem}", path)
     if spec is None or spec.loader is None:
         raise ArgumentError("recipe", str(path), "a Python file", repr(path.name))
     module = importlib.util.module_from_spec(spec)
@@ -52,14 +53,25 @@ def _loaded(path: Path) -> Any:
     sys.modules[spec.name] = module  # where dataclasses look for the names of types
     try:
         spec.loader.exec_module(module)
-    except TinygraphError:
-        raise
-    except Exception as error:
-        frames = traceback.extract_tb(error.__traceback__)
-        lines = [frame.lineno for frame in frames if frame.filename == str(path.resolve())]
-        where = f"line {lines[-1]}: " if lines else ""
-        got = f"{where}{type(error).__name__}: {error}"
-        raise ArgumentError("recipe", str(path), "a file that can be run", got) from error
     finally:
         sys.path.remove(folder)
     return module
+
+
+def last_line(error: Exception, path: Path) -> traceback.FrameSummary | None:
+    """The last line of a file that an error went through."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if Path(frame.filename).resolve() == path.resolve()]
+    return own[-1] if own else None
+
+
+def _loaded(path: Path) -> Any:
+    try:
+        return run_file(path)
+    except TinygraphError:
+        raise
+    except Exception as error:
+        line = last_line(error, path)
+        where = f"line {line.lineno}: " if line else ""
+        got = f"{where}{type(error).__name__}: {error}"
+        raise ArgumentError("recipe", str(path), "a file that can be run", got) from error

@@ -64,9 +64,6 @@ class ImageRecipe(Recipe):
         standardise(test, facts)
         return test
 
-    def title(self, config: Any) -> str:
-        return f"{self.name} on {config.data}"
-
     def graph(self, config: Any, network: Any, facts: dict[str, Any]) -> Tensor:
         """The loss of one image."""
         images = Tensor(tg.zeros((1, *image_shape(facts))), name="images")

@@ -21,7 +21,6 @@ Source: slides of a course on GPU programming, 2020; the closed form is Gauss's,
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,14 +32,13 @@ import tinygraph as tg
 from tinygraph import nn
 from tinygraph.data import ArrayDataset
 from tinygraph.errors import DivergenceError
-from tinygraph.optim import SGD
-from tinygraph.recipes.quick import QuickRecipe, log_column
+from tinygraph.optim import SGD, clip_grad_norm
+from tinygraph.recipes.quick import QuickRecipe, Row, log_column
 from tinygraph.recipes.settings import NotNegative, Positive, Several
 from tinygraph.recipes.task import Data, Folder, Task
 from tinygraph.shapes import Array
 from tinygraph.show.figures import new_figure, save
-from tinygraph.tensor import Tensor
-from tinygraph.training import Progress, RunFolder
+from tinygraph.training import RunFolder
 from tinygraph.training.evaluation import forward
 
 
@@ -86,16 +84,6 @@ def largest_rate(x: Array) -> float:
     return float(2 / np.linalg.eigvalsh(columns.T @ columns)[-1])
 
 
-def _length(model: nn.Linear) -> float:
-    """The Euclidean length of the gradient of all parameters."""
-    squares = [
-        float((gradient * gradient).sum())
-        for gradient in (parameter.grad for parameter in model.parameters())
-        if gradient is not None
-    ]
-    return math.sqrt(sum(squares))
-
-
 def line_of(model: nn.Linear) -> Line:
     """The line that a model is."""
     state = model.state_dict()
@@ -109,6 +97,8 @@ class LinearRegression(QuickRecipe):
     summary = "a line by gradient descent on the half squared error, beside the closed form"
     config = Config
     metric = "rmse"
+    shown_every = 25
+    loss = staticmethod(tg.half_squared_error)
 
     def data(self, config: Config, data_dir: Folder = None, download: bool = False) -> Data:
         """Points to learn from and for the test, x and y (points, 1) float64, x from -1 to 1.
@@ -137,33 +127,8 @@ class LinearRegression(QuickRecipe):
     def optimizer(self, config: Config, network: Any) -> SGD:
         return SGD(network.named_parameters(), lr=config.lr)
 
-    def loss(self, output: Tensor, target: Tensor) -> Tensor:
-        return tg.half_squared_error(output, target)
-
-    def learn(self, task: Task, rows: list[dict[str, Any]], progress: Progress) -> dict[str, Any]:
-        """Descend until the gradient has stopped, and compare with the closed form."""
-        training = task.data.training
-        stopped = self.descend(task, rows, progress)
-        found, exact = line_of(task.network), closed_form(training.inputs, training.labels)
-        difference = max(abs(a - b) for a, b in zip(found, exact, strict=True))
-        if progress.lines:
-            end = "stopped" if stopped else "has not stopped"
-            print(f"the gradient {end} after {len(rows)} epochs, length {rows[-1]['gradient']:.1e}")
-            print(f"gradient descent  {found.intercept:+.12f} {found.slope:+.12f} x")
-            print(
-                f"closed form       {exact.intercept:+.12f} {exact.slope:+.12f} x, "
-                f"largest difference {difference:.1e}"
-            )
-        return {
-            "stopped": stopped,
-            "epochs": len(rows),
-            "gradient_descent": found._asdict(),
-            "closed_form": exact._asdict(),
-            "largest_difference": difference,
-        }
-
-    def descend(self, task: Task, rows: list[dict[str, Any]], progress: Progress) -> bool:
-        """Whether the gradient stopped within the epochs.
+    def epochs(self, task: Task) -> Iterator[Row]:
+        """Descend until the gradient has stopped.
 
         A row holds J and the gradient at the begin of its epoch, and the line at its end.
 
@@ -176,12 +141,11 @@ class LinearRegression(QuickRecipe):
         optimizer = self.optimizer(config, model)
         inputs, targets = self.batch(task)
         differentiate = self.differentiation(task)
-        for epoch in range(1, config.epochs + 1):
-            started = time.perf_counter()
+        first = math.inf
+        for _ in range(config.epochs):
             optimizer.zero_grad()
             loss = float(differentiate(inputs, targets).item())
-            gradient = _length(model)
-            first = rows[0]["loss"] if rows else math.inf
+            gradient = clip_grad_norm(model.parameters(), math.inf)  # its length
             if not math.isfinite(gradient) or loss > 1e6 * first:
                 raise DivergenceError(
                     self.name,
@@ -191,16 +155,35 @@ class LinearRegression(QuickRecipe):
                     config.lr,
                     "a smaller learning rate",
                 )
+            first = min(first, loss)
             stopped = gradient <= config.tolerance
             if not stopped:
                 optimizer.step()
-            row = {"epoch": epoch, "loss": loss, "gradient": gradient, **line_of(model)._asdict()}
-            rows.append({**row, "seconds": time.perf_counter() - started})
-            if stopped or epoch % 25 == 0:
-                progress.epoch(rows[-1], None)
+            yield {"loss": loss, "gradient": gradient, **line_of(model)._asdict()}
             if stopped:
-                return True
-        return False
+                return
+
+    def ending(self, task: Task, rows: list[Row]) -> tuple[dict[str, Any], str]:
+        """Whether the gradient stopped, and the line beside the closed form."""
+        found, exact = line_of(task.network), closed_form(*task.data.training[:])
+        difference = max(abs(a - b) for a, b in zip(found, exact, strict=True))
+        last = rows[-1]["gradient"]
+        stopped = last <= task.config.tolerance
+        end = "stopped" if stopped else "has not stopped"
+        lines = [
+            f"the gradient {end} after {len(rows)} epochs, length {last:.1e}",
+            f"gradient descent  {found.intercept:+.12f} {found.slope:+.12f} x",
+            f"closed form       {exact.intercept:+.12f} {exact.slope:+.12f} x, "
+            f"largest difference {difference:.1e}",
+        ]
+        ending = {
+            "stopped": stopped,
+            "epochs": len(rows),
+            "gradient_descent": found._asdict(),
+            "closed_form": exact._asdict(),
+            "largest_difference": difference,
+        }
+        return ending, "\n".join(lines)
 
     def measure(self, config: Config, network: Any, test: ArrayDataset) -> dict[str, float]:
         """`loss` (J) and `rmse` (root of the mean squared error) on the test points."""
@@ -209,12 +192,6 @@ class LinearRegression(QuickRecipe):
         return {"loss": loss, "rmse": math.sqrt(2 * loss / len(test))}
 
     # ---- pictures ---------------------------------------------------------------------------
-
-    def graph(self, config: Config, network: Any, facts: dict[str, Any]) -> Tensor:
-        """J of all points."""
-        points = self.data(config).training
-        x, y = Tensor(points.inputs, name="x"), Tensor(points.labels, name="y")
-        return self.loss(network(x), y)
 
     def pictures(self, run: RunFolder, config: Config, network: Any) -> Iterator[Path]:
         yield descent(run, self.data(config).training, run.path / "descent.png")
@@ -229,39 +206,20 @@ def descent(run: RunFolder, points: ArrayDataset, path: Path) -> Path:
     left.plot(x[:, 0], y[:, 0], "o", color="#808890", markersize=4, label="points")
     ends = np.array([-1.0, 1.0])
     after = [epoch for epoch in (1, 2, 4, 8, 16) if epoch < len(slopes)]
-    for k, epoch in enumerate(after):
-        shade = 0.25 + 0.5 * k / len(after)
-        left.plot(
-            ends,
-            intercepts[epoch - 1] + slopes[epoch - 1] * ends,
-            color="#2f66c4",
-            alpha=shade,
-            linewidth=1.2,
-            label=f"after epoch {epoch}",
-        )
-    left.plot(
-        ends,
-        intercepts[-1] + slopes[-1] * ends,
-        color="#2f66c4",
-        linewidth=2.2,
-        label=f"after epoch {len(slopes)}, the last",
-    )
+    shades = np.linspace(0.25, 0.75, len(after), endpoint=False)
+    looks = [(e, f"after epoch {e}", s, 1.2) for e, s in zip(after, shades, strict=True)]
+    for epoch, label, shade, width in [*looks, (0, f"after epoch {len(slopes)}, the last", 1, 2.2)]:
+        line = intercepts[epoch - 1] + slopes[epoch - 1] * ends
+        left.plot(ends, line, color="#2f66c4", alpha=shade, linewidth=width, label=label)
     exact = closed_form(x, y)
-    left.plot(
-        ends,
-        exact.intercept + exact.slope * ends,
-        "--",
-        color="#c4512f",
-        linewidth=1.6,
-        label="closed form",
-    )
+    line = exact.intercept + exact.slope * ends
+    left.plot(ends, line, "--", color="#c4512f", linewidth=1.6, label="closed form")
     left.set(xlabel="x", ylabel="y")
     left.legend(fontsize=8)
     epochs = np.arange(1, len(slopes) + 1)
-    right.semilogy(epochs, log_column(run, "loss"), color="#2f66c4", label="J")
-    right.semilogy(
-        epochs, log_column(run, "gradient"), "--", color="#c4512f", label="length of the gradient"
-    )
+    for name, look, label in (("loss", "-", "J"), ("gradient", "--", "length of the gradient")):
+        colour = "#2f66c4" if name == "loss" else "#c4512f"
+        right.semilogy(epochs, log_column(run, name), look, color=colour, label=label)
     right.set(xlabel="epoch")
     right.grid(alpha=0.3)
     right.legend(fontsize=8)

@@ -30,13 +30,13 @@ import numpy as np
 import tinygraph as tg
 from tinygraph import nn
 from tinygraph.data import ArrayDataset, DataLoader
-from tinygraph.recipes.quick import QuickRecipe, log_column
+from tinygraph.recipes.quick import QuickRecipe, Row, log_column
 from tinygraph.recipes.task import Data, Folder, Task
 from tinygraph.recipes.truth_tables import INPUTS, Function, truth_table
 from tinygraph.shapes import Array
 from tinygraph.show.figures import new_figure, save
 from tinygraph.tensor import Tensor
-from tinygraph.training import Progress, RunFolder
+from tinygraph.training import RunFolder
 from tinygraph.training.evaluation import forward
 
 WEIGHTS = ("bias", "weight_1", "weight_2")  # columns of the log
@@ -95,6 +95,7 @@ class PerceptronRecipe(QuickRecipe):
     name = "perceptron"
     summary = "one neuron with a step: nand converges, xor cannot (--set function=xor)"
     config = Config
+    loss = staticmethod(tg.half_squared_error)
 
     def data(self, config: Config, data_dir: Folder = None, download: bool = False) -> Data:
         """The table, with a first column of ones; it is all the data there is."""
@@ -104,9 +105,6 @@ class PerceptronRecipe(QuickRecipe):
 
     def model(self, config: Config, facts: dict[str, Any]) -> Perceptron:
         return Perceptron(2)
-
-    def loss(self, output: Tensor, target: Tensor) -> Tensor:
-        return tg.half_squared_error(output, target)
 
     def loader(self, config: Config, training: Any) -> DataLoader:
         """One row of the table at a time."""
@@ -134,38 +132,37 @@ class PerceptronRecipe(QuickRecipe):
             "batches": len(task.data.training),
         }
 
-    def learn(self, task: Task, rows: list[dict[str, Any]], progress: Progress) -> dict[str, Any]:
-        """Train until an epoch has no mistake, the weights repeat, or the epochs are over."""
+    def epochs(self, task: Task) -> Iterator[Row]:
+        """Until an epoch has no mistake, the weights repeat, or the epochs are over."""
         config, network, table = task.config, task.network, task.data.training
         samples = [
             (Tensor(x, device=config.device), Tensor(y, device=config.device))
             for x, y in self.loader(config, table)
         ]
-        seen = {tuple(network.weight.numpy()): 0}
-        text = f"not converged after {config.epochs} epochs"
-        converged = False
-        for epoch in range(1, config.epochs + 1):
-            started = time.perf_counter()
+        seen = {tuple(network.weight.numpy())}
+        for _ in range(config.epochs):
             mistakes = sum(network.learn(x, y, config.lr) for x, y in samples)
             weights = tuple(map(float, network.weight.numpy()))
-            row = {"epoch": epoch, "mistakes": mistakes, **self.measure(config, network, table)}
-            row |= dict(zip(WEIGHTS, weights, strict=True))
-            rows.append({**row, "seconds": time.perf_counter() - started})
-            progress.epoch(rows[-1], None)
-            if not mistakes:
-                converged, text = True, f"converged, epoch {epoch} was without a mistake"
-                break
-            if weights in seen:
-                text = (
-                    f"does not converge. The weights after epoch {epoch} are those after epoch "
-                    f"{seen[weights]}: it goes round for ever, since no line separates the classes"
-                )
-                break
-            seen[weights] = epoch
-        text = f"{config.function}: {text}"
-        if progress.lines:
-            print(text, flush=True)
-        return {"converged": converged, "epochs": epoch, "text": text}
+            columns = dict(zip(WEIGHTS, weights, strict=True))
+            yield {"mistakes": mistakes, **self.measure(config, network, table), **columns}
+            if not mistakes or weights in seen:
+                return
+            seen.add(weights)
+
+    def ending(self, task: Task, rows: list[Row]) -> tuple[dict[str, Any], str]:
+        """Whether it converged, goes round for ever, or was not done within the epochs."""
+        weights = [(0.0, 0.0, 0.0), *(tuple(row[name] for name in WEIGHTS) for row in rows)]
+        epochs, converged = len(rows), not rows[-1]["mistakes"]
+        text = f"not converged after {epochs} epochs"
+        if converged:
+            text = f"converged, epoch {epochs} was without a mistake"
+        elif (since := weights.index(weights[-1])) < epochs:
+            text = (
+                f"does not converge. The weights after epoch {epochs} are those after epoch "
+                f"{since}: it goes round for ever, since no line separates the classes"
+            )
+        text = f"{task.config.function}: {text}"
+        return {"converged": converged, "epochs": epochs, "text": text}, text
 
     def measure(self, config: Config, network: Any, test: ArrayDataset) -> dict[str, float]:
         """`accuracy` on the truth table."""
@@ -174,13 +171,6 @@ class PerceptronRecipe(QuickRecipe):
         return {"accuracy": float(np.mean(output.numpy() == labels.numpy()))}
 
     # ---- pictures ---------------------------------------------------------------------------
-
-    def title(self, config: Config) -> str:
-        return f"perceptron on {config.function}"
-
-    def graph(self, config: Config, network: Any, facts: dict[str, Any]) -> Tensor:
-        """The neuron on the whole table."""
-        return network(Tensor(self.data(config).test.inputs, name="x"))
 
     def pictures(self, run: RunFolder, config: Config, network: Any) -> Iterator[Path]:
         yield decision_lines(run, config.function, run.path / "decision_lines.png")

@@ -6,7 +6,8 @@ at the end.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import tinygraph as tg
@@ -19,17 +20,48 @@ from tinygraph.tensor import Tensor
 from tinygraph.training import Progress, RunFolder
 
 Differentiate = Callable[[Tensor, Tensor], Tensor]
+Row = dict[str, Any]
 
 
 class QuickRecipe(Recipe):
-    """A recipe whose subclass overrides `learn`; all its data are one batch."""
+    """A recipe whose subclass overrides `epochs` and `ending`; all its data are one batch.
+
+    `logged_every` and `shown_every` say of which epochs the log has a row and the screen a line;
+    both have the last one.
+    """
 
     resumable: ClassVar[bool] = False
     data_files: ClassVar[bool] = False
+    logged_every: ClassVar[int] = 1
+    shown_every: ClassVar[int] = 1
 
-    def learn(self, task: Task, rows: list[dict[str, Any]], progress: Progress) -> dict[str, Any]:
-        """Train, add rows of the log, and say how it ended: `training` of result.json."""
-        raise NotImplementedError(f"{type(self).__name__}.learn")
+    def epochs(self, task: Task) -> Iterator[Row]:
+        """Learn for an epoch and yield its row of the log, until the training is over."""
+        raise NotImplementedError(f"{type(self).__name__}.epochs")
+
+    def ending(self, task: Task, rows: list[Row]) -> tuple[dict[str, Any], str]:
+        """How it ended: `training` of result.json, and what is said about it."""
+        raise NotImplementedError(f"{type(self).__name__}.ending")
+
+    def learn(self, task: Task, rows: list[Row], progress: Progress) -> dict[str, Any]:
+        """Train, add rows of the log, and say how it ended."""
+        started, row, epoch = time.perf_counter(), {}, 0
+        for epoch, columns in enumerate(self.epochs(task), start=1):
+            row = {"epoch": epoch, **columns}
+            if epoch % self.logged_every == 0:
+                now = time.perf_counter()
+                rows.append({**row, "seconds": now - started})
+                started = now
+            if epoch % self.shown_every == 0:
+                progress.epoch(rows[-1], None)
+        if epoch % self.logged_every:
+            rows.append({**row, "seconds": time.perf_counter() - started})
+        if epoch % self.shown_every:
+            progress.epoch(rows[-1], None)
+        ending, text = self.ending(task, rows)
+        if progress.lines:
+            print(text, flush=True)
+        return ending
 
     def loader(self, config: Any, training: Any) -> DataLoader:
         """All data as one batch, in the order in which they were made."""
@@ -69,9 +101,14 @@ class QuickRecipe(Recipe):
 
         return step
 
+    def graph(self, config: Any, network: Any, facts: dict[str, Any]) -> Tensor:
+        """The loss of all data."""
+        x, y = self.data(config).training[:]
+        return self.loss(network(Tensor(x, name="x")), Tensor(y, name="y"))
+
     def fit(self, task: Task, run: RunFolder, progress: Progress) -> dict[str, Any]:
         """Learn, then write: a training that fails leaves nothing."""
-        rows: list[dict[str, Any]] = []
+        rows: list[Row] = []
         ending = self.learn(task, rows, progress)
         self.begin(task, run)
         self.write_environment(task.config, run)

@@ -84,7 +84,7 @@ class Recipe:
         """The rule by which the network learns."""
         raise NotImplementedError(f"{type(self).__name__}.optimizer")
 
-    def loss(self, output: Tensor, target: Tensor) -> Tensor:
+    def loss(self, output: Tensor, target: Tensor, /) -> Tensor:
         """The mean over a batch; by default softmax cross-entropy."""
         return tg.softmax_cross_entropy(output, target)
 
@@ -113,7 +113,8 @@ class Recipe:
 
     def title(self, config: Any) -> str:
         """What the report is called."""
-        return self.name
+        about = setting(config, "data") or setting(config, "function")
+        return f"{self.name} on {about}" if about else self.name
 
     def graph(self, config: Any, network: Any, facts: dict[str, Any]) -> Tensor:
         """What is drawn as a graph: by default the loss of the first sample of the test data."""

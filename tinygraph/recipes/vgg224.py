@@ -17,7 +17,6 @@ Source: "Neural network implementation tips and tricks", 2016; the papers are na
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,12 +29,12 @@ from tinygraph import nn
 from tinygraph.data import ArrayDataset
 from tinygraph.optim import Adadelta
 from tinygraph.random import philox
-from tinygraph.recipes.quick import QuickRecipe
+from tinygraph.recipes.quick import QuickRecipe, Row
 from tinygraph.recipes.settings import Count
 from tinygraph.recipes.task import Data, Folder, Task
 from tinygraph.recipes.vgg import shape_chain, vgg
 from tinygraph.tensor import Tensor
-from tinygraph.training import Progress, RunFolder
+from tinygraph.training import RunFolder
 from tinygraph.training.evaluation import forward, mode
 
 SHAPE = (3, 224, 224)
@@ -59,22 +58,6 @@ class Config:
     tune: bool = False  # with compile: measure tiles and threads, and keep the fastest
 
 
-def model(config: Config) -> nn.Sequential:
-    """The network.
-
-    >>> shape_chain(model(Config()), SHAPE)
-    '3x224x224 -> 32x112x112 -> 64x56x56 -> 128x28x28 -> 256x14x14 -> 512x7x7 -> 10'
-    """
-    return vgg(SHAPE, config.widths, CLASSES, config.convolutions, config.dropout, config.residual)
-
-
-def random_pictures(config: Config) -> ArrayDataset:
-    """A batch of normal noise, (N, 3, 224, 224) float32, and labels that mean nothing."""
-    draws = np.random.Generator(philox(config.seed, 0))
-    images = draws.standard_normal((config.batch_size, *SHAPE), dtype=np.float32)
-    return ArrayDataset(images, draws.integers(0, CLASSES, config.batch_size), "random pictures")
-
-
 class Vgg224(QuickRecipe):
     """One step on a batch, and the loss on it before and after."""
 
@@ -84,25 +67,33 @@ class Vgg224(QuickRecipe):
     metric = "loss"
 
     def data(self, config: Config, data_dir: Folder = None, download: bool = False) -> Data:
-        pictures = random_pictures(config)
+        """Normal noise (N, 3, 224, 224), float32, and labels that mean nothing."""
+        draws = np.random.Generator(philox(config.seed, 0))
+        images = draws.standard_normal((config.batch_size, *SHAPE), dtype=np.float32)
+        labels = draws.integers(0, CLASSES, config.batch_size)
+        pictures = ArrayDataset(images, labels, "random pictures")
         return Data(pictures, test=pictures)
 
     def model(self, config: Config, facts: dict[str, Any]) -> nn.Sequential:
-        return model(config)
+        """The network of the listing above.
+
+        >>> shape_chain(recipe.model(Config(), {}), SHAPE)
+        '3x224x224 -> 32x112x112 -> 64x56x56 -> 128x28x28 -> 256x14x14 -> 512x7x7 -> 10'
+        """
+        settings = config.convolutions, config.dropout, config.residual
+        return vgg(SHAPE, config.widths, CLASSES, *settings)
 
     def optimizer(self, config: Config, network: Any) -> Adadelta:
         return Adadelta(network.named_parameters(), config.lr, rho=0.95)
 
-    def learn(self, task: Task, rows: list[dict[str, Any]], progress: Progress) -> dict[str, Any]:
-        """Print the shapes, and take one step."""
-        if progress.lines:
-            print(self.summary_of(task.network, task.data.training.inputs))
-        step = self.step(task)
-        started = time.perf_counter()
-        before = float(step().item())
-        seconds = time.perf_counter() - started
-        rows.append({"epoch": 1, "loss": before, "seconds": seconds})
-        return {"loss_before": before, "step_seconds": seconds}
+    def epochs(self, task: Task) -> Iterator[Row]:
+        """One step, and the loss before it."""
+        yield {"loss": float(self.step(task)().item())}
+
+    def ending(self, task: Task, rows: list[Row]) -> tuple[dict[str, Any], str]:
+        """The loss before the step and its time, and the shapes."""
+        ending = {"loss_before": rows[0]["loss"], "step_seconds": rows[0]["seconds"]}
+        return ending, self.summary_of(task.network, task.data.training.inputs)
 
     def finish(self, task: Task, run: RunFolder, found: dict[str, Any]) -> dict[str, Any]:
         """`loss_before` and `loss` on the batch, `step_seconds`."""

@@ -15,6 +15,7 @@ Source: "Neural network implementation tips and tricks", 2016; the papers are na
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -60,27 +61,6 @@ class Config:
             self.epochs = 12
 
 
-def model(config: Config, shape: Shape3) -> nn.Sequential:
-    """The network that the settings ask for, for images of one shape (C, H, W).
-
-    >>> import tinygraph as tg
-    >>> network = model(Config(network="residual"), (3, 32, 32)).eval()
-    >>> network(tg.zeros((5, 3, 32, 32))).shape
-    (5, 10)
-    """
-    if config.network == "linear":
-        channels, height, width = shape
-        return nn.Sequential(nn.Flatten(), nn.Linear(channels * height * width, CLASSES))
-    return vgg(
-        shape,
-        config.widths,
-        CLASSES,
-        config.convolutions,
-        config.dropout,
-        residual=config.network == "residual",
-    )
-
-
 def augmentation(config: Config, shape: Shape3) -> Transform | None:
     """Shift by up to a sixteenth, two pixels of 32, and mirror.
 
@@ -121,7 +101,13 @@ class VggCifar(ImageRecipe):
         return super().data(config, data_dir, download)
 
     def model(self, config: Config, facts: dict[str, Any]) -> nn.Sequential:
-        return model(config, image_shape(facts))
+        """For images of facts["image_shape"], (C, H, W)."""
+        shape = image_shape(facts)
+        if config.network == "linear":
+            return nn.Sequential(nn.Flatten(), nn.Linear(math.prod(shape), CLASSES))
+        residual = config.network == "residual"
+        settings = config.convolutions, config.dropout, residual
+        return vgg(shape, config.widths, CLASSES, *settings)
 
     def optimizer(self, config: Config, network: Any) -> Adadelta:
         rule = config.lr, config.rho

@@ -25,7 +25,6 @@ representations by back-propagating errors", Nature 323, 1986.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,16 +38,14 @@ from tinygraph.data import ArrayDataset
 from tinygraph.errors import ArgumentError, DivergenceError
 from tinygraph.optim import SGD
 from tinygraph.recipes.network_picture import beside, network_svg
-from tinygraph.recipes.quick import Differentiate, QuickRecipe
+from tinygraph.recipes.quick import Differentiate, QuickRecipe, Row
 from tinygraph.recipes.settings import Count, Positive, Share
 from tinygraph.recipes.task import Data, Folder, Task
 from tinygraph.recipes.truth_tables import Function, truth_table
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
-from tinygraph.training import Progress, RunFolder
+from tinygraph.training import RunFolder
 from tinygraph.training.evaluation import forward
-
-LOG_EVERY = 10  # epochs
 
 
 @dataclass
@@ -129,6 +126,8 @@ class XorMlp(QuickRecipe):
     name = "xor_mlp"
     summary = "two layers of sigmoids learn xor by the delta rule (--set hidden=4)"
     config = Config
+    logged_every, shown_every = 10, 100
+    loss = staticmethod(tg.half_squared_error)
 
     def data(self, config: Config, data_dir: Folder = None, download: bool = False) -> Data:
         """The table is all the data there is."""
@@ -140,9 +139,6 @@ class XorMlp(QuickRecipe):
 
     def optimizer(self, config: Config, network: Any) -> SGD:
         return SGD(network.named_parameters(), lr=config.lr, momentum=config.momentum)
-
-    def loss(self, output: Tensor, target: Tensor) -> Tensor:
-        return tg.half_squared_error(output, target)
 
     def differentiation(self, task: Task) -> Differentiate:
         """By the backward of the graph, or by the lines of the delta rule."""
@@ -157,39 +153,34 @@ class XorMlp(QuickRecipe):
 
         return by_rule
 
-    def learn(self, task: Task, rows: list[dict[str, Any]], progress: Progress) -> dict[str, Any]:
-        """Descend; J and the accuracy are logged after every tenth epoch and the last."""
+    def epochs(self, task: Task) -> Iterator[Row]:
+        """Descend; J and the accuracy are those after an epoch."""
         config, network, table = task.config, task.network, task.data.training
         step = self.step(task)
-        started = time.perf_counter()
         for epoch in range(1, config.epochs + 1):
             step()
             measured = self.measure(config, network, table)
             if not math.isfinite(measured["loss"]):
-                raise DivergenceError(
-                    self.name,
-                    "loss",
-                    "a finite number",
-                    f"{measured['loss']} in epoch {epoch}",
-                    "a smaller learning rate",
-                )
-            solved = measured["loss"] <= config.tolerance and measured["accuracy"] == 1
-            last = solved or epoch == config.epochs
-            if last or epoch % LOG_EVERY == 0:
-                now = time.perf_counter()
-                rows.append({"epoch": epoch, **measured, "seconds": now - started})
-                started = now
-                if last or epoch % (10 * LOG_EVERY) == 0:
-                    progress.epoch(rows[-1], None)
-            if solved:
-                break
-        if progress.lines:
-            ending = "solved" if solved else "not solved; another seed may be, or more neurons"
-            print(f"{config.function}: {ending}, J {measured['loss']:.6f} after {epoch} epochs")
-            outputs = forward(network, *table[:])[0].numpy()
-            for (a, b), o in zip(table.inputs, outputs, strict=True):
-                print(f"  {a:.0f} {b:.0f}  ->  {o[0]:.4f}")
-        return {"solved": solved, "epochs": epoch, "loss": measured["loss"]}
+                got = f"{measured['loss']} in epoch {epoch}"
+                way_out = "a smaller learning rate"
+                raise DivergenceError(self.name, "loss", "a finite number", got, way_out)
+            yield measured
+            if self.solved(config, measured):
+                return
+
+    def solved(self, config: Config, measured: Row) -> bool:
+        return bool(measured["loss"] <= config.tolerance and measured["accuracy"] == 1)
+
+    def ending(self, task: Task, rows: list[Row]) -> tuple[dict[str, Any], str]:
+        """Whether it is solved, and the output for each row of the table."""
+        last, table = rows[-1], task.data.training
+        solved = self.solved(task.config, last)
+        words = "solved" if solved else "not solved; another seed may be, or more neurons"
+        text = f"{task.config.function}: {words}, J {last['loss']:.6f} after {last['epoch']} epochs"
+        outputs = forward(task.network, *table[:])[0].numpy()
+        for (a, b), o in zip(table.inputs, outputs, strict=True):
+            text += f"\n  {a:.0f} {b:.0f}  ->  {o[0]:.4f}"
+        return {"solved": solved, "epochs": last["epoch"], "loss": last["loss"]}, text
 
     def measure(self, config: Config, network: Any, test: ArrayDataset) -> dict[str, float]:
         """J, and the share of rows whose output is on the right side of one half."""
@@ -200,14 +191,6 @@ class XorMlp(QuickRecipe):
         return {"loss": loss, "accuracy": float(np.mean(right))}
 
     # ---- pictures ---------------------------------------------------------------------------
-
-    def title(self, config: Config) -> str:
-        return f"xor_mlp on {config.function}"
-
-    def graph(self, config: Config, network: Any, facts: dict[str, Any]) -> Tensor:
-        """J of the whole table."""
-        x, y = truth_table(config.function)
-        return self.loss(network(Tensor(x, name="x")), Tensor(y, name="y"))
 
     def pictures(self, run: RunFolder, config: Config, network: Any) -> Iterator[Path]:
         """The network beside its graph, and the curves."""
