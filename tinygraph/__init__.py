@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import tinygraph.plan
 from tinygraph import cuda, errors
-from tinygraph.anomaly import detect_anomaly
+from tinygraph.anomaly import detect_anomaly, raise_for_bad_values
 from tinygraph.creation import arange, full, ones, randn, zeros
 from tinygraph.graph import Graph
 from tinygraph.lazy import later, lazy
@@ -33,7 +33,7 @@ __version__ = "0.1.0"
 # What Graph, Tensor and cuda reach above themselves, beside the ops (ops/methods.py).
 above.leaf = leaf
 above.kernel_table = later("tinygraph.kernel_table", "tabulate")
-above.raise_for_bad_values = later("tinygraph.late_checks", "raise_for_bad_values")
+above.raise_for_bad_values = raise_for_bad_values
 
 if TYPE_CHECKING:
     from tinygraph import data, nn, optim, show, testing, training

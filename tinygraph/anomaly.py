@@ -1,8 +1,8 @@
-"""detect_anomaly: which op made the first NaN or infinity, and which line made that node.
+"""Bad values: which op made the first NaN or infinity, and which op was given what it refuses.
 
-While it is on, every node remembers the user's line that made it, and every result of a forward or
-a backward is looked at.  An op is blamed for what it makes out of finite numbers, and for a NaN; an
-infinity that was handed to it, such as the -inf of a mask, may pass.
+While `detect_anomaly` is on, every node remembers the user's line that made it, and every result of
+a forward or a backward is looked at.  An op is blamed for what it makes out of finite numbers, and
+for a NaN; an infinity that was handed to it, such as the -inf of a mask, may pass.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 
 from tinygraph.errors import GraphError
+from tinygraph.graph import topological_order
+from tinygraph.op import Op
 from tinygraph.running import Runner, here
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
@@ -101,3 +103,18 @@ def look(op: str, direction: str, made_at: str | None, given: Iterable[Array], r
         f"detect_anomaly: {op} {verb} at {index} in its {direction} ({int(bad.sum())} of "
         f"{result.size} elements). The node was made at {line}"
     )
+
+
+def raise_for_bad_values(node: Tensor) -> None:
+    """Let every op below a node look at its inputs, where none has: a GPU is not waited for.
+
+    Raises
+    ------
+    ArgumentError
+        From the first op, in topological order, that was given what it does not take.
+    """
+    if node.device.on_host:
+        return
+    for made in topological_order([node]):
+        if made.op is not None and type(made.op).check is not Op.check:
+            made.op.check(*[x.numpy() for x in made.inputs])

@@ -8,42 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
-from tinygraph.device import Device
 from tinygraph.errors import GraphError, ShapeError
-from tinygraph.shapes import Array, Axis
+from tinygraph.shapes import Array
 
 Node = TypeVar("Node")  # Tensor, which is built on this file
 
 above: Any = SimpleNamespace()  # functions of the floors above
 
 
-class _Declared(NamedTuple):
-    """Stands for a function of `above`, until `settle` puts the function itself in its place."""
+class _op:
+    """A method or an operator: the function of that name, with the tensor first, or `reflected`.
 
-    function: str
-    reflected: bool
+    It stands in its place until `settle` puts the function itself there.
+    """
 
+    def __init__(self, function: str, reflected: bool = False) -> None:
+        self.function, self.reflected = function, reflected
 
-def _method(function: str) -> Callable[..., Any]:
-    """A method or operator that is the function of that name, with the tensor as its first x."""
-    declared: Any = _Declared(function, reflected=False)
-    return declared
+    if TYPE_CHECKING:
 
-
-def _binary(function: str) -> Callable[[Operators[Node], Any], Node]:
-    """An operator with the tensor on the left."""
-    declared: Any = _Declared(function, reflected=False)
-    return declared
-
-
-def _reflected(function: str) -> Callable[[Operators[Node], Any], Node]:
-    """An operator with the tensor on the right."""
-    declared: Any = _Declared(function, reflected=True)
-    return declared
+        def __get__(self, node: Operators[Node], kind: object) -> Callable[..., Node]: ...
 
 
 class Operators(Generic[Node]):
@@ -76,13 +64,6 @@ class Operators(Generic[Node]):
     def __iter__(self) -> Iterator[Node]:
         return (self[i] for i in range(len(self)))
 
-    def to(self, device: str | Device) -> Node:
-        """This node on another device; itself where it is there already."""
-        return above.to(self, device)
-
-    def astype(self, dtype: Any) -> Node:
-        return above.astype(self, dtype)
-
     def reshape(self, *shape: Any) -> Node:
         return above.reshape(self, shape[0] if len(shape) == 1 else shape)
 
@@ -93,43 +74,27 @@ class Operators(Generic[Node]):
     def T(self) -> Node:
         return above.transpose(self, None)
 
-    def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Node:
-        return above.flatten(self, start_dim, end_dim)
-
-    def sum(self, axis: Axis = None, keepdims: bool = False) -> Node:
-        return above.sum(self, axis, keepdims)
-
-    def mean(self, axis: Axis = None, keepdims: bool = False) -> Node:
-        return above.mean(self, axis, keepdims)
-
-    def max(self, axis: Axis = None, keepdims: bool = False) -> Node:
-        return above.max(self, axis, keepdims)
-
-    def min(self, axis: Axis = None, keepdims: bool = False) -> Node:
-        return above.min(self, axis, keepdims)
-
     def expand(self, *shape: Any) -> Node:
         return above.expand(self, shape[0] if len(shape) == 1 else shape)
 
-    var, clip, cumsum, split = _method("var"), _method("clip"), _method("cumsum"), _method("split")
-    squeeze, unsqueeze = _method("squeeze"), _method("unsqueeze")
+    to, astype, flatten = _op("to"), _op("astype"), _op("flatten")
+    sum, mean, max, min = _op("sum"), _op("mean"), _op("max"), _op("min")
+    var, clip, cumsum = _op("var"), _op("clip"), _op("cumsum")
+    squeeze, unsqueeze = _op("squeeze"), _op("unsqueeze")
+    exp, log, sqrt = _op("exp"), _op("log"), _op("sqrt")
+    split: Any = _op("split")  # several nodes
 
-    exp, log, sqrt = _method("exp"), _method("log"), _method("sqrt")
-
-    def __getitem__(self, index: Any) -> Node:
-        return above.getitem(self, index)
-
-    __neg__, __abs__ = _method("neg"), _method("abs")
-    __add__, __radd__ = _binary("add"), _reflected("add")
-    __sub__, __rsub__ = _binary("sub"), _reflected("sub")
-    __mul__, __rmul__ = _binary("mul"), _reflected("mul")
-    __truediv__, __rtruediv__ = _binary("div"), _reflected("div")
-    __pow__, __rpow__ = _binary("pow"), _reflected("pow")
-    __matmul__, __rmatmul__ = _binary("matmul"), _reflected("matmul")
-    __lt__, __le__ = _binary("less"), _binary("less_equal")
-    __gt__, __ge__ = _binary("greater"), _binary("greater_equal")
-    __eq__ = _binary("equal")  # type: ignore[assignment]  # elementwise, as in numpy
-    __ne__ = _binary("not_equal")  # type: ignore[assignment]
+    __getitem__, __neg__, __abs__ = _op("getitem"), _op("neg"), _op("abs")
+    __add__, __radd__ = _op("add"), _op("add", reflected=True)
+    __sub__, __rsub__ = _op("sub"), _op("sub", reflected=True)
+    __mul__, __rmul__ = _op("mul"), _op("mul", reflected=True)
+    __truediv__, __rtruediv__ = _op("div"), _op("div", reflected=True)
+    __pow__, __rpow__ = _op("pow"), _op("pow", reflected=True)
+    __matmul__, __rmatmul__ = _op("matmul"), _op("matmul", reflected=True)
+    __lt__, __le__ = _op("less"), _op("less_equal")
+    __gt__, __ge__ = _op("greater"), _op("greater_equal")
+    __eq__ = _op("equal")  # type: ignore[assignment]  # elementwise, as in numpy
+    __ne__ = _op("not_equal")  # type: ignore[assignment]
     __hash__ = object.__hash__  # a node is a key by identity, though == compares elements
 
     def _refuse_in_place(self, *_: Any) -> Any:
@@ -146,7 +111,7 @@ class Operators(Generic[Node]):
 def settle() -> None:
     """Put functions in the place of what is declared, when `above` has them."""
     for name, declared in list(vars(Operators).items()):
-        if isinstance(declared, _Declared):
+        if isinstance(declared, _op):
             function = getattr(above, declared.function)
             setattr(Operators, name, _swapped(function) if declared.reflected else function)
 

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from tinygraph.anomaly import raise_for_bad_values
 from tinygraph.data import DataLoader
 from tinygraph.device import CPU
 from tinygraph.errors import ArgumentError
-from tinygraph.late_checks import raise_for_bad_values
 from tinygraph.nn import Module
 from tinygraph.running import no_grad
 from tinygraph.shapes import Array

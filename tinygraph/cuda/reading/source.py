@@ -106,7 +106,7 @@ class Source:
 
     @cached_property
     def _whole(self) -> Includes:
-        includes = import_module("tinygraph.cuda.reading.includes")  # here, as hashlib below
+        includes = import_module("tinygraph.cuda.reading.includes")  # here, as the cache below
         reader: Includes = includes.Includes(self.folder, KERNELS)
         reader.read(self.text, self.folder, str(self.path or self.name))
         return reader
@@ -114,16 +114,11 @@ class Source:
     @cached_property
     def digest(self) -> str:
         """SHA-256, in hexadecimal, of everything above: equal digests compile to equal programs."""
-        import hashlib  # here: what compiles nothing loads no OpenSSL
-
         parts = [self.text, *(f"{name}={value}" for name, value in self.defines)]
         for path, text in self._whole.texts.items():
             parts += [path.name, text]
-        whole = hashlib.sha256()
-        for part in parts:
-            data = part.encode("utf-8", "surrogatepass")
-            whole.update(len(data).to_bytes(8, "little") + data)
-        return whole.hexdigest()
+        made: str = import_module("tinygraph.build_cache").key(parts)  # here: it loads OpenSSL
+        return made
 
 
 def _macro(name: str, value: object) -> tuple[str, str]:
