@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.errors import ArgumentError, DtypeError, ShapeError, TinygraphError
 
 Array: TypeAlias = NDArray[Any]
 Shape: TypeAlias = tuple[int, ...]
@@ -113,24 +113,44 @@ def broadcast_axes(shape: Shape, out: Shape) -> tuple[int, ...]:
     return (*range(new), *stretched)
 
 
+def integer(op: str, argument: str, value: Any, error: type[TinygraphError] = ArgumentError) -> int:
+    """An integer of any kind as Python's; anything else is an error."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise error(op, argument, "an int", repr(value)) from None
+
+
+def integers(
+    op: str,
+    argument: str,
+    value: Any,
+    expected: str = "an int or a tuple of ints",
+    error: type[TinygraphError] = ArgumentError,
+) -> tuple[int, ...]:
+    """An int, or a sequence of them, as a tuple of Python's ints; anything else is an error.
+
+    >>> integers("reshape", "shape", 3), integers("reshape", "shape", [2, -1])
+    ((3,), (2, -1))
+    """
+    try:
+        listed = value if isinstance(value, Sequence) else (value,)
+        return tuple([operator.index(n) for n in listed])
+    except TypeError:
+        raise error(op, argument, expected, repr(value)) from None
+
+
 def as_axes(op: str, axis: Axis) -> Axes:
     """The argument `axis` as a hyper-parameter; whether there are such axes, `infer` will see."""
     if axis is None or isinstance(axis, int):
         return axis
-    try:
-        if isinstance(axis, Sequence):
-            return tuple([operator.index(a) for a in axis])
-        return operator.index(axis)
-    except TypeError:
-        raise DtypeError(op, "axis", "an int, a tuple of ints or None", repr(axis)) from None
+    axes = integers(op, "axis", axis, "an int, a tuple of ints or None", DtypeError)
+    return axes if isinstance(axis, Sequence) else axes[0]
 
 
 def as_axis(op: str, axis: int) -> int:
     """The argument `axis` of an op along exactly one axis."""
-    try:
-        return operator.index(axis)
-    except TypeError:
-        raise DtypeError(op, "axis", "an int", repr(axis)) from None
+    return integer(op, "axis", axis, DtypeError)
 
 
 def normalize_axes(op: str, axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
@@ -141,17 +161,12 @@ def normalize_axes(op: str, axis: int | Sequence[int] | None, ndim: int) -> tupl
     """
     if axis is None:
         return tuple(range(ndim))
-    axes = axis if isinstance(axis, Sequence) else (axis,)
     normal = []
-    for a in axes:
-        try:
-            index = operator.index(a)
-        except TypeError:
-            raise DtypeError(op, "axis", "an int, a tuple of ints or None", repr(axis)) from None
-        if not -ndim <= index < ndim:
+    for a in integers(op, "axis", axis, "an int, a tuple of ints or None", DtypeError):
+        if not -ndim <= a < ndim:
             allowed = f"an axis from {-ndim} to {ndim - 1}" if ndim else "no axis: the input is 0-d"
             raise ShapeError(op, "axis", allowed, a)
-        normal.append(index % ndim)
+        normal.append(a % ndim)
     if len(set(normal)) < len(normal):
         raise ShapeError(op, "axis", "each axis once", axis)
     return tuple(sorted(normal))
@@ -175,10 +190,10 @@ def pair(op: str, argument: str, value: Any, minimum: int = 1) -> Pair:
     (2, 2)
     """
     both = value if isinstance(value, (tuple, list)) else (value, value)
-    try:
-        vertical, horizontal = (operator.index(v) for v in both)
-    except (TypeError, ValueError):
-        raise ArgumentError(op, argument, "an int or a pair of ints", repr(value)) from None
+    expected = "an int or a pair of ints"
+    if len(both) != 2:
+        raise ArgumentError(op, argument, expected, repr(value))
+    vertical, horizontal = integers(op, argument, both, expected)
     if min(vertical, horizontal) < minimum:
         raise ArgumentError(op, argument, f"at least {minimum}", repr(value))
     return vertical, horizontal

@@ -80,9 +80,15 @@ class TestConcatenate(OpContract):
             ([X, X, X[:1]], 1),
             {},
             ShapeError,
-            "tensors[2]: expected size 2 on axis 0, as in tensors[0] of shape (2, 3), got 1",
+            "tensors[2]: expected the shape of tensors[0], (2, 3), but on axis 1, got (1, 3)",
         ),
-        Bad("rank", ([X, X[0]],), {}, ShapeError, "tensors[1]: expected 2 axes"),
+        Bad(
+            "rank",
+            ([X, X[0]],),
+            {},
+            ShapeError,
+            "tensors[0], (2, 3), but on axis 0, got (3,)",
+        ),
         Bad("0-d", ([1.0, 2.0],), {}, ShapeError, "no axis: the input is 0-d"),
         Bad("axis", ([X, X], 2), {}, ShapeError, "an axis from -2 to 1"),
     ]

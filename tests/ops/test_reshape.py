@@ -126,7 +126,7 @@ class TestFlatten(OpContract):
         Bad("end", (X, 0, -4), {}, ShapeError, "end_dim: expected an axis from -3 to 2, got -4"),
         Bad("order", (X, 2, 1), {}, ShapeError, "no axis before start_dim 2"),
         Bad("no second axis", (X[0, 0], 1), {}, ShapeError, "x has 1 axes"),
-        Bad("float", (X, 1.0), {}, ArgumentError, "ints"),
+        Bad("float", (X, 1.0), {}, ArgumentError, "an int"),
     ]
 
     @pytest.mark.parametrize(

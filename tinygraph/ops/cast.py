@@ -15,7 +15,7 @@ import numpy as np
 from tinygraph.errors import DtypeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
+from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.shared.broadcast import typed_kernel
 from tinygraph.ops.shared.launch import for_each
 from tinygraph.shapes import Array, Spec
@@ -38,9 +38,7 @@ class Cast(Op):
         np.copyto(y, x, casting="unsafe")
         return y, x.dtype
 
-    def backward(
-        self, mem: Memory, gy: Array, dtype: np.dtype[Any], needs: tuple[bool, ...]
-    ) -> Gradients:
+    def backward(self, mem: Memory, gy: Array, dtype: np.dtype[Any], needs: Needs) -> Gradients:
         gx = mem.empty(gy.shape, dtype)
         np.copyto(gx, gy, casting="same_kind")
         return (gx,)
@@ -51,7 +49,7 @@ class Cast(Op):
         return y, x.dtype
 
     def backward_kernel(
-        self, mem: Memory, gy: Array, dtype: np.dtype[Any], needs: tuple[bool, ...]
+        self, mem: Memory, gy: Array, dtype: np.dtype[Any], needs: Needs
     ) -> Gradients:
         gx = mem.empty(gy.shape, dtype)
         _launch(gy, gx)

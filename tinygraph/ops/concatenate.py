@@ -15,10 +15,9 @@ The gradient of x is the sum of those of its slices.
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,13 +25,14 @@ from tinygraph.cuda import InOut
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
+from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.getitem import getitem
 from tinygraph.ops.reshape import as_sizes
+from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.launch import for_each
 from tinygraph.ops.shared.operands import promote
 from tinygraph.ops.shared.strided import word_kernel, words
-from tinygraph.shapes import Array, Shape, Spec, as_axis, normalize_axes
+from tinygraph.shapes import Array, Shape, Spec, as_axis, integer, normalize_axes
 from tinygraph.tensor import Operand, Tensor, as_tensor
 
 PARTS = 8  # of one launch; the same number stands in concatenate.cu
@@ -42,222 +42,152 @@ PARTS = 8  # of one launch; the same number stands in concatenate.cu
 class Concatenate(Op):
     axis: int = 0
 
+    is_new: ClassVar[bool] = False  # the axis: y has it, and the tensors do not
+    join: ClassVar[Callable[..., Array]] = staticmethod(np.concatenate)
+
     def infer(self, *specs: Spec) -> Spec:
         first = specs[0]
-        (axis,) = normalize_axes(self.name, self.axis, first.ndim)
-        total = 0
+        (axis,) = normalize_axes(self.name, self.axis, first.ndim + self.is_new)
         for t, spec in enumerate(specs):
-            _require_dtype(self.name, t, spec, first)
-            if spec.ndim != first.ndim:
-                raise ShapeError(
-                    self.name,
-                    f"tensors[{t}]",
-                    f"{first.ndim} axes, as tensors[0] of shape {first.shape} has",
-                    f"{spec.ndim}, shape {spec.shape}",
-                    "add an axis with x[None]",
-                )
-            for a, (size, own) in enumerate(zip(first.shape, spec.shape, strict=True)):
-                if own != size and a != axis:
-                    raise ShapeError(
-                        self.name,
-                        f"tensors[{t}]",
-                        f"size {size} on axis {a}, as in tensors[0] of shape {first.shape}",
-                        f"{own}, shape {spec.shape}",
-                        f"only axis {axis}, along which they are joined, may differ",
-                    )
-            total += spec.shape[axis]
-        return Spec((*first.shape[:axis], total, *first.shape[axis + 1 :]), first.dtype)
+            if spec != first:
+                self._require_like_first(t, spec, first, axis)
+        return Spec(self._layout([spec.shape for spec in specs])[2], first.dtype)
+
+    def _require_like_first(self, t: int, spec: Spec, first: Spec, axis: int) -> None:
+        argument = f"tensors[{t}]"
+        if spec.dtype != first.dtype:
+            expected = f"{first.dtype}, the dtype of tensors[0]"
+            way_out = f"use tg.{self.name}, which promotes, or convert with .astype"
+            raise DtypeError(self.name, argument, expected, spec.dtype, way_out)
+        expected = f"the shape of tensors[0], {first.shape}"
+        if self.is_new:
+            way_out = "tg.concatenate takes other sizes along its axis"
+            raise ShapeError(self.name, argument, expected, spec.shape, way_out)
+        others = [(s[:axis], s[axis + 1 :], len(s)) for s in (spec.shape, first.shape)]
+        if others[0] != others[1]:
+            expected += f", but on axis {axis}"
+            way_out = "add axes with x[None], or cut it"
+            raise ShapeError(self.name, argument, expected, spec.shape, way_out)
+
+    def _layout(self, shapes: Sequence[Shape]) -> tuple[int, list[int], Shape]:
+        """The axis of y, where along it each tensor begins and the last one ends, y's shape."""
+        first, new = shapes[0], self.is_new
+        axis = self.axis % (len(first) + new)
+        sizes = [1] * len(shapes) if new else [shape[axis] for shape in shapes]
+        starts = list(accumulate(sizes, initial=0))
+        return axis, starts, (*first[:axis], starts[-1], *first[axis + (not new) :])
 
     def forward(self, mem: Memory, *arrays: Array) -> tuple[Array, Any]:
-        axis = self.axis % arrays[0].ndim
-        sizes = [x.shape[axis] for x in arrays]
-        shape = list(arrays[0].shape)
-        shape[axis] = sum(sizes)
-        y = mem.empty(tuple(shape), arrays[0].dtype)
-        np.concatenate(arrays, axis=axis, out=y)
-        return y, list(accumulate(sizes, initial=0))
+        shapes = [x.shape for x in arrays]
+        axis, _, shape = self._layout(shapes)
+        y = mem.empty(shape, arrays[0].dtype)
+        self.join(arrays, axis=axis, out=y)
+        return y, shapes
 
-    def backward(
-        self, mem: Memory, gy: Array, starts: list[int], needs: tuple[bool, ...]
-    ) -> Gradients:
-        before = (slice(None),) * (self.axis % gy.ndim)
+    def backward(self, mem: Memory, gy: Array, shapes: list[Shape], needs: Needs) -> Gradients:
+        axis, starts, _ = self._layout(shapes)
+        before = (slice(None),) * axis
+        parts = zip(pairwise(starts), shapes, needs, strict=True)
         return tuple(
-            [
-                gy[(*before, slice(starts[t], starts[t + 1]))] if needed else None
-                for t, needed in enumerate(needs)
-            ]
+            [gy[(*before, slice(*at))].reshape(s) if needed else None for at, s, needed in parts]
         )
 
     def forward_kernel(self, mem: Memory, *arrays: Array) -> tuple[Array, Any]:
-        axis = self.axis % arrays[0].ndim
-        shape = list(arrays[0].shape)
-        shape[axis] = sum([x.shape[axis] for x in arrays])
-        y = mem.empty(tuple(shape), arrays[0].dtype)
-        _join(mem, arrays, y, axis)
-        return y, [x.shape for x in arrays]
+        shapes = [x.shape for x in arrays]
+        axis, _, shape = self._layout(shapes)
+        y = mem.empty(shape, arrays[0].dtype)
+        _move(mem, "concatenate_forward", arrays, y, shapes, axis)
+        return y, shapes
 
     def backward_kernel(
-        self, mem: Memory, gy: Array, shapes: list[Shape], needs: tuple[bool, ...]
+        self, mem: Memory, gy: Array, shapes: list[Shape], needs: Needs
     ) -> Gradients:
-        return _parted(mem, gy, shapes, self.axis % gy.ndim, needs)
+        axis, starts, shape = self._layout(shapes)
+        if math.prod(shape[:axis]) == 1:  # the parts lie one after the other: views
+            flat, size = gy.reshape(-1), math.prod(shape[axis + 1 :])
+            parts = zip(pairwise(starts), shapes, needs, strict=True)
+            return tuple(
+                [flat[a * size : b * size].reshape(s) if n else None for (a, b), s, n in parts]
+            )
+        made = zip(shapes, needs, strict=True)
+        gradients = [mem.empty(s, gy.dtype) if needed else None for s, needed in made]
+        _move(mem, "concatenate_backward", gradients, gy, shapes, axis)
+        return tuple(gradients)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
-        return "map" if all(carries) and self.axis % specs[0].ndim else None
+        return "map" if all(carries) and self.axis % (specs[0].ndim + self.is_new) else None
 
 
 @frozen
-class Stack(Op):
-    axis: int = 0
-
-    def infer(self, *specs: Spec) -> Spec:
-        first = specs[0]
-        (axis,) = normalize_axes(self.name, self.axis, first.ndim + 1)
-        for t, spec in enumerate(specs):
-            _require_dtype(self.name, t, spec, first)
-            if spec.shape != first.shape:
-                raise ShapeError(
-                    self.name,
-                    f"tensors[{t}]",
-                    f"the shape of tensors[0], {first.shape}",
-                    spec.shape,
-                    "tg.concatenate takes other sizes along its axis",
-                )
-        return Spec((*first.shape[:axis], len(specs), *first.shape[axis:]), first.dtype)
-
-    def forward(self, mem: Memory, *arrays: Array) -> tuple[Array, Any]:
-        first = arrays[0]
-        axis = self.axis % (first.ndim + 1)
-        y = mem.empty((*first.shape[:axis], len(arrays), *first.shape[axis:]), first.dtype)
-        np.stack(arrays, axis=axis, out=y)
-        return y, None
-
-    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
-        before: tuple[Any, ...] = (slice(None),) * (self.axis % gy.ndim)
-        return tuple([gy[(*before, t, ...)] if needed else None for t, needed in enumerate(needs)])
-
-    def forward_kernel(self, mem: Memory, *arrays: Array) -> tuple[Array, Any]:
-        axis, shape = self.axis % (arrays[0].ndim + 1), arrays[0].shape
-        y = mem.empty((*shape[:axis], len(arrays), *shape[axis:]), arrays[0].dtype)
-        _join(mem, arrays, y, axis)
-        return y, None
-
-    def backward_kernel(
-        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
-    ) -> Gradients:
-        axis = self.axis % gy.ndim
-        shape = (*gy.shape[:axis], *gy.shape[axis + 1 :])
-        return _parted(mem, gy, [shape] * len(needs), axis, needs)
-
-    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
-        return "map" if all(carries) and self.axis % (specs[0].ndim + 1) else None
+class Stack(Concatenate):
+    is_new: ClassVar[bool] = True
+    join: ClassVar[Callable[..., Array]] = staticmethod(np.stack)
 
 
-class _Group(NamedTuple):
-    """The parts of one launch: matrices of the same rows, side by side in some of y's columns."""
+def _move(
+    mem: Memory,
+    function: str,
+    parts: Sequence[Array | None],
+    y: Array,
+    shapes: Sequence[Shape],
+    axis: int,
+) -> None:
+    """Copy contiguous parts, side by side, to y or from it, by eights; None is left out.
 
-    parts: range
-    rows: int
-    columns: int  # of y
-    first: int  # the column in which they begin
-    widths: Shape
-
-    def launch(self, function: str, dtype: np.dtype[Any], *arrays: Any) -> None:
-        together = sum(self.widths)
-        n = self.rows * together
-        rest = (0,) * (PARTS - len(self.widths))
-        for_each(
-            word_kernel("concatenate", function, dtype),
-            n,
-            *arrays,
-            n,
-            self.columns,
-            self.first,
-            together,
-            *self.widths,
-            *rest,
-        )
-
-
-def _groups(shapes: Sequence[Shape], axis: int) -> Iterator[_Group]:
-    """Parts of these shapes, which are joined along the axis, by eights."""
-    rows = math.prod(shapes[0][:axis])
-    widths = tuple([math.prod(shape[axis:]) for shape in shapes])
-    for begin in range(0, len(shapes), PARTS):
-        parts = range(begin, min(begin + PARTS, len(shapes)))
-        own = widths[parts.start : parts.stop]
-        yield _Group(parts, rows, sum(widths), sum(widths[:begin]), own)
-
-
-def _join(mem: Memory, arrays: Sequence[Array], y: Array, axis: int) -> None:
-    """Write contiguous arrays side by side to y, along an axis that they have or that is new."""
-    none, target = words(mem.empty((0,), y.dtype)), words(y)
-    for group in _groups([x.shape for x in arrays], axis):
-        own = [words(arrays[t]) for t in group.parts] + [none] * (PARTS - len(group.parts))
-        alone = len(arrays) <= PARTS
-        group.launch("concatenate_forward", y.dtype, *own, target if alone else InOut(target))
-
-
-def _parted(
-    mem: Memory, gy: Array, shapes: Sequence[Shape], axis: int, needs: tuple[bool, ...]
-) -> Gradients:
-    """The part of gy that belongs to each array; views where the parts lie one after the other."""
-    gradients: list[Array | None] = [None] * len(shapes)
-    none, source = words(mem.empty((0,), gy.dtype)), words(gy)
-    for group in _groups(shapes, axis):
-        wanted = [t for t in group.parts if needs[t]]
-        if group.rows == 1:
-            ends = list(accumulate(group.widths, initial=group.first))
-            for t in wanted:
-                begin, end = ends[t - group.parts.start :][:2]
-                gradients[t] = gy.reshape(-1)[begin:end].reshape(shapes[t])
-        elif wanted:
-            own = [none] * PARTS
-            for t in wanted:
-                gx = gradients[t] = mem.empty(shapes[t], gy.dtype)
-                own[t - group.parts.start] = words(gx)
-            group.launch("concatenate_backward", gy.dtype, source, *own)
-    return tuple(gradients)
-
-
-def _require_dtype(op: str, t: int, spec: Spec, first: Spec) -> None:
-    if spec.dtype != first.dtype:
-        raise DtypeError(
-            op,
-            f"tensors[{t}]",
-            f"{first.dtype}, the dtype of tensors[0]",
-            spec.dtype,
-            f"use tg.{op}, which promotes, or convert with .astype",
-        )
+    To the kernel all are matrices: the rows are the axes before the one that joins them.
+    """
+    rows, widths = math.prod(shapes[0][:axis]), [math.prod(shape[axis:]) for shape in shapes]
+    kernel = word_kernel("concatenate", function, y.dtype)
+    none, whole = words(mem.empty((0,), y.dtype)), words(y)
+    for begin in range(0, len(parts), PARTS):
+        own, wide = parts[begin : begin + PARTS], widths[begin : begin + PARTS]
+        if all(part is None for part in own):
+            continue
+        rest, n = PARTS - len(own), rows * sum(wide)
+        arrays: list[Any] = [none if part is None else words(part) for part in own] + [none] * rest
+        if function == "concatenate_backward":
+            arrays = [whole, *arrays]
+        else:
+            arrays = [*arrays, whole if len(parts) <= PARTS else InOut(whole)]
+        columns = sum(widths), sum(widths[:begin]), sum(wide)  # of y, those before, of these parts
+        for_each(kernel, n, *arrays, n, *columns, *wide, *[0] * rest)
 
 
 def _listed(op: str, tensors: Any, axis: Any) -> tuple[tuple[Tensor, ...], int]:
     """The arguments of both public functions: tensors of one dtype, and the axis as an int."""
     if isinstance(tensors, (Tensor, np.ndarray)) or not isinstance(tensors, Iterable):
-        raise ArgumentError(
-            op,
-            "tensors",
-            "a list or tuple of tensors",
-            type(tensors).__name__,
-            f"write {op}([a, b])",
-        )
+        got = type(tensors).__name__
+        raise ArgumentError(op, "tensors", "a list or tuple of tensors", got, f"write {op}([a, b])")
     listed = tuple(tensors)
     if not listed:
         raise ArgumentError(op, "tensors", "at least one tensor", "none")
-    try:
-        place = operator.index(axis)
-    except TypeError:
-        raise ArgumentError(op, "axis", "an int", repr(axis)) from None
-    return promote(op, *listed), place
+    return promote(op, *listed), integer(op, "axis", axis)
 
 
+_joined = documented(
+    """
+    Parameters
+    ----------
+    tensors : sequence of Tensor
+        At least one.  Where the dtypes differ, the tensors are cast to the one that numpy would
+        promote to.
+
+    Raises
+    ------
+    ArgumentError
+        `tensors` is empty or no sequence of tensors, or `axis` is no integer.
+    """
+)
+
+
+@_joined
 def concatenate(tensors: Iterable[Operand], axis: int = 0) -> Tensor:
     """Tensors side by side along an axis that they have.
 
     Parameters
     ----------
     tensors : sequence of Tensor
-        At least one; all of the same shape, but for their sizes along `axis`.  Where the dtypes
-        differ, the tensors are cast to the one that numpy would promote to.
+        ... All have the same shape, but for their sizes along `axis`.
     axis : int
         The axis to join along.
 
@@ -270,8 +200,6 @@ def concatenate(tensors: Iterable[Operand], axis: int = 0) -> Tensor:
     ------
     ShapeError
         A tensor has another rank or another size than the first, or there is no such axis.
-    ArgumentError
-        `tensors` is empty or no sequence of tensors, or `axis` is no integer.
 
     Examples
     --------
@@ -284,14 +212,12 @@ def concatenate(tensors: Iterable[Operand], axis: int = 0) -> Tensor:
     return Concatenate(place)(*nodes)
 
 
+@_joined
 def stack(tensors: Iterable[Operand], axis: int = 0) -> Tensor:
     """Tensors of one shape side by side along a new axis.
 
     Parameters
     ----------
-    tensors : sequence of Tensor
-        At least one.  Where the dtypes differ, the tensors are cast to the one that numpy would
-        promote to.
     axis : int
         Where the new axis comes to lie in the result.
 
@@ -304,8 +230,6 @@ def stack(tensors: Iterable[Operand], axis: int = 0) -> Tensor:
     ------
     ShapeError
         A tensor has another shape than the first, or there is no such place for an axis.
-    ArgumentError
-        `tensors` is empty or no sequence of tensors, or `axis` is no integer.
 
     Examples
     --------

@@ -18,7 +18,7 @@ from tinygraph.cuda import op_kernel
 from tinygraph.errors import DtypeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
+from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.launch import for_each
 from tinygraph.ops.shared.scatter import as_int64, sum_by_row
@@ -61,7 +61,7 @@ class Embedding(Op):
         np.take(weight, rows, axis=0, out=y, mode="clip")  # "raise" would go through a buffer
         return y, (rows, weight.shape)
 
-    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+    def backward(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         rows, (vocabulary, features) = saved
         if not needs[1]:
             return None, None
@@ -81,9 +81,7 @@ class Embedding(Op):
         for_each(kernel, y.size, rows, weight, y, y.size, *weight.shape)
         return y, (rows, weight.shape)
 
-    def backward_kernel(
-        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
-    ) -> Gradients:
+    def backward_kernel(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         rows, (vocabulary, features) = saved
         return None, sum_by_row(mem, rows, gy, vocabulary, features) if needs[1] else None
 

@@ -15,8 +15,8 @@ import numpy as np
 from tinygraph.errors import ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
-from tinygraph.ops.reshape import as_sizes
+from tinygraph.op import Gradients, Needs, Op
+from tinygraph.ops.reshape import as_sizes, rearranged
 from tinygraph.ops.shared.broadcast import sum_to
 from tinygraph.ops.shared.operands import unbroadcast
 from tinygraph.shapes import Array, Shape, Spec
@@ -58,15 +58,13 @@ class Expand(Op):
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         return np.broadcast_to(x, self._full(x.shape)), x.shape
 
-    def backward(self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]) -> Gradients:
+    def backward(self, mem: Memory, gy: Array, shape: Shape, needs: Needs) -> Gradients:
         return (unbroadcast(mem, gy, shape),)
 
     def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         return mem.broadcast_to(x, self._full(x.shape)), x.shape  # a view takes no kernel
 
-    def backward_kernel(
-        self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]
-    ) -> Gradients:
+    def backward_kernel(self, mem: Memory, gy: Array, shape: Shape, needs: Needs) -> Gradients:
         return (sum_to(mem, gy, shape),)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
@@ -74,13 +72,12 @@ class Expand(Op):
         return "map" if len(self.shape) == specs[0].ndim and self.shape[:1] == (-1,) else None
 
 
+@rearranged
 def expand(x: Operand, shape: int | Shape) -> Tensor:
     """x repeated along axes of size 1, and along new axes in front, without copying anything.
 
     Parameters
     ----------
-    x : Tensor
-        Any shape and dtype.
     shape : int or tuple of int
         The new sizes, at least as many as `x` has axes; -1 keeps a size.  Write -1 for the batch,
         so that the graph can be run again with another batch size.

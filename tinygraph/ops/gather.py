@@ -22,7 +22,7 @@ from tinygraph.cuda.reading.source import KERNELS
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
+from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.shared.launch import for_each
 from tinygraph.ops.shared.scatter import as_int64, sum_by_row
 from tinygraph.ops.shared.strided import as_word, word_kernel, words
@@ -80,7 +80,7 @@ class Gather(Op):
             np.take(x.reshape(-1), at, out=y, mode="clip")  # "raise" would go through a buffer
         return y, (at, x.shape) if mem.needs[0] else None
 
-    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+    def backward(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         at, shape = saved
         gx = mem.zeros(shape, gy.dtype)
         # One element after the other: repeated positions are no race, and runs repeat bit for bit.
@@ -104,9 +104,7 @@ class Gather(Op):
         )
         return y, (wide, x.shape) if mem.needs[0] else None
 
-    def backward_kernel(
-        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
-    ) -> Gradients:
+    def backward_kernel(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         indices, shape = saved
         size, count, behind = self._sizes(shape, gy.shape)
         if count <= SOUGHT:

@@ -25,7 +25,7 @@ from tinygraph.cuda import InOut, Kernel, op_kernel
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
+from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.shared.launch import for_each
 from tinygraph.ops.shared.strided import (
     Axis,
@@ -180,7 +180,7 @@ class Getitem(Op):
             return None
         return next(i for i, e in enumerate(entries) if isinstance(e, IndexArray))
 
-    def backward(self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]) -> Gradients:
+    def backward(self, mem: Memory, gy: Array, shape: Shape, needs: Needs) -> Gradients:
         if self._joint is None:
             if gy.size == math.prod(shape) and not self._reverses():  # only new axes, say
                 return (gy.reshape(shape),)
@@ -230,9 +230,7 @@ class Getitem(Op):
         _launch(kernel, pieces, (words(x), offset, target), (picks, behind))
         return y, x.shape
 
-    def backward_kernel(
-        self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]
-    ) -> Gradients:
+    def backward_kernel(self, mem: Memory, gy: Array, shape: Shape, needs: Needs) -> Gradients:
         if self._joint is None and gy.size == math.prod(shape) and not self._reverses():
             return (gy.reshape(shape),)
         gx = mem.zeros(shape, gy.dtype)

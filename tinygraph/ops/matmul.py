@@ -18,7 +18,7 @@ import numpy as np
 from tinygraph.errors import ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
+from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.shared.gemm import Axis, broadcast_steps, gemm
 from tinygraph.ops.shared.operands import (
     ALL,
@@ -90,7 +90,7 @@ class Matmul(Op):
         x_needs, w_needs = mem.needs
         return y, (x.shape, w.shape, x if w_needs else None, w if x_needs else None)
 
-    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+    def backward(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         x_shape, w_shape, x, w = saved
         rows, columns = _as_matrices(x_shape, w_shape)
         (m, k), n = rows[-2:], columns[-1]
@@ -132,9 +132,7 @@ class Matmul(Op):
         x_needs, w_needs = mem.needs
         return y, (x.shape, w.shape, x if w_needs else None, w if x_needs else None)
 
-    def backward_kernel(
-        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
-    ) -> Gradients:
+    def backward_kernel(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         x_shape, w_shape, x, w = saved
         rows, columns = _as_matrices(x_shape, w_shape)
         (m, k), n = rows[-2:], columns[-1]

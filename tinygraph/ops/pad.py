@@ -20,7 +20,7 @@ import numpy as np
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
+from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.shared.launch import for_each
 from tinygraph.ops.shared.strided import (
     Axis,
@@ -82,9 +82,7 @@ class Pad(Op):
         y[inner] = x
         return y, (*inner, ...)  # with the Ellipsis, a view of a 0-d array is an array
 
-    def backward(
-        self, mem: Memory, gy: Array, inner: tuple[Any, ...], needs: tuple[bool, ...]
-    ) -> Gradients:
+    def backward(self, mem: Memory, gy: Array, inner: tuple[Any, ...], needs: Needs) -> Gradients:
         return (gy[inner],)
 
     def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
@@ -117,9 +115,7 @@ class Pad(Op):
         )
         return y
 
-    def backward_kernel(
-        self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]
-    ) -> Gradients:
+    def backward_kernel(self, mem: Memory, gy: Array, shape: Shape, needs: Needs) -> Gradients:
         steps = steps_of(gy.shape)
         before = [b for b, _ in self._each(gy.ndim)]
         first = sum([b * step for b, step in zip(before, steps, strict=True)])

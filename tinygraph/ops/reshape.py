@@ -12,59 +12,28 @@ All are views wherever the memory layout of x allows one; squeeze and unsqueeze 
 from __future__ import annotations
 
 import math
-import operator
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.errors import DtypeError, ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
-from tinygraph.shapes import Array, Axes, Axis, Shape, Spec, as_axes, normalize_axes, reduced_shape
+from tinygraph.op import Gradients, Needs, Op
+from tinygraph.ops.shared.docstrings import documented
+from tinygraph.shapes import (
+    Array,
+    Axes,
+    Axis,
+    Shape,
+    Spec,
+    as_axes,
+    integer,
+    integers,
+    normalize_axes,
+    reduced_shape,
+)
 from tinygraph.tensor import Operand, Tensor
-
-
-@frozen
-class Reshape(Op):
-    shape: Shape  # as it was given, with its -1, so that it need not contain the batch size
-
-    def infer(self, x: Spec) -> Spec:
-        size, known = math.prod(x.shape), math.prod([n for n in self.shape if n != -1])
-        if -1 not in self.shape:
-            if known == size:
-                return Spec(self.shape, x.dtype)
-        elif known and size % known == 0:
-            return Spec(tuple([size // known if n == -1 else n for n in self.shape]), x.dtype)
-        elif not known and not size:
-            raise ShapeError(
-                self.name,
-                "shape",
-                "no -1 beside a size of 0, where it could be anything",
-                self.shape,
-                "write the size instead of -1",
-            )
-        wanted = f"a multiple of {known}" if -1 in self.shape else f"{known}"
-        raise ShapeError(
-            self.name,
-            "shape",
-            f"one with {size} elements, as x of shape {x.shape} has",
-            f"{self.shape}, which needs {wanted}",
-            "leave one size to be found: -1",
-        )
-
-    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        return x.reshape(self.shape), x.shape
-
-    def backward(self, mem: Memory, grad: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
-        return (grad.reshape(saved),)
-
-    forward_kernel, backward_kernel = forward, backward  # nothing moves, so there is no kernel
-
-    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
-        # A sample stays whole where -1 stands for the batch and the rest holds one sample.
-        whole = math.prod(self.shape[1:]) == math.prod(specs[0].shape[1:])
-        return "map" if self.shape[:1] == (-1,) and whole else None
 
 
 class _Regrouping:
@@ -82,10 +51,45 @@ class _Regrouping:
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         return x.reshape(self._shape(x.shape)), x.shape
 
-    def backward(self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]) -> Gradients:
+    def backward(self, mem: Memory, gy: Array, shape: Shape, needs: Needs) -> Gradients:
         return (gy.reshape(shape),)
 
     forward_kernel, backward_kernel = forward, backward  # nothing moves, so there is no kernel
+
+
+@frozen
+class Reshape(_Regrouping, Op):
+    shape: Shape  # as it was given, with its -1, so that it need not contain the batch size
+
+    def _shape(self, shape: Shape) -> Shape:
+        size, known = math.prod(shape), math.prod([n for n in self.shape if n != -1])
+        if -1 not in self.shape:
+            if known == size:
+                return self.shape
+        elif known and size % known == 0:
+            return tuple([size // known if n == -1 else n for n in self.shape])
+        elif not known and not size:
+            expected = "no -1 beside a size of 0, where it could be anything"
+            way_out = "write the size instead of -1"
+            raise ShapeError(self.name, "shape", expected, self.shape, way_out)
+        wanted = f"a multiple of {known}" if -1 in self.shape else f"{known}"
+        raise ShapeError(
+            self.name,
+            "shape",
+            f"one with {size} elements, as x of shape {shape} has",
+            f"{self.shape}, which needs {wanted}",
+            "leave one size to be found: -1",
+        )
+
+    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        return x.reshape(self.shape), x.shape  # numpy finds the size of -1 sooner
+
+    forward_kernel = forward
+
+    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
+        # A sample stays whole where -1 stands for the batch and the rest holds one sample.
+        whole = math.prod(self.shape[1:]) == math.prod(specs[0].shape[1:])
+        return "map" if self.shape[:1] == (-1,) and whole else None
 
 
 @frozen
@@ -98,18 +102,13 @@ class Flatten(_Regrouping, Op):
         n = ndim or 1  # a 0-d input becomes one axis of size 1
         for argument, axis in (("start_dim", self.start_dim), ("end_dim", self.end_dim)):
             if not -n <= axis < n:
-                raise ShapeError(
-                    self.name, argument, f"an axis from {-n} to {n - 1}", axis, f"x has {ndim} axes"
-                )
+                allowed = f"an axis from {-n} to {n - 1}"
+                raise ShapeError(self.name, argument, allowed, axis, f"x has {ndim} axes")
         first, last = self.start_dim % n, self.end_dim % n
         if first > last:
-            raise ShapeError(
-                self.name,
-                "end_dim",
-                f"no axis before start_dim {self.start_dim}",
-                f"{self.end_dim} with {ndim} axes",
-                "exchange the two",
-            )
+            allowed = f"no axis before start_dim {self.start_dim}"
+            got = f"{self.end_dim} with {ndim} axes"
+            raise ShapeError(self.name, "end_dim", allowed, got, "exchange the two")
         return first, last
 
     def _shape(self, shape: Shape) -> Shape:
@@ -131,13 +130,9 @@ class Squeeze(_Regrouping, Op):
         axes = normalize_axes(self.name, self.axis, len(shape))
         for axis in axes:
             if shape[axis] != 1:
-                raise ShapeError(
-                    self.name,
-                    "axis",
-                    "axes of size 1",
-                    f"axis {axis} of size {shape[axis]}",
-                    f"x has shape {shape}; name only axes of size 1",
-                )
+                got = f"axis {axis} of size {shape[axis]}"
+                way_out = f"x has shape {shape}; name only axes of size 1"
+                raise ShapeError(self.name, "axis", "axes of size 1", got, way_out)
         return reduced_shape(shape, axes, keepdims=False)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
@@ -165,11 +160,7 @@ class Unsqueeze(_Regrouping, Op):
 
 def as_sizes(op: str, argument: str, sizes: Any) -> Shape:
     """An int or several as a tuple of ints of -1 or more."""
-    try:
-        listed = sizes if isinstance(sizes, (tuple, list)) else (sizes,)
-        whole = tuple([operator.index(n) for n in listed])
-    except TypeError:
-        raise ArgumentError(op, argument, "an int or a tuple of ints", repr(sizes)) from None
+    whole = integers(op, argument, sizes)
     if any(n < -1 for n in whole):
         raise ShapeError(op, argument, "sizes of 0 or more, or -1", whole)
     return whole
@@ -183,21 +174,30 @@ def as_shape(op: str, shape: Any) -> Shape:
     return sizes
 
 
-def reshape(x: Operand, shape: int | Shape) -> Tensor:
-    """The same elements, row by row, in another shape.
-
+rearranged = documented(
+    """
     Parameters
     ----------
     x : Tensor
         Any shape and dtype.
-    shape : int or tuple of int
-        The new sizes; at most one is -1 and follows from the others.  Write -1 for the batch, so
-        that the graph can be run again with another batch size.
 
     Returns
     -------
     Tensor
         Of the dtype of `x`; a view where memory allows.
+    """
+)
+
+
+@rearranged
+def reshape(x: Operand, shape: int | Shape) -> Tensor:
+    """The same elements, row by row, in another shape.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        The new sizes; at most one is -1 and follows from the others.  Write -1 for the batch, so
+        that the graph can be run again with another batch size.
 
     Raises
     ------
@@ -216,20 +216,16 @@ def reshape(x: Operand, shape: int | Shape) -> Tensor:
     return Reshape(as_shape("reshape", shape))(x)
 
 
+@rearranged
 def flatten(x: Operand, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Several neighbouring axes joined into one.
 
     Parameters
     ----------
     x : Tensor
-        Any shape and dtype; a 0-d tensor becomes one axis of size 1.
+        ... A 0-d tensor becomes one axis of size 1.
     start_dim, end_dim : int
         The first and the last of the axes to join, both included.  `start_dim=1` keeps the batch.
-
-    Returns
-    -------
-    Tensor
-        Of the dtype of `x`; a view where memory allows.
 
     Raises
     ------
@@ -244,30 +240,20 @@ def flatten(x: Operand, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     >>> tg.flatten(tg.zeros(2, 3, 4), start_dim=1).shape
     (2, 12)
     """
-    try:
-        span = operator.index(start_dim), operator.index(end_dim)
-    except TypeError:
-        raise ArgumentError(
-            "flatten", "start_dim, end_dim", "ints", f"{start_dim!r}, {end_dim!r}"
-        ) from None
-    return Flatten(*span)(x)
+    return Flatten(
+        integer("flatten", "start_dim", start_dim), integer("flatten", "end_dim", end_dim)
+    )(x)
 
 
+@rearranged
 def squeeze(x: Operand, axis: Axis = None) -> Tensor:
     """The same elements without axes of size 1.
 
     Parameters
     ----------
-    x : Tensor
-        Any shape and dtype.
     axis : int or tuple of int, optional
         The axes to drop, all of size 1.  Not given: every axis of size 1, a batch of one sample
         too; name the axes where the graph is to run with any batch size.
-
-    Returns
-    -------
-    Tensor
-        Of the dtype of `x`; a view.
 
     Raises
     ------
@@ -285,20 +271,14 @@ def squeeze(x: Operand, axis: Axis = None) -> Tensor:
     return Squeeze(as_axes("squeeze", axis))(x)
 
 
+@rearranged
 def unsqueeze(x: Operand, axis: int | Sequence[int]) -> Tensor:
     """The same elements with new axes of size 1: numpy's `expand_dims`.
 
     Parameters
     ----------
-    x : Tensor
-        Any shape and dtype.
     axis : int or tuple of int
         Where the new axes come to lie in the result.
-
-    Returns
-    -------
-    Tensor
-        Of the dtype of `x`; a view.
 
     Raises
     ------

@@ -13,7 +13,7 @@ from typing import Any
 from tinygraph.device import Device, get_device
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
+from tinygraph.op import Gradients, Needs, Op
 from tinygraph.shapes import Array, Spec
 from tinygraph.tensor import Operand, Tensor, as_tensor
 
@@ -26,7 +26,7 @@ class To(Op):
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         return self.target.from_numpy(self.source.to_numpy(x)), None
 
-    def backward(self, mem: Memory, grad: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+    def backward(self, mem: Memory, grad: Array, saved: Any, needs: Needs) -> Gradients:
         return (self.source.from_numpy(self.target.to_numpy(grad)),)
 
     forward_kernel, backward_kernel = forward, backward  # a copy at most: there is no kernel

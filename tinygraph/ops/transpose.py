@@ -10,7 +10,6 @@ axes of one element move.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -18,7 +17,8 @@ from tinygraph.cuda import blocks
 from tinygraph.errors import DtypeError, ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
+from tinygraph.op import Gradients, Needs, Op
+from tinygraph.ops.reshape import rearranged
 from tinygraph.ops.shared.broadcast import MOST_AXES
 from tinygraph.ops.shared.launch import MOST_BLOCKS, THREADS
 from tinygraph.ops.shared.strided import (
@@ -31,7 +31,7 @@ from tinygraph.ops.shared.strided import (
     word_kernel,
     words,
 )
-from tinygraph.shapes import Array, Shape, Spec
+from tinygraph.shapes import Array, Shape, Spec, integers
 from tinygraph.tensor import Operand, Tensor
 
 TILE = 32  # the same number stands in transpose.cu
@@ -48,13 +48,10 @@ class Transpose(Op):
             return tuple(range(ndim - 1, -1, -1))
         order = tuple([a + ndim if a < 0 else a for a in self.axes])
         if sorted(order) != list(range(ndim)):
-            raise ShapeError(
-                self.name,
-                "axes",
-                f"each of the {ndim} axes of x exactly once",
-                f"{self.axes} for x of rank {ndim}",
-                f"pass a permutation of {tuple(range(ndim))}, or None to reverse the axes",
-            )
+            expected = f"each of the {ndim} axes of x exactly once"
+            way_out = f"pass a permutation of {tuple(range(ndim))}, or None to reverse the axes"
+            got = f"{self.axes} for x of rank {ndim}"
+            raise ShapeError(self.name, "axes", expected, got, way_out)
         return order
 
     def infer(self, x: Spec) -> Spec:
@@ -64,16 +61,14 @@ class Transpose(Op):
         order = self._order(x.ndim)
         return x.transpose(order), order
 
-    def backward(self, mem: Memory, gy: Array, order: Shape, needs: tuple[bool, ...]) -> Gradients:
+    def backward(self, mem: Memory, gy: Array, order: Shape, needs: Needs) -> Gradients:
         return (gy.transpose(_inverse(order)),)
 
     def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         order = self._order(x.ndim)
         return _permuted(mem, x, order), order
 
-    def backward_kernel(
-        self, mem: Memory, gy: Array, order: Shape, needs: tuple[bool, ...]
-    ) -> Gradients:
+    def backward_kernel(self, mem: Memory, gy: Array, order: Shape, needs: Needs) -> Gradients:
         return (_permuted(mem, gy, _inverse(order)),)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
@@ -138,13 +133,12 @@ def _permuted(mem: Memory, x: Array, order: Shape) -> Array:
     return y
 
 
+@rearranged
 def transpose(x: Operand, axes: int | Sequence[int] | None = None) -> Tensor:
     """The axes in another order.
 
     Parameters
     ----------
-    x : Tensor
-        Any shape and dtype.
     axes : tuple of int, optional
         A permutation: axis i of the result is axis `axes[i]` of `x`.  Not given: in reverse.
 
@@ -168,9 +162,4 @@ def transpose(x: Operand, axes: int | Sequence[int] | None = None) -> Tensor:
     """
     if axes is None:
         return Transpose()(x)
-    try:
-        listed = axes if isinstance(axes, Sequence) else (axes,)
-        order = tuple([operator.index(a) for a in listed])
-    except TypeError:
-        raise DtypeError("transpose", "axes", "a tuple of ints or None", repr(axes)) from None
-    return Transpose(order)(x)
+    return Transpose(integers("transpose", "axes", axes, "a tuple of ints or None", DtypeError))(x)

@@ -15,7 +15,7 @@ import numpy as np
 from tinygraph.errors import DtypeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
+from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.shared.broadcast import for_each_broadcast, sum_broadcast, typed_kernel
 from tinygraph.ops.shared.operands import (
     ALL,
@@ -54,7 +54,7 @@ class Where(Op):
         bits ^= b_bits
         return y, (condition, a.shape, b.shape) if True in mem.needs else None
 
-    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+    def backward(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         condition, a_shape, b_shape = saved
         ga = gb = None
         if needs[1]:
@@ -73,9 +73,7 @@ class Where(Op):
         for_each_broadcast(mem, kernel, bits, condition, a.view(bits.dtype), b.view(bits.dtype))
         return y, (condition, a.shape, b.shape) if True in mem.needs else None
 
-    def backward_kernel(
-        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
-    ) -> Gradients:
+    def backward_kernel(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         condition, *shapes = saved
         gradients = []
         for which, shape, needed in zip(("true", "false"), shapes, needs[1:], strict=True):
