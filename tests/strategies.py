@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tinygraph.testing.problem import Problem
+from tinygraph.testing.problem import Convention, Problem
 from tinygraph.testing.strategies import (
     as_pair,
     axis_problems,
@@ -47,3 +47,9 @@ LARGE_PAIRS = tuple(
     Problem((np.linspace(0.05, 0.95, n), np.linspace(1, 0, n)), {"reduction": reduction})
     for n, reduction in ((257, "mean"), (1000, "none"))
 )
+
+# Of no element the mean is NaN, without a warning, and the sum 0.
+NOTHING = [
+    Convention(f"the {name} of nothing", ([], []), value, kwargs={"reduction": name})
+    for name, value in (("mean", float("nan")), ("sum", 0.0))
+]

@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-import pytest
 
 import tinygraph as tg
 from tests import reference
@@ -24,28 +23,8 @@ class TestBinaryCrossEntropyWithLogits(OpContract):
         Bad("reduction", ([0.5], [1.0], "sun"), {}, ArgumentError, "did you mean 'sum'?"),
     ]
 
-    @pytest.mark.parametrize("dtype", ["f4", "f8"])
-    def test_large_logits(self, dtype, device):
-        x = tg.Tensor([1e4, 1e4, -1e4, -1e4], dtype=dtype, requires_grad=True, device=device)
-        y = tg.Tensor([0.0, 1.0, 0.0, 1.0], dtype=dtype, device=device)
-        loss = tg.binary_cross_entropy_with_logits(x, y, "none")
-        np.testing.assert_array_equal(loss.value, [1e4, 0, 0, 1e4])
-        loss.backward(np.ones(4))
-        np.testing.assert_array_equal(x.grad, [1, 0, 0, -1])
-
     def test_small_losses_keep_their_digits(self, device):
         x = tg.Tensor(np.array([50.0, -50.0]), device=device)
         y = tg.Tensor(np.array([1.0, 0.0]), device=device)
         loss = tg.binary_cross_entropy_with_logits(x, y, "none")
         np.testing.assert_allclose(loss.value, [math.exp(-50)] * 2, rtol=1e-14)
-
-    def test_equals_the_loss_of_the_sigmoid(self):
-        rng = np.random.default_rng(0)
-        x, y = 3 * rng.standard_normal(20), rng.integers(0, 2, 20).astype(float)
-        a, b = (tg.Tensor(x, requires_grad=True) for _ in range(2))
-        one = tg.binary_cross_entropy_with_logits(a, y)
-        two = tg.binary_cross_entropy(tg.sigmoid(b), y)
-        assert one.item() == pytest.approx(two.item(), rel=1e-12)
-        one.backward()
-        two.backward()
-        np.testing.assert_allclose(a.grad, b.grad, rtol=1e-12)

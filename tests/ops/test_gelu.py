@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import tinygraph as tg
 from tests import reference
-from tests.op_contract import Bad, OpContract, Problem
+from tests.op_contract import Bad, Convention, OpContract, Problem
 from tests.strategies import elementwise_problems
 from tinygraph.errors import ArgumentError, DtypeError
 from tinygraph.ops.gelu import BLOCK, erfc
@@ -23,20 +23,15 @@ class TestGelu(OpContract):
         lambda p, k: p._replace(kwargs=k), elementwise_problems(low=-9, high=9), gates
     )
     large_problems = (Problem((np.linspace(-4, 4, 1000),)),)
+    conventions = [
+        Convention("its cube overflows", ([1e200],), [1e200], ([1],), {"approximate": gate})
+        for gate in ("none", "tanh")
+    ]
     bad_input = [
         Bad("integers", ([1, 2],), {}, DtypeError, "gelu: x: expected float32 or float64"),
         Bad("gate", ([1.0], "tan"), {}, ArgumentError, "did you mean 'tanh'?"),
         Bad("gate None", ([1.0], None), {}, ArgumentError, "'none' or 'tanh', got None"),
     ]
-
-    @pytest.mark.parametrize("approximate", ["none", "tanh"])
-    def test_infinities_and_nan(self, approximate, device):
-        values = [-np.inf, -1e30, 0.0, 1e30, np.inf, np.nan]
-        x = tg.Tensor(values, requires_grad=True, device=device)
-        y = tg.gelu(x, approximate)
-        np.testing.assert_array_equal(y.value, [0, 0, 0, np.float32(1e30), np.inf, np.nan])
-        y.backward(np.ones(6))
-        np.testing.assert_array_equal(x.grad, [0, 0, 0.5, 1, 1, np.nan])
 
     @pytest.mark.parametrize("x", [-35.0, -9.0, -5.7, -5.6, -0.67, -0.66, 1e-9, 0.66, 6.0])
     def test_small_results_keep_their_digits(self, x, device):

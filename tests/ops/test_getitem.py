@@ -99,20 +99,6 @@ class TestGetitem(OpContract):
         assert np.shares_memory(y.value, x.value)
         np.testing.assert_array_equal(y.value, X[index])
 
-    def test_gradients_of_repeated_positions_add_up(self):
-        x = tg.Tensor(X, requires_grad=True)
-        x[[1, 0, 1, -1]].backward(np.arange(12.0).reshape(4, 3))
-        np.testing.assert_array_equal(x.grad, [[3, 4, 5], [0 + 6 + 9, 1 + 7 + 10, 2 + 8 + 11]])
-
-    @pytest.mark.parametrize(
-        "index", [slice(None, None, -1), (..., slice(None, None, -1)), None, (WHOLE, None), ...]
-    )
-    def test_gradient_where_every_element_is_taken_once(self, index):
-        x = tg.Tensor(X, requires_grad=True)
-        y = x[index]
-        y.backward(y.value * 10)
-        np.testing.assert_array_equal(x.grad, X * 10)
-
     @given(seed=seeds)
     def test_many_repeated_rows(self, seed):
         """Against a product with the matrix of ones where row k takes row index[k]."""

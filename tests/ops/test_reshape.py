@@ -135,9 +135,6 @@ class TestFlatten(OpContract):
     def test_what_it_claims_of_samples(self, span, claim):
         assert Flatten(*span).batch((tg.Tensor(X).spec,), (True,)) == claim
 
-    def test_an_empty_batch_keeps_its_features(self):
-        assert tg.flatten(X[:0], 1).shape == (0, 12)
-
     def test_as_a_method(self):
         assert tg.Tensor(X).flatten(1).shape == (2, 12)
 

@@ -18,14 +18,6 @@ class TestSigmoid(OpContract):
     large_problems = (Problem((np.linspace(-4, 4, 1000),)),)
     bad_input = [Bad("integers", ([1, 2],), {}, DtypeError, "sigmoid: x: expected float32")]
 
-    def test_far_from_zero(self, device):
-        values = [-np.inf, -1e30, -1000.0, 1000.0, 1e30, np.inf, np.nan]
-        x = tg.Tensor(values, requires_grad=True, device=device)
-        y = tg.sigmoid(x)
-        np.testing.assert_array_equal(y.value, [0, 0, 0, 1, 1, 1, np.nan])
-        y.backward(np.ones(7))
-        np.testing.assert_array_equal(x.grad, [0, 0, 0, 0, 0, 0, np.nan])
-
     def test_small_results_keep_their_digits(self, device):
         """For x far below 0 the sigmoid is exp(x), to relative precision."""
         x = np.array([-40.0, -80.0])

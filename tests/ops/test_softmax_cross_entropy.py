@@ -53,13 +53,6 @@ class TestSoftmaxCrossEntropy(OpContract):
         Bad("integers", (X.astype(int), [0, 1]), {}, DtypeError, "logits: expected float32"),
     ]
 
-    def test_translated_by_the_maximum(self, device):
-        x = tg.Tensor([[1e4, 0.0], [0.0, -1e4]], requires_grad=True, device=device)
-        loss = tg.softmax_cross_entropy(x, [1, 0], reduction="none")
-        np.testing.assert_array_equal(loss.value, [1e4, 0])
-        loss.backward([1.0, 1.0])
-        np.testing.assert_array_equal(x.grad, [[1, -1], [0, 0]])
-
     @pytest.mark.parametrize(("rows", "labels"), [(0, []), (2, [-1, -1])])
     def test_the_mean_of_no_label_is_nan(self, rows, labels, device):
         labels = np.array(labels, np.int64)
@@ -69,11 +62,6 @@ class TestSoftmaxCrossEntropy(OpContract):
         loss.backward()
         np.testing.assert_array_equal(x.grad, np.zeros((rows, 3)))
         assert tg.softmax_cross_entropy(x, labels, "sum", -1).item() == 0
-
-    def test_ignored_labels_have_no_gradient(self, device):
-        x = tg.Tensor(X, requires_grad=True, device=device)
-        tg.softmax_cross_entropy(x, [-1, 2], ignore_index=-1).backward()
-        np.testing.assert_allclose(x.grad, [[0, 0, 0], [1 / 3, 1 / 3, -2 / 3]])
 
     @pytest.mark.parametrize("logit", [-np.inf, np.nan, np.inf])
     def test_an_ignored_row_may_hold_any_logits(self, logit, device):

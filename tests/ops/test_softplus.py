@@ -30,15 +30,6 @@ class TestSoftplus(OpContract):
         Bad("threshold nan", ([1.0], 1.0, np.nan), {}, ArgumentError, "at least 0, got nan"),
     ]
 
-    @pytest.mark.parametrize("dtype", ["f4", "f8"])
-    def test_the_ends_of_the_line(self, dtype, device):
-        values = [-np.inf, -1e4, 1e4, np.inf, np.nan]
-        x = tg.Tensor(values, dtype=dtype, requires_grad=True, device=device)
-        y = tg.softplus(x)
-        np.testing.assert_array_equal(y.value, [0, 0, 1e4, np.inf, np.nan])
-        y.backward(np.ones(5))
-        np.testing.assert_array_equal(x.grad, [0, 0, 1, 1, np.nan])
-
     def test_small_results_keep_their_digits(self, device):
         y = tg.softplus(tg.Tensor(np.array(-50.0), device=device))
         assert y.item() == pytest.approx(math.exp(-50), rel=1e-14, abs=0)

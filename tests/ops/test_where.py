@@ -36,15 +36,6 @@ class TestWhere(OpContract):
         Bad("text", (TRUE, "ab", 1.0), {}, DtypeError, "expected"),
     ]
 
-    def test_nothing_leaks_from_the_branch_not_taken(self):
-        a = tg.Tensor([1.0, np.nan], requires_grad=True)
-        b = tg.Tensor([np.inf, 2.0], requires_grad=True)
-        y = tg.where(TRUE, a, b)
-        assert y.value.tolist() == [1, 2]
-        y.backward([np.nan, np.inf])
-        np.testing.assert_array_equal(a.grad, [np.nan, 0])
-        np.testing.assert_array_equal(b.grad, [0, np.inf])
-
     def test_a_safe_logarithm(self):
         """The usual way round log(0): a second where keeps the bad value out of the first."""
         x = tg.Tensor([0.0, 2.0], requires_grad=True)
@@ -70,20 +61,15 @@ class TestWhere(OpContract):
         assert y.dtype == dtype and y.numpy().tolist() == [ends, ends[::-1]]
 
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-    def test_nothing_leaks_in_a_kernel(self, kernel_device, dtype):
+    def test_nothing_leaks_from_the_branch_not_taken(self, device, dtype):
         values = np.array([-0.0, np.inf, np.nan, 1e-40], dtype)
-        a = tg.Tensor(values, requires_grad=True, device=kernel_device)
-        b = tg.Tensor(-values, requires_grad=True, device=kernel_device)
+        a = tg.Tensor(values, requires_grad=True, device=device)
+        b = tg.Tensor(-values, requires_grad=True, device=device)
         y = tg.where(np.array([[True], [False]]), a, b)
         assert y.numpy().tobytes() == np.stack([values, -values]).tobytes()
         y.backward(np.array([[1, 2, 3, 4], [np.nan, np.inf, -np.inf, 5]], dtype))
         grads = [x.device.to_numpy(x.grad) for x in (a, b)]
         np.testing.assert_array_equal(grads, [[1, 2, 3, 4], [np.nan, np.inf, -np.inf, 5]])
-
-    def test_special_floats_come_through_bit_by_bit(self):
-        a = np.array([-0.0, np.inf, np.nan, 1e-310])
-        both = tg.where(np.array([[True], [False]]), a, -a)
-        assert both.value.tobytes() == np.stack([a, -a]).tobytes()
 
     def test_numbers_do_not_promote(self):
         x = tg.Tensor([1.0, 2.0])
