@@ -69,7 +69,7 @@ def folder(path):
 
 def graph_of(trainer):
     """The recorded step, or None before it is recorded."""
-    step = trainer._step.captured._step
+    step = trainer._step.graph
     return step._recording.graph if step is not None and step.captured else None
 
 
@@ -155,7 +155,7 @@ def test_a_plan_has_its_arrays_in_one_arena(cupy):
     del plan, program, arrays
     gc.collect()
     assert alive() is not None  # the graph keeps what it writes to
-    trainer._step.captured._step = None
+    trainer._step.graph = None
     gc.collect()
     assert alive() is None
 

@@ -179,7 +179,7 @@ def test_command(tmp_path, capsys, monkeypatch):
     [
         (["numba_cnn", "--arch", "sm_90"], "--arch: expected a device that runs kernels"),
         (["numba_cnn", "--set", "compil=true"], "compile"),
-        (["numba_cnn", "--set", "lr=-1"], "profile: --set lr: expected a number above 0"),
+        (["numba_cnn", "--set", "lr=-1"], "profile: --set lr: expected a finite number above 0"),
         (["xor_mlp", "--data-dir", "x"], "--data-dir: expected no such option"),
         (["xor_mlp", "--batch-size", "4"], "no such setting"),
         (["xor_mlp", "--picture", "bars.txt"], ".svg"),

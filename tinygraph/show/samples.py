@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.checks import whole
+from tinygraph.errors import DtypeError, ShapeError
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.shapes import Array
 from tinygraph.show.figures import PICTURE_OF_CLASSES, new_figure, save
@@ -64,8 +65,7 @@ def samples(
     'samples.png'
     """
     target = writable("show.samples", path, (".svg", ".png", ".pdf"))
-    if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= 400:
-        raise ArgumentError("show.samples", "limit", "an int from 1 to 400", repr(limit))
+    whole("show.samples", "limit", limit, most=400)
     truth, predicted, names = checked_pair("show.samples", labels, predictions, classes)
     checked = checked_images("show.samples", images, truth.size)
     wrong = truth != predicted

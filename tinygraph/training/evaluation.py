@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import numpy as np
 
 from tinygraph.anomaly import raise_for_bad_values
 from tinygraph.data import DataLoader
-from tinygraph.device import CPU
+from tinygraph.device import CPU, Device
 from tinygraph.errors import ArgumentError
 from tinygraph.nn import Module
 from tinygraph.running import no_grad
@@ -21,11 +22,14 @@ from tinygraph.training.metrics import correct
 Loss = Callable[[Tensor, Tensor], Tensor]
 
 
+@dataclass
 class Means:
     """Means over samples from means over batches of different sizes."""
 
-    def __init__(self, samples: int = 0, labels: int = 0, hits: int = 0, loss: float = 0.0) -> None:
-        self.samples, self.labels, self.hits, self.loss = samples, labels, hits, loss
+    samples: int = 0
+    labels: int = 0
+    hits: int = 0
+    loss: float = 0.0
 
     def add(self, loss: float, hits: int | None, samples: int) -> None:
         """A batch of `samples` with this mean loss and so many right answers."""
@@ -82,9 +86,13 @@ def evaluate(model: Module, loader: DataLoader, loss: Loss) -> dict[str, float]:
 
 def forward(model: Module, inputs: Array, labels: Array) -> tuple[Tensor, Tensor]:
     """The model's output and the labels, both on the device of the model."""
-    parameter = next(model.parameters(), None)
-    device = CPU if parameter is None else parameter.device
+    device = device_of(model)
     return model(as_tensor(inputs, device=device)), as_tensor(labels, device=device)
+
+
+def device_of(model: Module) -> Device:
+    """Where its parameters lie; the cpu for a model without any."""
+    return next((parameter.device for parameter in model.parameters()), CPU)
 
 
 def first_batch(loader: DataLoader) -> tuple[Array, Array]:

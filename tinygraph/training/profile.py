@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
+from tinygraph.checks import whole
 from tinygraph.costs import Cost, CostTable, combined
 from tinygraph.cuda import RecordedLaunch, recording
 from tinygraph.cuda.nvrtc.occupancy import occupancy
@@ -94,8 +95,7 @@ def profile_ops(step: Callable[[], Any], steps: int = 10) -> Profile:
     >>> abs(sum(row.seconds for row in profile) - profile.seconds) < 1e-12
     True
     """
-    if not isinstance(steps, int) or isinstance(steps, bool) or steps < 1:
-        raise ArgumentError("profile", "steps", "an int of at least 1", repr(steps))
+    whole("profile", "steps", steps)
     for _ in range(WARMING_UP):
         step()
     watch, plain = Stopwatch(), []

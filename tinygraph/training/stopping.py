@@ -9,6 +9,7 @@ import threading
 import time
 from typing import Any
 
+from tinygraph.checks import number, whole
 from tinygraph.errors import ArgumentError
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -40,11 +41,10 @@ def require_end(epochs: int | None, duration: float | None) -> None:
     """ArgumentError for a training that has no end, or one that cannot be."""
     if epochs is None and duration is None:
         raise ArgumentError("fit", "epochs", "a number, or a duration", "neither")
-    whole = isinstance(epochs, int) and not isinstance(epochs, bool)
-    if epochs is not None and (not whole or epochs < 1):
-        raise ArgumentError("fit", "epochs", "an int of at least 1", repr(epochs))
-    if duration is not None and not 0 < duration < math.inf:
-        raise ArgumentError("fit", "duration", "seconds above 0", repr(duration))
+    if epochs is not None:
+        whole("fit", "epochs", epochs)
+    if duration is not None:
+        number("fit", "duration", duration, above=0)
 
 
 class Clock:
@@ -82,16 +82,16 @@ class StopSignal:
 
     def __enter__(self) -> StopSignal:
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                self._before[number] = signal.signal(number, self._note)
+            for kind in (signal.SIGINT, signal.SIGTERM):
+                self._before[kind] = signal.signal(kind, self._note)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+        for kind, handler in self._before.items():
+            signal.signal(kind, handler)
         self._before.clear()
 
-    def _note(self, number: int, frame: object) -> None:
-        if self.received is not None and number == signal.SIGINT:
+    def _note(self, kind: int, frame: object) -> None:
+        if self.received is not None and kind == signal.SIGINT:
             raise KeyboardInterrupt
-        self.received = number
+        self.received = kind

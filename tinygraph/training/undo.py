@@ -66,11 +66,21 @@ class Undo:
             if parameter.grad is None:
                 continue
             self._keep(parameter.device, parameter.value)
-            state = optimizer.state[name]
-            for value in state.values():
+            for value in optimizer.state[name].values():
                 if not isinstance(value, (int, float)):
                     self._keep(parameter.device, value)
-            self._restore.append(_restore_keys(state, dict(state)))
+        self.keep_numbers(optimizer)
+
+    def keep_numbers(self, optimizer: Optimizer) -> None:
+        """Of the optimiser's state: the arrays themselves in their place, and none that is new."""
+        before = [(state, dict(state)) for state in optimizer.state.values()]
+
+        def restore() -> None:
+            for state, values in before:
+                state.clear()
+                state.update(values)
+
+        self._restore.append(restore)
 
     def _keep_buffers(self, model: Module) -> None:
         if model.training:
@@ -87,16 +97,6 @@ class Undo:
             array[...] = copy
 
         self._restore.append(restore)
-
-
-def _restore_keys(state: dict[str, Any], before: dict[str, Any]) -> Restore:
-    """Numbers as they were, the arrays themselves in their place, and none that is new."""
-
-    def restore() -> None:
-        state.clear()
-        state.update(before)
-
-    return restore
 
 
 def _signature(optimizer: Optimizer) -> Any:
