@@ -48,8 +48,8 @@ class Clip(Unary, Op):
         if low == high:
             gx[...] = 0
             return
-        np.clip(x, low, high, out=gx)
-        inside = np.equal(x, gx, out=mem.empty(x.shape, bool))  # what clipping left as it was
+        inside = np.greater_equal(x, low, out=mem.empty(x.shape, bool))
+        inside &= np.less_equal(x, high, out=mem.empty(x.shape, bool))
         select(mem, gy, inside, gx)
 
     def numbers(self, dtype: np.dtype[Any]) -> tuple[float, ...]:

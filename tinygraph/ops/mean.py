@@ -19,26 +19,28 @@ from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients
 from tinygraph.ops.shared.axes import arranged, restored, sets_of
-from tinygraph.ops.shared.reductions import Reduction, count, reduction
+from tinygraph.ops.shared.reductions import Reduction, count, reduction, spread
 from tinygraph.ops.sum import Sum
-from tinygraph.shapes import Array, Axis, Shape, Spec, as_axes
+from tinygraph.shapes import Array, Axis, Shape, as_axes
 from tinygraph.tensor import Operand, Tensor
 
 
 @frozen
 class Mean(Sum):
-    def infer(self, x: Spec) -> Spec:
-        return Reduction.infer(self, x)
+    infer = Reduction.infer  # floats alone
 
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        y, shape = super().forward(mem, x)
-        y /= x.dtype.type(count(shape, self.over(shape)[0]))  # of nothing: 0 / 0 is NaN
-        return y, shape
+        axes, shape = self.over(x.shape)
+        y = mem.empty(shape, x.dtype)
+        np.add.reduce(x, axis=axes, out=y, keepdims=self.keepdims)
+        y /= x.dtype.type(count(x.shape, axes))  # of nothing: 0 / 0 is NaN
+        return y, x.shape
 
     def backward(self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]) -> Gradients:
+        axes, _ = self.over(shape)
         share = mem.empty(gy.shape, gy.dtype)
-        np.divide(gy, gy.dtype.type(count(shape, self.over(shape)[0])), out=share)
-        return super().backward(mem, share, shape, needs)
+        np.divide(gy, gy.dtype.type(count(shape, axes)), out=share)
+        return (spread(share, shape, axes),)
 
     def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         axes, shape = self.over(x.shape)

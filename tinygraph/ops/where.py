@@ -20,7 +20,6 @@ from tinygraph.ops.shared.broadcast import for_each_broadcast, sum_broadcast, ty
 from tinygraph.ops.shared.operands import (
     ALL,
     as_bits,
-    bit_mask,
     broadcast_claim,
     device_of,
     promote,
@@ -50,7 +49,7 @@ class Where(Op):
         y = mem.empty(broadcast_shapes(self.name, condition.shape, a.shape, b.shape), a.dtype)
         bits, b_bits = as_bits(y), as_bits(b)
         np.bitwise_xor(as_bits(a), b_bits, out=bits)  # b ^ (a ^ b) is a, b ^ 0 is b
-        bits &= bit_mask(mem, condition, a.dtype)
+        bits *= as_bits(condition)
         bits ^= b_bits
         return y, (condition, a.shape, b.shape) if True in mem.needs else None
 

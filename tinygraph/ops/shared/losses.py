@@ -111,18 +111,15 @@ class PairLoss(Loss):
 
     def _gradient(self, mem: Memory, gy: Array, slope: Array, factor: float) -> Array:
         """gy * factor * slope / M, in one pass where the upstream gradient is a single number."""
-        scale = self._scale(factor, slope.size)
+        if self.reduction == "mean" and slope.size:
+            factor /= slope.size
         g = mem.empty(slope.shape, slope.dtype)
         if not gy.ndim:
-            return np.multiply(slope, gy * slope.dtype.type(scale), out=g)
+            return np.multiply(slope, gy * slope.dtype.type(factor), out=g)
         np.multiply(slope, gy, out=g)
-        if scale != 1:
-            g *= scale
+        if factor != 1:
+            g *= factor
         return g
-
-    def _scale(self, factor: float, elements: int) -> float:
-        """By how much a slope counts in the output."""
-        return factor * (1 / elements) if self.reduction == "mean" and elements else factor
 
     def forward_kernel(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
         return self._launch_forward(mem, x, y), (x, y) if True in mem.needs else None
@@ -162,8 +159,10 @@ class PairLoss(Loss):
     ) -> Gradients:
         """Both gradients in one launch; a null pointer in the place of one that is not wanted."""
         x, each = saved[0], int(self.reduction == "none")
+        if self.reduction == "mean" and x.size:
+            factor /= x.size
         gx, gt = (mem.empty(x.shape if needed else (0,), x.dtype) for needed in needs)
-        for_each(kernel, x.size, gy, *saved, gx, gt, x.size, self._scale(factor, x.size), each)
+        for_each(kernel, x.size, gy, *saved, gx, gt, x.size, factor, each)
         return gx if needs[0] else None, gt if needs[1] else None
 
 

@@ -159,20 +159,14 @@ def as_bits(x: Array) -> Array:
     return x.view(_BITS[x.dtype.itemsize])
 
 
-def bit_mask(mem: Memory, condition: Array, dtype: np.dtype[Any]) -> Array:
-    """All bits set where the condition holds, none elsewhere, as wide as `dtype`."""
-    mask = mem.empty(condition.shape, _BITS[dtype.itemsize])
-    return np.negative(as_bits(condition), out=mask)  # True is 1, and -1 has all bits set
-
-
 def select(mem: Memory, g: Array, condition: Array, out: Array | None = None) -> Array:
     """g where the condition holds, else 0; in `out`, or a new array.
 
-    A product with 0 and 1 would let NaN and infinity through; a masked copy is about ten times as
-    slow, for it branches at each element.
+    The bits are multiplied, as integers: a product of floats would let NaN and infinity through,
+    and a masked copy is about ten times as slow, for it branches at each element.
     """
     chosen = mem.empty(g.shape, g.dtype) if out is None else out
-    np.bitwise_and(as_bits(g), bit_mask(mem, condition, g.dtype), out=as_bits(chosen))
+    np.multiply(as_bits(g), as_bits(condition), out=as_bits(chosen))
     return chosen
 
 
