@@ -30,7 +30,19 @@ Extents = int | Sequence[int]
 # Above this a GPU gives dynamic shared memory only to kernels that ask for it.
 SHARED_WITHOUT_ASKING = 48 * 1024
 
-_C_TYPES = {"float32": "float", "float64": "double", "int32": "int", "int64": "long long"}
+_C_TYPES = {
+    "float32": "float",
+    "float64": "double",
+    "bool": "bool",
+    "int8": "signed char",
+    "int16": "short",
+    "int32": "int",
+    "int64": "long long",
+    "uint8": "unsigned char",
+    "uint16": "unsigned short",
+    "uint32": "unsigned int",
+    "uint64": "unsigned long long",
+}
 
 
 class Kernel:
@@ -246,8 +258,8 @@ def _role(parameter: KernelParameter, given: Any, value: Any) -> str:
     return "out" if taken or isinstance(given, Out) else "auto"
 
 
-def op_kernel(stem: str, function: str, dtype: Any, **macros: object) -> Kernel:
-    """The kernel of an op: a function templated on its element type in tinygraph/cuda/<stem>.cu.
+def op_kernel(stem: str, function: str, *template: Any, **macros: object) -> Kernel:
+    """A kernel of an op: an instance of a function in tinygraph/cuda/kernels/<stem>.cu.
 
     The same Kernel comes back for the same arguments.
 
@@ -256,29 +268,38 @@ def op_kernel(stem: str, function: str, dtype: Any, **macros: object) -> Kernel:
     stem : str
         The op's file without `.cu`.
     function : str
-    dtype : dtype
-        float32, float64, int32 or int64: the template argument.
+    *template : dtype or str
+        The template arguments: a dtype stands for its C type, another name for itself.
     **macros
         Macro definitions: TILE=16.
 
     Raises
     ------
     DtypeError
-        For another dtype.
+        For a dtype that C++ has no type for, such as float16.
+
+    Examples
+    --------
+    >>> op_kernel("comparison", "compare", "uint8", "Less").name
+    'compare<unsigned char, Less>'
     """
-    return _op_kernel(stem, function, np.dtype(dtype), tuple(sorted(macros.items())))
+    types = [t if isinstance(t, str) and t not in _C_TYPES else np.dtype(t) for t in template]
+    return _op_kernel(stem, function, tuple(types), tuple(sorted(macros.items())))
 
 
 @cache
 def _op_kernel(
-    stem: str, function: str, dtype: np.dtype[Any], macros: tuple[tuple[str, object], ...]
+    stem: str,
+    function: str,
+    template: tuple[np.dtype[Any] | str, ...],
+    macros: tuple[tuple[str, object], ...],
 ) -> Kernel:
-    if dtype.name not in _C_TYPES:
-        raise DtypeError(
-            stem,
-            "dtype",
-            f"one of {', '.join(_C_TYPES)}",
-            dtype.name,
-            "convert with x.astype('float32')",
-        )
-    return Kernel(KERNELS / f"{stem}.cu", f"{function}<{_C_TYPES[dtype.name]}>", dict(macros))
+    words = []
+    for t in template:
+        word = t if isinstance(t, str) else _C_TYPES.get(t.name)
+        if word is None:
+            expected, way_out = f"one of {', '.join(_C_TYPES)}", "convert with x.astype('float32')"
+            raise DtypeError(stem, "dtype", expected, t, way_out)
+        words.append(word)
+    name = f"{function}<{', '.join(words)}>" if words else function
+    return Kernel(KERNELS / f"{stem}.cu", name, dict(macros))

@@ -19,11 +19,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tinygraph.cuda import op_kernel
 from tinygraph.errors import ArgumentError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.shared.broadcast import for_each_broadcast, sum_broadcast, sum_to, typed_kernel
+from tinygraph.ops.shared.broadcast import for_each_broadcast, sum_broadcast, sum_to
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.operands import (
     FLOATS,
@@ -90,7 +91,7 @@ class Arithmetic(Broadcasting):
 
     def launch(self, mem: Memory, x: Array, y: Array) -> Array:
         z = mem.empty(joint_shape(self.name, x.shape, y.shape), x.dtype)
-        kernel = typed_kernel("arithmetic", "binary_forward", x.dtype, type(self).__name__)
+        kernel = op_kernel("arithmetic", "binary_forward", x.dtype, type(self).__name__)
         for_each_broadcast(mem, kernel, z, x, y)
         return z
 
@@ -113,7 +114,7 @@ def _summed(mem: Memory, gz: Array, slope: tuple[str, str], kept: Any, shape: Sh
     functor, letters = slope
     if not functor:
         return sum_to(mem, gz, shape)
-    kernel = typed_kernel("arithmetic", "binary_backward", gz.dtype, functor)
+    kernel = op_kernel("arithmetic", "binary_backward", gz.dtype, functor)
     a, b = (*[kept["xyz".index(letter)] for letter in letters], None, None)[:2]
     return sum_broadcast(mem, kernel, shape, gz, a, b)
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda import op_kernel
 from tinygraph.errors import DtypeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
-from tinygraph.ops.shared.broadcast import typed_kernel
 from tinygraph.ops.shared.launch import for_each
 from tinygraph.shapes import Array, Spec
 from tinygraph.tensor import Operand, Tensor, as_tensor
@@ -63,13 +63,13 @@ def _launch(x: Array, y: Array) -> None:
     """y = x in the dtype of y; float16, which C++ has no type for, goes in and out as its bits."""
     x_half, y_half = x.dtype == np.float16, y.dtype == np.float16
     if x_half and y_half:
-        kernel = typed_kernel("cast", "cast", *[np.dtype(np.uint16)] * 2)
+        kernel = op_kernel("cast", "cast", *[np.dtype(np.uint16)] * 2)
     elif x_half:
-        kernel = typed_kernel("cast", "cast_from_half", y.dtype)
+        kernel = op_kernel("cast", "cast_from_half", y.dtype)
     elif y_half:
-        kernel = typed_kernel("cast", "cast_to_half", x.dtype)
+        kernel = op_kernel("cast", "cast_to_half", x.dtype)
     else:
-        kernel = typed_kernel("cast", "cast", x.dtype, y.dtype)
+        kernel = op_kernel("cast", "cast", x.dtype, y.dtype)
     x, y = (a.view(np.uint16) if half else a for a, half in ((x, x_half), (y, y_half)))
     for_each(kernel, x.size, x, y, x.size)
 

@@ -12,10 +12,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tinygraph.cuda import op_kernel
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
-from tinygraph.ops.shared.broadcast import for_each_broadcast, typed_kernel
+from tinygraph.ops.shared.broadcast import for_each_broadcast
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.operands import Broadcasting, joint_shape, promote
 from tinygraph.shapes import Array, Spec
@@ -39,7 +40,7 @@ class _Comparison(Broadcasting):
 
     def forward_kernel(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
         z = mem.empty(joint_shape(self.name, x.shape, y.shape), _BOOL)
-        kernel = typed_kernel("comparison", "compare", x.dtype, type(self).__name__)
+        kernel = op_kernel("comparison", "compare", x.dtype, type(self).__name__)
         for_each_broadcast(mem, kernel, z, x, y)
         return z, None
 

@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.cuda import Kernel, op_kernel
-from tinygraph.cuda.reading.source import KERNELS
+from tinygraph.cuda import op_kernel
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
@@ -30,7 +29,6 @@ from tinygraph.shapes import Array, Shape, Spec, as_axis, normalize_axes
 from tinygraph.tensor import Operand, Tensor
 
 SOUGHT = 32  # indices of a row: with more of them, backward sorts instead of looking at each
-_POSITIONS = Kernel(KERNELS / "gather.cu", "gather_positions")
 
 
 @frozen
@@ -113,7 +111,8 @@ class Gather(Op):
             for_each(kernel, gx.size, gy, indices, gx, gx.size, size, count, behind)
             return gx, None
         positions = mem.empty(indices.shape, np.int64)
-        for_each(_POSITIONS, gy.size, indices, positions, gy.size, size, count, behind)
+        kernel = op_kernel("gather", "gather_positions")
+        for_each(kernel, gy.size, indices, positions, gy.size, size, count, behind)
         return sum_by_row(mem, positions, gy, math.prod(shape), 1).reshape(shape), None
 
     def _sizes(self, x: Shape, indices: Shape) -> tuple[int, int, int]:

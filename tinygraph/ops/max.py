@@ -17,13 +17,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.cuda import InOut
+from tinygraph.cuda import InOut, op_kernel
 from tinygraph.errors import ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.axes import arranged, restored, sets_of
-from tinygraph.ops.shared.broadcast import typed_kernel
 from tinygraph.ops.shared.launch import for_each
 from tinygraph.ops.shared.reductions import Reduction, count, reduction
 from tinygraph.shapes import Array, Axis, Spec, as_axes, require_float
@@ -90,7 +89,7 @@ class Max(Reduction, Op):
         sets, wanted = sets_of(x.shape, axes), mem.needs[0]
         source = arranged(mem, _as_compared(mem, x), axes)
         places = mem.empty((0,), np.int64)  # of the elements: in the first stage, where they stand
-        kernel = typed_kernel("max", f"{self.name}_forward", source.dtype)
+        kernel = op_kernel("max", f"{self.name}_forward", source.dtype)
         while sets.slices > 1:
             leaders = mem.empty((sets.outputs, sets.slices), source.dtype)
             their_places = mem.empty(leaders.shape, np.int64)
@@ -110,7 +109,7 @@ class Max(Reduction, Op):
         where, shape = saved
         axes, _ = self.over(shape)
         gx = mem.zeros(shape, gy.dtype)
-        kernel = typed_kernel("max", "max_backward", gy.dtype)
+        kernel = op_kernel("max", "max_backward", gy.dtype)
         extents = sets_of(shape, axes)[:5]
         for_each(kernel, where.size, gy, where, InOut(gx), *extents)
         return (restored(gx, shape, axes),)

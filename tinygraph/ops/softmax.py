@@ -21,7 +21,6 @@ from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.logsumexp import exponentials_of_sets
 from tinygraph.ops.shared.axes import Sets, sets_of
-from tinygraph.ops.shared.broadcast import typed_kernel
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.sum import sum_sets
 from tinygraph.shapes import Array, Shape, Spec, normalize_axes, require_float
@@ -98,7 +97,7 @@ class Softmax(Op):
         return sets_of(shape, normalize_axes(self.name, self.axis, len(shape)))
 
     def _kernel(self, function: str, dtype: np.dtype[Any]) -> Kernel:
-        return typed_kernel("softmax", function, dtype, self.kind)
+        return op_kernel("softmax", function, dtype, self.kind)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         return "map" if self.axis % specs[0].ndim != 0 else None

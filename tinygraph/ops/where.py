@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda import op_kernel
 from tinygraph.errors import DtypeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
-from tinygraph.ops.shared.broadcast import for_each_broadcast, sum_broadcast, typed_kernel
+from tinygraph.ops.shared.broadcast import for_each_broadcast, sum_broadcast
 from tinygraph.ops.shared.operands import (
     ALL,
     as_bits,
@@ -68,7 +69,7 @@ class Where(Op):
     ) -> tuple[Array, Any]:
         y = mem.empty(broadcast_shapes(self.name, condition.shape, a.shape, b.shape), a.dtype)
         bits = y if a.dtype.kind == "f" else as_bits(y)
-        kernel = typed_kernel("where", "where_forward", bits.dtype)
+        kernel = op_kernel("where", "where_forward", bits.dtype)
         for_each_broadcast(mem, kernel, bits, condition, a.view(bits.dtype), b.view(bits.dtype))
         return y, (condition, a.shape, b.shape) if True in mem.needs else None
 
@@ -76,7 +77,7 @@ class Where(Op):
         condition, *shapes = saved
         gradients = []
         for which, shape, needed in zip(("true", "false"), shapes, needs[1:], strict=True):
-            kernel = typed_kernel("where", "where_backward", gy.dtype, which)
+            kernel = op_kernel("where", "where_backward", gy.dtype, which)
             gradients.append(sum_broadcast(mem, kernel, shape, gy, condition) if needed else None)
         return None, *gradients
 

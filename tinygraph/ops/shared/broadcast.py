@@ -13,47 +13,18 @@ are repeated along every second one; these are written out whole first.
 from __future__ import annotations
 
 import math
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tinygraph.cuda import Kernel, blocks, op_kernel
-from tinygraph.cuda.reading.source import KERNELS
 from tinygraph.memory import Memory
 from tinygraph.ops.shared.launch import MOST_BLOCKS, THREADS, for_each
 from tinygraph.shapes import Array, Shape, broadcast_axes
 
 MOST_AXES = 6  # the same number stands in broadcast.cuh
 TERMS_OF_A_THREAD = 64  # from here on terms are cut into chunks, if blocks are too few
-
-C_TYPES = {
-    "float32": "float",
-    "float64": "double",
-    "bool": "bool",
-    "int8": "signed char",
-    "int16": "short",
-    "int32": "int",
-    "int64": "long long",
-    "uint8": "unsigned char",
-    "uint16": "unsigned short",
-    "uint32": "unsigned int",
-    "uint64": "unsigned long long",
-}
-
-
-@cache
-def typed_kernel(stem: str, function: str, *template: np.dtype[Any] | str) -> Kernel:
-    """A kernel of an op for any dtype that a kernel can hold, not only those of `op_kernel`.
-
-    `template` are the template arguments: a dtype stands for its C type, and a name of the file
-    for itself.
-
-    >>> typed_kernel("comparison", "compare", np.dtype("uint8"), "Less").name
-    'compare<unsigned char, Less>'
-    """
-    words = [t if isinstance(t, str) else C_TYPES[t.name] for t in template]
-    return Kernel(KERNELS / f"{stem}.cu", f"{function}<{', '.join(words)}>")
 
 
 def rounded(value: float, dtype: np.dtype[Any]) -> float:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import numpy as np
 
 from tinygraph.cuda import Kernel, blocks, op_kernel
-from tinygraph.cuda.reading.source import KERNELS
 from tinygraph.memory import Memory
 from tinygraph.ops.shared.launch import MOST_BLOCKS, THREADS, for_each
 from tinygraph.shapes import Array
@@ -52,13 +51,7 @@ def sum_by_row(mem: Memory, keys: Array, terms: Array, rows: int, features: int)
 
 def _kernel(function: str) -> Kernel:
     """A kernel of the sort, which knows int64 alone."""
-    return _KERNELS[function]
-
-
-_KERNELS = {
-    name: Kernel(KERNELS / "scatter.cu", name)
-    for name in ("digit_counts", "chunk_totals", "exclusive_scan", "place_by_digit", "row_starts")
-}
+    return op_kernel("scatter", function)
 
 
 def _sorted(mem: Memory, keys: Array, rows: int) -> tuple[Array, Array]:

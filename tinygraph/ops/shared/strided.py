@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.cuda import InOut, Kernel
+from tinygraph.cuda import InOut, Kernel, op_kernel
 from tinygraph.memory import Memory
-from tinygraph.ops.shared.broadcast import MOST_AXES, typed_kernel
+from tinygraph.ops.shared.broadcast import MOST_AXES
 from tinygraph.ops.shared.launch import for_each
 from tinygraph.shapes import Array, Shape
 
@@ -102,7 +102,7 @@ def word_kernel(stem: str, function: str, dtype: np.dtype[Any]) -> Kernel:
     >>> word_kernel("strided", "strided_read", np.dtype("float32")).name
     'strided_read<unsigned int>'
     """
-    return typed_kernel(stem, function, np.dtype(f"u{dtype.itemsize}"))
+    return op_kernel(stem, function, np.dtype(f"u{dtype.itemsize}"))
 
 
 def as_word(value: float, dtype: np.dtype[Any]) -> int:

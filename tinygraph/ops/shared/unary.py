@@ -34,10 +34,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.cuda import Kernel
+from tinygraph.cuda import Kernel, op_kernel
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients
-from tinygraph.ops.shared.broadcast import typed_kernel
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.launch import for_each
 from tinygraph.ops.shared.operands import FLOATS, require_one_dtype
@@ -113,7 +112,7 @@ class Unary:
     def _launch(self, kernel: str, *arrays: Array) -> None:
         x, stem = arrays[0], self.member.__module__.rpartition(".")[2]
         a, b = (*self.numbers(x.dtype), 0, 0)[:2]
-        run: Kernel = typed_kernel(stem, kernel, x.dtype, self.functor)
+        run: Kernel = op_kernel(stem, kernel, x.dtype, self.functor)
         for_each(run, x.size, *arrays, x.size, a, b)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
