@@ -83,7 +83,7 @@ def tools() -> str:
     folder = Path(emulator.__path__[0])
     sources = [p for p in sorted(folder.rglob("*")) if p.suffix in (".py", ".c", ".h")]
     compiler = find_compiler()
-    version = compiler.run(["-dumpfullversion", "-dumpversion"]).stdout.strip()
+    version = compiler.run("-dumpfullversion", "-dumpversion").stdout.strip()
     here = [Path(__file__).parent / name for name in COMMON]
     return f"emulator {_digest(map(code, sources + here))} {compiler.family} {version}"
 

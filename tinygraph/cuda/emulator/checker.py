@@ -197,42 +197,30 @@ class CheckedKernel(NativeKernel):
 
     def _finding(self, raw: _Found, kind: str, arguments: Sequence[Argument]) -> Finding:
         file, line = self._place(raw.place)
-        other_file, other_line = self._place(raw.other)
+        other = self._place(raw.other)
         if kind in ("timeout", "deadlock") and not self._in_source(file):
             # It was stopped inside the run time or a header: the last access, or the last call.
             calls = [self._line(pc) or ("", 0) for pc in raw.path if pc]
-            places = [(other_file, other_line), *calls]
-            file, line = next((p for p in places if self._in_source(p[0])), ("", 0))
-            other_line = 0
-        text = self.line_text(file, line) if line else ""
+            file, line = next((p for p in (other, *calls) if self._in_source(p[0])), ("", 0))
+            other = "", 0
         array = raw.array.decode() if raw.has_index else None
         index = int(raw.index) if raw.has_index else None
-        words = [raw.text.decode(errors="replace")]
-        element = self._element_text(array, index, arguments)
-        who = f"block {tuple(raw.block)} thread {tuple(raw.thread)}" if line else ""
-        lead = ", ".join(part for part in (self.signature.name, who, element) if part)
-        message = f"{lead}: {words[0]}"
+        block, thread = (tuple(raw.block), tuple(raw.thread)) if line else (None, None)
+        who = f"block {block} thread {thread}" if line else ""
+        lead = (self.signature.name, who, self._element_text(array, index, arguments))
+        message = [", ".join(filter(None, lead)) + f": {raw.text.decode(errors='replace')}"]
         if line:
-            message += f"\n  {Path(file).name}:{line}: {text}"
-        if other_line and (other_file, other_line) != (file, line):
-            other_text = self.line_text(other_file, other_line)
-            message += f"\n  and {Path(other_file).name}:{other_line}: {other_text}"
-        elif other_line and kind == "race":
-            message += "\n  (both threads at this line)"
-        caller = self._caller(raw, file, line)
-        if caller:
-            message += f"\n  called from {caller}"
-        message += f"\nUsual cause: {CAUSES[kind]}."
+            message.append(f"  {self.quoted(file, line)}")
+        if other[1] and other != (file, line):
+            message.append(f"  and {self.quoted(*other)}")
+        elif other[1] and kind == "race":
+            message.append("  (both threads at this line)")
+        if caller := self._caller(raw, file, line):
+            message.append(f"  called from {caller}")
+        message.append(f"Usual cause: {CAUSES[kind]}.")
+        text = self.line_text(file, line) if line else ""
         return Finding(
-            kind,
-            message,
-            file,
-            line or None,
-            text,
-            array,
-            index,
-            tuple(raw.block) if line else None,
-            tuple(raw.thread) if line else None,
+            kind, "\n".join(message), file, line or None, text, array, index, block, thread
         )
 
     def _element_text(
@@ -253,7 +241,7 @@ class CheckedKernel(NativeKernel):
             place = self._line(pc) if pc else None
             if not place or not self._in_source(place[0]) or place == (file, line):
                 continue
-            return f"{Path(place[0]).name}:{place[1]}: {self.line_text(*place)}"
+            return self.quoted(*place)
         return ""
 
     def _place(self, place: Any) -> tuple[str, int]:

@@ -91,17 +91,25 @@ class Compiler:
     def name(self) -> str:
         return "ziglang" if "ziglang" in self.command else Path(self.command[0]).name
 
-    def run(self, arguments: list[str], seconds: float = 300.0) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run the compiler; it never asks and never speaks another language than English."""
         return subprocess.run(
             [*self.command, *arguments],
             capture_output=True,
             text=True,
-            timeout=seconds,
+            timeout=300.0,
             errors="replace",
             stdin=subprocess.DEVNULL,
             env={**os.environ, "LC_ALL": "C"},
         )
+
+    def make(self, target: Path, purpose: str, *arguments: str) -> None:
+        """Write a file of the emulator's own."""
+        result = self.run(*arguments, "-o", str(target))
+        if result.returncode or not target.exists():
+            raise KernelCompileError(
+                f"emulator: {self.name} cannot {purpose}:\n{result.stderr[-3000:]}"
+            )
 
 
 def find_compiler() -> Compiler:
@@ -171,11 +179,7 @@ def runtime_library() -> Path:
     def build(target: Path) -> None:
         # g++ forgets after each file that it was to compile C.
         files = [argument for path in sources for argument in ("-x", "c", str(path))]
-        result = compiler.run([*flags, *files, "-o", str(target)])
-        if result.returncode or not target.exists():
-            raise KernelCompileError(
-                f"emulator: {compiler.name} cannot build the run time:\n{result.stderr[-3000:]}"
-            )
+        compiler.make(target, "build the run time", *flags, *files)
 
     return compiled([compiler.identity, *flags, *texts], ".so", build)
 
@@ -216,13 +220,9 @@ def _precompiled(compiler: Compiler, checked: bool) -> Path:
         text = target.with_suffix(".h")
         text.write_text('#include "cuda_emulator.h"\n')
         try:
-            run = compiler.run([*flags, "-x", "c++-header", str(text), "-o", str(target)])
+            compiler.make(target, "read the headers", *flags, "-x", "c++-header", str(text))
         finally:
             text.unlink()
-        if run.returncode or not target.exists():
-            raise KernelCompileError(
-                f"emulator: {compiler.name} cannot read the headers:\n{run.stderr[-3000:]}"
-            )
 
     found = compiled(["headers", compiler.identity, _headers(), *flags], ".h.gch", build)
     header = found.with_suffix("")
@@ -245,7 +245,7 @@ def kernel_library(source: Source, unit: str, checked: bool, profiled: bool = Fa
     flags = _flags(compiler, checked) + (FLAGS[compiler.family] if profiled else [])
 
     def run(*arguments: str) -> None:
-        result = compiler.run(list(arguments))
+        result = compiler.run(*arguments)
         if result.returncode:
             raise compile_error(source, result.stderr, compiler.name)
 

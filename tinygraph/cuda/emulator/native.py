@@ -158,7 +158,7 @@ class NativeKernel:
             what = self._outside(failure, packed)
         if line or failure.pc or failure.argument < 0:  # else: noticed after the launch
             what = f"block {tuple(failure.block)} thread {tuple(failure.thread)}: {what}"
-        place = f" at {Path(file).name}:{line}: {self.line_text(file, line)}" if line else ""
+        place = f" at {self.quoted(file, line)}" if line else ""
         way_out = _WAYS_OUT.get(failure.kind, "")
         if failure.kind == POINTER and self.checked:
             way_out = "see that line: code and constants of the kernel cannot be written"
@@ -180,6 +180,10 @@ class NativeKernel:
         from tinygraph.cuda.emulator.lines import Lines  # parsing debug information takes time
 
         return Lines(self.path).find(pc - self.base + 1)  # +1: this is no return address
+
+    def quoted(self, file: str, line: int) -> str:
+        """Where a line stands, and the line."""
+        return f"{Path(file).name}:{line}: {self.line_text(file, line)}"
 
     def line_text(self, file: str, line: int) -> str:
         """A line of the source or of one of its include files."""

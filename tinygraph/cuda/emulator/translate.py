@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from tinygraph.cuda.reading.source import Source
 from tinygraph.cuda.reading.tokens import Token, closing, joined
@@ -28,24 +28,6 @@ _LINE = re.compile(r'#line (\d+) "(.*)"')  # as Source.tokens holds it
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _QUALIFIERS = {"__shared__", "extern", "static"}
 _ATTRIBUTES = {"__align__", "alignas", "__attribute__"}
-
-
-@dataclass
-class Translation:
-    """What the compiler gets, and what the checker wants to know about the source.
-
-    Attributes
-    ----------
-    text : str
-    constants : set of str
-        Names of `__constant__` variables.
-    words : set of str
-        All identifiers of the source.
-    """
-
-    text: str = ""
-    constants: set[str] = field(default_factory=set)
-    words: set[str] = field(default_factory=set)
 
 
 def translate(source: Source) -> Translation:
@@ -60,9 +42,9 @@ def translate(source: Source) -> Translation:
     >>> text.startswith('#line 1 "<source>"\\n__global__ void k() { typedef float tg_t0[4]; static')
     True
     """
-    translator = _Translator()
-    translator.read(source.tokens)
-    return Translation("".join(translator.out), translator.constants, translator.words)
+    translation = Translation()
+    translation.read(source.tokens)
+    return translation
 
 
 @dataclass
@@ -75,7 +57,17 @@ class _Function:
     words: set[str] = field(default_factory=set)
 
 
-class _Translator:
+class Translation:
+    """What the compiler gets, and what the checker wants to know about the source.
+
+    Attributes
+    ----------
+    constants : set of str
+        Names of `__constant__` variables.
+    words : set of str
+        All identifiers of the source.
+    """
+
     def __init__(self) -> None:
         self.out: list[str] = []
         self.constants: set[str] = set()
@@ -87,6 +79,10 @@ class _Translator:
         self.scopes: list[list[str]] = []  # for each open brace: shared variables declared there
         self.namespaces: list[bool] = []  # for each open brace: does it belong to a namespace?
         self.function: _Function | None = None
+
+    @property
+    def text(self) -> str:
+        return "".join(self.out)
 
     def read(self, text: list[Token]) -> None:
         """Translate statement by statement."""
@@ -101,17 +97,17 @@ class _Translator:
                     self.place = match[2], int(match[1]) - 1
             else:
                 statement.append(token)
-                if token.text == ";" and not _inside_struct(statement):
+                mark = token.text
+                if mark == ";" and not _inside_struct(statement):
                     self._end(statement, ";")
-                elif token.text in ("{", "}") and not _declares_shared(statement):
+                elif mark == "{" and not _declares_shared(statement):
                     header = list(statement)
-                    if token.text == "{":
-                        self.namespaces.append(_opens_namespace(header))
-                    self._end(statement, token.text)
-                    if token.text == "{":
-                        self._open(header)
-                    else:
-                        self._close()
+                    self.namespaces.append(_opens_namespace(header))
+                    self._end(statement, "{")
+                    self._open(header)
+                elif mark == "}" and not _declares_shared(statement):
+                    self._end(statement, "}")
+                    self._close()
             file, line = self.place
             self.place = file, line + token.text.count("\n")
         self._end(statement, "")
@@ -169,13 +165,9 @@ class _Translator:
         statement.clear()
 
     def _shared(self, statement: list[Token], at_file_level: bool) -> str:
-        newlines = "\n" * sum(token.text.count("\n") for token in statement)
-        lead = ""  # what stands before on the same line: a label, the blank space
-        for token in statement:
-            if token.is_code:
-                break
-            lead += token.text
-        newlines = newlines[lead.count("\n") :]
+        # What stands before on the same line (a label, blank space), and the lines that are taken.
+        lead = "".join([t.text for t in takewhile(lambda t: not t.is_code, statement)])
+        newlines = "\n" * (sum(t.text.count("\n") for t in statement) - lead.count("\n"))
         parts = _significant(statement)[:-1]
         extern = any(token.text == "extern" for token in parts)
         parts = _without_qualifiers(parts)

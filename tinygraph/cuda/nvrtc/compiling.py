@@ -55,57 +55,29 @@ USUAL_BLOCK = 256  # threads, for the occupancy of a kernel without __launch_bou
 
 @dataclass(frozen=True)
 class Compiled:
-    """Machine code of one kernel for one architecture.
+    """Machine code of one kernel for one architecture."""
 
-    Attributes
-    ----------
-    arch : str
-        As in "sm_90".
-    symbol : str
-        The kernel's name in the machine code.
-    cubin : bytes
-        What a driver loads.
-    log : str
-        What compiler and assembler said.
-    launch_bound : int or None
-        Threads of a block that `__launch_bounds__` allows.
-    """
-
-    arch: str
-    symbol: str
-    cubin: bytes
-    log: str
-    launch_bound: int | None
+    arch: str  # as in "sm_90"
+    symbol: str  # the kernel's name in the machine code
+    cubin: bytes  # what a driver loads
+    log: str  # what compiler and assembler said
+    launch_bound: int | None  # threads of a block that `__launch_bounds__` allows
 
 
 @dataclass(frozen=True)
 class Resources:
-    """What a kernel takes of a multiprocessor.
+    """What a kernel takes of a multiprocessor; the first numbers are those of the module's page."""
 
-    Attributes
-    ----------
-    arch : str
-        As in "sm_90".
-    registers, spill_stores, spill_loads, stack, shared, constant : int
-        As in the module's docstring; spills in bytes.
-    threads : int
-        The block that `occupancy` is for: `__launch_bounds__`, else 256 or what fits.
-    max_threads : int
-        The largest block that can be launched.
-    occupancy : Occupancy
-        With static shared memory only.
-    """
-
-    arch: str
+    arch: str  # as in "sm_90"
     registers: int
-    spill_stores: int
+    spill_stores: int  # bytes
     spill_loads: int
     stack: int
     shared: int
     constant: int
-    threads: int
-    max_threads: int
-    occupancy: Occupancy
+    threads: int  # the block of `occupancy`: `__launch_bounds__`, else 256 or what fits
+    max_threads: int  # the largest block that can be launched
+    occupancy: Occupancy  # with static shared memory only
 
     @property
     def spills(self) -> int:

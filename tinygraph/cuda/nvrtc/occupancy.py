@@ -58,22 +58,12 @@ MULTIPROCESSORS = {
 
 @dataclass(frozen=True)
 class Occupancy:
-    """What one SM holds of a kernel at once.
+    """What one SM holds of a kernel at once."""
 
-    Attributes
-    ----------
-    active_blocks, active_warps : int
-        Resident blocks, and their warps.  0 if not even one block fits: the launch would fail.
-    share : float
-        active_warps / the warps that the SM could hold.
-    limited_by : tuple of str
-        The stores that are full: "warps", "blocks", "registers", "shared".
-    """
-
-    active_blocks: int
+    active_blocks: int  # 0 if not even one fits: the launch would fail
     active_warps: int
-    share: float
-    limited_by: tuple[str, ...]
+    share: float  # active_warps / the warps that the SM could hold
+    limited_by: tuple[str, ...]  # the full stores: "warps", "blocks", "registers", "shared"
 
 
 def occupancy(arch: str, threads: int, registers: int, shared: int) -> Occupancy:

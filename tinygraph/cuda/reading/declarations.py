@@ -27,23 +27,13 @@ _TAKES_ARGUMENTS = {
 
 @dataclass(frozen=True)
 class Declaration:
-    """A `__global__` function as it is written.
-
-    Attributes
-    ----------
-    name : str
-    parameters : tokens between the parentheses
-    template : tokens between the angle brackets of `template <...>`
-    launch_bounds : tokens between the parentheses of `__launch_bounds__(...)`
-    defined : bool
-        Whether a body follows.
-    """
+    """A `__global__` function as it is written."""
 
     name: str
-    parameters: Tokens
-    template: Tokens = ()
-    launch_bounds: Tokens = ()
-    defined: bool = True
+    parameters: Tokens  # between the parentheses
+    template: Tokens = ()  # between the angle brackets of `template <...>`
+    launch_bounds: Tokens = ()  # between the parentheses of `__launch_bounds__(...)`
+    defined: bool = True  # whether a body follows
 
     @property
     def template_parameters(self) -> list[tuple[str, Tokens]]:
@@ -67,15 +57,11 @@ class Declaration:
 
 @dataclass
 class Declarations:
-    """All kernels of a source, and what its type names stand for.
-
-    `aliases` maps a name to the tokens of its type; to an empty tuple for a struct.  `constants`
-    holds the integers, as in `constexpr int THREADS = 256`.
-    """
+    """All kernels of a source, and what its type names stand for."""
 
     kernels: list[Declaration] = field(default_factory=list)
-    aliases: dict[str, Tokens] = field(default_factory=dict)
-    constants: dict[str, int] = field(default_factory=dict)
+    aliases: dict[str, Tokens] = field(default_factory=dict)  # a struct's name: no tokens
+    constants: dict[str, int] = field(default_factory=dict)  # of `constexpr int THREADS = 256`
 
 
 @lru_cache(maxsize=64)

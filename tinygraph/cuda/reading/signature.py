@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tinygraph.cuda.reading.declarations import Declaration, declarations
 from tinygraph.cuda.reading.preprocessor import evaluate
@@ -24,33 +25,19 @@ __all__ = ["KernelName", "KernelParameter", "Signature", "kernels", "parse"]
 
 @dataclass(frozen=True)
 class Signature:
-    """What a launch needs to know of a kernel.
+    """What a launch needs to know of a kernel."""
 
-    Attributes
-    ----------
-    name : str
-        The kernel with its template arguments, as asked for: "unary_forward<float, Relu>".
-    function : str
-        Without template arguments.
-    template_args : tuple of str
-        As given in the name.
-    parameters : tuple of KernelParameter
-    launch_bounds : int or None
-        The most threads of a block that `__launch_bounds__` allows.
-    """
-
-    name: str
-    function: str
-    template_args: tuple[str, ...]
+    name: str  # with its template arguments, as asked for: "unary_forward<float, Relu>"
+    function: str  # without template arguments
+    template_args: tuple[str, ...]  # as given in the name
     parameters: tuple[KernelParameter, ...]
-    launch_bounds: int | None = None
+    launch_bounds: int | None = None  # the most threads of a block by `__launch_bounds__`
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(map(str, self.parameters))})"
 
 
-@dataclass(frozen=True)
-class KernelName:
+class KernelName(NamedTuple):
     """A `__global__` function of a file, and the names of its template parameters."""
 
     name: str

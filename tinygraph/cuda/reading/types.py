@@ -21,28 +21,14 @@ from tinygraph.errors import KernelCompileError
 
 @dataclass(frozen=True)
 class KernelParameter:
-    """One parameter of a kernel.
-
-    Attributes
-    ----------
-    name : str
-    ctype : str
-        The C type with template arguments and typedefs put in: "const float4*", "unsigned int".
-    dtype : numpy.dtype
-        Of an array's elements; of a scalar's value.
-    pointer : bool
-    const : bool
-        For a pointer: whether the kernel may only read through it.
-    lanes : int
-        Elements of the array that one element of the C type takes: 4 for float4.
-    """
+    """One parameter of a kernel."""
 
     name: str
-    ctype: str
-    dtype: np.dtype[Any]
+    ctype: str  # with template arguments and typedefs put in: "const float4*", "unsigned int"
+    dtype: np.dtype[Any]  # of an array's elements; of a scalar's value
     pointer: bool
-    const: bool = False
-    lanes: int = 1
+    const: bool = False  # of a pointer: whether the kernel may only read through it
+    lanes: int = 1  # elements of the array that one element of the C type takes: 4 for float4
 
     @property
     def alignment(self) -> int:
