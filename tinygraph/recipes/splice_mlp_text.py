@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,15 @@ from tinygraph.recipes.splice_mlp_network import (
 from tinygraph.shapes import Array
 
 DIGITS = {"float32": 9, "float64": 17}
+FORMS = {  # how a statement is written
+    "version": "version(1,2,0)",
+    "comment": "comment(any text)",
+    "name": "name(NAME,0,0,0)",
+    "networkTopology": "networkTopology(layers;w0,w1,..)",
+    "learning": "learning(rate,momentum)",
+    "link": "link(layer,to,from,weight)",
+    "node": "node(layer,node,bias)",
+}
 
 _STATEMENT = re.compile(r"(\w+)\s*\((.*)\)")
 _WHOLE = re.compile(r"[0-9]{1,9}")
@@ -48,17 +57,6 @@ _MAX_BYTES = 1 << 30
 
 def write_network(network: SigmoidMLP, path: str | Path) -> Path:
     """Write a network as text; an existing file is replaced, in one step.
-
-    Parameters
-    ----------
-    network : SigmoidMLP
-        On the CPU or elsewhere.
-    path : str or Path
-
-    Returns
-    -------
-    Path
-        The file.
 
     Raises
     ------
@@ -77,14 +75,16 @@ def write_network(network: SigmoidMLP, path: str | Path) -> Path:
     version(1,2,0) name(network,0,0,0) networkTopology(2;2,1) learning(0.5,0.0)
     """
     if re.search(r"[,()\r\n]", network.name):
-        raise ArgumentError(
-            "write_network", "name", "no comma, bracket or line break", repr(network.name)
-        )
+        expected = "no comma, bracket or line break"
+        raise ArgumentError("write_network", "name", expected, repr(network.name))
     text = "\n".join(_statements(network)) + "\n"
     try:
         return replace_file(Path(path), text.encode())
     except OSError as error:
-        raise _fault(path, "a place that can be written", error.strerror or error) from None
+        got = error.strerror or error
+        raise CheckpointError(
+            "network file", str(path), "a place that can be written", got
+        ) from None
 
 
 def _statements(network: SigmoidMLP) -> Iterator[str]:
@@ -112,17 +112,7 @@ def _decimal(number: Any) -> str:
 
 
 def read_network(path: str | Path, dtype: Any = np.float32) -> SigmoidMLP:
-    """Read a network from text.
-
-    Parameters
-    ----------
-    path : str or Path
-    dtype : dtype
-        Of the parameters, float32 or float64.
-
-    Returns
-    -------
-    SigmoidMLP
+    """Read a network from text, with parameters of float32 or float64.
 
     Raises
     ------
@@ -158,111 +148,84 @@ class _Reader:
 
     def network(self) -> SigmoidMLP:
         lines = self._lines()
-        verbs: dict[str, Callable[[str], None]] = {
-            "version": lambda _: None,
-            "comment": lambda _: None,
-            "name": self._name,
-            "networkTopology": lambda text: self._topology(text, len(lines)),
-            "learning": self._learning,
-            "link": self._link,
-            "node": self._node,
-        }
         for self.line, line in lines:
             match = _STATEMENT.fullmatch(line)
             if match is None:
-                raise self._fault("a statement such as node(layer,node,bias)", repr(line[:60]))
-            verb, arguments = match.groups()
-            if verb not in verbs:
-                raise self._fault(f"one of {', '.join(verbs)}", verb, nearest(verb, verbs))
-            verbs[verb](arguments)
+                raise self._fault(f"a statement such as {FORMS['node']}", repr(line[:60]))
+            verb, text = match.groups()
+            if verb not in FORMS:
+                raise self._fault(f"one of {', '.join(FORMS)}", verb, nearest(verb, FORMS))
+            if verb in ("name", "networkTopology", "learning"):
+                if verb in self.seen:
+                    raise self._fault(f"{verb} once", "a second one")
+                self.seen.add(verb)
+            if verb == "name":
+                self.name = text.split(",")[0].strip()
+            elif verb == "networkTopology":
+                self._topology(text, len(lines))
+            elif verb == "learning":
+                self._learning(text)
+            elif verb in ("link", "node"):
+                self._number(verb, text)
         self._require_whole()
         network = SigmoidMLP(self.widths, self.lr, self.momentum, self.name, self.dtype)
-        read = zip(self.weights, self.biases, strict=True)
-        for parameters, arrays in zip(network.by_layer(), read, strict=True):
-            for parameter, array in zip(parameters, arrays, strict=True):
-                parameter.value[...] = array
+        for (weight, bias), w, b in zip(network.by_layer(), self.weights, self.biases, strict=True):
+            weight.value[...], bias.value[...] = w, b
         return network
 
     # ---- statements -------------------------------------------------------------------------
 
-    def _name(self, text: str) -> None:
-        self._once("name")
-        self.name = text.split(",")[0].strip()
-
     def _topology(self, text: str, lines: int) -> None:
-        self._once("networkTopology")
         count, _, widths = text.partition(";")
-        self.widths = [
-            self._whole(w, "the number of nodes of a layer", 1) for w in widths.split(",")
-        ]
+        what = "the number of nodes of a layer"
+        self.widths = [self._whole(width, what, 1) for width in widths.split(",")]
         if self._whole(count, "the number of layers", 2) != len(self.widths):
             raise self._fault(f"{count.strip()} layers", f"the widths of {len(self.widths)}")
         shapes = list(zip(self.widths[1:], self.widths, strict=False))  # (to, from)
         needed = sum(to * (origin + 1) for to, origin in shapes)
         if needed > lines:  # looked at before memory is taken
-            raise self._fault(
-                f"{needed} links and nodes for this topology", f"a file of {lines} lines"
-            )
+            expected = f"{needed} links and nodes for this topology"
+            raise self._fault(expected, f"a file of {lines} lines")
         self.weights = [np.full(shape, np.nan, self.dtype) for shape in shapes]
         self.biases = [np.full(shape[0], np.nan, self.dtype) for shape in shapes]
 
     def _learning(self, text: str) -> None:
-        self._once("learning")
-        rate, momentum = self._split(text, "learning(rate,momentum)", 2)
+        rates = [self._decimal(part, np.float64) for part in self._split("learning", text)]
         try:
-            self.lr, self.momentum = require_learning(
-                "learning", self._decimal(rate, np.float64), self._decimal(momentum, np.float64)
-            )
+            self.lr, self.momentum = require_learning("learning", *rates)
         except ArgumentError:
             raise self._fault("a rate above 0 and a momentum from 0 to below 1", text) from None
 
-    def _link(self, text: str) -> None:
-        layer, to, origin, weight = self._split(text, "link(layer,to,from,weight)", 4)
-        weights = self.weights[self._layer(layer)]
-        place = self._index(to, len(weights)), self._index(origin, weights.shape[1])
-        self._put(weights, place, weight)
-
-    def _node(self, text: str) -> None:
-        layer, node, bias = self._split(text, "node(layer,node,bias)", 3)
-        biases = self.biases[self._layer(layer)]
-        self._put(biases, (self._index(node, len(biases)),), bias)
+    def _number(self, verb: str, text: str) -> None:
+        """The weight of a link or the bias of a node."""
+        layer, *nodes, number = self._split(verb, text)
+        if not self.widths:
+            raise self._fault("networkTopology before links and nodes", "none so far")
+        arrays = self.weights if verb == "link" else self.biases
+        array = arrays[self._whole(layer, "the number of a layer", 0, 1, len(arrays)) - 1]
+        place = tuple(
+            self._whole(node, "the number of a node", 0, 0, size - 1)
+            for node, size in zip(nodes, array.shape, strict=True)
+        )
+        if not np.isnan(array[place]):
+            raise self._fault("each link and each node once", "it a second time")
+        array[place] = self._decimal(number, self.dtype.type)
 
     # ---- parts of statements ----------------------------------------------------------------
 
-    def _once(self, verb: str) -> None:
-        if verb in self.seen:
-            raise self._fault(f"{verb} once", "a second one")
-        self.seen.add(verb)
-
-    def _split(self, text: str, form: str, parts: int) -> list[str]:
+    def _split(self, verb: str, text: str) -> list[str]:
         found = text.split(",")
-        if len(found) != parts:
-            raise self._fault(form, f"{len(found)} values: {text[:60]!r}")
+        if len(found) != FORMS[verb].count(",") + 1:
+            raise self._fault(FORMS[verb], f"{len(found)} values: {text[:60]!r}")
         return found
 
-    def _layer(self, text: str) -> int:
-        """The place of a layer in `weights` and `biases`."""
-        if not self.widths:
-            raise self._fault("networkTopology before links and nodes", "none so far")
-        layer = self._whole(text, "the number of a layer", 0)
-        if not 1 <= layer < len(self.widths):
-            raise self._fault(f"a layer from 1 to {len(self.widths) - 1}", layer)
-        return layer - 1
-
-    def _index(self, text: str, nodes: int) -> int:
-        node = self._whole(text, "the number of a node", 0)
-        if node >= nodes:
-            raise self._fault(f"a node from 0 to {nodes - 1}", node)
-        return node
-
-    def _put(self, array: Array, place: tuple[int, ...], text: str) -> None:
-        if not np.isnan(array[place]):
-            raise self._fault("each link and each node once", "it a second time")
-        array[place] = self._decimal(text, self.dtype.type)
-
-    def _whole(self, text: str, what: str, least: int) -> int:
-        if not _WHOLE.fullmatch(text.strip()) or int(text) < least:
-            raise self._fault(f"{what}, at least {least}", repr(text.strip()))
+    def _whole(self, text: str, what: str, least: int, first: int = 0, last: int = 10**9) -> int:
+        """A whole number, which names one of first, ..., last."""
+        text = text.strip()
+        if not _WHOLE.fullmatch(text) or int(text) < least:
+            raise self._fault(f"{what}, at least {least}", repr(text))
+        if not first <= int(text) <= last:
+            raise self._fault(f"{what.removeprefix('the number of ')} from {first} to {last}", text)
         return int(text)
 
     def _decimal(self, text: str, dtype: type[np.floating]) -> float:
@@ -295,22 +258,15 @@ class _Reader:
     def _require_whole(self) -> None:
         """Every link and every node was there."""
         if not self.widths:
-            raise self._fault("networkTopology(layers;w0,w1,..)", "the end of the file")
+            raise self._fault(FORMS["networkTopology"], "the end of the file")
         for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True), 1):
             for form, array in (("link({},{},{},weight)", weight), ("node({},{},bias)", bias)):
                 absent = np.argwhere(np.isnan(array))
                 if len(absent):
-                    statement = form.format(layer, *absent[0])
-                    raise self._fault(
-                        f"{statement} and {len(absent) - 1} more like it", "the end of the file"
-                    )
+                    first = form.format(layer, *absent[0])
+                    expected = f"{first} and {len(absent) - 1} more like it"
+                    raise self._fault(expected, "the end of the file")
 
     def _fault(self, expected: str, got: object, way_out: str = "") -> CheckpointError:
-        return _fault(self.path, expected, got, self.line, way_out)
-
-
-def _fault(
-    path: str | Path, expected: str, got: object, line: int | None = None, way_out: str = ""
-) -> CheckpointError:
-    where = str(path) if line is None else f"{path}, line {line}"
-    return CheckpointError("network file", where, expected, got, way_out)
+        where = str(self.path) if self.line is None else f"{self.path}, line {self.line}"
+        return CheckpointError("network file", where, expected, got, way_out)

@@ -111,10 +111,7 @@ def optimizer(
 def read_network(path: str | Path) -> nn.Sequential:
     """The network whose parameters a file holds: its sizes are those of the arrays.
 
-    Parameters
-    ----------
-    path : str or Path
-        `parameters.safetensors` of a run, or the JSON that `write_json_parameters` writes.
+    The file is `parameters.safetensors` of a run, or the JSON of `write_json_parameters`.
 
     Raises
     ------
@@ -122,16 +119,14 @@ def read_network(path: str | Path) -> nn.Sequential:
         The file is absent or damaged, or holds no three layers that fit each other.
     """
     source = Path(path).expanduser()
-    if source.suffix.lower() == ".json":
-        return _from_json(source)
-    arrays = load_arrays(source)
+    arrays = _json_arrays(source) if source.suffix.lower() == ".json" else load_arrays(source)
     weights = [arrays.get(f"{name}.weight") for name in LAYERS]
     try:
         n1, n2, last = (len(w) for w in weights if w is not None)
-        f1, f2, f3 = (w.shape[2] for w in weights if w is not None)
+        sides = [w.shape[2] for w in weights if w is not None]
         if last != 1:
             raise ValueError
-        network = model(n1, n2, f1, f2, f3)
+        network = model(n1, n2, *sides)
     except (ValueError, IndexError, TypeError, ArgumentError):
         shapes = {name: array.shape for name, array in arrays.items()}
         raise CheckpointError(
@@ -154,38 +149,29 @@ def write_json_parameters(network: nn.Sequential, path: str | Path) -> Path:
     return write_json(Path(path), content)
 
 
-def _from_json(path: Path) -> nn.Sequential:
-    """The network of a JSON file; the numbers of biases say how many filters there are."""
+def _json_arrays(path: Path) -> dict[str, Array]:
+    """The arrays of a JSON file; the numbers of biases say how many filters there are."""
+    arrays: dict[str, Array] = {}
+    channels = 1
     try:
         content = read_object("srcnn parameters", path, _MAX_JSON)
-        parts = [content[f"layer{number}"] for number in (1, 2, 3)]
-        flat = [np.array(part["weights"], np.float64) for part in parts]
-        biases = [np.array(part["bias"], np.float64) for part in parts]
-        counts = [len(bias) for bias in biases]  # n1, n2, 1
-        channels = [1, *counts[:-1]]
-        sides = [_side(w.size, c, n) for w, c, n in zip(flat, channels, counts, strict=True)]
-        if counts[2] != 1 or not all(np.isfinite(a).all() for a in (*flat, *biases)):
-            raise ValueError("one filter of finite numbers in layer 3")
+        for number, name in enumerate(LAYERS, 1):
+            part = content[f"layer{number}"]
+            flat, bias = (np.array(part[key], np.float64) for key in ("weights", "bias"))
+            if not (np.isfinite(flat).all() and np.isfinite(bias).all()):
+                raise ValueError("numbers that are not finite")
+            side = _side(flat.size, channels, len(bias))
+            ordered = flat.reshape(side, side, channels, -1).transpose(3, 2, 0, 1)  # (O, C, KH, KW)
+            arrays[f"{name}.weight"] = np.ascontiguousarray(ordered, np.float32)
+            arrays[f"{name}.bias"] = bias.astype(np.float32)
+            channels = len(bias)
     except ArgumentError as error:
         raise CheckpointError(str(error)) from None
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        reason = f"no {error}" if isinstance(error, KeyError) else error
-        raise CheckpointError(
-            "srcnn parameters",
-            str(path),
-            "layer1, layer2 and layer3, each with weights and bias that fit",
-            reason,
-        ) from None
-    network = model(counts[0], counts[1], *sides)
-    state: dict[str, Array] = {}
-    for name, w, bias, c, n, side in zip(
-        LAYERS, flat, biases, channels, counts, sides, strict=True
-    ):
-        ordered = w.reshape(side, side, c, n).transpose(3, 2, 0, 1)  # (O, C, KH, KW)
-        state[f"{name}.weight"] = np.ascontiguousarray(ordered, np.float32)
-        state[f"{name}.bias"] = bias.astype(np.float32)
-    network.load_state_dict(state)
-    return network
+        expected = "layer1, layer2 and layer3, each with weights and bias that fit"
+        got = f"no {error}" if isinstance(error, KeyError) else error
+        raise CheckpointError("srcnn parameters", str(path), expected, got) from None
+    return arrays
 
 
 def _side(size: int, channels: int, filters: int) -> int:

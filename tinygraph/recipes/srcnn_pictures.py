@@ -24,14 +24,7 @@ def draw_run(
 ) -> Iterator[Path]:
     """Draw the pictures of a run, and yield the path of each; without `pair` those of parameters.
 
-    Parameters
-    ----------
-    run : RunFolder
-    network : Sequential
-        With the run's parameters.
-    pair : Pair or None
-        The picture whose middle is shown.
-    scale : int
+    Of `pair`, a picture, the middle is shown.
     """
     rows = run.rows()
     if any("psnr" in row for row in rows):
@@ -50,28 +43,17 @@ def draw_run(
 def draw_quality(rows: Sequence[Mapping[str, Any]], path: str | Path) -> Path:
     """PSNR and SSIM on the validation pictures after each epoch, over bicubic's constant lines.
 
-    Parameters
-    ----------
-    rows : sequence of mappings
-        The log; rows that nothing was measured after are passed over.
-    path : str or Path
-        `.svg`, `.png` or `.pdf`.
+    Rows of the log that nothing was measured after are passed over.
     """
     measured = [row for row in rows if "psnr" in row]
     epochs = [row["epoch"] for row in measured]
     figure = new_figure(10.4, 3.6)
-    for axes, name, label in zip(
-        figure.subplots(1, 2), ("psnr", "ssim"), ("PSNR (dB)", "SSIM"), strict=True
-    ):
+    names = ("psnr", "PSNR (dB)"), ("ssim", "SSIM")
+    for axes, (name, label) in zip(figure.subplots(1, 2), names, strict=True):
         learnt = [row[name] for row in measured]
-        axes.plot(
-            epochs,
-            learnt,
-            color=LEARNT,
-            marker="o" if len(learnt) <= 30 else None,
-            markersize=4,
-            label=f"SRCNN, last {learnt[-1]:.4g}",
-        )
+        marker = "o" if len(learnt) <= 30 else None
+        text = f"SRCNN, last {learnt[-1]:.4g}"
+        axes.plot(epochs, learnt, color=LEARNT, marker=marker, markersize=4, label=text)
         known = measured[-1][f"bicubic_{name}"]
         axes.axhline(known, color=BICUBIC, linestyle="--", label=f"bicubic {known:.4g}")
         low = min(known, *learnt[len(learnt) // 10 :])  # the first epochs may lie far below
@@ -94,9 +76,8 @@ def draw_comparison(network: nn.Sequential, pair: Pair, scale: int, path: str | 
     ]
     images = [_middle(pair.low)[0], _middle(learnt[None])[0], _middle(pair.high)[0]]
     figure = new_figure(9.6, 3.5)
-    for axes, image, title in zip(
-        figure.subplots(1, 3), images, [*titles, "original"], strict=True
-    ):
+    titles.append("original")
+    for axes, image, title in zip(figure.subplots(1, 3), images, titles, strict=True):
         axes.imshow(image, cmap="gray", vmin=16 / 255, vmax=235 / 255, interpolation="nearest")
         axes.set_axis_off()
         axes.set_title(title, fontsize=10)
@@ -105,8 +86,5 @@ def draw_comparison(network: nn.Sequential, pair: Pair, scale: int, path: str | 
 
 def _middle(plane: Array) -> Array:
     """The middle of (1, H, W), DETAIL pixels high and wide at most."""
-    slices = []
-    for n in plane.shape[1:]:
-        start = max((n - DETAIL) // 2, 0)
-        slices.append(slice(start, start + DETAIL))
-    return plane[:, slices[0], slices[1]]
+    top, left = (max((n - DETAIL) // 2, 0) for n in plane.shape[1:])
+    return plane[:, top : top + DETAIL, left : left + DETAIL]

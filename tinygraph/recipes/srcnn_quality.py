@@ -82,19 +82,15 @@ def measure(
 ) -> list[dict[str, float | str]]:
     """PSNR and SSIM of the network's output for each picture, and those of bicubic interpolation.
 
-    Returns
-    -------
-    list of dict
-        `name`, `psnr`, `ssim`, `bicubic_psnr`, `bicubic_ssim`.
+    Each row has `name`, `psnr`, `ssim`, `bicubic_psnr` and `bicubic_ssim`.
     """
     rows: list[dict[str, float | str]] = []
     for name, low, high in pairs:
-        truth = levels(high[0], scale)
-        row: dict[str, float | str] = {"name": name}
-        for prefix, luma in (("", enhance(network, low[0], memory)), ("bicubic_", low[0])):
-            shown = levels(luma, scale)
-            row |= {f"{prefix}psnr": psnr(shown, truth), f"{prefix}ssim": ssim(shown, truth)}
-        rows.append(row)
+        truth, luma = levels(high[0], scale), levels(low[0], scale)
+        shown = levels(enhance(network, low[0], memory), scale)
+        learnt = {"psnr": psnr(shown, truth), "ssim": ssim(shown, truth)}
+        bicubic = {"bicubic_psnr": psnr(luma, truth), "bicubic_ssim": ssim(luma, truth)}
+        rows.append({"name": name, **learnt, **bicubic})
     return rows
 
 

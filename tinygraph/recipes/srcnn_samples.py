@@ -26,7 +26,6 @@ from tinygraph.errors import ArgumentError, DatasetError, install
 from tinygraph.recipes.srcnn_colour import luma
 from tinygraph.shapes import Array
 
-PLACES = ("grid", "random")
 FORMAT = 1  # of the cached crops; counts up where the same settings give other numbers
 
 Picture = tuple[str, Array]  # a name and (3, H, W), float32 from 0 to 1
@@ -97,23 +96,14 @@ def _of_scikit_learn() -> Collections:
         import sklearn
         from sklearn.datasets import load_sample_image
     except ImportError:
-        raise DatasetError(
-            "srcnn",
-            "pictures",
-            "scikit-image or scikit-learn, which have some",
-            "neither",
-            f"{install('data')}, or name a folder with T91, Set5 and Set14",
-        ) from None
+        expected = "scikit-image or scikit-learn, which have some"
+        way_out = f"{install('data')}, or name a folder with T91, Set5 and Set14"
+        raise DatasetError("srcnn", "pictures", expected, "neither", way_out) from None
     china, flower = (_rgb(load_sample_image(f"{name}.jpg")) for name in ("china", "flower"))
     half = flower.shape[2] // 2
     note = f"photographs of scikit-learn {sklearn.__version__}"
-    return Collections(
-        [("china", china)],
-        [("flower, left", flower[:, :, :half])],
-        [("flower, right", flower[:, :, half:])],
-        note,
-        note,
-    )
+    left, right = ("flower, left", flower[:, :, :half]), ("flower, right", flower[:, :, half:])
+    return Collections([("china", china)], [left], [right], note, note)
 
 
 def _rgb(pixels: Any) -> Array:
@@ -151,13 +141,8 @@ class Crops(NamedTuple):
                 top, left = top + m, left + m
                 targets.append(high[:, top : top + inner, left : left + inner])
         if not inputs:
-            raise ArgumentError(
-                "srcnn",
-                "crop",
-                "at most the size of the pictures",
-                self.size,
-                "smaller crops, or larger pictures",
-            )
+            expected, way_out = "at most the size of the pictures", "smaller crops"
+            raise ArgumentError("srcnn", "crop", expected, self.size, way_out)
         return ArrayDataset(np.stack(inputs), np.stack(targets), "crops")
 
     def _places(self, number: int, height: int, width: int) -> Iterator[tuple[int, int]]:
@@ -190,15 +175,8 @@ class Portions:
     An epoch is what lies between two looks at the validation pictures; a pass over all crops would
     take too long for that.
 
-    Parameters
-    ----------
-    dataset : ArrayDataset
-    size : int
-        Samples in an epoch.
-    seed : int
-        With the number of the pass, it fixes the order.
-    epoch : int
-        A DataLoader, which is not to shuffle, asks for each epoch itself.
+    An epoch has `size` samples; the seed and the number of a pass fix its order.  A DataLoader,
+    which is not to shuffle, asks for each epoch itself.
 
     Examples
     --------

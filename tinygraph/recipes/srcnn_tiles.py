@@ -10,6 +10,7 @@ Source: Dong, Loy, He, Tang, "Image super-resolution using deep convolutional ne
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 
 import tinygraph as tg
 from tinygraph import nn
+from tinygraph.checks import whole
 from tinygraph.data.images import pillow
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.recipes.srcnn_colour import to_rgb, to_ycbcr
@@ -56,39 +58,19 @@ def tile_side(network: nn.Sequential, memory: int) -> int:
         Not even a tile of one pixel does.
     """
     least = tile_bytes(network, 1)
-    if isinstance(memory, bool) or not isinstance(memory, int) or memory < least:
-        raise ArgumentError(
-            "super_resolve",
-            "memory",
-            f"at least {least} bytes, for a tile of one pixel",
-            repr(memory),
-        )
-    low, high = 1, _LARGEST_SIDE
-    while low < high:
-        middle = (low + high + 1) // 2
-        if tile_bytes(network, middle) <= memory:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    if whole("super_resolve", "memory", memory) < least:
+        expected = f"at least {least} bytes, for a tile of one pixel"
+        raise ArgumentError("super_resolve", "memory", expected, memory)
+    sides = range(1, _LARGEST_SIDE + 1)
+    return bisect_right(sides, memory, key=lambda side: tile_bytes(network, side))
 
 
 def enhance(network: nn.Sequential, luma: Array, memory: int = MEMORY) -> Array:
     """The network's output for an enlarged luma, of the same size.
 
-    Parameters
-    ----------
-    network : Sequential
-        Of `srcnn_network.model`.
-    luma : array (H, W)
-        From 0 to 1; beyond its edges the outermost pixels are repeated.
-    memory : int
-        Bytes that the network may take on the way; input and output come on top.
-
-    Returns
-    -------
-    array (H, W)
-        In the dtype of the network.  It may leave 0 to 1.
+    Luma lies from 0 to 1, and beyond its edges the outermost pixels are repeated; what comes may
+    leave 0 to 1.  The network takes at most `memory` bytes on the way; input and output come on
+    top.
 
     Raises
     ------
@@ -126,20 +108,8 @@ def super_resolve(
 ) -> Array:
     """A picture enlarged: its luma by bicubic interpolation and SRCNN, its chroma by bicubic alone.
 
-    Parameters
-    ----------
-    network : Sequential
-        Of `srcnn_network.model`, trained for this scale.
-    pixels : array of uint8 (3, H, W)
-        Red, green, blue.
-    scale : int
-        At least 1; with 1 the picture keeps its size.
-    memory : int
-        As for `enhance`.
-
-    Returns
-    -------
-    array of uint8 (3, scale * H, scale * W)
+    From bytes (3, H, W), red, green and blue, to bytes (3, scale * H, scale * W); `memory` is as
+    for `enhance`.
 
     Raises
     ------
@@ -160,8 +130,7 @@ def super_resolve(
         raise ShapeError("super_resolve", "pixels", "(3, H, W), not empty", pixels.shape)
     if pixels.dtype != np.uint8:
         raise DtypeError("super_resolve", "pixels", "uint8", pixels.dtype)
-    if isinstance(scale, bool) or not isinstance(scale, int) or scale < 1:
-        raise ArgumentError("super_resolve", "scale", "an int of at least 1", repr(scale))
+    scale = whole("super_resolve", "scale", scale)
     ycbcr = np.empty(pixels.shape, np.float32)
     for band in _bands(pixels):
         ycbcr[:, band] = to_ycbcr(np.divide(pixels[:, band], 255, dtype=np.float32))
