@@ -20,23 +20,12 @@ WAY_OUT = "Way out: pass what it depends on as an argument, numbers as arrays"
 
 
 class Account:
-    """What a trace has noted, to be compared with that of a later call.
-
-    Attributes
-    ----------
-    nodes : list of Tensor
-    settings : list of dict
-        The hyper-parameters of their ops, as they were before any of them ran.
-    places : dict of Tensor
-        Where a tensor comes from: which argument, or which op.
-    sources : dict of Tensor
-        For each node made by `detach`, the one whose value it shares.
-    deeds : list of Backward or Deed
-    """
+    """What a trace has noted, to be compared with that of a later call."""
 
     def __init__(self, trace: Trace) -> None:
         self.nodes = trace.nodes
-        self.settings = [_settings(node.op) for node in trace.nodes]
+        self.settings = [_settings(node.op) for node in trace.nodes]  # before any of them ran
+        # Where a tensor comes from, and for each that `detach` made whose value it shares.
         self.places: dict[Tensor, Any] = {x: ("argument", i) for i, x in enumerate(trace.arguments)}
         self.places.update({node: ("op", i) for i, node in enumerate(trace.nodes)})
         self.sources: dict[Tensor, Tensor] = {}
@@ -55,7 +44,7 @@ def difference(first: Account, second: Account) -> str:
     pairs = zip(first.nodes, second.nodes, first.settings, second.settings, strict=True)
     for a, b, mine, theirs in pairs:
         # An op that is applied again is the plan's own, whatever it has kept since.
-        if a.op is not b.op and not (type(a.op) is type(b.op) and _same_settings(mine, theirs)):
+        if a.op is not b.op and not (type(a.op) is type(b.op) and _equal(mine, theirs)):
             return (
                 f"it applied {_told(a.op, mine)} at one call and {_told(b.op, theirs)} at the "
                 f"next. {WAY_OUT}"
@@ -81,10 +70,6 @@ def _same_source(x: Tensor, y: Tensor, first: Account, second: Account) -> bool:
     return _equal(x.device.to_numpy(x.value), y.device.to_numpy(y.value))
 
 
-def _same_settings(mine: dict[str, Any], theirs: dict[str, Any]) -> bool:
-    return mine.keys() == theirs.keys() and all(_equal(mine[name], theirs[name]) for name in mine)
-
-
 def _settings(op: Op) -> dict[str, Any]:
     slots = [name for kind in type(op).__mro__ for name in getattr(kind, "__slots__", ())]
     held = {name: getattr(op, name) for name in slots if hasattr(op, name)}
@@ -101,6 +86,8 @@ def _equal(a: Any, b: Any) -> bool:
         return False
     if isinstance(a, (tuple, list)):
         return len(a) == len(b) and all(map(_equal, a, b))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(_equal(a[name], b[name]) for name in a)
     if isinstance(a, (bool, int, float, complex, str, bytes, np.generic)):
         return bool(a == b) or (a != a and b != b)
     return True
@@ -115,12 +102,12 @@ def _other_deeds(first: Account, second: Account) -> str:
     """A reason where backward, steps and the like differ."""
     for a, b in zip(first.deeds, second.deeds, strict=False):
         if isinstance(a, Backward) and isinstance(b, Backward):
-            if _same_source(a.root, b.root, first, second):
-                continue
-        elif isinstance(a, Deed) and isinstance(b, Deed) and a.name == b.name:
-            owners = [getattr(deed.call, "__self__", None) for deed in (a, b)]
-            if owners[0] is owners[1]:
-                continue
+            same = _same_source(a.root, b.root, first, second)
+        else:
+            owners = [getattr(getattr(x, "call", None), "__self__", None) for x in (a, b)]
+            same = _deed(a) == _deed(b) and owners[0] is owners[1]
+        if same:
+            continue
         return f"it did {_deed(a)} at one call and {_deed(b)}, of another, at the next. {WAY_OUT}"
     mine, theirs = ([_deed(event) for event in account.deeds] for account in (first, second))
     if len(mine) != len(theirs):

@@ -12,11 +12,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Hashable, Sequence
 from functools import update_wrapper
-from typing import Any
+from typing import Any, NamedTuple
 
 from tinygraph.device import CPU, Device
 from tinygraph.errors import ArgumentError, PlanWarning
-from tinygraph.plan.changes import Account, difference
+from tinygraph.plan.changes import Account
 from tinygraph.plan.fast import NoNumba
 from tinygraph.plan.readings import Readings
 from tinygraph.plan.recorded import AsItStands, Recorded, recorded_of
@@ -124,6 +124,15 @@ def compile(
     return CompiledFunction(fn, threads, tile, fast, Tuning(threads, tile) if tune else None)
 
 
+class _Call(NamedTuple):
+    """One call: its kind, its arguments, and the arrays and Tensors among them."""
+
+    key: Hashable
+    args: Any
+    options: Any
+    given: list[Any]
+
+
 class CompiledFunction:
     """What `tg.compile` returns; call it like the function."""
 
@@ -163,15 +172,15 @@ class CompiledFunction:
                 latest = self._found[0]
                 recorded = AsItStands(key, latest if isinstance(latest, Recorded) else None)
             else:
-                recorded = self._record(key, args, options, given)
+                recorded = self._record(_Call(key, args, options, given))
         else:
             recorded.calls += 1
-        if isinstance(recorded, Recorded) and recorded.calls > 1:
-            if any(x.grad is not None for x in recorded.unsure):
-                # Now it can be told whether the function removes these gradients itself.
-                recorded = self._record_again(recorded, args, options, given)
-            elif recorded.calls & (recorded.calls - 1) == 0:
-                recorded = self._look_again(recorded, args, options, given)
+            if isinstance(recorded, Recorded):
+                if any(x.grad is not None for x in recorded.unsure):
+                    # Now it can be told whether the function removes these gradients itself.
+                    recorded = self._record_again(recorded, _Call(key, args, options, given))
+                elif recorded.calls & (recorded.calls - 1) == 0:
+                    recorded = self._look_again(recorded, _Call(key, args, options, given))
         if isinstance(recorded, AsItStands):
             if recorded.wraps:
                 args, options = put_together((args, options), recorded.tensors(given))
@@ -218,16 +227,12 @@ class CompiledFunction:
             "change from call to call as arrays (np.array(t)), and batches of few sizes"
         )
 
-    def _look_again(
-        self, recorded: Recorded, args: Any, options: Any, given: list[Any]
-    ) -> Recorded | AsItStands:
+    def _look_again(self, recorded: Recorded, call: _Call) -> Recorded | AsItStands:
         """At calls 2, 4, 8, ...: the recording, where the function still does the same."""
 
         def same() -> Recorded:
-            trace, _, _ = self._trace(recorded.device, args, options, given)
-            reason = difference(recorded.account, Account(trace))
-            if reason:
-                raise Refused(reason + recorded.without_it())
+            trace, _ = self._trace(recorded.device, call)
+            recorded.compare(Account(trace))
             recorded.same_until = recorded.calls
             return recorded
 
@@ -237,14 +242,12 @@ class CompiledFunction:
             self._found[:] = [again, *[x for x in self._found if x.key != recorded.key]]
         return again
 
-    def _record(
-        self, key: Hashable, args: Any, options: Any, given: list[Any]
-    ) -> Recorded | AsItStands:
+    def _record(self, call: _Call) -> Recorded | AsItStands:
         """A recording of a call, which is kept."""
-        others = [x for x in self._found if x.key == key]
+        others = [x for x in self._found if x.key == call.key]
 
         def traced() -> Recorded:
-            recorded = self._traced(key, args, options, given)
+            recorded = self._traced(call)
             if not recorded.holds() or any(other.holds() for other in others):
                 raise Refused(
                     "it changes requires_grad, the mode of a module (train, eval) or a number "
@@ -253,21 +256,16 @@ class CompiledFunction:
             return recorded
 
         earlier = next((x for x in others if isinstance(x, Recorded)), None)
-        made = self._unless_refused(traced, earlier, key)
+        made = self._unless_refused(traced, earlier, call.key)
         self._found.insert(0, made)
         return made
 
-    def _record_again(
-        self, before: Recorded, args: Any, options: Any, given: list[Any]
-    ) -> Recorded | AsItStands:
+    def _record_again(self, before: Recorded, call: _Call) -> Recorded | AsItStands:
         """The same recording, where leaves have gradients now."""
 
         def traced() -> Recorded:
-            watched = [x for x, _, wanted in before.leaves if wanted]
-            recorded = self._traced(before.key, args, options, given, watched)
-            reason = difference(before.account, recorded.account)
-            if reason:
-                raise Refused(reason + before.without_it())
+            recorded = self._traced(call, [x for x, _, wanted in before.leaves if wanted])
+            before.compare(recorded.account)
             recorded.calls = recorded.same_until = before.calls
             return recorded
 
@@ -303,20 +301,13 @@ class CompiledFunction:
                 stacklevel=stacklevel,
             )
 
-    def _traced(
-        self,
-        key: Hashable,
-        args: Any,
-        options: Any,
-        given: list[Any],
-        watched: Sequence[Tensor] = (),
-    ) -> Recorded:
+    def _traced(self, call: _Call, watched: Sequence[Tensor] = ()) -> Recorded:
         """On the arguments' device; arrays follow the first tensor that `fn` computes with."""
-        device = next((x.device for x in given if isinstance(x, Tensor)), self._device)
+        device = next((x.device for x in call.given if isinstance(x, Tensor)), self._device)
         tried: list[Device] = []
         while True:
             try:
-                traced = self._trace(device, args, options, given, watched)
+                traced = self._trace(device, call, watched)
             except Elsewhere as found:
                 tried.append(device)
                 if found.device in tried:
@@ -325,31 +316,22 @@ class CompiledFunction:
             else:
                 self._device = device
                 recorded = recorded_of(*traced, self.threads, self.tile, self.fast)
-                recorded.key, recorded.readings = key, self._readings.lasting()
+                recorded.key, recorded.readings = call.key, self._readings.lasting()
                 return recorded
 
     def _trace(
-        self,
-        device: Device,
-        args: Any,
-        options: Any,
-        given: list[Any],
-        watched: Sequence[Tensor] = (),
-    ) -> tuple[Trace, Any, list[Tensor]]:
-        """What the function does, what it returns, and what stands for its arguments."""
+        self, device: Device, call: _Call, watched: Sequence[Tensor] = ()
+    ) -> tuple[Trace, Any]:
+        """What the function does, and what it returns."""
         self._readings = Readings(self.fn)
         with Trace(watched, device) as trace:
-            leaves = [
-                trace.argument(Spec(x.shape, x.dtype), x.requires_grad, x.device)
-                if isinstance(x, Tensor)
-                else trace.argument(Spec(x.shape, x.dtype))
-                for x in given
-            ]
-            parts = iter(leaves)
-            traced_args, traced_options = put_together((args, options), parts)
+            for x in call.given:
+                of_tensor = (x.requires_grad, x.device) if isinstance(x, Tensor) else ()
+                trace.argument(Spec(x.shape, x.dtype), *of_tensor)
+            args, options = put_together((call.args, call.options), iter(trace.arguments))
             with self._readings:
-                result = self.fn(*traced_args, **traced_options)
-        return trace, result, leaves
+                result = self.fn(*args, **options)
+        return trace, result
 
     def explain(self) -> str:
         """What was compiled, as text: a table for each plan, and why there is none."""

@@ -46,23 +46,12 @@ _NOT_OF_USERS = {*sys.stdlib_module_names, "numpy", "tinygraph", "numba", "cupy"
 
 
 class Reading(NamedTuple):
-    """One value that a function has read.
-
-    Attributes
-    ----------
-    holder : mapping
-        Where it is read, as `holder.get(key)`.
-    key : name or constant
-    value
-        What was there.
-    told : str
-        How the function names it.
-    """
+    """One value that a function has read, as `holder.get(key)`."""
 
     holder: Any
-    key: Any
-    value: Any
-    told: str
+    key: Any  # a name or a constant
+    value: Any  # what was there
+    told: str  # how the function names it
 
     def holds(self) -> bool:
         """Whether it is still there."""
@@ -78,49 +67,32 @@ class Chain(NamedTuple):
     steps: tuple[Step, ...] = ()
 
 
-class _Cell:
+class _Cell(NamedTuple):
     """A closure variable, to be read like a dict."""
 
-    def __init__(self, cell: CellType) -> None:
-        self.cell = cell
+    owner: CellType
 
     def get(self, key: Any, default: Any) -> Any:
         try:
-            return self.cell.cell_contents
+            return self.owner.cell_contents
         except ValueError:  # it is empty
             return default
 
 
-class _Slots:
-    """An object with `__slots__`, to be read like a dict."""
+class _Owner(NamedTuple):
+    """An object with `__slots__`, a list or a tuple, to be read like a dict."""
 
-    def __init__(self, owner: Any) -> None:
-        self.owner = owner
+    owner: Any
 
-    def get(self, key: str, default: Any) -> Any:
-        return getattr(self.owner, key, default)
-
-
-class _Elements:
-    """A list or tuple, to be read like a dict."""
-
-    def __init__(self, owner: Any) -> None:
-        self.owner = owner
-
-    def get(self, key: int, default: Any) -> Any:
+    def get(self, key: Any, default: Any) -> Any:
+        if isinstance(key, str):
+            return getattr(self.owner, key, default)
         return self.owner[key] if -len(self.owner) <= key < len(self.owner) else default
 
 
 class Readings:
     """What is read while it is on, by the functions of users and by `forward` of modules.
 
-    Parameters
-    ----------
-    function : callable
-        The one that is traced.
-
-    Notes
-    -----
     It stands in the place of a profiler.  Where another one runs, nothing is seen.
     """
 
@@ -179,7 +151,7 @@ class Readings:
         if is_element:
             if type(value) is dict:
                 return value
-            return _Elements(value) if type(value) in (list, tuple) and type(key) is int else None
+            return _Owner(value) if type(value) in (list, tuple) and type(key) is int else None
         if isinstance(value, ModuleType):
             return vars(value) if _is_of_users(value.__name__) else None
         if isinstance(value, (Tensor, np.ndarray, FunctionType, MethodType)):
@@ -192,7 +164,7 @@ class Readings:
         if not is_class:
             if of_class is not None and hasattr(type(of_class[key]), "__set__"):
                 is_slot = type(of_class[key]).__name__ == "member_descriptor"
-                return _Slots(value) if is_slot else None  # a property has a frame of its own
+                return _Owner(value) if is_slot else None  # a property has a frame of its own
             own = getattr(value, "__dict__", {})
             if key in own:
                 return own
@@ -212,7 +184,7 @@ class Readings:
         return value
 
     def _note(self, holder: Any, key: Any, value: Any, told: str) -> None:
-        place = getattr(holder, "cell", None) or getattr(holder, "owner", holder)
+        place = getattr(holder, "owner", holder)
         # The reading holds its holder, so that the id stays its own.
         self._found.setdefault((id(place), key), Reading(holder, key, value, told))
 

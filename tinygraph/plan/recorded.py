@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from tinygraph.device import CPU, Device
-from tinygraph.plan.changes import Account
+from tinygraph.plan.changes import Account, difference
 from tinygraph.plan.code import code_of
 from tinygraph.plan.fast import with_compiled_bodies
 from tinygraph.plan.leaf_gradients import added
@@ -30,82 +30,48 @@ from tinygraph.tensor import Tensor, leaf
 
 @dataclass(eq=False)
 class Recorded:
-    """What one trace has found.
+    """What one trace has found."""
 
-    Attributes
-    ----------
-    make : function
-        Makes a plan: one more where all others wait for their backward.
-    result : nested tuples, lists and dicts
-        What to return, with a `Place` in the place of each Tensor.
-    before, after : list of Deed
-        What is done on the host around the run.
-    leaves : list of (tensor, spec, requires_grad)
-        What was true of the leaves; the plan is good while it is.
-    modules : list of (module, training)
-        The same of modules.
-    device : Device
-        Where the plan runs, and its results are.
-    root_output : int or None
-        The result that the caller may differentiate, where `fn` calls no backward.
-    unsure : set of Tensor
-        See Trace.
-    plans : list of Plan
-        Those that nobody is using.
-    settled : bool
-        Whether tiles and threads have been tuned, where they are to be.
-    choice : Choice or None
-        What was chosen.
-    account : Account
-        Of the first call: what later ones must do, too.
-    key : hashable
-        The kind of arguments; see `take_apart`.
-    readings : list of Reading
-        What the function found outside of its arguments.
-    calls, same_until : int
-        How many there were, and the last one that was seen to do the same as the first.
-    """
-
-    make: Callable[[], Plan]
-    result: Any
-    account: Account
-    before: list[Deed] = field(default_factory=list)
-    after: list[Deed] = field(default_factory=list)
-    leaves: list[tuple[Tensor, Spec, bool]] = field(default_factory=list)
-    modules: list[tuple[Any, bool]] = field(default_factory=list)
-    device: Device = CPU
-    root_output: int | None = None
-    unsure: set[Tensor] = field(default_factory=set)
-    plans: list[Plan] = field(default_factory=list)
-    settled: bool = False
-    choice: Choice | None = None
-    key: Hashable = None
-    readings: list[Reading] = field(default_factory=list)
+    make: Callable[[], Plan]  # makes one more, where all others wait for their backward
+    result: Any  # what to return, with a `Place` in the place of each Tensor
+    account: Account  # of the first call: what later ones must do, too
+    before: list[Deed]  # what is done on the host around the run
+    after: list[Deed]
+    leaves: list[tuple[Tensor, Spec, bool]]  # with requires_grad: the plan is good while it is so
+    modules: list[tuple[Any, bool]]  # with their modes, likewise
+    device: Device  # where the plan runs, and its results are
+    root_output: int | None  # what the caller may differentiate, where `fn` calls no backward
+    unsure: set[Tensor]  # see Trace
+    plans: list[Plan]  # those that nobody is using
+    key: Hashable = None  # the kind of arguments; see `take_apart`
+    readings: list[Reading] = field(default_factory=list)  # what was found outside of them
+    settled: bool = False  # whether tiles and threads have been tuned, where they are to be
+    choice: Choice | None = None  # what was chosen
     calls: int = 1
-    same_until: int = 1
+    same_until: int = 1  # the last of these calls that was seen to do the same as the first
 
     def holds(self) -> bool:
         for holder, key, value, _ in self.readings:
             if holder.get(key, MISSING) is not value and not all(r.holds() for r in self.readings):
                 return False
         for tensor, spec, requires_grad in self.leaves:
-            value = tensor.value
-            if (
-                value.shape != spec.shape
-                or tensor.requires_grad is not requires_grad
-                or value.dtype != spec.dtype
-                or tensor.device is not self.device
-            ):
+            value, device = tensor.value, tensor.device
+            if value.shape != spec.shape or value.dtype != spec.dtype or device is not self.device:
+                return False
+            if tensor.requires_grad is not requires_grad:
                 return False
         return all(module.training is mode for module, mode in self.modules)
 
-    def without_it(self) -> str:
-        """Which calls have run through the plan since the last that did the same as the first."""
-        first, last = self.same_until + 1, self.calls - 1
-        if first > last:
-            return ""
-        calls = f"Call {first}" if first == last else f"Calls {first} to {last}"
-        return f". {calls} of this kind ran through the plan, without such a change"
+    def compare(self, later: Account) -> None:
+        """Refused where a later call did something else than the first.
+
+        That says which calls have run through the plan since the last that did the same.
+        """
+        if reason := difference(self.account, later):
+            first, last = self.same_until + 1, self.calls - 1
+            calls = f"Call {first}" if first == last else f"Calls {first} to {last}"
+            told = f". {calls} of this kind ran through the plan, without such a change"
+            raise Refused(reason + (told if first <= last else ""))
 
     def take(self) -> Plan:
         return self.plans.pop() if self.plans else self.make()
@@ -167,16 +133,8 @@ def _accumulate(tensor: Tensor, gradient: Array) -> None:
 class AsItStands:
     """In the place of a recording: the function runs without a plan.
 
-    Where earlier calls went through a plan, arrays among the arguments came to the function as
+    Where `earlier` calls went through a plan, arrays among the arguments came to the function as
     Tensors: then they still do.
-
-    Parameters
-    ----------
-    key : hashable
-    earlier : Recorded, optional
-        One of such calls.
-    readings : list of Reading
-        What the function found outside of its arguments.
     """
 
     def __init__(
@@ -203,7 +161,6 @@ class AsItStands:
 def recorded_of(
     trace: Trace,
     result: Any,
-    arguments: list[Tensor],
     threads: int | None,
     tile: int | None,
     fast: bool | None,
@@ -211,7 +168,7 @@ def recorded_of(
     """A trace as something to run; Refused where no plan can repeat it."""
     account = Account(trace)
     outputs: list[Tensor] = []
-    slots = places_of(result, outputs, trace)
+    places = places_of(result, outputs, trace)
     if any(node.keeps_grad for node in trace.nodes):
         raise Refused("it asks for the gradient of a node with retain_grad")
     before, root, after = _sorted_events(trace)
@@ -222,35 +179,28 @@ def recorded_of(
             raise Refused("several of its results can be differentiated, and it calls no backward")
         root_output = open_ends[0] if open_ends else None
     start = outputs[root_output] if root_output is not None else root
-    code = code_of(trace.nodes, outputs, start, arguments, trace.aliases, trace.device)
+    code = code_of(trace.nodes, outputs, start, trace.arguments, trace.aliases, trace.device)
     code = with_compiled_bodies(rewrite(code), fast)
     # What the caller differentiates stays whole: its backward comes later, with any gradient.
-    carrying = range(len(arguments)) if root_output is None else ()
+    carrying = range(len(trace.arguments)) if root_output is None else ()
 
     def make() -> Plan:
         return Plan(code, carrying, threads, tile)
 
-    leaves = [
-        (made.tensor, made.spec, made.tensor.requires_grad)
-        for made in code.instructions
-        if made.tensor is not None
-    ]
-    modules = list({id(module): (module, mode) for module, mode in trace.modules}.values())
-    zeroed = {
-        parameter for event in trace.events if isinstance(event, Deed) for parameter in event.zeroes
-    }
+    tensors = [(made.tensor, made) for made in code.instructions if made.tensor is not None]
+    deeds = [event for event in trace.events if isinstance(event, Deed)]
     return Recorded(
         make,
-        slots,
+        places,
         account,
         before,
         after,
-        leaves,
-        modules,
-        code.device,
-        root_output,
-        trace.unsure - zeroed,
-        [make()],
+        leaves=[(x, made.spec, x.requires_grad) for x, made in tensors],
+        modules=list({id(module): (module, mode) for module, mode in trace.modules}.values()),
+        device=code.device,
+        root_output=root_output,
+        unsure=trace.unsure - {parameter for deed in deeds for parameter in deed.zeroes},
+        plans=[make()],
     )
 
 

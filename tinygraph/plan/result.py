@@ -59,17 +59,8 @@ class _Lease:
 class PlannedCall(Op):
     """A whole plan as one node of a graph: its forward now, its backward when it is asked for.
 
-    Parameters
-    ----------
-    plan : Plan
-    free : list of Plan
-        Where the plan goes when nobody can ask for its backward any more.
-    output : int
-        Which result of the plan is the node's value.
-    arguments : list of array
-        Of the call.
-    leaves : tuple of int
-        The values of the plan that are the inputs of the node.
+    The node's value is one of the plan's outputs, its inputs are `leaves` among the plan's values.
+    The plan goes to `free` when nobody can ask for its backward any more.
     """
 
     def __init__(
@@ -105,11 +96,7 @@ class PlannedCall(Op):
 
     def backward(self, mem: Memory, grad: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
         found = saved.plan.backward(grad)
-        return tuple(
-            [
-                found.get(at) if needed else None
-                for at, needed in zip(self.leaves, needs, strict=True)
-            ]
-        )
+        wanted = zip(self.leaves, needs, strict=True)
+        return tuple([found.get(at) if needed else None for at, needed in wanted])
 
     forward_kernel, backward_kernel = forward, backward  # the plan itself launches kernels

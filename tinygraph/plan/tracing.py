@@ -39,8 +39,7 @@ class Unread:
     __array_ufunc__ = None
 
     def __init__(self, what: str, deed: Deed | None = None) -> None:
-        self.what = what
-        self.deed = deed  # whose result it is
+        self.what, self.deed = what, deed  # the deed whose result it is
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise Refused(
@@ -79,43 +78,22 @@ class Deed:
 
 
 class Trace(Runner):
-    """What was done while it was on.
+    """What was done while it was on, with arguments that are arrays on one device.
 
-    Parameters
-    ----------
-    watched : sequence of Tensor
-        Leaves whose gradients are known to be there.
-    device : Device
-        Where arguments are that come as arrays, and so everything else.
-
-    Attributes
-    ----------
-    nodes : list of Tensor
-        What ops made, in order.
-    events : list of Tensor, Backward or Deed
-        All of it, in order.
-    arguments : list of Tensor
-        The leaves that stand for arguments, in order.
-    modules : list of (module, training)
-        The modules that were called, and the mode they were in.
-    aliases : dict of Tensor
-        For each node made by `detach`, the node whose value it shares.
-    unsure : set of Tensor
-        Leaves that had no gradient when they were first used: whether the function itself had
-        removed it cannot be told.  Those in `watched` are known.
+    The gradients of `watched` leaves are known to be there.  Others that had none when they were
+    first used are `unsure`: whether the function itself had removed it cannot be told.
     """
 
     plans = False  # a compiled function within a compiled one is a part of it
 
     def __init__(self, watched: Sequence[Tensor] = (), device: Device = CPU) -> None:
         self.device = device
-        self.nodes: list[Tensor] = []
-        self.events: list[Tensor | Backward | Deed] = []
-        self.modules: list[tuple[Any, bool]] = []
-        self.aliases: dict[Tensor, Tensor] = {}
-        self.arguments: list[Tensor] = []
-        self._made: set[Tensor] = set()
-        self._arguments: set[Tensor] = set()
+        self.nodes: list[Tensor] = []  # what ops made, in order
+        self.events: list[Tensor | Backward | Deed] = []  # all of it, in order
+        self.modules: list[tuple[Any, bool]] = []  # those called, and the mode they were in
+        self.aliases: dict[Tensor, Tensor] = {}  # by `detach`: the node whose value each shares
+        self.arguments: list[Tensor] = []  # the leaves that stand for them, in order
+        self._known: set[Tensor] = set()  # nodes, arguments and aliases
         self.unsure: set[Tensor] = set()
         self._watched = watched
         self._gradients: dict[Tensor, Any] = {}  # of leaves, as they were
@@ -147,7 +125,7 @@ class Trace(Runner):
         node = leaf(_nothing(spec), self.device)
         node.requires_grad = requires_grad
         self.arguments.append(node)
-        self._arguments.add(node)
+        self._known.add(node)
         return node
 
     # ---- what the rooms below and above tell -------------------------------------------------
@@ -171,14 +149,16 @@ class Trace(Runner):
         node.op, node.inputs = op, inputs
         node.needs = tuple([differentiable and x.requires_grad for x in inputs])
         node.requires_grad = True in node.needs
-        self._note(node)
+        self._known.add(node)
+        self.nodes.append(node)
+        self.events.append(node)
         return node
 
     def share(self, made: Tensor, node: Tensor) -> None:
         """A leaf that shares the value of a node, and requires no gradient: see `Tensor.detach`."""
         self.aliases[made] = node
-        if node in self._arguments:
-            self._arguments.add(made)
+        if node.op is None and node in self._known:  # of an argument
+            self._known.add(made)
 
     def walk_back(
         self, walk: Callable[[], None], outputs: Sequence[Tensor], gradients: Sequence[Any]
@@ -220,16 +200,11 @@ class Trace(Runner):
 
     def knows(self, node: Tensor) -> bool:
         """Whether the value of a node is known only when a plan runs."""
-        return node in self._made or node in self._arguments or node in self.aliases
-
-    def _note(self, node: Tensor) -> None:
-        self._made.add(node)
-        self.nodes.append(node)
-        self.events.append(node)
+        return node in self._known or node in self.aliases
 
     def _watch(self, node: Tensor) -> None:
         """Put a mark in the place of a leaf's gradient, which is not known before the run."""
-        if node in self._gradients or node in self._arguments:
+        if node in self._gradients or node in self._known:
             return
         if node.grad is None and node not in self._watched:
             self.unsure.add(node)
