@@ -83,6 +83,16 @@ def test_a_chain_has_the_values_and_gradients_of_its_ops(formula, shape):
     assert len([line for line in planned.explain().splitlines() if line.startswith("%")]) == 1
 
 
+@pytest.mark.parametrize("formula", FORMULAS.values(), ids=FORMULAS)
+def test_a_chain_that_nobody_differentiates(formula):
+    x, y = draw(4, 5).value, draw(4, 5).value * 0.5 + 0.25
+    planned = tg.compile(formula)
+    for _ in range(2):
+        np.testing.assert_allclose(planned(x, y).value, formula(x, tg.Tensor(y)).value, rtol=1e-12)
+    table = planned.explain().splitlines()
+    assert not planned.reasons and len([line for line in table if line.startswith("%")]) == 1
+
+
 @pytest.mark.parametrize("name", [name for name in FORMULAS if name != "detached"])
 def test_gradcheck(name):
     x, y = draw(4, 5), tg.Tensor(draw(4, 5).value * 0.5 + 0.25, requires_grad=True)

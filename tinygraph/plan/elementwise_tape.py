@@ -13,7 +13,7 @@ arrays has no tape.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from tinygraph.op import Op
 from tinygraph.ops.arithmetic import Arithmetic
 from tinygraph.ops.shared.unary import Unary
 from tinygraph.plan.block_program import Value, Writer
-from tinygraph.plan.bound_calls import Binder, NotBound
+from tinygraph.plan.bound_calls import Binder, Call, NotBound
 from tinygraph.plan.buffers import KeptMemory, Streams, owner
 from tinygraph.shapes import Array
 
@@ -57,100 +57,78 @@ def tape_of(op: Op, are_numbers: tuple[bool, ...], dtype: Any, needs: Any = None
     """The tape of an op whose inputs are arrays of one shape or numbers; None where it has none."""
     if not isinstance(op, (Unary, Arithmetic)):
         return None  # the bodies of other ops are not run for nothing
+    every = tuple([not number for number in are_numbers])
     try:
         with np.errstate(all="ignore"):
-            return _taken(
-                op,
-                are_numbers,
-                np.dtype(dtype),
-                (True,) * len(are_numbers) if needs is None else needs,
-            )
+            if needs is None or any(needs):
+                return _taken(op, are_numbers, np.dtype(dtype), needs or every)
+            whole = _taken(op, are_numbers, np.dtype(dtype), every)
+            return whole._replace(backward=(), gradients=(None,) * len(needs))
     except Exception:  # NotBound, or an error of a body that asks for something else
         return None
 
 
 def _taken(op: Any, are_numbers: tuple[bool, ...], dtype: Any, needs: tuple[bool, ...]) -> Tape:
-    given = [np.ones(() if number else 2, dtype) for number in are_numbers]
-    gradient = np.ones(2, dtype)
+    gradient, *given = [np.ones(() if number else 2, dtype) for number in (False, *are_numbers)]
+    binder, memory = Binder([*given, gradient]), KeptMemory("tape", op.name, needs, Streams())
 
-    def forward(mem: Any, *arrays: Array) -> Any:
-        if not isinstance(op, Unary):
-            return op.forward(mem, *arrays)
-        y = mem.empty((2,), dtype)
-        op.function(mem, arrays[0], y)  # its mathematics; `forward` may cut it into blocks
-        return y, y if op.keeps == "y" else arrays[0]
+    def body(mem: Any, gy: Array, *arrays: Array) -> Any:
+        if isinstance(op, Unary):  # its mathematics; `forward` may cut it into blocks
+            y, gx = mem.empty((2,), dtype), mem.empty((2,), dtype)
+            op.function(mem, arrays[0], y)
+            of_forward = len(binder.calls)
+            op.gradient(mem, gy, y if op.keeps == "y" else arrays[0], gx)
+            return y, of_forward, (gx,)
+        y, saved = op.forward(mem, *arrays)
+        return y, len(binder.calls), op.backward(mem, gy, saved, needs)
 
-    def backward(mem: Any, gy: Array, saved: Any) -> Any:
-        if not isinstance(op, Unary):
-            return op.backward(mem, gy, saved, needs)
-        gx = mem.empty((2,), dtype)
-        op.gradient(mem, gy, saved, gx)
-        return (gx,)
-
-    taker = _Taker([*given, gradient], op.name, needs)
-    first, (y, saved) = taker.steps(forward, *given)
-    value = taker.value(y)
+    body(memory, gradient, *given)  # it asks for its arrays
+    memory.kept = True
+    for array in memory.arrays:
+        binder.know(array)
+    calls, (y, of_forward, found) = binder.calls_of(body, memory, gradient, *given)
     if y.dtype != dtype:
         raise NotBound(f"a result of {y.dtype}")
-    if True not in needs:
-        return Tape(first, value, (), (None,) * len(needs))
-    last, found = taker.steps(backward, gradient, saved)
-    of_inputs = [taker.value(g) if needed else None for g, needed in zip(found, needs, strict=True)]
-    return Tape(first, value, last, tuple(of_inputs))
+    values = {id(array): at for at, array in enumerate([*given, gradient])}
+    steps = [_step(call, values, at) for at, call in enumerate(calls, len(values))]
+    wanted = zip(found, needs, strict=True)
+    return Tape(
+        tuple(steps[:of_forward]),
+        _value(y, values),
+        tuple(steps[of_forward:]),
+        tuple([_value(g, values) if needed else None for g, needed in wanted]),
+    )
 
 
-class _Taker:
-    """Knows which value each array holds."""
-
-    def __init__(self, arrays: Sequence[Array], name: str, needs: tuple[bool, ...]) -> None:
-        self._name, self._needs, self._binder = name, needs, Binder(arrays)
-        self._values = {id(array): at for at, array in enumerate(arrays)}
-        self._count = len(arrays)
-        self._held: list[Any] = [*arrays]  # an id is good while its array is there
-
-    def steps(self, body: Any, *arrays: Any) -> tuple[tuple[Step, ...], Any]:
-        """The steps of a body, and what it returns."""
-        memory = KeptMemory("tape", self._name, self._needs, Streams())
-        body(memory, *arrays)  # asks for its arrays
-        memory.kept = True
-        self._held.append(memory)
-        for array in memory.arrays:
-            self._binder.know(array)
-        calls, result = self._binder.calls_of(body, memory, *arrays)
-        self._held.append(calls)
-        return tuple([self._step(call) for call in calls]), result
-
-    def _step(self, call: partial[Any]) -> Step:
-        """A bound call as a step."""
-        ufunc, operands, options = call.func, call.args, call.keywords
-        if ufunc is np.copyto:  # y[...] = 0
-            ufunc, operands, options = np.positive, (operands[1],), {"out": operands[0]}
-        if not isinstance(ufunc, np.ufunc) or ufunc.nout != 1 or ufunc.signature:
-            raise NotBound(f"{ufunc} is no ufunc of elements")
-        out = options.get("out", operands[-1])
-        if not options.keys() <= {"out"} or not isinstance(out, np.ndarray):
-            raise NotBound(f"{ufunc.__name__} with options")
-        step = Step(ufunc, tuple(map(self._operand, operands[: ufunc.nin])), out.dtype == bool)
-        _require_whole(out)
-        self._values[id(owner(out))] = self._count
-        self._count += 1
-        return step
-
-    def _operand(self, x: Any) -> int | float:
-        if isinstance(x, np.ndarray) and (x.ndim or id(x) in self._values):
-            return self.value(x)
-        return float(x)
-
-    def value(self, x: Array) -> int:
-        _require_whole(x)
-        return self._values[id(owner(x))]
+def _step(call: Call, values: dict[int, int], at: int) -> Step:
+    """A bound call as a step that makes value `at`; `values` tells what the arrays hold, by id."""
+    ufunc, operands, options = call.func, call.args, call.keywords
+    if ufunc is np.copyto:  # y[...] = 0
+        ufunc, operands, options = np.positive, operands[1:2], {"out": operands[0]}
+    if not isinstance(ufunc, np.ufunc) or ufunc.nout != 1 or ufunc.signature:
+        raise NotBound(f"{ufunc} is no ufunc of elements")
+    out = options.get("out", operands[-1])
+    if not options.keys() <= {"out"} or not isinstance(out, np.ndarray):
+        raise NotBound(f"{ufunc.__name__} with options")
+    of_values = [
+        _value(x, values) if isinstance(x, np.ndarray) and (x.ndim or id(x) in values) else float(x)
+        for x in operands[: ufunc.nin]
+    ]
+    values[id(_whole(out))] = at
+    return Step(ufunc, tuple(of_values), out.dtype == bool)
 
 
-def _require_whole(x: Array) -> None:
-    whole = owner(x)
-    place = x.__array_interface__["data"] == whole.__array_interface__["data"]
-    if not place or (x.shape, x.strides, x.dtype) != (whole.shape, whole.strides, whole.dtype):
+def _value(x: Array, values: dict[int, int]) -> int:
+    return values[id(_whole(x))]
+
+
+def _whole(x: Array) -> Array:
+    """The array that owns the memory, all of which `x` is."""
+    whole: Array = owner(x)
+    same = x.__array_interface__["data"] == whole.__array_interface__["data"]
+    if not same or (x.shape, x.strides, x.dtype) != (whole.shape, whole.strides, whole.dtype):
         raise NotBound("a part of an array")
+    return whole
 
 
 def is_costly(op: Op, inputs: int, dtype: Any) -> bool:

@@ -32,23 +32,12 @@ WORTH_CUTTING = 4 << 20  # bytes of values below which tiles and threads cost mo
 
 @dataclass(frozen=True)
 class Cut:
-    """How a code may be cut into tiles.
+    """How a code may be cut into tiles."""
 
-    Attributes
-    ----------
-    batch : int
-        Samples of the whole batch.
-    kinds : tuple of "whole", "map" or "sum"
-        For each value; () where it cannot be cut.
-    reason : str
-        Why it cannot be cut; "" where it can.
-    reduced : dict of int
-        For each sum the value that sums over samples: itself, or what it is a multiple of.
-    """
-
-    batch: int
-    kinds: tuple[Kind, ...]
-    reason: str = ""
+    batch: int  # samples of the whole batch
+    kinds: tuple[Kind, ...]  # for each value; () where it cannot be cut
+    reason: str = ""  # why it cannot be cut
+    # For each sum the value that sums over samples: itself, or what it is a multiple of.
     reduced: dict[int, int] = field(default_factory=dict)
 
 

@@ -48,27 +48,16 @@ class Candidate(NamedTuple):
 class Choice:
     """What was chosen for one plan.
 
-    Attributes
-    ----------
-    arguments : tuple of str
-        Dtypes and shapes of the call's arrays, as in "float32[100, 1, 28, 28]".
-    code : str
-        A digest of the plan's ops and their shapes.
-    threads, tile : int
-        Tile 0: the batch is not cut.
-    milliseconds : dict of str to float
-        What each candidate took that was tried: the two fastest as medians, the others at their
-        best, and those that are far behind in their first run.
-    reason : str
-        Why the batch cannot be cut, so that nothing was measured; "" where it can.
+    Of the candidates that were tried the two fastest have medians, the others their best time, and
+    those that are far behind that of their first run.
     """
 
-    arguments: tuple[str, ...]
-    code: str
+    arguments: tuple[str, ...]  # dtypes and shapes of arrays, as in "float32[100, 1, 28, 28]"
+    code: str  # a digest of the plan's ops and their shapes
     threads: int
-    tile: int
-    milliseconds: dict[str, float]
-    reason: str = ""
+    tile: int  # 0: the batch is not cut
+    milliseconds: dict[str, float]  # by candidate
+    reason: str = ""  # why the batch cannot be cut, so that nothing was measured
 
     def __str__(self) -> str:
         chosen = str(Candidate(self.threads, self.tile))
@@ -79,30 +68,19 @@ class Choice:
 
 
 class Tuning:
-    """The choices for all plans of a compiled function.
-
-    Attributes
-    ----------
-    choices : list of Choice
-        Measured in this process, or given to `load`.
-    """
+    """The choices for all plans of a compiled function."""
 
     def __init__(self, threads: int | None = None, tile: int | None = None) -> None:
         self.threads, self.tile = threads, tile  # what is fixed beforehand
-        self.choices: list[Choice] = []
+        self.choices: list[Choice] = []  # measured in this process, or given to `load`
 
     def to_list(self) -> list[dict[str, Any]]:
         """The choices as JSON takes them."""
         return [{**asdict(c), "arguments": list(c.arguments)} for c in self.choices]
 
     def load(self, saved: Any) -> None:
-        """Take over what `to_list` gave; plans with these shapes are not measured again.
-
-        Raises
-        ------
-        CheckpointError
-            It is no list of choices.
-        """
+        """Take over what `to_list` gave, or CheckpointError; plans with these shapes are not
+        measured again."""
         try:
             self.choices = [_choice_of(item) for item in saved]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -226,11 +204,5 @@ def _choice_of(item: Mapping[str, Any]) -> Choice:
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise ValueError(f"{value!r} for threads or tile")
     times = {str(name): float(ms) for name, ms in item["milliseconds"].items()}
-    return Choice(
-        tuple(map(str, item["arguments"])),
-        str(item["code"]),
-        threads,
-        tile,
-        times,
-        str(item.get("reason", "")),
-    )
+    shapes, reason = tuple(map(str, item["arguments"])), str(item.get("reason", ""))
+    return Choice(shapes, str(item["code"]), threads, tile, times, reason)

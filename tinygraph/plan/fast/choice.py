@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from tinygraph.errors import ArgumentError, PlanWarning, explain, install
+from tinygraph.errors import ArgumentError, PlanWarning, install
 from tinygraph.op import Op
 from tinygraph.plan.code import Code
 from tinygraph.plan.fast import jit
@@ -44,19 +44,11 @@ class NoNumba(ArgumentError):
 def with_compiled_bodies(code: Code, fast: bool | None) -> Code:
     """The same code, in which some ops have compiled bodies; on a device with kernels none has.
 
-    Raises
-    ------
-    NoNumba
-        `fast` is True, and numba cannot be imported, or cannot compile.
-
-    Warns
-    -----
-    PlanWarning
-        `fast` is None, and numba is there but cannot compile.  The plan is then all numpy.
+    Where numba cannot be imported, or cannot compile, that is NoNumba for True; for None a
+    PlanWarning, if it is there, and the plan is all numpy.
     """
-    if fast is False or (fast is None and not (worth_cutting(code) and jit.installed())):
-        return code
-    if code.device.runs_kernels:
+    unwanted = fast is False or (fast is None and not (worth_cutting(code) and jit.installed()))
+    if unwanted or code.device.runs_kernels:
         return code
     # Chains of smaller arrays than in numpy.
     fused = rewritten(code, partial(find_elementwise_chains, fewest_bytes=FEWEST_BYTES))
@@ -72,15 +64,8 @@ def with_compiled_bodies(code: Code, fast: bool | None) -> Code:
             message = f"compile: a plan in numpy, for numba: {reason}"
             warnings.warn(PlanWarning(message), stacklevel=2)
     if reason and fast:
-        raise NoNumba(
-            explain(
-                "compile",
-                "fast",
-                "numba, which fast=True needs",
-                reason,
-                f"{install('fast')}, or fast=None",
-            )
-        )
+        way_out = f"{install('fast')}, or fast=None"
+        raise NoNumba("compile", "fast", "numba, which fast=True needs", reason, way_out)
     if reason or not found:
         return code
     instructions = list(fused.instructions)
