@@ -18,13 +18,7 @@ from tinygraph.tensor import Tensor
 
 
 class GraphPlan:
-    """What `tg.plan` returns: the graph's forward and backward in buffers laid out once.
-
-    Attributes
-    ----------
-    plan : Plan
-        Its code, how the batch may be cut, and why not.
-    """
+    """What `tg.plan` returns: the graph's forward and backward in buffers laid out once."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph

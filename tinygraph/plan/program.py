@@ -64,17 +64,11 @@ class Program:
         self._backward = [at for at in reversed(self._forward) if wanted[at]]
         phases = [("forward", at) for at in self._forward]
         phases += [("backward", at) for at in self._backward]
-        self._memories = {
-            (phase, at): self._memory(
-                (phase, at), instructions[at].label, instructions[at].needs, draws
-            )
-            for phase, at in phases
-        }
-        self._sums = {
-            at: self._memory(("sum", at), "sum", (), draws)
-            for at, reached in enumerate(wanted)
-            if reached
-        }  # of gradients, where a value has several uses
+        made = [(key, instructions[key[1]]) for key in phases]
+        self._memories = {key: self._memory(key, x.label, x.needs, draws) for key, x in made}
+        # Of gradients, where a value has several uses.
+        reached = [at for at, is_wanted in enumerate(wanted) if is_wanted]
+        self._sums = {at: self._memory(("sum", at), "sum", (), draws) for at in reached}
         self._all_memories = [*self._memories.values(), *self._sums.values()]
         self._drawing = self._all_memories  # those that may draw random numbers
         self._lifetimes: Lifetimes | None = Lifetimes()  # None once buffers are laid out
@@ -238,10 +232,8 @@ class Program:
     # ---- the calls --------------------------------------------------------------------------
 
     def _write_to_leaves(self, at: int) -> None:
-        """Let the backward of an op write the gradients of leaves where they go, not in buffers.
-
-        Of several terms the first one: it needs no copy.
-        """
+        """Let the backward of an op write the gradients of leaves where they go, not in buffers:
+        of several terms the first one, which needs no copy."""
         arrays, totals = self._memories["backward", at].arrays, self.totals
         for k, i, buffer in self._to_leaves.get(at, ()):
             arrays[k] = buffer if i in totals.reached else totals.arrays[i]

@@ -203,12 +203,9 @@ class Plan:
         return self._root_gradient
 
     def _run_tiles(self, arguments: Sequence[Array]) -> list[Array]:
-        whole = {
-            at: np.empty(made.spec.shape, made.spec.dtype)
-            for at in self.code.outputs
-            for made in [self.code.instructions[at]]
-            if self.cut.kinds[at] == "map"
-        }
+        specs = {at: self.code.instructions[at].spec for at in self.code.outputs}
+        maps = [at for at in specs if self.cut.kinds[at] == "map"]
+        whole = {at: np.empty(specs[at].shape, specs[at].dtype) for at in maps}
         shares = self._shares
         if self.threads == 1:
             self._work(self._workers[0], shares[0], arguments, whole)
@@ -244,30 +241,19 @@ class Plan:
             program.begin_at(first)
             program.forward()
             for at in self.code.outputs:
-                self._collect(worker, program, at, first, stop, whole)
+                value = program.values[at]
+                if at in whole:
+                    whole[at][first:stop] = value
+                elif self.cut.kinds[at] == "sum":
+                    part = value * value.dtype.type(self._scale(at, stop - first))
+                    worker.sums[at] = worker.sums[at] + part if at in worker.sums else part
+                else:
+                    worker.sums[at] = value
             if self.code.root is not None:
                 spec = self.code.instructions[self.code.root].spec
                 scale = self._scale(self.code.root, stop - first)
                 program.backward(np.full(spec.shape, scale, spec.dtype))
             program.settle()
-
-    def _collect(
-        self,
-        worker: TileWorker,
-        program: Program,
-        at: int,
-        first: int,
-        stop: int,
-        whole: dict[int, Array],
-    ) -> None:
-        value = program.values[at]
-        if at in whole:
-            whole[at][first:stop] = value
-        elif self.cut.kinds[at] == "sum":
-            part = value * value.dtype.type(self._scale(at, stop - first))
-            worker.sums[at] = worker.sums[at] + part if at in worker.sums else part
-        else:
-            worker.sums[at] = value
 
     def _scale(self, at: int, samples: int) -> float:
         op: Any = self.code.instructions[self.cut.reduced[at]].op

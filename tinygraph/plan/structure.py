@@ -20,12 +20,11 @@ from tinygraph.tensor import Tensor
 
 @dataclass(frozen=True)
 class Place:
-    """The place of an output of the plan in a result, or of a tensor that `fn` has not made, or of
-    the result of a deed: the norm that clipping returns."""
+    """What stands at a place of a result: one of these."""
 
-    output: int | None = None
-    tensor: Tensor | None = None
-    deed: Deed | None = None
+    output: int | None = None  # of the plan
+    tensor: Tensor | None = None  # that `fn` has not made
+    deed: Deed | None = None  # whose result it is, as the norm that clipping returns
 
 
 class Itself:
@@ -44,12 +43,8 @@ class Itself:
 def take_apart(thing: Any, given: list[Any]) -> Hashable:
     """A key of everything but values; arrays and tensors are appended to `given`, in order.
 
-    Models, optimisers and functions are known by which object they are: the key holds it.
-
-    Raises
-    ------
-    Refused
-        There is something else in it, which may change unseen.
+    Models, optimisers and functions are known by which object they are: the key holds it.  Refused
+    where there is something else in it, which may change unseen.
     """
     if isinstance(thing, np.ndarray):
         given.append(thing)

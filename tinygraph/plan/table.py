@@ -11,11 +11,7 @@ from tinygraph.text_table import aligned
 
 
 def describe(plan: Plan) -> str:
-    """What a plan does: its ops in order, tiles, threads and bytes.
-
-    One line for each op: its number and name, the values that it takes, the shape and dtype of what
-    it makes for the whole batch, and whether backward runs it too.
-    """
+    """What a plan does: its ops in order, tiles, threads and bytes."""
     code = plan.code
     names = [_name(at, made) for at, made in enumerate(code.instructions)]
     wanted = code.differentiated()

@@ -76,13 +76,11 @@ def with_compiled_bodies(code: Code, fast: bool | None) -> Code:
 
 def _prepared(code: Code, found: Mapping[int, Op]) -> str:
     """Compile all bodies; why that has failed, or ""."""
-    for at, op in found.items():
-        body = compiled_body(op)
-        if body is not None:
-            try:
-                body.prepare(code.instructions[at].spec.dtype)
-            except Exception as error:  # numba has many, and a file of its cache may be damaged
-                return f"{type(error).__name__}: {error}"
+    try:
+        for at, op in found.items():
+            compiled_body(op).prepare(code.instructions[at].spec.dtype)  # type: ignore[union-attr]
+    except Exception as error:  # numba has many, and a file of its cache may be damaged
+        return f"{type(error).__name__}: {error}"
     return ""
 
 

@@ -33,15 +33,6 @@ PRODUCTS = (Linear, Conv2d, Matmul, FoldedBatchNorm)  # none of them reads its o
 class Activated(Op):
     """`activation(product(...))`; the product is overwritten.
 
-    Attributes
-    ----------
-    product : Op
-        One that saves its inputs alone, not its output.
-    activation : Op
-        One that `_is_activation`.
-
-    Examples
-    --------
     >>> import tinygraph as tg
     >>> from tinygraph.ops.linear import Linear
     >>> from tinygraph.ops.relu import Relu
@@ -49,8 +40,8 @@ class Activated(Op):
     array([3., 0.], dtype=float32)
     """
 
-    product: Op
-    activation: Op
+    product: Op  # one that saves its inputs alone, not its output
+    activation: Op  # one that `_is_activation`
 
     @property
     def name(self) -> str:  # type: ignore[override]

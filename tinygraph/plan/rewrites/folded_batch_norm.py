@@ -32,17 +32,6 @@ from tinygraph.shapes import Array, Spec
 class FoldedBatchNorm(Op):
     """`norm(product(x, w, b), weight, bias, running_mean, running_var)`; not differentiable.
 
-    Attributes
-    ----------
-    product : Op
-        conv2d, linear, or one that only picks and clips what they make (ReLU, max-pooling).
-    norm : BatchNorm
-        With running statistics.
-    has_bias : bool
-        Whether the product has b.
-
-    Examples
-    --------
     >>> import tinygraph as tg
     >>> from tinygraph.ops.batch_norm import BatchNorm
     >>> from tinygraph.ops.linear import Linear
@@ -51,9 +40,9 @@ class FoldedBatchNorm(Op):
     array([[2.5]], dtype=float32)
     """
 
-    product: Op
-    norm: BatchNorm
-    has_bias: bool
+    product: Op  # conv2d, linear, or one that only picks and clips what they make
+    norm: BatchNorm  # with running statistics
+    has_bias: bool  # whether the product has b
 
     @property
     def name(self) -> str:  # type: ignore[override]
