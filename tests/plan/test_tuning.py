@@ -171,7 +171,7 @@ def test_candidates(monkeypatch):
         ([{"threads": 2}], "KeyError"),
         (
             [{"threads": 0, "tile": 1, "code": "", "arguments": [], "milliseconds": {}}],
-            "0 for threads",
+            "threads: expected an int of at least 1, got 0",
         ),
         (
             [{"threads": 1, "tile": 1, "code": "", "arguments": [], "milliseconds": [1]}],

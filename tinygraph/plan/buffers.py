@@ -81,8 +81,7 @@ class KeptMemory(Memory):
             raise GraphError(
                 self.op,
                 "mem.empty",
-                "the requests of the first run: they may depend on "
-                "specs, hyper-parameters and needs only",
+                "the requests of the first run: they may depend on specs, hyper-parameters, needs",
                 f"another one, of shape {shape}",
                 "let the op make that array itself, with numpy",
             )

@@ -14,6 +14,7 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import update_wrapper
 from typing import Any, NamedTuple
 
+from tinygraph.checks import one_of, whole
 from tinygraph.device import CPU, Device
 from tinygraph.errors import ArgumentError, PlanWarning
 from tinygraph.plan.changes import Account
@@ -83,12 +84,11 @@ def compile(
     still does the same.  What it does besides tensor operations, optimiser steps, `zero_grad`,
     schedules and clipping (counting, printing, appending to a list) is done at those calls alone.
 
-    A plan stays on the device of the tensors that `fn` computes with; arrays among the arguments
-    are put there.  On the emulator and on a GPU it runs through the kernels, the batch as a whole:
-    `threads` and `tile` are for the cpu.
+    A plan stays on the device of the tensors that `fn` computes with, and arrays are put there.  On
+    the emulator and on a GPU it runs through the kernels, the batch as a whole: `threads` and
+    `tile` are for the cpu.
 
-    Results equal those of `fn`
-    to rounding; with the same number of threads they are the same bits at every run.
+    Results equal those of `fn` to rounding, and are the same bits for the same number of threads.
 
     Examples
     --------
@@ -106,21 +106,15 @@ def compile(
     >>> [round(step(x, y).item(), 4) for _ in range(3)]
     [1.0, 1.0, 1.0]
     """
-    for name, value in (("threads", threads), ("tile", tile)):
-        if value is not None and (not isinstance(value, int) or value < 1):
-            raise ArgumentError("compile", name, "an int of at least 1", repr(value))
+    threads = None if threads is None else whole("compile", "threads", threads)
+    tile = None if tile is None else whole("compile", "tile", tile)
+    one_of("compile", "fast", fast, (True, False, None))
     if not callable(fn):
         raise ArgumentError("compile", "fn", "a function", repr(fn))
-    if fast not in (None, True, False):
-        raise ArgumentError("compile", "fast", "True, False or None", repr(fast))
     if tune and threads and tile:
-        raise ArgumentError(
-            "compile",
-            "tune",
-            "threads or tile left open",
-            f"threads {threads} and tile {tile}",
-            "leave one of them out",
-        )
+        given = f"threads {threads} and tile {tile}"
+        way_out = "leave one of them out"
+        raise ArgumentError("compile", "tune", "threads or tile left open", given, way_out)
     return CompiledFunction(fn, threads, tile, fast, Tuning(threads, tile) if tune else None)
 
 

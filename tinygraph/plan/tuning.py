@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tinygraph.checks import whole
 from tinygraph.errors import CheckpointError
 from tinygraph.plan.code import Code
 from tinygraph.plan.runner import Plan
@@ -84,13 +85,9 @@ class Tuning:
         try:
             self.choices = [_choice_of(item) for item in saved]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise CheckpointError(
-                "compile",
-                "tuning",
-                "a list of choices, as to_list gives them",
-                f"{type(error).__name__}: {error}",
-                "start a new run, or leave tune out",
-            ) from None
+            got, way_out = f"{type(error).__name__}: {error}", "start a new run, or leave tune out"
+            expected = "a list of choices, as to_list gives them"
+            raise CheckpointError("compile", "tuning", expected, got, way_out) from None
 
     def tuned(self, plan: Plan, arguments: Sequence[Array]) -> tuple[Plan, Choice]:
         """The plan with the fastest tiles and threads, ready to run, and what was chosen."""
@@ -199,10 +196,8 @@ def str_of(spec: Spec) -> str:
 
 def _choice_of(item: Mapping[str, Any]) -> Choice:
     """One choice from plain values; an exception where it is none."""
-    threads, tile = item["threads"], item["tile"]
-    for value, least in ((threads, 1), (tile, 0)):
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise ValueError(f"{value!r} for threads or tile")
+    threads = whole("compile", "threads", item["threads"])
+    tile = whole("compile", "tile", item["tile"], least=0)
     times = {str(name): float(ms) for name, ms in item["milliseconds"].items()}
     shapes, reason = tuple(map(str, item["arguments"])), str(item.get("reason", ""))
     return Choice(shapes, str(item["code"]), threads, tile, times, reason)

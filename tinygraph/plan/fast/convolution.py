@@ -17,7 +17,7 @@ from tinygraph.ops.conv2d import Conv2d
 from tinygraph.plan.fast import columns
 from tinygraph.plan.fast.columns import Strip
 from tinygraph.plan.fast.jit import CompiledBody, loop, plain
-from tinygraph.plan.fast.products import Products
+from tinygraph.plan.fast.products import Products, bias_of
 from tinygraph.shapes import Array, Spec
 
 
@@ -55,9 +55,7 @@ class BlockedConv2d(CompiledBody, Conv2d):
 
     def forward(self, mem: Memory, x: Array, w: Array, b: Array | None = None) -> tuple[Array, Any]:
         x, spec = plain(x), self.infer(Spec(x.shape, x.dtype), Spec(w.shape, w.dtype))
-        y, bias = mem.empty(spec.shape, spec.dtype), mem.zeros(w.shape[:1], w.dtype)
-        if b is not None:
-            bias[...] = b
+        y, bias = mem.empty(spec.shape, spec.dtype), bias_of(mem, w, b)
         products = Products(mem, self._windows(x.shape, w.shape), x.shape, plain(w), y.shape[2:])
         for block, maps in products.forward(x):
             put(maps, bias, block.first, y[block.images])

@@ -23,7 +23,7 @@ from tinygraph.ops.conv2d_relu_max_pool2d import NONE, Conv2dReluMaxPool2d
 from tinygraph.plan.fast import columns
 from tinygraph.plan.fast.columns import Strip
 from tinygraph.plan.fast.jit import CompiledBody, Loop, loop, plain
-from tinygraph.plan.fast.products import Products
+from tinygraph.plan.fast.products import Products, bias_of
 from tinygraph.shapes import Array, Spec
 
 
@@ -96,9 +96,7 @@ class PooledConvolution(CompiledBody, Conv2dReluMaxPool2d):
     def forward(self, mem: Memory, x: Array, w: Array, b: Array | None = None) -> tuple[Array, Any]:
         x, shape = plain(x), self._pooled(x.shape, w.shape)
         y, argmax = mem.empty(shape, x.dtype), mem.empty(shape, np.uint8)
-        bias = mem.zeros(w.shape[:1], w.dtype)
-        if b is not None:
-            bias[...] = b
+        bias = bias_of(mem, w, b)
         run = pooling(self.pool)
         for block, maps in self._products(mem, x, w).forward(x):
             some = block.images

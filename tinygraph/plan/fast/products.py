@@ -21,6 +21,14 @@ from tinygraph.plan.fast.columns import Columns, Strip
 from tinygraph.shapes import Array, Shape
 
 
+def bias_of(mem: Memory, w: Array, b: Array | None) -> Array:
+    """b (D,) in a buffer, 0 where there is none."""
+    bias = mem.zeros(w.shape[:1], w.dtype)
+    if b is not None:
+        bias[...] = b
+    return bias
+
+
 class Products:
     """Buffers for one block, and the products over it; see Columns for the arguments."""
 

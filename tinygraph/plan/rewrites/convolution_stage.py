@@ -57,12 +57,7 @@ def _fused(conv: Op | None, pool: MaxPool2d) -> Op | None:
     if not isinstance(conv, Conv2d) or conv.groups != 1:
         return None
     size = pool.kernel_size[0]
-    if (
-        pool.kernel_size != (size, size)
-        or pool.stride != (size, size)
-        or size not in POOLS
-        or pool.padding != (0, 0)
-        or pool.ceil_mode
-    ):
+    apart = pool.kernel_size == pool.stride == (size, size) and size in POOLS
+    if not apart or pool.padding != (0, 0) or pool.ceil_mode:
         return None
     return Conv2dReluMaxPool2d(conv.stride, conv.padding, conv.dilation, conv.groups, size)
