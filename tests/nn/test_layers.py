@@ -18,110 +18,105 @@ def numbers(*shape, dtype="float64"):
     return np.random.default_rng(7).standard_normal(shape).astype(dtype)
 
 
-# ---- forward, against numpy -----------------------------------------------------------------
+# ---- each layer is its op with its settings; what an op gives is proved in tests/ops -----------
 
+IMAGES = np.random.default_rng(7).standard_normal((2, 4, 7, 9))
+ROWS, TABLE = IMAGES[0, 0], IMAGES[:, :, 0, :3]  # (7, 9), (2, 4, 3)
+LABELS = np.array([0, 3, 1, 5, 8, 2, 3])
+SHARES = 1 / (1 + np.exp(-ROWS))  # from 0 to 1
+RECTANGLE = {"stride": (2, 1), "padding": (1, 0), "dilation": (1, 2), "groups": 2}
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_linear(dtype):
-    layer = nn.Linear(3, 2, dtype=dtype)
-    x = numbers(5, 3, dtype=dtype)
-    y = layer(tg.Tensor(x))
-    assert y.dtype == dtype
-    np.testing.assert_allclose(
-        y.value, x @ layer.weight.value.T + layer.bias.value, rtol=1e-5, atol=1e-6
-    )
-    assert nn.Linear(3, 2, bias=False).bias is None
-
-
-def test_conv2d():
-    """One output pixel by hand, in the second group, with all settings."""
-    layer = nn.Conv2d(
-        4, 6, (2, 3), stride=(2, 1), padding=(1, 0), dilation=(1, 2), groups=2, dtype="float64"
-    )
-    x = numbers(2, 4, 7, 9)
-    y = layer(tg.Tensor(x)).value
-    assert y.shape == (2, 6, (7 + 2 - 2) // 2 + 1, 9 - 5 + 1)
-    assert layer.weight.shape == (6, 2, 2, 3)
-    n, o, u, v = 1, 4, 1, 3
-    expected = layer.bias.value[o]
-    for c in range(2):
-        for i in range(2):
-            for j in range(3):
-                expected += layer.weight.value[o, c, i, j] * x[n, 2 + c, u * 2 + i - 1, v + j * 2]
-    assert y[n, o, u, v] == pytest.approx(expected, rel=1e-12)
-    assert nn.Conv2d(1, 1, 3, padding="same")(tg.ones((1, 1, 5, 5))).shape == (1, 1, 5, 5)
-    assert nn.Conv2d(1, 1, 3, bias=False).bias is None
-
-
-def test_max_pool2d():
-    x = np.arange(49.0).reshape(1, 1, 7, 7)
-    pooled = nn.MaxPool2d(2)(tg.Tensor(x)).value
-    assert pooled.tolist() == [[[[8, 10, 12], [22, 24, 26], [36, 38, 40]]]]
-    assert nn.MaxPool2d(2, ceil_mode=True)(tg.Tensor(x)).shape == (1, 1, 4, 4)
-    assert nn.MaxPool2d(3, stride=2, padding=1)(tg.Tensor(x)).shape == (1, 1, 4, 4)
-
-
-ELEMENTWISE = {
-    "ReLU": lambda x: x if x > 0 else 0.0,
-    "Sigmoid": lambda x: 1 / (1 + math.exp(-x)),
-    "Tanh": math.tanh,
-}
-
-
-@pytest.mark.parametrize("name", ELEMENTWISE)
-def test_elementwise_activations(name):
-    x = numbers(2, 3)
-    expected = [[ELEMENTWISE[name](v) for v in row] for row in x]
-    np.testing.assert_allclose(getattr(nn, name)()(tg.Tensor(x)).value, expected, rtol=1e-12)
-
-
-SETTINGS = [  # layer, the function of one number
-    (nn.LeakyReLU(), lambda x: x if x > 0 else 0.01 * x),
-    (nn.LeakyReLU(0.5), lambda x: x if x > 0 else 0.5 * x),
-    (nn.ELU(), lambda x: x if x > 0 else math.exp(x) - 1),
-    (nn.ELU(3.0), lambda x: x if x > 0 else 3 * (math.exp(x) - 1)),
-    (nn.GELU(), lambda x: x * (1 + math.erf(x / math.sqrt(2))) / 2),
+LAYERS = [  # a layer, its input, and the op of the input and the layer's parameters
+    (nn.Linear(9, 2), ROWS, tg.linear),
+    (nn.Linear(9, 2, bias=False), ROWS, tg.linear),
+    (nn.Conv2d(4, 6, 3), IMAGES, tg.conv2d),
+    (nn.Conv2d(4, 6, (2, 3), **RECTANGLE), IMAGES, lambda *a: tg.conv2d(*a, **RECTANGLE)),
+    (nn.Conv2d(4, 6, 3, padding="same"), IMAGES, lambda *a: tg.conv2d(*a, padding="same")),
+    (nn.MaxPool2d(2), IMAGES, lambda x: tg.max_pool2d(x, 2)),
+    (nn.MaxPool2d(3, 2, 1), IMAGES, lambda x: tg.max_pool2d(x, 3, 2, 1)),
+    (nn.MaxPool2d(2, ceil_mode=True), IMAGES, lambda x: tg.max_pool2d(x, 2, ceil_mode=True)),
+    (nn.AvgPool2d(3), IMAGES, lambda x: tg.avg_pool2d(x, 3)),
+    (nn.AvgPool2d(2, 4, 1), IMAGES, lambda x: tg.avg_pool2d(x, 2, 4, 1)),
+    (nn.AvgPool2d(4, ceil_mode=True), IMAGES, lambda x: tg.avg_pool2d(x, 4, ceil_mode=True)),
     (
-        nn.GELU("tanh"),
-        lambda x: x / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
+        nn.AvgPool2d(2, padding=1, count_include_pad=False),
+        IMAGES,
+        lambda x: tg.avg_pool2d(x, 2, padding=1, count_include_pad=False),
     ),
-    (nn.Softplus(), lambda x: math.log(1 + math.exp(x))),
-    (nn.Softplus(2.0), lambda x: math.log(1 + math.exp(2 * x)) / 2),
-    (nn.Softplus(1.0, threshold=0.0), lambda x: x if x > 0 else math.log(1 + math.exp(x))),
+    (nn.GlobalAvgPool2d(), IMAGES, tg.global_avg_pool2d),
+    (nn.LayerNorm(9), ROWS, lambda x, *a: tg.layer_norm(x, 9, *a)),
+    (nn.LayerNorm((4, 3), eps=0.1), TABLE, lambda x, *a: tg.layer_norm(x, (4, 3), *a, eps=0.1)),
+    (nn.LayerNorm(3, elementwise_affine=False), TABLE, lambda x: tg.layer_norm(x, 3)),
+    (nn.LayerNorm(3, bias=False), TABLE, lambda x, weight: tg.layer_norm(x, 3, weight)),
+    (nn.ReLU(), ROWS, tg.relu),
+    (nn.Sigmoid(), ROWS, tg.sigmoid),
+    (nn.Tanh(), ROWS, tg.tanh),
+    (nn.LeakyReLU(), ROWS, tg.leaky_relu),
+    (nn.LeakyReLU(0.5), ROWS, lambda x: tg.leaky_relu(x, 0.5)),
+    (nn.ELU(), ROWS, tg.elu),
+    (nn.ELU(3.0), ROWS, lambda x: tg.elu(x, 3.0)),
+    (nn.GELU(), ROWS, tg.gelu),
+    (nn.GELU("tanh"), ROWS, lambda x: tg.gelu(x, "tanh")),
+    (nn.Softplus(), ROWS, tg.softplus),
+    (nn.Softplus(2.0, threshold=0.5), ROWS, lambda x: tg.softplus(x, 2.0, 0.5)),
+    (nn.Softmax(0), ROWS, lambda x: tg.softmax(x, 0)),
+    (nn.Softmax(), ROWS, lambda x: tg.softmax(x, -1)),
+    (nn.LogSoftmax(0), ROWS, lambda x: tg.log_softmax(x, 0)),
+    (nn.Flatten(), IMAGES, lambda x: tg.flatten(x, 1)),
+    (nn.Flatten(0, 1), IMAGES, lambda x: tg.flatten(x, 0, 1)),
 ]
 
 
-@pytest.mark.parametrize(("layer", "function"), SETTINGS, ids=[repr(s[0])[:40] for s in SETTINGS])
-def test_activations_pass_their_settings_on(layer, function):
-    x = numbers(3, 4)
-    expected = [[function(v) for v in row] for row in x]
-    np.testing.assert_allclose(layer(tg.Tensor(x)).value, expected, rtol=1e-6)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("layer", "array", "op"), LAYERS, ids=lambda v: f"{v!r:.40}")
+def test_a_layer_is_its_op(layer, array, op, dtype):
+    parameters = {name: numbers(*p.shape) for name, p in layer.named_parameters()}
+    for name, p in layer.named_parameters():
+        p.value = parameters[name].astype(dtype)
+    x = array.astype(dtype)
+    y = layer(tg.Tensor(x))
+    assert y.dtype == dtype and list(parameters) == ["weight", "bias"][: len(parameters)]
+    expected = op(x, *[p.astype(dtype) for p in parameters.values()])
+    assert y.value.tobytes() == expected.value.tobytes()
 
 
-def test_identity():
+LOSSES = [  # a layer, the input, the target, the op
+    (nn.L1Loss, ROWS, ROWS[::-1], tg.l1_loss, "mean"),
+    (nn.MSELoss, ROWS, ROWS[::-1], tg.mse_loss, "mean"),
+    (nn.HuberLoss, ROWS, ROWS[::-1], tg.huber_loss, "mean"),
+    (nn.HalfSquaredError, ROWS, ROWS[::-1], tg.half_squared_error, "sum"),
+    (nn.BCEWithLogitsLoss, ROWS, SHARES, tg.binary_cross_entropy_with_logits, "mean"),
+    (nn.BCELoss, SHARES, SHARES[::-1], tg.binary_cross_entropy, "mean"),
+    (nn.NLLLoss, ROWS, LABELS, tg.nll_loss, "mean"),
+    (nn.CrossEntropyLoss, ROWS, LABELS, tg.softmax_cross_entropy, "mean"),
+]
+
+
+@pytest.mark.parametrize(("loss", "x", "y", "op", "usual"), LOSSES)
+def test_a_loss_is_its_op(loss, x, y, op, usual):
+    for layer, reduction in ((loss(), usual), *((loss(r), r) for r in ("mean", "sum", "none"))):
+        expected = op(x, y, reduction).value
+        assert layer(tg.Tensor(x), y).value.tobytes() == expected.tobytes()
+    with pytest.raises(ArgumentError, match=f"{loss.__name__}: reduction"):
+        loss("avg")
+
+
+def test_settings_of_losses():
+    assert nn.HuberLoss(delta=2.0)([3.0], [0.0]).item() == 2 * (3 - 1)
+    for loss, op in ((nn.NLLLoss, tg.nll_loss), (nn.CrossEntropyLoss, tg.softmax_cross_entropy)):
+        expected = op(ROWS, LABELS, "sum", ignore_index=3).item()
+        assert loss("sum", ignore_index=3)(tg.Tensor(ROWS), LABELS).item() == expected
+        assert expected != op(ROWS, LABELS, "sum").item()
+
+
+def test_layers_without_an_op_and_what_they_leave_out():
     x = tg.ones((2, 3))
     assert nn.Identity()(x) is x
-
-
-def test_avg_pool2d():
-    x = tg.Tensor(np.arange(36.0).reshape(1, 1, 6, 6))
-    assert nn.AvgPool2d(3)(x).value.tolist() == [[[[7, 10], [25, 28]]]]
-    assert nn.AvgPool2d(2, stride=4)(x).value.tolist() == [[[[3.5, 7.5], [27.5, 31.5]]]]
-    padded = nn.AvgPool2d(2, padding=1)(x)
-    assert padded.shape == (1, 1, 4, 4)
-    assert padded.value[0, 0, 3, 3] == 35 / 4
-    alone = nn.AvgPool2d(2, padding=1, count_include_pad=False)(x)
-    assert alone.value[0, 0, 3, 3] == 35
-    assert nn.AvgPool2d(4, ceil_mode=True)(x).shape == (1, 1, 2, 2)
+    assert nn.Linear(3, 2, bias=False).bias is nn.Conv2d(1, 1, 3, bias=False).bias is None
     with pytest.raises(ShapeError, match="AvgPool2d: x: .* leaves out 2 rows and 2 columns"):
-        nn.AvgPool2d(4, strict=True)(x)
-
-
-def test_global_avg_pool2d():
-    x = numbers(2, 3, 4, 5)
-    y = nn.GlobalAvgPool2d()(tg.Tensor(x)).value
-    assert y.shape == (2, 3, 1, 1)
-    assert y[1, 2, 0, 0] == pytest.approx(sum(x[1, 2].ravel()) / 20, rel=1e-12)
+        nn.AvgPool2d(4, strict=True)(tg.ones((1, 1, 6, 6)))
+    with pytest.raises(ShapeError):
+        nn.LayerNorm((2, 3))(tg.ones((4, 3, 2)))
 
 
 def test_dropout():
@@ -150,34 +145,6 @@ def test_embedding():
         layer([50])
 
 
-def test_layer_norm():
-    x = numbers(4, 2, 3)
-    layer = nn.LayerNorm((2, 3), eps=0.1, dtype="float64")
-    layer.weight.value[...] = numbers(2, 3) + 5
-    layer.bias.value[...] = 0.5
-    for sample, y in zip(x, layer(tg.Tensor(x)).value, strict=True):
-        normal = (sample - sample.mean()) / np.sqrt(sample.var() + 0.1)
-        np.testing.assert_allclose(y, normal * (numbers(2, 3) + 5) + 0.5, rtol=1e-10)
-    plain = nn.LayerNorm(3, elementwise_affine=False)
-    assert plain.state_dict() == {}
-    assert list(nn.LayerNorm(3, bias=False).state_dict()) == ["weight"]
-    with pytest.raises(ShapeError):
-        layer(tg.ones((4, 3, 2), dtype="float64"))
-
-
-@pytest.mark.parametrize("axis", [-1, 0])
-def test_softmax(axis):
-    x = numbers(2, 3)
-    p = np.exp(x) / np.exp(x).sum(axis, keepdims=True)
-    np.testing.assert_allclose(nn.Softmax(axis)(tg.Tensor(x)).value, p, rtol=1e-12)
-    np.testing.assert_allclose(nn.LogSoftmax(axis)(tg.Tensor(x)).value, np.log(p), rtol=1e-12)
-
-
-def test_flatten():
-    assert nn.Flatten()(tg.ones((5, 2, 3, 4))).shape == (5, 24)
-    assert nn.Flatten(0, 1)(tg.ones((5, 2, 3))).shape == (10, 3)
-
-
 def test_unflatten():
     x = tg.Tensor(np.arange(48.0).reshape(4, 12))
     y = nn.Unflatten(1, (3, 2, 2))(x)
@@ -193,56 +160,6 @@ def test_unflatten():
             nn.Unflatten(1, sizes)(x)
     with pytest.raises(ShapeError, match="an axis 2, got 2 axes"):
         nn.Unflatten(2, (1, 1))(x)
-
-
-BINARY = np.array([[1.0, 0.0, 1.0]])
-PAIRS = [  # loss, the loss of x and y
-    (nn.L1Loss, "mean", lambda x, y: abs(x - y)),
-    (nn.HuberLoss, "mean", lambda x, y: (x - y) ** 2 / 2 if abs(x - y) < 1 else abs(x - y) - 0.5),
-    (nn.HalfSquaredError, "sum", lambda x, y: (x - y) ** 2 / 2),
-    (
-        nn.BCEWithLogitsLoss,
-        "mean",
-        lambda x, y: math.log(1 + math.exp(-x)) if y else math.log(1 + math.exp(x)),
-    ),
-    (nn.BCELoss, "mean", lambda x, y: -math.log(x if y else 1 - x)),
-]
-
-
-@pytest.mark.parametrize(("loss", "usual", "function"), PAIRS)
-def test_losses_of_pairs(loss, usual, function):
-    x = np.array([[0.25, 0.625, 0.875]]) * (1 if loss is nn.BCELoss else 4)
-    each = [function(a, b) for a, b in zip(x[0], BINARY[0], strict=True)]
-    expected = {"mean": sum(each) / 3, "sum": sum(each), "none": [each]}
-    node = tg.Tensor(x)
-    assert loss()(node, BINARY).item() == pytest.approx(expected[usual], rel=1e-12)
-    for reduction, value in expected.items():
-        np.testing.assert_allclose(loss(reduction)(node, BINARY).value, value, rtol=1e-12)
-    with pytest.raises(ArgumentError, match=f"{loss.__name__}: reduction"):
-        loss("avg")
-
-
-def test_huber_delta():
-    assert nn.HuberLoss(delta=2.0)([3.0], [0.0]).item() == 2 * (3 - 1)
-
-
-def test_nll_loss():
-    x, t = numbers(3, 4), np.array([0, 3, 1])
-    each = -x[np.arange(3), t]
-    assert nn.NLLLoss()(tg.Tensor(x), t).item() == pytest.approx(each.mean(), rel=1e-12)
-    total = nn.NLLLoss("sum", ignore_index=3)(tg.Tensor(x), t).item()
-    assert total == pytest.approx(each[0] + each[2], rel=1e-12)
-
-
-def test_losses():
-    x, t = numbers(3, 4), np.array([0, 3, 1])
-    each = np.log(np.exp(x).sum(1)) - x[np.arange(3), t]
-    assert nn.CrossEntropyLoss()(tg.Tensor(x), t).item() == pytest.approx(each.mean(), rel=1e-12)
-    total = nn.CrossEntropyLoss("sum", ignore_index=3)(tg.Tensor(x), t).item()
-    assert total == pytest.approx(each[0] + each[2], rel=1e-12)
-    y = numbers(3, 4) + 0.5
-    assert nn.MSELoss()(tg.Tensor(x), y).item() == pytest.approx(0.25, rel=1e-12)
-    assert nn.MSELoss("sum")(tg.Tensor(x), y).item() == pytest.approx(3.0, rel=1e-12)
 
 
 def test_gradients_reach_the_parameters():

@@ -11,9 +11,20 @@ import pytest
 
 import tinygraph as tg
 from tests.optim.expected import RULES, TORCH
-from tinygraph.errors import ArgumentError
+from tinygraph.errors import ArgumentError, DeviceError
 
-CASES = [(c["optimizer"], c["settings"]) for c in TORCH["cases"]]
+SGD = [
+    {"lr": 0.1},
+    {"lr": 0.0},
+    {"lr": 0.5, "weight_decay": 0.01},
+    {"lr": 0.1, "momentum": 0.5, "dampening": 1.0},
+    {"lr": 0.1, "momentum": 0.5, "dampening": 0.25, "weight_decay": 0.1},
+    {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.1},
+]
+CASES = [
+    *((c["optimizer"], c["settings"]) for c in TORCH["cases"]),
+    *(("SGD", settings) for settings in SGD),
+]
 NEEDED = {"SGD": {"lr": 0.5}}  # without a default
 
 
@@ -93,7 +104,7 @@ def test_a_resumed_run_equals_one_that_never_stopped(name, device):
 
 
 def test_a_changed_learning_rate_counts_at_the_next_step(device):
-    for name in ("Adam", "AdamW", "Adagrad", "RMSprop", "Adadelta"):
+    for name in RULES:
         w = tg.Parameter([1.0], device=device)
         optimizer = make(name, [w], {"lr": 1.0})
         w.grad = np.ones(1, np.float32)
@@ -102,6 +113,38 @@ def test_a_changed_learning_rate_counts_at_the_next_step(device):
         before = w.item()
         optimizer.step()
         assert w.item() == before, name
+        optimizer.groups[0]["lr"] = -1.0
+        with pytest.raises(ArgumentError, match="lr"):
+            optimizer.step()
+        assert w.item() == before, name
+
+
+def test_infinite_weights_without_decay(device):
+    """A term with the factor 0 is left out: 0 * inf would be NaN."""
+    w = tg.Parameter([np.inf, 1.0], device=device)
+    w.grad = np.array([1.0, 1.0], np.float32)
+    tg.optim.SGD([w], lr=0.5).step()
+    np.testing.assert_array_equal(w.value, [np.inf, 0.5])
+
+
+def test_a_parameter_that_was_moved_after_the_optimiser_was_made():
+    w = tg.Parameter([1.0], name="w")
+    sgd = tg.optim.SGD([w], lr=0.5)
+    w.device = tg.Tensor(0.0, device="emulator").device
+    w.grad = np.ones(1, np.float32)
+    with pytest.raises(DeviceError, match="after model.to"):
+        sgd.step()
+
+
+@pytest.mark.parametrize("number", [np.float64(0.1), np.float32(0.1), np.array(0.1)])
+def test_numpy_hyper_parameters_do_not_promote(number):
+    w = tg.Parameter([1.0, 2.0])
+    sgd = tg.optim.SGD([w], lr=number, momentum=number, weight_decay=number)
+    for rate in (number, number, np.float64(0.01)):
+        sgd.groups[0]["lr"] = rate
+        w.grad = np.ones(2, np.float32)
+        sgd.step()
+    assert w.dtype == sgd.state["0.0"]["momentum_buffer"].dtype == np.float32
 
 
 def test_a_parameter_that_joins_late_has_a_step_count_of_its_own(device):
@@ -183,23 +226,30 @@ def test_shapes_dtypes_and_odd_numbers(name, device):
         for t in ("float32", "float64")
     ]
     optimizer = make(name, params, NEEDED.get(name, {}))
-    for p in params:
-        p.grad = np.full(p.shape, 2, p.dtype)
+    for i, p in enumerate(params, start=1):
+        p.grad = np.full(p.shape, i, p.dtype)
     params[0].grad[1] = np.nan
     params[1].grad[1] = np.inf
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         optimizer.step()
         optimizer.step()
-    (expected,) = list(RULES[name](1.0, [2.0, 2.0], **NEEDED.get(name, {})))[1:]
     assert np.isnan(params[0].value).tolist() == [False, True, False]
-    for p in (params[0].value[::2], *[q.value for q in params[2:]]):
-        np.testing.assert_allclose(p, np.full(p.shape, expected), rtol=1e-5)
+    for i, p in enumerate(params, start=1):
+        _, expected = RULES[name](1.0, [float(i)] * 2, **NEEDED.get(name, {}))
+        numbers = p.value[::2] if i <= 2 else p.value
+        np.testing.assert_allclose(numbers, np.full(numbers.shape, expected), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(
     ("name", "settings", "words"),
     [
+        *(("SGD", {"lr": lr}, "SGD: lr") for lr in (-0.1, np.nan, np.inf, "0.1", True, None)),
+        ("SGD", {"lr": 0.1, "momentum": -0.5}, "SGD: momentum"),
+        ("SGD", {"lr": 0.1, "weight_decay": -1}, "SGD: weight_decay"),
+        ("SGD", {"lr": 0.1, "dampening": -1}, "SGD: dampening"),
+        ("SGD", {"lr": 0.1, "nesterov": True}, "SGD: nesterov"),
+        ("SGD", {"lr": 1, "nesterov": True, "momentum": 0.9, "dampening": 0.1}, "SGD: nesterov"),
         ("Adadelta", {"rho": 1.0}, "rho: expected a number from 0 to below 1, got 1.0"),
         ("Adadelta", {"rho": -0.1}, "rho"),
         ("Adadelta", {"eps": -1}, "eps"),
