@@ -141,18 +141,18 @@ def stopped(tmp_path_factory):
     return run.path
 
 
-@pytest.mark.parametrize("name", ["parameters.safetensors", "state.safetensors"])
-def test_any_damage_falls_back_to_the_checkpoint_before(stopped, tmp_path, name):
-    whole = (stopped / "checkpoints" / "000001-000000005" / name).read_bytes()
+def test_any_damage_falls_back_to_the_checkpoint_before(stopped, tmp_path):
+    name = "000001-000000005.safetensors"
+    whole = (stopped / "checkpoints" / name).read_bytes()
     rng = np.random.default_rng(0)
     damages = [whole[:n] for n in (0, 7, 8, 100, len(whole) - 1)] + [whole + b"\0"]
-    for position in rng.integers(0, len(whole), 60):
+    for position in rng.integers(0, len(whole), 120):
         damaged = bytearray(whole)
         damaged[position] ^= 1 << int(rng.integers(8))
         damages.append(bytes(damaged))
     for i, damaged in enumerate(damages):
         folder = shutil.copytree(stopped, tmp_path / str(i))
-        (folder / "checkpoints" / "000001-000000005" / name).write_bytes(damaged)
+        (folder / "checkpoints" / name).write_bytes(damaged)
         worker = trainer(RunFolder.open(folder))
         with pytest.warns(CheckpointWarning, match="000001-000000003 is taken"):
             assert worker.resume() == 3
@@ -161,7 +161,7 @@ def test_any_damage_falls_back_to_the_checkpoint_before(stopped, tmp_path, name)
 
 def test_all_damaged(stopped, tmp_path):
     folder = shutil.copytree(stopped, tmp_path / "run")
-    for path in (folder / "checkpoints").rglob("state.safetensors"):
+    for path in (folder / "checkpoints").iterdir():
         path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(CheckpointError, match="2, all damaged"):
         trainer(RunFolder.open(folder)).resume()

@@ -1,37 +1,28 @@
 """Checkpoints: everything that a training needs to go on with the same bits, the last two kept.
 
-    checkpoints/000002-000000170/              after 2 whole epochs and 170 steps
-        parameters.safetensors                 parameters and buffers of the model
-        state.safetensors                      the rest of the training's state (state.py)
+    checkpoints/000002-000000170.safetensors     after 2 whole epochs and 170 steps
 
-The two files belong together, so they come together: both are written into a temporary folder and
-flushed to the disk, then the folder is renamed.  Whenever the process dies, a folder with
-numbers for a name is whole.  Both files are sealed (sealed.py), and the state names the number of
-the format, the folder, and the seal of the parameters, so that files of two checkpoints cannot be
-mixed.  Where the newest checkpoint turns out to be damaged nonetheless, the one before is taken.
+A checkpoint is one file, replaced in one step and sealed (sealed.py), so that it is whole whenever
+the process dies.  It holds what state.py packs, and a label: the number of the format and its own
+name.  Where the newest one turns out to be damaged nonetheless, the one before is taken.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import shutil
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.disk import sync_folder
 from tinygraph.errors import CheckpointError
 from tinygraph.shapes import Array
-from tinygraph.training.sealed import load_arrays, save_arrays, seal, writing
+from tinygraph.training.sealed import load_arrays, save_arrays
 
-FORMAT = 1  # of the two files; another number is refused
+FORMAT = 2  # another number is refused
 KEPT = 2
-_LABEL = "checkpoint"  # the array of the state that says what it belongs to
+_LABEL = "checkpoint"  # the array that says what the file is
 _NAME = re.compile(r"\d{6,}-\d{9,}")
 
 
@@ -39,35 +30,18 @@ class CheckpointWarning(UserWarning):
     """A damaged checkpoint was passed over."""
 
 
-class Checkpoint(NamedTuple):
-    """One point of a training."""
-
-    name: str
-    parameters: dict[str, Array]
-    state: dict[str, Array]
-
-
 class Checkpoints:
-    """The checkpoints of one run.
-
-    Parameters
-    ----------
-    folder : Path
-        Made with the first checkpoint.
-    """
+    """The checkpoints of one run, in a folder that is made with the first one."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def names(self) -> list[str]:
         """The names of the checkpoints, oldest first."""
-        if not self.folder.is_dir():
-            return []
-        return sorted(p.name for p in self.folder.iterdir() if _NAME.fullmatch(p.name))
+        found = [path.stem for path in self.folder.glob("*.safetensors")]
+        return sorted([name for name in found if _NAME.fullmatch(name)])
 
-    def save(
-        self, epoch: int, step: int, parameters: Mapping[str, Array], state: Mapping[str, Array]
-    ) -> Path:
+    def save(self, epoch: int, step: int, state: Mapping[str, Array]) -> Path:
         """Write a checkpoint, and remove all but the last two.
 
         `epoch` and `step` count what is done; a training is only once at each pair of them.
@@ -77,27 +51,17 @@ class Checkpoints:
         CheckpointError
             It could not be written; the checkpoints before it are untouched.
         """
-        place = self.folder / f"{epoch:06d}-{step:09d}"
-        if place.exists():  # what has such a name is whole
-            return place
-        temporary = self.folder / f".{place.name}-{os.getpid()}.tmp"
-        with writing(place):
-            try:
-                temporary.mkdir(parents=True)
-                saved = save_arrays(temporary / "parameters.safetensors", parameters)
-                text = json.dumps(_label(place.name, seal(saved))).encode()
-                labelled = {**state, _LABEL: np.frombuffer(text, np.uint8)}
-                save_arrays(temporary / "state.safetensors", labelled)
-                os.replace(temporary, place)
-            except BaseException:
-                shutil.rmtree(temporary, ignore_errors=True)
-                raise
-            sync_folder(self.folder)
-            self._tidy()
+        name = f"{epoch:06d}-{step:09d}"
+        place = self._file(name)
+        if not place.exists():  # what has such a name is whole
+            save_arrays(place, {**state, _LABEL: np.frombuffer(_label(name), np.uint8)})
+            left = self.folder.glob(".*.tmp")  # of a process that was killed
+            for old in [*map(self._file, self.names()[:-KEPT]), *left]:
+                old.unlink(missing_ok=True)
         return place
 
-    def newest(self) -> Checkpoint | None:
-        """The newest checkpoint that is whole; None where there was none yet.
+    def newest(self) -> dict[str, Array] | None:
+        """The state in the newest checkpoint that is whole; None where there was none yet.
 
         Damaged ones are renamed, with a CheckpointWarning that names the reason.
 
@@ -106,59 +70,45 @@ class Checkpoints:
         CheckpointError
             There are checkpoints, and all are damaged.
         """
-        reasons = []
+        damaged: dict[str, str] = {}
         for name in reversed(self.names()):
             try:
-                found = self._load(name)
+                state = self._load(name)
             except CheckpointError as error:
-                reasons.append(str(error))
+                damaged[name] = str(error)
                 continue
-            for why in reasons:
+            for later, why in damaged.items():
                 text = f"a damaged checkpoint is passed over, {name} is taken: {why}"
                 warnings.warn(text, CheckpointWarning, stacklevel=2)
-            for later in self.names():
-                if later > name:
-                    (self.folder / later).rename(self.folder / f"{later}.damaged")
-            return found
-        if reasons:
+                self._file(later).rename(self.folder / f"{later}.damaged")
+            return state
+        if damaged:
             raise CheckpointError(
                 "resume",
                 str(self.folder),
                 "a whole checkpoint",
-                f"{len(reasons)}, all damaged; the newest: {reasons[0]}",
+                f"{len(damaged)}, all damaged; the newest: {next(iter(damaged.values()))}",
                 "train again, or take a backup of the parameters",
             )
         return None
 
-    def _load(self, name: str) -> Checkpoint:
-        """A checkpoint whose files are whole and belong together; CheckpointError otherwise."""
-        place = self.folder / name
-        parameters = load_arrays(place / "parameters.safetensors")
-        state = load_arrays(place / "state.safetensors")
-        expected = _label(name, seal(place / "parameters.safetensors"))
-        try:
-            label = json.loads(state.pop(_LABEL).tobytes())
-        except (KeyError, ValueError, RecursionError):
-            label = "another file"
-        if label != expected:
+    def _load(self, name: str) -> dict[str, Array]:
+        """What a file holds that is whole and has its own name; CheckpointError otherwise."""
+        state = load_arrays(self._file(name))
+        label = state.pop(_LABEL, np.zeros(0)).tobytes()
+        if label != _label(name):
             raise CheckpointError(
                 "resume",
-                str(place),
-                f"the two files of format {FORMAT}, saved together under that name: {expected}",
-                label,
-                "put the files of one checkpoint "
-                "together, or use the version of tinygraph that wrote them",
+                str(self._file(name)),
+                f"a checkpoint of format {FORMAT} that was saved under that name",
+                repr(label[:60]),
+                "give it its name again, or use the version of tinygraph that wrote it",
             )
-        return Checkpoint(name, parameters, state)
+        return state
 
-    def _tidy(self) -> None:
-        """Remove old checkpoints, and what a process that was killed left half done."""
-        for name in self.names()[:-KEPT]:
-            shutil.rmtree(self.folder / name, ignore_errors=True)
-        for left in self.folder.glob(".*.tmp"):
-            shutil.rmtree(left, ignore_errors=True)
+    def _file(self, name: str) -> Path:
+        return self.folder / f"{name}.safetensors"
 
 
-def _label(name: str, parameters: str) -> dict[str, Any]:
-    """What the state of a checkpoint says of itself; `parameters` is their seal."""
-    return {"format": FORMAT, "name": name, "parameters": parameters}
+def _label(name: str) -> bytes:
+    return f"format {FORMAT}, {name}".encode()

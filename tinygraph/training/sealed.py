@@ -111,12 +111,6 @@ def load_arrays(path: str | Path, sealed: bool = True) -> dict[str, Array]:
         ) from None
 
 
-def seal(path: Path) -> str:
-    """The SHA-256 that a sealed file names; `load_arrays` tells whether it is right."""
-    data = path.read_bytes()
-    return data[_find_seal(path, data)].decode()
-
-
 def _find_seal(path: Path, data: bytes) -> slice:
     """Where the 64 digits of the seal stand in a file."""
     header_size = int.from_bytes(data[:8], "little")

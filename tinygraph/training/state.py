@@ -1,5 +1,6 @@
-"""What a training is made of beside the parameters, as arrays by name: pack and unpack.
+"""What a training is made of, as arrays by name: pack and unpack.
 
+    parameters/NAME       parameters and buffers of the model
     optimizer/NAME/KEY    arrays of the optimiser's state, by parameter name
     order                 the order of the samples in the epoch under way
     document              everything that is no array, as JSON: the optimiser's settings and
@@ -24,9 +25,8 @@ from tinygraph.errors import CheckpointError
 from tinygraph.nn import Module
 from tinygraph.optim import Optimizer, ReduceLROnPlateau, Schedule
 from tinygraph.shapes import Array
-from tinygraph.training.checkpoints import Checkpoint
 
-_OPTIMIZER = "optimizer/"
+_PARAMETERS, _OPTIMIZER = "parameters/", "optimizer/"
 
 # What a document must hold, and of which kind.
 _DOCUMENT: Mapping[str, Any] = {
@@ -46,10 +46,14 @@ _OPTIMIZER_STATE: Mapping[str, Any] = {"optimizer": str, "groups": list, "state"
 
 
 def pack(
-    document: Mapping[str, Any], optimizer: Mapping[str, Any], order: Array
+    document: Mapping[str, Any],
+    parameters: Mapping[str, Array],
+    optimizer: Mapping[str, Any],
+    order: Array,
 ) -> dict[str, Array]:
-    """One mapping of arrays; `optimizer` is the optimiser's state_dict."""
+    """One mapping of arrays; `parameters` and `optimizer` are state_dicts."""
     arrays: dict[str, Array] = {"order": np.asarray(order, np.int64)}
+    arrays |= {f"{_PARAMETERS}{name}": value for name, value in parameters.items()}
     numbers: dict[str, dict[str, Any]] = {}
     for name, own in optimizer["state"].items():
         for key, value in own.items():
@@ -63,8 +67,10 @@ def pack(
     return arrays
 
 
-def unpack(arrays: Mapping[str, Array]) -> tuple[dict[str, Any], dict[str, Any], Array]:
-    """The document, the optimiser's state_dict and the order, as they were packed.
+def unpack(
+    arrays: Mapping[str, Array],
+) -> tuple[dict[str, Any], dict[str, Array], dict[str, Any], Array]:
+    """Document, parameters, the optimiser's state_dict and the order, as they were packed.
 
     Raises
     ------
@@ -84,8 +90,11 @@ def unpack(arrays: Mapping[str, Array]) -> tuple[dict[str, Any], dict[str, Any],
         order = arrays["order"]
         if order.dtype != np.int64 or order.ndim != 1:
             raise TypeError(f"order is {order.dtype}{list(order.shape)}")
+        parameters: dict[str, Array] = {}
         for name, array in arrays.items():
-            if name.startswith(_OPTIMIZER):
+            if name.startswith(_PARAMETERS):
+                parameters[name.removeprefix(_PARAMETERS)] = array
+            elif name.startswith(_OPTIMIZER):
                 parameter, key = name.removeprefix(_OPTIMIZER).rsplit("/", 1)
                 state.setdefault(parameter, {})[key] = array
         optimizer["groups"] = [
@@ -97,11 +106,11 @@ def unpack(arrays: Mapping[str, Array]) -> tuple[dict[str, Any], dict[str, Any],
         ]
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise no_state(error) from None
-    return document, optimizer, order
+    return document, parameters, optimizer, order
 
 
 def restore(
-    found: Checkpoint,
+    found: Mapping[str, Array],
     model: Module,
     optimizer: Optimizer,
     schedule: Schedule | ReduceLROnPlateau | None,
@@ -113,7 +122,7 @@ def restore(
     CheckpointError
         It is that of another model, optimiser or schedule: nothing has changed.
     """
-    document, optimizers, order = unpack(found.state)
+    document, parameters, optimizers, order = unpack(found)
     if (schedule is None) != (document["schedule"] is None):
         raise CheckpointError(
             "resume",
@@ -125,9 +134,11 @@ def restore(
     before = model.state_dict(), optimizer.state_dict()
     rates = None if schedule is None else schedule.state_dict()
     try:
-        model.load_state_dict(found.parameters)
+        model.load_state_dict(parameters)
         optimizer.load_state_dict(optimizers)
-        require_numbers(optimizers, optimizer.numbers)
+        for name, own in optimizers["state"].items():
+            if own and (missing := set(optimizer.numbers) - set(own)):
+                raise KeyError(f"{min(missing)} of {name}")  # it makes them with its arrays
         if schedule is not None:
             schedule.load_state_dict(document["schedule"])
     except Exception as error:
@@ -141,22 +152,11 @@ def restore(
     return document, order
 
 
-def require_numbers(optimizer: Mapping[str, Any], numbers: tuple[str, ...]) -> None:
-    """Raise CheckpointError unless each parameter with a state has these numbers, such as `step`.
-
-    An optimiser makes them with its arrays; how many arrays there are depends on its settings.
-    """
-    for name, own in optimizer["state"].items():
-        missing = [key for key in numbers if own and key not in own]
-        if missing:
-            raise no_state(KeyError(f"{missing[0]} of {name}"))
-
-
 def no_state(error: Exception) -> CheckpointError:
     """The error for a file that is whole and holds something else than a training's state."""
     return CheckpointError(
         "resume",
-        "state.safetensors",
+        "checkpoint",
         "the state of a training",
         repr(error),
         "resume a run of this version of tinygraph",

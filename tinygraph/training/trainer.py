@@ -390,7 +390,7 @@ class Trainer:
             "schedule": None if self.schedule is None else self.schedule.state_dict(),
             "generator": default_generator.state_dict(),
         }
-        state = pack(document, self.optimizer.state_dict(), loader.order(loader.epoch))
-        parameters = self.model.state_dict()
-        Checkpoints(self.run.checkpoints).save(self.epoch, self.steps, parameters, state)
+        states = self.model.state_dict(), self.optimizer.state_dict()
+        state = pack(document, *states, loader.order(loader.epoch))
+        Checkpoints(self.run.checkpoints).save(self.epoch, self.steps, state)
         self._saved_at = self.seconds
