@@ -8,6 +8,7 @@ derivative.  A comparison with NaN is false, but for not_equal, where it is true
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +18,6 @@ from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
 from tinygraph.ops.shared.broadcast import for_each_broadcast
-from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.operands import Broadcasting, joint_shape, promote
 from tinygraph.shapes import Array, Spec
 from tinygraph.tensor import Operand, Tensor
@@ -75,11 +75,15 @@ class NotEqual(_Comparison, Op):
     compare = np.not_equal
 
 
-_LESS, _LESS_EQUAL, _GREATER = Less(), LessEqual(), Greater()
-_GREATER_EQUAL, _EQUAL, _NOT_EQUAL = GreaterEqual(), Equal(), NotEqual()
+def _function(op: Op, sign: str, of_1_2_3_and_2: str) -> Callable[[Operand, Operand], Tensor]:
+    """The public function of a comparison."""
 
-_comparison = documented(
-    """
+    def compare(x: Operand, y: Operand) -> Tensor:
+        return op(*promote(op.name, x, y))
+
+    compare.__name__ = compare.__qualname__ = op.name
+    compare.__doc__ = f"""Whether `x {sign} y`, element by element.
+
     Parameters
     ----------
     x, y : Tensor or number
@@ -96,83 +100,19 @@ _comparison = documented(
         The shapes do not broadcast together.
     DtypeError
         An operand does not hold numbers.
-    """
-)
-
-
-@_comparison
-def less(x: Operand, y: Operand) -> Tensor:
-    """Whether `x < y`, element by element.
 
     Examples
     --------
     >>> import tinygraph as tg
-    >>> (tg.Tensor([1.0, 2.0, 3.0]) < 2).value
-    array([ True, False, False])
+    >>> (tg.Tensor([1.0, 2.0, 3.0]) {sign} 2).value
+    array({of_1_2_3_and_2})
     """
-    return _LESS(*promote("less", x, y))
+    return compare
 
 
-@_comparison
-def less_equal(x: Operand, y: Operand) -> Tensor:
-    """Whether `x <= y`, element by element.
-
-    Examples
-    --------
-    >>> import tinygraph as tg
-    >>> (tg.Tensor([1.0, 2.0, 3.0]) <= 2).value
-    array([ True,  True, False])
-    """
-    return _LESS_EQUAL(*promote("less_equal", x, y))
-
-
-@_comparison
-def greater(x: Operand, y: Operand) -> Tensor:
-    """Whether `x > y`, element by element.
-
-    Examples
-    --------
-    >>> import tinygraph as tg
-    >>> (tg.Tensor([1.0, 2.0, 3.0]) > 2).value
-    array([False, False,  True])
-    """
-    return _GREATER(*promote("greater", x, y))
-
-
-@_comparison
-def greater_equal(x: Operand, y: Operand) -> Tensor:
-    """Whether `x >= y`, element by element.
-
-    Examples
-    --------
-    >>> import tinygraph as tg
-    >>> (tg.Tensor([1.0, 2.0, 3.0]) >= 2).value
-    array([False,  True,  True])
-    """
-    return _GREATER_EQUAL(*promote("greater_equal", x, y))
-
-
-@_comparison
-def equal(x: Operand, y: Operand) -> Tensor:
-    """Whether `x == y`, element by element.
-
-    Examples
-    --------
-    >>> import tinygraph as tg
-    >>> (tg.Tensor([1.0, 2.0, 3.0]) == 2).value
-    array([False,  True, False])
-    """
-    return _EQUAL(*promote("equal", x, y))
-
-
-@_comparison
-def not_equal(x: Operand, y: Operand) -> Tensor:
-    """Whether `x != y`, element by element.
-
-    Examples
-    --------
-    >>> import tinygraph as tg
-    >>> (tg.Tensor([1.0, 2.0, 3.0]) != 2).value
-    array([ True, False,  True])
-    """
-    return _NOT_EQUAL(*promote("not_equal", x, y))
+less = _function(Less(), "<", "[ True, False, False]")
+less_equal = _function(LessEqual(), "<=", "[ True,  True, False]")
+greater = _function(Greater(), ">", "[False, False,  True]")
+greater_equal = _function(GreaterEqual(), ">=", "[False,  True,  True]")
+equal = _function(Equal(), "==", "[False,  True, False]")
+not_equal = _function(NotEqual(), "!=", "[ True, False,  True]")

@@ -19,9 +19,10 @@ from tinygraph.errors import DtypeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
+from tinygraph.ops.shared.axes import as_int64
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.launch import for_each
-from tinygraph.ops.shared.scatter import as_int64, sum_by_row
+from tinygraph.ops.shared.scatter import sum_by_row
 from tinygraph.shapes import Array, Spec, require_float, require_ndim, require_range
 from tinygraph.tensor import Operand, Tensor
 

@@ -22,8 +22,9 @@ from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
+from tinygraph.ops.shared.axes import as_int64
 from tinygraph.ops.shared.launch import for_each
-from tinygraph.ops.shared.scatter import as_int64, sum_by_row
+from tinygraph.ops.shared.scatter import sum_by_row
 from tinygraph.ops.shared.strided import as_word, word_kernel, words
 from tinygraph.shapes import Array, Shape, Spec, as_axis, normalize_axes
 from tinygraph.tensor import Operand, Tensor

@@ -18,7 +18,7 @@ from tinygraph.cuda import op_kernel
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.shared.axes import Sets, arranged, restored, sets_of
+from tinygraph.ops.shared.axes import Sets, arranged, sets_of
 from tinygraph.ops.shared.reductions import Reduction, reduction
 from tinygraph.shapes import Array, Axis, as_axes, reduced_shape
 from tinygraph.tensor import Operand, Tensor
@@ -81,17 +81,7 @@ class Logsumexp(Reduction, Op):
         y = mem.empty(shape, x.dtype)
         kernel = op_kernel("logsumexp", "logsumexp_forward", x.dtype)
         sets.launch(kernel, source, exponentials, mem.empty((0,), x.dtype), y)
-        return y, (source, y, x.shape)
-
-    def backward_kernel(
-        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
-    ) -> Gradients:
-        source, y, shape = saved
-        axes, _ = self.over(shape)
-        gx = mem.empty(shape, gy.dtype)
-        kernel = op_kernel("logsumexp", "logsumexp_backward", gy.dtype)
-        sets_of(shape, axes).launch_on_elements(kernel, gy, source, y, gx)
-        return (restored(gx, shape, axes),)
+        return y, (x.shape, source, y)
 
 
 @reduction

@@ -22,7 +22,7 @@ from tinygraph.errors import ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.shared.axes import arranged, restored, sets_of
+from tinygraph.ops.shared.axes import arranged, as_int64, restored, sets_of
 from tinygraph.ops.shared.launch import for_each
 from tinygraph.ops.shared.reductions import Reduction, count, reduction
 from tinygraph.shapes import Array, Axis, Spec, as_axes, require_float
@@ -32,15 +32,6 @@ from tinygraph.tensor import Operand, Tensor
 def _kept_then_reduced(ndim: int, axes: tuple[int, ...]) -> tuple[int, ...]:
     """The axes of x, with the reduced ones moved to the end."""
     return (*[a for a in range(ndim) if a not in axes], *axes)
-
-
-def _as_compared(mem: Memory, x: Array) -> Array:
-    """x as the kernels compare it: floats, int64 and uint64 as they are, the others as int64."""
-    if x.dtype.kind == "f" or x.dtype.itemsize == 8:
-        return x
-    wide = mem.empty(x.shape, np.int64)
-    wide[...] = x
-    return wide
 
 
 @frozen
@@ -87,7 +78,8 @@ class Max(Reduction, Op):
     def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         axes, shape = self.over(x.shape)
         sets, wanted = sets_of(x.shape, axes), mem.needs[0]
-        source = arranged(mem, _as_compared(mem, x), axes)
+        compared = x if x.dtype.kind == "f" or x.dtype == np.uint64 else as_int64(mem, x)
+        source = arranged(mem, compared, axes)
         places = mem.empty((0,), np.int64)  # of the elements: in the first stage, where they stand
         kernel = op_kernel("max", f"{self.name}_forward", source.dtype)
         while sets.slices > 1:

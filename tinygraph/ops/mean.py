@@ -18,7 +18,7 @@ from tinygraph.cuda import op_kernel
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients
-from tinygraph.ops.shared.axes import arranged, restored, sets_of
+from tinygraph.ops.shared.axes import arranged, sets_of
 from tinygraph.ops.shared.reductions import Reduction, count, reduction, spread
 from tinygraph.ops.sum import Sum
 from tinygraph.shapes import Array, Axis, Shape, as_axes
@@ -52,16 +52,10 @@ class Mean(Sum):
             sets.launch(kernel, source, sums, 1)
             source, sets = sums, sets.parts()
         sets.launch(kernel, source, y, terms)
-        return y, x.shape
+        return y, (x.shape,)
 
-    def backward_kernel(
-        self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]
-    ) -> Gradients:
-        axes, _ = self.over(shape)
-        gx, sets = mem.empty(shape, gy.dtype), sets_of(shape, axes)
-        kernel = op_kernel("mean", "mean_backward", gy.dtype)
-        sets.launch_on_elements(kernel, gy, gx, sets.terms)
-        return (restored(gx, shape, axes),)
+    def numbers(self, shape: Shape, axes: tuple[int, ...]) -> tuple[float, ...]:
+        return (count(shape, axes),)
 
     def tile_scale(self, samples: int, batch: int) -> float:
         return samples / batch

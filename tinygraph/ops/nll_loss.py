@@ -22,9 +22,9 @@ from tinygraph.cuda import InOut, op_kernel
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
+from tinygraph.ops.shared.axes import as_int64
 from tinygraph.ops.shared.launch import for_each
 from tinygraph.ops.shared.losses import LabelLoss, label_loss
-from tinygraph.ops.shared.scatter import as_int64
 from tinygraph.shapes import Array, Shape
 from tinygraph.tensor import Operand, Tensor
 

@@ -26,9 +26,9 @@ from tinygraph.errors import ArgumentError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
+from tinygraph.ops.shared.axes import as_int64
 from tinygraph.ops.shared.launch import THREADS
 from tinygraph.ops.shared.losses import LabelLoss, label_loss
-from tinygraph.ops.shared.scatter import as_int64
 from tinygraph.ops.softmax import translated
 from tinygraph.shapes import Array, Shape, Spec, require_float
 from tinygraph.tensor import Operand, Tensor

@@ -18,7 +18,7 @@ from tinygraph.cuda import op_kernel
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.shared.axes import Sets, arranged, restored, sets_of
+from tinygraph.ops.shared.axes import Sets, arranged, as_int64, sets_of
 from tinygraph.ops.shared.reductions import Reduction, reduction, spread
 from tinygraph.shapes import Array, Axis, Shape, Spec, as_axes, require_float
 from tinygraph.tensor import Operand, Tensor
@@ -32,17 +32,8 @@ def sum_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def as_summed(mem: Memory, x: Array) -> Array:
-    """x as the kernels add it: floats as they are, integers and bools as int64.
-
-    Numbers of uint64 keep their bits: two's complement adds both alike.
-    """
-    if x.dtype.kind == "f" or x.dtype == np.int64:
-        return x
-    if x.dtype == np.uint64:
-        return x.view(np.int64)
-    wide = mem.empty(x.shape, np.int64)
-    wide[...] = x
-    return wide
+    """x as the kernels add it: two's complement adds signed and unsigned numbers alike."""
+    return x if x.dtype.kind == "f" else as_int64(mem, x)
 
 
 def sum_sets(mem: Memory, x: Array, sets: Sets, y: Array) -> None:
@@ -75,16 +66,7 @@ class Sum(Reduction, Op):
         axes, shape = self.over(x.shape)
         y = mem.empty(shape, sum_dtype(x.dtype))
         sum_sets(mem, arranged(mem, as_summed(mem, x), axes), sets_of(x.shape, axes), y)
-        return y, x.shape
-
-    def backward_kernel(
-        self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]
-    ) -> Gradients:
-        axes, _ = self.over(shape)
-        gx = mem.empty(shape, gy.dtype)
-        kernel = op_kernel("sum", "sum_backward", gy.dtype)
-        sets_of(shape, axes).launch_on_elements(kernel, gy, gx)
-        return (restored(gx, shape, axes),)
+        return y, (x.shape,)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         # With keepdims the outputs of tiles have size 1 on axis 0, and add up all the same.

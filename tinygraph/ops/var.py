@@ -24,7 +24,7 @@ from tinygraph.cuda import op_kernel
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.shared.axes import arranged, restored, sets_of
+from tinygraph.ops.shared.axes import arranged, sets_of
 from tinygraph.ops.shared.normalization import centred
 from tinygraph.ops.shared.reductions import Reduction, count, reduction, spread
 from tinygraph.shapes import Array, Axis, Shape, as_axes
@@ -35,9 +35,9 @@ from tinygraph.tensor import Operand, Tensor
 class Var(Reduction, Op):
     correction: float = 0.0
 
-    def _divisor(self, shape: Shape, axes: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    def _divisor(self, shape: Shape, axes: tuple[int, ...]) -> float:
         """M - c, but never negative: too few elements give NaN or infinity, as in numpy."""
-        return dtype.type(max(count(shape, axes) - self.correction, 0))
+        return max(count(shape, axes) - self.correction, 0.0)
 
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         axes, shape = self.over(x.shape)
@@ -45,20 +45,20 @@ class Var(Reduction, Op):
         squares = np.square(d, out=mem.empty(x.shape, x.dtype) if mem.needs[0] else d)
         y = mem.empty(shape, x.dtype)
         np.add.reduce(squares, axis=axes, out=y, keepdims=self.keepdims)
-        y /= self._divisor(x.shape, axes, x.dtype)
+        y /= x.dtype.type(self._divisor(x.shape, axes))
         return y, d if mem.needs[0] else None
 
     def backward(self, mem: Memory, gy: Array, d: Array, needs: tuple[bool, ...]) -> Gradients:
         axes, _ = self.over(d.shape)
         share = mem.empty(gy.shape, gy.dtype)
-        np.divide(gy, self._divisor(d.shape, axes, d.dtype) / 2, out=share)
+        np.divide(gy, d.dtype.type(self._divisor(d.shape, axes) / 2), out=share)
         gx = mem.empty(d.shape, d.dtype)
         return (np.multiply(d, spread(share, d.shape, axes), out=gx),)
 
     def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         axes, shape = self.over(x.shape)
         sets, source = sets_of(x.shape, axes), arranged(mem, x, axes)
-        divisor = self._divisor(x.shape, axes, x.dtype)
+        divisor = self._divisor(x.shape, axes)
         kernel = op_kernel("var", "var_forward", x.dtype)
         null = mem.empty((0,), x.dtype)
         moments = null  # of the elements: there are none in the first stage
@@ -69,18 +69,10 @@ class Var(Reduction, Op):
         y = mem.empty(shape, x.dtype)
         centers = mem.empty((2, y.size) if mem.needs[0] else (0,), x.dtype)
         sets.launch(kernel, source, moments, null, y, centers, divisor)
-        return y, (source, x.shape, centers) if mem.needs[0] else None
+        return y, (x.shape, source, centers) if mem.needs[0] else None
 
-    def backward_kernel(
-        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
-    ) -> Gradients:
-        source, shape, centers = saved
-        axes, _ = self.over(shape)
-        gx = mem.empty(shape, gy.dtype)
-        kernel = op_kernel("var", "var_backward", gy.dtype)
-        half = self._divisor(shape, axes, gy.dtype) / 2
-        sets_of(shape, axes).launch_on_elements(kernel, gy, source, centers, gx, half)
-        return (restored(gx, shape, axes),)
+    def numbers(self, shape: Shape, axes: tuple[int, ...]) -> tuple[float, ...]:
+        return (self._divisor(shape, axes) / 2,)
 
 
 @reduction

@@ -18,6 +18,8 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tinygraph.cuda import Kernel, blocks
 from tinygraph.memory import Memory
 from tinygraph.ops.shared.launch import THREADS, for_each
@@ -25,6 +27,15 @@ from tinygraph.shapes import Array, Shape
 
 WARP = 32
 MOST_TERMS = 32  # of a set, for one thread
+
+
+def as_int64(mem: Memory, x: Array) -> Array:
+    """Integers or bools as kernels take them; those of uint64 keep their bits."""
+    if x.dtype.itemsize == 8:
+        return x.view(np.int64)
+    wide = mem.empty(x.shape, np.int64)
+    wide[...] = x
+    return wide
 
 
 class Sets(NamedTuple):

@@ -12,7 +12,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tinygraph.cuda import op_kernel
 from tinygraph.frozen import frozen
+from tinygraph.memory import Memory
+from tinygraph.op import Gradients
+from tinygraph.ops.shared.axes import restored, sets_of
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.shapes import Array, Axes, Shape, Spec, normalize_axes, reduced_shape, require_float
 
@@ -33,6 +37,22 @@ class Reduction:
     def infer(self, x: Spec) -> Spec:
         require_float(self.name, x=x)
         return Spec(self.over(x.shape)[1], x.dtype)
+
+    def numbers(self, shape: Shape, axes: tuple[int, ...]) -> tuple[float, ...]:
+        """What the kernel of backward takes at its end, before the sets."""
+        return ()
+
+    def backward_kernel(
+        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
+    ) -> Gradients:
+        """`saved` is the shape of x, and the arrays that the kernel reads beside gy."""
+        shape, *arrays = saved
+        axes, _ = self.over(shape)
+        gx = mem.empty(shape, gy.dtype)
+        kernel = op_kernel(self.name, f"{self.name}_backward", gy.dtype)
+        numbers = self.numbers(shape, axes)
+        sets_of(shape, axes).launch_on_elements(kernel, gy, *arrays, gx, *numbers)
+        return (restored(gx, shape, axes),)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         return None if 0 in self.over(specs[0].shape)[0] else "map"

@@ -17,20 +17,8 @@ from tinygraph.memory import Memory
 from tinygraph.ops.shared.launch import MOST_BLOCKS, THREADS, for_each
 from tinygraph.shapes import Array
 
-BITS, RUN = (
-    4,
-    32,
-)  # of a digit, and keys of a thread; the same numbers stand in scatter.cu
+BITS, RUN = 4, 32  # of a digit, and keys of a thread; the same numbers stand in scatter.cu
 DIGITS = 1 << BITS
-
-
-def as_int64(mem: Memory, indices: Array) -> Array:
-    """Indices of any integer dtype as kernels take them."""
-    if indices.dtype == np.int64:
-        return indices
-    wide = mem.empty(indices.shape, np.int64)
-    wide[...] = indices
-    return wide
 
 
 def sum_by_row(mem: Memory, keys: Array, terms: Array, rows: int, features: int) -> Array:
@@ -63,19 +51,8 @@ def _sorted(mem: Memory, keys: Array, rows: int) -> tuple[Array, Array]:
         for_each(_kernel("digit_counts"), runs, keys, counts, n, runs, rows, shift)
         places = _scan(mem, counts)
         by_digit, by_digit_order = mem.empty((n,), np.int64), mem.empty((n,), np.int64)
-        for_each(
-            _kernel("place_by_digit"),
-            runs,
-            keys,
-            order,
-            places,
-            by_digit,
-            by_digit_order,
-            n,
-            runs,
-            rows,
-            shift,
-        )
+        arrays = keys, order, places, by_digit, by_digit_order
+        for_each(_kernel("place_by_digit"), runs, *arrays, n, runs, rows, shift)
         keys, order = by_digit, by_digit_order
     return keys, order
 
