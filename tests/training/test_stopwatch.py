@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
+from tinygraph.errors import GraphError
 from tinygraph.running import Eager, here, inherit
 from tinygraph.training.stopwatch import SUMS, Stopwatch, _swept, bytes_of
 
@@ -35,11 +36,10 @@ def test_time_of_ops_on_several_threads(marks, wall, added):
 
 
 def watched(step):
-    watch = Stopwatch()
-    with watch.lap():
+    with Stopwatch() as lap:
         step()
     assert type(here.top) is Eager
-    return watch.laps[0]
+    return lap
 
 
 def test_counts_of_a_step_by_hand():
@@ -138,12 +138,12 @@ def test_an_error_goes_through_and_the_next_lap_is_whole():
         def forward(self, mem, x):
             raise ValueError("no")
 
-    watch = Stopwatch()
-    with pytest.raises(ValueError, match="no"), watch.lap():
+    with pytest.raises(ValueError, match="no"), Stopwatch():
         Fails()([1.0])
-    with watch.lap():
-        tg.relu(tg.Tensor([1.0]))
-    assert len(watch.laps) == 1 and list(watch.laps[0].costs) == [("forward", "relu")]
+    lap = watched(lambda: tg.relu(tg.Tensor([1.0])))
+    assert list(lap.costs) == [("forward", "relu")]
+    with pytest.raises(GraphError, match="a new one"), lap:
+        pass
 
 
 def test_bytes_of_views_and_strides():

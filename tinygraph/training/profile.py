@@ -29,7 +29,7 @@ from tinygraph.device import CPU, Device
 from tinygraph.errors import ArgumentError, KernelCompileError
 from tinygraph.kernel_table import cost_of, operations_of
 from tinygraph.training.evaluation import first_batch
-from tinygraph.training.stopwatch import Lap, Stopwatch
+from tinygraph.training.stopwatch import Stopwatch
 from tinygraph.training.trainer import Trainer
 
 WARMING_UP = 2  # steps before: a plan is made in the first, its found are in use from the second
@@ -98,12 +98,12 @@ def profile_ops(step: Callable[[], Any], steps: int = 10) -> Profile:
     whole("profile", "steps", steps)
     for _ in range(WARMING_UP):
         step()
-    watch, plain = Stopwatch(), []
+    laps, plain = [], []
     for _ in range(steps):
         plain.append(_wall_seconds(step))
-        with watch.lap():
+        with Stopwatch() as lap:
             step()
-    laps = watch.laps
+        laps.append(lap)
     if not any(call.op for lap in laps for call in lap.calls):
         raise ArgumentError("profile", "step", "one that applies ops to tensors on the cpu", "none")
     outside = Cost(op="outside of ops", calls=0, outside_seconds=median([p.outside for p in laps]))
@@ -122,7 +122,7 @@ def profile_ops(step: Callable[[], Any], steps: int = 10) -> Profile:
     return Profile(rows, tuple(notes), "cpu", steps, median(plain), processor, threads)
 
 
-def _op_rows(laps: Sequence[Lap]) -> list[Cost]:
+def _op_rows(laps: Sequence[Stopwatch]) -> list[Cost]:
     """A row for each name: medians over the laps, and the operations of the last one."""
     operations = _operations(laps[-1])
     rows = []
@@ -136,7 +136,7 @@ def _op_rows(laps: Sequence[Lap]) -> list[Cost]:
     return rows
 
 
-def _operations(lap: Lap) -> dict[str, float | None]:
+def _operations(lap: Stopwatch) -> dict[str, float | None]:
     """Of each name in a lap; None where those of one of its calls are not known."""
     calls: dict[str, list[Cost]] = defaultdict(list)
     known: dict[Any, tuple[float | None, float | None]] = {}

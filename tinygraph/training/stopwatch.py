@@ -1,9 +1,8 @@
 """Stopwatch: what each op of a step takes on the cpu, seen from inside the engine.
 
-    watch = Stopwatch()
-    with watch.lap():
+    with Stopwatch() as lap:
         step()
-    watch.laps[0].costs["forward", "linear"].seconds
+    lap.costs["forward", "linear"].seconds
 
 It is a runner (running.py): every call that it is asked to make leaves two marks, when it began
 and when it ended.  From the marks of all threads a lap works out its wall time:
@@ -24,7 +23,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,9 +52,8 @@ class Call(NamedTuple):
     needs: tuple[bool, ...] = ()
 
 
-@dataclass
-class Lap:
-    """What one step took.
+class Stopwatch(Runner):
+    """Watches one step, in this thread and in those that do a part of its work.
 
     Attributes
     ----------
@@ -63,6 +61,8 @@ class Lap:
         Seconds from begin to end.
     processor : float
         Seconds of all threads of the process together.
+    outside : float
+        Seconds of `wall` in which no thread was in any op.
     threads : int
         How many were in an op at some time.
     costs : dict of Cost by key
@@ -70,34 +70,13 @@ class Lap:
         those of optimisers and of the engine, which state them: of ops they are not counted here.
     calls : list of Call
         In their order.
-    """
-
-    wall: float
-    processor: float
-    threads: int
-    costs: dict[Key, Cost]
-    calls: list[Call]
-
-    @property
-    def outside(self) -> float:
-        """Wall time in which no thread was in any op."""
-        return max(0.0, self.wall - sum([cost.seconds or 0.0 for cost in self.costs.values()]))
-
-
-class Stopwatch:
-    """Watches the steps in its laps, in this thread and in those that do a part of its work.
-
-    Attributes
-    ----------
-    laps : list of Lap
 
     Examples
     --------
     >>> import tinygraph as tg
-    >>> x, watch = tg.Tensor([3.0, 4.0], requires_grad=True), Stopwatch()
-    >>> with watch.lap():
+    >>> x = tg.Tensor([3.0, 4.0], requires_grad=True)
+    >>> with Stopwatch() as lap:
     ...     (x * x).sum().backward()
-    >>> lap = watch.laps[0]
     >>> [(phase, name) for phase, name in lap.costs if name == "mul"]
     [('forward', 'mul'), ('backward', 'mul')]
     >>> mul = lap.costs["forward", "mul"]
@@ -105,39 +84,34 @@ class Stopwatch:
     (1, 16, 8)
     """
 
-    def __init__(self) -> None:
-        self.laps: list[Lap] = []
-
-    @contextmanager
-    def lap(self) -> Iterator[None]:
-        """Around one step."""
-        watcher = _Watcher()
-        with watcher:
-            processor, started = time.process_time(), time.perf_counter()
-            yield
-            wall, processor = time.perf_counter() - started, time.process_time() - processor
-        seconds, added, threads = _swept(watcher.marks)
-        groups: dict[Key, list[Cost]] = defaultdict(list)
-        for call in watcher.calls:
-            groups[call.key].append(call.cost)
-        costs = {}
-        for key, group in groups.items():
-            times: dict[str, Any] = {f"{key[0]}_seconds": seconds.get(key, 0.0)}
-            costs[key] = replace(combined(group), thread_seconds=added.get(key, 0.0), **times)
-        # Its own time is Python: a second of it is a second of a processor.
-        wall -= seconds.get(ITSELF, 0.0)
-        processor = max(0.0, processor - added.get(ITSELF, 0.0))
-        self.laps.append(Lap(wall, processor, threads, costs, watcher.calls))
-
-
-class _Watcher(Runner):
-    """Leaves marks around every call, and counts what it did."""
-
     replays = False  # the bodies of ops are what is watched
 
     def __init__(self) -> None:
-        self.marks: list[Mark] = []
+        self._marks: list[Mark] = []
         self.calls: list[Call] = []
+
+    def __enter__(self) -> Stopwatch:
+        super().__enter__()
+        self._begin = time.perf_counter(), time.process_time()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        wall, processor = time.perf_counter() - self._begin[0], time.process_time() - self._begin[1]
+        super().__exit__(*exception)
+        seconds, added, self.threads = _swept(self._marks)
+        # Its own time is Python: a second of it is a second of a processor.
+        self.wall = wall - seconds.pop(ITSELF, 0.0)
+        self.processor = max(0.0, processor - added.get(ITSELF, 0.0))
+        self.outside = max(0.0, self.wall - sum(seconds.values()))
+        groups: dict[Key, list[Cost]] = defaultdict(list)
+        for call in self.calls:
+            groups[call.key].append(call.cost)
+        self.costs = {}
+        for key, group in groups.items():
+            times: dict[str, Any] = {f"{key[0]}_seconds": seconds[key]}
+            self.costs[key] = replace(combined(group), thread_seconds=added[key], **times)
+
+    # ---- what is watched ----------------------------------------------------------------------
 
     def update(self, optimizer: Any) -> None:
         key = "update", optimizer.op
@@ -208,7 +182,7 @@ class _Watcher(Runner):
             self._mark(None)
 
     def _mark(self, key: Key | None) -> None:
-        self.marks.append((time.perf_counter(), threading.get_ident(), key))
+        self._marks.append((time.perf_counter(), threading.get_ident(), key))
 
     def _count(self, key: Key, moved: int, applied: tuple[Any, ...] = (), **numbers: Any) -> None:
         cost = Cost(op=key[1], bytes=moved, **{**NO_REQUESTS, **numbers})
