@@ -187,15 +187,7 @@ class NativeKernel:
 
     def line_text(self, file: str, line: int) -> str:
         """A line of the source or of one of its include files."""
-        own = str(self.source.path or self.source.name)
-        if file == own:
-            lines = self.source.text.splitlines()
-        else:
-            try:
-                lines = Path(file).read_text(errors="replace").splitlines()
-            except OSError:
-                return ""
-        return lines[line - 1].strip() if 0 < line <= len(lines) else ""
+        return self.source.line(file, line).strip()
 
 
 def _unit(source: Source, translation: Translation, signature: Signature) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tinygraph.errors import KernelCompileError
 from tinygraph.frozen import frozen
@@ -104,6 +104,26 @@ class Source:
             raise KernelCompileError(self._whole.circle)
         return self._whole.tokens
 
+    def is_called(self, file: str) -> bool:
+        """Whether a compiler means this source, which may have the name of a temporary copy."""
+        path = Path(file)
+        if any(include.name == path.name for include in self.includes):
+            return path.name == self.name
+        return path.name in (self.name, "default_program") or path.suffix == ".cu"
+
+    def line(self, file: str, number: int) -> str:
+        """A line of this source or of a header; empty where that cannot be told."""
+        if self.is_called(file):
+            text = self.text
+        else:
+            path = Path(file)
+            headers = [include for include in self.includes if include.name == path.name]
+            places = [path, *headers] if path.is_absolute() else [*headers, path]
+            found = next((place for place in places if place.is_file()), None)
+            text = found.read_text(encoding="utf-8", errors="replace") if found else ""
+        lines = text.splitlines()
+        return lines[number - 1] if 1 <= number <= len(lines) else ""
+
     @cached_property
     def _whole(self) -> Includes:
         includes = import_module("tinygraph.cuda.reading.includes")  # here, as the cache below
@@ -147,15 +167,6 @@ def _beside(path: Path) -> str:
     return f"correct the path{listing}"
 
 
-class Message(NamedTuple):
-    """One error of a compiler; column 0 where none is known."""
-
-    file: str
-    line: int
-    column: int
-    text: str
-
-
 _GCC = re.compile(
     r"(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:(?P<column>\d+):)? "
     r"(?:fatal )?error: (?P<text>.*)"
@@ -187,7 +198,7 @@ def compile_error(source: Source, compiler_output: str, kind: str) -> KernelComp
     """
     where = str(source.path) if source.path else source.name
     messages = list(_messages(source, compiler_output))
-    shown = [_shown(source, message) for message in messages[:_MOST_MESSAGES]]
+    shown = messages[:_MOST_MESSAGES]
     if len(messages) > _MOST_MESSAGES:
         shown.append(f"... and {len(messages) - _MOST_MESSAGES} more errors")
     if not shown:
@@ -195,18 +206,28 @@ def compile_error(source: Source, compiler_output: str, kind: str) -> KernelComp
     return KernelCompileError("\n".join([f"{where}: {kind} does not compile it", *shown]))
 
 
-def _messages(source: Source, output: str) -> Iterator[Message]:
+def _messages(source: Source, output: str) -> Iterator[str]:
+    """Each error with its source line and, where the column is known, a caret under it."""
     lines = output.splitlines()
-    for at, line in enumerate(lines):
-        match = _GCC.match(line) or _NVRTC.match(line)
+    for at, printed in enumerate(lines):
+        match = _GCC.match(printed) or _NVRTC.match(printed)
         if not match:
             continue
         found = match.groupdict()
         file, number = found["file"], int(found["line"])
-        column = int(found.get("column") or 0)
+        line, column = source.line(file, number), int(found.get("column") or 0)
         if not column and at + 2 < len(lines):
-            column = _caret(_line(source, file, number), lines[at + 1], lines[at + 2])
-        yield Message(file, number, column, found["text"])
+            column = _caret(line, lines[at + 1], lines[at + 2])
+        name = source.name if source.is_called(file) else Path(file).name
+        text = f"{name}:{number}{f':{column}' if column else ''}: error: {found['text']}"
+        if line:
+            gutter = f"{number:4d} | "
+            text += f"\n{gutter}{line.rstrip()}"
+            if column:
+                # Tabs stay tabs, so that the caret stands under its column whatever their width.
+                space = re.sub(r"[^\t]", " ", line[: column - 1])
+                text += f"\n{' ' * (len(gutter) - 2)}| {space}^"
+        yield text
 
 
 def _caret(line: str, echo: str, caret: str) -> int:
@@ -215,42 +236,3 @@ def _caret(line: str, echo: str, caret: str) -> int:
         return 0
     into = caret.index("^") - (len(echo) - len(echo.lstrip()))
     return len(line) - len(line.lstrip()) + into + 1 if into >= 0 else 0
-
-
-def _is_source(source: Source, file: str) -> bool:
-    """Whether a compiler means the source, which may have the name of a temporary copy."""
-    path = Path(file)
-    if any(include.name == path.name for include in source.includes):
-        return path.name == source.name
-    return path.name in (source.name, "default_program") or path.suffix == ".cu"
-
-
-def _line(source: Source, file: str, number: int) -> str:
-    """The line of the source or of a header; empty where that cannot be told."""
-    path = Path(file)
-    text = ""
-    if _is_source(source, file):
-        text = source.text
-    else:
-        headers = [include for include in source.includes if include.name == path.name]
-        found = next((p for p in [*headers, path] if p.is_file()), None)
-        text = found.read_text(encoding="utf-8", errors="replace") if found else ""
-    lines = text.splitlines()
-    return lines[number - 1] if 1 <= number <= len(lines) else ""
-
-
-def _shown(source: Source, message: Message) -> str:
-    """A message with its source line and, where the column is known, a caret under it."""
-    column = f":{message.column}" if message.column else ""
-    name = source.name if _is_source(source, message.file) else Path(message.file).name
-    text = f"{name}:{message.line}{column}: error: {message.text}"
-    line = _line(source, message.file, message.line)
-    if not line:
-        return text
-    gutter = f"{message.line:4d} | "
-    text += f"\n{gutter}{line.rstrip()}"
-    if message.column:
-        # Tabs stay tabs, so that the caret stands under its column whatever a tab's width is.
-        space = re.sub(r"[^\t]", " ", line[: message.column - 1])
-        text += f"\n{' ' * (len(gutter) - 2)}| {space}^"
-    return text
