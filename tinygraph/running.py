@@ -120,10 +120,6 @@ class Eager:
     def fresh(self, array: Any) -> None:
         """An uninitialised array was given out where kernels run."""
 
-    def takes(self, array: Any) -> bool:
-        """Whether no kernel has written to an array yet; from now on one has."""
-        return False
-
     def launch(self, launch: Any) -> None:
         """Make a launch of a kernel: a `tinygraph.cuda.Launch`."""
         launch.kernel.run(launch)

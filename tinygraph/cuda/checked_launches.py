@@ -5,12 +5,16 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tinygraph.cuda.launch import Launch
+from tinygraph.cuda.launch import InOut, Launch, Out
 from tinygraph.running import Runner
 from tinygraph.shapes import Array
+
+if TYPE_CHECKING:
+    from tinygraph.cuda.reading.signature import KernelParameter
 
 
 class _Checked(Runner):
@@ -25,15 +29,22 @@ class _Checked(Runner):
         self._fresh[key] = weakref.ref(array, lambda _: self._fresh.pop(key, None))
         self.below.fresh(array)
 
-    def takes(self, array: Array) -> bool:
+    def launch(self, launch: Launch) -> None:
+        if not launch.on_gpu:
+            launch.checked = True
+            given = zip(launch.kernel.signature.parameters, launch.args, launch.values, strict=True)
+            launch.args = tuple([self._marked(p, arg, value) for p, arg, value in given])
+        self.below.launch(launch)
+
+    def _marked(self, parameter: KernelParameter, given: Any, array: Array) -> Any:
+        """What was given; an array that has waited for a kernel to write all of it is an output."""
+        if not parameter.pointer or parameter.const:
+            return given
         for owner in (array, array.base):
             if owner is not None and self._fresh.pop(id(owner), None) is not None:
-                return isinstance(owner, np.ndarray) and owner.size == array.size
-        return self.below.takes(array)
-
-    def launch(self, launch: Launch) -> None:
-        launch.checked = True
-        self.below.launch(launch)
+                whole = isinstance(owner, np.ndarray) and owner.size == array.size
+                return Out(array) if whole and not isinstance(given, InOut) else given
+        return given
 
 
 @contextmanager

@@ -200,7 +200,7 @@ class Kernel:
     def _report(self, launch: Launch, profile: bool) -> Report:
         values = self.arguments.typed(launch.values)
         arguments = [
-            Argument(parameter, value, _role(parameter, given, value))
+            Argument(parameter, value, _role(parameter, given))
             for parameter, given, value in zip(
                 self.signature.parameters, launch.args, values, strict=True
             )
@@ -248,14 +248,11 @@ class Kernel:
         return self._functions[gpu]
 
 
-def _role(parameter: KernelParameter, given: Any, value: Any) -> str:
+def _role(parameter: KernelParameter, given: Any) -> str:
     """How the checker is to take an argument: "in", "out", "inout" or "auto"."""
     if not parameter.pointer or parameter.const:
         return "in"
-    taken = here.top.takes(value)
-    if isinstance(given, InOut):
-        return "inout"
-    return "out" if taken or isinstance(given, Out) else "auto"
+    return "inout" if isinstance(given, InOut) else "out" if isinstance(given, Out) else "auto"
 
 
 def op_kernel(stem: str, function: str, *template: Any, **macros: object) -> Kernel:
