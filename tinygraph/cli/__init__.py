@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from contextlib import redirect_stdout
 from io import StringIO
 
-from tinygraph.cli.arguments import PARSERS, UsageError, parse
+from tinygraph.cli.arguments import PARSERS, parse
 from tinygraph.errors import (
     ArgumentError,
     CheckpointError,
@@ -64,8 +64,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             answer = args.run_command(args)
         sys.stdout.flush()
         return 0 if answer.get("ok", True) else 1
-    except UsageError as error:
-        return _fail(str(error), 2)
     except BAD_INPUT as error:
         return _fail(str(error), 2)
     except CheckpointError as error:  # while training it is the disk, otherwise what was named

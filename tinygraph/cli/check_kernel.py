@@ -26,11 +26,11 @@ from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from tinygraph.cli.values import whole_number
+from tinygraph.cli.options import Options, Parser, whole_number
 from tinygraph.cuda import InOut, Kernel, Out, Report
 from tinygraph.cuda.reading.signature import KernelParameter, Signature, kernels
 from tinygraph.cuda.reading.source import Source
@@ -68,23 +68,6 @@ def _prints_on_stderr() -> Iterator[None]:
 # ---- the options of a launch ----------------------------------------------------------------
 
 
-def add_launch_options(parser: argparse.ArgumentParser) -> None:
-    """The options of a launch, for the command and for `parse_launch`."""
-    add = parser.add_argument
-    add("--kernel", default="", metavar="NAME", help='the function, as in "scale<float>"')
-    extents: dict[str, Any] = {"required": True, "type": _extents, "metavar": "N[xN[xN]]"}
-    add("--grid", **extents, help="blocks: 4, 4x2 or 4x2x1")
-    add("--block", **extents, help="threads of a block: 256 or 16x16")
-    text = "a parameter's value, with numpy's names, rng, out and inout: " + EXAMPLE
-    add("--arg", action="append", default=[], type=_assignment, metavar="NAME=VALUE", help=text)
-    size = whole_number(0, 2**31 - 1)
-    add("--shared", default=0, type=size, metavar="BYTES", help="dynamic shared memory")
-    text = "a macro: TILE=16"
-    add("--define", action="append", default=[], type=_macro, metavar="NAME=VALUE", help=text)
-    seed = whole_number(0, 2**63)
-    add("--seed", default=0, type=seed, metavar="N", help="of rng (default 0)")
-
-
 def _extents(text: str) -> tuple[int, ...]:
     """An argument type: one to three extents, with x or commas between them.
 
@@ -112,9 +95,24 @@ def _macro(text: str) -> tuple[str, str]:
     return name, value if equals else "1"
 
 
-class _LaunchParser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise ArgumentError(f"launch: {message}")
+LAUNCH_OPTIONS: Options = {
+    "--kernel NAME": ('the function, as in "scale<float>"', {"default": ""}),
+    "--grid N[xN[xN]]": ("blocks: 4, 4x2 or 4x2x1", {"required": True, "type": _extents}),
+    "--block N[xN[xN]]": (
+        "threads of a block: 256 or 16x16",
+        {"required": True, "type": _extents},
+    ),
+    "--arg NAME=VALUE": (
+        "a parameter's value, with numpy's names, rng, out and inout: " + EXAMPLE,
+        {"action": "append", "default": [], "type": _assignment},
+    ),
+    "--shared BYTES": ("dynamic shared memory", {"default": 0, "type": whole_number(0)}),
+    "--define NAME=VALUE": (
+        "a macro: TILE=16",
+        {"action": "append", "default": [], "type": _macro},
+    ),
+    "--seed N": ("of rng (default 0)", {"default": 0, "type": whole_number(0, 2**63)}),
+}
 
 
 def parse_launch(text: str) -> Namespace:
@@ -129,8 +127,8 @@ def parse_launch(text: str) -> Namespace:
     >>> launch.kernel, launch.grid, launch.block, launch.arg
     ('scale', (4,), (16, 16), [('n', '1000')])
     """
-    parser = _LaunchParser(prog="launch", add_help=False, allow_abbrev=False)
-    add_launch_options(parser)
+    parser = Parser(prog=f"tinygraph {OP}", add_help=False)
+    parser.add_options(LAUNCH_OPTIONS)
     return parser.parse_args(shlex.split(text))
 
 

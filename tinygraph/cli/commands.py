@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from tinygraph import recipes
-from tinygraph.cli.values import given_settings
+from tinygraph.cli.options import given_settings
 from tinygraph.errors import ArgumentError, CheckpointError, install
 from tinygraph.recipes.settings import DeviceName, fit
 from tinygraph.training import Progress, RunFolder

@@ -5,13 +5,12 @@ They measure, so they are in the folder benchmarks of a checkout and not in an i
 
 from __future__ import annotations
 
-import argparse
 import importlib
 from argparse import Namespace
 from contextlib import suppress
 from typing import Any
 
-from tinygraph.cli.values import whole_number
+from tinygraph.cli.options import Options, whole_number
 from tinygraph.errors import ArgumentError, nearest
 from tinygraph.training import Progress, RunFolder
 
@@ -79,17 +78,21 @@ def _module(name: str) -> Any:
         ) from None
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options, but for those about data."""
-    size, add = whole_number(1), parser.add_argument
-    add("recipe", metavar="RECIPE", help=f"one of: {', '.join(EXPERIMENTS)}")
-    text = "the data of the training (default mnist where it is found, otherwise digits)"
-    add("--data", metavar="NAME", help=text)
-    add("--quick", action="store_true", help="small sizes and one epoch: to see that it runs")
-    text = "measurements of each time, interleaved; default 3"
-    add("--rounds", type=size, default=3, metavar="N", help=text)
-    text = "images in a measurement, scaled to an epoch of 60,000 (default: the largest batch)"
-    add("--images", type=size, metavar="N", help=text)
-    text = "of the training whose accuracy is drawn; default 10"
-    add("--epochs", type=size, default=10, metavar="N", help=text)
-    add("--run", metavar="DIR", help="a new folder (default runs/experiment-RECIPE-DATE-TIME)")
+EXPERIMENT_OPTIONS: Options = {
+    "RECIPE": f"one of: {', '.join(EXPERIMENTS)}",
+    "--data NAME": "the data of the training (default mnist where it is found, otherwise digits)",
+    "--quick": "small sizes and one epoch: to see that it runs",
+    "--rounds N": (
+        "measurements of each time, interleaved; default 3",
+        {"type": whole_number(1), "default": 3},
+    ),
+    "--images N": (
+        "images in a measurement, scaled to an epoch of 60,000 (default: the largest batch)",
+        {"type": whole_number(1)},
+    ),
+    "--epochs N": (
+        "of the training whose accuracy is drawn; default 10",
+        {"type": whole_number(1), "default": 10},
+    ),
+    "--run DIR": "a new folder (default runs/experiment-RECIPE-DATE-TIME)",
+}

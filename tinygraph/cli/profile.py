@@ -8,7 +8,7 @@ from typing import Any
 
 from tinygraph import recipes
 from tinygraph.cli.commands import listed, plain_warnings, refuse_data_files
-from tinygraph.cli.values import given_settings
+from tinygraph.cli.options import given_settings
 from tinygraph.device import get_device
 from tinygraph.errors import ArgumentError
 from tinygraph.show import profile_bars

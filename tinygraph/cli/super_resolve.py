@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph import nn
+from tinygraph.cli.options import Options, whole_number
 from tinygraph.data.images import decode, pillow, pixels
 from tinygraph.disk import replace_file
 from tinygraph.errors import ArgumentError
@@ -117,22 +118,20 @@ def byte_count(text: str) -> int:
     return int(float(match[1]) * UNITS[match[2].upper()])
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of the command, but --json."""
-    add = parser.add_argument
-    add("input", metavar="IN", help="a picture (PNG, JPEG, BMP) of any size; transparency is lost")
-    add("output", metavar="OUT", help="the picture to write; its suffix says the format")
-    text = "a run folder of srcnn, or parameters in a file (.safetensors, .json)"
-    add("--parameters", required=True, metavar="PATH", help=text)
-    text = "with a run folder: the parameters that were best on the validation pictures"
-    add("--best", action="store_true", help=text)
-    text = "how many times as wide and high (default that of the run, for a file 3)"
-    add("--scale", type=_scale, metavar="N", help=text)
-    text = f"what the network may take, as in 256M (default {MEMORY >> 20}M); tiles are cut to it"
-    add("--memory", type=byte_count, default=MEMORY, metavar="BYTES", help=text)
-
-
-def _scale(text: str) -> int:
-    if not re.fullmatch(r"[1-9]\d?", text):
-        raise argparse.ArgumentTypeError(f"expected a whole number from 1 to 99, got {text!r}")
-    return int(text)
+SUPER_RESOLVE_OPTIONS: Options = {
+    "IN": ("a picture (PNG, JPEG, BMP) of any size; transparency is lost", {"dest": "input"}),
+    "OUT": ("the picture to write; its suffix says the format", {"dest": "output"}),
+    "--parameters PATH": (
+        "a run folder of srcnn, or parameters in a file (.safetensors, .json)",
+        {"required": True},
+    ),
+    "--best": "with a run folder: the parameters that were best on the validation pictures",
+    "--scale N": (
+        "how many times as wide and high (default that of the run, for a file 3)",
+        {"type": whole_number(1, 99)},
+    ),
+    "--memory BYTES": (
+        f"what the network may take, as in 256M (default {MEMORY >> 20}M); tiles are cut to it",
+        {"type": byte_count, "default": MEMORY},
+    ),
+}
