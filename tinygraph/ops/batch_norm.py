@@ -33,8 +33,9 @@ from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
-from tinygraph.ops.shared.launch import MOST_BLOCKS, THREADS, grid_of
+from tinygraph.ops.shared.launch import MOST_BLOCKS, THREADS, for_each
 from tinygraph.ops.shared.normalization import (
+    Scaled,
     inverse_deviation,
     moments,
     normalized_gradient,
@@ -44,7 +45,7 @@ from tinygraph.tensor import Operand, Tensor
 
 
 @frozen
-class BatchNorm(Op):
+class BatchNorm(Scaled, Op):
     training: bool
     momentum: float
     eps: float
@@ -60,39 +61,24 @@ class BatchNorm(Op):
         first = 1 + self.has_weight + self.has_bias
         return first, first + 1
 
-    def _named(self, rest: tuple[Any, ...]) -> dict[str, Any]:
-        """The inputs after x by name; those that are absent are left out."""
-        names = ["weight"] * self.has_weight + ["bias"] * self.has_bias
-        names += ["running_mean", "running_var"] * self.has_running
-        return dict(zip(names, rest, strict=True))
+    @property
+    def names(self) -> list[str]:
+        return super().names + ["running_mean", "running_var"] * self.has_running
 
     def infer(self, x: Spec, *rest: Spec) -> Spec:
-        named = self._named(rest)
-        require_float(self.name, x=x, **named)
+        require_float(self.name, x=x)
         if x.ndim < 2:
             raise ShapeError(self.name, "x", "(N, C) or (N, C, D...)", f"shape {x.shape}")
-        channels = x.shape[1]
-        for name, spec in named.items():
-            if spec.shape != (channels,):
-                raise ShapeError(
-                    self.name,
-                    name,
-                    f"shape ({channels},), one for each channel of x",
-                    f"{spec.shape}, x.shape {x.shape}",
-                    "channels are axis 1 of x",
-                )
+        self.require_parameters(x, rest, x.shape[1:2], "one for each channel of x, its axis 1")
         if self.training and _per_channel(x.shape) < 2:
-            raise ShapeError(
-                self.name,
-                "x",
-                "at least 2 numbers in each channel, for a variance in training",
-                f"{_per_channel(x.shape)} with shape {x.shape}",
-                "use a larger batch (the last one may be short), or training=False",
-            )
+            expected = "at least 2 numbers in each channel, for a variance in training"
+            got = f"{_per_channel(x.shape)} with shape {x.shape}"
+            way_out = "use a larger batch (the last one may be short), or training=False"
+            raise ShapeError(self.name, "x", expected, got, way_out)
         return x
 
     def forward(self, mem: Memory, x: Array, *rest: Array) -> tuple[Array, Any]:
-        named = self._named(rest)
+        named = self.named(rest)
         along = _along_channels(x.ndim)
         y = mem.empty(x.shape, x.dtype)
         if self.training:
@@ -124,11 +110,11 @@ class BatchNorm(Op):
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
         difference, inv, weight = saved
         axes, count = _all_but_channels(gy.ndim), _per_channel(gy.shape)
-        wants_weight = self.has_weight and needs[1]
+        wants_weight, wants_bias = self.wanted(needs)
         gx = gw = gb = None
         scratch = mem.empty(gy.shape if needs[0] or wants_weight else (0,), gy.dtype)
         total = np.sum(gy, axis=axes, keepdims=True)  # (1, C, 1...)
-        if self.has_bias and needs[1 + self.has_weight]:
+        if wants_bias:
             gb = total.reshape(-1)
         if wants_weight or (self.training and needs[0]):
             np.multiply(gy, difference, out=scratch)
@@ -143,45 +129,24 @@ class BatchNorm(Op):
                 np.multiply(gy, inv, out=gx)
             if weight is not None:
                 gx *= weight
-        running = (None, None) * self.has_running
-        return gx, *([gw] * self.has_weight), *([gb] * self.has_bias), *running
+        return self.gradients(gx, gw, gb)
 
     def forward_kernel(self, mem: Memory, x: Array, *rest: Array) -> tuple[Array, Any]:
-        named = self._named(rest)
-        absent = mem.empty((0,), x.dtype)  # a null pointer
-        weight, bias, running_mean, running_var = (
-            named.get(name, absent) for name in ("weight", "bias", "running_mean", "running_var")
-        )
+        named, absent = self.named(rest), mem.empty((0,), x.dtype)  # a null pointer
+        weight, bias = (named.get(name, absent) for name in ("weight", "bias"))
+        running = [named.get(name, absent) for name in ("running_mean", "running_var")]
         channels = _Channels.of(x)
         statistics = mem.empty((3, channels.number), x.dtype)
         if self.training:
             partials = mem.empty((3, channels.number, channels.slices), x.dtype)
             channels.launch_walk("batch_moments", x, partials)
-            channels.launch_warps(
-                "batch_statistics",
-                partials,
-                x,
-                statistics,
-                running_mean,
-                running_var,
-                channels.number,
-                channels.positions,
-                channels.slices,
-                channels.members,
-                self.eps,
-                1 - self.momentum,
-                self.momentum,
-            )
-        elif channels.number:
-            op_kernel("batch_norm", "running_statistics", x.dtype, COLUMNS=1)(
-                grid_of(channels.number),
-                THREADS,
-                running_mean,
-                running_var,
-                statistics,
-                channels.number,
-                self.eps,
-            )
+            sizes = channels.number, channels.positions, channels.slices, channels.members
+            weights = 1 - self.momentum, self.momentum
+            arrays = partials, x, statistics, *running
+            channels.launch_warps("batch_statistics", *arrays, *sizes, self.eps, *weights)
+        else:
+            kernel = op_kernel("batch_norm", "running_statistics", x.dtype, COLUMNS=1)
+            for_each(kernel, channels.number, *running, statistics, channels.number, self.eps)
         y = mem.empty(x.shape, x.dtype)
         channels.launch_walk("normalize", x, statistics, weight, bias, y)
         if not any(mem.needs):
@@ -194,36 +159,21 @@ class BatchNorm(Op):
     ) -> Gradients:
         x, statistics, weight = saved
         channels, dtype = _Channels.of(gy), gy.dtype
-        through_statistics = self.training and needs[0]
-        wants_weight = self.has_weight and needs[1]
-        wants_bias = self.has_bias and needs[1 + self.has_weight]
-        number = channels.number
+        through_statistics, number = self.training and needs[0], channels.number
+        wants_weight, wants_bias = self.wanted(needs)
         gw = mem.zeros((number if wants_weight else 0,), dtype)
         gb = mem.zeros((number if wants_bias else 0,), dtype)
         means = mem.empty((2, number if through_statistics else 0), dtype)
         if through_statistics or wants_weight or wants_bias:
             partials = mem.empty((2, number, channels.slices), dtype)
             channels.launch_walk("gradient_sums", gy, x, statistics, partials)
-            channels.launch_warps(
-                "gradient_means",
-                partials,
-                statistics,
-                gw,
-                gb,
-                means,
-                number,
-                channels.slices,
-                channels.members,
-            )
+            sizes = number, channels.slices, channels.members
+            channels.launch_warps("gradient_means", partials, statistics, gw, gb, means, *sizes)
         gx = mem.empty(gy.shape if needs[0] else (0,), dtype)
         if needs[0]:
             channels.launch_walk("normalize_backward", gy, x, statistics, means, weight, gx)
-        running = (None, None) * self.has_running
-        return (
-            gx if needs[0] else None,
-            *([gw if wants_weight else None] * self.has_weight),
-            *([gb if wants_bias else None] * self.has_bias),
-            *running,
+        return self.gradients(
+            gx if needs[0] else None, gw if wants_weight else None, gb if wants_bias else None
         )
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
@@ -352,30 +302,17 @@ def batch_norm(
     statistics = {"running_mean": running_mean, "running_var": running_var}
     missing = [name for name, value in statistics.items() if value is None]
     if len(missing) == 1 or (missing and not training):
-        raise ArgumentError(
-            "batch_norm",
-            missing[0],
-            "running_mean and running_var, both"
-            + (" or neither" if training else " where training is False"),
-            "None",
-            "pass running_mean=tg.zeros(C), running_var=tg.ones(C)",
-        )
+        expected = "both or neither" if training else "both where training is False"
+        expected = f"running_mean and running_var, {expected}"
+        way_out = "pass running_mean=tg.zeros(C), running_var=tg.ones(C)"
+        raise ArgumentError("batch_norm", missing[0], expected, "None", way_out)
     for name, value in statistics.items():
         if isinstance(value, Tensor) and (value.requires_grad or not value.is_leaf):
-            raise ArgumentError(
-                "batch_norm",
-                name,
-                "a leaf that requires no gradient, for it is rewritten",
-                repr(value),
-                f"{name}.detach()",
-            )
-    op = BatchNorm(
-        bool(training),
-        number("batch_norm", "momentum", momentum, 0, 1),
-        number("batch_norm", "eps", eps, 0),
-        weight is not None,
-        bias is not None,
-        not missing,
-    )
+            expected = "a leaf that requires no gradient, for it is rewritten"
+            raise ArgumentError("batch_norm", name, expected, repr(value), f"{name}.detach()")
+    momentum = number("batch_norm", "momentum", momentum, 0, 1)
+    eps = number("batch_norm", "eps", eps, 0)
+    given = weight is not None, bias is not None, not missing
     inputs = (x, weight, bias, running_mean, running_var)
+    op = BatchNorm(bool(training), momentum, eps, *given)
     return op(*[each for each in inputs if each is not None])

@@ -31,6 +31,7 @@ from tinygraph.op import Gradients, Op
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.launch import MOST_BLOCKS, THREADS
 from tinygraph.ops.shared.normalization import (
+    Scaled,
     inverse_deviation,
     moments,
     normalized_gradient,
@@ -40,32 +41,19 @@ from tinygraph.tensor import Operand, Tensor
 
 
 @frozen
-class LayerNorm(Op):
+class LayerNorm(Scaled, Op):
     normalized_shape: Shape
     eps: float
     has_weight: bool
     has_bias: bool
 
     def infer(self, x: Spec, *rest: Spec) -> Spec:
-        names = ["weight"] * self.has_weight + ["bias"] * self.has_bias
-        named = dict(zip(names, rest, strict=True))
-        require_float(self.name, x=x, **named)
+        require_float(self.name, x=x)
         if x.shape[-len(self.normalized_shape) :] != self.normalized_shape:
-            raise ShapeError(
-                self.name,
-                "x",
-                f"the last axes {self.normalized_shape}, as in normalized_shape",
-                f"x.shape {x.shape}",
-                "normalized_shape is the shape of one sample's features",
-            )
-        for name, spec in named.items():
-            if spec.shape != self.normalized_shape:
-                raise ShapeError(
-                    self.name,
-                    name,
-                    f"shape {self.normalized_shape}, that of normalized_shape",
-                    spec.shape,
-                )
+            expected = f"the last axes {self.normalized_shape}, as in normalized_shape"
+            way_out = "normalized_shape is the shape of one sample's features"
+            raise ShapeError(self.name, "x", expected, f"x.shape {x.shape}", way_out)
+        self.require_parameters(x, rest, self.normalized_shape, "that of normalized_shape")
         return x
 
     def forward(self, mem: Memory, x: Array, *rest: Array) -> tuple[Array, Any]:
@@ -85,10 +73,10 @@ class LayerNorm(Op):
         features = self._features(gy.ndim)
         samples = tuple(range(gy.ndim - len(self.normalized_shape)))
         gx = gw = gb = None
-        if self.has_bias and needs[-1]:
+        wants_weight, wants_bias = self.wanted(needs)
+        if wants_bias:
             gb = mem.empty(self.normalized_shape, gy.dtype)
             np.sum(gy, axis=samples, out=gb)
-        wants_weight = self.has_weight and needs[1]
         if needs[0] or wants_weight:
             scratch = mem.empty(gy.shape, gy.dtype)
         if wants_weight:
@@ -107,7 +95,7 @@ class LayerNorm(Op):
             np.mean(scratch, axis=features, keepdims=True, out=product)
             gx = scratch
             normalized_gradient(gx, h, difference, inv, mean, product)
-        return gx, *([gw] * self.has_weight), *([gb] * self.has_bias)
+        return self.gradients(gx, gw, gb)
 
     def forward_kernel(self, mem: Memory, x: Array, *rest: Array) -> tuple[Array, Any]:
         absent = mem.empty((0,), x.dtype)  # a null pointer
@@ -126,8 +114,7 @@ class LayerNorm(Op):
     ) -> Gradients:
         x, statistics, weight = saved
         rows, features = self._rows(x)
-        wants_weight = self.has_weight and needs[1]
-        wants_bias = self.has_bias and needs[-1]
+        wants_weight, wants_bias = self.wanted(needs)
         gx = mem.empty(x.shape if needs[0] else (0,), x.dtype)
         if needs[0]:
             self._launch_rows("layer_norm_backward", gy, x, statistics, weight, gx, rows, features)
@@ -146,10 +133,8 @@ class LayerNorm(Op):
             op_kernel("layer_norm", "parameter_gradients", x.dtype, ROW_THREADS=32)(
                 blocks(features, THREADS // 32), THREADS, partials, gw, gb, features, slices
             )
-        return (
-            gx if needs[0] else None,
-            *([gw if wants_weight else None] * self.has_weight),
-            *([gb if wants_bias else None] * self.has_bias),
+        return self.gradients(
+            gx if needs[0] else None, gw if wants_weight else None, gb if wants_bias else None
         )
 
     def _rows(self, x: Array) -> tuple[int, int]:
@@ -221,12 +206,8 @@ def layer_norm(
     except TypeError:
         shape = ()
     if not shape or min(shape) < 1:
-        raise ArgumentError(
-            "layer_norm",
-            "normalized_shape",
-            "an int, or several, of at least 1",
-            repr(normalized_shape),
-            "pass the sizes of the last axes of x",
-        )
+        expected, way_out = "an int, or several, of at least 1", "the sizes of the last axes of x"
+        got = repr(normalized_shape)
+        raise ArgumentError("layer_norm", "normalized_shape", expected, got, way_out)
     op = LayerNorm(shape, number("layer_norm", "eps", eps, 0), weight is not None, bias is not None)
     return op(*[each for each in (x, weight, bias) if each is not None])

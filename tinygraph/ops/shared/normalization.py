@@ -10,11 +10,49 @@ Statistician 37, 1983 (the corrected two-pass algorithm).
 from __future__ import annotations
 
 import math
+from typing import Any, ClassVar
 
 import numpy as np
 
+from tinygraph.errors import ShapeError
 from tinygraph.memory import Memory
-from tinygraph.shapes import Array, Shape, reduced_shape
+from tinygraph.op import Gradients
+from tinygraph.shapes import Array, Shape, Spec, reduced_shape, require_float
+
+
+class Scaled:
+    """Mixed into ops whose inputs after x are a weight and a bias, where they are given."""
+
+    name: ClassVar[str]
+    has_weight: bool
+    has_bias: bool
+
+    @property
+    def names(self) -> list[str]:
+        """The inputs after x."""
+        return ["weight"] * self.has_weight + ["bias"] * self.has_bias
+
+    def named(self, rest: tuple[Any, ...]) -> dict[str, Any]:
+        """The inputs after x by name; those that are absent are left out."""
+        return dict(zip(self.names, rest, strict=True))
+
+    def require_parameters(self, x: Spec, rest: tuple[Spec, ...], shape: Shape, whose: str) -> None:
+        """Raise unless all are floats like x, and those after x have this shape."""
+        named = self.named(rest)
+        require_float(self.name, x=x, **named)
+        for name, spec in named.items():
+            if spec.shape != shape:
+                got = f"{spec.shape}, x.shape {x.shape}"
+                raise ShapeError(self.name, name, f"shape {shape}, {whose}", got)
+
+    def wanted(self, needs: tuple[bool, ...]) -> tuple[bool, bool]:
+        """Whether weight and bias want gradients."""
+        return self.has_weight and needs[1], self.has_bias and needs[1 + self.has_weight]
+
+    def gradients(self, gx: Array | None, gw: Array | None, gb: Array | None) -> Gradients:
+        """One for each input that there is."""
+        others = (None,) * (len(self.names) - self.has_weight - self.has_bias)
+        return gx, *([gw] * self.has_weight), *([gb] * self.has_bias), *others
 
 
 def centred(mem: Memory, x: Array, axes: Shape) -> tuple[Array, Array, Array]:
