@@ -181,13 +181,9 @@ class Pow(Arithmetic, Op):
 
     def check(self, x: Array, y: Array) -> None:
         if y.dtype.kind == "i" and (y < 0).any():
-            raise ArgumentError(
-                self.name,
-                "y",
-                "exponents of 0 or more, for integers have no fractions",
-                f"{y.min()}",
-                "make x floating: x.astype('float64')",
-            )
+            expected = "exponents of 0 or more, for integers have no fractions"
+            way_out = "make x floating: x.astype('float64')"
+            raise ArgumentError(self.name, "y", expected, f"{y.min()}", way_out)
 
     def terms(self, mem: Memory, gz: Array, kept: Any, needs: tuple[bool, ...]) -> Terms:
         x, y, z = kept

@@ -69,22 +69,14 @@ def _require_integer(op: str, argument: str, bound: float | None, dtype: np.dtyp
     if bound is None:
         return
     if not isinstance(bound, int):
-        raise DtypeError(
-            op,
-            argument,
-            f"an integer, for x is {dtype}",
-            bound,
-            "make x floating: x.astype('float64')",
-        )
+        expected = f"an integer, for x is {dtype}"
+        way_out = "make x floating: x.astype('float64')"
+        raise DtypeError(op, argument, expected, bound, way_out)
     limits = np.iinfo(dtype)
     if not limits.min <= bound <= limits.max:
-        raise ArgumentError(
-            op,
-            argument,
-            f"a number that {dtype}, the dtype of x, can hold",
-            bound,
-            "pass None for no bound",
-        )
+        expected = f"a number that {dtype}, the dtype of x, can hold"
+        way_out = "pass None for no bound"
+        raise ArgumentError(op, argument, expected, bound, way_out)
 
 
 def _bound(argument: str, value: Any) -> float | None:
@@ -95,13 +87,9 @@ def _bound(argument: str, value: Any) -> float | None:
         return int(value)
     if isinstance(value, (float, np.floating)) and not math.isnan(value):
         return float(value)
-    raise ArgumentError(
-        "clip",
-        argument,
-        "a number or None",
-        f"{value!r:.80}",
-        "bounds that are tensors: tg.minimum(tg.maximum(x, min), max)",
-    )
+    expected = "a number or None"
+    way_out = "bounds that are tensors: tg.minimum(tg.maximum(x, min), max)"
+    raise ArgumentError("clip", argument, expected, f"{value!r:.80}", way_out)
 
 
 @unary

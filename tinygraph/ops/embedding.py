@@ -31,13 +31,8 @@ from tinygraph.tensor import Operand, Tensor
 class Embedding(Op):
     def infer(self, indices: Spec, weight: Spec) -> Spec:
         if indices.dtype.kind not in "iu":
-            raise DtypeError(
-                self.name,
-                "indices",
-                "integers",
-                indices.dtype,
-                "the indices come first, then the weight; convert with .astype('int64')",
-            )
+            way_out = "the indices come first, then the weight; convert with .astype('int64')"
+            raise DtypeError(self.name, "indices", "integers", indices.dtype, way_out)
         require_float(self.name, weight=weight)
         require_ndim(self.name, "weight", weight, 2, "(V, D)")
         return Spec((*indices.shape, weight.shape[1]), weight.dtype)

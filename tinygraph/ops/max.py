@@ -44,13 +44,9 @@ class Max(Reduction, Op):
             require_float(self.name, x=x)
         axes, shape = self.over(x.shape)
         if 0 in x.shape and not all(x.shape[a] for a in axes):
-            raise ShapeError(
-                self.name,
-                "x",
-                f"at least one element along axis {self.axis}",
-                x.shape,
-                "give x an element there, for example with tg.pad",
-            )
+            expected = f"at least one element along axis {self.axis}"
+            way_out = "give x an element there, for example with tg.pad"
+            raise ShapeError(self.name, "x", expected, x.shape, way_out)
         return Spec(shape, x.dtype)
 
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:

@@ -36,13 +36,8 @@ from tinygraph.tensor import Operand, Tensor, as_tensor
 class Where(Op):
     def infer(self, condition: Spec, a: Spec, b: Spec) -> Spec:
         if condition.dtype != np.dtype(bool):
-            raise DtypeError(
-                self.name,
-                "condition",
-                "bool",
-                condition.dtype,
-                "compare, for example condition != 0",
-            )
+            way_out = "compare, for example condition != 0"
+            raise DtypeError(self.name, "condition", "bool", condition.dtype, way_out)
         require_one_dtype(self.name, ALL, a=a, b=b)
         return Spec(broadcast_shapes(self.name, condition.shape, a.shape, b.shape), a.dtype)
 

@@ -92,13 +92,9 @@ class PairLoss(Loss):
     def infer(self, x: Spec, y: Spec) -> Spec:
         require_float(self.name, x=x, y=y)
         if x.shape != y.shape:
-            raise ShapeError(
-                self.name,
-                "y",
-                f"the shape of x, {x.shape}",
-                y.shape,
-                "reshape one; broadcasting (N, 1) with (N,) would give (N, N)",
-            )
+            expected = f"the shape of x, {x.shape}"
+            way_out = "reshape one; broadcasting (N, 1) with (N,) would give (N, N)"
+            raise ShapeError(self.name, "y", expected, y.shape, way_out)
         return self.result(x.shape, x.dtype)
 
     def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
