@@ -16,6 +16,7 @@ import tinygraph.plan
 from tinygraph import cuda, errors
 from tinygraph.anomaly import detect_anomaly, raise_for_bad_values
 from tinygraph.creation import arange, full, ones, randn, zeros
+from tinygraph.cuda.random_numbers import fill_uniform
 from tinygraph.graph import Graph
 from tinygraph.lazy import later, lazy
 from tinygraph.op import Op
@@ -30,8 +31,9 @@ from tinygraph.tensor import Parameter, Tensor, leaf
 
 __version__ = "0.1.0"
 
-# What Graph, Tensor and cuda reach above themselves, beside the ops (ops/methods.py).
+# What lower floors reach above themselves, beside the ops (ops/methods.py).
 above.leaf = leaf
+above.fill_uniform = fill_uniform
 above.kernel_table = later("tinygraph.kernel_table", "tabulate")
 above.raise_for_bad_values = raise_for_bad_values
 

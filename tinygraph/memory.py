@@ -14,13 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.cuda import blocks, op_kernel
 from tinygraph.device import CPU, Device
+from tinygraph.operators import above
 from tinygraph.random import default_generator, uniform
 from tinygraph.running import here
 from tinygraph.shapes import Array, Shape
-
-_THREADS, _MOST_BLOCKS = 256, 1024  # of the kernel that makes random numbers
 
 
 class Memory:
@@ -52,11 +50,9 @@ class Memory:
             return uniform(shape, dtype, seed, stream)
         out = self.empty(shape, dtype)
         if out.size:
-            grid = min(blocks(out.size, 4 * _THREADS), _MOST_BLOCKS)  # a thread makes four
-            kernel = op_kernel("random", "uniform", out.dtype)
             # A null pointer outside of a capture: no request, so that a plan has the same ones in.
             start = self.device.empty((0,), np.uint64) if start is None else start
-            kernel(grid, _THREADS, out, out.size, seed, stream, 0, 0, start)
+            above.fill_uniform(out, seed, stream, start)
         return out
 
 

@@ -10,12 +10,11 @@ Kernels of ops lie in kernels/; a user's own lie where he likes.
 """
 
 from tinygraph.cuda.capture import CapturedStep, capture
-from tinygraph.cuda.checked_launches import checking
 from tinygraph.cuda.emulator.findings import Finding, Report
 from tinygraph.cuda.extents import blocks
 from tinygraph.cuda.kernel import Kernel, op_kernel
 from tinygraph.cuda.launch import InOut, Launch, Out
-from tinygraph.cuda.recording import RecordedLaunch, recording
+from tinygraph.cuda.recording import RecordedLaunch, checking, recording
 from tinygraph.device import set_memory_limit
 
 __all__ = [

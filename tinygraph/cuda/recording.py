@@ -1,8 +1,11 @@
-"""recording(): what is launched in a stretch of code, with or without running it.
+"""recording() and checking(): the launches of a stretch of code, taken down or looked at.
 
     with recording(execute=False) as launches:
         loss.backward()
     launches[0].kernel.name, launches[0].grid, launches[0].bytes
+
+    with checking():
+        loss.backward()  # on the emulator; a mistake of a kernel is a KernelLaunchError
 
 Without running it no array is read or written, and memory that the system gives out lazily is never
 touched: the launches of a large network are known in a moment, on a small machine.
@@ -210,3 +213,54 @@ def recording(execute: bool = True) -> Iterator[list[RecordedLaunch]]:
     """
     with Recorder(execute) as recorder:
         yield recorder.launches
+
+
+class _Checked(Runner):
+    """Knows the arrays that were given out uninitialised and that no kernel has taken yet."""
+
+    def __init__(self) -> None:
+        self._fresh: dict[int, weakref.ref[Array]] = {}
+
+    def fresh(self, array: Array) -> None:
+        key = id(array)
+        # Removed when the array dies, before another object can have its id.
+        self._fresh[key] = weakref.ref(array, lambda _: self._fresh.pop(key, None))
+        self.below.fresh(array)
+
+    def launch(self, launch: Launch) -> None:
+        if not launch.on_gpu:
+            launch.checked = True
+            given = zip(launch.kernel.signature.parameters, launch.args, launch.values, strict=True)
+            launch.args = tuple([self._marked(p, arg, value) for p, arg, value in given])
+        self.below.launch(launch)
+
+    def _marked(self, parameter: KernelParameter, given: Any, array: Array) -> Any:
+        """What was given; an array that has waited for a kernel to write all of it is an output."""
+        if not parameter.pointer or parameter.const:
+            return given
+        for owner in (array, array.base):
+            if owner is not None and self._fresh.pop(id(owner), None) is not None:
+                whole = isinstance(owner, np.ndarray) and owner.size == array.size
+                return Out(array) if whole and not isinstance(given, InOut) else given
+        return given
+
+
+@contextmanager
+def checking() -> Iterator[None]:
+    """Run every emulator launch inside the `with` under the checker; about 20 times slower.
+
+    An array that `device.empty` of the emulator makes inside counts as an output at the first
+    launch that may write it: reading it, or leaving elements out, is then found.  It holds for the
+    thread that entered it.
+
+    Raises
+    ------
+    KernelLaunchError
+        From the launch in which the checker finds a mistake; the message holds the report.
+
+    >>> import numpy as np, tinygraph as tg
+    >>> with checking():
+    ...     y = tg.relu(tg.Tensor(np.ones(4), device="emulator"))
+    """
+    with _Checked():
+        yield
