@@ -186,7 +186,6 @@ def test_one_line_for_each_epoch_when_nobody_watches(capsys, monkeypatch):
 
 
 def test_a_bar_on_a_terminal_without_colours(capsys, monkeypatch):
-    pytest.importorskip("tqdm", reason="needs tqdm")
     progress = Progress(bar=True)
     progress.start(4)
     progress.advance()

@@ -10,7 +10,7 @@ import numpy as np
 
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.shapes import Array
-from tinygraph.show.figures import PICTURE_OF_CLASSES, new_figure, save
+from tinygraph.show.figures import CLASSES, PICTURE, new_figure, save
 from tinygraph.show.labels import checked_pair, class_accuracies, confusions, shares
 from tinygraph.show.paths import writable
 from tinygraph.show.text import for_matplotlib
@@ -19,7 +19,8 @@ SMALLEST_NUMBER = 4.5  # points; a cell whose number would be smaller has none
 MAX_TICKS = 120
 
 
-@documented(PICTURE_OF_CLASSES)
+@documented(CLASSES)
+@documented(PICTURE)
 def confusion_matrix(
     labels: Any,
     predictions: Any,
@@ -32,6 +33,11 @@ def confusion_matrix(
     The colour is the share of the row, on a scale of square roots; the number in a cell is the
     count, left out where cells become too small for it.  On the right stands the accuracy of each
     class: the share of its samples that were recognized.
+
+    Raises
+    ------
+    ArgumentError
+        ... A negative class, one without a name, more than 1000 of them.
 
     Examples
     --------

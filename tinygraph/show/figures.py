@@ -24,20 +24,13 @@ Raises
 ArgumentError
     No such format or folder.
 """
-PICTURE_OF_CLASSES = """
+CLASSES = """
 Parameters
 ----------
 labels, predictions : Tensor or array of int (N,)
     True and predicted classes, numbered from 0.
 classes : sequence of str, optional
     Their names; by default their numbers.
-path : str or Path
-    `.svg`, `.png` or `.pdf`.
-
-Returns
--------
-Path
-    The file that was written.
 
 Raises
 ------
@@ -45,8 +38,6 @@ ShapeError
     Labels and predictions are not both (N,), with N at least 1.
 DtypeError
     Labels or predictions are no integers.
-ArgumentError
-    A negative class, one without a name, more than 1000 of them; no such format or folder.
 """
 
 

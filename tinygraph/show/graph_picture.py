@@ -11,13 +11,16 @@ from pathlib import Path
 
 from tinygraph.errors import GraphError
 from tinygraph.graph import Graph
+from tinygraph.ops.shared.docstrings import documented
 from tinygraph.show.boxes import collect
 from tinygraph.show.dot import render, to_dot
+from tinygraph.show.figures import PICTURE
 from tinygraph.show.paths import writable
 from tinygraph.show.svg import to_svg
 from tinygraph.tensor import Tensor
 
 
+@documented(PICTURE)
 def graph(
     outputs: Tensor | Graph | Sequence[Tensor],
     path: str | Path = "graph.svg",
@@ -39,11 +42,6 @@ def graph(
     depth : int, optional
         Draw only nodes at most this many edges above the outputs.  A box whose inputs are left out
         shows that by an ellipsis.
-
-    Returns
-    -------
-    Path
-        The file that was written.
 
     Raises
     ------

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from tinygraph.errors import ArgumentError
+from tinygraph.ops.shared.docstrings import documented
 from tinygraph.show.curves import is_number
+from tinygraph.show.figures import PICTURE
 from tinygraph.show.labels import as_array, checked_pair
 from tinygraph.show.page import (
     Section,
@@ -79,6 +81,7 @@ class ReportContents:
     graph: Any = None
 
 
+@documented(PICTURE)
 def report(contents: ReportContents, path: str | Path = "report.html") -> Path:
     """Write a page about a training: figures, curves, samples, confusion matrix, filters,
     histograms of the weights, graph, settings, environment and log.
@@ -92,11 +95,6 @@ def report(contents: ReportContents, path: str | Path = "report.html") -> Path:
         The parts; all of them may be absent but one.
     path : str or Path
         `.html`; written over if it is there.
-
-    Returns
-    -------
-    Path
-        The file that was written.
 
     Raises
     ------

@@ -13,7 +13,7 @@ from tinygraph.checks import whole
 from tinygraph.errors import DtypeError, ShapeError
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.shapes import Array
-from tinygraph.show.figures import PICTURE_OF_CLASSES, new_figure, save
+from tinygraph.show.figures import CLASSES, PICTURE, new_figure, save
 from tinygraph.show.labels import as_array, checked_pair
 from tinygraph.show.paths import writable
 from tinygraph.show.text import clip, for_matplotlib
@@ -21,7 +21,8 @@ from tinygraph.show.text import clip, for_matplotlib
 RIGHT, WRONG = "#808890", "#c4281b"
 
 
-@documented(PICTURE_OF_CLASSES)
+@documented(CLASSES)
+@documented(PICTURE)
 def samples(
     images: Any,
     labels: Any,
@@ -53,7 +54,7 @@ def samples(
     DtypeError
         ... The images are no numbers.
     ArgumentError
-        ... A bad limit.
+        ... A bad limit; a negative class, one without a name, more than 1000 of them.
 
     Examples
     --------

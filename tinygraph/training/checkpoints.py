@@ -42,14 +42,10 @@ class Checkpoints:
         return sorted([name for name in found if _NAME.fullmatch(name)])
 
     def save(self, epoch: int, step: int, state: Mapping[str, Array]) -> Path:
-        """Write a checkpoint, and remove all but the last two.
+        """Write a checkpoint, and remove all but the last two; where it cannot be written, those
+        before it are untouched.
 
         `epoch` and `step` count what is done; a training is only once at each pair of them.
-
-        Raises
-        ------
-        CheckpointError
-            It could not be written; the checkpoints before it are untouched.
         """
         name = f"{epoch:06d}-{step:09d}"
         place = self._file(name)
@@ -63,12 +59,8 @@ class Checkpoints:
     def newest(self) -> dict[str, Array] | None:
         """The state in the newest checkpoint that is whole; None where there was none yet.
 
-        Damaged ones are renamed, with a CheckpointWarning that names the reason.
-
-        Raises
-        ------
-        CheckpointError
-            There are checkpoints, and all are damaged.
+        Damaged ones are renamed, with a CheckpointWarning that names the reason.  Where all are
+        damaged, that is a CheckpointError.
         """
         damaged: dict[str, str] = {}
         for name in reversed(self.names()):

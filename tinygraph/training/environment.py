@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_info
 
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -41,10 +42,10 @@ def environment() -> dict[str, Any]:
 def blas() -> dict[str, Any]:
     """Name and version of the library behind numpy's matrix products, and its threads.
 
-    threadpoolctl asks the library itself; without it, numpy says what it was built with and the
-    threads are unknown (None).
+    threadpoolctl asks the library itself; of one that it does not know, numpy says what it was
+    built with and the threads are unknown (None).
     """
-    libraries = [pool for pool in _pools() if pool.get("user_api") == "blas"]
+    libraries = [pool for pool in threadpool_info() if pool.get("user_api") == "blas"]
     if libraries:
         # scipy's wheels bring a BLAS of their own: numpy's own lies in a folder of numpy's name
         pool = next((p for p in libraries if "numpy" in p.get("filepath", "")), libraries[0])
@@ -62,14 +63,6 @@ def blas() -> dict[str, Any]:
         "core": None,
         "threads": None,
     }
-
-
-def _pools() -> list[dict[str, Any]]:
-    try:
-        from threadpoolctl import threadpool_info
-    except ImportError:
-        return []
-    return threadpool_info()
 
 
 def _cpus() -> int | None:

@@ -105,12 +105,8 @@ def first_batch(loader: DataLoader) -> tuple[Array, Array]:
 def outcome(loss: Tensor, output: Tensor, target: Tensor) -> tuple[float, int | None]:
     """The loss as a number, and the right answers of a classification: one integer for each sample.
 
-    The only place of a step that waits for a GPU, and it waits once.
-
-    Raises
-    ------
-    ArgumentError
-        On a GPU: the loss is not finite, and an op was given a value that it does not take.
+    The only place of a step that waits for a GPU, and it waits once.  Where the loss is not finite
+    there, an op that was given a value that it does not take says so now.
     """
     if not (output.ndim == 2 and target.ndim == 1 and target.dtype.kind in "iu"):
         return float(loss.item()), None

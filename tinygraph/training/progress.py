@@ -20,8 +20,7 @@ class Progress:
     lines : bool
         Whether to print a line for each epoch.
     bar : bool, optional
-        Whether to show a bar with the time left; by default where stderr is a terminal and tqdm is
-        installed.
+        Whether to show a bar with the time left; by default where stderr is a terminal.
     """
 
     def __init__(self, lines: bool = True, bar: bool | None = None) -> None:
@@ -35,10 +34,8 @@ class Progress:
         """A training of so many batches, over all epochs, begins; None where time ends it."""
         if not self.wants_bar:
             return
-        try:
-            from tqdm import tqdm
-        except ImportError:
-            return
+        from tqdm import tqdm  # takes a moment to load, and few have a bar
+
         self._bar = tqdm(total=batches, unit="batch", leave=False, dynamic_ncols=True)
 
     def advance(self) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import safetensors.numpy
 
 from tinygraph.disk import replace_file
 from tinygraph.errors import CheckpointError
@@ -46,7 +47,7 @@ def save_arrays(path: str | Path, arrays: Mapping[str, Any]) -> Path:
     Raises
     ------
     CheckpointError
-        The file cannot be written (no right, disk full), or safetensors is not installed.
+        The file cannot be written: no right, disk full.
 
     Examples
     --------
@@ -56,9 +57,8 @@ def save_arrays(path: str | Path, arrays: Mapping[str, Any]) -> Path:
     ...     tg.training.load_arrays(path)
     {'w': array([1., 2.])}
     """
-    library = _safetensors(Path(path))
     plain = {name: np.array(array, order="C") for name, array in arrays.items()}
-    blank = library.save(plain, metadata={"sha256": _BLANK.decode()})
+    blank = safetensors.numpy.save(plain, metadata={"sha256": _BLANK.decode()})
     place = _find_seal(Path(path), blank)
     seal = hashlib.sha256(blank).hexdigest().encode()
     return write_atomically(Path(path), blank[: place.start] + seal + blank[place.stop :])
@@ -83,7 +83,6 @@ def load_arrays(path: str | Path, sealed: bool = True) -> dict[str, Array]:
         The file is absent, truncated, changed since it was written, or has no seal.
     """
     path = Path(path)
-    library = _safetensors(path)
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -104,7 +103,7 @@ def load_arrays(path: str | Path, sealed: bool = True) -> dict[str, Array]:
                 "restore it from a copy, or train again",
             )
     try:
-        return library.load(data)
+        return safetensors.numpy.load(data)
     except Exception as error:  # SafetensorError derives from Exception alone
         raise CheckpointError(
             "load_arrays", str(path), "a safetensors file of numbers", error
@@ -163,17 +162,3 @@ def writing(path: Path) -> Iterator[None]:
 def reason(error: OSError) -> str:
     """What the operating system says, without the number and the path."""
     return error.strerror or str(error)
-
-
-def _safetensors(path: Path) -> Any:
-    try:
-        import safetensors.numpy
-    except ImportError:
-        raise CheckpointError(
-            "safetensors",
-            str(path),
-            "the library to be installed",
-            "no such library",
-            "pip install safetensors",
-        ) from None
-    return safetensors.numpy

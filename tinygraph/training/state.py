@@ -70,13 +70,7 @@ def pack(
 def unpack(
     arrays: Mapping[str, Array],
 ) -> tuple[dict[str, Any], dict[str, Array], dict[str, Any], Array]:
-    """Document, parameters, the optimiser's state_dict and the order, as they were packed.
-
-    Raises
-    ------
-    CheckpointError
-        The arrays are not those of a training.
-    """
+    """Document, parameters, the optimiser's state_dict and the order, as they were packed."""
     try:
         document = json.loads(arrays["document"].tobytes())
         _require(document, _DOCUMENT)
@@ -117,10 +111,7 @@ def restore(
 ) -> tuple[dict[str, Any], Array]:
     """Load a checkpoint; what is left is the document, and the order of the samples.
 
-    Raises
-    ------
-    CheckpointError
-        It is that of another model, optimiser or schedule: nothing has changed.
+    Where it is that of another model, optimiser or schedule, nothing has changed.
     """
     document, parameters, optimizers, order = unpack(found)
     if (schedule is None) != (document["schedule"] is None):
