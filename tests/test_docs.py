@@ -18,7 +18,8 @@ from tinygraph.op import registry
 
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(r"^```(python|pycon)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-PAGES = ["README.md", "docs/tutorial.md", "docs/graph.md", "docs/plan.md", "docs/profile.md"]
+PAGES = ["README.md", "docs/tutorial.md", "docs/graph.md", "docs/plan.md"]
+PAGES += ["docs/plan_fast.md", "docs/profile.md"]
 
 
 def code_blocks(page: str) -> list[tuple[str, str]]:

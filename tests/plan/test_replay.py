@@ -1,5 +1,7 @@
 """Replays: the bodies of ops as calls that are bound to arrays, beside the bodies themselves."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -146,6 +148,39 @@ def test_a_network_is_replayed_as_a_whole():
         step(*batch(0))
     last = step.explain().splitlines()[-1]
     assert last.startswith("replayed as ") and last.endswith(" calls")  # no op through its body
+
+
+def test_the_picture_of_the_documentation_shows_what_is_called():
+    w = tg.Parameter(np.ones((8, 2), np.float32), name="w")
+    b = tg.Parameter(np.zeros(8, np.float32), name="b")
+    optimizer = tg.optim.SGD([w, b], lr=0.1)
+
+    @tg.compile
+    def step(x, y):
+        loss = tg.mse_loss(tg.relu(tg.linear(x, w, b)), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    for _ in range(2):
+        step(np.ones((4, 2), np.float32), np.ones((4, 8), np.float32))
+    page = (Path(__file__).parents[2] / "docs/plan.md").read_text(encoding="utf-8")
+    assert "%3 = linear_relu(x, w, b)" in page and "linear_relu  argument 0, w, b" in step.explain()
+    replay = step._found[0].plans[0].replay()
+    last = {
+        line.split()[0]: line.split()[1:] for line in page.split("5. taken")[1].split("\n")[2:4]
+    }
+    names = {
+        phase: [
+            getattr(call, "func", call).__name__.replace("reduce", "add.reduce") for call in calls
+        ]
+        for phase, calls in replay.replayed.items()
+    }
+    assert last["forward"] == names["forward"]
+    *ufuncs, _, count, _, _, _ = last["backward"]  # "and 3 sums of gradients"
+    assert ufuncs == [name for name in names["backward"] if name != "give"]
+    assert int(count) == names["backward"].count("give")
 
 
 # ---- arrays that are exchanged between calls ----------------------------------------------------
