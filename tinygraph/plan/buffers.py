@@ -131,11 +131,8 @@ def arrays_in(thing: Any) -> Iterator[Array | None]:
     """All arrays in what an op has saved; None for something that cannot be looked into."""
     if is_array(thing):
         yield thing
-    elif isinstance(thing, (tuple, list)):
-        for part in thing:
-            yield from arrays_in(part)
-    elif isinstance(thing, dict):
-        for part in thing.values():
+    elif isinstance(thing, (tuple, list, dict)):
+        for part in thing.values() if isinstance(thing, dict) else thing:
             yield from arrays_in(part)
     elif not isinstance(thing, (*_PLAIN, slice)):
         yield None
@@ -194,15 +191,20 @@ def lay_out(spans: list[tuple[int, int, int]], alignment: int = ALIGNMENT) -> tu
     return offsets, total
 
 
-class _Lent:
-    """A part of an arena as somebody else's memory: the base of its views is it, not the arena.
+class Lent:
+    """Memory as somebody else's array: the base of its views is this, not what it is a part of.
 
-    So the checker of kernels takes it for an array of its own.
+    So the checker of kernels takes it for an array of its own.  When nobody holds it any more it
+    goes `back` to a list, if there is one.
     """
 
-    def __init__(self, part: Array) -> None:
-        self.part = part
-        self.__array_interface__ = part.__array_interface__
+    def __init__(self, memory: Array, back: list[Array] | None = None) -> None:
+        self._memory, self._back = memory, back
+        self.__array_interface__ = memory.__array_interface__
+
+    def __del__(self) -> None:
+        if self._back is not None:
+            self._back.append(self._memory)
 
 
 class Arena:
@@ -237,7 +239,7 @@ def into_arena(memories: Iterable[KeptMemory], lifetimes: Lifetimes, arena: Aren
     def placed(like: Array) -> Array:
         first = start + next(places)
         part: Array = block[first : first + like.nbytes].view(like.dtype).reshape(like.shape)
-        return np.asarray(_Lent(part)) if device is EMULATOR else part
+        return np.asarray(Lent(part)) if device is EMULATOR else part
 
     for memory in memories:
         memory.arrays = [placed(array) for array in memory.arrays]

@@ -100,21 +100,20 @@ def _bits(x: Any) -> tuple[Any, ...]:
 
 def _other_deeds(first: Account, second: Account) -> str:
     """A reason where backward, steps and the like differ."""
-    for a, b in zip(first.deeds, second.deeds, strict=False):
-        if isinstance(a, Backward) and isinstance(b, Backward):
-            same = _same_source(a.root, b.root, first, second)
-        else:
-            owners = [getattr(getattr(x, "call", None), "__self__", None) for x in (a, b)]
-            same = _deed(a) == _deed(b) and owners[0] is owners[1]
-        if same:
-            continue
-        return f"it did {_deed(a)} at one call and {_deed(b)}, of another, at the next. {WAY_OUT}"
     mine, theirs = ([_deed(event) for event in account.deeds] for account in (first, second))
-    if len(mine) != len(theirs):
+    if mine != theirs:
         return (
             f"it did {', '.join(mine) or 'nothing'} at one call and "
             f"{', '.join(theirs) or 'nothing'} at the next. {WAY_OUT}"
         )
+    for name, a, b in zip(mine, first.deeds, second.deeds, strict=True):
+        if isinstance(a, Backward) and isinstance(b, Backward):
+            same = _same_source(a.root, b.root, first, second)
+        else:
+            owners = [getattr(getattr(x, "call", None), "__self__", None) for x in (a, b)]
+            same = owners[0] is owners[1]
+        if not same:
+            return f"it did {name} at one call and {name}, of another, at the next. {WAY_OUT}"
     return ""
 
 

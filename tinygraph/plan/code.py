@@ -7,6 +7,7 @@ random numbers are drawn in it too.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -28,6 +29,10 @@ class Instruction:
     argument: int | None = None  # of a leaf: which argument of the call gives its value
     tensor: Tensor | None = None  # of any other leaf: what is read, and gets the gradient
     label: str = ""  # for tables
+
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.spec.shape) * self.spec.dtype.itemsize
 
 
 @dataclass

@@ -4,20 +4,19 @@
     large    added up in the array that leaves: a copy would take too long
 
 The memory of a large one comes back when its last user lets go of it, be that a view, a buffer or
-an object that holds one of them: the array stands on a `Loan`, which all of them keep alive, and
-which hands the memory back when it dies.  So in the steady state nothing large is allocated, and no
+an object that holds one of them: the array is `Lent`, which all of them keep alive, and which hands
+the memory back when it dies.  So in the steady state nothing large is allocated, and no
 gradient that a user keeps is ever overwritten.
 """
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
 from tinygraph.device import Device
 from tinygraph.memory import eager_memory
 from tinygraph.ops.arithmetic import Add
+from tinygraph.plan.buffers import Lent
 from tinygraph.plan.code import Code
 from tinygraph.shapes import Array
 
@@ -41,17 +40,6 @@ class Totals:
         self.reached.add(leaf)
 
 
-class Loan:
-    """Memory for one array, which goes back to `free` when nobody holds it any more."""
-
-    def __init__(self, memory: Array, free: list[Array]) -> None:
-        self._memory, self._free = memory, free
-        self.__array_interface__ = memory.__array_interface__
-
-    def __del__(self) -> None:
-        self._free.append(self._memory)
-
-
 class LeafGradients:
     """The gradients of the leaves of one code."""
 
@@ -70,7 +58,7 @@ class LeafGradients:
         self._small = {
             at: np.empty(made.spec.shape, made.spec.dtype)
             for at, made in here
-            if math.prod(made.spec.shape) * made.spec.dtype.itemsize <= COPIED_BYTES
+            if made.nbytes <= COPIED_BYTES
         }
         self._large = {at: made.spec for at, made in here if at not in self._small}
         self._free: dict[int, list[Array]] = {at: [] for at in self._large}
@@ -84,7 +72,7 @@ class LeafGradients:
         for at, spec in self._large.items():
             free = self._free[at]
             memory = free.pop() if free else np.empty(spec.shape, spec.dtype)
-            totals.arrays[at] = np.asarray(Loan(memory, free))
+            totals.arrays[at] = np.asarray(Lent(memory, free))
 
     def hand_out(self, totals: Totals) -> None:
         """Add what a run has found to `.grad` of the leaves."""

@@ -231,18 +231,13 @@ class Program:
 
     # ---- the calls --------------------------------------------------------------------------
 
-    def _write_to_leaves(self, at: int) -> None:
-        """Let the backward of an op write the gradients of leaves where they go, not in buffers:
-        of several terms the first one, which needs no copy."""
+    def _aim(self, at: int, at_leaves: bool) -> None:
+        """Let the backward of an op write the gradients of leaves where they go, not in buffers: of
+        several terms the first one, which needs no copy.  Afterwards hold none of the arrays that
+        leave: one that is held is not taken up again."""
         arrays, totals = self._memories["backward", at].arrays, self.totals
         for k, i, buffer in self._to_leaves.get(at, ()):
-            arrays[k] = buffer if i in totals.reached else totals.arrays[i]
-
-    def _let_go_of_leaves(self, at: int) -> None:
-        """Hold none of the arrays that leave: one that is held is not taken up again."""
-        arrays = self._memories["backward", at].arrays
-        for k, _, buffer in self._to_leaves.get(at, ()):
-            arrays[k] = buffer
+            arrays[k] = totals.arrays[i] if at_leaves and i not in totals.reached else buffer
 
     def _forward_call(self, at: int) -> Call:
         instruction, memory = self.code.instructions[at], self._memories["forward", at]
@@ -265,7 +260,7 @@ class Program:
         instruction, memory = self.code.instructions[at], self._memories["backward", at]
         node, give = self._nodes[at], self.give
         needs, saved, gradients = instruction.needs, self.saved, self.gradients
-        to_leaves, from_leaves = self._write_to_leaves, self._let_go_of_leaves
+        aim = self._aim
         wanted = [(slot, i) for slot, i in enumerate(instruction.inputs) if needs[slot]]
 
         def call() -> Any:
@@ -273,14 +268,14 @@ class Program:
             if gradient is None:
                 return None
             memory.position = 0
-            to_leaves(at)
+            aim(at, True)
             top = here.top
             received = top.backward(node, memory, gradient, saved[at])
             for slot, i in wanted:
                 g = received[slot]
                 if g is not None:
                     top.add_up(give, i, g)
-            from_leaves(at)
+            aim(at, False)
             return received
 
         return call

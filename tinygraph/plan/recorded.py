@@ -93,7 +93,7 @@ class Recorded:
             plan = self.take()
             try:
                 tensors = [as_node(array, plan) for array in plan.run(arrays)]
-                for argument, gradient in plan.argument_gradients.items():
+                for argument, gradient in plan.gradients.of_arguments.items():
                     _accumulate(given[argument], gradient)
             finally:
                 self.plans.append(plan)
@@ -212,8 +212,6 @@ def _sorted_events(trace: Trace) -> tuple[list[Deed], Tensor | None, list[Deed]]
     computed = False
     for event in trace.events:
         if isinstance(event, Backward):
-            if event.gradient is not None:
-                raise Refused("it gives backward a gradient of its own")
             root = event.root
         elif isinstance(event, Deed):
             if root is not None and not event.anywhere:

@@ -16,7 +16,6 @@ another place in every run.
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import Any
 
@@ -56,9 +55,7 @@ class Replay(Program):
         self._root_gradient: Array | None = None
         # Gradients that leave would be held by calls that are bound to them.
         self._leaves_are_large = any(
-            math.prod(made[at].spec.shape) * made[at].spec.dtype.itemsize > COPIED_BYTES
-            for at in leaves
-            if at in self._sums
+            made[at].nbytes > COPIED_BYTES for at in leaves if at in self._sums
         )
 
     def not_bound(self) -> list[int]:
@@ -171,7 +168,7 @@ class Replay(Program):
             op: Any = made.op
             fixed = self._binder.knows(given) and sure[at] and all(sure[i] for i in made.inputs)
             if fixed and ("forward", at) in self.bound:
-                self._write_to_leaves(at)
+                self._aim(at, True)
                 phase = "backward", at
                 found = self._bound(op, op.backward, phase, given, self.saved[at], made.needs)
             if found is None:

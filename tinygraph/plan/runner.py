@@ -83,10 +83,10 @@ class Plan:
             self.tile = chosen if chosen < self.cut.batch else 0
             self.threads = self.threads if self.tile else 1
         instructions = code.instructions
-        self._gradients = LeafGradients(code)
+        self.gradients = LeafGradients(code)
         self._draws = Streams()
         self._workers = [
-            TileWorker(code, self._gradients.leaves, self._draws) for _ in range(self.threads)
+            TileWorker(code, self.gradients.leaves, self._draws) for _ in range(self.threads)
         ]
         self._shares = shares_of(self.cut.batch, self.tile, self.threads) if self.tile else []
         self._root_gradient: Array | None = None
@@ -110,11 +110,6 @@ class Plan:
 
     # ---- running ----------------------------------------------------------------------------
 
-    @property
-    def argument_gradients(self) -> dict[int, Array]:
-        """Of the last run, by argument."""
-        return self._gradients.of_arguments
-
     @np.errstate(all="ignore")  # inf and nan are results, not accidents
     def run(self, arguments: Sequence[Array], gradient: Array | None = None) -> list[Array]:
         """Forward, and backward where the code has a root; the outputs, in arrays of their own.
@@ -135,13 +130,13 @@ class Plan:
 
     def _begin(self) -> None:
         self._draws.forget()
-        self._gradients.take_up(self._workers[0].totals)
+        self.gradients.take_up(self._workers[0].totals)
         for worker in self._workers[1:]:
             worker.begin()
 
     def _hand_out(self, *_: None) -> None:
         self._add_up()
-        self._gradients.hand_out(self._workers[0].totals)
+        self.gradients.hand_out(self._workers[0].totals)
 
     @np.errstate(all="ignore")
     def forward(self, arguments: Sequence[Array]) -> list[Array]:
@@ -156,11 +151,11 @@ class Plan:
     def backward(self, gradient: Array) -> dict[int, Array]:
         """The gradients of leaves that the last `forward` leads to, in arrays of their own."""
         worker = self._workers[0]
-        self._gradients.take_up(worker.totals)
+        self.gradients.take_up(worker.totals)
         program = worker.program(0)
         program.backward(gradient)
         program.settle()
-        return self._gradients.leave(worker.totals)
+        return self.gradients.leave(worker.totals)
 
     def _fill(self, values: list[Any], arguments: Sequence[Array], tile: Any = None) -> None:
         """The leaves; of arguments that carry samples those of a tile."""
@@ -269,7 +264,7 @@ class Plan:
         """Add the workers' gradients together, in their order."""
         totals = self._workers[0].totals
         for worker in self._workers[1:]:
-            for at in self._gradients.leaves:
+            for at in self.gradients.leaves:
                 if at in worker.totals.reached:
                     totals.add(at, worker.totals.arrays[at])
 

@@ -11,7 +11,6 @@ c (a + b) = c a + c b, as in a loss that is divided by a number of steps.
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -106,11 +105,7 @@ def _is_multiple(made: Instruction, kinds: Sequence[Kind]) -> bool:
 
 def bytes_of_values(code: Code) -> int:
     """Bytes of all values that ops make, for the whole batch."""
-    return sum(
-        math.prod(made.spec.shape) * made.spec.dtype.itemsize
-        for made in code.instructions
-        if made.op is not None
-    )
+    return sum(made.nbytes for made in code.instructions if made.op is not None)
 
 
 def tile_size(code: Code, batch: int, threads: int) -> int:

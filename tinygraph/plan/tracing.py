@@ -56,10 +56,9 @@ class Unread:
 
 @dataclass(frozen=True)
 class Backward:
-    """One call of backward: from which node, with which gradient."""
+    """The call of backward."""
 
     root: Tensor
-    gradient: Any
 
 
 @dataclass(frozen=True)
@@ -167,10 +166,12 @@ class Trace(Runner):
             raise Refused("it calls backward on several outputs at once")
         if any(isinstance(event, Backward) for event in self.events):
             raise Refused("it calls backward more than once")
+        if gradients[0] is not None:
+            raise Refused("it gives backward a gradient of its own")
         if outputs[0].op is None:
             self._watch(outputs[0])
         self._note_removed()
-        self.events.append(Backward(outputs[0], gradients[0]))
+        self.events.append(Backward(outputs[0]))
 
     def call(self, module: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
         self.modules.append((module, module.training))

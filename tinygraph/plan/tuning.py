@@ -111,11 +111,8 @@ class Tuning:
 
 
 def candidates_for(plan: Plan, threads: int | None, tile: int | None) -> list[Candidate]:
-    """What is measured: first what the plan chose by itself, then other threads and tiles.
-
-    All cores, and one, two, four, ... of them; with each the usual tile, half of it and twice as
-    much; and the whole batch.
-    """
+    """What is measured: what the plan chose by itself; all cores, and one, two, four, ... of them,
+    each with the usual tile, half of it and twice as much; the whole batch."""
     batch, most = plan.cut.batch, cores()
     counts = sorted({most, *[1 << k for k in range(most.bit_length())]}, reverse=True)
     found = [Candidate(plan.threads, plan.tile)]

@@ -128,12 +128,9 @@ class Strip(NamedTuple):
     """Some images, and some rows of their outputs; all rows where there are many images."""
 
     images: slice
+    size: int  # how many images
     first: int
     rows: int
-
-    @property
-    def size(self) -> int:
-        return self.images.stop - self.images.start
 
 
 class Columns:
@@ -169,12 +166,10 @@ class Columns:
 
     def blocks(self) -> Iterator[Strip]:
         for n in range(0, self.batch, self.images):
+            size = min(self.images, self.batch - n)
             for first in range(0, self.height, self.rows):
-                yield Strip(
-                    slice(n, min(n + self.images, self.batch)),
-                    first,
-                    min(self.rows, self.height - first),
-                )
+                rows = min(self.rows, self.height - first)
+                yield Strip(slice(n, n + size), size, first, rows)
 
     def gather(self, x: Array, block: Strip) -> Array:
         """The columns of a block as a matrix, (C * KH * KW, M * R * OW)."""

@@ -9,6 +9,7 @@ The products are BLAS's.  Source: ops/conv2d.py has the derivation, and the same
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tinygraph.memory import Memory
@@ -16,7 +17,7 @@ from tinygraph.op import Gradients, Op
 from tinygraph.ops.conv2d import Conv2d
 from tinygraph.plan.fast import columns
 from tinygraph.plan.fast.columns import Strip
-from tinygraph.plan.fast.jit import CompiledBody, loop, plain
+from tinygraph.plan.fast.jit import CompiledBody, Loop, loop, plain
 from tinygraph.plan.fast.products import Products, bias_of
 from tinygraph.shapes import Array, Spec
 
@@ -49,9 +50,8 @@ class BlockedConv2d(CompiledBody, Conv2d):
 
     name = Conv2d.name
 
-    def prepare(self, dtype: Any) -> None:
-        for each in (put, take, *columns.LOOPS):
-            each.prepare(dtype)
+    def loops(self) -> Sequence[Loop]:
+        return put, take, *columns.LOOPS
 
     def forward(self, mem: Memory, x: Array, w: Array, b: Array | None = None) -> tuple[Array, Any]:
         x, spec = plain(x), self.infer(Spec(x.shape, x.dtype), Spec(w.shape, w.dtype))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -126,8 +126,14 @@ def plain(array: Any) -> Any:
 class CompiledBody(Op):
     """An op of a plan with such bodies: the same function as its other base class, in numpy."""
 
+    def loops(self) -> Sequence[Loop]:
+        """All that it calls."""
+        return ()
+
     def prepare(self, dtype: Any) -> None:
         """Compile all that the op will call, so that its first run does not wait."""
+        for each in self.loops():
+            each.prepare(dtype)
 
 
 def compiled_body(op: Op | None) -> CompiledBody | None:

@@ -12,6 +12,7 @@ Source: ops/conv2d_relu_max_pool2d.py has the derivation, and the same in numpy.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -89,9 +90,8 @@ class PooledConvolution(CompiledBody, Conv2dReluMaxPool2d):
 
     name = Conv2dReluMaxPool2d.name
 
-    def prepare(self, dtype: Any) -> None:
-        for each in (pooling(self.pool), routing(self.pool), *columns.LOOPS):
-            each.prepare(dtype)
+    def loops(self) -> Sequence[Loop]:
+        return pooling(self.pool), routing(self.pool), *columns.LOOPS
 
     def forward(self, mem: Memory, x: Array, w: Array, b: Array | None = None) -> tuple[Array, Any]:
         x, shape = plain(x), self._pooled(x.shape, w.shape)

@@ -19,6 +19,7 @@ Source: ops/conv2d_relu_max_pool2d.py has the derivation, and the same in numpy.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ import numpy as np
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.conv2d_relu_max_pool2d import NONE, Conv2dReluMaxPool2d
-from tinygraph.plan.fast.jit import CompiledBody, loop, plain
+from tinygraph.plan.fast.jit import CompiledBody, Loop, loop, plain
 from tinygraph.plan.fast.products import bias_of
 from tinygraph.shapes import Array, Spec
 
@@ -128,9 +129,8 @@ class SingleChannelStage(CompiledBody, Conv2dReluMaxPool2d):
 
     name = Conv2dReluMaxPool2d.name
 
-    def prepare(self, dtype: Any) -> None:
-        for each in (gather, forward, backward):
-            each.prepare(dtype)
+    def loops(self) -> Sequence[Loop]:
+        return gather, forward, backward
 
     def forward(self, mem: Memory, x: Array, w: Array, b: Array | None = None) -> tuple[Array, Any]:
         n, d, ph, pw = self._pooled(x.shape, w.shape)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from tinygraph.op import Op
 from tinygraph.plan.code import Code, Instruction
@@ -22,26 +23,15 @@ FEWEST_BYTES = 8 << 20  # of the output: smaller values stay in a cache between 
 def find_elementwise_chains(
     code: Code, fewest_bytes: int | None = None
 ) -> Iterator[tuple[Sequence[int], Op, Sequence[int]]]:
-    """Every chain of two or more.
-
-    By default those whose output has at least `FEWEST_BYTES`.
-    """
+    """Every chain of two or more whose output has at least so many bytes, or `FEWEST_BYTES`."""
     fewest = FEWEST_BYTES if fewest_bytes is None else fewest_bytes
     for last in range(len(code.instructions) - 1, -1, -1):
         made = code.instructions[last]
-        if _large(made, fewest) and _fits(code, made):
+        large = made.spec.dtype.kind == "f" and made.nbytes >= fewest
+        if large and _has_tape(made) and _fits(code, made):
             chain = _chain_to(code, last)
             if len(chain) > 1:
                 yield chain, *_as_op(code, chain)
-
-
-def _large(made: Instruction, fewest_bytes: int) -> bool:
-    spec = made.spec
-    return (
-        spec.dtype.kind == "f"
-        and math.prod(spec.shape) * spec.dtype.itemsize >= fewest_bytes
-        and _has_tape(made)
-    )
 
 
 def _has_tape(made: Instruction) -> bool:
@@ -86,12 +76,6 @@ def _as_op(code: Code, chain: Sequence[int]) -> tuple[ElementwiseChain, tuple[in
         Instruction(code.instructions[at].spec, argument=i, label=code.instructions[at].label)
         for i, at in enumerate(operands)
     ]
-    steps = [
-        Instruction(
-            made.spec, made.op, tuple([place[i] for i in made.inputs]), made.needs, label=made.label
-        )
-        for made in inner
-    ]
-    return ElementwiseChain(Code([*leaves, *steps], (len(place) - 1,), len(place) - 1)), tuple(
-        operands
-    )
+    steps = [replace(made, inputs=tuple([place[i] for i in made.inputs])) for made in inner]
+    last = len(place) - 1
+    return ElementwiseChain(Code([*leaves, *steps], (last,), last)), tuple(operands)
