@@ -23,7 +23,7 @@ from tinygraph.cuda import op_kernel
 from tinygraph.errors import ArgumentError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
+from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.shared.broadcast import for_each_broadcast, sum_broadcast, sum_to
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.operands import (
@@ -57,7 +57,7 @@ class Arithmetic(Broadcasting):
     function: ClassVar[Any]
     slopes: ClassVar[Slopes] = ("", ""), ("", "")
 
-    def terms(self, mem: Memory, gz: Array, kept: Any, needs: tuple[bool, ...]) -> Terms:
+    def terms(self, mem: Memory, gz: Array, kept: Any, needs: Needs) -> Terms:
         """The gradients before their sums; `kept` is x, y, z, as far as `slopes` names them."""
         return gz, gz
 
@@ -66,7 +66,7 @@ class Arithmetic(Broadcasting):
         self.function(x, y, out=z)
         return z, self._kept(mem, x, y, z)
 
-    def backward(self, mem: Memory, gz: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+    def backward(self, mem: Memory, gz: Array, saved: Any, needs: Needs) -> Gradients:
         x_shape, y_shape, kept = saved
         gx, gy = self.terms(mem, gz, kept, needs)
         return (
@@ -78,9 +78,7 @@ class Arithmetic(Broadcasting):
         z = self.launch(mem, x, y)
         return z, self._kept(mem, x, y, z)
 
-    def backward_kernel(
-        self, mem: Memory, gz: Array, saved: Any, needs: tuple[bool, ...]
-    ) -> Gradients:
+    def backward_kernel(self, mem: Memory, gz: Array, saved: Any, needs: Needs) -> Gradients:
         *shapes, kept = saved
         return tuple(
             [
@@ -130,7 +128,7 @@ class Sub(Arithmetic, Op):
     function: ClassVar[Any] = np.subtract
     slopes: ClassVar[Slopes] = ("", ""), ("Negative", "")
 
-    def terms(self, mem: Memory, gz: Array, kept: Any, needs: tuple[bool, ...]) -> Terms:
+    def terms(self, mem: Memory, gz: Array, kept: Any, needs: Needs) -> Terms:
         return gz, np.negative(gz, out=mem.empty(gz.shape, gz.dtype)) if needs[1] else None
 
 
@@ -139,7 +137,7 @@ class Mul(Arithmetic, Op):
     function: ClassVar[Any] = np.multiply
     slopes: ClassVar[Slopes] = ("Product", "y"), ("Product", "x")
 
-    def terms(self, mem: Memory, gz: Array, kept: Any, needs: tuple[bool, ...]) -> Terms:
+    def terms(self, mem: Memory, gz: Array, kept: Any, needs: Needs) -> Terms:
         x, y, _ = kept
         return (
             np.multiply(gz, y, out=mem.empty(gz.shape, gz.dtype)) if needs[0] else None,
@@ -153,7 +151,7 @@ class Div(Arithmetic, Op):
     function: ClassVar[Any] = np.divide
     slopes: ClassVar[Slopes] = ("Quotient", "y"), ("SlopeOfDivisor", "yz")
 
-    def terms(self, mem: Memory, gz: Array, kept: Any, needs: tuple[bool, ...]) -> Terms:
+    def terms(self, mem: Memory, gz: Array, kept: Any, needs: Needs) -> Terms:
         _, y, z = kept
         gx = np.divide(gz, y, out=mem.empty(gz.shape, gz.dtype))
         if not needs[1]:
@@ -185,7 +183,7 @@ class Pow(Arithmetic, Op):
             way_out = "make x floating: x.astype('float64')"
             raise ArgumentError(self.name, "y", expected, f"{y.min()}", way_out)
 
-    def terms(self, mem: Memory, gz: Array, kept: Any, needs: tuple[bool, ...]) -> Terms:
+    def terms(self, mem: Memory, gz: Array, kept: Any, needs: Needs) -> Terms:
         x, y, z = kept
         return (
             self._term_of_base(mem, gz, x, y) if needs[0] else None,
@@ -218,7 +216,7 @@ class Maximum(Arithmetic, Op):
     wins: ClassVar[Any] = np.greater_equal  # equal operands: the first one
     slopes: ClassVar[Slopes] = ("First<Maximum>", "xy"), ("Second<Maximum>", "xy")
 
-    def terms(self, mem: Memory, gz: Array, kept: Any, needs: tuple[bool, ...]) -> Terms:
+    def terms(self, mem: Memory, gz: Array, kept: Any, needs: Needs) -> Terms:
         x, y, _ = kept
         first = self.wins(x, y, out=mem.empty(gz.shape, bool))
         first |= np.not_equal(x, x, out=mem.empty(x.shape, bool))  # a NaN in x is the maximum

@@ -32,7 +32,7 @@ from tinygraph.cuda import blocks, op_kernel
 from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
+from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.shared.launch import MOST_BLOCKS, THREADS, for_each
 from tinygraph.ops.shared.normalization import (
     Scaled,
@@ -107,7 +107,7 @@ class BatchNorm(Scaled, Op):
                 running *= 1 - self.momentum
                 running += self.momentum * new
 
-    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+    def backward(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         difference, inv, weight = saved
         axes, count = _all_but_channels(gy.ndim), _per_channel(gy.shape)
         wants_weight, wants_bias = self.wanted(needs)
@@ -154,9 +154,7 @@ class BatchNorm(Scaled, Op):
         needs_x = self.training or (self.has_weight and mem.needs[1])
         return y, (x if needs_x else absent, statistics, weight)
 
-    def backward_kernel(
-        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
-    ) -> Gradients:
+    def backward_kernel(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         x, statistics, weight = saved
         channels, dtype = _Channels.of(gy), gy.dtype
         through_statistics, number = self.training and needs[0], channels.number

@@ -17,7 +17,7 @@ import numpy as np
 from tinygraph.cuda import op_kernel
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
+from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.shared.axes import Sets, sets_of
 from tinygraph.ops.sum import as_summed, sum_dtype
 from tinygraph.shapes import Array, Shape, Spec, as_axis, normalize_axes, require_float
@@ -52,7 +52,7 @@ class Cumsum(Op):
         np.add.accumulate(x, axis=self.axis, dtype=y.dtype, out=y)
         return y, None
 
-    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+    def backward(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         gx = mem.empty(gy.shape, gy.dtype)
         np.add.accumulate(
             np.flip(gy, self.axis), axis=self.axis, out=np.flip(gx, self.axis)
@@ -65,9 +65,7 @@ class Cumsum(Op):
         _scan_sets(mem, x, self._sets(x.shape), y.view(x.dtype), reverse=False)
         return y, None
 
-    def backward_kernel(
-        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
-    ) -> Gradients:
+    def backward_kernel(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         gx = mem.empty(gy.shape, gy.dtype)
         _scan_sets(mem, gy, self._sets(gy.shape), gx, reverse=True)
         return (gx,)

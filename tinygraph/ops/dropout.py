@@ -18,7 +18,7 @@ from tinygraph.checks import number
 from tinygraph.cuda import op_kernel
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
+from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.shared.launch import for_each
 from tinygraph.shapes import Array, Spec, require_float
 from tinygraph.tensor import Operand, Tensor, as_tensor
@@ -37,7 +37,7 @@ class Dropout(Op):
         np.greater_equal(mem.random(x.shape), np.float32(self.p), out=keep)
         return self._masked(mem, x, keep), keep if mem.needs[0] else None
 
-    def backward(self, mem: Memory, gy: Array, keep: Array, needs: tuple[bool, ...]) -> Gradients:
+    def backward(self, mem: Memory, gy: Array, keep: Array, needs: Needs) -> Gradients:
         return (self._masked(mem, gy, keep),)
 
     def _masked(self, mem: Memory, values: Array, keep: Array) -> Array:
@@ -60,7 +60,7 @@ class Dropout(Op):
         return y, keep if mem.needs[0] else None
 
     def backward_kernel(
-        self, mem: Memory, gy: Array, keep: Array | None, needs: tuple[bool, ...]
+        self, mem: Memory, gy: Array, keep: Array | None, needs: Needs
     ) -> Gradients:
         if keep is None:
             return (mem.zeros(gy.shape, gy.dtype),)

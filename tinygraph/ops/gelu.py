@@ -22,7 +22,7 @@ import numpy as np
 from tinygraph.checks import one_of
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
+from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.shared.unary import Unary, unary
 from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
@@ -112,7 +112,7 @@ class Gelu(Unary, Op):
         _in_blocks(block, [x], outputs)
         return outputs[0], (x, outputs[1]) if mem.needs[0] else None
 
-    def backward(self, mem: Memory, gy: Array, kept: Any, needs: tuple[bool, ...]) -> Gradients:
+    def backward(self, mem: Memory, gy: Array, kept: Any, needs: Needs) -> Gradients:
         def block(x: Array, g: Array, gy: Array, gx: Array) -> None:
             self._gradient(gy, np.clip(x, CLOSED, -CLOSED), g, gx)
 

@@ -27,7 +27,7 @@ from tinygraph.cuda import blocks, op_kernel
 from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
+from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.launch import MOST_BLOCKS, THREADS
 from tinygraph.ops.shared.normalization import (
@@ -68,7 +68,7 @@ class LayerNorm(Scaled, Op):
             y += rest[-1]
         return y, (difference, inv, weight) if any(mem.needs) else None
 
-    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+    def backward(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         difference, inv, weight = saved
         features = self._features(gy.ndim)
         samples = tuple(range(gy.ndim - len(self.normalized_shape)))
@@ -109,9 +109,7 @@ class LayerNorm(Scaled, Op):
         )
         return y, (x, statistics, weight) if any(mem.needs) else None
 
-    def backward_kernel(
-        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
-    ) -> Gradients:
+    def backward_kernel(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         x, statistics, weight = saved
         rows, features = self._rows(x)
         wants_weight, wants_bias = self.wanted(needs)

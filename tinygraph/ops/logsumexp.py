@@ -17,7 +17,7 @@ import numpy as np
 from tinygraph.cuda import op_kernel
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
+from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.shared.axes import Sets, arranged, sets_of
 from tinygraph.ops.shared.reductions import Reduction, reduction
 from tinygraph.shapes import Array, Axis, as_axes, reduced_shape
@@ -64,7 +64,7 @@ class Logsumexp(Reduction, Op):
         y += m
         return y.reshape(shape), (x, y)
 
-    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+    def backward(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         x, y = saved  # y has all axes of x
         level = mem.empty(y.shape, y.dtype)
         level[...] = y

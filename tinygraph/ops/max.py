@@ -21,17 +21,19 @@ from tinygraph.cuda import InOut, op_kernel
 from tinygraph.errors import ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
-from tinygraph.ops.shared.axes import arranged, as_int64, restored, sets_of
+from tinygraph.op import Gradients, Needs, Op
+from tinygraph.ops.shared.axes import (
+    arranged,
+    as_int64,
+    kept_then_reduced,
+    moved_back,
+    restored,
+    sets_of,
+)
 from tinygraph.ops.shared.launch import for_each
 from tinygraph.ops.shared.reductions import Reduction, count, reduction
 from tinygraph.shapes import Array, Axis, Spec, as_axes, require_float
 from tinygraph.tensor import Operand, Tensor
-
-
-def _kept_then_reduced(ndim: int, axes: tuple[int, ...]) -> tuple[int, ...]:
-    """The axes of x, with the reduced ones moved to the end."""
-    return (*[a for a in range(ndim) if a not in axes], *axes)
 
 
 @frozen
@@ -56,20 +58,18 @@ class Max(Reduction, Op):
         if not mem.needs[0]:
             return y, None
         where = mem.empty((y.size,), np.intp)
-        sets = x.transpose(_kept_then_reduced(x.ndim, axes))
+        sets = x.transpose(kept_then_reduced(x.ndim, axes))
         sets = sets.reshape(y.size, count(x.shape, axes))  # (K, R)
         self.first_extreme(sets, axis=1, out=where)
         return y, (where, x.shape)
 
-    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+    def backward(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         where, shape = saved
         axes, _ = self.over(shape)
-        order = _kept_then_reduced(len(shape), axes)
+        order = kept_then_reduced(len(shape), axes)
         sets = mem.zeros((where.size, count(shape, axes)), gy.dtype)  # (K, R)
         sets[np.arange(where.size), where] = gy.reshape(-1)
-        moved = sets.reshape([shape[a] for a in order])
-        back = sorted(range(len(order)), key=order.__getitem__)  # the inverse permutation
-        return (moved.transpose(back),)
+        return (moved_back(sets, shape, order),)
 
     def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         axes, shape = self.over(x.shape)
@@ -91,9 +91,7 @@ class Max(Reduction, Op):
             y[...] = wide
         return y, (where, x.shape) if wanted else None
 
-    def backward_kernel(
-        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
-    ) -> Gradients:
+    def backward_kernel(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         where, shape = saved
         axes, _ = self.over(shape)
         gx = mem.zeros(shape, gy.dtype)

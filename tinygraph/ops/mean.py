@@ -17,7 +17,7 @@ import numpy as np
 from tinygraph.cuda import op_kernel
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients
+from tinygraph.op import Gradients, Needs
 from tinygraph.ops.shared.axes import arranged, sets_of
 from tinygraph.ops.shared.reductions import Reduction, count, reduction, spread
 from tinygraph.ops.sum import Sum
@@ -36,7 +36,7 @@ class Mean(Sum):
         y /= x.dtype.type(count(x.shape, axes))  # of nothing: 0 / 0 is NaN
         return y, x.shape
 
-    def backward(self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]) -> Gradients:
+    def backward(self, mem: Memory, gy: Array, shape: Shape, needs: Needs) -> Gradients:
         axes, _ = self.over(shape)
         share = mem.empty(gy.shape, gy.dtype)
         np.divide(gy, gy.dtype.type(count(shape, axes)), out=share)

@@ -21,7 +21,7 @@ import numpy as np
 from tinygraph.cuda import InOut, op_kernel
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
+from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.shared.axes import as_int64
 from tinygraph.ops.shared.launch import for_each
 from tinygraph.ops.shared.losses import LabelLoss, label_loss
@@ -46,7 +46,7 @@ class NllLoss(LabelLoss, Op):
             loss[~counts] = 0
         return self.reduce(mem, loss, count), (x.shape, t, counts, count)
 
-    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+    def backward(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         shape, t, counts, count = saved
         g = np.negative(gy, out=mem.empty(gy.shape, gy.dtype))
         if self.reduction == "mean":
@@ -70,9 +70,7 @@ class NllLoss(LabelLoss, Op):
             loss, count = self.total(mem, kernel, (x, t), t.size, *self._classes(x.shape))
         return loss, (x.shape, t, count)
 
-    def backward_kernel(
-        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
-    ) -> Gradients:
+    def backward_kernel(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         shape, t, count = saved
         gx, each = mem.zeros(shape, gy.dtype), int(self.reduction == "none")
         kernel = op_kernel("nll_loss", "nll_loss_backward", gy.dtype)

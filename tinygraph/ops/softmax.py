@@ -18,7 +18,7 @@ from tinygraph.cuda import Kernel, op_kernel
 from tinygraph.errors import ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
+from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.logsumexp import exponentials_of_sets
 from tinygraph.ops.shared.axes import Sets, sets_of
 from tinygraph.ops.shared.docstrings import documented
@@ -27,15 +27,19 @@ from tinygraph.shapes import Array, Shape, Spec, normalize_axes, require_float
 from tinygraph.tensor import Operand, Tensor
 
 
-def _one_along(shape: Shape, axis: int) -> Shape:
-    """`shape` with size 1 on one axis: the shape of a maximum or a sum that keeps it."""
-    axis %= len(shape)
-    return (*shape[:axis], 1, *shape[axis + 1 :])
+def _kept(mem: Memory, x: Array, axis: int) -> Array:
+    """Room for a maximum or a sum along the axis, which stays with size 1."""
+    axis %= x.ndim
+    return mem.empty((*x.shape[:axis], 1, *x.shape[axis + 1 :]), x.dtype)
+
+
+def _sum(mem: Memory, x: Array, axis: int) -> Array:
+    return np.sum(x, axis=axis, keepdims=True, out=_kept(mem, x, axis))
 
 
 def translated(mem: Memory, x: Array, axis: int) -> Array:
     """x minus its maximum along the axis."""
-    maximum = np.max(x, axis=axis, keepdims=True, out=mem.empty(_one_along(x.shape, axis), x.dtype))
+    maximum = np.max(x, axis=axis, keepdims=True, out=_kept(mem, x, axis))
     return np.subtract(x, maximum, out=mem.empty(x.shape, x.dtype))
 
 
@@ -49,23 +53,19 @@ class Softmax(Op):
         require_float(self.name, x=x)
         (axis,) = normalize_axes(self.name, self.axis, x.ndim)
         if not x.shape[axis]:
-            raise ShapeError(
-                self.name, "x", f"at least one element along axis {self.axis}", x.shape
-            )
+            expected = f"at least one element along axis {self.axis}"
+            raise ShapeError(self.name, "x", expected, x.shape)
         return x
 
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         y = translated(mem, x, self.axis)
         np.exp(y, out=y)
-        total = mem.empty(_one_along(x.shape, self.axis), x.dtype)
-        y /= np.sum(y, axis=self.axis, keepdims=True, out=total)
+        y /= _sum(mem, y, self.axis)
         return y, y
 
-    def backward(self, mem: Memory, gy: Array, y: Array, needs: tuple[bool, ...]) -> Gradients:
+    def backward(self, mem: Memory, gy: Array, y: Array, needs: Needs) -> Gradients:
         gx = np.multiply(gy, y, out=mem.empty(y.shape, y.dtype))
-        total = mem.empty(_one_along(y.shape, self.axis), y.dtype)
-        np.sum(gx, axis=self.axis, keepdims=True, out=total)
-        np.subtract(gy, total, out=gx)
+        np.subtract(gy, _sum(mem, gx, self.axis), out=gx)
         gx *= y
         return (gx,)
 
@@ -77,9 +77,7 @@ class Softmax(Op):
         sets.launch(self._kernel("softmax_forward", x.dtype), x, exponentials, y)
         return y, y
 
-    def backward_kernel(
-        self, mem: Memory, gy: Array, y: Array, needs: tuple[bool, ...]
-    ) -> Gradients:
+    def backward_kernel(self, mem: Memory, gy: Array, y: Array, needs: Needs) -> Gradients:
         sets, gx = self._sets(y.shape), mem.empty(y.shape, y.dtype)
         totals = mem.empty((sets.outputs if sets.slices > 1 else 0,), y.dtype)
         if sets.slices > 1:
@@ -109,17 +107,13 @@ class LogSoftmax(Softmax):
 
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         y = translated(mem, x, self.axis)
-        powers = np.exp(y, out=mem.empty(x.shape, x.dtype))
-        total = mem.empty(_one_along(x.shape, self.axis), x.dtype)
-        np.sum(powers, axis=self.axis, keepdims=True, out=total)
+        total = _sum(mem, np.exp(y, out=mem.empty(x.shape, x.dtype)), self.axis)
         y -= np.log(total, out=total)
         return y, y
 
-    def backward(self, mem: Memory, gy: Array, y: Array, needs: tuple[bool, ...]) -> Gradients:
-        total = mem.empty(_one_along(y.shape, self.axis), y.dtype)
-        np.sum(gy, axis=self.axis, keepdims=True, out=total)
+    def backward(self, mem: Memory, gy: Array, y: Array, needs: Needs) -> Gradients:
         gx = np.exp(y, out=mem.empty(y.shape, y.dtype))
-        gx *= total
+        gx *= _sum(mem, gy, self.axis)
         np.subtract(gy, gx, out=gx)
         return (gx,)
 

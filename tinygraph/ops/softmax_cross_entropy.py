@@ -25,7 +25,7 @@ from tinygraph.cuda import blocks, op_kernel
 from tinygraph.errors import ArgumentError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
+from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.shared.axes import as_int64
 from tinygraph.ops.shared.launch import THREADS
 from tinygraph.ops.shared.losses import LabelLoss, label_loss
@@ -86,7 +86,7 @@ class SoftmaxCrossEntropy(LabelLoss, Op):
             return loss.reshape(x.shape[0], *x.shape[2:]), saved
         return self.reduce(mem, loss, count), saved
 
-    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+    def backward(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         shape, p, t, log_p, counts, count = saved
         g = gy.reshape(-1, 1)  # (M, 1), or (1, 1) for a reduced loss
         if self.reduction == "mean":
@@ -126,9 +126,7 @@ class SoftmaxCrossEntropy(LabelLoss, Op):
             loss, count = self.total(mem, kernel, (loss, counted), rows.number, ignore_index)
         return loss, (x, t, maxima, totals, weights, count)
 
-    def backward_kernel(
-        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
-    ) -> Gradients:
+    def backward_kernel(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         x, t, maxima, totals, weights, count = saved
         rows, each = _Rows.of(x), int(self.reduction == "none")
         gx, gt = (mem.empty(x.shape if needed else (0,), x.dtype) for needed in needs)

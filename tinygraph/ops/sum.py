@@ -17,7 +17,7 @@ import numpy as np
 from tinygraph.cuda import op_kernel
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
+from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.shared.axes import Sets, arranged, as_int64, sets_of
 from tinygraph.ops.shared.reductions import Reduction, reduction, spread
 from tinygraph.shapes import Array, Axis, Shape, Spec, as_axes, require_float
@@ -59,7 +59,7 @@ class Sum(Reduction, Op):
         np.add.reduce(x, axis=axes, dtype=y.dtype, out=y, keepdims=self.keepdims)
         return y, x.shape
 
-    def backward(self, mem: Memory, gy: Array, shape: Shape, needs: tuple[bool, ...]) -> Gradients:
+    def backward(self, mem: Memory, gy: Array, shape: Shape, needs: Needs) -> Gradients:
         return (spread(gy, shape, self.over(shape)[0]),)
 
     def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:

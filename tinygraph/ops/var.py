@@ -23,7 +23,7 @@ from tinygraph.checks import number
 from tinygraph.cuda import op_kernel
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients, Op
+from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.shared.axes import arranged, sets_of
 from tinygraph.ops.shared.normalization import centred
 from tinygraph.ops.shared.reductions import Reduction, count, reduction, spread
@@ -48,7 +48,7 @@ class Var(Reduction, Op):
         y /= x.dtype.type(self._divisor(x.shape, axes))
         return y, d if mem.needs[0] else None
 
-    def backward(self, mem: Memory, gy: Array, d: Array, needs: tuple[bool, ...]) -> Gradients:
+    def backward(self, mem: Memory, gy: Array, d: Array, needs: Needs) -> Gradients:
         axes, _ = self.over(d.shape)
         share = mem.empty(gy.shape, gy.dtype)
         np.divide(gy, d.dtype.type(self._divisor(d.shape, axes) / 2), out=share)

@@ -109,12 +109,21 @@ def _merged(shape: Shape, axes: tuple[int, ...]) -> tuple[int, ...]:
     return (*before, *[size for _, size in runs], *after)
 
 
+def kept_then_reduced(ndim: int, axes: tuple[int, ...]) -> tuple[int, ...]:
+    """All axes, with the reduced ones moved to the end."""
+    return (*[a for a in range(ndim) if a not in axes], *axes)
+
+
+def moved_back(x: Array, shape: Shape, order: tuple[int, ...]) -> Array:
+    """The elements of `shape`, which x has with the axes in that order: a view."""
+    back = sorted(range(len(order)), key=order.__getitem__)  # the inverse permutation
+    return x.reshape([shape[a] for a in order]).transpose(back)
+
+
 @lru_cache(maxsize=1024)
 def _order(shape: Shape, axes: tuple[int, ...]) -> tuple[int, ...] | None:
     """The axes with the reduced ones last, where they change too often for a kernel."""
-    if len(_merged(shape, axes)) <= 5:
-        return None
-    return (*[a for a in range(len(shape)) if a not in axes], *axes)
+    return None if len(_merged(shape, axes)) <= 5 else kept_then_reduced(len(shape), axes)
 
 
 def arranged(mem: Memory, x: Array, axes: tuple[int, ...]) -> Array:
@@ -130,7 +139,4 @@ def arranged(mem: Memory, x: Array, axes: tuple[int, ...]) -> Array:
 def restored(x: Array, shape: Shape, axes: tuple[int, ...]) -> Array:
     """The inverse of `arranged`, for an array of the elements of `shape`: a view."""
     order = _order(shape, axes)
-    if order is None:
-        return x.reshape(shape)
-    back = sorted(range(len(order)), key=order.__getitem__)  # the inverse permutation
-    return x.reshape([shape[a] for a in order]).transpose(back)
+    return x.reshape(shape) if order is None else moved_back(x, shape, order)

@@ -24,7 +24,7 @@ from tinygraph.cuda import Kernel, op_kernel
 from tinygraph.errors import DtypeError, ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients
+from tinygraph.op import Gradients, Needs
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.launch import THREADS, for_each, grid_of
 from tinygraph.shapes import Array, Shape, Spec, require_float, require_range
@@ -101,7 +101,7 @@ class PairLoss(Loss):
         losses, saved = self.losses(mem, x, y)
         return self.reduce(mem, losses), saved if True in mem.needs else None
 
-    def backward(self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]) -> Gradients:
+    def backward(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         gx = self._gradient(mem, gy, *self.slope(mem, saved, 0)) if needs[0] else None
         return gx, self._gradient(mem, gy, *self.slope(mem, saved, 1)) if needs[1] else None
 
@@ -120,9 +120,7 @@ class PairLoss(Loss):
     def forward_kernel(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
         return self._launch_forward(mem, x, y), (x, y) if True in mem.needs else None
 
-    def backward_kernel(
-        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
-    ) -> Gradients:
+    def backward_kernel(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         kernel = op_kernel(self.name, f"{self.name}_backward", gy.dtype)
         return self._launch_backward(mem, kernel, gy, saved, 1.0, needs)
 
@@ -151,7 +149,7 @@ class PairLoss(Loss):
         gy: Array,
         saved: tuple[Array, ...],
         factor: float,
-        needs: tuple[bool, ...],
+        needs: Needs,
     ) -> Gradients:
         """Both gradients in one launch; a null pointer in the place of one that is not wanted."""
         x, each = saved[0], int(self.reduction == "none")
@@ -182,9 +180,7 @@ class ResidualLoss(PairLoss):
         slope = mem.empty(x.shape if wanted else (0,), x.dtype)
         return self._launch_forward(mem, x, y, slope), slope if wanted else None
 
-    def backward_kernel(
-        self, mem: Memory, gy: Array, slope: Array, needs: tuple[bool, ...]
-    ) -> Gradients:
+    def backward_kernel(self, mem: Memory, gy: Array, slope: Array, needs: Needs) -> Gradients:
         kernel = op_kernel("losses", "residual_loss_backward", slope.dtype)
         return self._launch_backward(mem, kernel, gy, (slope,), self.factor, needs)
 

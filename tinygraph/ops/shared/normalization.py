@@ -16,7 +16,7 @@ import numpy as np
 
 from tinygraph.errors import ShapeError
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients
+from tinygraph.op import Gradients, Needs
 from tinygraph.shapes import Array, Shape, Spec, reduced_shape, require_float
 
 
@@ -45,7 +45,7 @@ class Scaled:
                 got = f"{spec.shape}, x.shape {x.shape}"
                 raise ShapeError(self.name, name, f"shape {shape}, {whose}", got)
 
-    def wanted(self, needs: tuple[bool, ...]) -> tuple[bool, bool]:
+    def wanted(self, needs: Needs) -> tuple[bool, bool]:
         """Whether weight and bias want gradients."""
         return self.has_weight and needs[1], self.has_bias and needs[1 + self.has_weight]
 

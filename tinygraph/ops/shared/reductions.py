@@ -15,7 +15,7 @@ import numpy as np
 from tinygraph.cuda import op_kernel
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients
+from tinygraph.op import Gradients, Needs
 from tinygraph.ops.shared.axes import restored, sets_of
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.shapes import Array, Axes, Shape, Spec, normalize_axes, reduced_shape, require_float
@@ -42,9 +42,7 @@ class Reduction:
         """What the kernel of backward takes at its end, before the sets."""
         return ()
 
-    def backward_kernel(
-        self, mem: Memory, gy: Array, saved: Any, needs: tuple[bool, ...]
-    ) -> Gradients:
+    def backward_kernel(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         """`saved` is the shape of x, and the arrays that the kernel reads beside gy."""
         shape, *arrays = saved
         axes, _ = self.over(shape)

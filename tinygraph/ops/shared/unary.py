@@ -1,25 +1,10 @@
 """Functions of one number, element by element: relu, sigmoid, exp, clip, ...
 
-A member states its mathematics twice, and nothing else.  In numpy, beside the formulas and the
-public function:
-
-    @frozen
-    class Softsign(Unary, Op):
-        def function(self, mem, x, y):          # write y
-            np.abs(x, out=y)
-            y += 1
-            np.divide(x, y, out=y)
-
-        def gradient(self, mem, gy, x, gx):     # write gx = gy * dy/dx
-            np.abs(x, out=gx)
-            gx += 1
-            np.square(gx, out=gx)
-            np.divide(gy, gx, out=gx)
-
-and in CUDA, in the .cu file with the stem of the module, a functor with the name of the class (see
-cuda/kernels/unary.cuh).  Where both methods are made of ufuncs, as most are, a plan computes the op
-in a chain with its neighbours by itself: it takes down the calls (plan/elementwise_tape.py).
-Scratch arrays come from `mem`.
+A member states its mathematics twice, and nothing else: in numpy, `function` writes y and
+`gradient` gx = gy * dy/dx (tanh.py is a short one); in CUDA, in the .cu file with the stem of
+the module, a functor with the name of the class (see cuda/kernels/unary.cuh).  Where both methods
+are made of ufuncs, as most are, a plan computes the op in a chain with its neighbours by itself: it
+takes down the calls (plan/elementwise_tape.py).  Scratch arrays come from `mem`.
 
 `@unary` above the public function says of argument, result and errors what all members do.
 
@@ -36,7 +21,7 @@ import numpy as np
 
 from tinygraph.cuda import Kernel, op_kernel
 from tinygraph.memory import Memory
-from tinygraph.op import Gradients
+from tinygraph.op import Gradients, Needs
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.launch import for_each
 from tinygraph.ops.shared.operands import FLOATS, require_one_dtype
@@ -87,7 +72,7 @@ class Unary:
         self.function(mem, x, y)
         return y, self._kept(mem, x, y)
 
-    def backward(self, mem: Memory, gy: Array, kept: Any, needs: tuple[bool, ...]) -> Gradients:
+    def backward(self, mem: Memory, gy: Array, kept: Any, needs: Needs) -> Gradients:
         gx = mem.empty(gy.shape, gy.dtype)
         self.gradient(mem, gy, kept, gx)
         return (gx,)
@@ -97,9 +82,7 @@ class Unary:
         self._launch("unary_forward", x, y)
         return y, self._kept(mem, x, y)
 
-    def backward_kernel(
-        self, mem: Memory, gy: Array, kept: Any, needs: tuple[bool, ...]
-    ) -> Gradients:
+    def backward_kernel(self, mem: Memory, gy: Array, kept: Any, needs: Needs) -> Gradients:
         gx = mem.empty(gy.shape, gy.dtype)
         self._launch("unary_backward", gy, gy if kept is None else kept, gx)
         return (gx,)
