@@ -11,7 +11,7 @@ import tinygraph as tg
 from tests import reference
 from tests.strategies import numbers
 from tinygraph.memory import eager_memory
-from tinygraph.ops.conv2d_relu_max_pool2d import phases_and_block
+from tinygraph.ops.conv2d_relu_max_pool2d import phases_of as phases_of_op
 from tinygraph.ops.shared import pooling_phases
 from tinygraph.ops.shared.pooling_phases import CorrelatedInputGradient, PhaseColumns, PoolingPhases
 from tinygraph.ops.shared.windows import windows_2d
@@ -34,9 +34,9 @@ def geometries(draw):
     return (n, c, *image), (d, c, *kernel), keywords
 
 
-def phases_of(image, filters, stride, padding, dilation, pool):
+def phases_of(image, filters, stride, padding, dilation, pool, itemsize=8):
     at = windows_2d("test", image[2:], filters[2:], stride, padding, dilation)
-    return PoolingPhases(image, at, pool)
+    return PoolingPhases(image, at, pool, filters[0], itemsize)
 
 
 def outputs_of_phase(y, phases, block, a, b):
@@ -55,16 +55,16 @@ def test_columns_of_a_phase_are_those_of_its_convolution(geometry, fewest):
         patch.setattr(pooling_phases, "BLOCK_BYTES", 0)
         patch.setattr(pooling_phases, "FEWEST_CELLS", fewest)
         phases = phases_of(image, filters, **keywords)
-        first = phases.largest(len(w), 8)
+        first = phases.first
     assert first.cells <= max(fewest, phases.pooled[1])
     settings = [keywords[name] for name in ("stride", "padding", "dilation")]
     y = reference.conv2d(x, w, None, *settings)
     mem, total = eager_memory((True,)), np.zeros(image)
-    columns = PhaseColumns(mem, phases, x, first)
-    back = PhaseColumns(mem, phases, total, first)
+    columns = PhaseColumns(mem, phases, x)
+    back = PhaseColumns(mem, phases, total)
     rows, inner, seen = w.transpose(0, 2, 3, 1).reshape(len(w), -1), 0.0, 0
     rng = np.random.default_rng(3)
-    for block in phases.blocks(first):
+    for block in phases.blocks():
         columns.gather(block)
         back.begin(block)
         for a, b in np.ndindex(phases.pool, phases.pool):
@@ -73,10 +73,7 @@ def test_columns_of_a_phase_are_those_of_its_convolution(geometry, fewest):
             np.testing.assert_allclose(found, expected, atol=1e-10)
             share = rng.standard_normal(columns.of(a, b).shape)
             inner += np.vdot(share, columns.of(a, b))
-            if back.shares(a):
-                back.add(a, b, share)
-            else:
-                back.of(a, b)[...] = share
+            back.put(a, b, np.eye(len(share)), share, np.empty(share.size))
         back.scatter()
         seen += block.cells
     assert seen == image[0] * phases.pooled[0] * phases.pooled[1]
@@ -93,13 +90,13 @@ def test_many_blocks_give_what_the_three_ops_give(geometry, fewest, bias):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pooling_phases, "BLOCK_BYTES", 0)
         patch.setattr(pooling_phases, "FEWEST_CELLS", fewest)
-        phases_and_block.cache_clear()
+        phases_of_op.cache_clear()
         for function in (tg.conv2d_relu_max_pool2d, three_ops):
             leaves = [tg.Tensor(a, requires_grad=True) for a in ((x, w, b) if bias else (x, w))]
             y = function(*leaves, **keywords)
             y.backward(numbers(4, y.shape))
             found.append([y.numpy(), *[leaf.grad for leaf in leaves]])
-    phases_and_block.cache_clear()
+    phases_of_op.cache_clear()
     for fused, unfused in zip(*found, strict=True):
         np.testing.assert_allclose(fused, unfused, atol=1e-10)
 
@@ -119,10 +116,10 @@ def test_a_block_of_the_seed_network_stays_in_cache():
         ((64, 512, 10, 10), 512, (32, 4, 4)),  # 512 cells
         ((0, 1, 28, 28), 256, (0, 13, 13)),
     ]:
-        phases = phases_of(shape, (filters, shape[1], 3, 3), **settings)
-        first = phases.largest(filters, 4)
+        phases = phases_of(shape, (filters, shape[1], 3, 3), **settings, itemsize=4)
+        first = phases.first
         assert first.shape == expected
-        rows = [block.shape[1] for block in phases.blocks(first)]
+        rows = [block.shape[1] for block in phases.blocks()]
         assert sum(rows) == -(-shape[0] // max(expected[0], 1)) * phases.pooled[0]
 
 
@@ -185,13 +182,12 @@ def test_input_gradient_as_a_convolution(kernel, padding, pool, n, c, d, windows
         patch.setattr(pooling_phases, "BLOCK_BYTES", 0)
         phases = phases_of(image, filters, (1, 1), padding, (1, 1), pool)
         patch.setattr(pooling_phases, "FEWEST_CELLS", 2 * math.prod(phases.pooled))
-        first = phases.largest(d, 8)
-    assert CorrelatedInputGradient.fits(phases, first, w) == (d <= 2 * c)
+        assert CorrelatedInputGradient.fits(phases) == (d <= 2 * c)
     (ph, pw), at = phases.pooled, phases.at
     upstream = np.zeros((n, d, at[0].out, at[1].out))
     upstream[:, :, : ph * pool, : pw * pool] = numbers(3, (n, d, ph * pool, pw * pool))
-    part = CorrelatedInputGradient(eager_memory((True,)), phases, first, np.zeros(image), w)
-    for block in phases.blocks(first):
+    part = CorrelatedInputGradient(eager_memory((True,)), phases, np.zeros(image), w)
+    for block in phases.blocks():
         part.begin(block)
         for a, b in np.ndindex(pool, pool):
             part.add(outputs_of_phase(upstream, phases, block, a, b), a, b)

@@ -34,9 +34,9 @@ from tinygraph.ops.shared.gemm import column_sums
 from tinygraph.ops.shared.launch import THREADS, grid_of
 from tinygraph.ops.shared.pooling_phases import (
     BiasGradient,
-    Block,
     CorrelatedInputGradient,
     InputGradient,
+    PartGradient,
     PhaseColumns,
     PoolingPhases,
     WeightGradient,
@@ -79,22 +79,19 @@ class Conv2dReluMaxPool2d(Conv2d):
         return Spec((n, d, oh // self.pool, ow // self.pool), x.dtype)
 
     def forward(self, mem: Memory, x: Array, w: Array, b: Array | None = None) -> tuple[Array, Any]:
-        keep = any(mem.needs)
-        phases, first = self._phases(x, w)
+        keep, phases = any(mem.needs), phases_of(self, x.shape, w.shape, x.itemsize)
         y = mem.empty(self._pooled(x.shape, w.shape), x.dtype)
         argmax = mem.empty(y.shape if keep else (0,), np.uint8)
-        columns = PhaseColumns(mem, phases, x, first)
-        weights = rows_of_filters(mem, w)
-        size, cells = len(w) * first.cells, 0
-        maps = [mem.empty((size,), x.dtype) for _ in range(3)]
+        columns = PhaseColumns(mem, phases, x)
+        weights, bias = rows_of_filters(mem, w), mem.zeros((len(w), 1), x.dtype)
+        if b is not None:
+            bias += b[:, None]  # to 0: the sum is not -0, and no sum with it is
+        size = len(w) * phases.first.cells
+        maps = [mem.empty((size,), x.dtype) for _ in range(2)]
         positions = [mem.empty((size,), np.uint8) for _ in range(3 if keep else 0)]
-        for block in phases.blocks(first):
-            if block.cells != cells:  # the first block, and those that are smaller
-                cells = block.cells
-                best, other, bias = (matrix(m, len(w), cells) for m in maps)
-                winner = [matrix(m, len(w), cells) for m in positions]
-                bias[...] = 0 if b is None else b[:, None]
-                bias += 0  # not -0: then no sum with it is -0
+        for block in phases.blocks():
+            best, other = (matrix(m, len(w), block.cells) for m in maps)
+            winner = [matrix(m, len(w), block.cells) for m in positions]
             columns.gather(block)
             _largest(weights, columns, self.pool, best, other, winner)
             if keep and np.isnan(best.max()):
@@ -111,25 +108,21 @@ class Conv2dReluMaxPool2d(Conv2d):
 
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         argmax, x, w = saved
-        phases, first = self._phases(x, w)
-        parts: list[Any] = [None] * len(needs)
-        if needs[0]:
-            by_map = CorrelatedInputGradient.fits(phases, first, w)
-            kind = CorrelatedInputGradient if by_map else InputGradient
-            parts[0] = kind(mem, phases, first, x, w)
-        if needs[1]:
-            parts[1] = WeightGradient(mem, phases, first, x, w)
-        if len(needs) > 2 and needs[2]:
-            parts[2] = BiasGradient(mem, first, w)
+        phases = phases_of(self, x.shape, w.shape, x.itemsize)
+        by_map = CorrelatedInputGradient.fits(phases)
+        of_input = CorrelatedInputGradient if by_map else InputGradient
+        kinds: list[type[PartGradient]] = [of_input, WeightGradient, BiasGradient]
+        parts = [
+            kind(mem, phases, x, w) if needed else None
+            for kind, needed in zip(kinds, needs, strict=False)
+        ]
         wanted = [part for part in parts if part is not None]
-        size, cells = len(w) * first.cells, 0
+        size = len(w) * phases.first.cells
         maps = [mem.empty((size,), x.dtype) for _ in range(2)]
         bytes_ = [mem.empty((size,), np.uint8) for _ in range(2)]
-        for block in phases.blocks(first):
-            if block.cells != cells:
-                cells = block.cells
-                g, upstream = (matrix(m, len(w), cells) for m in maps)
-                winner, wins = (matrix(m, len(w), cells) for m in bytes_)
+        for block in phases.blocks():
+            g, upstream = (matrix(m, len(w), block.cells) for m in maps)
+            winner, wins = (matrix(m, len(w), block.cells) for m in bytes_)
             upstream.reshape(len(w), *block.shape)[...] = block.of(gy)
             winner.reshape(len(w), *block.shape)[...] = block.of(argmax)
             for part in wanted:
@@ -140,10 +133,7 @@ class Conv2dReluMaxPool2d(Conv2d):
                     part.add(g, *divmod(position, self.pool))
             for part in wanted:
                 part.end()
-        return tuple(part and part.sum() for part in parts)
-
-    def _phases(self, x: Array, w: Array) -> tuple[PoolingPhases, Block]:
-        return phases_and_block(self, x.shape, w.shape, x.itemsize)
+        return tuple([None if part is None else part.sum() for part in parts])
 
     def forward_kernel(
         self, mem: Memory, x: Array, w: Array, b: Array | None = None
@@ -214,12 +204,9 @@ class Conv2dReluMaxPool2d(Conv2d):
 
 
 @lru_cache(maxsize=256)
-def phases_and_block(
-    op: Conv2dReluMaxPool2d, x: Shape, w: Shape, itemsize: int
-) -> tuple[PoolingPhases, Block]:
-    """How numpy cuts the op's work, and the largest piece; the same for the same shapes."""
-    phases = PoolingPhases(x, op._windows(x, w), op.pool)
-    return phases, phases.largest(w[0], itemsize)
+def phases_of(op: Conv2dReluMaxPool2d, x: Shape, w: Shape, itemsize: int) -> PoolingPhases:
+    """How numpy cuts the op's work; the same for the same shapes."""
+    return PoolingPhases(x, op._windows(x, w), op.pool, w[0], itemsize)
 
 
 def _largest(

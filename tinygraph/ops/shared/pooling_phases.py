@@ -28,6 +28,7 @@ from math import prod
 from typing import NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
@@ -50,7 +51,7 @@ class Block(NamedTuple):
 
     @property
     def cells(self) -> int:
-        return self.shape[0] * self.shape[1] * self.shape[2]
+        return prod(self.shape)
 
     def of(self, pooled: Array) -> Array:
         """This block of an array (N, D, PH, PW), as a view with the filters first."""
@@ -62,6 +63,8 @@ class PoolingPhases:
     image: Shape  # N C H W
     at: Windows2d
     pool: int
+    filters: int
+    itemsize: int
 
     @cached_property
     def pooled(self) -> Shape:
@@ -74,36 +77,34 @@ class PoolingPhases:
         KH and KW where phases share no pixels.
         """
         down, across = (
-            axis.stride // axis.dilation if axis.stride % axis.dilation == 0 else axis.kernel
+            axis.kernel if axis.stride % axis.dilation else axis.stride // axis.dilation
             for axis in self.at
         )
-        return min(down, self.at[0].kernel), min(across, self.at[1].kernel)
+        return min(down, self.at.rows.kernel), min(across, self.at.columns.kernel)
 
     @cached_property
     def gathered(self) -> Shape:
         """Phases b, gathered rows, and for each KW * C taps, as the columns are laid out."""
         rows, columns = self.at
-        return (
-            self.pool,
-            (self.pool - 1) * self.distances[0] + rows.kernel,
-            columns.kernel * self.image[1],
-        )
+        height = (self.pool - 1) * self.distances[0] + rows.kernel
+        return self.pool, height, columns.kernel * self.image[1]
 
     def rows_of(self, a: int) -> slice:
         """Where, among the gathered rows, those of phase a lie."""
         return slice(a * self.distances[0], a * self.distances[0] + self.at[0].kernel)
 
-    def largest(self, filters: int, itemsize: int) -> Block:
+    @cached_property
+    def first(self) -> Block:
         """The first block, which is the largest."""
-        (n, (ph, pw)) = self.image[0], self.pooled
-        each = itemsize * (2 * filters + self.gathered[0] * self.gathered[1] * self.gathered[2])
+        n, (ph, pw) = self.image[0], self.pooled
+        each = self.itemsize * (2 * self.filters + prod(self.gathered))
         cells = max(BLOCK_BYTES // each, FEWEST_CELLS)
         images = min(max(cells // (ph * pw), 1), n)
         rows = ph if ph * pw <= cells else max(cells // pw, 1)
         return Block(slice(0, images), slice(0, rows), rows == ph, (images, rows, pw))
 
-    def blocks(self, first: Block) -> Iterator[Block]:
-        (n, (ph, pw)), (images, rows, _) = (self.image[0], self.pooled), first.shape
+    def blocks(self) -> Iterator[Block]:
+        n, (ph, pw), (images, rows, _) = self.image[0], self.pooled, self.first.shape
         for i in range(0, n, max(images, 1)):
             many = slice(i, min(i + images, n))
             for u in range(0, ph, rows):
@@ -115,24 +116,16 @@ class PoolingPhases:
         """A view of padded images: (b, gathered rows, KW, C, N, PH, PW)."""
         (rows, columns), pool = self.at, self.pool
         by_n, by_c, by_row, by_column = images.strides
-        across = by_row * rows.dilation, by_row * rows.stride
+        down, across = by_row * rows.stride, by_column * columns.stride
         # where phases share no row, the gathered rows are two axes
         sizes: Shape = (pool, rows.kernel)
-        steps: Shape = across[::-1]
+        steps: Shape = (down, by_row * rows.dilation)
         if self.distances[0] * rows.dilation == rows.stride:
-            sizes, steps = (self.gathered[1],), across[:1]
-        return np.lib.stride_tricks.as_strided(
+            sizes, steps = self.gathered[1:2], steps[1:]
+        return as_strided(
             images,
             (pool, *sizes, columns.kernel, *images.shape[1::-1], *self.pooled),
-            (
-                by_column * columns.stride,
-                *steps,
-                by_column * columns.dilation,
-                by_c,
-                by_n,
-                across[1] * pool,
-                by_column * columns.stride * pool,
-            ),
+            (across, *steps, by_column * columns.dilation, by_c, by_n, down * pool, across * pool),
         )
 
     def padding(self) -> Shape | None:
@@ -147,31 +140,30 @@ class PoolingPhases:
 class PhaseColumns:
     """The columns of one block after the other, gathered from images or added up into images.
 
-    Parameters
-    ----------
-    mem : Memory
-        The buffers for one block come from here.
-    phases : PoolingPhases
-    images : array (N, C, H, W)
-        What `gather` reads, and `scatter` adds to; `scatter` wants zeros there.
-    first : Block
-        The largest block.
+    Buffers for one block come from `mem`.  `gather` reads the images (N, C, H, W), and `scatter`
+    adds to them; it wants zeros there.
     """
 
-    def __init__(self, mem: Memory, phases: PoolingPhases, images: Array, first: Block) -> None:
-        self.phases, self.images, self.block = phases, images, first
+    def __init__(self, mem: Memory, phases: PoolingPhases, images: Array) -> None:
+        self.phases, self.images, first = phases, images, phases.first
         size = phases.padding()
         self._padded: Array | None = None
         if size is not None:
             self._padded = mem.zeros((first.shape[0], images.shape[1], *size), images.dtype)
         self._windows = phases.windows(images if self._padded is None else self._padded)
         self._buffer = mem.empty((prod(phases.gathered) * first.cells,), images.dtype)
-        self._columns = self._buffer
         self._shared = phases.at[1].kernel - phases.distances[1]  # of KW, with the phase before
+        self.begin(first)
 
     def of(self, a: int, b: int) -> Array:
         """The columns of phase (a, b), (KH * KW * C, cells), contiguous."""
         return self._columns[b, self.phases.rows_of(a)].reshape(-1, self.block.cells)
+
+    def begin(self, block: Block) -> None:
+        """Make `of` give columns of this block, which hold anything."""
+        self.block = block
+        b, rows, taps = self.phases.gathered
+        self._columns = matrix(self._buffer, b * rows, taps * block.cells).reshape(b, rows, -1)
 
     def gather(self, block: Block) -> None:
         """Read the columns of a block."""
@@ -185,20 +177,17 @@ class PhaseColumns:
         for b in range(1, len(columns) if shared else 0):
             columns[b, ..., :shared, :, :, :, :] = columns[b - 1, ..., distance:, :, :, :, :]
 
-    def begin(self, block: Block) -> None:
-        """Make `of` give columns of this block, which hold anything."""
-        self.block = block
-        b, rows, taps = self.phases.gathered
-        self._columns = self._buffer[: b * rows * taps * block.cells].reshape(b, rows, -1)
+    def put(self, a: int, b: int, weights: Array, g: Array, product: Array) -> None:
+        """Set the columns of phase (a, b) to weights @ g, or add it to those that are known.
 
-    def shares(self, a: int) -> bool:
-        """Whether some columns of phase (a, b) are columns of phase (a - 1, b), too."""
-        return a > 0 and self.phases.distances[0] < self.phases.at[0].kernel
-
-    def add(self, a: int, b: int, share: Array) -> None:
-        """Add to the columns of phase (a, b), a > 0, after phase (a - 1, b)."""
-        known = self.phases.at[0].kernel - self.phases.distances[0]
+        Phase (a, b) comes after phase (a - 1, b); `product` is a buffer.
+        """
+        known = self.phases.at[0].kernel - self.phases.distances[0] if a else 0
+        if not known:
+            np.matmul(weights, g, out=self.of(a, b))
+            return
         target = self._columns[b, self.phases.rows_of(a)]
+        share = np.matmul(weights, g, out=matrix(product, len(weights), g.shape[1]))
         share = share.reshape(target.shape)
         target[:known] += share[:known]
         target[known:] = share[known:]
@@ -225,13 +214,9 @@ class PhaseColumns:
 
     def _inside(self, padded: Array) -> Array:
         """The real pixels of the padded images of the block."""
-        (rows, columns), (h, w) = self.phases.at, self.images.shape[2:]
-        return padded[
-            : self.block.shape[0],
-            :,
-            rows.before : rows.before + h,
-            columns.before : columns.before + w,
-        ]
+        top, left = (axis.before for axis in self.phases.at)
+        h, w = self.images.shape[2:]
+        return padded[: self.block.shape[0], :, top : top + h, left : left + w]
 
 
 def matrix(buffer: Array, rows: int, columns: int) -> Array:
@@ -247,14 +232,32 @@ def rows_of_filters(mem: Memory, w: Array) -> Array:
     return rows.reshape(d, kh * kw * c)
 
 
-class WeightGradient:
+class PartGradient:
+    """The gradient of an input: for each block `begin`, `add` for its phases, `end`; then `sum`."""
+
+    total: Array
+
+    def __init__(self, mem: Memory, phases: PoolingPhases, x: Array, w: Array) -> None: ...
+
+    def begin(self, block: Block) -> None:
+        """Make ready for a block."""
+
+    def add(self, g: Array, a: int, b: int) -> None:
+        """Take phase (a, b) of the block's gradient g (D, cells); the phases come in order."""
+
+    def end(self) -> None:
+        """The block has had all its phases."""
+
+    def sum(self) -> Array:
+        return self.total
+
+
+class WeightGradient(PartGradient):
     """gw = sum of g @ columns^T over the blocks, and the phases of each, in their order."""
 
-    def __init__(
-        self, mem: Memory, phases: PoolingPhases, first: Block, x: Array, w: Array
-    ) -> None:
-        (d, c, kh, kw), self.columns = w.shape, PhaseColumns(mem, phases, x, first)
-        self.total = mem.zeros((d, kh * kw * c), w.dtype)
+    def __init__(self, mem: Memory, phases: PoolingPhases, x: Array, w: Array) -> None:
+        self.columns = PhaseColumns(mem, phases, x)
+        self.total = mem.zeros((len(w), w[0].size), w.dtype)
         self.product = mem.empty(self.total.shape, w.dtype)
         self.gradient = mem.empty(w.shape, w.dtype)
 
@@ -262,11 +265,7 @@ class WeightGradient:
         self.columns.gather(block)
 
     def add(self, g: Array, a: int, b: int) -> None:
-        """Phase (a, b) of a block's gradient g (D, cells)."""
         self.total += np.matmul(g, self.columns.of(a, b).T, out=self.product)
-
-    def end(self) -> None:
-        pass
 
     def sum(self) -> Array:
         d, c, kh, kw = self.gradient.shape
@@ -274,55 +273,38 @@ class WeightGradient:
         return self.gradient
 
 
-class BiasGradient:
+class BiasGradient(PartGradient):
     """gb = sum of g over the same, as products with ones."""
 
-    def __init__(self, mem: Memory, first: Block, w: Array) -> None:
-        self.ones = mem.empty((first.cells,), w.dtype)
+    def __init__(self, mem: Memory, phases: PoolingPhases, x: Array, w: Array) -> None:
+        self.ones = mem.empty((phases.first.cells,), w.dtype)
         self.ones[...] = 1
         self.product, self.total = (mem.zeros((len(w),), w.dtype) for _ in range(2))
-
-    def begin(self, block: Block) -> None:
-        pass
 
     def add(self, g: Array, a: int, b: int) -> None:
         self.total += np.matmul(g, self.ones[: g.shape[1]], out=self.product)
 
-    def end(self) -> None:
-        pass
 
-    def sum(self) -> Array:
-        return self.total
-
-
-class InputGradient:
+class InputGradient(PartGradient):
     """gx: the gradients w^T @ g of the columns, added up where these were read."""
 
-    def __init__(
-        self, mem: Memory, phases: PoolingPhases, first: Block, x: Array, w: Array
-    ) -> None:
-        self.columns = PhaseColumns(mem, phases, mem.zeros(x.shape, x.dtype), first)
+    def __init__(self, mem: Memory, phases: PoolingPhases, x: Array, w: Array) -> None:
+        self.total = mem.zeros(x.shape, x.dtype)
+        self.columns = PhaseColumns(mem, phases, self.total)
         self.weights = rows_of_filters(mem, w).T  # (KH * KW * C, D)
-        self.product = mem.empty((len(self.weights) * first.cells,), w.dtype)
+        self.product = mem.empty((len(self.weights) * phases.first.cells,), w.dtype)
 
     def begin(self, block: Block) -> None:
         self.columns.begin(block)
 
     def add(self, g: Array, a: int, b: int) -> None:
-        if self.columns.shares(a):
-            product = matrix(self.product, len(self.weights), g.shape[1])
-            self.columns.add(a, b, np.matmul(self.weights, g, out=product))
-        else:
-            np.matmul(self.weights, g, out=self.columns.of(a, b))
+        self.columns.put(a, b, self.weights, g, self.product)
 
     def end(self) -> None:
         self.columns.scatter()
 
-    def sum(self) -> Array:
-        return self.columns.images
 
-
-class CorrelatedInputGradient:
+class CorrelatedInputGradient(PartGradient):
     """gx as a convolution of the gradient's map with the filters turned by half a turn.
 
         gx[c, p, q] = sum of w[d, c, KH - 1 - i, KW - 1 - j] * map[d, p + i, q + j] over d, i, j
@@ -331,21 +313,19 @@ class CorrelatedInputGradient:
     columns are only written, where those of InputGradient are written, added to and added up.
     """
 
-    def __init__(
-        self, mem: Memory, phases: PoolingPhases, first: Block, x: Array, w: Array
-    ) -> None:
-        (_, c, h, width), (d, _, kh, kw) = x.shape, w.shape
-        self.phases, self.block = phases, first
-        self.images = mem.zeros(x.shape, x.dtype)
+    def __init__(self, mem: Memory, phases: PoolingPhases, x: Array, w: Array) -> None:
+        (_, c, h, width), (d, _, kh, kw), many = x.shape, w.shape, phases.first.shape[0]
+        self.phases, self.block = phases, phases.first
+        self.total = mem.zeros(x.shape, x.dtype)
         turned = mem.empty((c, kh, kw, d), w.dtype)
         turned[...] = w[:, :, ::-1, ::-1].transpose(1, 2, 3, 0)
         self.weights = turned.reshape(c, kh * kw * d)
-        self.map = mem.zeros((d, first.shape[0], h + kh - 1, width + kw - 1), x.dtype)
-        self.columns = mem.empty((self.weights.shape[1] * first.shape[0] * h * width,), x.dtype)
-        self.product = mem.empty((c * first.shape[0] * h * width,), x.dtype)
+        self.map = mem.zeros((d, many, h + kh - 1, width + kw - 1), x.dtype)
+        self.columns = mem.empty((self.weights.shape[1] * many * h * width,), x.dtype)
+        self.product = mem.empty((c * many * h * width,), x.dtype)
 
     @staticmethod
-    def fits(phases: PoolingPhases, first: Block, w: Array) -> bool:
+    def fits(phases: PoolingPhases) -> bool:
         """Whether it can be done so, and has no more columns to write than InputGradient adds up.
 
         Windows must overlap pixel by pixel, and a block hold whole images.
@@ -355,37 +335,27 @@ class CorrelatedInputGradient:
             max(axis.before, axis.out - pixels + axis.kernel - 1 - axis.before) < axis.kernel
             for axis, pixels in zip(phases.at, phases.image[2:], strict=True)
         )
-        return plain and inside and first.last and len(w) <= 2 * w.shape[1]
+        return plain and inside and phases.first.last and phases.filters <= 2 * phases.image[1]
 
     def begin(self, block: Block) -> None:
         self.block = block
 
     def add(self, g: Array, a: int, b: int) -> None:
         """Write the gradient of one phase to its places in the map."""
-        pool = self.phases.pool
+        pool, starts = self.phases.pool, [x.kernel - 1 - x.before for x in self.phases.at]
         rows, columns = (
-            slice(
-                axis.kernel - 1 - axis.before + place,
-                axis.kernel - 1 - axis.before + pooled * pool,
-                pool,
-            )
-            for axis, pooled, place in zip(self.phases.at, self.phases.pooled, (a, b), strict=True)
+            slice(start + place, start + pooled * pool, pool)
+            for start, place, pooled in zip(starts, (a, b), self.phases.pooled, strict=True)
         )
         self.map[:, : self.block.shape[0], rows, columns] = g.reshape(len(g), *self.block.shape)
 
     def end(self) -> None:
-        n, (_, c, h, w) = self.block.shape[0], self.images.shape
+        n, (_, c, h, w) = self.block.shape[0], self.total.shape
         kernel = [axis.kernel for axis in self.phases.at]
-        by_d, by_n, by_row, by_column = self.map.strides
-        windows = np.lib.stride_tricks.as_strided(
-            self.map,
-            (*kernel, len(self.map), n, h, w),
-            (by_row, by_column, by_d, by_n, by_row, by_column),
-        )
+        by_d, by_n, *by_pixel = self.map.strides
+        shape = *kernel, len(self.map), n, h, w
+        windows = as_strided(self.map, shape, (*by_pixel, by_d, by_n, *by_pixel))
         columns = matrix(self.columns, self.weights.shape[1], n * h * w)
-        columns.reshape(windows.shape)[...] = windows
+        columns.reshape(shape)[...] = windows
         product = np.matmul(self.weights, columns, out=matrix(self.product, c, n * h * w))
-        self.images[self.block.images] = product.reshape(c, n, h, w).transpose(1, 0, 2, 3)
-
-    def sum(self) -> Array:
-        return self.images
+        self.total[self.block.images] = product.reshape(c, n, h, w).transpose(1, 0, 2, 3)
