@@ -66,6 +66,13 @@ def require_ndim(op: str, argument: str, spec: Spec, ndim: int, legend: str) -> 
         )
 
 
+def require_indices(op: str, indices: Spec, order: str) -> None:
+    """Raise DtypeError unless `indices` are integers; `order` says which argument comes first."""
+    if indices.dtype.kind not in "iu":
+        way_out = f"{order}; convert with .astype('int64')"
+        raise DtypeError(op, "indices", "integers", indices.dtype, way_out)
+
+
 def require_images(op: str, x: Spec, empty: bool = True) -> None:
     """Raise unless `x` is float images (N, C, H, W); `empty` allows those without a pixel."""
     require_float(op, x=x)

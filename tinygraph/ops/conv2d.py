@@ -78,13 +78,10 @@ class Conv2d(Op):
         require_ndim(self.name, "w", w, 4, "(O, C/groups, KH, KW)")
         c, (o, c_group, kh, kw) = x.shape[1], w.shape
         if c != c_group * self.groups:
-            raise ShapeError(
-                self.name,
-                "w",
-                f"w.shape[1] * groups equal to the {c} channels of x",
-                f"{c_group} * {self.groups} with w.shape {w.shape}, x.shape {x.shape}",
-                "weights are (O, C/groups, KH, KW), images (N, C, H, W)",
-            )
+            expected = f"w.shape[1] * groups equal to the {c} channels of x"
+            got = f"{c_group} * {self.groups} with w.shape {w.shape}, x.shape {x.shape}"
+            way_out = "weights are (O, C/groups, KH, KW), images (N, C, H, W)"
+            raise ShapeError(self.name, "w", expected, got, way_out)
         if o % self.groups:
             raise ShapeError(self.name, "w", f"output channels that {self.groups} groups divide", o)
         if not kh or not kw:

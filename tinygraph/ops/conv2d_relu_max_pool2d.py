@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.cuda import Out, blocks, op_kernel
+from tinygraph.cuda import Kernel, Out, blocks, op_kernel
 from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
@@ -69,13 +69,9 @@ class Conv2dReluMaxPool2d(Conv2d):
         if not d:
             raise ShapeError(self.name, "w", "at least one filter", w.shape)
         if min(oh, ow) < self.pool:
-            raise ShapeError(
-                self.name,
-                "x",
-                f"a convolution of at least {self.pool}x{self.pool}",
-                f"{oh}x{ow}",
-                "use a larger image, more padding or a smaller pool",
-            )
+            expected = f"a convolution of at least {self.pool}x{self.pool}"
+            way_out = "use a larger image, more padding or a smaller pool"
+            raise ShapeError(self.name, "x", expected, f"{oh}x{ow}", way_out)
         return Spec((n, d, oh // self.pool, ow // self.pool), x.dtype)
 
     def forward(self, mem: Memory, x: Array, w: Array, b: Array | None = None) -> tuple[Array, Any]:
@@ -142,7 +138,7 @@ class Conv2dReluMaxPool2d(Conv2d):
         argmax = mem.empty(y.shape if any(mem.needs) else (0,), np.uint8)
         bias = mem.zeros((0,), x.dtype) if b is None else b
         if y.size:
-            kernel = self._kernel("conv2d_relu_max_pool2d", "forward", x.dtype)
+            kernel = self._kernel("forward", x.dtype)
             grid = blocks(len(w), BLOCK_FILTERS), min(len(x), MOST_BLOCKS)
             kernel(grid, THREADS, x, w, bias, Out(y), argmax, *self._geometry(x.shape, w.shape))
         return y, (argmax, x, w) if any(mem.needs) else None
@@ -154,25 +150,19 @@ class Conv2dReluMaxPool2d(Conv2d):
         gx = gw = gb = None
         if wanted[0]:
             gx = mem.empty(x.shape, x.dtype)
-            kernel = self._kernel("conv2d_relu_max_pool2d", "input_gradient", x.dtype)
-            self._launch_input_gradient(kernel, gx, gy, argmax, w, gx, *geometry)
+            if gx.size:
+                n, c, h, width = gx.shape
+                kernel = self._kernel("input_gradient", x.dtype)
+                grid = grid_of(n * h * width), blocks(c, CHANNELS)
+                kernel(grid, THREADS, gy, argmax, w, gx, *geometry)
         if wanted[1] or wanted[2]:
             turns = max(blocks(w[0].size, TAPS), 1)
             per_chunk, chunks = self._chunks(len(x), len(w) * turns, gy.shape[2] * gy.shape[3])
             gw, gw_parts = gradient_parts(mem, w.shape, chunks, x.dtype, wanted[1])
             gb, gb_parts = gradient_parts(mem, w.shape[:1], chunks, x.dtype, wanted[2])
-            kernel = self._kernel("conv2d_relu_max_pool2d", "backward", x.dtype)
-            kernel(
-                (len(w), chunks, turns),
-                THREADS,
-                gy,
-                x,
-                argmax,
-                gw_parts,
-                gb_parts,
-                *geometry,
-                per_chunk,
-            )
+            kernel = self._kernel("backward", x.dtype)
+            arrays = gy, x, argmax, gw_parts, gb_parts
+            kernel((len(w), chunks, turns), THREADS, *arrays, *geometry, per_chunk)
             for parts, total in ((gw_parts, gw), (gb_parts, gb)):
                 add_parts(mem, parts, total)
         return (gx, gw, gb)[: len(needs)]
@@ -183,18 +173,13 @@ class Conv2dReluMaxPool2d(Conv2d):
         oh, ow = self._windows(x, w).out
         return x[0], w[0], oh // self.pool, ow // self.pool
 
-    def _kernel(self, stem: str, function: str, dtype: Any) -> Any:
-        return op_kernel(stem, f"{stem}_{function}", dtype, POOL=self.pool)
+    def _kernel(self, function: str, dtype: Any) -> Kernel:
+        return op_kernel(self.name, f"{self.name}_{function}", dtype, POOL=self.pool)
 
     def _geometry(self, x: Shape, w: Shape) -> tuple[int, ...]:
         """N C H W D KH KW PH PW SH SW top left DH DW, as all these kernels take them."""
         at = self._windows(x, w).numbers("stride", "before", "dilation")
         return (*x, w[0], *w[2:], *self._pooled(x, w)[2:], *at)
-
-    def _launch_input_gradient(self, kernel: Any, gx: Array, *arguments: Any) -> None:
-        if gx.size:
-            n, c, h, w = gx.shape
-            kernel((grid_of(n * h * w), blocks(c, CHANNELS)), THREADS, *arguments)
 
     def _chunks(self, images: int, busy: int, windows: int) -> tuple[int, int]:
         """Images of a chunk, and chunks: enough blocks, beside those that are busy without them."""
@@ -321,13 +306,8 @@ def conv2d_relu_max_pool2d(
            [5., 7.]], dtype=float32)
     """
     if pool not in POOLS or isinstance(pool, bool):
-        raise ArgumentError(
-            "conv2d_relu_max_pool2d",
-            "pool",
-            "2 or 3",
-            repr(pool),
-            "tg.max_pool2d(tg.relu(tg.conv2d(x, w, b)), ...) pools in any way",
-        )
+        way_out = "tg.max_pool2d(tg.relu(tg.conv2d(x, w, b)), ...) pools in any way"
+        raise ArgumentError("conv2d_relu_max_pool2d", "pool", "2 or 3", repr(pool), way_out)
     settings = sliding("conv2d_relu_max_pool2d", stride, padding, dilation)
     op = Conv2dReluMaxPool2d(*settings, groups=1, pool=pool)
     return op(x, w) if b is None else op(x, w, b)

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from tinygraph.cuda import op_kernel
-from tinygraph.errors import DtypeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
@@ -23,16 +22,21 @@ from tinygraph.ops.shared.axes import as_int64
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.launch import for_each
 from tinygraph.ops.shared.scatter import sum_by_row
-from tinygraph.shapes import Array, Spec, require_float, require_ndim, require_range
+from tinygraph.shapes import (
+    Array,
+    Spec,
+    require_float,
+    require_indices,
+    require_ndim,
+    require_range,
+)
 from tinygraph.tensor import Operand, Tensor
 
 
 @frozen
 class Embedding(Op):
     def infer(self, indices: Spec, weight: Spec) -> Spec:
-        if indices.dtype.kind not in "iu":
-            way_out = "the indices come first, then the weight; convert with .astype('int64')"
-            raise DtypeError(self.name, "indices", "integers", indices.dtype, way_out)
+        require_indices(self.name, indices, "the indices come first, then the weight")
         require_float(self.name, weight=weight)
         require_ndim(self.name, "weight", weight, 2, "(V, D)")
         return Spec((*indices.shape, weight.shape[1]), weight.dtype)

@@ -30,24 +30,17 @@ class Expand(Op):
     def infer(self, x: Spec) -> Spec:
         new = len(self.shape) - x.ndim
         if new < 0 or -1 in self.shape[:new]:
-            raise ShapeError(
-                self.name,
-                "shape",
-                f"a size for each of the {x.ndim} axes of x, behind "
-                "those of new axes, which cannot be -1",
-                self.shape,
-                f"x has shape {x.shape}, and -1 keeps a size",
-            )
+            places = "behind those of new axes, which cannot be -1"
+            expected = f"a size for each of the {x.ndim} axes of x, {places}"
+            way_out = f"x has shape {x.shape}, and -1 keeps a size"
+            raise ShapeError(self.name, "shape", expected, self.shape, way_out)
         own = (*self.shape[:new], *x.shape)
         for axis, (old, size) in enumerate(zip(own, self.shape, strict=True)):
             if size not in (old, -1) and old != 1:
-                raise ShapeError(
-                    self.name,
-                    "shape",
-                    f"{old} or -1 on axis {axis}, for only a size of 1 can be expanded",
-                    f"{size} in {self.shape}",
-                    f"x has shape {x.shape}; its axes are aligned from the right",
-                )
+                expected = f"{old} or -1 on axis {axis}, for only a size of 1 can be expanded"
+                got = f"{size} in {self.shape}"
+                way_out = f"x has shape {x.shape}; its axes are aligned from the right"
+                raise ShapeError(self.name, "shape", expected, got, way_out)
         return Spec(self._full(x.shape), x.dtype)
 
     def _full(self, shape: Shape) -> Shape:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.cuda import op_kernel
-from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.errors import ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
@@ -26,7 +26,15 @@ from tinygraph.ops.shared.axes import as_int64
 from tinygraph.ops.shared.launch import for_each
 from tinygraph.ops.shared.scatter import sum_by_row
 from tinygraph.ops.shared.strided import as_word, word_kernel, words
-from tinygraph.shapes import Array, Shape, Spec, as_axis, normalize_axes
+from tinygraph.shapes import (
+    Array,
+    Shape,
+    Spec,
+    as_axis,
+    normalize_axes,
+    require_indices,
+    require_range,
+)
 from tinygraph.tensor import Operand, Tensor
 
 SOUGHT = 32  # indices of a row: with more of them, backward sorts instead of looking at each
@@ -38,39 +46,22 @@ class Gather(Op):
 
     def infer(self, x: Spec, indices: Spec) -> Spec:
         (axis,) = normalize_axes(self.name, self.axis, x.ndim)
-        if indices.dtype.kind not in "iu":
-            raise DtypeError(
-                self.name,
-                "indices",
-                "integers",
-                indices.dtype,
-                "x comes first, then the indices; convert with .astype('int64')",
-            )
+        require_indices(self.name, indices, "x comes first, then the indices")
         others = [(*s[:axis], *s[axis + 1 :]) for s in (x.shape, indices.shape)]
         if indices.ndim != x.ndim or others[0] != others[1]:
-            raise ShapeError(
-                self.name,
-                "indices",
-                f"the sizes of x, {x.shape}, on every axis but {self.axis}",
-                f"shape {indices.shape}",
-                "add axes with tg.unsqueeze, repeat with tg.expand, or cut x with a slice",
-            )
+            expected = f"the sizes of x, {x.shape}, on every axis but {self.axis}"
+            way_out = "add axes with tg.unsqueeze, repeat with tg.expand, or cut x with a slice"
+            got = f"shape {indices.shape}"
+            raise ShapeError(self.name, "indices", expected, got, way_out)
         return Spec(indices.shape, x.dtype)
 
     def check(self, x: Array, indices: Array) -> None:
-        size = x.shape[self.axis]
-        if not indices.size or (indices.min() >= 0 and indices.max() < size):
-            return
-        where = tuple(np.argwhere((indices < 0) | (indices >= size))[0].tolist())
-        raise ArgumentError(
-            self.name,
-            "indices",
-            f"numbers from 0 to {size - 1}, the positions along axis {self.axis} of x"
-            if size
-            else f"none, for x of shape {x.shape} has no element there",
-            f"{indices[where]} at index {where}",
-            "negative numbers do not count from the end",
-        )
+        last = x.shape[self.axis] - 1
+        expected = f"numbers from 0 to {last}, the positions along axis {self.axis} of x"
+        if last < 0:
+            expected = f"none, for x of shape {x.shape} has no element there"
+        way_out = "negative numbers do not count from the end"
+        require_range(self.name, "indices", indices, 0, last, expected, way_out)
 
     def forward(self, mem: Memory, x: Array, indices: Array) -> tuple[Array, Any]:
         at = _positions(mem, x.shape, indices, self.axis % x.ndim)
@@ -91,16 +82,8 @@ class Gather(Op):
         y = mem.empty(indices.shape, x.dtype)
         missing = as_word(math.nan if x.dtype.kind == "f" else 0, x.dtype)
         kernel = word_kernel("gather", "gather_forward", x.dtype)
-        for_each(
-            kernel,
-            y.size,
-            words(x),
-            wide,
-            words(y),
-            y.size,
-            *self._sizes(x.shape, indices.shape),
-            missing,
-        )
+        sizes = self._sizes(x.shape, indices.shape)
+        for_each(kernel, y.size, words(x), wide, words(y), y.size, *sizes, missing)
         return y, (wide, x.shape) if mem.needs[0] else None
 
     def backward_kernel(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:

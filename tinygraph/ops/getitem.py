@@ -90,12 +90,8 @@ class Getitem(Op):
     @cached_property
     def _native(self) -> tuple[Any, ...]:
         """The index as numpy takes it."""
-        return tuple(
-            [
-                slice(*e) if isinstance(e, Slice) else e.array if isinstance(e, IndexArray) else e
-                for e in self.index
-            ]
-        )
+        arrays = [e.array if isinstance(e, IndexArray) else e for e in self.index]
+        return tuple([slice(*e) if isinstance(e, Slice) else e for e in arrays])
 
     @cached_property
     def _joint(self) -> Shape | None:
@@ -113,13 +109,8 @@ class Getitem(Op):
         """The entries with slices in the place of the Ellipsis: one for each axis, and new axes."""
         used = len(self.index) - 1 - self.index.count(None)
         if used > len(shape):
-            raise ShapeError(
-                self.name,
-                "index",
-                f"at most {len(shape)} entries for shape {shape}",
-                used,
-                "new axes are written as None",
-            )
+            expected = f"at most {len(shape)} entries for shape {shape}"
+            raise ShapeError(self.name, "index", expected, used, "new axes are written as None")
         dots = self.index.index(...)
         return [*self.index[:dots], *[ALL] * (len(shape) - used), *self.index[dots + 1 :]]
 
@@ -146,13 +137,9 @@ class Getitem(Op):
         low, high = (entry, entry) if isinstance(entry, int) else (entry.low, entry.high)
         if high >= size or low < -size:
             allowed = f"an integer from {-size} to {size - 1}" if size else "none: it is empty"
-            raise ShapeError(
-                self.name,
-                "index",
-                f"for axis {axis} of size {size}, {allowed}",
-                high if high >= size else low,
-                f"x has shape {shape}",
-            )
+            expected = f"for axis {axis} of size {size}, {allowed}"
+            got = high if high >= size else low
+            raise ShapeError(self.name, "index", expected, got, f"x has shape {shape}")
 
     def infer(self, x: Spec) -> Spec:
         layout = self._layout(x.shape)
@@ -311,36 +298,21 @@ def _entry(part: Any) -> Any:
         return part
     if isinstance(part, slice):
         return _slice(part)
-    array = part.numpy() if isinstance(part, Tensor) else _array(part)
-    if array.dtype.kind == "b":
-        raise DtypeError(
-            "getitem",
-            "index",
-            "integers, slices, None, Ellipsis or integer arrays",
-            "a boolean mask: how many elements it takes depends on data, and the shape of "
-            "a node must not",
-            "tg.where(mask, x, 0), or integers from np.nonzero(mask)",
-        )
+    try:
+        array = part.numpy() if isinstance(part, Tensor) else np.asarray(part)
+    except (TypeError, ValueError) as error:
+        got = f"{part!r:.80} ({error})"
+        raise ArgumentError("getitem", "index", "a rectangular list of integers", got) from None
     if not array.size and isinstance(part, (list, tuple)):
         array = array.astype(np.intp)  # an empty list has no floats, whatever numpy calls it
     if array.dtype.kind not in "iu":
-        raise DtypeError(
-            "getitem",
-            "index",
-            "integers, slices, None, Ellipsis or integer arrays",
-            f"{part!r:.80} ({array.dtype})",
-            "convert with .astype('int64')",
-        )
+        got, way_out = f"{part!r:.80} ({array.dtype})", "convert with .astype('int64')"
+        if array.dtype.kind == "b":
+            got = "a boolean mask: its size depends on data, and the shape of a node must not"
+            way_out = "tg.where(mask, x, 0), or integers from np.nonzero(mask)"
+        expected = "integers, slices, None, Ellipsis or integer arrays"
+        raise DtypeError("getitem", "index", expected, got, way_out)
     return IndexArray(array) if array.ndim else int(array)
-
-
-def _array(part: Any) -> Array:
-    try:
-        return np.asarray(part)
-    except (TypeError, ValueError) as error:
-        raise ArgumentError(
-            "getitem", "index", "a rectangular list of integers", f"{part!r:.80} ({error})"
-        ) from None
 
 
 def _slice(part: slice) -> Slice:

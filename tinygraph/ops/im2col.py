@@ -152,14 +152,10 @@ class Col2im(_Linear, Op):
         kh, kw, oh, ow = self._windows(cols.shape).numbers("kernel", "out")
         n, height, width = cols.shape
         if height % (kh * kw) or width != oh * ow:
-            raise ShapeError(
-                self.name,
-                "cols",
-                f"(N, C * {kh * kw}, {oh * ow}) for images of {self.output_size}, "
-                f"kernel_size {self.kernel_size}",
-                cols.shape,
-                "take output_size and the window arguments of the im2col that made it",
-            )
+            images = f"images of {self.output_size}, kernel_size {self.kernel_size}"
+            expected = f"(N, C * {kh * kw}, {oh * ow}) for {images}"
+            way_out = "take output_size and the window arguments of the im2col that made it"
+            raise ShapeError(self.name, "cols", expected, cols.shape, way_out)
         return Spec((n, height // (kh * kw), *self.output_size), cols.dtype)
 
 

@@ -11,7 +11,7 @@ A vector x (K,) counts as one row, a vector w (K,) as one column; that axis is d
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,13 +36,33 @@ def _as_matrices(x: Shape, w: Shape) -> tuple[Shape, Shape]:
     return (1, *x) if len(x) == 1 else x, (*w, 1) if len(w) == 1 else w
 
 
-def _kept_and_summed(axes: list[Axis], steps: list[int]) -> tuple[list[Axis], list[Axis]]:
-    """Batch axes that an operand has, and those along which it was repeated: there it takes step 0.
+class _Stacks(NamedTuple):
+    """Sizes of one product, batch axes of y, and along each the steps of x, w and y."""
 
-    An axis of size 1 may stand in either list.
-    """
-    both = list(zip(axes, steps, strict=True))
-    return [axis for axis, step in both if step], [axis for axis, step in both if not step]
+    m: int
+    k: int
+    n: int
+    batch: Shape
+    x: list[int]
+    w: list[int]
+    y: list[int]
+
+    @staticmethod
+    def of(x: Shape, w: Shape) -> _Stacks:
+        rows, columns = _as_matrices(x, w)
+        (m, k), n = rows[-2:], columns[-1]
+        batch = np.broadcast_shapes(rows[:-2], columns[:-2])
+        shapes = (rows[:-2], m * k), (columns[:-2], k * n), (batch, m * n)
+        steps = [broadcast_steps(shape, batch, size) for shape, size in shapes]
+        return _Stacks(m, k, n, batch, *steps)
+
+    def axes(self, a: list[int], b: list[int], target: list[int]) -> tuple[list[Axis], list[Axis]]:
+        """Axes with the steps of two factors: those that the target has, and those summed over.
+
+        An axis of size 1 may stand in either list.
+        """
+        both = [(Axis(*steps), to) for *steps, to in zip(self.batch, a, b, target, strict=True)]
+        return [axis for axis, to in both if to], [axis for axis, to in both if not to]
 
 
 @frozen
@@ -54,32 +74,21 @@ class Matmul(Op):
     def _shape(self, x: Shape, w: Shape) -> Shape:
         for name, shape in (("x", x), ("w", w)):
             if not shape:
-                raise ShapeError(
-                    self.name,
-                    name,
-                    "at least one axis",
-                    f"x.shape {x}, w.shape {w}",
-                    "multiply by a single number with *",
-                )
+                got, way_out = f"x.shape {x}, w.shape {w}", "multiply by a single number with *"
+                raise ShapeError(self.name, name, "at least one axis", got, way_out)
         rows, columns = _as_matrices(x, w)
         if rows[-1] != columns[-2]:
-            raise ShapeError(
-                self.name,
-                "w",
-                f"{rows[-1]} elements on axis {max(len(w) - 2, 0)}, as on the last axis of x",
-                f"{columns[-2]}: x.shape {x}, w.shape {w}",
-                "transpose or reshape one of the two",
-            )
+            place = f"axis {max(len(w) - 2, 0)}, as on the last axis of x"
+            got = f"{columns[-2]}: x.shape {x}, w.shape {w}"
+            way_out = "transpose or reshape one of the two"
+            raise ShapeError(self.name, "w", f"{rows[-1]} elements on {place}", got, way_out)
         try:
             batch = np.broadcast_shapes(rows[:-2], columns[:-2])
         except ValueError:
-            raise ShapeError(
-                self.name,
-                "w",
-                "batch axes, all but the last two, that broadcast together",
-                f"{rows[:-2]} and {columns[:-2]}: x.shape {x}, w.shape {w}",
-                "insert axes of size 1 with reshape",
-            ) from None
+            expected = "batch axes, all but the last two, that broadcast together"
+            got = f"{rows[:-2]} and {columns[:-2]}: x.shape {x}, w.shape {w}"
+            way_out = "insert axes of size 1 with reshape"
+            raise ShapeError(self.name, "w", expected, got, way_out) from None
         m = () if len(x) == 1 else (x[-2],)
         n = () if len(w) == 1 else (w[-1],)
         return (*batch, *m, *n)
@@ -113,16 +122,9 @@ class Matmul(Op):
 
     def forward_kernel(self, mem: Memory, x: Array, w: Array) -> tuple[Array, Any]:
         y = mem.empty(self._shape(x.shape, w.shape), x.dtype)
-        rows, columns = _as_matrices(x.shape, w.shape)
-        (m, k), n = rows[-2:], columns[-1]
-        batch = np.broadcast_shapes(rows[:-2], columns[:-2])
-        steps = zip(
-            batch,
-            broadcast_steps(rows[:-2], batch, m * k),
-            broadcast_steps(columns[:-2], batch, k * n),
-            strict=True,
-        )
-        axes = [Axis(*step) for step in steps]
+        at = _Stacks.of(x.shape, w.shape)
+        axes = [Axis(*steps) for steps in zip(at.batch, at.x, at.w, strict=True)]
+        m, n, k = at.m, at.n, at.k
         if x.dtype.kind == "f" or x.dtype in (np.int32, np.int64):
             gemm("nn", x, w, y, m, n, k, axes, mem=mem if x.dtype.kind == "f" else None)
         else:  # 64 bits wrap around to the same low bits; a bool is whether any pair is True
@@ -134,23 +136,17 @@ class Matmul(Op):
 
     def backward_kernel(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         x_shape, w_shape, x, w = saved
-        rows, columns = _as_matrices(x_shape, w_shape)
-        (m, k), n = rows[-2:], columns[-1]
-        batch = np.broadcast_shapes(rows[:-2], columns[:-2])
-        gy_steps = broadcast_steps(batch, batch, m * n)
-        x_steps = broadcast_steps(rows[:-2], batch, m * k)
-        w_steps = broadcast_steps(columns[:-2], batch, k * n)
+        at = _Stacks.of(x_shape, w_shape)
+        m, n, k = at.m, at.n, at.k
         gx = gw = None
         if needs[0]:  # (..., M, N) @ (..., K, N)^T, added up where x was repeated
             gx = mem.empty(x_shape, gy.dtype)
-            axes = [Axis(*step) for step in zip(batch, gy_steps, w_steps, strict=True)]
-            gemm("nt", gy, w, gx, m, k, n, *_kept_and_summed(axes, x_steps), mem=mem)
+            gemm("nt", gy, w, gx, m, k, n, *at.axes(at.y, at.w, at.x), mem=mem)
         if needs[1]:  # (..., M, K)^T @ (..., M, N), added up where w was repeated
             gw = mem.empty(w_shape, gy.dtype)
-            axes = [Axis(*step) for step in zip(batch, x_steps, gy_steps, strict=True)]
-            kept, summed = _kept_and_summed(axes, w_steps)
-            if not kept and rows[:-2] == batch:  # x and gy are whole: one long sum over all rows
-                gemm("tn", x, gy, gw, k, n, math.prod(batch) * m, mem=mem)
+            kept, summed = at.axes(at.x, at.y, at.w)
+            if not kept and x.size == math.prod(at.batch) * m * k:  # whole: one sum over all rows
+                gemm("tn", x, gy, gw, k, n, math.prod(at.batch) * m, mem=mem)
             else:
                 gemm("tn", x, gy, gw, k, n, m, kept, summed, mem)
         return gx, gw

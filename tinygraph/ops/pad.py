@@ -52,21 +52,13 @@ class Pad(Op):
     def infer(self, x: Spec) -> Spec:
         widths = self._each(x.ndim)
         if len(widths) != x.ndim:
-            raise ShapeError(
-                self.name,
-                "pad_width",
-                f"{x.ndim} pairs, one for each axis of x {x.shape}",
-                f"{len(widths)}: {widths}",
-                "write (0, 0) for an axis to leave alone",
-            )
+            expected = f"{x.ndim} pairs, one for each axis of x {x.shape}"
+            got, way_out = f"{len(widths)}: {widths}", "write (0, 0) for an axis to leave alone"
+            raise ShapeError(self.name, "pad_width", expected, got, way_out)
         if x.dtype.kind != "f" and not _holds(x.dtype, self.value):
-            raise DtypeError(
-                self.name,
-                "value",
-                f"a number that {x.dtype} can hold",
-                self.value,
-                "convert x first, for example with .astype('float32')",
-            )
+            expected = f"a number that {x.dtype} can hold"
+            way_out = "convert x first, for example with .astype('float32')"
+            raise DtypeError(self.name, "value", expected, self.value, way_out)
         return Spec(tuple([b + n + a for (b, a), n in zip(widths, x.shape, strict=True)]), x.dtype)
 
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:

@@ -13,6 +13,7 @@ are repeated along every second one; these are written out whole first.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -156,10 +157,10 @@ def sum_broadcast(
         wholes = [x if x is None else _whole(mem, x, g.shape) for x in operands]
         return sum_to(mem, sum_broadcast(mem, kernel, g.shape, g, *wholes), shape)
     kept, *left = axes.masks
-    masks = [0 if x is None else left.pop(0) for x in operands]
+    masks = [kept, *[0 if x is None else left.pop(0) for x in operands]]
     none = mem.empty((0,), g.dtype)
     arrays = [g, *[none if x is None else x for x in operands]]
-    return _launch_sums(mem, kernel, arrays, shape, axes, kept, masks)
+    return _launch_sums(mem, kernel, arrays, mem.empty(shape, g.dtype), axes, masks)
 
 
 def sum_to(mem: Memory, g: Array, shape: Shape) -> Array:
@@ -176,7 +177,7 @@ def sum_to(mem: Memory, g: Array, shape: Shape) -> Array:
         g = sum_to(mem, g, one)
         return sum_to(mem, g.reshape(_without_ones_in_front(one, len(shape))), shape)
     kernel = op_kernel("expand", "expand_backward", g.dtype)
-    return _launch_sums(mem, kernel, [g], shape, axes, axes.masks[0], [])
+    return _launch_sums(mem, kernel, [g], mem.empty(shape, g.dtype), axes, axes.masks)
 
 
 def _without_ones_in_front(shape: Shape, ndim: int) -> Shape:
@@ -196,45 +197,22 @@ def _launch_sums(
     mem: Memory,
     kernel: Kernel,
     arrays: list[Array],
-    shape: Shape,
+    total: Array,
     axes: Axes,
-    kept: int,
-    masks: list[int],
+    masks: Sequence[int],
+    cut: bool = True,
 ) -> Array:
-    total = mem.empty(shape, arrays[0].dtype)
-    outputs = total.size
-    terms = arrays[0].size // outputs
-    tile = tiling(outputs, terms, keeps_innermost=bool(kept & 1))
-    grid = blocks(outputs, THREADS // tile.lanes)
+    """Write the sums to `total`; the masks are those of its axes and of the operands behind g."""
+    outputs, terms = total.size, arrays[0].size // total.size
+    tile = tiling(outputs, terms, keeps_innermost=bool(masks[0] & 1))
+    if not cut:
+        tile = tile._replace(chunks=1, terms_of_a_chunk=terms)
     sums = total if tile.chunks == 1 else mem.empty((tile.chunks, outputs), total.dtype)
-    kernel(
-        (grid, tile.chunks),
-        THREADS,
-        *arrays,
-        sums,
-        outputs,
-        terms,
-        tile.terms_of_a_chunk,
-        tile.lanes,
-        tile.spacing,
-        *axes.arguments,
-        kept,
-        *masks,
-    )
+    grid = blocks(outputs, THREADS // tile.lanes), tile.chunks
+    numbers = outputs, terms, tile.terms_of_a_chunk, tile.lanes, tile.spacing
+    kernel(grid, THREADS, *arrays, sums, *numbers, *axes.arguments, *masks)
     if tile.chunks > 1:
-        again = tiling(outputs, tile.chunks, keeps_innermost=True)._replace(chunks=1)
+        kernel = op_kernel("expand", "expand_backward", total.dtype)
         over_chunks = Axes((outputs, tile.chunks), (0b01,))
-        op_kernel("expand", "expand_backward", total.dtype)(
-            blocks(outputs, THREADS // again.lanes),
-            THREADS,
-            sums,
-            total,
-            outputs,
-            tile.chunks,
-            tile.chunks,
-            again.lanes,
-            again.spacing,
-            *over_chunks.arguments,
-            *over_chunks.masks,
-        )
+        _launch_sums(mem, kernel, [sums], total, over_chunks, over_chunks.masks, cut=False)
     return total

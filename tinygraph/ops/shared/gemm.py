@@ -145,6 +145,8 @@ def gemm(
     one_launch = mem is not None and not launches and not repeats
     choice = choose_gemm(m, n, k, c.dtype, products, last.size, cut=one_launch)
     a, b, size = a.reshape(-1), b.reshape(-1), products * m * n
+    both = zip(outer, inner, strict=True)  # sizes, steps of a, steps of b
+    numbers = m, n, k, *itertools.chain(*both), *last, choice.chunks
 
     def launch(c: Array) -> None:
         kernel = op_kernel(
@@ -159,27 +161,9 @@ def gemm(
         for part, (a_start, b_start) in enumerate(_starts(launches)):
             target = c[part * size : (part + 1) * size] if launches else c
             for term, (a_term, b_term) in enumerate(_starts(repeats)):
-                kernel(
-                    grid,
-                    THREADS,
-                    a[a_start + a_term :],
-                    b[b_start + b_term :],
-                    InOut(target) if term else Out(target),
-                    m,
-                    n,
-                    k,
-                    outer.size,
-                    inner.size,
-                    outer.a,
-                    inner.a,
-                    outer.b,
-                    inner.b,
-                    last.size,
-                    last.a,
-                    last.b,
-                    choice.chunks,
-                    int(term > 0),
-                )
+                factors = a[a_start + a_term :], b[b_start + b_term :]
+                written = InOut(target) if term else Out(target)
+                kernel(grid, THREADS, *factors, written, *numbers, int(term > 0))
 
     run_gemm(choice.chunks, c, mem, launch)
 
