@@ -102,11 +102,10 @@ class Binder:
             return thing.view(np.ndarray) if thing.original is None else thing.original
         return _mapped(self.plain, thing)
 
-    def constant(self, array: Array) -> Array:
+    def constant(self, array: Array) -> Any:
         """In the place of `Memory.constant`."""
         self.know(array)
-        view: Array = self.watched(array)
-        return view
+        return self.watched(array)
 
     def kept(self, like: Array) -> Array:
         """An array for a result that the body has no place for."""
@@ -136,13 +135,12 @@ class Binder:
             self._call(function, *inputs, out=place, **options)
         return self.watched(place)
 
-    def gather(self, array: Array, key: tuple[Any, ...]) -> Array:
+    def gather(self, array: Array, key: tuple[Any, ...]) -> Any:
         """Read elements by arrays of indices, and note it."""
         array, key = self.plain(array), self.plain(key)
         place = self.kept(array[key])
         self._call(_gather, place, array, key)
-        view: Array = self.watched(place)
-        return view
+        return self.watched(place)
 
     def scatter(self, array: Array, key: tuple[Any, ...], source: Any) -> None:
         """Write elements by arrays of indices, and note it."""

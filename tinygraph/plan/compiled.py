@@ -58,9 +58,9 @@ def compile(
         some MB.  The first process compiles for a few seconds; the result is kept on disk.
     tune : bool
         Measure a few numbers of threads and tile sizes at the first call with arguments of some
-        shapes, and keep the fastest; `threads` or `tile` leaves only the other one to be measured.
-        `explain()` tells the times.  Another process may choose otherwise, and so come to other
-        bits: `tuning.to_list()` of one and `tuning.load` of the other make them the same.
+        shapes, and keep the fastest; what is given as `threads` or `tile` stays.  Another process
+        may choose otherwise, and so come to other bits: `tuning.to_list()` of one and `tuning.load`
+        of the other make them the same.
 
     Returns
     -------
@@ -70,10 +70,9 @@ def compile(
     Warns
     -----
     PlanWarning
-        Once, where `fn` does what no plan can repeat: it reads a value in the middle, moves a
-        tensor to another device, calls backward twice, takes an argument that cannot be taken
-        apart, or has come to compute something else.  It then runs as it stands.  And once where
-        plans are dropped, for there are more than 16.
+        Once, where `fn` does what no plan can repeat, such as reading a value in the middle, or has
+        come to compute something else: it then runs as it stands.  And once where plans are
+        dropped, for there are more than 16.
 
     Notes
     -----

@@ -14,7 +14,6 @@ arXiv:1604.06174, for computing values again in backward.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -144,24 +143,16 @@ class ElementwiseChain(Op):
             inputs = [_flat(x, gy.shape) for x in (*arrays, *kept, gy)]
             self._run(self._backward, mem, inputs, [g.reshape(-1) for g in gradients])
         found = [*gradients, gy]  # the last one stands for places of -1
-        return tuple(
-            [
-                found[place] if needed and place is not None else None
-                for place, needed in zip(self._places, needs, strict=True)
-            ]
-        )
+        wanted = zip(self._places, needs, strict=True)
+        return tuple([found[at] if needed and at is not None else None for at, needed in wanted])
 
-    def _run(
-        self, program: BlockProgram, mem: Memory, inputs: Sequence[Array], outputs: Sequence[Array]
-    ) -> None:
-        program.run(mem, inputs, outputs)
+    def _run(self, program: BlockProgram, *given: Any) -> None:
+        program.run(*given)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         """Sample by sample, where every operand but single numbers carries samples."""
-        apart = all(
-            carried or math.prod(spec.shape) == 1
-            for spec, carried in zip(specs, carries, strict=True)
-        )
+        common = [x for x, carried in zip(specs, carries, strict=True) if not carried]
+        apart = all(math.prod(spec.shape) == 1 for spec in common)
         return "map" if apart and any(carries) else None
 
 

@@ -9,13 +9,12 @@ Kernels promise not to write what they read (`__restrict__`), so that nothing is
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import Any
 
 from tinygraph.memory import Memory
 from tinygraph.op import Op
 from tinygraph.ops.arithmetic import Add
-from tinygraph.plan.buffers import KeptMemory, Lifetimes, Streams
+from tinygraph.plan.buffers import KeptMemory, Lifetimes
 from tinygraph.plan.code import Code
 from tinygraph.plan.program import Program
 from tinygraph.precision import get_float32_matmul_precision
@@ -85,13 +84,8 @@ class KernelProgram(Program):
     """A Program for a code whose device runs kernels; the batch is whole."""
 
     array_type = object  # kernels give arrays of their device, whatever their class
-    _sums: dict[int, KernelMemory]  # type: ignore[assignment]
+    memory_type = KernelMemory
     _products: str | None = None  # their precision in the last run
-
-    def _memory(
-        self, at: Hashable, op: str, needs: tuple[bool, ...], draws: Streams
-    ) -> KernelMemory:
-        return KernelMemory(at, op, needs, draws, self.code.device)
 
     def looks(self, op: Op) -> bool:
         return self.code.device.on_host and super().looks(op)

@@ -50,6 +50,7 @@ class Program:
     """
 
     array_type: type = np.ndarray  # what a body returns; anything else is made one
+    memory_type: type[KeptMemory] = KeptMemory
 
     def __init__(self, code: Code, totals: Totals, draws: Streams, arena: Arena) -> None:
         instructions = code.instructions
@@ -81,8 +82,8 @@ class Program:
 
     # ---- what depends on the device ---------------------------------------------------------
 
-    def _memory(self, at: Hashable, op: str, needs: tuple[bool, ...], draws: Streams) -> KeptMemory:
-        return KeptMemory(at, op, needs, draws)
+    def _memory(self, at: Hashable, op: str, needs: tuple[bool, ...], draws: Streams) -> Any:
+        return self.memory_type(at, op, needs, draws, self.code.device)
 
     def looks(self, op: Op) -> bool:
         """Whether an op looks at the values of its operands before it runs."""

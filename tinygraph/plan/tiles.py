@@ -93,14 +93,11 @@ def find_cut(code: Code, carrying: Sequence[int]) -> Cut:
 
 
 def _is_multiple(made: Instruction, kinds: Sequence[Kind]) -> bool:
-    """Whether an op multiplies one sum with what is the same for all samples, or divides it by
-    that, or turns its sign."""
-    found = tuple([kinds[i] for i in made.inputs])
-    return (
-        isinstance(made.op, Neg)
-        or (isinstance(made.op, (Mul, Div)) and found == ("sum", "whole"))
-        or (isinstance(made.op, Mul) and found == ("whole", "sum"))
-    )
+    """Whether an op multiplies or divides a sum by what is the same for all samples, or turns its
+    sign."""
+    found = [kinds[i] for i in made.inputs]
+    right = isinstance(made.op, (Mul, Div)) and found == ["sum", "whole"]
+    return isinstance(made.op, Neg) or right or (type(made.op) is Mul and found == ["whole", "sum"])
 
 
 def bytes_of_values(code: Code) -> int:

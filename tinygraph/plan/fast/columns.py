@@ -19,7 +19,7 @@ processing", IWFHR 2006.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import prod
 from typing import Any, NamedTuple
 
@@ -133,43 +133,81 @@ class Strip(NamedTuple):
     rows: int
 
 
-class Columns:
-    """The columns of one block after the other, in a buffer from `mem`.
+def bias_of(mem: Memory, w: Array, b: Array | None) -> Array:
+    """b (D,) in a buffer, 0 where there is none."""
+    bias = mem.zeros(w.shape[:1], w.dtype)
+    if b is not None:
+        bias[...] = b
+    return bias
 
-    Images are (N, C, H, W), filters (D, C, KH, KW); `size` says how many rows and columns of the
-    output are wanted, from the first on, and blocks begin at multiples of `step` rows.
+
+class Products:
+    """The products with filters, over the columns of one block after the other, in buffers.
+
+    Images are (N, C, H, W), filters w (D, C, KH, KW), contiguous; `size` says how many rows and
+    columns of the output are wanted, from the first on, and blocks begin at multiples of `step`
+    rows.
+
+        maps  = w @ cols                       (D, M * R * OW), for w as (D, C * KH * KW)
+        gw    = sum over blocks of gmaps @ cols^T
+        gx    = sum over blocks of fold(w^T @ gmaps)
     """
 
     def __init__(
-        self,
-        mem: Memory,
-        image: Shape,
-        filters: Shape,
-        at: Windows2d,
-        size: tuple[int, int],
-        dtype: Any,
-        step: int = 1,
+        self, mem: Memory, at: Windows2d, image: Shape, w: Array, size: Any, step: int = 1
     ) -> None:
-        (rows, columns), self.at = size, at
-        self.batch, self.taps, self.height, self.width = image[0], filters[1:], rows, columns
-        itemsize, per_row = np.dtype(dtype).itemsize, prod(self.taps) * columns
-        fitting = max(1, BLOCK_BYTES // (per_row * itemsize))  # rows of output
+        (rows, columns), self.at, self.filters = size, at, w.reshape(len(w), w[0].size)
+        self.batch, self.taps, self.height, self.width = image[0], w.shape[1:], rows, columns
+        per_row = prod(self.taps) * columns
+        fitting = max(1, BLOCK_BYTES // (per_row * w.itemsize))  # rows of output
         self.rows = rows if rows <= fitting else max(fitting // step, 1) * step
         self.images = max(1, min(fitting // rows, self.batch))
-        self._cols = mem.empty((per_row * self.most,), dtype)
-        self._seen = mem.empty((self.images * prod(self._sees(self.rows)),), dtype)
+        most = self.images * self.rows  # rows of all images of the largest block
+        self._cols = mem.empty((per_row * most,), w.dtype)
+        self._seen = mem.empty((self.images * prod(self._sees(self.rows)),), w.dtype)
+        self._maps = mem.empty((len(w) * most * columns,), w.dtype)
 
-    @property
-    def most(self) -> int:
-        """Rows of all images of the largest block."""
-        return self.images * self.rows
+    def forward(self, x: Array) -> Iterator[tuple[Strip, Array]]:
+        """Each block, and the maps (D, M, R, OW) of its images; the next block overwrites them."""
+        for block, maps in self._blocks():
+            cols = self.gather(x, block)
+            np.matmul(self.filters, cols, out=maps.reshape(len(maps), -1))
+            yield block, maps
 
-    def blocks(self) -> Iterator[Strip]:
+    def backward(
+        self,
+        mem: Memory,
+        x: Array,
+        needs: tuple[bool, ...],
+        write: Callable[[Strip, Array], None],
+    ) -> tuple[Array | None, Array | None]:
+        """gx (N, C, H, W) and gw (D, C, KH, KW), as far as they are needed.
+
+        `write(block, maps)` writes the upstream gradient of the maps of a block, (D, M, R, OW).
+        """
+        filters = self.filters
+        gx = mem.zeros(x.shape, x.dtype) if needs[0] else None
+        gw = mem.zeros(filters.shape, filters.dtype) if needs[1] else None
+        share = mem.empty(filters.shape, filters.dtype) if needs[1] else None
+        for block, maps in self._blocks():
+            write(block, maps)
+            g = maps.reshape(len(maps), -1)  # (D, M * R * OW)
+            if gw is not None:
+                gw += np.matmul(g, self.gather(x, block).T, out=share)
+            if gx is not None:
+                np.matmul(filters.T, g, out=self.matrix(block))
+                self.scatter(block, gx)
+        return gx, None if gw is None else gw.reshape(-1, *self.taps)
+
+    def _blocks(self) -> Iterator[tuple[Strip, Array]]:
+        """Each block, and room for its maps."""
         for n in range(0, self.batch, self.images):
             size = min(self.images, self.batch - n)
             for first in range(0, self.height, self.rows):
                 rows = min(self.rows, self.height - first)
-                yield Strip(slice(n, n + size), size, first, rows)
+                shape = len(self.filters), size, rows, self.width
+                maps = self._maps[: prod(shape)].reshape(shape)
+                yield Strip(slice(n, n + size), size, first, rows), maps
 
     def gather(self, x: Array, block: Strip) -> Array:
         """The columns of a block as a matrix, (C * KH * KW, M * R * OW)."""

@@ -16,9 +16,8 @@ from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.conv2d import Conv2d
 from tinygraph.plan.fast import columns
-from tinygraph.plan.fast.columns import Strip
+from tinygraph.plan.fast.columns import Products, Strip, bias_of
 from tinygraph.plan.fast.jit import CompiledBody, Loop, loop, plain
-from tinygraph.plan.fast.products import Products, bias_of
 from tinygraph.shapes import Array, Spec
 
 

@@ -27,14 +27,13 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.memory import Memory
 from tinygraph.op import Op
 from tinygraph.plan.block_program import BlockProgram, Call, Filled, Register
 from tinygraph.plan.code import Code
 from tinygraph.plan.elementwise_chain import ElementwiseChain
 from tinygraph.plan.fast import elementary
 from tinygraph.plan.fast.jit import CompiledBody, Function, compiled, inlined, plain
-from tinygraph.shapes import Array, Spec
+from tinygraph.shapes import Spec
 
 FEWEST_BYTES = 1 << 18  # of the output: smaller chains are as soon done op by op
 
@@ -148,10 +147,9 @@ class CompiledElementwiseChain(CompiledBody, ElementwiseChain):
             for upstream in (False, True):  # that of a sum is one number
                 kernel(self._backward, (*self.numbers, *kept, upstream), dtype)
 
-    def _run(
-        self, program: BlockProgram, mem: Memory, inputs: Sequence[Array], outputs: Sequence[Array]
-    ) -> None:
+    def _run(self, program: BlockProgram, *given: Any) -> None:
         """Which inputs are one number is as `prepare` foresees, or the kernel is compiled now."""
+        _, inputs, outputs = given
         numbers, dtype = tuple([x.ndim == 0 for x in inputs]), outputs[0].dtype
         run = self._kernels.get((id(program), numbers, dtype))
         if run is None:

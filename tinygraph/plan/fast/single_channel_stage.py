@@ -27,8 +27,8 @@ import numpy as np
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Op
 from tinygraph.ops.conv2d_relu_max_pool2d import NONE, Conv2dReluMaxPool2d
+from tinygraph.plan.fast.columns import bias_of
 from tinygraph.plan.fast.jit import CompiledBody, Loop, loop, plain
-from tinygraph.plan.fast.products import bias_of
 from tinygraph.shapes import Array, Spec
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from tinygraph.op import Op
 from tinygraph.ops.conv2d import Conv2d
@@ -35,12 +36,9 @@ def find_convolution_stages(code: Code) -> Iterator[tuple[Sequence[int], Op, Seq
         last = None if middle is None else users[middle]
         if middle is None or last is None or not _suits_device(code, made):
             continue
-        both = [code.instructions[i].op for i in (middle, last)]
-        pool = next((op for op in both if isinstance(op, MaxPool2d)), None)
-        if pool is not None and {type(op) for op in both} == {Relu, MaxPool2d}:
-            op = _fused(made.op, pool)
-            if op is not None:
-                yield (at, middle, last), op, made.inputs
+        by_type = {type(x): x for x in (code.instructions[i].op for i in (middle, last))}
+        if by_type.keys() == {Relu, MaxPool2d} and (op := _fused(made.op, by_type[MaxPool2d])):
+            yield (at, middle, last), op, made.inputs
 
 
 def _suits_device(code: Code, conv: Instruction) -> bool:
@@ -49,7 +47,7 @@ def _suits_device(code: Code, conv: Instruction) -> bool:
     return not code.device.runs_kernels or taps <= CHANNELS * TAPS
 
 
-def _fused(conv: Op | None, pool: MaxPool2d) -> Op | None:
+def _fused(conv: Op | None, pool: Any) -> Op | None:
     """The fused op; None where its windows or groups are others."""
     if isinstance(conv, FoldedBatchNorm):
         stage = _fused(conv.product, pool)
