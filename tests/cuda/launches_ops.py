@@ -61,10 +61,10 @@ def along_axes(*functions: Callable[..., Any]) -> Family:
 def _max(random: np.random.Generator) -> Iterator[Launch]:
     yield from along_axes(tg.max, tg.min)(random)
     launch = Maker("max.cu")  # fewer elements than lanes: those without one must not count
-    for name, sign in (("max", -1), ("min", 1)):
+    for order, sign in (("Larger", -1), ("Smaller", 1)):
         x = (sign * np.array([3, 1, 2, 1, 5])).astype(F4)
         yield launch(
-            f"{name}_forward<float>",
+            f"extreme_forward<float, {order}>",
             1,
             x,
             null(I8),

@@ -40,6 +40,7 @@ from tinygraph.tensor import Operand, Tensor
 class Max(Reduction, Op):
     extreme: ClassVar[Any] = np.maximum
     first_extreme: ClassVar[Any] = staticmethod(np.argmax)  # or the first NaN
+    kernel_order: ClassVar[str] = "Larger"  # in max.cu
 
     def infer(self, x: Spec) -> Spec:
         if x.dtype.kind == "f":
@@ -77,7 +78,7 @@ class Max(Reduction, Op):
         compared = x if x.dtype.kind == "f" or x.dtype == np.uint64 else as_int64(mem, x)
         source = arranged(mem, compared, axes)
         places = mem.empty((0,), np.int64)  # of the elements: in the first stage, where they stand
-        kernel = op_kernel("max", f"{self.name}_forward", source.dtype)
+        kernel = op_kernel("max", "extreme_forward", source.dtype, self.kernel_order)
         while sets.slices > 1:
             leaders = mem.empty((sets.outputs, sets.slices), source.dtype)
             their_places = mem.empty(leaders.shape, np.int64)
@@ -95,7 +96,7 @@ class Max(Reduction, Op):
         where, shape = saved
         axes, _ = self.over(shape)
         gx = mem.zeros(shape, gy.dtype)
-        kernel = op_kernel("max", "max_backward", gy.dtype)
+        kernel = op_kernel("max", "extreme_backward", gy.dtype)
         extents = sets_of(shape, axes)[:5]
         for_each(kernel, where.size, gy, where, InOut(gx), *extents)
         return (restored(gx, shape, axes),)
@@ -105,6 +106,7 @@ class Max(Reduction, Op):
 class Min(Max):
     extreme: ClassVar[Any] = np.minimum
     first_extreme: ClassVar[Any] = staticmethod(np.argmin)
+    kernel_order: ClassVar[str] = "Smaller"
 
 
 @reduction

@@ -22,8 +22,7 @@
 //
 // Integers and bools have a forward only, in any width; the host names their types as needed.
 //
-// forward    A thread owns elements i, i + stride, ... of z (a grid-stride loop).
-//            Grid (min(ceil(n / 256), 1024)), block (256).
+// forward    A thread owns elements of z, grid and block: the grid-stride loop of prelude.cuh.
 // backward   One launch for each gradient: the terms are summed as they are computed.  `lanes`
 //            threads share an element of it.  Grid (ceil(outputs * lanes / 256), chunks), block
 //            (256).
@@ -32,7 +31,6 @@
 // axes that it has; what is repeated comes from the cache.
 // Operations: one an element, and one or two more a term of a gradient; bound by memory, but for
 // pow, which is an exponential of a logarithm.
-// Deterministic: no two threads write one element, and sums have a fixed order (broadcast.cuh).
 //
 // __launch_bounds__(256, 2): the power of doubles takes more registers than four blocks leave.
 

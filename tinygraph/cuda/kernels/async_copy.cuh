@@ -20,12 +20,6 @@
 
 #ifdef TINYGRAPH_EMULATOR
 
-extern "C" {
-void tg_copy_later(void* shared, const void* global, unsigned size, const char* file, int line);
-void tg_copy_commit();
-void tg_copy_wait(unsigned groups_left);
-}
-
 // Starts a copy of BYTES (4, 8 or 16) bytes.
 template <int BYTES> inline void cp_async(void* shared, const void* global, TG_HERE)
 {

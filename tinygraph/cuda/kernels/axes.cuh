@@ -101,19 +101,26 @@ struct Sets {
 
     __device__ __forceinline__ long long row_stride() const { return kept1 * reduced1 * kept2; }
 
-    __device__ __forceinline__ Walk walk(const Part& part) const
+    // From element r of a set on, every `step`-th; the set begins at `first`.
+    __device__ __forceinline__ Walk walk(long long first, long long r, long long step) const
     {
+        const long long row = r / reduced1, step_rows = step / reduced1;
         Walk at;
-        at.r = part.slice * group + lane();
-        at.offset = first(part.output) + offset(at.r);
+        at.r = r;
         at.count = reduced0 * reduced1;
-        at.step = slices * group;
-        at.step_offset = offset(at.step);
-        at.column = at.r % reduced1;
+        at.step = step;
         at.columns = reduced1;
-        at.step_columns = at.step % reduced1;
+        at.column = r - row * reduced1;
+        at.step_columns = step - step_rows * reduced1;
+        at.offset = first + row * row_stride() + at.column * kept2;
+        at.step_offset = step_rows * row_stride() + at.step_columns * kept2;
         at.wrap = row_stride() - reduced1 * kept2;
         return at;
+    }
+
+    __device__ __forceinline__ Walk walk(const Part& part) const
+    {
+        return walk(first(part.output), part.slice * group + lane(), slices * group);
     }
 
     // The value of the whole group, in each of its threads; all of them must call it together.

@@ -40,48 +40,43 @@
 #define COLUMNS 1
 #endif
 
-// A walk over the members of a channel that a thread owns, without a division at each step.
-struct Walk {
+// The members of a channel that a thread owns, one after the other, without a division at each step.
+struct Members {
+    const long long images, channels, positions;
     long long channel, image, position;  // where it stands
     long long step_images, step_positions;
-};
 
-__device__ __forceinline__ Walk start_walk(long long images, long long channels,
-                                           long long positions)
-{
-    constexpr int together = THREADS / COLUMNS;  // members of one channel in a block
-    const long long first = static_cast<long long>(blockIdx.y) * together + threadIdx.x / COLUMNS;
-    const long long stride = static_cast<long long>(gridDim.y) * together;
-    Walk at;
-    at.channel = static_cast<long long>(blockIdx.x) * COLUMNS + threadIdx.x % COLUMNS;
-    at.image = at.channel < channels ? first / positions : images;  // beyond the last: no member
-    at.position = first % positions;
-    at.step_images = stride / positions;
-    at.step_positions = stride % positions;
-    return at;
-}
-
-__device__ __forceinline__ void step(Walk& at, long long positions)
-{
-    at.image += at.step_images;
-    at.position += at.step_positions;
-    if (at.position >= positions) {
-        at.position -= positions;
-        ++at.image;
+    __device__ __forceinline__ Members(long long images, long long channels, long long positions)
+        : images(images), channels(channels), positions(positions)
+    {
+        constexpr int together = THREADS / COLUMNS;  // members of one channel in a block
+        const long long stride = static_cast<long long>(gridDim.y) * together;
+        const long long first =
+            static_cast<long long>(blockIdx.y) * together + threadIdx.x / COLUMNS;
+        channel = static_cast<long long>(blockIdx.x) * COLUMNS + threadIdx.x % COLUMNS;
+        image = channel < channels ? first / positions : images;  // beyond the last: no member
+        position = first % positions;
+        step_images = stride / positions;
+        step_positions = stride % positions;
     }
-}
 
-__device__ __forceinline__ long long index_of(const Walk& at, long long channels,
-                                              long long positions)
-{
-    return (at.image * channels + at.channel) * positions + at.position;
-}
+    __device__ __forceinline__ bool inside() const { return image < images; }
 
-// The channel that a warp of the kernels over slices owns.
-__device__ __forceinline__ long long channel_of_warp()
-{
-    return static_cast<long long>(blockIdx.x) * WARPS + threadIdx.x / 32;
-}
+    __device__ __forceinline__ long long offset() const
+    {
+        return (image * channels + channel) * positions + position;
+    }
+
+    __device__ __forceinline__ void next()
+    {
+        image += step_images;
+        position += step_positions;
+        if (position >= positions) {
+            position -= positions;
+            ++image;
+        }
+    }
+};
 
 // ---- statistics -----------------------------------------------------------------------------
 
@@ -93,11 +88,11 @@ batch_moments(const T* __restrict__ x, T* __restrict__ partials, long long image
               long long channels, long long positions)
 {
     __shared__ T scratch[COLUMNS * WARPS];
-    Walk at = start_walk(images, channels, positions);
+    Members at(images, channels, positions);
     const bool inside = at.channel < channels;
     Accumulator<T> own;
-    for (; at.image < images; step(at, positions))
-        own.add(x[index_of(at, channels, positions)]);
+    for (; at.inside(); at.next())
+        own.add(x[at.offset()]);
     const T origin = inside ? x[at.channel * positions] : T(0);
     const Moments<T> slice = combine_moments(
         own.moments(origin), [&](T value) { return sum_columns<COLUMNS>(value, scratch); });
@@ -122,7 +117,7 @@ batch_statistics(const T* __restrict__ partials, const T* __restrict__ x,
                  T* __restrict__ running_var, long long channels, long long positions, int slices,
                  T count, T eps, T kept, T momentum)
 {
-    const long long c = channel_of_warp();
+    const long long c = group_number<32>();
     if (c >= channels)
         return;  // the whole warp together
     const T* counts = partials + c * slices;
@@ -167,14 +162,14 @@ normalize(const T* __restrict__ x, const T* __restrict__ statistics, const T* __
           const T* __restrict__ bias, T* __restrict__ y, long long images, long long channels,
           long long positions)
 {
-    Walk at = start_walk(images, channels, positions);
+    Members at(images, channels, positions);
     if (at.channel >= channels)
         return;
     const Normalizer<T> n = load_normalizer(statistics, at.channel, channels);
     const T scale = weight ? n.inverse * weight[at.channel] : n.inverse;
     const T shift = bias ? bias[at.channel] : T(0);
-    for (; at.image < images; step(at, positions)) {
-        const long long i = index_of(at, channels, positions);
+    for (; at.inside(); at.next()) {
+        const long long i = at.offset();
         const T scaled = n.centre(x[i]) * scale;
         y[i] = bias ? scaled + shift : scaled;
     }
@@ -191,14 +186,14 @@ gradient_sums(const T* __restrict__ gy, const T* __restrict__ x, const T* __rest
               T* __restrict__ partials, long long images, long long channels, long long positions)
 {
     __shared__ T scratch[COLUMNS * WARPS];
-    Walk at = start_walk(images, channels, positions);
+    Members at(images, channels, positions);
     const bool inside = at.channel < channels;
     Normalizer<T> n = {};
     if (inside)
         n = load_normalizer(statistics, at.channel, channels);
     T sum = 0, product = 0;
-    for (; at.image < images; step(at, positions)) {
-        const long long i = index_of(at, channels, positions);
+    for (; at.inside(); at.next()) {
+        const long long i = at.offset();
         sum += gy[i];
         if (x)
             product += gy[i] * n.centre(x[i]);
@@ -222,7 +217,7 @@ gradient_means(const T* __restrict__ partials, const T* __restrict__ statistics,
                T* __restrict__ gw, T* __restrict__ gb, T* __restrict__ means, long long channels,
                int slices, T count)
 {
-    const long long c = channel_of_warp();
+    const long long c = group_number<32>();
     if (c >= channels)
         return;  // the whole warp together
     const T sum = sum_of_slices(partials, c, slices);
@@ -250,15 +245,15 @@ normalize_backward(const T* __restrict__ gy, const T* __restrict__ x,
                    const T* __restrict__ weight, T* __restrict__ gx, long long images,
                    long long channels, long long positions)
 {
-    Walk at = start_walk(images, channels, positions);
+    Members at(images, channels, positions);
     if (at.channel >= channels)
         return;
     const Normalizer<T> n = load_normalizer(statistics, at.channel, channels);
     const T scale = weight ? n.inverse * weight[at.channel] : n.inverse;
     const T mean = means ? means[at.channel] : T(0);
     const T slope = means ? means[channels + at.channel] : T(0);
-    for (; at.image < images; step(at, positions)) {
-        const long long i = index_of(at, channels, positions);
+    for (; at.inside(); at.next()) {
+        const long long i = at.offset();
         const T g = means ? gy[i] - n.centre(x[i]) * slope - mean : gy[i];
         gx[i] = g * scale;
     }

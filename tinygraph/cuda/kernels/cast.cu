@@ -11,11 +11,8 @@
 //
 // Any pair of floats, integers and bool does; the host names the types as it needs them.
 //
-// A thread owns elements i, i + stride, ... of the flat arrays (a grid-stride loop).
-// Grid (min(ceil(n / 256), 1024)), block (256).
-// Memory: neighbouring threads touch neighbouring elements, each once: fully coalesced.
+// Which thread owns what, grid, block and memory: the grid-stride loop of prelude.cuh.
 // Operations: one conversion an element, a few more for float16: bound by memory.
-// Deterministic: no two threads write one element.
 //
 // A float beyond the range of an integer becomes some integer, on a GPU another than on a CPU: C++
 // leaves it open, as numpy does.

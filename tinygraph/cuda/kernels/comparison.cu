@@ -8,12 +8,10 @@
 //
 // Integers of any width do too; the host names their types as it needs them.
 //
-// A thread owns elements i, i + stride, ... of z (a grid-stride loop).
-// Grid (min(ceil(n / 256), 1024)), block (256).
+// Which thread owns what, grid and block: the grid-stride loop of prelude.cuh, over z.
 // Memory: neighbouring threads write neighbouring bytes of z, and read neighbouring elements of an
 // operand along the axes that it has.
 // Operations: one comparison an element: bound by memory, as all that broadcasts.
-// Deterministic: no two threads write one element.
 
 #include "broadcast.cuh"
 

@@ -16,10 +16,8 @@
 // A launch takes eight parts, which lie in the columns from `first` on; more parts take more
 // launches.
 //
-// A thread owns elements i, i + stride, ... of the parts together (a grid-stride loop).
-// Grid (min(ceil(n / 256), 1024)), block (256).
+// Which thread owns what, grid and block: the grid-stride loop of prelude.cuh, over all parts.
 // Memory: neighbouring threads touch neighbours on both sides, but where a part ends.
-// Deterministic: no two threads write one element.
 
 #include "broadcast.cuh"
 

@@ -44,11 +44,10 @@
 template <typename T>
 __global__ void __launch_bounds__(THREADS, 1)
 conv2d_implicit_forward(const T* __restrict__ w, const T* __restrict__ x, const T* __restrict__ b,
-                        T* __restrict__ y, int N, int C, int H, int W, int O, int KH, int KW,
-                        int OH, int OW, int SH, int SW, int top, int left, int DH, int DW, int G)
+                        T* __restrict__ y, CONVOLUTION_PARAMETERS)
 {
     using Tile = Pipelined<T>;
-    const Convolution at = {N, C, H, W, O, KH, KW, OH, OW, SH, SW, top, left, DH, DW, G};
+    const Convolution at = CONVOLUTION;
     const int group = blockIdx.y, rows = at.group_filters();
     const int tiles_down = (rows + Tile::TM - 1) / Tile::TM;
     const int row0 = blockIdx.x % tiles_down * Tile::TM;
@@ -67,12 +66,10 @@ conv2d_implicit_forward(const T* __restrict__ w, const T* __restrict__ x, const 
 template <typename T>
 __global__ void __launch_bounds__(THREADS, 1)
 conv2d_implicit_input_gradient(const T* __restrict__ w, const T* __restrict__ gy,
-                               T* __restrict__ gx, int N, int C, int H, int W, int O, int KH,
-                               int KW, int OH, int OW, int SH, int SW, int top, int left, int DH,
-                               int DW, int G)
+                               T* __restrict__ gx, CONVOLUTION_PARAMETERS)
 {
     using Tile = Pipelined<T>;
-    const Convolution at = {N, C, H, W, O, KH, KW, OH, OW, SH, SW, top, left, DH, DW, G};
+    const Convolution at = CONVOLUTION;
     const int group = blockIdx.y, rows = at.group_channels();
     const int tiles_down = (rows + Tile::TM - 1) / Tile::TM;
     const int row0 = blockIdx.x % tiles_down * Tile::TM;
@@ -90,12 +87,10 @@ conv2d_implicit_input_gradient(const T* __restrict__ w, const T* __restrict__ gy
 template <typename T>
 __global__ void __launch_bounds__(THREADS, 1)
 conv2d_implicit_weight_gradient(const T* __restrict__ gy, const T* __restrict__ x,
-                                T* __restrict__ gw, int N, int C, int H, int W, int O, int KH,
-                                int KW, int OH, int OW, int SH, int SW, int top, int left, int DH,
-                                int DW, int G, int chunks)
+                                T* __restrict__ gw, CONVOLUTION_PARAMETERS, int chunks)
 {
     using Tile = Pipelined<T>;
-    const Convolution at = {N, C, H, W, O, KH, KW, OH, OW, SH, SW, top, left, DH, DW, G};
+    const Convolution at = CONVOLUTION;
     const int group = blockIdx.y % G, chunk = blockIdx.y / G;
     const int rows = at.group_filters(), tiles_down = (rows + Tile::TM - 1) / Tile::TM;
     const int row0 = blockIdx.x % tiles_down * Tile::TM, tap0 = blockIdx.x / tiles_down * Tile::TN;

@@ -50,7 +50,7 @@
 // Deterministic; the parts of gw and gb of several chunks are added by column_sums (linear.cu).
 //
 // __launch_bounds__(256, 2): 128 registers a thread.  Forward holds 32 sums (36 for POOL 3), pixels
-// and weights: 90 registers in float on sm_90, 122 in double, where the compiler's own aim of 64
+// and weights: 96 registers in float on sm_90, 128 in double, where the compiler's own aim of 64
 // would spill.  Two blocks, 16 warps of 64, stay on a multiprocessor: enough where each has 32
 // independent sums.  Backward takes 68 in float: three blocks.
 //
@@ -90,6 +90,12 @@ struct Geometry {
         return (n * D + d) * windows();
     }
 };
+
+// A kernel takes these numbers one by one, and makes `const Geometry at = GEOMETRY` of them.
+#define GEOMETRY_PARAMETERS                                                                      \
+    int N, int C, int H, int W, int D, int KH, int KW, int PH, int PW, int SH, int SW, int top,  \
+        int left, int DH, int DW
+#define GEOMETRY {C, H, W, D, KH, KW, PH, PW, SH, SW, top, left, DH, DW}
 
 // Where a tap reads, from the pixel on which its window of the convolution begins.
 struct Tap {
@@ -188,36 +194,41 @@ __device__ __forceinline__ T pool_outputs(const T (&outputs)[OUTPUTS], T bias,
     return best;
 }
 
-// All windows of one image for the block's filters d0 ...: pooled and argmax (N, D, PH, PW).  The
-// items, (group of filters, window), are dealt out to the threads: neighbours own neighbouring
-// windows, and write neighbouring elements.  b and argmax may be null.
+// All windows of one image after the other for the block's filters: the items, (group of filters,
+// window), are dealt out to the threads: neighbours own neighbouring windows, and write neighbouring
+// elements.
 template <typename T>
-__device__ __forceinline__ void pool_image(FilterPanel<T>& panel, const T* x, const T* w,
-                                           const T* b, T* pooled, unsigned char* argmax,
-                                           const Geometry& at, long long n, int d0)
+__global__ void __launch_bounds__(THREADS, 2)
+conv2d_relu_max_pool2d_forward(const T* __restrict__ x, const T* __restrict__ w,
+                               const T* __restrict__ b, T* __restrict__ pooled,
+                               unsigned char* __restrict__ argmax, GEOMETRY_PARAMETERS)
 {
-    const int windows = at.windows(), taps = at.taps();
-    const T* image = x + n * at.image();
-    const int items = GROUPS * windows;
-    for (int base = 0; base < items; base += THREADS) {  // as many turns for all: barriers
-        const int item = base + threadIdx.x, group = item / windows, window = item % windows;
-        T sums[FILTERS][OUTPUTS] = {};
-        for (int tap0 = 0; tap0 < taps; tap0 += STEP) {
-            __syncthreads();  // everyone has read the panel: the next may overwrite it
-            load_panel(panel, w, at, d0, tap0);
-            __syncthreads();  // the panel is complete
-            if (item < items)
-                add_taps(sums, panel, image, at, min(STEP, taps - tap0), group, window);
-        }
-        if (item >= items) continue;
+    __shared__ __align__(16) FilterPanel<T> panel;
+    const Geometry at = GEOMETRY;
+    const int windows = at.windows(), taps = at.taps(), items = GROUPS * windows;
+    const int d0 = blockIdx.x * BLOCK_FILTERS;
+    for (long long n = blockIdx.y; n < N; n += gridDim.y) {
+        for (int base = 0; base < items; base += THREADS) {  // as many turns for all: barriers
+            const int item = base + threadIdx.x, group = item / windows, window = item % windows;
+            T sums[FILTERS][OUTPUTS] = {};
+            for (int tap0 = 0; tap0 < taps; tap0 += STEP) {
+                __syncthreads();  // everyone has read the panel: the next may overwrite it
+                load_panel(panel, w, at, d0, tap0);
+                __syncthreads();  // the panel is complete
+                if (item < items)
+                    add_taps(sums, panel, x + n * at.image(), at, min(STEP, taps - tap0), group,
+                             window);
+            }
+            if (item >= items) continue;
 #pragma unroll
-        for (int f = 0; f < FILTERS; ++f) {
-            const int d = d0 + group * FILTERS + f;
-            if (d >= at.D) break;
-            unsigned char where;
-            const T value = pool_outputs(sums[f], b ? b[d] : T(0), where);
-            pooled[at.pooled(n, d) + window] = value;
-            if (argmax) argmax[at.pooled(n, d) + window] = where;
+            for (int f = 0; f < FILTERS; ++f) {
+                const int d = d0 + group * FILTERS + f;
+                if (d >= at.D) break;
+                unsigned char where;
+                const T value = pool_outputs(sums[f], b ? b[d] : T(0), where);
+                pooled[at.pooled(n, d) + window] = value;
+                if (argmax) argmax[at.pooled(n, d) + window] = where;
+            }
         }
     }
 }
@@ -254,27 +265,48 @@ __device__ __forceinline__ void add_tap_gradients(T (&sums)[TAPS + 1], const Tap
     sums[TAPS] += gradient;
 }
 
-// Sum over the block and write the part of gw (D, taps) and gb (D) of one chunk of images.
 template <typename T>
-__device__ __forceinline__ void write_tap_gradients(const T (&sums)[TAPS + 1],
-                                                    T (&scratch)[WARPS][TAPS + 1], T* gw, T* gb,
-                                                    const Geometry& at, long long chunk, int d,
-                                                    int tap0)
+__global__ void __launch_bounds__(THREADS, 2)
+conv2d_relu_max_pool2d_backward(const T* __restrict__ gy, const T* __restrict__ x,
+                                const unsigned char* __restrict__ argmax, T* __restrict__ gw,
+                                T* __restrict__ gb, GEOMETRY_PARAMETERS, int images_per_chunk)
 {
+    __shared__ T scratch[WARPS][TAPS + 1];
+    __shared__ Tap taps[TAPS];
+    const Geometry at = GEOMETRY;
+    const int d = blockIdx.x, tap0 = blockIdx.z * TAPS, windows = at.windows();
+    const long long first = (long long)blockIdx.y * images_per_chunk;
+    const int images = static_cast<int>(min((long long)images_per_chunk, N - first));
+    if (threadIdx.x < TAPS) find_tap(taps[threadIdx.x], at, tap0 + threadIdx.x);
+    __syncthreads();
+
+    T sums[TAPS + 1] = {};
+    for (int i = threadIdx.x; i < images * windows; i += THREADS) {
+        const long long n = first + i / windows;
+        const int window = i % windows;
+        const unsigned char where = argmax[at.pooled(n, d) + window];
+        if (where == NONE) continue;
+        add_tap_gradients(sums, taps, at.taps() - tap0, gy[at.pooled(n, d) + window], where,
+                          x + n * at.image(), at, window);
+    }
     const T total = reduce_many(sums, scratch);
     const int tap = tap0 + threadIdx.x;
-    if (gw && threadIdx.x < TAPS && tap < at.taps())
-        gw[(chunk * at.D + d) * at.taps() + tap] = total;
-    if (gb && threadIdx.x == TAPS && tap0 == 0) gb[chunk * at.D + d] = total;
+    const long long row = blockIdx.y * (long long)at.D + d;
+    if (gw && threadIdx.x < TAPS && tap < at.taps()) gw[row * at.taps() + tap] = total;
+    if (gb && threadIdx.x == TAPS && tap0 == 0) gb[row] = total;
 }
 
 // gx (N, C, H, W): a thread owns a pixel in CHANNELS channels and gathers from the windows whose
 // argmax has read it.
 template <typename T>
-__device__ __forceinline__ void input_gradient(const T* gy, const unsigned char* argmax,
-                                               const T* w, T* gx, const Geometry& at,
-                                               long long pixels)
+__global__ void __launch_bounds__(THREADS, 2)
+conv2d_relu_max_pool2d_input_gradient(const T* __restrict__ gy,
+                                      const unsigned char* __restrict__ argmax,
+                                      const T* __restrict__ w, T* __restrict__ gx,
+                                      GEOMETRY_PARAMETERS)
 {
+    const Geometry at = GEOMETRY;
+    const long long pixels = (long long)N * H * W;
     const int c0 = blockIdx.y * CHANNELS, plane = at.H * at.W;
     for (long long pixel = first_element(); pixel < pixels; pixel += element_stride()) {
         const long long n = pixel / plane;
@@ -301,61 +333,4 @@ __device__ __forceinline__ void input_gradient(const T* gy, const unsigned char*
         for (int i = 0; i < CHANNELS; ++i)
             if (c0 + i < at.C) gx[(n * at.C + c0 + i) * plane + place] = sums[i];
     }
-}
-
-// ---- kernels ------------------------------------------------------------------------------------
-
-template <typename T>
-__global__ void __launch_bounds__(THREADS, 2)
-conv2d_relu_max_pool2d_forward(const T* __restrict__ x, const T* __restrict__ w,
-                               const T* __restrict__ b, T* __restrict__ pooled,
-                               unsigned char* __restrict__ argmax, int N, int C, int H, int W,
-                               int D, int KH, int KW, int PH, int PW, int SH, int SW, int top,
-                               int left, int DH, int DW)
-{
-    __shared__ __align__(16) FilterPanel<T> panel;
-    const Geometry at = {C, H, W, D, KH, KW, PH, PW, SH, SW, top, left, DH, DW};
-    for (long long n = blockIdx.y; n < N; n += gridDim.y)
-        pool_image(panel, x, w, b, pooled, argmax, at, n, blockIdx.x * BLOCK_FILTERS);
-}
-
-template <typename T>
-__global__ void __launch_bounds__(THREADS, 2)
-conv2d_relu_max_pool2d_backward(const T* __restrict__ gy, const T* __restrict__ x,
-                                const unsigned char* __restrict__ argmax, T* __restrict__ gw,
-                                T* __restrict__ gb, int N, int C, int H, int W, int D, int KH,
-                                int KW, int PH, int PW, int SH, int SW, int top, int left, int DH,
-                                int DW, int images_per_chunk)
-{
-    __shared__ T scratch[WARPS][TAPS + 1];
-    __shared__ Tap taps[TAPS];
-    const Geometry at = {C, H, W, D, KH, KW, PH, PW, SH, SW, top, left, DH, DW};
-    const int d = blockIdx.x, tap0 = blockIdx.z * TAPS, windows = at.windows();
-    const long long first = (long long)blockIdx.y * images_per_chunk;
-    const int images = static_cast<int>(min((long long)images_per_chunk, N - first));
-    if (threadIdx.x < TAPS) find_tap(taps[threadIdx.x], at, tap0 + threadIdx.x);
-    __syncthreads();
-
-    T sums[TAPS + 1] = {};
-    for (int i = threadIdx.x; i < images * windows; i += THREADS) {
-        const long long n = first + i / windows;
-        const int window = i % windows;
-        const unsigned char where = argmax[at.pooled(n, d) + window];
-        if (where == NONE) continue;
-        add_tap_gradients(sums, taps, at.taps() - tap0, gy[at.pooled(n, d) + window], where,
-                          x + n * at.image(), at, window);
-    }
-    write_tap_gradients(sums, scratch, gw, gb, at, blockIdx.y, d, tap0);
-}
-
-template <typename T>
-__global__ void __launch_bounds__(THREADS, 2)
-conv2d_relu_max_pool2d_input_gradient(const T* __restrict__ gy,
-                                      const unsigned char* __restrict__ argmax,
-                                      const T* __restrict__ w, T* __restrict__ gx, int N, int C,
-                                      int H, int W, int D, int KH, int KW, int PH, int PW, int SH,
-                                      int SW, int top, int left, int DH, int DW)
-{
-    const Geometry at = {C, H, W, D, KH, KW, PH, PW, SH, SW, top, left, DH, DW};
-    input_gradient(gy, argmax, w, gx, at, (long long)N * H * W);
 }

@@ -49,20 +49,6 @@ __device__ __forceinline__ Run run_of(const Sets& sets, const Part& part, int re
     return run;
 }
 
-// In each lane the sum of the values of all lanes up to it.
-template <typename T>
-__device__ __forceinline__ T scan_warp(T value)
-{
-    const int lane = threadIdx.x % 32;
-#pragma unroll
-    for (int distance = 1; distance < 32; distance *= 2) {
-        const T before = __shfl_up_sync(WHOLE_WARP, value, distance);
-        if (lane >= distance)
-            value = before + value;
-    }
-    return value;
-}
-
 // In each thread of the group `carry` and the values of all threads up to it; `carry` becomes the
 // sum of everything.  All threads of a group must call this together.
 template <typename T>

@@ -3,11 +3,9 @@
 // operations of dropout_forward: 2 * n
 // operations of dropout_backward: 2 * n
 //
-// A thread owns elements i, i + stride, ... of the flat arrays (a grid-stride loop).
-// Grid (min(ceil(n / 256), 1024)), block (256); any other grid of one dimension works too.
-// Memory: neighbouring threads touch neighbouring elements, each once: fully coalesced.  The mask
-// is kept as one byte for each element.
-// Deterministic: no two threads write one element, and the numbers come from a counter (random.cu).
+// Which thread owns what, grid, block and memory: the grid-stride loop of prelude.cuh.
+// The mask is kept as one byte for each element.
+// Deterministic: the numbers come from a counter (random.cu).
 
 #include "prelude.cuh"
 

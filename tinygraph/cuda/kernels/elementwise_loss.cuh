@@ -1,9 +1,7 @@
 // The skeleton of losses that compare two arrays element by element: what a loss adds is one
 // function of an element.
 //
-// A thread owns elements i, i + stride, ... of the flat arrays (a grid-stride loop).
-// Grid (min(ceil(n / 256), 1024)), block (256).
-// Memory: neighbouring threads touch neighbouring elements, each once: fully coalesced.
+// Which thread owns what, grid, block and memory: the grid-stride loop of prelude.cuh.
 // Deterministic: the sum is taken in a fixed order (reduce.cuh), which depends on n alone.
 //
 // A loss of each element is written as it is.  A sum or a mean is one launch where a single block

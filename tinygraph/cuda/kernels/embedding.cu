@@ -2,10 +2,8 @@
 //
 // operations of embedding_forward: 0
 //
-// A thread owns elements i, i + stride, ... of y (a grid-stride loop).
-// Grid (min(ceil(n / 256), 1024)), block (256).
+// Which thread owns what, grid and block: the grid-stride loop of prelude.cuh, over y.
 // Memory: neighbouring threads write neighbours, and read neighbours but where a row ends.
-// Deterministic: no two threads write one element.
 
 #include "broadcast.cuh"
 

@@ -10,10 +10,9 @@
 //
 // Forward moves bits, not numbers: one instance for each size of an element serves every dtype.
 //
-// A thread owns elements i, i + stride, ... of the output (a grid-stride loop).
-// Grid (min(ceil(n / 256), 1024)), block (256).
+// Which thread owns what, grid and block: the grid-stride loop of prelude.cuh, over the output.
 // Memory: neighbouring threads touch neighbours of y and of the indices; x where these point.
-// Deterministic: no two threads write one element, and sums are taken in the order of the indices.
+// Deterministic: sums are taken in the order of the indices.
 //
 // Backward, an element of gx looks through the `count` indices that can name it.  That is all the
 // work there is where each row names one element, such as its label.  Where they are many, the host

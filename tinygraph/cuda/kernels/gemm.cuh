@@ -63,14 +63,8 @@
 #if GEMM_TILE == 128
 #include "gemm_pipelined.cuh"
 #endif
-
-// Tensor cores, with GEMM_TILE=128 and T float: 19 for tf32, 16 for bf16 (gemm_mma.cuh); 0: none.
-#ifndef GEMM_MMA
-#define GEMM_MMA 0
-#endif
-#if GEMM_MMA && (defined(TINYGRAPH_EMULATOR) || __CUDA_ARCH__ >= 800)
+#ifdef GEMM_ON_TENSOR_CORES
 #include "gemm_mma.cuh"
-#define GEMM_ON_TENSOR_CORES
 #endif
 
 // ---- step 1: a tile of C for each block, its operands in shared memory --------------------------
@@ -202,12 +196,7 @@ __device__ __forceinline__ void gemm(const GemmProblem<T> &p, Epilogue epilogue)
 #if GEMM_TILE == 16
     gemm_shared_tile<T, A_TRANSPOSED, B_TRANSPOSED>(p, epilogue);
 #elif defined(GEMM_ON_TENSOR_CORES)
-    static_assert(GEMM_MMA == 19 || GEMM_MMA == 16, "GEMM_MMA: 19 is tf32, 16 is bf16");
-#if GEMM_MMA == 19
-    gemm_mma<Tf32, A_TRANSPOSED, B_TRANSPOSED>(p, epilogue);
-#else
-    gemm_mma<Bf16, A_TRANSPOSED, B_TRANSPOSED>(p, epilogue);
-#endif
+    gemm_mma<A_TRANSPOSED, B_TRANSPOSED>(p, epilogue);
 #elif GEMM_TILE == 128
     gemm_pipelined<T, A_TRANSPOSED, B_TRANSPOSED>(p, epilogue);
 #else

@@ -109,7 +109,14 @@ struct Bf16 {
     }
 };
 
-template <typename Number, int ROWS, int PITCH>
+static_assert(GEMM_MMA == 19 || GEMM_MMA == 16, "GEMM_MMA: 19 is tf32, 16 is bf16");
+#if GEMM_MMA == 19
+using Number = Tf32;
+#else
+using Number = Bf16;
+#endif
+
+template <int ROWS, int PITCH>
 __device__ __forceinline__ void load_rounded(unsigned (&d)[4], const float (&panel)[ROWS][PITCH],
                                              int x, int k)
 {
@@ -120,9 +127,9 @@ __device__ __forceinline__ void load_rounded(unsigned (&d)[4], const float (&pan
 }
 
 // Add the products of one pair of panels to the warp's 64x32 elements.
-template <typename Number, int ROWS_A, int PITCH_A, int ROWS_B, int PITCH_B>
-__device__ __forceinline__ void mma_panels(const float (&a_panel)[ROWS_A][PITCH_A],
-                                           const float (&b_panel)[ROWS_B][PITCH_B],
+template <int ROWS, int PITCH>
+__device__ __forceinline__ void mma_panels(const float (&a_panel)[ROWS][PITCH],
+                                           const float (&b_panel)[ROWS][PITCH],
                                            float (&sum)[4][4][4])
 {
     const int warp = threadIdx.x / 32, row = warp / 4 * 64, column = warp % 4 * 32;
@@ -132,14 +139,14 @@ __device__ __forceinline__ void mma_panels(const float (&a_panel)[ROWS_A][PITCH_
 #pragma unroll
         for (int j = 0; j < 4; j += 2) {
             unsigned both[4];
-            load_rounded<Number>(both, b_panel, column + j * 8, k);
+            load_rounded(both, b_panel, column + j * 8, k);
             b[j][0] = both[0], b[j][1] = both[2];
             b[j + 1][0] = both[1], b[j + 1][1] = both[3];
         }
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             unsigned a[4];
-            load_rounded<Number>(a, a_panel, row + i * 16, k);
+            load_rounded(a, a_panel, row + i * 16, k);
 #pragma unroll
             for (int j = 0; j < 4; ++j) Number::multiply(sum[i][j], a, b[j]);
         }
@@ -148,32 +155,15 @@ __device__ __forceinline__ void mma_panels(const float (&a_panel)[ROWS_A][PITCH_
 
 // One tile of C: the sum over `steps`, then write(r, c, two) for two neighbours of row r of the
 // tile at a time.  All threads of the block call it together, for one tile after the other.
-template <typename Number, typename LoaderA, typename LoaderB, typename Writer>
+template <typename LoaderA, typename LoaderB, typename Writer>
 __device__ __forceinline__ void mma_tile(const LoaderA &a, const LoaderB &b, const SumSteps &steps,
                                          Writer write)
 {
     __shared__ __align__(16) float a_panels[2][MMA_TILE][MMA_PITCH];
     __shared__ __align__(16) float b_panels[2][MMA_TILE][MMA_PITCH];
     float sum[4][4][4] = {};
-
-    if (steps.first < steps.last) {
-        a.load(a_panels[0], steps.term(steps.first), steps.k(steps.first));
-        b.load(b_panels[0], steps.term(steps.first), steps.k(steps.first));
-    }
-    cp_async_commit_group();
-    cp_async_wait_group<0>();
-    __syncthreads();  // the first panels are complete
-    int now = 0;
-    for (int next = steps.first + 1; next <= steps.last; ++next, now = 1 - now) {
-        if (next < steps.last) {
-            a.load(a_panels[1 - now], steps.term(next), steps.k(next));
-            b.load(b_panels[1 - now], steps.term(next), steps.k(next));
-        }
-        cp_async_commit_group();
-        mma_panels<Number>(a_panels[now], b_panels[now], sum);
-        cp_async_wait_group<0>();
-        __syncthreads();  // the next panels are complete, and everyone has read these
-    }
+    pipeline(a_panels, b_panels, a, b, steps,
+             [&](const auto &a_panel, const auto &b_panel) { mma_panels(a_panel, b_panel, sum); });
 
     const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
 #pragma unroll
@@ -185,7 +175,7 @@ __device__ __forceinline__ void mma_tile(const LoaderA &a, const LoaderB &b, con
         }
 }
 
-template <typename Number, bool A_TRANSPOSED, bool B_TRANSPOSED, typename Epilogue>
+template <bool A_TRANSPOSED, bool B_TRANSPOSED, typename Epilogue>
 __device__ void gemm_mma(const GemmProblem<float> &p, Epilogue epilogue)
 {
     const int tiles_across = (p.N + MMA_TILE - 1) / MMA_TILE;
@@ -196,7 +186,7 @@ __device__ void gemm_mma(const GemmProblem<float> &p, Epilogue epilogue)
         const MmaMatrix<!A_TRANSPOSED> a = {p.a_at(z), p.a_sum, p.K, p.M, row0};
         const MmaMatrix<B_TRANSPOSED> b = {p.b_at(z), p.b_sum, p.K, p.N, column0};
         const SumSteps steps(p, MMA_STEP, z);
-        mma_tile<Number>(a, b, steps, [&](int r, int c, const float (&two)[2]) {
+        mma_tile(a, b, steps, [&](int r, int c, const float (&two)[2]) {
             const int row = row0 + r, column = column0 + c;
             if (row >= p.M) return;
             float* to = p.c_at(z) + (long long)row * p.N + column;

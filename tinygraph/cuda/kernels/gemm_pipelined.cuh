@@ -86,9 +86,9 @@ struct TiledMatrix {
 };
 
 // Add the products of one pair of panels to the thread's elements.
-template <typename T, int TK_A, int PITCH_A, int TK_B, int PITCH_B>
+template <typename T, int TK, int PITCH>
 __device__ __forceinline__ void multiply_panels(
-    const T (&a_panel)[TK_A][PITCH_A], const T (&b_panel)[TK_B][PITCH_B],
+    const T (&a_panel)[TK][PITCH], const T (&b_panel)[TK][PITCH],
     T (&sum)[Pipelined<T>::ROWS * 4][Pipelined<T>::COLUMNS][4])
 {
     constexpr int ROWS = Pipelined<T>::ROWS, COLUMNS = Pipelined<T>::COLUMNS;
@@ -118,25 +118,8 @@ __device__ __forceinline__ void pipelined_tile(const LoaderA &a, const LoaderB &
     __shared__ __align__(16) T a_panels[2][Tile::TK][Tile::TM + Tile::PAD];
     __shared__ __align__(16) T b_panels[2][Tile::TK][Tile::TN + Tile::PAD];
     T sum[Tile::ROWS * 4][Tile::COLUMNS][4] = {};
-
-    if (steps.first < steps.last) {
-        a.load(a_panels[0], steps.term(steps.first), steps.k(steps.first));
-        b.load(b_panels[0], steps.term(steps.first), steps.k(steps.first));
-    }
-    cp_async_commit_group();
-    cp_async_wait_group<0>();
-    __syncthreads();  // the first panels are complete
-    int now = 0;
-    for (int next = steps.first + 1; next <= steps.last; ++next, now = 1 - now) {
-        if (next < steps.last) {
-            a.load(a_panels[1 - now], steps.term(next), steps.k(next));
-            b.load(b_panels[1 - now], steps.term(next), steps.k(next));
-        }
-        cp_async_commit_group();
-        multiply_panels(a_panels[now], b_panels[now], sum);
-        cp_async_wait_group<0>();
-        __syncthreads();  // the next panels are complete, and everyone has read these
-    }
+    pipeline(a_panels, b_panels, a, b, steps,
+             [&](const auto &a_panel, const auto &b_panel) { multiply_panels(a_panel, b_panel, sum); });
 
     const int r = threadIdx.x / 16 * 4, c = threadIdx.x % 16 * 4;
 #pragma unroll

@@ -5,6 +5,15 @@
 #include "async_copy.cuh"
 #include "prelude.cuh"
 
+// Tensor cores, with GEMM_TILE=128 and T float: 19 for tf32, 16 for bf16 (gemm_mma.cuh); 0: none.
+// Before sm_80 the same product is computed in float32, with the same grid.
+#ifndef GEMM_MMA
+#define GEMM_MMA 0
+#endif
+#if GEMM_MMA && (defined(TINYGRAPH_EMULATOR) || __CUDA_ARCH__ >= 800)
+#define GEMM_ON_TENSOR_CORES
+#endif
+
 // What one launch computes.  Strides count elements; 0 repeats a matrix.
 //
 // The sum of each product runs over `sums` terms and K.  It may be cut into chunks, for a small C
@@ -57,6 +66,32 @@ struct SumSteps {
     __device__ int term(int step) const { return step / per_term; }
     __device__ int k(int step) const { return step % per_term * size; }
 };
+
+// Both operands through two panels each: loads of the next pair run during multiply(panel of A, of B)
+// for this one.  A loader's load(panel, term, k) waits for nothing: one barrier a step ends both.
+template <typename Panel, typename LoaderA, typename LoaderB, typename Multiply>
+__device__ __forceinline__ void pipeline(Panel (&a_panels)[2], Panel (&b_panels)[2],
+                                         const LoaderA &a, const LoaderB &b,
+                                         const SumSteps &steps, Multiply multiply)
+{
+    const auto load = [&](int panel, int step) {
+        if (step < steps.last) {
+            a.load(a_panels[panel], steps.term(step), steps.k(step));
+            b.load(b_panels[panel], steps.term(step), steps.k(step));
+        }
+        cp_async_commit_group();
+    };
+    load(0, steps.first);
+    cp_async_wait_group<0>();
+    __syncthreads();  // the first panels are complete
+    int now = 0;
+    for (int next = steps.first + 1; next <= steps.last; ++next, now = 1 - now) {
+        load(1 - now, next);
+        multiply(a_panels[now], b_panels[now]);
+        cp_async_wait_group<0>();
+        __syncthreads();  // the next panels are complete, and everyone has read these
+    }
+}
 
 // Four neighbours in memory: one 16-byte access for float, two for double, else one by one.
 template <typename T>

@@ -15,12 +15,11 @@
 // where `axes` holds the picks too, as an axis of step 0.  A launch covers n elements from `begin`
 // on: more than MOST_AXES merged axes take several launches, which differ in `first` and `begin`.
 //
-// A thread owns elements i, i + stride, ... of the output (a grid-stride loop); backward, one of
-// the distinct offsets at a time, whose picks it adds up in their order: no atomics.
-// Grid (min(ceil(n / 256), 1024)), block (256).
+// Which thread owns what, grid and block: the grid-stride loop of prelude.cuh, over the output.
+// Backward, a thread owns one of the distinct offsets at a time, whose picks it adds up in their
+// order: no atomics.
 // Memory: neighbouring threads touch neighbours of y, and where the innermost axis is taken whole,
 // of x.  The tables of picks are read again and again, from cache.
-// Deterministic: no two threads write one element, and sums are taken in the order of the picks.
 //
 // __launch_bounds__(256, 2): room for two blocks on a multiprocessor is enough.  Left to itself the
 // compiler aims at eight, with 32 registers a thread, and spills some around the divisions.

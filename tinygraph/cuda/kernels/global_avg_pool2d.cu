@@ -33,8 +33,7 @@ global_avg_pool2d_forward(const T* __restrict__ x, T* __restrict__ y, long long 
                           long long pixels)
 {
     __shared__ T scratch[WARPS];
-    const long long planes_before = static_cast<long long>(blockIdx.x) * (THREADS / PLANE_THREADS);
-    const long long plane = planes_before + threadIdx.x / PLANE_THREADS;
+    const long long plane = group_number<PLANE_THREADS>();
     if (plane >= planes)
         return;  // the whole group together, so nobody waits for it
     const T* image = x + plane * pixels;

@@ -8,19 +8,14 @@
 // In each loader a thread fills one column x of the panel, the same in all steps, for the width of
 // a panel divides 256.  What the column stands for is worked out once for a tile.
 //
-// GEMM_MMA, 19 for tf32 or 16 for bf16 (gemm_mma.cuh): the tile is computed on tensor cores, of
-// sm_80 and later, T being float; before sm_80 in float32, with the same grid.
+// GEMM_MMA as in gemm_problem.cuh, T being float: the tile is computed on tensor cores.
 #pragma once
 
 #include "gemm_pipelined.cuh"
 
-#ifndef GEMM_MMA
-#define GEMM_MMA 0
-#endif
-#if GEMM_MMA && (defined(TINYGRAPH_EMULATOR) || __CUDA_ARCH__ >= 800)
+#ifdef GEMM_ON_TENSOR_CORES
 #include "gemm_mma.cuh"
 
-static_assert(GEMM_MMA == 19 || GEMM_MMA == 16, "GEMM_MMA: 19 is tf32, 16 is bf16");
 static_assert(Pipelined<float>::TM == MMA_TILE, "the grid is the same");
 
 constexpr int NEIGHBOURS = 2;  // that a writer gets
@@ -30,26 +25,6 @@ constexpr int PANEL_STEP = MMA_STEP;
 
 template <typename T>
 using LeftMatrix = MmaMatrix<true>;
-
-// Element k of column x: for tensor cores columns lie in rows of the panel.
-template <typename T, int ROWS, int PITCH>
-__device__ __forceinline__ T* panel_element(T (&panel)[ROWS][PITCH], int k, int x)
-{
-    return &panel[x][k];
-}
-
-// One tile of a product: the sum over `terms` with K numbers each, or over one chunk of it.
-template <typename T, typename LoaderA, typename LoaderB, typename Writer>
-__device__ __forceinline__ void convolution_tile(const LoaderA &a, const LoaderB &b, int terms,
-                                                 int K, int chunks, int chunk, Writer write)
-{
-    const SumSteps steps(terms, K, MMA_STEP, chunks, chunk);
-#if GEMM_MMA == 19
-    mma_tile<Tf32>(a, b, steps, write);
-#else
-    mma_tile<Bf16>(a, b, steps, write);
-#endif
-}
 #else
 constexpr int NEIGHBOURS = 4;
 
@@ -58,20 +33,31 @@ constexpr int PANEL_STEP = Pipelined<T>::TK;
 
 template <typename T>
 using LeftMatrix = TiledMatrix<T, true>;
+#endif
 
+// Element k of column x: for tensor cores columns lie in rows of the panel.
 template <typename T, int ROWS, int PITCH>
 __device__ __forceinline__ T* panel_element(T (&panel)[ROWS][PITCH], int k, int x)
 {
+#ifdef GEMM_ON_TENSOR_CORES
+    return &panel[x][k];
+#else
     return &panel[k][x];
+#endif
 }
 
+// One tile of a product: the sum over `terms` with K numbers each, or over one chunk of it.
 template <typename T, typename LoaderA, typename LoaderB, typename Writer>
 __device__ __forceinline__ void convolution_tile(const LoaderA &a, const LoaderB &b, int terms,
                                                  int K, int chunks, int chunk, Writer write)
 {
-    pipelined_tile<T>(a, b, SumSteps(terms, K, Pipelined<T>::TK, chunks, chunk), write);
-}
+    const SumSteps steps(terms, K, PANEL_STEP<T>, chunks, chunk);
+#ifdef GEMM_ON_TENSOR_CORES
+    mma_tile(a, b, steps, write);
+#else
+    pipelined_tile<T>(a, b, steps, write);
 #endif
+}
 
 struct Convolution {
     int N, C, H, W, O, KH, KW, OH, OW, SH, SW, top, left, DH, DW, G;
@@ -81,6 +67,12 @@ struct Convolution {
     __device__ __forceinline__ int outputs() const { return OH * OW; }
     __device__ __forceinline__ int taps() const { return group_channels() * KH * KW; }
 };
+
+// A kernel takes these numbers one by one, and makes `const Convolution at = CONVOLUTION` of them.
+#define CONVOLUTION_PARAMETERS                                                                   \
+    int N, int C, int H, int W, int O, int KH, int KW, int OH, int OW, int SH, int SW, int top,  \
+        int left, int DH, int DW, int G
+#define CONVOLUTION {N, C, H, W, O, KH, KW, OH, OW, SH, SW, top, left, DH, DW, G}
 
 // Element (tap, output of any image): the pixel that the tap reads; forward's right factor.
 template <typename T>

@@ -33,12 +33,6 @@
 #define ROW_THREADS 32
 #endif
 
-__device__ __forceinline__ long long my_row()
-{
-    const long long rows_before = static_cast<long long>(blockIdx.x) * (THREADS / ROW_THREADS);
-    return rows_before + threadIdx.x / ROW_THREADS;
-}
-
 // x (R, D) T in, weight, bias (D) T in or null, y (R, D) T out; statistics (3, R) T out or null:
 // mean, what its rounding left over, 1 / sqrt(variance + eps).
 // numpy: y = (x - x.mean(1)) / np.sqrt(x.var(1) + eps) * weight + bias, of columns
@@ -49,7 +43,7 @@ layer_norm_forward(const T* __restrict__ x, const T* __restrict__ weight,
                    long long rows, long long features, T eps)
 {
     __shared__ T scratch[WARPS];
-    const long long row = my_row();
+    const long long row = group_number<ROW_THREADS>();
     if (row >= rows)
         return;  // the whole group together, so nobody waits for it
     const long long first = row * features;
@@ -84,7 +78,7 @@ layer_norm_backward(const T* __restrict__ gy, const T* __restrict__ x,
                     T* __restrict__ gx, long long rows, long long features)
 {
     __shared__ T scratch[WARPS];
-    const long long row = my_row();
+    const long long row = group_number<ROW_THREADS>();
     if (row >= rows)
         return;
     const long long first = row * features;
@@ -144,7 +138,7 @@ __global__ void __launch_bounds__(THREADS, 2)
 parameter_gradients(const T* __restrict__ partials, T* __restrict__ gw, T* __restrict__ gb,
                     long long features, int slices)
 {
-    const long long d = static_cast<long long>(blockIdx.x) * WARPS + threadIdx.x / 32;
+    const long long d = group_number<32>();
     if (d >= features)
         return;  // the whole warp together
     const T sum = sum_of_slices(partials, d, slices);

@@ -4,11 +4,8 @@
 // operations of loss_finish: n + 1
 // operations of residual_loss_backward: 2 * n
 //
-// A thread owns elements i, i + stride, ... of the flat arrays (a grid-stride loop).
-// Grid (min(ceil(n / 256), 1024)), block (256); for `loss_finish` a single block.
-// Memory: neighbouring threads touch neighbouring elements, each once: fully coalesced.
+// Which thread owns what, grid, block, memory and the order of the sum: elementwise_loss.cuh.
 // Bound by memory: backward moves 3 elements for one product.
-// Deterministic: the sum is taken in a fixed order (reduce.cuh).
 
 #include "elementwise_loss.cuh"
 

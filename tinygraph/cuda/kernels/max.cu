@@ -1,9 +1,9 @@
 // Maximum and minimum over axes, forward and backward.
 //
-// instances: max_forward<T>, min_forward<T> for T in float, double, long long, unsigned long long
-// operations of max_forward: 0
-// operations of min_forward: 0
-// operations of max_backward: 0
+// instances: extreme_forward<T, Larger>,
+//            extreme_forward<T, Smaller> for T in float, double, long long, unsigned long long
+// operations of extreme_forward: 0
+// operations of extreme_backward: 0
 //
 // Which thread owns what, grid, block and how memory is read: axes.cuh.  A thread carries the
 // leading element of what it has seen, with its place in the set, so that the first of equals wins
@@ -69,12 +69,18 @@ __device__ __forceinline__ Leader<T> leader_of_group(Leader<T> leader, int group
     return leader;
 }
 
-template <typename Order, typename T>
-__device__ __forceinline__ void extremes(const T* x, const long long* x_places, T* y,
-                                         long long* places, const Sets& sets)
+// x (kept0, reduced0, kept1, reduced1, kept2) T in; x_places of the same shape int64 in, or null in
+// the first stage: where in its set an element stood at first.  y (outputs, slices) T out; places
+// (outputs, slices) int64 out, or null: where in its set the first maximum or minimum stands.
+// numpy: y = x.max((1, 3)); places = argmax over the reduced axes in row-major order, or min, argmin
+template <typename T, typename Order>
+__global__ void __launch_bounds__(THREADS, 2)
+extreme_forward(const T* __restrict__ x, const long long* __restrict__ x_places,
+                T* __restrict__ y, long long* __restrict__ places, SETS_PARAMETERS)
 {
     __shared__ T value_scratch[WARPS];
     __shared__ long long place_scratch[WARPS];
+    const Sets sets = SETS;
     sets.each_part([&](const Part& part) {
         Leader<T> leader = {T(0), -1};
         for (Walk at = sets.walk(part); at.inside(); at.next()) {
@@ -90,39 +96,15 @@ __device__ __forceinline__ void extremes(const T* x, const long long* x_places, 
     });
 }
 
-// x (kept0, reduced0, kept1, reduced1, kept2) T in; x_places of the same shape int64 in, or null in
-// the first stage: where in its set an element stood at first.  y (outputs, slices) T out; places
-// (outputs, slices) int64 out, or null: where in its set the first maximum stands.
-// numpy: y = x.max((1, 3)); places = argmax over the reduced axes in row-major order
-template <typename T>
-__global__ void __launch_bounds__(THREADS, 2)
-max_forward(const T* __restrict__ x, const long long* __restrict__ x_places, T* __restrict__ y,
-            long long* __restrict__ places, SETS_PARAMETERS)
-{
-    const Sets sets = SETS;
-    extremes<Larger>(x, x_places, y, places, sets);
-}
-
-// As max_forward, of the first minimum.
-// numpy: y = x.min((1, 3)); places = argmin over the reduced axes in row-major order
-template <typename T>
-__global__ void __launch_bounds__(THREADS, 2)
-min_forward(const T* __restrict__ x, const long long* __restrict__ x_places, T* __restrict__ y,
-            long long* __restrict__ places, SETS_PARAMETERS)
-{
-    const Sets sets = SETS;
-    extremes<Smaller>(x, x_places, y, places, sets);
-}
-
-// Of both: gy (outputs) T in, places (outputs) int64 in, gx (kept0, reduced0, kept1, reduced1,
+// gy (outputs) T in, places (outputs) int64 in, gx (kept0, reduced0, kept1, reduced1,
 // kept2) T out, zeros before.  A thread owns output after output.
 // Grid (min(ceil(outputs / 256), 1024)), block (256).
 // numpy: gx[k, places[k]] = gy[k]
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-max_backward(const T* __restrict__ gy, const long long* __restrict__ places, T* __restrict__ gx,
-             long long kept0, long long reduced0, long long kept1, long long reduced1,
-             long long kept2)
+extreme_backward(const T* __restrict__ gy, const long long* __restrict__ places,
+                 T* __restrict__ gx, long long kept0, long long reduced0, long long kept1,
+                 long long reduced1, long long kept2)
 {
     const Sets sets = {kept0, reduced0, kept1, reduced1, kept2, 1, 1};
     for (long long k = first_element(); k < sets.outputs(); k += element_stride())

@@ -47,13 +47,6 @@
 
 #ifdef TINYGRAPH_EMULATOR
 
-extern "C" {
-void tg_warp_exchange(unsigned mask, const void* mine, unsigned bytes, void* all32,
-                      const char* file, int line);
-void tg_access(const void* address, unsigned size, int is_write, const char* file, int line);
-unsigned tg_lane();
-}
-
 // What a lane brings to a product.
 struct tg_mma_fragments {
     unsigned a[4], b[2];

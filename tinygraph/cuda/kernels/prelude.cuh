@@ -15,11 +15,13 @@
 // enough registers.
 constexpr int THREADS = 256;
 
-// The grid-stride loop: a grid of any size covers n elements,
+// The grid-stride loop: a thread owns elements i, i + stride, ... of n,
 //
 //     for (long long i = first_element(); i < n; i += element_stride())
 //
-// and the 32 threads of a warp touch 32 neighbours at every turn: whole sectors of memory.
+// Grid (min(ceil(n / 256), 1024)), block (256); any other grid of one dimension works too.
+// Memory: the 32 threads of a warp touch 32 neighbours at every turn, whole sectors: coalesced.
+// Deterministic: no two threads write one element.
 // Elements are counted in 64 bits, for an array may hold more than 2^31 of them.
 __device__ __forceinline__ long long first_element()
 {

@@ -28,12 +28,33 @@ struct Max {
     FORMULA T combine(T a, T b) { return b > a ? b : a; }  // a NaN in b is passed over
 };
 
+// The number of a thread's group, counted over all blocks.
+template <int GROUP>
+__device__ __forceinline__ long long group_number()
+{
+    return static_cast<long long>(blockIdx.x) * (THREADS / GROUP) + threadIdx.x / GROUP;
+}
+
 template <typename Operation, typename T>
 __device__ __forceinline__ T reduce_warp(T value)
 {
 #pragma unroll
     for (int distance = 16; distance > 0; distance /= 2)
         value = Operation::combine(value, __shfl_xor_sync(WHOLE_WARP, value, distance));
+    return value;
+}
+
+// In each lane the sum of the values of all lanes up to it.
+template <typename T>
+__device__ __forceinline__ T scan_warp(T value)
+{
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int distance = 1; distance < 32; distance *= 2) {
+        const T before = __shfl_up_sync(WHOLE_WARP, value, distance);
+        if (lane >= distance)
+            value = before + value;
+    }
     return value;
 }
 

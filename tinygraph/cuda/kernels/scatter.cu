@@ -114,13 +114,7 @@ __device__ __forceinline__ long long sum_before(long long value, long long* scra
                                                 long long& total)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    long long upto = value;
-#pragma unroll
-    for (int distance = 1; distance < 32; distance *= 2) {
-        const long long below = __shfl_up_sync(WHOLE_WARP, upto, distance);
-        if (lane >= distance)
-            upto += below;
-    }
+    const long long upto = scan_warp(value);
     __syncthreads();  // whoever still reads scratch comes first
     if (lane == 31)
         scratch[warp] = upto;

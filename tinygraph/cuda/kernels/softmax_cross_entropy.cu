@@ -41,22 +41,17 @@
 #define ROW_THREADS 32
 #endif
 
-// Where a thread stands: its row, its place in the group, and where in x the row begins.
+// Where a thread stands.
 struct Row {
-    long long row;    // n * S + s
-    long long first;  // of the row's class 0 in x
-    int lane;         // 0 ... ROW_THREADS - 1
-};
+    const long long row = group_number<ROW_THREADS>();  // n * S + s
+    const int lane = threadIdx.x % ROW_THREADS;
+    const long long first;  // of the row's class 0 in x
 
-__device__ __forceinline__ Row my_row(int classes, int positions)
-{
-    Row at;
-    const long long rows_before = static_cast<long long>(blockIdx.x) * (THREADS / ROW_THREADS);
-    at.row = rows_before + threadIdx.x / ROW_THREADS;
-    at.first = at.row / positions * classes * positions + at.row % positions;
-    at.lane = threadIdx.x % ROW_THREADS;
-    return at;
-}
+    __device__ __forceinline__ Row(int classes, int positions)
+        : first(row / positions * classes * positions + row % positions)
+    {
+    }
+};
 
 // The maximum and the total of a row; every thread of the group returns both.  x is its class 0.
 template <typename T>
@@ -85,7 +80,7 @@ labels_forward(const T* __restrict__ x, const long long* __restrict__ labels, T*
                int positions, int ignores, long long ignore_index)
 {
     __shared__ T scratch[WARPS];
-    const Row at = my_row(classes, positions);
+    const Row at(classes, positions);
     if (at.row >= rows)
         return;  // the whole group together, so nobody waits for it
     T maximum, total;
@@ -115,7 +110,7 @@ labels_backward(const T* __restrict__ gloss, const long long* __restrict__ count
                 long long rows, int classes, int positions, int each, int ignores,
                 long long ignore_index)
 {
-    const Row at = my_row(classes, positions);
+    const Row at(classes, positions);
     if (at.row >= rows)
         return;
     const long long label = labels[at.row];
@@ -140,7 +135,7 @@ probabilities_forward(const T* __restrict__ x, const T* __restrict__ t, T* __res
                       long long rows, int classes, int positions)
 {
     __shared__ T scratch[WARPS];
-    const Row at = my_row(classes, positions);
+    const Row at(classes, positions);
     if (at.row >= rows)
         return;
     T maximum, total;
@@ -172,7 +167,7 @@ probabilities_backward(const T* __restrict__ gloss, const long long* __restrict_
                        const T* __restrict__ weights, T* __restrict__ gx, T* __restrict__ gt,
                        long long rows, int classes, int positions, int each)
 {
-    const Row at = my_row(classes, positions);
+    const Row at(classes, positions);
     if (at.row >= rows)
         return;
     const T g = gloss[each ? at.row : 0] / (count ? static_cast<T>(*count) : T(1));
@@ -196,8 +191,10 @@ probabilities_backward(const T* __restrict__ gloss, const long long* __restrict_
 
 template <typename T>
 __device__ __forceinline__ void leave_sum(T sum, long long count, T* sums, long long* counts,
-                                          int divides, T* scratch, long long* count_scratch)
+                                          int divides)
 {
+    __shared__ T scratch[WARPS];
+    __shared__ long long count_scratch[WARPS];
     sum = reduce_group<Sum, THREADS>(sum, scratch);
     count = reduce_group<Sum, THREADS>(count, count_scratch);
     if (threadIdx.x == 0) {
@@ -214,15 +211,13 @@ __global__ void __launch_bounds__(THREADS, 2)
 sum_of_rows(const T* __restrict__ loss, const long long* __restrict__ labels, T* __restrict__ sums,
             long long* __restrict__ counts, long long rows, long long ignore_index, int divides)
 {
-    __shared__ T scratch[WARPS];
-    __shared__ long long count_scratch[WARPS];
     T sum = 0;
     long long count = 0;
     for (long long i = first_element(); i < rows; i += element_stride()) {
         sum += loss[i];
         count += labels ? labels[i] != ignore_index : 1;
     }
-    leave_sum(sum, count, sums, counts, divides, scratch, count_scratch);
+    leave_sum(sum, count, sums, counts, divides);
 }
 
 // partial_sums (n) T in, partial_counts (n) int64 in, sum (1) T out, count (1) int64 out.
@@ -233,13 +228,11 @@ __global__ void __launch_bounds__(THREADS, 2)
 sum_of_partials(const T* __restrict__ partial_sums, const long long* __restrict__ partial_counts,
                 T* __restrict__ sum, long long* __restrict__ count, long long n, int divides)
 {
-    __shared__ T scratch[WARPS];
-    __shared__ long long count_scratch[WARPS];
     T partial_sum = 0;
     long long partial_count = 0;
     for (long long i = threadIdx.x; i < n; i += THREADS) {
         partial_sum += partial_sums[i];
         partial_count += partial_counts[i];
     }
-    leave_sum(partial_sum, partial_count, sum, count, divides, scratch, count_scratch);
+    leave_sum(partial_sum, partial_count, sum, count, divides);
 }

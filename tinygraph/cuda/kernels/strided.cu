@@ -8,11 +8,9 @@
 //
 // Bits are moved, not numbers: one instance for each size of an element serves every dtype.
 //
-// A thread owns elements i, i + stride, ... of the contiguous array (a grid-stride loop).
-// Grid (min(ceil(n / 256), 1024)), block (256).
+// Which thread owns what, grid and block: the grid-stride loop of prelude.cuh, over what is contiguous.
 // Memory: neighbouring threads touch neighbours of the contiguous array, and elements step_0 apart
 // of the other: fully coalesced on both sides where step_0 is 1.
-// Deterministic: no two threads write one element.
 
 #include "strided.cuh"
 

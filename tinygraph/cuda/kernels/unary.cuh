@@ -8,11 +8,8 @@
 // a and b are its hyper-parameters, 0 where it has none.  The file of the op names its instances and
 // its operations; ops/shared/unary.py launches them.
 //
-// A thread owns elements i, i + stride, ... of the flat arrays (a grid-stride loop).
-// Grid (min(ceil(n / 256), 1024)), block (256); any other grid of one dimension works too.
-// Memory: neighbouring threads read and write neighbouring elements, each once: fully coalesced.
+// Which thread owns what, grid, block and memory: the grid-stride loop of prelude.cuh.
 // Forward moves 2, backward 3 elements: what takes no exponential is bound by memory.
-// Deterministic: no two threads write one element.
 //
 // __launch_bounds__(256, 4): exp of doubles keeps its coefficients in up to 60 registers; without
 // the 4, NVRTC gives it 40 and spills the rest.

@@ -9,15 +9,13 @@
 //
 // Integers and bools come as signed integers of their width: a choice keeps every bit.
 //
-// forward    A thread owns elements i, i + stride, ... of y (a grid-stride loop).
-//            Grid (min(ceil(n / 256), 1024)), block (256).
+// forward    A thread owns elements of y, grid and block: the grid-stride loop of prelude.cuh.
 // backward   One launch for each gradient; `lanes` threads share an element of it.
 //            Grid (ceil(outputs * lanes / 256), chunks), block (256).
 //
 // Memory: neighbouring threads touch neighbouring elements of y and gy, and of an operand along the
 // axes that it has.  The branch that is not taken is not read.
 // Operations: none but the sums: bound by memory.
-// Deterministic: no two threads write one element, and sums have a fixed order (broadcast.cuh).
 
 #include "broadcast.cuh"
 

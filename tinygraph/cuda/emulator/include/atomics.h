@@ -11,12 +11,6 @@
 
 #include "tg_attributes.h"
 
-extern "C" {
-void tg_atomic_access(const void* address, unsigned size, const char* file, int line);
-void tg_atomic_pause();    // a thread that spins on an atomic gives way to others
-void tg_fence(int scope);  // 0 block, 1 device, 2 system
-}
-
 // Before each atomic: check builds report it to the checker.
 TG_UNINSTRUMENTED void tg_before_atomic(const void* address, unsigned size, const char* file,
                                         int line)

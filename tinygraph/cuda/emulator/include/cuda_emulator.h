@@ -17,7 +17,6 @@ struct tg_thread {
     uint3 thread_idx, block_idx;
     dim3 block_dim, grid_dim;
     unsigned linear, lane, warp; /* linear = x + y * X + z * X * Y; lane = linear % 32 */
-    char *dynamic_shared;
 };
 
 /* The record never changes its place while a thread lives, so one call per function is enough. */

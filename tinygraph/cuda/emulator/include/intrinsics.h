@@ -4,11 +4,6 @@
 
 #include "tg_attributes.h"
 
-extern "C" {
-void tg_trap(const char* what, const char* file, int line);  // stops the launch with a message
-void tg_nap();                                               // lets other threads run
-}
-
 // ---- Bits. -------------------------------------------------------------------------------------
 
 TG_INLINE int __popc(unsigned int x) { return __builtin_popcount(x); }
@@ -154,23 +149,16 @@ template <typename Integer, typename Real> TG_INLINE Integer tg_to_integer(Real 
     return (Integer)whole;
 }
 
-#define TG_TO_INTEGER(Real, real, suffix, Integer, integer)                                      \
-    TG_INLINE Integer __##real##2##integer##_rn(Real x)                                          \
+#define TG_ROUNDED_BY(Real, real, suffix, Integer, integer, mode, round)                         \
+    TG_INLINE Integer __##real##2##integer##_##mode(Real x)                                      \
     {                                                                                            \
-        return tg_to_integer<Integer>(__builtin_rint##suffix(x));                                \
-    }                                                                                            \
-    TG_INLINE Integer __##real##2##integer##_rz(Real x)                                          \
-    {                                                                                            \
-        return tg_to_integer<Integer>(__builtin_trunc##suffix(x));                               \
-    }                                                                                            \
-    TG_INLINE Integer __##real##2##integer##_ru(Real x)                                          \
-    {                                                                                            \
-        return tg_to_integer<Integer>(__builtin_ceil##suffix(x));                                \
-    }                                                                                            \
-    TG_INLINE Integer __##real##2##integer##_rd(Real x)                                          \
-    {                                                                                            \
-        return tg_to_integer<Integer>(__builtin_floor##suffix(x));                               \
+        return tg_to_integer<Integer>(__builtin_##round##suffix(x));                             \
     }
+#define TG_TO_INTEGER(Real, real, suffix, Integer, integer)                                      \
+    TG_ROUNDED_BY(Real, real, suffix, Integer, integer, rn, rint)                                \
+    TG_ROUNDED_BY(Real, real, suffix, Integer, integer, rz, trunc)                               \
+    TG_ROUNDED_BY(Real, real, suffix, Integer, integer, ru, ceil)                                \
+    TG_ROUNDED_BY(Real, real, suffix, Integer, integer, rd, floor)
 
 TG_TO_INTEGER(float, float, f, int, int)
 TG_TO_INTEGER(float, float, f, unsigned int, uint)
@@ -180,6 +168,7 @@ TG_TO_INTEGER(double, double, , int, int)
 TG_TO_INTEGER(double, double, , unsigned int, uint)
 TG_TO_INTEGER(double, double, , long long, ll)
 TG_TO_INTEGER(double, double, , unsigned long long, ull)
+#undef TG_ROUNDED_BY
 #undef TG_TO_INTEGER
 
 // ---- To floating point. ------------------------------------------------------------------------

@@ -12,60 +12,24 @@
 
 // ---- Constants. NVRTC has none of them: a kernel takes them from a prelude of its own. --------
 
-#ifndef INFINITY
 #define INFINITY __builtin_inff()
-#endif
-#ifndef NAN
 #define NAN __builtin_nanf("")
-#endif
-#ifndef HUGE_VAL
 #define HUGE_VAL __builtin_huge_val()
-#endif
-#ifndef HUGE_VALF
 #define HUGE_VALF __builtin_huge_valf()
-#endif
-#ifndef FLT_MAX
 #define FLT_MAX __FLT_MAX__
-#endif
-#ifndef FLT_MIN
 #define FLT_MIN __FLT_MIN__
-#endif
-#ifndef FLT_EPSILON
 #define FLT_EPSILON __FLT_EPSILON__
-#endif
-#ifndef DBL_MAX
 #define DBL_MAX ((double)__DBL_MAX__)
-#endif
-#ifndef DBL_MIN
 #define DBL_MIN ((double)__DBL_MIN__)
-#endif
-#ifndef DBL_EPSILON
 #define DBL_EPSILON ((double)__DBL_EPSILON__)
-#endif
-#ifndef INT_MAX
 #define INT_MAX __INT_MAX__
-#endif
-#ifndef INT_MIN
 #define INT_MIN (-__INT_MAX__ - 1)
-#endif
-#ifndef UINT_MAX
 #define UINT_MAX (__INT_MAX__ * 2U + 1U)
-#endif
-#ifndef LLONG_MAX
 #define LLONG_MAX __LONG_LONG_MAX__
-#endif
-#ifndef LLONG_MIN
 #define LLONG_MIN (-__LONG_LONG_MAX__ - 1LL)
-#endif
-#ifndef ULLONG_MAX
 #define ULLONG_MAX (__LONG_LONG_MAX__ * 2ULL + 1ULL)
-#endif
-#ifndef M_PI
 #define M_PI 3.14159265358979323846
-#endif
-#ifndef M_SQRT1_2
 #define M_SQRT1_2 0.70710678118654752440
-#endif
 
 // ---- Functions of one argument: f(float), f(double), and the C name ff(float). ----------------
 
@@ -75,42 +39,19 @@
     TG_INLINE double name(double x) { return __builtin_##name(x); }
 
 // Exponentials and logarithms.
-TG_ONE_ARGUMENT(exp)
-TG_ONE_ARGUMENT(exp2)
-TG_ONE_ARGUMENT(expm1)
-TG_ONE_ARGUMENT(log)
-TG_ONE_ARGUMENT(log2)
-TG_ONE_ARGUMENT(log10)
-TG_ONE_ARGUMENT(log1p)
-TG_ONE_ARGUMENT(logb)
+TG_ONE_ARGUMENT(exp) TG_ONE_ARGUMENT(exp2) TG_ONE_ARGUMENT(expm1) TG_ONE_ARGUMENT(log)
+TG_ONE_ARGUMENT(log2) TG_ONE_ARGUMENT(log10) TG_ONE_ARGUMENT(log1p) TG_ONE_ARGUMENT(logb)
 // Roots.
-TG_ONE_ARGUMENT(sqrt)
-TG_ONE_ARGUMENT(cbrt)
+TG_ONE_ARGUMENT(sqrt) TG_ONE_ARGUMENT(cbrt)
 // Circular and hyperbolic functions, and their inverses.
-TG_ONE_ARGUMENT(sin)
-TG_ONE_ARGUMENT(cos)
-TG_ONE_ARGUMENT(tan)
-TG_ONE_ARGUMENT(asin)
-TG_ONE_ARGUMENT(acos)
-TG_ONE_ARGUMENT(atan)
-TG_ONE_ARGUMENT(sinh)
-TG_ONE_ARGUMENT(cosh)
-TG_ONE_ARGUMENT(tanh)
-TG_ONE_ARGUMENT(asinh)
-TG_ONE_ARGUMENT(acosh)
-TG_ONE_ARGUMENT(atanh)
+TG_ONE_ARGUMENT(sin) TG_ONE_ARGUMENT(cos) TG_ONE_ARGUMENT(tan) TG_ONE_ARGUMENT(asin)
+TG_ONE_ARGUMENT(acos) TG_ONE_ARGUMENT(atan) TG_ONE_ARGUMENT(sinh) TG_ONE_ARGUMENT(cosh)
+TG_ONE_ARGUMENT(tanh) TG_ONE_ARGUMENT(asinh) TG_ONE_ARGUMENT(acosh) TG_ONE_ARGUMENT(atanh)
 // The error function and the gamma function.
-TG_ONE_ARGUMENT(erf)
-TG_ONE_ARGUMENT(erfc)
-TG_ONE_ARGUMENT(lgamma)
-TG_ONE_ARGUMENT(tgamma)
+TG_ONE_ARGUMENT(erf) TG_ONE_ARGUMENT(erfc) TG_ONE_ARGUMENT(lgamma) TG_ONE_ARGUMENT(tgamma)
 // Rounding to an integer: round takes halves away from zero, rint and nearbyint to even.
-TG_ONE_ARGUMENT(floor)
-TG_ONE_ARGUMENT(ceil)
-TG_ONE_ARGUMENT(trunc)
-TG_ONE_ARGUMENT(round)
-TG_ONE_ARGUMENT(rint)
-TG_ONE_ARGUMENT(nearbyint)
+TG_ONE_ARGUMENT(floor) TG_ONE_ARGUMENT(ceil) TG_ONE_ARGUMENT(trunc) TG_ONE_ARGUMENT(round)
+TG_ONE_ARGUMENT(rint) TG_ONE_ARGUMENT(nearbyint)
 // Magnitude.
 TG_ONE_ARGUMENT(fabs)
 
@@ -140,19 +81,15 @@ TG_INLINE double pow(double x, int n) { return __builtin_pow(x, (double)n); }
 
 // ---- Functions with an integer or a second result. ---------------------------------------------
 
+#define TG_WITH_SECOND(name, Second)                                                             \
+    TG_INLINE float name##f(float x, Second y) { return __builtin_##name##f(x, y); }             \
+    TG_INLINE float name(float x, Second y) { return __builtin_##name##f(x, y); }                \
+    TG_INLINE double name(double x, Second y) { return __builtin_##name(x, y); }
+
 // Fraction and exponent: x = frexp(x, &e) * 2**e; ldexp and scalbn go the other way.
-TG_INLINE float frexpf(float x, int* exponent) { return __builtin_frexpf(x, exponent); }
-TG_INLINE float frexp(float x, int* exponent) { return __builtin_frexpf(x, exponent); }
-TG_INLINE double frexp(double x, int* exponent) { return __builtin_frexp(x, exponent); }
-TG_INLINE float ldexpf(float x, int exponent) { return __builtin_ldexpf(x, exponent); }
-TG_INLINE float ldexp(float x, int exponent) { return __builtin_ldexpf(x, exponent); }
-TG_INLINE double ldexp(double x, int exponent) { return __builtin_ldexp(x, exponent); }
-TG_INLINE float scalbnf(float x, int exponent) { return __builtin_ldexpf(x, exponent); }
-TG_INLINE float scalbn(float x, int exponent) { return __builtin_ldexpf(x, exponent); }
-TG_INLINE double scalbn(double x, int exponent) { return __builtin_ldexp(x, exponent); }
-TG_INLINE int ilogbf(float x) { return __builtin_ilogbf(x); }
-TG_INLINE int ilogb(float x) { return __builtin_ilogbf(x); }
-TG_INLINE int ilogb(double x) { return __builtin_ilogb(x); }
+TG_WITH_SECOND(frexp, int*)
+TG_WITH_SECOND(ldexp, int)
+TG_WITH_SECOND(scalbn, int)
 // Whole part and rest.
 TG_INLINE float modff(float x, float* whole) { return __builtin_modff(x, whole); }
 TG_INLINE float modf(float x, float* whole) { return __builtin_modff(x, whole); }
@@ -161,16 +98,17 @@ TG_INLINE float remquof(float x, float y, int* q) { return __builtin_remquof(x, 
 TG_INLINE float remquo(float x, float y, int* q) { return __builtin_remquof(x, y, q); }
 TG_INLINE double remquo(double x, double y, int* q) { return __builtin_remquo(x, y, q); }
 
-// Rounding to an integer type: lrint to even, lround away from zero.
-#define TG_ROUND_TO(name, Integer)                                                               \
+// To an integer type: the exponent; rounded, lrint to even, lround away from zero.
+#define TG_TO_INTEGER(name, Integer)                                                               \
     TG_INLINE Integer name##f(float x) { return __builtin_##name##f(x); }                        \
     TG_INLINE Integer name(float x) { return __builtin_##name##f(x); }                           \
     TG_INLINE Integer name(double x) { return __builtin_##name(x); }
 
-TG_ROUND_TO(lrint, long)
-TG_ROUND_TO(llrint, long long)
-TG_ROUND_TO(lround, long)
-TG_ROUND_TO(llround, long long)
+TG_TO_INTEGER(ilogb, int)
+TG_TO_INTEGER(lrint, long)
+TG_TO_INTEGER(llrint, long long)
+TG_TO_INTEGER(lround, long)
+TG_TO_INTEGER(llround, long long)
 
 // x * y + z, rounded once.
 TG_INLINE float fmaf(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
@@ -200,9 +138,7 @@ TG_INLINE double rsqrt(double x) { return 1.0 / __builtin_sqrt(x); }
 TG_INLINE double rcbrt(double x) { return 1.0 / __builtin_cbrt(x); }
 TG_INLINE double exp10(double x) { return __builtin_pow(10.0, x); }
 TG_INLINE double normcdf(double x) { return 0.5 * __builtin_erfc(-x * M_SQRT1_2); }
-TG_FROM_DOUBLE(rcbrt)
-TG_FROM_DOUBLE(exp10)
-TG_FROM_DOUBLE(normcdf)
+TG_FROM_DOUBLE(rcbrt) TG_FROM_DOUBLE(exp10) TG_FROM_DOUBLE(normcdf)
 
 // sin(pi * (x + quadrants / 2)). The period is taken off before the multiplication by pi, so that
 // sinpi(1e6 + 0.5) is exactly 1.
@@ -222,8 +158,7 @@ TG_INLINE double sinpi(double x)
     return tg_sinpi(x, 0);
 }
 TG_INLINE double cospi(double x) { return tg_sinpi(x, 1); }
-TG_FROM_DOUBLE(sinpi)
-TG_FROM_DOUBLE(cospi)
+TG_FROM_DOUBLE(sinpi) TG_FROM_DOUBLE(cospi)
 
 // Two results at once.
 #define TG_SINE_AND_COSINE(name, Real, sine, cosine)                                             \
@@ -297,18 +232,15 @@ TG_INLINE long long llabs(long long x) { return abs(x); }
     TG_INLINE Result min(First a, Second b) { return (Result)a < (Result)b ? a : b; }            \
     TG_INLINE Result max(First a, Second b) { return (Result)a > (Result)b ? a : b; }
 
-TG_MIN_MAX(int, int, int)
-TG_MIN_MAX(unsigned int, unsigned int, unsigned int)
-TG_MIN_MAX(unsigned int, int, unsigned int)
-TG_MIN_MAX(unsigned int, unsigned int, int)
-TG_MIN_MAX(long, long, long)
-TG_MIN_MAX(unsigned long, unsigned long, unsigned long)
-TG_MIN_MAX(unsigned long, long, unsigned long)
-TG_MIN_MAX(unsigned long, unsigned long, long)
-TG_MIN_MAX(long long, long long, long long)
-TG_MIN_MAX(unsigned long long, unsigned long long, unsigned long long)
-TG_MIN_MAX(unsigned long long, long long, unsigned long long)
-TG_MIN_MAX(unsigned long long, unsigned long long, long long)
+#define TG_MIN_MAX_INTEGERS(Signed, Unsigned)                                                    \
+    TG_MIN_MAX(Signed, Signed, Signed)                                                           \
+    TG_MIN_MAX(Unsigned, Unsigned, Unsigned)                                                     \
+    TG_MIN_MAX(Unsigned, Signed, Unsigned)                                                       \
+    TG_MIN_MAX(Unsigned, Unsigned, Signed)
+
+TG_MIN_MAX_INTEGERS(int, unsigned int)
+TG_MIN_MAX_INTEGERS(long, unsigned long)
+TG_MIN_MAX_INTEGERS(long long, unsigned long long)
 
 // Floating point: a NaN loses, as in fmin and fmax.
 #define TG_MIN_MAX_REAL(Result, First, Second)                                                   \
@@ -335,9 +267,11 @@ TG_INLINE unsigned long long ullmax(unsigned long long a, unsigned long long b)
 
 #undef TG_ONE_ARGUMENT
 #undef TG_TWO_ARGUMENTS
-#undef TG_ROUND_TO
+#undef TG_WITH_SECOND
+#undef TG_TO_INTEGER
 #undef TG_CLASSIFY
 #undef TG_FROM_DOUBLE
 #undef TG_SINE_AND_COSINE
 #undef TG_MIN_MAX
+#undef TG_MIN_MAX_INTEGERS
 #undef TG_MIN_MAX_REAL

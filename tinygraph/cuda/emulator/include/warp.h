@@ -1,4 +1,5 @@
-/* Where threads wait for each other: block barriers, warp barriers, shuffles, votes, fences.
+/* Where threads wait for each other: block barriers, warp barriers, shuffles, votes, fences; and what
+ * all headers call of the run time.
  *
  * Each call hands its source position to the run time, so that a message can name the line.
  */
@@ -19,9 +20,9 @@ void tg_fence(int scope); /* 0 block, 1 device, 2 system */
 void tg_happens(int after, const void *address);
 void tg_access(const void *address, unsigned size, int is_write, const char *file, int line);
 void tg_atomic_access(const void *address, unsigned size, const char *file, int line);
-void tg_atomic_pause(void);
-void tg_nap(void);
-void tg_trap(const char *what, const char *file, int line);
+void tg_atomic_pause(void); /* a thread that spins on an atomic gives way to others */
+void tg_nap(void);          /* lets other threads run */
+void tg_trap(const char *what, const char *file, int line); /* stops the launch with a message */
 void tg_copy_later(void *shared, const void *global, unsigned size, const char *file, int line);
 void tg_copy_commit(void);
 void tg_copy_wait(unsigned groups_left);

@@ -9,27 +9,20 @@
 #include <string.h>
 
 #define CALLER ((Place){NULL, 0, (uintptr_t)__builtin_return_address(0)})
-#define HOOKS(n)                                                                                   \
-    void __tsan_read##n(void *p) { check_access(p, n, READ, CALLER); }                             \
-    void __tsan_write##n(void *p) { check_access(p, n, WRITE, CALLER); }                           \
-    void __tsan_read_write##n(void *p) {                                                           \
-        check_access(p, n, READ, CALLER);                                                          \
-        check_access(p, n, WRITE, CALLER);                                                         \
-    }                                                                                              \
-    void __tsan_unaligned_read##n(void *p) { check_access(p, n, READ | UNALIGNED, CALLER); }       \
-    void __tsan_unaligned_write##n(void *p) { check_access(p, n, WRITE | UNALIGNED, CALLER); }     \
-    void __tsan_unaligned_read_write##n(void *p) {                                                 \
-        check_access(p, n, READ | UNALIGNED, CALLER);                                              \
-        check_access(p, n, WRITE | UNALIGNED, CALLER);                                             \
-    }                                                                                              \
-    void __tsan_volatile_read##n(void *p) { check_access(p, n, READ | VOLATILE, CALLER); }         \
-    void __tsan_volatile_write##n(void *p) { check_access(p, n, WRITE | VOLATILE, CALLER); }       \
-    void __tsan_unaligned_volatile_read##n(void *p) {                                              \
-        check_access(p, n, READ | VOLATILE | UNALIGNED, CALLER);                                   \
-    }                                                                                              \
-    void __tsan_unaligned_volatile_write##n(void *p) {                                             \
-        check_access(p, n, WRITE | VOLATILE | UNALIGNED, CALLER);                                  \
+#define HOOK(name, n, how) \
+    void __tsan_##name##n(void *p) { check_access(p, n, how, CALLER); }
+#define HOOK_BOTH(name, n, how)                                                                    \
+    void __tsan_##name##n(void *p) {                                                               \
+        check_access(p, n, READ | (how), CALLER);                                                  \
+        check_access(p, n, WRITE | (how), CALLER);                                                 \
     }
+#define HOOKS(n)                                                                                   \
+    HOOK(read, n, READ) HOOK(write, n, WRITE) HOOK_BOTH(read_write, n, 0)                          \
+    HOOK(unaligned_read, n, READ | UNALIGNED) HOOK(unaligned_write, n, WRITE | UNALIGNED)          \
+    HOOK_BOTH(unaligned_read_write, n, UNALIGNED)                                                  \
+    HOOK(volatile_read, n, READ | VOLATILE) HOOK(volatile_write, n, WRITE | VOLATILE)              \
+    HOOK(unaligned_volatile_read, n, READ | VOLATILE | UNALIGNED)                                  \
+    HOOK(unaligned_volatile_write, n, WRITE | VOLATILE | UNALIGNED)
 HOOKS(1) HOOKS(2) HOOKS(4) HOOKS(8) HOOKS(16)
 
 void __tsan_read_range(void *p, size_t n) { check_access(p, n, READ | UNALIGNED, CALLER); }

@@ -59,7 +59,6 @@ static void number_threads(Worker *w, const Launch *launch) {
         thread->linear = i;
         thread->lane = i % WARP;
         thread->warp = i / WARP;
-        thread->dynamic_shared = w->arena;
         w->fibers[i].stack = NULL;
     }
 }

@@ -44,7 +44,6 @@ typedef struct { uint32_t x, y, z; } Index3;
 typedef struct {
     Index3 thread_idx, block_idx, block_dim, grid_dim;
     uint32_t linear, lane, warp;
-    char *dynamic_shared;
 } Thread;
 
 /* A declaration `__shared__`; `tg_shared_slot` in include/cuda_emulator.h is the same. */
@@ -167,7 +166,6 @@ typedef struct Worker {
     uint32_t votes, vote_result;
     uint64_t block_number;
     uint32_t epoch;   /* barriers that the block has passed */
-    uint32_t last_warp_stopped;
     bool in_kernel;   /* kernel code runs: a fault is the kernel's fault */
     bool abandoned;
     char *arena;      /* shared memory */
