@@ -39,6 +39,7 @@ __all__ = [
     "OpContract",
     "Problem",
     "cast",
+    "claims_of",
     "grad_of",
     "laid_out",
 ]
@@ -49,10 +50,19 @@ KERNEL_EXAMPLES = settings(max_examples=max(10, settings.default.max_examples //
 CHECKED_EXAMPLES = settings(max_examples=max(5, settings.default.max_examples // 50))
 
 
+def claims_of(array, name, *pairs):
+    """For values of one argument, what an op of one array claims of its samples, None for nothing.
+
+    That a claim holds is tried on all problems; here stands where it must be made.
+    """
+    return [(Problem((array,), {name: value}, (True,)), claim) for value, claim in pairs]
+
+
 class OpContract(Contract):
     problems: st.SearchStrategy[Problem]
     bad_input: list[Bad]
     conventions: Sequence[Convention] = ()  # zeros, infinities, ties: what is agreed there
+    claims: Sequence[tuple[Problem, str | None]] = ()  # of samples, by `batch`
     large_problems: tuple[Problem, ...] = ()  # for kernels: several blocks, the last one in part
 
     # ---- numpy ------------------------------------------------------------------------------
@@ -83,9 +93,18 @@ class OpContract(Contract):
             self.try_each_gradient_alone(data.draw(self.problems))
 
     @given(data=st.data())
+    def test_nothing_is_kept_without_gradients(self, data):
+        if self.differentiable:
+            self.try_nothing_kept(data.draw(self.problems))
+
+    @given(data=st.data())
     def test_batch_claim(self, data):
         problem = data.draw(self.problems)
         self.try_batch_claim(problem, lambda n: data.draw(st.integers(0, n)))
+
+    def test_claims(self):
+        for problem, claim in self.claims:
+            assert self.claim(problem) == claim, problem
 
     @given(data=st.data())
     def test_empty_batch(self, data):
@@ -129,11 +148,19 @@ class OpContract(Contract):
         for problem in self.large_problems:
             nodes = self.leaves(problem, dtype, device=kernel_device)
             self.try_kernel(problem, nodes, dtype, "contiguous")
+            if self.differentiable and dtype is np.float32:
+                self.try_nothing_kept(problem, kernel_device)
 
     @KERNEL_EXAMPLES
     @given(data=st.data())
     def test_kernel_gives_the_same_bits_twice(self, data, kernel_device):
         self.try_same_bits(data.draw(self.problems), kernel_device)
+
+    @KERNEL_EXAMPLES
+    @given(data=st.data())
+    def test_kernel_keeps_nothing_without_gradients(self, data, kernel_device):
+        if self.differentiable:
+            self.try_nothing_kept(data.draw(self.problems), kernel_device)
 
     @KERNEL_EXAMPLES
     @given(data=st.data())

@@ -48,6 +48,17 @@ class TestAdd(OpContract):
     reference = staticmethod(reference.add)
     problems = broadcastable_problems()
     large_problems = LARGE
+    claims = [  # only operands whose axis 0 is that of the output may carry samples
+        (Problem((np.ones(x), np.ones(y)), {}, carries), claim)
+        for x, y, carries, claim in (
+            ((4, 3), (4, 3), (True, True), "map"),
+            ((4, 3), (3,), (True, False), "map"),
+            ((1, 3), (4, 3), (False, True), "map"),
+            ((4, 3), (4, 3), (True, False), None),  # the second is cut too
+            ((2, 4, 3), (4, 3), (False, True), None),  # samples lie on axis 1
+            ((), (), (True, False), None),
+        )
+    ]
     bad_input = [SHAPES, TEXT, HALF]
 
 
@@ -236,19 +247,3 @@ def test_unbroadcast():
     assert unbroadcast(mem, g, (2, 3, 4)) is g
     assert unbroadcast(mem, g, (3, 1)).tolist() == [[60], [92], [124]]
     assert unbroadcast(mem, g, ()).shape == () and unbroadcast(mem, g, ()) == 276
-
-
-def test_the_claim_about_samples():
-    """Only operands whose axis 0 is that of the output may carry samples."""
-    add = tg.add(np.ones((4, 3)), np.ones((4, 3))).op
-
-    def claim(*shapes, carries):
-        specs = tuple(tg.Spec(shape, np.dtype("f4")) for shape in shapes)
-        return add.batch(specs, carries)
-
-    assert claim((4, 3), (4, 3), carries=(True, True)) == "map"
-    assert claim((4, 3), (3,), carries=(True, False)) == "map"
-    assert claim((1, 3), (4, 3), carries=(False, True)) == "map"
-    assert claim((4, 3), (4, 3), carries=(True, False)) is None  # the second is cut too
-    assert claim((2, 4, 3), (4, 3), carries=(False, True)) is None  # samples lie on axis 1
-    assert claim((), (), carries=(True, False)) is None

@@ -93,10 +93,3 @@ class TestClip(OpContract):
         assert tg.clip(x, min=5).numpy().tolist() == [5, ends[1], 5]
         assert tg.clip(x, max=2).numpy().tolist() == [ends[0], 2, 2]
         assert tg.clip(x, *ends).dtype == dtype
-
-    def test_saves_nothing_where_no_gradient_is_wanted(self):
-        assert tg.clip(X, 0).saved is None
-
-    def test_as_a_method(self):
-        assert tg.Tensor(X).clip(0, 1).value.tolist() == [0, 0.5, 1]
-        assert tg.Tensor(X).clip(max=1).value.tolist() == [-2, 0.5, 1]

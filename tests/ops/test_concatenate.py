@@ -73,6 +73,16 @@ class TestConcatenate(OpContract):
     function = staticmethod(tg.concatenate)
     reference = staticmethod(reference.concatenate)
     problems = concatenate_problems()
+    claims = [
+        (Problem((X, X), {"axis": axis}, carries), claim)
+        for axis, carries, claim in (
+            (1, (True, True), "map"),
+            (-1, (True, True), "map"),
+            (1, (True, False), None),
+            (0, (True, True), None),
+            (-2, (True, True), None),
+        )
+    ]
     bad_input = [
         *BAD_LISTS,
         Bad(
@@ -118,25 +128,21 @@ class TestConcatenate(OpContract):
         gx, other = y.op.backward(None, gy, y.saved, y.needs)
         assert np.shares_memory(gx, gy) and other is None
 
-    @pytest.mark.parametrize(
-        ("axis", "carries", "claim"),
-        [
-            (1, (True, True), "map"),
-            (-1, (True, True), "map"),
-            (1, (True, False), None),
-            (0, (True, True), None),
-            (-2, (True, True), None),
-        ],
-    )
-    def test_what_it_claims_of_samples(self, axis, carries, claim):
-        spec = tg.Tensor(X).spec
-        assert Concatenate(axis).batch((spec, spec), carries) == claim
-
 
 class TestStack(OpContract):
     function = staticmethod(tg.stack)
     reference = staticmethod(reference.stack)
     problems = stack_problems()
+    claims = [
+        (Problem((X, X), {"axis": axis}, carries), claim)
+        for axis, carries, claim in (
+            (1, (True, True), "map"),
+            (-1, (True, True), "map"),
+            (2, (True, False), None),
+            (0, (True, True), None),
+            (-3, (True, True), None),
+        )
+    ]
     bad_input = [
         *BAD_LISTS,
         Bad(
@@ -163,20 +169,6 @@ class TestStack(OpContract):
         gy = np.ones(2, np.float32)
         other, gx = y.op.backward(None, gy, y.saved, y.needs)
         assert np.shares_memory(gx, gy) and gx.shape == () and other is None
-
-    @pytest.mark.parametrize(
-        ("axis", "carries", "claim"),
-        [
-            (1, (True, True), "map"),
-            (-1, (True, True), "map"),
-            (2, (True, False), None),
-            (0, (True, True), None),
-            (-3, (True, True), None),
-        ],
-    )
-    def test_what_it_claims_of_samples(self, axis, carries, claim):
-        spec = tg.Tensor(X).spec
-        assert Stack(axis).batch((spec, spec), carries) == claim
 
 
 class TestSplit(OpContract):

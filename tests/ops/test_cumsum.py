@@ -5,11 +5,10 @@ import pytest
 
 import tinygraph as tg
 from tests import reference
-from tests.op_contract import Bad, OpContract
+from tests.op_contract import Bad, OpContract, claims_of
 from tests.ops.test_softmax import LARGE_ROWS
 from tests.strategies import class_problems
 from tinygraph.errors import DtypeError, ShapeError
-from tinygraph.ops.cumsum import Cumsum
 
 X = np.arange(6.0).reshape(2, 3)
 
@@ -19,6 +18,7 @@ class TestCumsum(OpContract):
     reference = staticmethod(reference.cumsum)
     problems = class_problems()
     large_problems = LARGE_ROWS[:-1]  # loops would take a minute for the longest row
+    claims = claims_of(X, "axis", (1, "map"), (-1, "map"), (0, None), (-2, None))
     bad_input = [
         Bad("axis", (X, 2), {}, ShapeError, "an axis from -2 to 1, got 2"),
         Bad("0-d", (1.0, 0), {}, ShapeError, "no axis: the input is 0-d"),
@@ -71,10 +71,3 @@ class TestCumsum(OpContract):
         y = tg.cumsum(tg.Tensor(x, device=device), 0).value
         np.testing.assert_array_equal(y[:place], np.arange(1, place + 1))
         assert np.isnan(y[place:]).all()
-
-    @pytest.mark.parametrize(("axis", "claim"), [(1, "map"), (-1, "map"), (0, None), (-2, None)])
-    def test_what_it_claims_of_samples(self, axis, claim):
-        assert Cumsum(axis).batch((tg.Tensor(X).spec,), (True,)) == claim
-
-    def test_as_a_method(self):
-        assert tg.Tensor(X).cumsum(axis=0).value.tolist() == [[0, 1, 2], [3, 5, 7]]

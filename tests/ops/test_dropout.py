@@ -108,6 +108,3 @@ class TestDropout(OpContract):
         np.testing.assert_array_equal(y.value, np.zeros(3))
         y.backward(np.ones(3))
         np.testing.assert_array_equal(x.grad, np.zeros(3))
-
-    def test_no_mask_is_kept_without_gradient(self, device):
-        assert tg.dropout(tg.Tensor(X, device=device)).saved is None

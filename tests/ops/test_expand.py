@@ -6,10 +6,9 @@ from hypothesis import strategies as st
 
 import tinygraph as tg
 from tests import reference
-from tests.op_contract import Bad, OpContract, Problem
+from tests.op_contract import Bad, OpContract, Problem, claims_of
 from tests.strategies import numbers, seeds, shapes
 from tinygraph.errors import ArgumentError, ShapeError
-from tinygraph.ops.expand import Expand
 
 X = np.arange(3.0).reshape(3, 1)
 
@@ -41,6 +40,9 @@ class TestExpand(OpContract):
         repeated((2, 1, 2, 1, 2, 1), 2, 3, 2, 3, 2, 3),
         repeated((2, 1, 2, 1, 2, 1, 2, 1), 2, 3, 2, 3, 2, 3, 2, 3),
         repeated((700, 1), 700, 1),
+    )
+    claims = claims_of(
+        X, "shape", ((-1, 4), "map"), ((-1, -1), "map"), ((3, 4), None), ((2, -1, 4), None)
     )
     bad_input = [
         Bad(
@@ -76,15 +78,3 @@ class TestExpand(OpContract):
         x = tg.Tensor(X, name="x")
         (y,) = tg.Graph(tg.expand(x, (-1, 2))).forward({"x": np.ones((5, 1))})
         assert y.shape == (5, 2)
-
-    @pytest.mark.parametrize(
-        ("shape", "claim"),
-        [((-1, 4), "map"), ((-1, -1), "map"), ((3, 4), None), ((2, -1, 4), None)],
-    )
-    def test_what_it_claims_of_samples(self, shape, claim):
-        assert Expand(shape).batch((tg.Tensor(X).spec,), (True,)) == claim
-
-    def test_as_a_method(self):
-        x = tg.Tensor(X)
-        assert x.expand(3, 2).shape == x.expand((-1, 2)).shape == x.expand([3, 2]).shape == (3, 2)
-        assert tg.Tensor([True]).expand(2).dtype == bool

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import tinygraph as tg
 from tests import reference
-from tests.op_contract import Bad, OpContract, Problem
+from tests.op_contract import Bad, OpContract, Problem, claims_of
 from tests.strategies import numbers, seeds, shapes
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.ops.getitem import Getitem, as_index
@@ -66,6 +66,23 @@ class TestGetitem(OpContract):
     large_problems = (
         Problem((numbers(0, (30, 20)),), {"index": (WHOLE, np.arange(37) % 20)}),
         Problem((numbers(1, (300, 4)),), {"index": (slice(-1, 10, -3), slice(1, None))}),
+    )
+    claims = claims_of(
+        np.zeros((2, 3, 4, 5)),
+        "index",
+        ((WHOLE, 0), "map"),
+        ((slice(0, None, 1), 0), "map"),
+        ((..., 0), "map"),
+        ((WHOLE, [1, 0, 0]), "map"),
+        ((WHOLE, [0, 1], [1, 0]), "map"),
+        ((), "map"),
+        ((WHOLE, 0, None, [0, 1]), None),
+        ((WHOLE, [0], WHOLE, [0]), None),
+        (0, None),
+        (None, None),
+        (slice(0, 2), None),
+        (slice(None, None, -1), None),
+        ([0, 1], None),
     )
     bad_input = [
         Bad("mask", (X, X > 2), {}, DtypeError, "a boolean mask"),
@@ -166,25 +183,3 @@ class TestGetitem(OpContract):
         for entry in as_index(index):
             if hasattr(entry, "array"):
                 assert not entry.array.flags.writeable
-
-    @pytest.mark.parametrize(
-        ("index", "claim"),
-        [
-            ((WHOLE, 0), "map"),
-            ((slice(0, None, 1), 0), "map"),
-            ((..., 0), "map"),
-            ((WHOLE, [1, 0, 0]), "map"),
-            ((WHOLE, [0, 1], [1, 0]), "map"),
-            ((), "map"),
-            ((WHOLE, 0, None, [0, 1]), None),
-            ((WHOLE, [0], WHOLE, [0]), None),
-            (0, None),
-            (None, None),
-            (slice(0, 2), None),
-            (slice(None, None, -1), None),
-            ([0, 1], None),
-        ],
-    )
-    def test_what_it_claims_of_samples(self, index, claim):
-        x = tg.Tensor(np.zeros((2, 3, 4, 5)))
-        assert Getitem(as_index(index)).batch((x.spec,), (True,)) == claim

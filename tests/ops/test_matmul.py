@@ -50,6 +50,19 @@ class TestMatmul(OpContract):
         large((600, 4, 3), (3, 2)),  # gw: a sum that is cut into chunks
         large((2500, 3), (3,)),
     )
+    claims = [
+        (Problem((np.ones(x), np.ones(w)), {}, carries), claim)
+        for x, w, carries, claim in (
+            ((5, 3), (3, 4), (True, False), "map"),
+            ((5, 3), (3,), (True, False), "map"),
+            ((5, 3), (3, 4), (False, True), None),
+            ((5, 5), (5, 5), (True, True), None),
+            ((3,), (3, 4), (True, True), "sum"),
+            ((5, 2, 3), (5, 3, 4), (True, True), "map"),
+            ((5, 2, 3), (5, 3, 4), (True, False), None),
+            ((5, 2, 3), (1, 3, 4), (True, False), "map"),
+        )
+    ]
     bad_input = [
         Bad("number", (X, 2.0), {}, ShapeError, "matmul: w: expected at least one axis"),
         Bad("number left", (2.0, W), {}, ShapeError, "multiply by a single number with *"),
@@ -115,21 +128,6 @@ class TestMatmul(OpContract):
         assert isinstance(y, tg.Tensor) and y.dtype == np.float64
         y.backward(np.ones((2, 2)))
         assert x.grad.dtype == np.float32
-
-    def test_claims(self):
-        def claim(x, w, *carries):
-            specs = tuple(tg.Spec(shape, np.dtype("f4")) for shape in (x, w))
-            return tg.matmul([1.0], [1.0]).op.batch(specs, carries)
-
-        assert claim((5, 3), (3, 4), True, False) == "map"
-        assert claim((5, 3), (3,), True, False) == "map"
-        assert claim((5, 3), (3, 4), False, True) is None
-        assert claim((5, 5), (5, 5), True, True) is None
-        assert claim((3,), (3, 4), True, True) == "sum"
-        assert claim((5, 2, 3), (5, 3, 4), True, True) == "map"
-        assert claim((5, 2, 3), (5, 3, 4), True, False) is None
-        assert claim((5, 2, 3), (1, 3, 4), True, False) == "map"
-        assert claim((5, 3), (6, 3, 4), True, False) is None
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

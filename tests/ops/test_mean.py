@@ -5,7 +5,7 @@ import numpy as np
 import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, OpContract
-from tests.ops.test_sum import BAD_AXES, LARGE_SETS, X
+from tests.ops.test_sum import BAD_AXES, LARGE_SETS
 from tests.strategies import axis_problems
 from tinygraph.errors import DtypeError
 
@@ -28,6 +28,3 @@ class TestMean(OpContract):
         assert tg.mean(x, 1).shape == (0,)
         tg.mean(x).backward()
         assert x.grad.shape == (0, 3)
-
-    def test_as_a_method(self):
-        assert tg.Tensor(X).mean(1).value.tolist() == [1, 1]

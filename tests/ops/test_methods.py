@@ -55,6 +55,46 @@ def test_unary():
     assert positive.astype("int8").dtype == np.int8
 
 
+X = np.arange(12.0).reshape(1, 3, 4)
+METHODS = [  # a name, arguments of the method, those of the function
+    ("clip", {"max": 5}, {"max": 5}),
+    ("cumsum", {"axis": 1}, {"axis": 1}),
+    ("sum", (1, True), (1, True)),
+    ("mean", (1,), (1,)),
+    ("var", (0, True, 0.5), {"axis": 0, "keepdims": True, "correction": 0.5}),
+    ("max", ((0, 1), True), ((0, 1), True)),
+    ("min", ((0, 1), True), ((0, 1), True)),
+    ("expand", (2, 3, 4), ((2, 3, 4),)),
+    ("expand", ([2, 3, 4],), ((2, 3, 4),)),
+    ("reshape", (4, -1), ((4, -1),)),
+    ("reshape", ([4, 3],), ((4, 3),)),
+    ("reshape", (np.int64(12),), ((12,),)),
+    ("transpose", (), ()),
+    ("transpose", (1, 0, 2), ((1, 0, 2),)),
+    ("transpose", ((1, 0, 2),), ((1, 0, 2),)),
+    ("flatten", (1,), (1,)),
+    ("squeeze", (), ()),
+    ("squeeze", {"axis": 0}, {"axis": 0}),
+    ("unsqueeze", ((0, -1),), ((0, -1),)),
+]
+
+
+def called(function, *first, given):
+    return function(*first, **given) if isinstance(given, dict) else function(*first, *given)
+
+
+@pytest.mark.parametrize(("name", "of_method", "of_function"), METHODS)
+def test_methods_are_functions(name, of_method, of_function):
+    y = called(getattr(tg.Tensor(X), name), given=of_method)
+    expected = called(getattr(tg, name), X, given=of_function)
+    assert y.op == expected.op and y.shape == expected.shape
+    np.testing.assert_array_equal(y.value, expected.value)
+
+
+def test_shorthands():
+    assert tg.Tensor(X).T.shape == (4, 3, 1) and tg.Tensor([1.0]).reshape(()).shape == ()
+
+
 @pytest.mark.parametrize("name", ["iadd", "isub", "imul", "itruediv", "ipow", "imatmul"])
 def test_in_place_is_refused(name):
     with pytest.raises(GraphError, match="write a = a \\+ b instead of a \\+= b"):

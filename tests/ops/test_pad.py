@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import tinygraph as tg
 from tests import reference
-from tests.op_contract import Bad, OpContract, Problem
+from tests.op_contract import Bad, OpContract, Problem, claims_of
 from tests.strategies import numbers, seeds, shapes
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 
@@ -31,6 +31,9 @@ class TestPad(OpContract):
     function = staticmethod(tg.pad)
     reference = staticmethod(reference.pad)
     problems = pad_problems()
+    claims = claims_of(
+        X, "pad_width", (((0, 0), (1, 1)), "map"), (0, "map"), (1, None), (((0, 1), (0, 0)), None)
+    )
     bad_input = [
         Bad("pairs", (X, ((1, 1),) * 3), {}, ShapeError, "2 pairs, one for each axis of x (2, 3)"),
         Bad("negative", (X, ((0, 0), (1, -1))), {}, ArgumentError, "0 or more"),
@@ -58,11 +61,3 @@ class TestPad(OpContract):
     def test_any_float_as_value(self, value):
         y = tg.pad([1.0], 1, value)
         np.testing.assert_array_equal(y.value, [value, 1, value])
-
-    @pytest.mark.parametrize(
-        ("width", "claim"),
-        [(((0, 0), (1, 1)), "map"), (0, "map"), (1, None), (((0, 1), (0, 0)), None)],
-    )
-    def test_what_it_claims_of_samples(self, width, claim):
-        x = tg.Tensor(X, requires_grad=True)
-        assert tg.pad(x, width).op.batch((x.spec,), (True,)) == claim

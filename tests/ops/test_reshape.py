@@ -1,15 +1,13 @@
 """reshape, flatten, squeeze, unsqueeze against loops, and what they promise about samples."""
 
 import numpy as np
-import pytest
 from hypothesis import strategies as st
 
 import tinygraph as tg
 from tests import reference
-from tests.op_contract import Bad, OpContract, Problem
+from tests.op_contract import Bad, OpContract, Problem, claims_of
 from tests.strategies import numbers, seeds, shapes
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
-from tinygraph.ops.reshape import Flatten, Reshape, Squeeze, Unsqueeze
 
 X = np.ones((2, 3, 4))
 
@@ -68,6 +66,17 @@ class TestReshape(OpContract):
     function = staticmethod(tg.reshape)
     reference = staticmethod(reference.reshape)
     problems = reshape_problems()
+    claims = claims_of(
+        X,
+        "shape",
+        ((-1, 12), "map"),
+        ((-1, 2, 6), "map"),
+        ((2, 12), None),
+        ((-1, 6), None),
+        ((-1,), None),
+        ((1, -1, 12), None),
+        ((2, -1), None),
+    )
     bad_input = [
         Bad(
             "size",
@@ -90,37 +99,20 @@ class TestReshape(OpContract):
         assert np.shares_memory(tg.reshape(x, -1).value, x.value)
         assert not np.shares_memory(tg.reshape(x.T, -1).value, x.value)
 
-    @pytest.mark.parametrize(
-        ("shape", "claim"),
-        [
-            ((-1, 12), "map"),
-            ((-1, 2, 6), "map"),
-            ((2, 12), None),
-            ((-1, 6), None),
-            ((-1,), None),
-            ((1, -1, 12), None),
-            ((2, -1), None),
-        ],
-    )
-    def test_what_it_claims_of_samples(self, shape, claim):
-        assert Reshape(shape).batch((tg.Tensor(X).spec,), (True,)) == claim
-
     def test_another_batch_size_in_the_same_graph(self):
         x = tg.Tensor(X, name="x")
         (y,) = tg.Graph(tg.reshape(x, (-1, 12))).forward({"x": np.ones((5, 3, 4))})
         assert y.shape == (5, 12)
-
-    def test_as_methods(self):
-        x = tg.Tensor(np.arange(6))
-        assert x.reshape(2, -1).shape == x.reshape((2, 3)).shape == x.reshape([2, 3]).shape
-        assert x.reshape(np.int64(6)).dtype == np.int64
-        assert tg.Tensor([1.0]).reshape(()).shape == ()
 
 
 class TestFlatten(OpContract):
     function = staticmethod(tg.flatten)
     reference = staticmethod(reference.flatten)
     problems = flatten_problems()
+    claims = [
+        (Problem((X,), {"start_dim": first, "end_dim": last}, (True,)), claim)
+        for first, last, claim in ((1, -1, "map"), (-1, -1, "map"), (0, -1, None), (0, 0, "map"))
+    ]
     bad_input = [
         Bad("start", (X, 3), {}, ShapeError, "start_dim: expected an axis from -3 to 2, got 3"),
         Bad("end", (X, 0, -4), {}, ShapeError, "end_dim: expected an axis from -3 to 2, got -4"),
@@ -129,20 +121,20 @@ class TestFlatten(OpContract):
         Bad("float", (X, 1.0), {}, ArgumentError, "an int"),
     ]
 
-    @pytest.mark.parametrize(
-        ("span", "claim"), [((1, -1), "map"), ((-1, -1), "map"), ((0, -1), None), ((0, 0), "map")]
-    )
-    def test_what_it_claims_of_samples(self, span, claim):
-        assert Flatten(*span).batch((tg.Tensor(X).spec,), (True,)) == claim
-
-    def test_as_a_method(self):
-        assert tg.Tensor(X).flatten(1).shape == (2, 12)
-
 
 class TestSqueeze(OpContract):
     function = staticmethod(tg.squeeze)
     reference = staticmethod(reference.squeeze)
     problems = squeeze_problems()
+    claims = claims_of(
+        np.ones((1, 1, 2, 1)),
+        "axis",
+        (None, None),
+        (1, "map"),
+        ((1, -1), "map"),
+        ((), "map"),
+        (0, None),
+    )
     bad_input = [
         Bad("size", (X, 1), {}, ShapeError, "axes of size 1, got axis 1 of size 3"),
         Bad("one of two", (X[:1], (0, 1)), {}, ShapeError, "got axis 1 of size 3"),
@@ -157,22 +149,12 @@ class TestSqueeze(OpContract):
         y = tg.squeeze(x)
         assert y.shape == (2, 3) and np.shares_memory(y.value, x.value)
 
-    @pytest.mark.parametrize(
-        ("axis", "claim"), [(None, None), (1, "map"), ((1, -1), "map"), ((), "map"), (0, None)]
-    )
-    def test_what_it_claims_of_samples(self, axis, claim):
-        spec = tg.Tensor(np.ones((1, 1, 2, 1))).spec
-        assert Squeeze(axis).batch((spec,), (True,)) == claim
-
-    def test_as_a_method(self):
-        x = tg.Tensor(np.ones((1, 2, 1)))
-        assert x.squeeze().shape == (2,) and x.squeeze(axis=-1).shape == (1, 2)
-
 
 class TestUnsqueeze(OpContract):
     function = staticmethod(tg.unsqueeze)
     reference = staticmethod(reference.unsqueeze)
     problems = unsqueeze_problems()
+    claims = claims_of(X, "axis", (1, "map"), (-1, "map"), (0, None), (-4, None))
     bad_input = [
         Bad("axis", (X, 4), {}, ShapeError, "an axis from -4 to 3, got 4"),
         Bad("beyond two", (X, (0, 5)), {}, ShapeError, "an axis from -5 to 4, got 5"),
@@ -185,7 +167,3 @@ class TestUnsqueeze(OpContract):
         x = tg.Tensor(X).transpose()
         y = x.unsqueeze((0, -1))
         assert y.shape == (1, 4, 3, 2, 1) and np.shares_memory(y.value, x.value)
-
-    @pytest.mark.parametrize(("axis", "claim"), [(1, "map"), (-1, "map"), (0, None), (-4, None)])
-    def test_what_it_claims_of_samples(self, axis, claim):
-        assert Unsqueeze(axis).batch((tg.Tensor(X).spec,), (True,)) == claim

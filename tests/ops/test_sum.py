@@ -5,10 +5,9 @@ import pytest
 
 import tinygraph as tg
 from tests import reference
-from tests.op_contract import Bad, OpContract, Problem
+from tests.op_contract import Bad, OpContract, Problem, claims_of
 from tests.strategies import axis_problems, numbers
 from tinygraph.errors import DtypeError, ShapeError
-from tinygraph.ops.sum import Sum
 
 X = np.ones((2, 3))
 BAD_AXES = [
@@ -43,6 +42,9 @@ class TestSum(OpContract):
     reference = staticmethod(reference.sum_over)
     problems = axis_problems()
     large_problems = LARGE_SETS
+    claims = claims_of(
+        X, "axis", (None, "sum"), (0, "sum"), (-2, "sum"), (1, "map"), ((1, 0), "sum")
+    )
     bad_input = BAD_AXES
 
     @pytest.mark.parametrize(
@@ -68,19 +70,9 @@ class TestSum(OpContract):
         assert tg.sum(X, np.int32(-1)).value.tolist() == [3, 3]
         assert tg.sum(X, ()).value.tolist() == X.tolist()  # no axis: nothing is summed
 
-    def test_as_a_method(self):
-        assert tg.Tensor(X).sum(0, keepdims=True).shape == (1, 3)
-
     def test_the_gradient_is_a_view(self):
         x = tg.Tensor(X, requires_grad=True)
         y = tg.sum(x, 1)
         gy = np.array([5.0, 7.0])
         (gx,) = y.op.backward(None, gy, y.saved, (True,))
         assert np.shares_memory(gx, gy) and gx.tolist() == [[5, 5, 5], [7, 7, 7]]
-
-    @pytest.mark.parametrize(
-        ("axis", "claim"), [(None, "sum"), (0, "sum"), (-2, "sum"), (1, "map"), ((1, 0), "sum")]
-    )
-    @pytest.mark.parametrize("keepdims", [True, False])
-    def test_what_it_claims_of_samples(self, axis, keepdims, claim):
-        assert Sum(axis, keepdims).batch((tg.Tensor(X).spec,), (True,)) == claim

@@ -8,11 +8,10 @@ from hypothesis import strategies as st
 import tinygraph as tg
 from tests import reference
 from tests.conftest import DEVICES
-from tests.op_contract import Bad, OpContract
+from tests.op_contract import Bad, OpContract, claims_of
 from tests.ops.test_sum import BAD_AXES, LARGE_SETS, X
 from tests.strategies import axis_problems, numbers, seeds
 from tinygraph.errors import ArgumentError, DtypeError
-from tinygraph.ops.var import Var
 
 
 @st.composite
@@ -28,6 +27,9 @@ class TestVar(OpContract):
     reference = staticmethod(reference.var)
     problems = var_problems()
     large_problems = LARGE_SETS
+    claims = claims_of(
+        np.ones((2, 3, 4)), "axis", (1, "map"), ((-1, 1), "map"), (0, None), (None, None)
+    )
     bad_input = [
         *BAD_AXES,
         Bad("integers", (X.astype(int),), {}, DtypeError, "float32 or float64, got int64"),
@@ -71,16 +73,3 @@ class TestVar(OpContract):
         assert tg.var(two, correction=3).item() == np.inf  # as in numpy: divided by 0
         assert np.isnan(tg.var(none, 0).value).all() and tg.var(none, 1).shape == (0,)
         assert tg.var(none, 0, correction=-1).value.tolist() == [0, 0, 0]
-
-    @pytest.mark.parametrize(
-        ("axis", "claim"), [(1, "map"), ((-1, 1), "map"), (0, None), (None, None)]
-    )
-    def test_what_it_claims_of_samples(self, axis, claim):
-        spec = tg.Tensor(np.ones((2, 3, 4))).spec
-        assert Var(axis).batch((spec,), (True,)) == claim
-
-    def test_saves_nothing_where_no_gradient_is_wanted(self):
-        assert tg.var(X).saved is None
-
-    def test_as_a_method(self):
-        assert tg.Tensor(X).var(0, keepdims=True, correction=1).shape == (1, 3)

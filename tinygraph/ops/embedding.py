@@ -59,7 +59,7 @@ class Embedding(Op):
             rows = mem.empty(indices.shape, np.intp)
             np.copyto(rows, indices, casting="unsafe")  # `check` has seen that they fit
         np.take(weight, rows, axis=0, out=y, mode="clip")  # "raise" would go through a buffer
-        return y, (rows, weight.shape)
+        return y, (rows, weight.shape) if mem.needs[1] else None
 
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         rows, (vocabulary, features) = saved
@@ -79,7 +79,7 @@ class Embedding(Op):
         y = mem.empty((*indices.shape, weight.shape[1]), weight.dtype)
         kernel = op_kernel("embedding", "embedding_forward", weight.dtype)
         for_each(kernel, y.size, rows, weight, y, y.size, *weight.shape)
-        return y, (rows, weight.shape)
+        return y, (rows, weight.shape) if mem.needs[1] else None
 
     def backward_kernel(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         rows, (vocabulary, features) = saved

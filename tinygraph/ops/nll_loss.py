@@ -44,7 +44,8 @@ class NllLoss(LabelLoss, Op):
         loss = np.negative(x[_at(t)], out=mem.empty(t.shape, x.dtype))
         if counts is not None:
             loss[~counts] = 0
-        return self.reduce(mem, loss, count), (x.shape, t, counts, count)
+        saved = (x.shape, t, counts, count)
+        return self.reduce(mem, loss, count), saved if mem.needs[0] else None
 
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         shape, t, counts, count = saved
@@ -68,7 +69,7 @@ class NllLoss(LabelLoss, Op):
         else:
             kernel = op_kernel("nll_loss", "nll_loss_sum", x.dtype)
             loss, count = self.total(mem, kernel, (x, t), t.size, *self._classes(x.shape))
-        return loss, (x.shape, t, count)
+        return loss, (x.shape, t, count) if mem.needs[0] else None
 
     def backward_kernel(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         shape, t, count = saved

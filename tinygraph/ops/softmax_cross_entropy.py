@@ -83,8 +83,8 @@ class SoftmaxCrossEntropy(LabelLoss, Op):
         np.negative(loss, out=loss)
         saved = (x.shape, p, t, log_p if mem.needs[1] else None, counts, count)
         if self.reduction == "none":
-            return loss.reshape(x.shape[0], *x.shape[2:]), saved
-        return self.reduce(mem, loss, count), saved
+            loss = loss.reshape(x.shape[0], *x.shape[2:])
+        return self.reduce(mem, loss, count), saved if True in mem.needs else None
 
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         shape, p, t, log_p, counts, count = saved
@@ -124,7 +124,8 @@ class SoftmaxCrossEntropy(LabelLoss, Op):
             kernel = op_kernel("softmax_cross_entropy", "sum_of_rows", x.dtype)
             counted = t if ignores else count  # none: all of them count
             loss, count = self.total(mem, kernel, (loss, counted), rows.number, ignore_index)
-        return loss, (x, t, maxima, totals, weights, count)
+        saved = (x, t, maxima, totals, weights, count)
+        return loss, saved if True in mem.needs else None
 
     def backward_kernel(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         x, t, maxima, totals, weights, count = saved

@@ -19,7 +19,14 @@ from tinygraph.errors import TinygraphError
 from tinygraph.running import no_grad
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
-from tinygraph.testing.demands import demand, exactly_equal, grad_of, on_device, on_tile
+from tinygraph.testing.demands import (
+    arrays_in,
+    demand,
+    exactly_equal,
+    grad_of,
+    on_device,
+    on_tile,
+)
 from tinygraph.testing.gradcheck import gradcheck
 from tinygraph.testing.problem import Bad, Convention, Problem, cast, laid_out
 
@@ -201,6 +208,16 @@ class Contract:
                 all(node.grad is None for node in others),
                 "an input that requires no gradient was given one",
             )
+
+    def try_nothing_kept(self, problem: Problem, device: str | Device = "cpu") -> None:
+        """Where no gradient is wanted, no array is kept but those that the node has anyway."""
+        y = self.apply(problem, self.leaves(problem, requires_grad=False, device=device))
+        there = [x.value for x in (y, *y.inputs)]
+        kept = [a for a in arrays_in(y.saved) if a.size]
+        demand(
+            all(any(np.shares_memory(a, b) for b in there) for a in kept),
+            "without gradients forward keeps arrays: `saved if True in mem.needs else None`",
+        )
 
     # ---- the batch --------------------------------------------------------------------------
 

@@ -60,6 +60,13 @@ def on_device(argument: Any, device: str | Device) -> Any:
     return argument.to(device) if isinstance(argument, Tensor) else argument
 
 
+def arrays_in(saved: Any) -> list[Array]:
+    """The arrays that forward handed on."""
+    if isinstance(saved, (tuple, list)):
+        return [a for part in saved for a in arrays_in(part)]
+    return [saved] if isinstance(saved, np.ndarray) else []
+
+
 def exactly_equal(got: Array, expected: Any, what: str) -> None:
     wanted = np.asarray(expected, np.float64)
     np.testing.assert_array_equal(got, wanted, f"{what} differs from what was agreed")
