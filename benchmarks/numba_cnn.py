@@ -171,9 +171,8 @@ def experiment(
 
 def draw(folder: Path, found: dict[str, Any]) -> Iterator[Path]:
     """Figures 2 and 3 of what `experiment` found."""
-    title = f"{found['data']}, {found['filters']} filters, batch size {found['batch_size']}"
     yield draw_times(found["times"], found["sizes"], folder / "times.svg")
-    yield draw_accuracy(found["epochs"], title, folder / "accuracy.svg")
+    yield draw_accuracy(found["epochs"], folder / "accuracy.svg")
 
 
 def _data(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tinygraph.show.curves import LOOKS
+from tinygraph.show.curves import LOOKS, curves
 from tinygraph.show.figures import new_figure, save
 from tinygraph.show.paths import writable
 
@@ -48,34 +48,18 @@ def draw_times(
         The fields of the Sizes that it was given.
     path : str or Path
         `.svg`, `.png` or `.pdf`.
-
-    Returns
-    -------
-    Path
-        The file that was written.
     """
     target = writable("draw_times", path, (".svg", ".png", ".pdf"))
     figure = new_figure(10, 3.8)
-    panels = [
-        (
-            "batch size",
-            f"{sizes['at_filters']} filters",
-            "batch_size",
-            sizes["batches"],
-            [row for row in times if row["filters"] == sizes["at_filters"]],
-        ),
-        (
-            "filters",
-            f"batch size {sizes['at_batch']}",
-            "filters",
-            sizes["filters"],
-            [row for row in times if row["batch_size"] == sizes["at_batch"]],
-        ),
-    ]
     medians = [row["median"] for row in times if "median" in row]
-    for axes, (label, title, key, values, rows) in zip(figure.subplots(1, 2), panels, strict=True):
-        _grouped_bars(axes, rows, key, values)
-        axes.set(title=title, xlabel=label, ylabel="seconds of an epoch")
+    panels = (
+        ("batch_size", sizes["batches"], "filters", sizes["at_filters"]),
+        ("filters", sizes["filters"], "batch_size", sizes["at_batch"]),
+    )
+    for axes, (key, values, other, fixed) in zip(figure.subplots(1, 2), panels, strict=True):
+        _grouped_bars(axes, [row for row in times if row[other] == fixed], key, values)
+        title = f"{other.replace('_', ' ')} {fixed}"
+        axes.set(title=title, xlabel=key.replace("_", " "), ylabel="seconds of an epoch")
         axes.set_xticks(range(len(values)), [str(value) for value in values])
         if medians and max(medians) > LOG_FROM * min(medians):
             axes.set_yscale("log")
@@ -92,60 +76,16 @@ def _grouped_bars(
     names = list(dict.fromkeys(row["variant"] for row in rows))
     width = 0.8 / max(len(names), 1)
     for k, name in enumerate(names):
-        own = {row[key]: row for row in rows if row["variant"] == name and "median" in row}
-        places = [i for i, value in enumerate(values) if value in own]
-        heights = [own[values[i]]["median"] for i in places]
-        below = [own[values[i]]["median"] - own[values[i]]["low"] for i in places]
-        above = [own[values[i]]["high"] - own[values[i]]["median"] for i in places]
-        across = [i + (k - (len(names) - 1) / 2) * width for i in places]
-        axes.bar(
-            across,
-            heights,
-            0.9 * width,
-            yerr=[below, above],
-            capsize=3,
-            label=name,
-            color=LOOKS[k % len(LOOKS)][0],
-        )
+        own = [row for row in rows if row["variant"] == name and "median" in row]
+        across = [values.index(row[key]) + (k - (len(names) - 1) / 2) * width for row in own]
+        heights = [row["median"] for row in own]
+        below = [row["median"] - row["low"] for row in own]
+        above = [row["high"] - row["median"] for row in own]
+        looks = {"capsize": 3, "label": name, "color": LOOKS[k % len(LOOKS)][0]}
+        axes.bar(across, heights, 0.9 * width, yerr=[below, above], **looks)
 
 
-def draw_accuracy(
-    rows: Sequence[Mapping[str, Any]], title: str, path: str | Path = "accuracy.svg"
-) -> Path:
-    """Draw figure 3: accuracy over the epochs, of what is learnt from and of what is held out.
-
-    Parameters
-    ----------
-    rows : sequence of mappings
-        Of each epoch, with `epoch`, `accuracy` and `validation_accuracy`.
-    title : str
-    path : str or Path
-        `.svg`, `.png` or `.pdf`.
-
-    Returns
-    -------
-    Path
-        The file that was written.
-    """
-    target = writable("draw_accuracy", path, (".svg", ".png", ".pdf"))
-    figure = new_figure(6, 3.8)
-    axes = figure.subplots()
-    columns = (
-        ("accuracy", "training, mean over the epoch"),
-        ("validation_accuracy", "validation, after the epoch"),
-    )
-    for (column, label), (colour, dashes, marker) in zip(columns, LOOKS, strict=False):
-        axes.plot(
-            [row["epoch"] for row in rows],
-            [row[column] for row in rows],
-            color=colour,
-            linestyle=dashes,
-            marker=marker if len(rows) <= 30 else None,
-            markersize=4,
-            label=label,
-        )
-    axes.set(title=title, xlabel="epoch", ylabel="accuracy")
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.grid(alpha=0.3)
-    axes.legend()
-    return save(figure, target)
+def draw_accuracy(rows: Sequence[Mapping[str, Any]], path: str | Path = "accuracy.svg") -> Path:
+    """Draw figure 3: accuracy over the epochs, of what is learnt from and of what is held out."""
+    columns = "epoch", "accuracy", "validation_accuracy"
+    return curves([{name: row[name] for name in columns} for row in rows], path)
