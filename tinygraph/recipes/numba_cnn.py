@@ -22,8 +22,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import tinygraph as tg
 from tinygraph import nn
-from tinygraph.errors import ShapeError
 from tinygraph.optim import SGD
 from tinygraph.recipes.images import ImageRecipe, Shape3, image_shape
 
@@ -66,68 +66,29 @@ def model(
 ) -> nn.Sequential:
     """The network for images of one shape (C, H, W).
 
-    Parameters
-    ----------
-    filters : int
-        D.
-    image_shape : (int, int, int)
-        C, H, W.
-    classes : int
-        K.
-    padding : {"valid", "same"}
-        "same": zeros around the image, so that the convolution keeps its size, and a row or column
-        more where the pooling needs one.
-    strict : bool
-        Refuse an odd height or width, of which the pooling would leave out the last row or column.
+    With padding "same" there are zeros around the image, so that the convolution keeps its size,
+    and a row or column more where the pooling needs one.
 
     Raises
     ------
     ShapeError
-        Fewer than 4 by 4 pixels; with `strict`, pixels that are left out.
+        Images that are too small; with `strict`, of which the pooling would leave pixels out.
 
     Examples
     --------
-    >>> import tinygraph as tg
     >>> model(32, (1, 28, 28))(tg.zeros((5, 1, 28, 28))).shape
     (5, 10)
     """
-    channels, height, width = image_shape
-    if min(height, width) < 4:
-        raise ShapeError(
-            "numba_cnn", "image_shape", "at least 4 by 4 pixels", f"{height} by {width}"
-        )
-    border: int | str
-    if padding == "same":
-        border, rows, columns = "same", (height + 1) // 2, (width + 1) // 2
-    else:
-        border, rows, columns = 0, (height - 2) // 2, (width - 2) // 2
-        if strict:
-            _require_even(height, width)
-    return nn.Sequential(
-        nn.Conv2d(channels, filters, 3, padding=border, strict=strict),
+    border: int | str = 0 if padding == "valid" else "same"
+    features = nn.Sequential(
+        nn.Conv2d(image_shape[0], filters, 3, padding=border, strict=strict),
         nn.ReLU(),
         nn.MaxPool2d(2, padding=border, strict=strict),
         nn.Flatten(),
-        nn.Linear(filters * rows * columns, classes),
     )
-
-
-def _require_even(height: int, width: int) -> None:
-    """ShapeError where the pooling would leave pixels out, with the sizes that fit."""
-    odd = [
-        f"{name} {size - 1} or {size + 1}"
-        for name, size in (("height", height), ("width", width))
-        if size % 2
-    ]
-    if odd:
-        raise ShapeError(
-            "numba_cnn",
-            "image_shape",
-            "a size of which max-pool 2x2 leaves no pixel out "
-            f"after the convolution ({', '.join(odd)})",
-            f"{height} by {width}",
-            "pad or crop the images, --set padding=same, or leave strict out",
-        )
+    with tg.no_grad():
+        count = features(tg.zeros((1, *image_shape))).shape[1]  # the shapes are the layers' to say
+    return nn.Sequential(*features, nn.Linear(count, classes))
 
 
 class NumbaCnn(ImageRecipe):
