@@ -198,7 +198,7 @@ def test_without_mnist_it_takes_digits(monkeypatch, tmp_path):
     "arguments, words",
     [
         (["numba_cn"], "did you mean 'numba_cnn'"),
-        (["vgg_cifar"], "one that has experiments (numba_cnn)"),
+        (["vgg_cifar"], "recipe: expected 'numba_cnn', got 'vgg_cifar'"),
         (["numba_cnn", "--rounds", "0"], "whole number from 1"),
         (["numba_cnn", "--quick", "--images", "10", "--data", "digits"], "1 and 50 at least"),
     ],

@@ -159,7 +159,7 @@ def test_adam_has_a_rate_for_each_layer_and_no_decay_of_biases():
     assert [group["lr"] for group in step.groups] == [0.1, 0.1, 0.2, 0.2, 0.3, 0.3]
     assert [group["weight_decay"] for group in step.groups] == [0.5, 0, 0.5, 0, 0.5, 0]
     assert {group["betas"] for group in step.groups} == {(0.7, 0.999)}
-    with pytest.raises(ArgumentError, match="rule: expected one of adam, sgd, srcnn"):
+    with pytest.raises(ArgumentError, match="rule: expected 'adam', 'sgd' or 'srcnn'"):
         optimizer(model(2, 2), "rprop", (1, 1, 1), 0, 0, 1)
 
 

@@ -68,13 +68,9 @@ def _taken_up(args: Namespace) -> tuple[recipes.Recipe, Any, RunFolder]:
     except CheckpointError as error:  # bad input, not a failure of the training
         raise ArgumentError(str(error)) from None
     if not recipe.resumable:
-        raise ArgumentError(
-            "train",
-            "--resume",
-            "a run of a recipe that saves checkpoints",
-            f"one of {recipe.name}, which trains in a moment",
-            "start a new run",
-        )
+        expected = "a run of a recipe that saves checkpoints"
+        got = f"one of {recipe.name}, which trains in a moment"
+        raise ArgumentError("train", "--resume", expected, got, "start a new run")
     refuse_data_files(recipe, args)
     saved = {**asdict(config), "recipe": recipe.name}
     asked = {**given_settings(args, recipe), "recipe": recipe.name}
@@ -101,13 +97,8 @@ def refuse_data_files(recipe: recipes.Recipe, args: Namespace) -> None:
         if getattr(args, name, None)
     ]
     if given and not recipe.data_files:
-        raise ArgumentError(
-            recipe.name,
-            given[0],
-            "no such option",
-            "it",
-            "leave it out: this recipe makes its own data",
-        )
+        way_out = "leave it out: this recipe makes its own data"
+        raise ArgumentError(recipe.name, given[0], "no such option", "it", way_out)
 
 
 def _rehearsed(recipe: recipes.Recipe, config: Any, args: Namespace) -> dict[str, Any]:
@@ -183,13 +174,9 @@ def _recipe_of(run: RunFolder, file: str | None) -> recipes.Recipe:
         return recipes.get(name)
     recipe = None if file is None else recipes.find(file)
     if recipe is None or recipe.name != name:
-        raise ArgumentError(
-            "run folder",
-            str(run.path),
-            f"the file of its recipe {name}, which was {source}",
-            file or "none",
-            "name it: train FILE.py --resume RUN, evaluate RUN --recipe FILE.py",
-        )
+        expected = f"the file of its recipe {name}, which was {source}"
+        way_out = "name it: train FILE.py --resume RUN, evaluate RUN --recipe FILE.py"
+        raise ArgumentError("run folder", str(run.path), expected, file or "none", way_out)
     return recipe
 
 

@@ -10,8 +10,9 @@ from argparse import Namespace
 from contextlib import suppress
 from typing import Any
 
+from tinygraph.checks import one_of
 from tinygraph.cli.options import Options, whole_number
-from tinygraph.errors import ArgumentError, nearest
+from tinygraph.errors import ArgumentError
 from tinygraph.training import Progress, RunFolder
 
 EXPERIMENTS = {"numba_cnn": "benchmarks.numba_cnn"}  # the module of each
@@ -19,14 +20,7 @@ EXPERIMENTS = {"numba_cnn": "benchmarks.numba_cnn"}  # the module of each
 
 def run_experiment(args: Namespace) -> dict[str, Any]:
     """Measure, train, draw the figures, and name all files."""
-    if args.recipe not in EXPERIMENTS:
-        raise ArgumentError(
-            "experiment",
-            "recipe",
-            f"one that has experiments ({', '.join(EXPERIMENTS)})",
-            repr(args.recipe),
-            nearest(args.recipe, EXPERIMENTS),
-        )
+    one_of("experiment", "recipe", args.recipe, EXPERIMENTS)
     module = _module(EXPERIMENTS[args.recipe])
     run = RunFolder(args.run) if args.run else RunFolder.new(f"experiment-{args.recipe}")
     try:
@@ -69,13 +63,10 @@ def _module(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name not in (name, "benchmarks"):
             raise
-        raise ArgumentError(
-            "experiment",
-            name,
-            "a checkout of tinygraph, whose folder benchmarks has the experiments",
-            "an installed package, which lacks it",
-            "run it in a checkout: python -m tinygraph experiment ...",
-        ) from None
+        expected = "a checkout of tinygraph, whose folder benchmarks has the experiments"
+        got = "an installed package, which lacks it"
+        way_out = "run it in a checkout: python -m tinygraph experiment ..."
+        raise ArgumentError("experiment", name, expected, got, way_out) from None
 
 
 EXPERIMENT_OPTIONS: Options = {

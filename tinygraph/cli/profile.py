@@ -23,13 +23,9 @@ def profile(args: Namespace) -> dict[str, Any]:
     refuse_data_files(recipe, args)
     given = {"device": "emulator", **given_settings(args, recipe)}
     if args.arch and given["device"] == "cpu":
-        raise ArgumentError(
-            "profile",
-            "--arch",
-            "a device that runs kernels: emulator or cuda",
-            "cpu",
-            "leave it out, or --device emulator",
-        )
+        expected = "a device that runs kernels: emulator or cuda"
+        way_out = "leave it out, or --device emulator"
+        raise ArgumentError("profile", "--arch", expected, "cpu", way_out)
     config = recipe.settings(given)
     device = get_device(config.device)
     with plain_warnings():

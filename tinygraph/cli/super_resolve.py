@@ -87,13 +87,9 @@ def trained_network(
         )
     trained_for: int = recipe.settings_of(run).scale
     if scale not in (None, trained_for):
-        raise ArgumentError(
-            "super-resolve",
-            "--scale",
-            f"{trained_for}, for which {path} was trained",
-            scale,
-            "leave it out, or train a run for this scale",
-        )
+        expected = f"{trained_for}, for which {path} was trained"
+        way_out = "leave it out, or train a run for this scale"
+        raise ArgumentError("super-resolve", "--scale", expected, scale, way_out)
     return read_network(run.best if best else run.path / "parameters.safetensors"), trained_for
 
 

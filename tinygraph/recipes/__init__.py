@@ -52,13 +52,9 @@ def get(name: str) -> Recipe:
     """
     if name not in recipes:
         known = ", ".join(recipes)
-        raise ArgumentError(
-            "recipes",
-            "name",
-            f"one of {known}, or a file such as my_recipe.py",
-            repr(name),
-            nearest(name, recipes) or "`tinygraph recipes` lists them",
-        )
+        expected = f"one of {known}, or a file such as my_recipe.py"
+        way_out = nearest(name, recipes) or "`tinygraph recipes` lists them"
+        raise ArgumentError("recipes", "name", expected, repr(name), way_out)
     return recipes[name]
 
 

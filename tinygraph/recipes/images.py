@@ -37,15 +37,13 @@ class ImageRecipe(Recipe):
         """
         if config.data not in datasets:
             known = ", ".join(datasets)
-            raise ArgumentError(
-                self.name,
-                "data",
-                "a dataset of images with labels",
-                repr(config.data),
+            expected = "a dataset of images with labels"
+            way_out = (
                 nearest(config.data, datasets)
                 or f"known: {known}; other data have a recipe of their "
-                "own, `tinygraph recipes` lists them",
+                "own, `tinygraph recipes` lists them"
             )
+            raise ArgumentError(self.name, "data", expected, repr(config.data), way_out)
         whole = tg.data.load(config.data, "train", data_dir, download)
         test = tg.data.load(config.data, "test", data_dir, download)  # a missing file shows now
         training, held_out = whole.split(TRAIN_SHARE, config.seed)

@@ -147,14 +147,12 @@ class LinearRegression(QuickRecipe):
             loss = float(differentiate(inputs, targets).item())
             gradient = clip_grad_norm(model.parameters(), math.inf)  # its length
             if not math.isfinite(gradient) or loss > 1e6 * first:
-                raise DivergenceError(
-                    self.name,
-                    "lr",
+                expected = (
                     f"below {largest_rate(task.data.training.inputs):.4g}, which is 2 / the "
-                    "largest eigenvalue of X.T @ X",
-                    config.lr,
-                    "a smaller learning rate",
+                    "largest eigenvalue of X.T @ X"
                 )
+                way_out = "a smaller learning rate"
+                raise DivergenceError(self.name, "lr", expected, config.lr, way_out)
             first = min(first, loss)
             stopped = gradient <= config.tolerance
             if not stopped:

@@ -124,10 +124,7 @@ def log_column(run: RunFolder, name: str) -> list[float]:
     """The numbers of one column of the log; CheckpointError where there are none."""
     values = [row.get(name) if isinstance(row, dict) else None for row in run.rows()]
     if not values or not all(isinstance(value, (int, float)) for value in values):
-        raise CheckpointError(
-            "run folder",
-            str(run.path / "log.jsonl"),
-            f"a number {name} in each row",
-            next((v for v in values if not isinstance(v, (int, float))), "no row"),
-        )
+        expected = f"a number {name} in each row"
+        got = next((v for v in values if not isinstance(v, (int, float))), "no row")
+        raise CheckpointError("run folder", str(run.path / "log.jsonl"), expected, got)
     return [float(value) for value in values if value is not None]

@@ -30,7 +30,7 @@ from tinygraph.data import DataLoader
 from tinygraph.errors import ArgumentError, CheckpointError, DatasetError
 from tinygraph.optim import Optimizer
 from tinygraph.recipes.settings import fit, require_settings, type_of
-from tinygraph.recipes.task import Data, Folder, Task, setting, usable_device
+from tinygraph.recipes.task import Data, Folder, Task, usable_device
 from tinygraph.tensor import Tensor
 from tinygraph.training import Progress, RunFolder, Trainer, evaluate, first_batch_step
 from tinygraph.training.evaluation import first_batch
@@ -90,9 +90,9 @@ class Recipe:
 
     def loader(self, config: Any, training: Any) -> DataLoader:
         """Batches to learn from, in an order that the seed fixes."""
-        size = setting(config, "batch_size") or 1
-        seed = setting(config, "seed", 0)
-        device = setting(config, "device", "cpu")
+        size = getattr(config, "batch_size", None) or 1
+        seed = getattr(config, "seed", 0)
+        device = getattr(config, "device", "cpu")
         return DataLoader(training, size, shuffle=True, seed=seed, device=device)
 
     def test_data(self, config: Any, facts: dict[str, Any], data_dir: Folder) -> Any:
@@ -113,7 +113,7 @@ class Recipe:
 
     def title(self, config: Any) -> str:
         """What the report is called."""
-        about = setting(config, "data") or setting(config, "function")
+        about = getattr(config, "data", None) or getattr(config, "function", None)
         return f"{self.name} on {about}" if about else self.name
 
     def graph(self, config: Any, network: Any, facts: dict[str, Any]) -> Tensor:
@@ -150,14 +150,10 @@ class Recipe:
         config = self.config(
             **{n: fit(self.name, n, kinds[n], value) for n, value in given.items()}
         )
-        if setting(config, "tune") and not setting(config, "compile"):
-            raise ArgumentError(
-                self.name,
-                "tune",
-                "False where compile is not set",
-                True,
-                "--set compile=true too: what is tuned is a plan",
-            )
+        if getattr(config, "tune", None) and not getattr(config, "compile", None):
+            expected = "False where compile is not set"
+            way_out = "--set compile=true too: what is tuned is a plan"
+            raise ArgumentError(self.name, "tune", expected, True, way_out)
         return config
 
     def settings_of(self, run: RunFolder) -> Any:
@@ -261,13 +257,10 @@ class Recipe:
     def trained(self, run: RunFolder, best: bool = False) -> Any:
         """The network of a run with its last or its best parameters, on the cpu."""
         if best and not self.resumable:
-            raise ArgumentError(
-                "evaluate",
-                "--best",
-                "a run with validation data",
-                f"{run.path}, which has none",
-                "leave it out: the last parameters are taken",
-            )
+            expected = "a run with validation data"
+            got = f"{run.path}, which has none"
+            way_out = "leave it out: the last parameters are taken"
+            raise ArgumentError("evaluate", "--best", expected, got, way_out)
         config = self.settings_of(run)
         with self._reading(run):
             network = self.blank(config, run.config)
@@ -284,22 +277,17 @@ class Recipe:
         run: RunFolder | None = None,
     ) -> Task:
         """Load the data and make the network, as it was where a run goes on."""
-        device = usable_device(
-            setting(config, "device", "cpu")
-        )  # an absent one shows before anything is loaded
+        # An absent device shows before anything is loaded.
+        device = usable_device(getattr(config, "device", "cpu"))
         data = self.data(config, data_dir, download)
-        tg.manual_seed(setting(config, "seed", 0))
+        tg.manual_seed(getattr(config, "seed", 0))
         if run is None or not run.opened:
             return Task(config, data, self.model(config, data.facts).to(device), data_dir)
         for name, fact in data.facts.items():
             if fact != run.config.get(name):
-                raise DatasetError(
-                    self.name,
-                    name,
-                    f"that of the run, {run.config.get(name)}",
-                    fact,
-                    "resume with the files that the run began with",
-                )
+                expected = f"that of the run, {run.config.get(name)}"
+                way_out = "resume with the files that the run began with"
+                raise DatasetError(self.name, name, expected, fact, way_out)
         with self._reading(run):
             return Task(config, data, self.model(config, run.config).to(device), data_dir)
 
@@ -309,8 +297,8 @@ class Recipe:
             task.network,
             self.optimizer(task.config, task.network),
             self.loss,
-            compile=setting(task.config, "compile", False),
-            tune=setting(task.config, "tune", False),
+            compile=getattr(task.config, "compile", False),
+            tune=getattr(task.config, "tune", False),
             **options,
         )
 
@@ -338,18 +326,18 @@ class Recipe:
         """Train into the run folder; what result.json holds beside the metrics."""
         config = task.config
         self.begin(task, run)
-        backups = setting(config, "backup_every")
+        backups = getattr(config, "backup_every", None)
         trainer = self.trainer(task, run=run, progress=progress, backup_every=backups)
         if run.opened:
             trainer.resume()
         self.write_environment(config, run)
-        epochs = setting(config, "epochs")
+        epochs = getattr(config, "epochs", None)
         left = None if epochs is None else epochs - trainer.epoch
         if left is None or left > 0:
             held_out = task.data.held_out
             validation = None if held_out is None else DataLoader(held_out, EVALUATION_BATCH)
             loader = self.loader(config, task.data.training)
-            trainer.fit(loader, validation, left, setting(config, "duration"))
+            trainer.fit(loader, validation, left, getattr(config, "duration", None))
         return {}
 
     def finish(self, task: Task, run: RunFolder, found: dict[str, Any]) -> dict[str, Any]:

@@ -75,13 +75,8 @@ def require_settings(recipe: str, config: type[Any], names: Mapping[str, Any]) -
     known = [field.name for field in fields(config) if field.init]
     for name in names:
         if name not in known:
-            raise ArgumentError(
-                recipe,
-                name,
-                f"one of its settings ({', '.join(known)})",
-                "no such setting",
-                nearest(name, known),
-            )
+            expected = f"one of its settings ({', '.join(known)})"
+            raise ArgumentError(recipe, name, expected, "no such setting", nearest(name, known))
 
 
 def type_of(config: type[Any], name: str) -> Any:

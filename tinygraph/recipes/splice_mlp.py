@@ -109,12 +109,9 @@ def _read(path: str) -> SigmoidMLP:
         raise ArgumentError(str(error)) from None
     ends = network.widths[0], network.widths[-1]
     if ends != (INPUTS, len(CLASSES)):
-        raise ArgumentError(
-            "splice_mlp",
-            path,
-            f"a network of {INPUTS} inputs and {len(CLASSES)} outputs",
-            f"one of {ends[0]} and {ends[1]}",
-        )
+        expected = f"a network of {INPUTS} inputs and {len(CLASSES)} outputs"
+        got = f"one of {ends[0]} and {ends[1]}"
+        raise ArgumentError("splice_mlp", path, expected, got)
     return network
 
 

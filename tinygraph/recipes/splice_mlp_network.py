@@ -39,16 +39,8 @@ EVALUATION_BATCH = 250  # only a matter of memory
 class SigmoidMLP(nn.Module):
     """A multi-layer perceptron whose nodes, all but the inputs, are sigmoids.
 
-    Parameters
-    ----------
-    widths : iterable of int
-        Nodes in each layer, from the inputs to the outputs: at least two.
-    lr, momentum : float
-        How it learns: a finite number above 0, and one from 0 to below 1.
-    name : str
-        Written into its text file.
-    dtype : dtype
-        Of the parameters, float32 or float64.
+    `widths` are the nodes of each layer, from the inputs to the outputs; `lr` and `momentum` say
+    how it learns; the name is written into its text file.
 
     Attributes
     ----------
@@ -92,7 +84,7 @@ class SigmoidMLP(nn.Module):
         return self.layers(x)
 
     def learn_with(self, lr: float, momentum: float = MOMENTUM) -> None:
-        """Set the learning rate and the momentum of the next `trainer` or `fit`."""
+        """Set the learning rate and the momentum of the next `fit`."""
         self.lr, self.momentum = require_learning("SigmoidMLP", lr, momentum)
 
     def by_layer(self) -> list[tuple[Parameter, Parameter]]:
@@ -121,26 +113,15 @@ class SigmoidMLP(nn.Module):
                 new.value[kept] = old.value[kept]
         return altered
 
-    def trainer(self, **options: Any) -> Trainer:
-        """A Trainer with half the squared error, and gradient descent at this network's rate."""
-        optimizer = SGD(self.named_parameters(), lr=self.lr, momentum=self.momentum)
-        return Trainer(self, optimizer, half_squared_error, **options)
-
     def fit(self, data: ArrayDataset, epochs: int = 1, seed: int = 0) -> list[dict[str, Any]]:
         """Learn from one sample after the other, in an order that is drawn for each epoch.
 
-        Parameters
-        ----------
-        data : ArrayDataset
-            Inputs (N, I) of the network's dtype; labels (N,), the number of the right output.
-        epochs, seed : int
-
-        Returns
-        -------
-        list of dict
-            As of `Trainer.fit`.  Momentum begins anew with each call.
+        Inputs (N, I) are of the network's dtype, a label is the number of the right output.  The
+        rows are those of `Trainer.fit`.  Momentum begins anew with each call.
         """
-        return self.trainer(progress=False).fit(online(data, seed), epochs=epochs)
+        optimizer = SGD(self.named_parameters(), lr=self.lr, momentum=self.momentum)
+        trainer = Trainer(self, optimizer, half_squared_error, progress=False)
+        return trainer.fit(online(data, seed), epochs=epochs)
 
     def test(self, data: ArrayDataset) -> dict[str, float]:
         """Mean `loss`, and `accuracy`: the share of samples whose largest output is the right one.

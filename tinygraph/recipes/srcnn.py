@@ -121,21 +121,13 @@ class Config:
     def _check(self) -> None:
         lost = sum(self.sizes()[2:]) - 3
         if self.crop <= lost:
-            raise ArgumentError(
-                "srcnn",
-                "crop",
-                f"more than the {lost} pixels that the filters take away",
-                self.crop,
-                "larger crops, or smaller filters",
-            )
+            expected = f"more than the {lost} pixels that the filters take away"
+            way_out = "larger crops, or smaller filters"
+            raise ArgumentError("srcnn", "crop", expected, self.crop, way_out)
         if self.crops % self.batch_size:
-            raise ArgumentError(
-                "srcnn",
-                "crops",
-                f"a multiple of the batch size {self.batch_size}",
-                self.crops,
-                "all batches are full, for the rule srcnn divides by their size",
-            )
+            expected = f"a multiple of the batch size {self.batch_size}"
+            way_out = "all batches are full, for the rule srcnn divides by their size"
+            raise ArgumentError("srcnn", "crops", expected, self.crops, way_out)
 
     def sizes(self) -> tuple[int, int, int, int, int]:
         """n1, n2, f1, f2, f3."""
@@ -159,13 +151,9 @@ class Config:
             raise ArgumentError(str(error)) from None
         shapes = [[p.shape for p in net.parameters()] for net in (network, model(*self.sizes()))]
         if shapes[0] != shapes[1]:
-            raise ArgumentError(
-                "srcnn",
-                self.parameters_file,
-                f"parameters of {shapes[1]}",
-                shapes[0],
-                "set n1, n2, f1, f2, f3 as the file has them",
-            )
+            expected = f"parameters of {shapes[1]}"
+            way_out = "set n1, n2, f1, f2, f3 as the file has them"
+            raise ArgumentError("srcnn", self.parameters_file, expected, shapes[0], way_out)
         return network
 
 
@@ -255,14 +243,11 @@ class Srcnn(Recipe):
         `download` is refused: the pictures have no licence that would allow to hand them on.
         """
         if download:
-            raise ArgumentError(
-                self.name,
-                "--download",
-                "no such option",
-                "it",
+            way_out = (
                 "the pictures have no explicit "
-                "licence; fetch T91, Set5 and Set14 yourself and name their folder",
+                "licence; fetch T91, Set5 and Set14 yourself and name their folder"
             )
+            raise ArgumentError(self.name, "--download", "no such option", "it", way_out)
         inner = margin(config.network())  # a bad file shows before anything is loaded
         found = collect(config, data_dir)
         crops = Crops(config.places, config.crop, config.stride, inner, config.seed)

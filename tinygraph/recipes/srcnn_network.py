@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from tinygraph import nn
-from tinygraph.errors import ArgumentError, CheckpointError, nearest
+from tinygraph.checks import one_of
+from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.optim import SGD, Adam, Optimizer
 from tinygraph.recipes.srcnn_config import DISTRIBUTIONS, read_object
 from tinygraph.shapes import Array
@@ -91,9 +92,7 @@ def optimizer(
     ArgumentError
         Another name.
     """
-    if rule not in RULES:
-        hint = nearest(str(rule), RULES)
-        raise ArgumentError("srcnn", "rule", f"one of {', '.join(RULES)}", rule, hint)
+    one_of("srcnn", "rule", rule, RULES)
     groups: list[dict[str, Any]] = []
     for name, layer, rate in zip(LAYERS, layers(network), rates, strict=True):
         own = weight_decay / (rate * batch_size) if rule == "srcnn" else weight_decay

@@ -53,8 +53,3 @@ def usable_device(name: str) -> Device:
     if device == "emulator":
         find_compiler()
     return device
-
-
-def setting(config: Any, name: str, usual: Any = None) -> Any:
-    """A setting that not every recipe has."""
-    return getattr(config, name, usual)

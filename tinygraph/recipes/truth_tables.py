@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError, nearest
+from tinygraph.checks import one_of
 from tinygraph.shapes import Array
 
 Function: TypeAlias = Literal["and", "nand", "or", "nor", "xor", "xnor"]
@@ -40,9 +40,6 @@ def truth_table(name: str) -> tuple[Array, Array]:
     >>> inputs[labels[:, 0] == 1].tolist()
     [[0.0, 1.0], [1.0, 0.0]]
     """
-    if name not in TRUTH_TABLES:
-        known = ", ".join(TRUTH_TABLES)
-        hint = nearest(str(name), TRUTH_TABLES)
-        raise ArgumentError("truth_table", "name", f"one of {known}", repr(name), hint)
+    one_of("truth_table", "name", name, TRUTH_TABLES)
     labels = np.array(TRUTH_TABLES[name], np.float64).reshape(4, 1)
     return np.array(INPUTS, np.float64), labels

@@ -81,21 +81,17 @@ def vgg(
     (5, 10)
     """
     if not widths or convolutions < 1:
-        raise ArgumentError(
-            "vgg",
-            "widths and convolutions",
-            "at least one width, and 1 convolution",
-            f"{tuple(widths)} and {convolutions}",
-        )
+        expected = "at least one width, and 1 convolution"
+        got = f"{tuple(widths)} and {convolutions}"
+        raise ArgumentError("vgg", "widths and convolutions", expected, got)
     channels, height, width = image_shape
     if min(height, width) < 2 ** len(widths):
-        raise ShapeError(
-            "vgg",
-            "image_shape",
+        expected = (
             f"at least {2 ** len(widths)} by {2 ** len(widths)} "
-            f"pixels, which are halved {len(widths)} times",
-            f"{height} by {width}",
-            "give fewer widths",
+            f"pixels, which are halved {len(widths)} times"
+        )
+        raise ShapeError(
+            "vgg", "image_shape", expected, f"{height} by {width}", "give fewer widths"
         )
     stages: dict[str, nn.Module] = {}
     for number, wide in enumerate(widths, start=1):

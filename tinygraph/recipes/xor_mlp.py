@@ -66,13 +66,10 @@ class Config:
 
     def __post_init__(self) -> None:
         if self.compile and self.gradients != "graph":
-            raise ArgumentError(
-                "xor_mlp",
-                "compile",
-                "gradients=graph, whose backward a plan repeats",
-                f"gradients={self.gradients}",
-                "leave one of them out",
-            )
+            expected = "gradients=graph, whose backward a plan repeats"
+            got = f"gradients={self.gradients}"
+            way_out = "leave one of them out"
+            raise ArgumentError("xor_mlp", "compile", expected, got, way_out)
 
 
 def model(hidden: int = 2) -> nn.Sequential:
