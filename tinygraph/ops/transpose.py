@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from tinygraph.cuda import blocks
 from tinygraph.errors import DtypeError, ShapeError
@@ -79,57 +79,37 @@ def _inverse(order: Shape) -> Shape:
     return tuple(sorted(range(len(order)), key=order.__getitem__))
 
 
-class _Tiles(NamedTuple):
-    """A permutation as a stack of matrix transposes: the innermost axes of y and of x, the rest."""
+def _tiles(axes: tuple[Axis, ...]) -> tuple[int, ...] | None:
+    """A permutation as a stack of matrix transposes: their tiles, and what else the kernel takes.
 
-    rows: Axis  # with its step in x
-    columns: Axis  # with its step in y
-    batch: tuple[Axis, ...]  # with their steps in x
-    y_steps: Shape
-
-    @staticmethod
-    def of(axes: tuple[Axis, ...]) -> _Tiles | None:
-        """None where the innermost axis stays, or where tiles would be almost empty."""
-        if len(axes) > MOST_AXES + 2 or axes[-1].step == 1:
-            return None
-        place = next(i for i, axis in enumerate(axes) if axis.step == 1)
-        if min(axes[-1].size, axes[place].size) < FEWEST:
-            return None
-        y_steps = steps_of(tuple([axis.size for axis in axes]))
-        others = [i for i in range(len(axes) - 1) if i != place]
-        batch, batch_steps = [axes[i] for i in others], [y_steps[i] for i in others]
-        columns = Axis(axes[place].size, y_steps[place])
-        return _Tiles(axes[-1], columns, tuple(batch), tuple(batch_steps))
-
-    def copy(self, x: Array, y: Array) -> None:
-        """Write the permuted x to y."""
-        tiles = math.prod(axis.size for axis in self.batch)
-        tiles *= blocks(self.rows.size, TILE) * blocks(self.columns.size, TILE)
-        y_steps = (*reversed(self.y_steps), *(0,) * (MOST_AXES - len(self.batch)))
-        word_kernel("transpose", "transpose_tile", x.dtype)(
-            min(tiles, MOST_BLOCKS),
-            THREADS,
-            words(x),
-            words(y),
-            tiles,
-            self.rows.size,
-            self.columns.size,
-            self.rows.step,
-            self.columns.step,
-            *axis_arguments(self.batch),
-            *y_steps,
-        )
+    The rows are the innermost axis of y, the columns that of x, which has step 1; the others are
+    the stack.  None where the innermost axis stays, or where tiles would be almost empty.
+    """
+    if len(axes) > MOST_AXES + 2 or axes[-1].step == 1:
+        return None
+    place = next(i for i, axis in enumerate(axes) if axis.step == 1)
+    rows, columns = axes[-1], axes[place].size
+    if min(rows.size, columns) < FEWEST:
+        return None
+    y_steps = steps_of(tuple([axis.size for axis in axes]))
+    others = [i for i in range(len(axes) - 1) if i != place]
+    stack = tuple([axes[i] for i in others])
+    tiles = math.prod(axis.size for axis in stack) * blocks(rows.size, TILE) * blocks(columns, TILE)
+    steps = *[y_steps[i] for i in reversed(others)], *[0] * (MOST_AXES - len(others))
+    matrix = rows.size, columns, rows.step, y_steps[place]
+    return (tiles, *matrix, *axis_arguments(stack), *steps)
 
 
 def _permuted(mem: Memory, x: Array, order: Shape) -> Array:
     """A contiguous x with its axes in that order, contiguous; a view where nothing moves."""
     steps, shape = steps_of(x.shape), tuple([x.shape[a] for a in order])
     axes = merged(Axis(x.shape[a], steps[a]) for a in order)
-    tiles = _Tiles.of(axes) if x.size and len(axes) > 1 else None
-    if tiles is None:
+    numbers = _tiles(axes) if x.size and len(axes) > 1 else None
+    if numbers is None:
         return read(mem, x, Strided(0, axes), shape)
     y = mem.empty(shape, x.dtype)
-    tiles.copy(x, y)
+    kernel = word_kernel("transpose", "transpose_tile", x.dtype)
+    kernel(min(numbers[0], MOST_BLOCKS), THREADS, words(x), words(y), *numbers)
     return y
 
 

@@ -23,6 +23,7 @@ import numpy as np
 from tinygraph.cuda import InOut, Out, blocks, op_kernel
 from tinygraph.memory import Memory
 from tinygraph.ops.shared.launch import THREADS
+from tinygraph.ops.shared.strided import merged
 from tinygraph.precision import TENSOR_CORE_NUMBERS, get_float32_matmul_precision
 from tinygraph.shapes import Array, Shape
 
@@ -136,7 +137,7 @@ def gemm(
     """
     if not c.size:
         return
-    kept, summed = _merged(batch), _merged(sums)
+    kept, summed = list(merged(batch)), list(merged(sums))
     if any(axis.size == 0 for axis in summed):
         summed = [Axis(0, 0, 0)]
     launches, (outer, inner) = kept[:-2], [Axis(1, 0, 0)] * (2 - len(kept[-2:])) + kept[-2:]
@@ -189,24 +190,6 @@ def chunks_of_sum(terms: int, k: int, step: int, busy: int) -> int:
     steps = terms * blocks(k, step)
     most = min(MOST_CHUNKS, terms * k // SHORTEST_SUM, ENOUGH_BLOCKS // max(busy, 1))
     return blocks(steps, blocks(steps, most)) if most > 1 else 1
-
-
-def _merged(axes: Iterable[Axis]) -> list[Axis]:
-    """The same walk with fewer axes: size 1 dropped, neighbours joined where the steps compose.
-
-    >>> _merged([Axis(5, 12, 0), Axis(1, 9, 9), Axis(3, 4, 0)])
-    [Axis(size=15, a=4, b=0)]
-    """
-    merged: list[Axis] = []
-    for axis in axes:
-        if axis.size == 1:
-            continue
-        before = merged[-1] if merged else None
-        if before and before.a == axis.a * axis.size and before.b == axis.b * axis.size:
-            merged[-1] = Axis(before.size * axis.size, axis.a, axis.b)
-        else:
-            merged.append(axis)
-    return merged
 
 
 def _starts(axes: list[Axis]) -> Iterable[tuple[int, int]]:

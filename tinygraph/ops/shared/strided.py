@@ -57,19 +57,20 @@ class Strided(NamedTuple):
             yield Strided(self.first + moved, inner)
 
 
-def merged(axes: Iterable[Axis]) -> tuple[Axis, ...]:
+def merged(axes: Iterable[Any]) -> tuple[Any, ...]:
     """The same elements in the same order, with as few axes as there can be.
+
+    An axis is a size with its steps; of a walk through two arrays it has one in each.
 
     >>> merged([Axis(5, 24), Axis(1, 7), Axis(2, 4), Axis(4, 1)])
     (Axis(size=5, step=24), Axis(size=8, step=1))
     """
-    out: list[Axis] = []
+    out: list[Any] = []
     for axis in axes:
-        if axis.size == 1:
-            continue
-        if out and out[-1].step == axis.step * axis.size:
-            out[-1] = Axis(out[-1].size * axis.size, axis.step)
-        else:
+        size, *steps = axis
+        if out and out[-1][1:] == tuple([size * step for step in steps]):
+            out[-1] = axis._replace(size=out[-1].size * size)
+        elif size != 1:
             out.append(axis)
     return tuple(out)
 
