@@ -28,9 +28,8 @@ class Cast(Op):
 
     def infer(self, x: Spec) -> Spec:
         if self.dtype.kind not in "fiub" or self.dtype.itemsize > 8:
-            raise DtypeError(
-                self.name, "dtype", "a float up to 64 bits, an integer or bool", self.dtype
-            )
+            expected = "a float up to 64 bits, an integer or bool"
+            raise DtypeError(self.name, "dtype", expected, self.dtype)
         return Spec(x.shape, self.dtype)
 
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
@@ -44,23 +43,20 @@ class Cast(Op):
         return (gx,)
 
     def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        y = mem.empty(x.shape, self.dtype)
-        _launch(x, y)
-        return y, x.dtype
+        return _launch(mem, x, self.dtype), x.dtype
 
     def backward_kernel(
         self, mem: Memory, gy: Array, dtype: np.dtype[Any], needs: Needs
     ) -> Gradients:
-        gx = mem.empty(gy.shape, dtype)
-        _launch(gy, gx)
-        return (gx,)
+        return (_launch(mem, gy, dtype),)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         return "map" if carries[0] else None
 
 
-def _launch(x: Array, y: Array) -> None:
-    """y = x in the dtype of y; float16, which C++ has no type for, goes in and out as its bits."""
+def _launch(mem: Memory, x: Array, dtype: np.dtype[Any]) -> Array:
+    """x in that dtype; float16, which C++ has no type for, goes in and out as its bits."""
+    y = mem.empty(x.shape, dtype)
     x_half, y_half = x.dtype == np.float16, y.dtype == np.float16
     if x_half and y_half:
         kernel = op_kernel("cast", "cast", *[np.dtype(np.uint16)] * 2)
@@ -70,8 +66,9 @@ def _launch(x: Array, y: Array) -> None:
         kernel = op_kernel("cast", "cast_to_half", x.dtype)
     else:
         kernel = op_kernel("cast", "cast", x.dtype, y.dtype)
-    x, y = (a.view(np.uint16) if half else a for a, half in ((x, x_half), (y, y_half)))
-    for_each(kernel, x.size, x, y, x.size)
+    read, write = (a.view(np.uint16) if half else a for a, half in ((x, x_half), (y, y_half)))
+    for_each(kernel, x.size, read, write, x.size)
+    return y
 
 
 def astype(x: Operand, dtype: Any) -> Tensor:
@@ -104,8 +101,7 @@ def astype(x: Operand, dtype: Any) -> Tensor:
     try:
         target = np.dtype(dtype)
     except TypeError:
-        raise DtypeError(
-            "astype", "dtype", "the name of a dtype, such as 'float32'", repr(dtype)
-        ) from None
+        expected = "the name of a dtype, such as 'float32'"
+        raise DtypeError("astype", "dtype", expected, repr(dtype)) from None
     node = as_tensor(x)
     return node if node.dtype == target else Cast(target)(node)
