@@ -90,7 +90,7 @@ def test_a_step_that_is_not_taken_back_is_seen():
         def before_update(self, optimizer):
             pass
 
-        def _keep_buffers(self, model):
+        def _keep(self, device, array):
             pass
 
     tally = Tally("")

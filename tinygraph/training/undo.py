@@ -12,7 +12,7 @@ that differs from the last one in its settings or in which parameters have gradi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -25,8 +25,6 @@ from tinygraph.optim import Optimizer
 from tinygraph.random import default_generator
 from tinygraph.shapes import Array
 
-Restore = Callable[[], None]
-
 
 class Undo:
     """Takes back what a step that failed has changed.
@@ -36,67 +34,49 @@ class Undo:
 
     def __init__(self) -> None:
         self._settled: Any = None  # what the last step that succeeded was like
-        self._restore: list[Restore] = []
+        self._copies: list[tuple[Array, Array]] = []  # an array, and what was in it
+        self._states: list[tuple[dict[str, Any], dict[str, Any]]] = []  # the same of a state
 
     @contextmanager
     def step(self, model: Module, optimizer: Optimizer) -> Iterator[Undo]:
         """Around a step; `before_update` is to be called in it."""
-        self._restore = []
-        like = None
+        draws, like = default_generator.state_dict(), None
         try:
-            self._keep_buffers(model)
+            for buffer in model.buffers() if model.training else ():
+                self._keep(buffer.device, buffer.value)
             yield self
             like = _signature(optimizer)
         except BaseException as error:
-            for restore in self._restore:
-                restore()
+            for array, copy in self._copies:  # needs no memory
+                array[...] = copy
+            for state, before in self._states:
+                state.clear()
+                state.update(before)
+            default_generator.load_state_dict(draws)
             optimizer.zero_grad()
             if isinstance(error, MemoryError):
                 raise out_of_memory(error) from error
             raise
         finally:
-            self._restore = []
-            self._settled = like
+            self._copies, self._states, self._settled = [], [], like
 
     def before_update(self, optimizer: Optimizer) -> None:
         """Copy what an update of this optimiser may leave half done."""
         if _signature(optimizer) == self._settled:
             return
         for name, parameter in optimizer.parameters.items():
-            if parameter.grad is None:
-                continue
-            self._keep(parameter.device, parameter.value)
-            for value in optimizer.state[name].values():
-                if not isinstance(value, (int, float)):
-                    self._keep(parameter.device, value)
+            if parameter.grad is not None:
+                for value in (parameter.value, *optimizer.state[name].values()):
+                    if not isinstance(value, (int, float)):
+                        self._keep(parameter.device, value)
         self.keep_numbers(optimizer)
 
     def keep_numbers(self, optimizer: Optimizer) -> None:
         """Of the optimiser's state: the arrays themselves in their place, and none that is new."""
-        before = [(state, dict(state)) for state in optimizer.state.values()]
-
-        def restore() -> None:
-            for state, values in before:
-                state.clear()
-                state.update(values)
-
-        self._restore.append(restore)
-
-    def _keep_buffers(self, model: Module) -> None:
-        if model.training:
-            for buffer in model.buffers():
-                self._keep(buffer.device, buffer.value)
-        draws = default_generator.state_dict()
-        self._restore.append(lambda: default_generator.load_state_dict(draws))
+        self._states += [(state, dict(state)) for state in optimizer.state.values()]
 
     def _keep(self, device: Device, array: Array) -> None:
-        """Copy an array now; write the copy back, where no memory is needed, if the step fails."""
-        copy = device.copy(array)
-
-        def restore() -> None:
-            array[...] = copy
-
-        self._restore.append(restore)
+        self._copies.append((array, device.copy(array)))
 
 
 def _signature(optimizer: Optimizer) -> Any:
