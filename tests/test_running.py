@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
-from tinygraph.cuda import Kernel, checking, recording
+from tinygraph.cuda import InOut, Kernel, checking, recording
 from tinygraph.device import EMULATOR
 from tinygraph.errors import GraphError, KernelLaunchError
 from tinygraph.running import Eager, Runner, here, inherit
@@ -151,3 +151,31 @@ def test_a_recording_within_a_recording_is_a_part_of_it():
     with recording() as outer, recording() as inner:
         tg.relu(x)
     assert len(outer) == len(inner) == 1
+
+
+def test_a_runner_is_handed_the_launch_itself():
+    class Held(Runner):
+        def __init__(self):
+            self.launches = []
+
+        def launch(self, launch):
+            self.launches.append(launch)
+
+    kernel, y = Kernel(RACE, "race"), np.full(4, 5.0, np.float32)
+    with Held() as held:
+        kernel((2, 3), 4, InOut(y), np.int64(7), shared=16)
+    (launch,) = held.launches
+    assert launch.kernel is kernel and not launch.on_gpu
+    assert (launch.grid, launch.block, launch.shared) == ((2, 3, 1), (4, 1, 1), 16)
+    assert isinstance(launch.args[0], InOut) and launch.values[0] is y and launch.values[1] == 7
+    assert (y == 5).all()  # nobody has made it
+
+
+def test_the_ground_knows_no_kernels_and_kernels_know_no_graph():
+    ground = ["running", "device", "random", "memory", "feeds", "promises", "operators", *ENGINE]
+    below = {name for file in ground for name in imported((PACKAGE / f"{file}.py").read_text())}
+    assert not {name for name in below if name.startswith(("cuda", "ops", "plan"))}
+    of_cuda = {
+        name for path in (PACKAGE / "cuda").rglob("*.py") for name in imported(path.read_text())
+    }
+    assert not of_cuda & {*ENGINE, "memory", "feeds", "promises", "anomaly", "creation"}
