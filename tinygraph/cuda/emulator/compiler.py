@@ -24,14 +24,7 @@ HERE = Path(__file__).resolve().parent
 INCLUDE, RUNTIME = HERE / "include", HERE / "runtime"
 
 _COMMON = ["-std=c++17", "-fPIC", "-w", "-fstack-clash-protection", f"-I{INCLUDE}"]
-_FAST = [
-    "-O3",
-    "-g1",
-    "-march=native",
-    "-ffp-contract=fast",
-    "-fno-math-errno",
-    "-fno-trapping-math",
-]
+_FAST = shlex.split("-O3 -g1 -march=native -ffp-contract=fast -fno-math-errno -fno-trapping-math")
 if os.uname().machine == "x86_64":
     # The inner loops of a register tile are 4 elements long: wider vectors would be half empty.
     _FAST.append("-mprefer-vector-width=128")
@@ -42,37 +35,22 @@ _FAMILY = {"gcc": ["-fno-gnu-unique", "-fno-exceptions"], "clang": []}
 # link, which takes minutes; with g++ two thirds of a link go into it.
 _LIBRARIES = {"gcc": ["-nodefaultlibs", "-lm", "-lgcc", "-lc"], "clang": ["-nostdlib++"]}
 # Calls stay calls (a barrier is told by the calls that led to it) and every access is announced.
-_CHECKED = [
-    "-O1",
-    "-g",
-    "-gdwarf-4",
-    "-fno-inline",
-    "-fno-optimize-sibling-calls",
-    "-ffp-contract=fast",
-    "-fno-math-errno",
-    "-DTINYGRAPH_CHECK=1",
-    "-fsanitize=thread",
-]
+_CHECKED = shlex.split(
+    "-O1 -g -gdwarf-4 -fno-inline -fno-optimize-sibling-calls -ffp-contract=fast "
+    "-fno-math-errno -DTINYGRAPH_CHECK=1 -fsanitize=thread"
+)
 # Accesses to volatile variables are announced by hooks of their own.  Equal code of two branches
 # stays where it stands: a barrier in each of them is two barriers (g++ -O1 leaves it there).  And
 # a sum in memory is not kept in a register during a loop: its accesses would belong to no line.
 # What throws nothing needs no library that unwinds.
 _CHECKED_BY_FAMILY = {
     "gcc": ["--param", "tsan-distinguish-volatile=1"],
-    "clang": [
-        flag
-        for option in (
-            "-tsan-distinguish-volatile=1",
-            "-tsan-instrument-atomics=0",
-            "-tsan-instrument-read-before-write=1",
-            "-sink-common-insts=0",
-            "-hoist-common-insts=0",
-            "-enable-tail-merge=0",
-            "-disable-licm-promotion",
-            "-tsan-handle-cxx-exceptions=0",
-        )
-        for flag in ("-mllvm", option)
-    ],
+    "clang": shlex.split(
+        "-mllvm -tsan-distinguish-volatile=1 -mllvm -tsan-instrument-atomics=0 "
+        "-mllvm -tsan-instrument-read-before-write=1 -mllvm -sink-common-insts=0 "
+        "-mllvm -hoist-common-insts=0 -mllvm -enable-tail-merge=0 "
+        "-mllvm -disable-licm-promotion -mllvm -tsan-handle-cxx-exceptions=0"
+    ),
 }
 
 

@@ -138,15 +138,8 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings, lists and dicts, as JSON takes them."""
-        lines = [
-            {
-                **asdict(c),
-                "sectors_per_request": c.sectors_per_request,
-                "coalescing": c.coalescing,
-                "bank_conflict": c.bank_conflict,
-            }
-            for c in self.lines
-        ]
+        ratios = ("sectors_per_request", "coalescing", "bank_conflict")
+        lines = [{**asdict(c), **{name: getattr(c, name) for name in ratios}} for c in self.lines]
         return {
             "kernel": self.kernel,
             "ok": self.ok,

@@ -42,8 +42,8 @@ class Lines:
         return Path(file).parent == HEADERS
 
     def _row(self, address: int) -> tuple[str, int] | None:
-        at = bisect_right(self._starts, address) - 1
-        return self._rows[at] if at >= 0 else None
+        at = bisect_right(self._table, address, key=lambda row: row[0]) - 1
+        return self._table[at][1] if at >= 0 else None
 
     @cached_property
     def _table(self) -> list[tuple[int, tuple[str, int] | None]]:
@@ -63,14 +63,6 @@ class Lines:
                 place = None if state.end_sequence else (names.get(state.file, ""), state.line)
                 rows.append((state.address, place))
         return sorted(rows, key=lambda row: row[0])
-
-    @cached_property
-    def _starts(self) -> list[int]:
-        return [row[0] for row in self._table]
-
-    @cached_property
-    def _rows(self) -> list[tuple[str, int] | None]:
-        return [row[1] for row in self._table]
 
     @cached_property
     def _inlined(self) -> list[tuple[int, int, tuple[str, int]]]:

@@ -29,6 +29,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from tinygraph.cuda.reading.preprocessor import arithmetic
+from tinygraph.cuda.reading.signature import split_name
 from tinygraph.cuda.reading.source import Source
 from tinygraph.cuda.reading.tokens import split_text, stated
 from tinygraph.errors import ArgumentError
@@ -66,7 +67,7 @@ def operation_count(source: Source, kernel: str, numbers: Mapping[str, Any]) -> 
     >>> operation_count(source, "scale", {"n": 100})
     200
     """
-    function, types = _split(kernel)
+    function, types = split_name(kernel)
     formula = _formula(source, function, types)
     if formula is None:
         return None
@@ -123,12 +124,6 @@ def _formula(source: Source, function: str, types: tuple[str, ...]) -> str | Non
 
 def _fits(stated: str, given: str) -> bool:
     return stated == "T" or given in [choice.strip() for choice in stated.split("|")]
-
-
-def _split(kernel: str) -> tuple[str, tuple[str, ...]]:
-    """Name and template arguments: "k<float, 3>" is ("k", ("float", "3"))."""
-    function, _, types = kernel.strip().partition("<")
-    return function.strip(), tuple(split_text(types.rstrip().removesuffix(">")))
 
 
 def _is_integer(types: tuple[str, ...]) -> bool:

@@ -20,7 +20,7 @@ from tinygraph.cuda.reading.tokens import code, joined, split
 from tinygraph.cuda.reading.types import DECLARE, KernelParameter, TypeReader
 from tinygraph.errors import KernelCompileError, nearest
 
-__all__ = ["KernelName", "KernelParameter", "Signature", "kernels", "parse"]
+__all__ = ["KernelName", "KernelParameter", "Signature", "kernels", "parse", "split_name"]
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def parse(source: Source, name: str, parameters: Mapping[str, str] | None = None
     >>> print(parse(Source.read(text), "twice<double>"))
     twice<double>(double* x, int n)
     """
-    function, template_args = _split_name(name)
+    function, template_args = split_name(name)
     where = f"{source.name}: {name}"
     if parameters is not None:
         types = TypeReader(where, {}, {})
@@ -92,7 +92,7 @@ def parse(source: Source, name: str, parameters: Mapping[str, str] | None = None
     return Signature(name, function, template_args, tuple(read), bounds)
 
 
-def _split_name(name: str) -> tuple[str, tuple[str, ...]]:
+def split_name(name: str) -> tuple[str, tuple[str, ...]]:
     """The function and its template arguments: "ns::k<float, 16>" is ("k", ("float", "16"))."""
     head, bracket, rest = name.strip().partition("<")
     args = split(code(rest.rpartition(">")[0])) if bracket else []
