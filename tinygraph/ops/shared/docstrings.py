@@ -51,18 +51,19 @@ def documented(family: str = "") -> Callable[[_Function], _Function]:
         NaN propagates.
     """
 
+    _, common = _sections(cleandoc(family))
+
     def fill(function: _Function) -> _Function:
         if function.__doc__ is None:  # python -OO has none
             return function
         summary, own = _sections(cleandoc(function.__doc__))
-        _, common = _sections(cleandoc(family))
-        arguments: tuple[str, ...] = function.__code__.co_varnames
         for title, section in common.items():
-            own[title] = _merged(section, own.get(title, ""))
+            own[title] = _merged(section, own[title]) if title in own else section
         if "Parameters" in own:
-            own["Parameters"] = "".join(
-                sorted(_entries(own["Parameters"]), key=lambda e: arguments.index(_names(e)[0]))
-            )
+            arguments: tuple[str, ...] = function.__code__.co_varnames
+            entries = _entries(own["Parameters"])
+            entries.sort(key=lambda entry: arguments.index(_names(entry)[0]))
+            own["Parameters"] = "".join(entries)
         source = _SOURCE.search(sys.modules[function.__module__].__doc__ or "")
         if source:
             own.setdefault("References", source[1])
