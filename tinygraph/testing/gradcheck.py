@@ -246,23 +246,9 @@ Call = tuple[Callable[..., Any], Sequence[Any], "Sequence[int] | None"]  # fn, i
 def check_problems(problems: Iterable[Call], seed: int = 0, enough: int = 6) -> Report:
     """gradcheck on each problem, until `enough` of them failed.
 
-    Parameters
-    ----------
-    problems : iterable of (fn, inputs, wrt)
-        As gradcheck takes them; `wrt` may be None.
-    seed : int
-        Of the upstream gradients.
-    enough : int
-        How many failures are looked at.
+    The report is the smallest failure with the diagnosis that explains most; else a pass with the
+    elements of all problems, or "inconclusive" where most of them sit on kinks.
 
-    Returns
-    -------
-    Report
-        The smallest failure with the diagnosis that explains most; else a pass with the elements of
-        all problems, or "inconclusive" where most of them sit on kinks.
-
-    Examples
-    --------
     >>> import numpy as np, tinygraph as tg
     >>> shapes = [(1,), (2, 3), (4, 4)]
     >>> check_problems((tg.tanh, [np.ones(shape)], None) for shape in shapes).checked

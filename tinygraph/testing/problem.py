@@ -98,23 +98,10 @@ def cast(array: Any, dtype: Any) -> Any:
 
 
 def laid_out(array: Any, layout: str, device: str | Device = "cpu") -> Any:
-    """The same numbers with other strides, on a device.
+    """The same numbers with other strides, on a device; None stays None.
 
-    Parameters
-    ----------
-    array : ndarray or None
-        None stays None, and an array without axes has one layout only.
-    layout : {"contiguous", "sliced", "transposed", "negative stride"}
-        Row-major; every second element of a larger array; column-major; walked backwards.
-    device : str
+    Row-major, every second element of a larger array, column-major, or walked backwards.
 
-    Raises
-    ------
-    ArgumentError
-        The layout has another name.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> laid_out(np.arange(3.0), "negative stride").strides
     (-8,)

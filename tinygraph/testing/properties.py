@@ -125,17 +125,18 @@ def _same_values(function: PointFunction, run: Evaluation) -> str:
 def _kept_state(
     first: list[Array | None], again: list[Array | None], fresh: list[Array | None]
 ) -> str:
-    for position, g in enumerate(first):
-        if g is not None and not _same_bits(g, fresh[position]):
-            return (
-                f"keeps state: the same backward gives another gradient of input {position} the "
-                "second time; compute everything from the upstream gradient and what was saved"
-            )
-        if g is not None and not _same_bits(g, again[position]):
-            return (
-                f"a second backward over the same graph gives another gradient of input {position}"
-                ": backward changes what forward saved"
-            )
+    position = _other(first, fresh)
+    if position >= 0:
+        return (
+            f"keeps state: the same backward gives another gradient of input {position} the "
+            "second time; compute everything from the upstream gradient and what was saved"
+        )
+    position = _other(first, again)
+    if position >= 0:
+        return (
+            f"a second backward over the same graph gives another gradient of input {position}: "
+            "backward changes what forward saved"
+        )
     return ""
 
 
@@ -148,16 +149,23 @@ def _disturbed(function: PointFunction, upstream: Array, first: list[Array | Non
         function.vjp(other, [a.ravel()[::-1].reshape(a.shape) for a in function.arrays])
     except (ArithmeticError, ValueError):  # the function does not take them
         function.vjp(other)
-    last = function.backward(run, function.upstream(run, upstream))
-    for position, g in enumerate(first):
-        if g is not None and not _same_bits(g, last[position]):
-            return (
-                f"keeps state: the gradient of input {position} changes when forward and backward "
-                "run on other arrays in between; return what backward needs from forward"
-            )
+    position = _other(first, function.backward(run, function.upstream(run, upstream)))
+    if position >= 0:
+        return (
+            f"keeps state: the gradient of input {position} changes when forward and backward "
+            "run on other arrays in between; return what backward needs from forward"
+        )
     if [repr(vars(node.op)) for node in run.nodes] != settings:
         return "keeps state: forward or backward changes attributes of the op"
     return ""
+
+
+def _other(gradients: list[Array | None], later: list[Array | None]) -> int:
+    """The first input whose gradient has other bits later, or -1."""
+    for position, (g, h) in enumerate(zip(gradients, later, strict=True)):
+        if g is not None and not _same_bits(g, h):
+            return position
+    return -1
 
 
 def _values(function: PointFunction, run: Evaluation) -> list[Array]:
