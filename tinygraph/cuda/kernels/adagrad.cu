@@ -6,9 +6,6 @@
 // Which thread owns what, grid, block and memory: parameters.cuh.  Value and sum are
 // read and written once, the gradient is read once: 5 n elements.
 // About 9 operations an element, a root and a quotient among them: bound by memory.
-//
-// __launch_bounds__(256, 4): left to itself the compiler aims at more blocks on a multiprocessor,
-// and spills registers of the doubles for it.
 
 #include "optimizer.cuh"
 

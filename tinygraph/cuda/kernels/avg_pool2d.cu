@@ -13,9 +13,6 @@
 // Memory: neighbouring threads write neighbouring elements, and read pixels SW apart: with stride
 // 2 every sector is used by half in one request, and by the other half in the next, from cache.
 // Deterministic: each sum is taken row by row.
-//
-// __launch_bounds__(256, 2): room for two blocks on a multiprocessor is enough.  Left to itself the
-// compiler aims at more, and spills some registers around the divisions.
 
 #include "prelude.cuh"
 

@@ -30,9 +30,6 @@
 // writes gx.  x - mean is never stored.
 // Deterministic: the slices depend on the shape alone, and every sum has a fixed order.
 // Statistics take one pass over x, see normalization.cuh; they are kept as (3, C).
-//
-// __launch_bounds__(256, 2) where sums are taken: left to itself the compiler aims at more blocks
-// on a multiprocessor, and spills a register or two of the doubles for it.
 
 #include "normalization.cuh"
 

@@ -20,9 +20,6 @@
 // order: no atomics.
 // Memory: neighbouring threads touch neighbours of y, and where the innermost axis is taken whole,
 // of x.  The tables of picks are read again and again, from cache.
-//
-// __launch_bounds__(256, 2): room for two blocks on a multiprocessor is enough.  Left to itself the
-// compiler aims at eight, with 32 registers a thread, and spills some around the divisions.
 
 #include "strided.cuh"
 

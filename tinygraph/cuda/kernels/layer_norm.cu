@@ -23,9 +23,6 @@
 // is read twice, the second time from the cache.  x - mean is never stored.
 // Deterministic: the slices depend on the shape alone, and every sum has a fixed order.
 // Statistics take one pass over a row, see normalization.cuh; they are kept as (3, R).
-//
-// __launch_bounds__(256, 2): left to itself the compiler aims at more blocks on a multiprocessor,
-// and spills a register or two of the doubles for it.
 
 #include "normalization.cuh"
 

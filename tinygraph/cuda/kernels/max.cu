@@ -10,9 +10,6 @@
 // in whatever order threads meet.
 // Bound by memory: forward reads each element once; backward writes one element for each output.
 // Deterministic.
-//
-// __launch_bounds__(256, 2): left to itself the compiler aims at six blocks on a multiprocessor of
-// sm_120, and spills.
 
 #include "axes.cuh"
 

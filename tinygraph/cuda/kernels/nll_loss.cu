@@ -17,9 +17,6 @@
 // A sum or a mean is one launch where a single block has enough threads; else each block leaves a
 // partial sum, and sum_of_partials of softmax_cross_entropy.cu adds these up.  Whichever comes last
 // divides: how many labels count is known on the GPU alone, and nothing waits for it.
-//
-// __launch_bounds__(256, 2): left to itself the compiler aims at eight blocks on a multiprocessor,
-// and spills around divisions.
 
 #include "reduce.cuh"
 

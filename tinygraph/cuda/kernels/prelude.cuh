@@ -15,6 +15,10 @@
 // enough registers.
 constexpr int THREADS = 256;
 
+// __launch_bounds__(THREADS, B) asks for room for B blocks on a multiprocessor: 128 registers a thread
+// where B is 2, 64 where it is 4.  Left to itself the compiler aims at up to eight blocks, with 32
+// registers, and spills some around divisions, calls and sums of doubles.
+
 // The grid-stride loop: a thread owns elements i, i + stride, ... of n,
 //
 //     for (long long i = first_element(); i < n; i += element_stride())

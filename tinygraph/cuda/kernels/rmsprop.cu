@@ -11,9 +11,6 @@
 // read and written once, the gradient is read once: 5 n elements, 2 n more for each of the two
 // options.
 // About 10 operations an element, 16 with both options: bound by memory.
-//
-// __launch_bounds__(256, 4): left to itself the compiler aims at more blocks on a multiprocessor,
-// and spills registers of the doubles for it.
 
 #include "optimizer.cuh"
 

@@ -31,9 +31,6 @@
 // maximum is subtracted before exp, which changes nothing in p and keeps exp from overflowing.
 //
 // Deterministic: every sum is taken in a fixed order (reduce.cuh).
-//
-// __launch_bounds__(256, 2): room for two blocks on a multiprocessor is enough.  Left to itself the
-// compiler aims at eight, with 32 registers a thread, and spills some around calls and divisions.
 
 #include "reduce.cuh"
 
