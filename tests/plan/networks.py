@@ -35,6 +35,21 @@ def network_with_statistics():
     )
 
 
+def step_of(model, rule=None):
+    """A step of a training: loss and gradients of a batch; an update, where there is a rule."""
+    optimizer = rule or tg.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(x, y):
+        loss = tg.softmax_cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        if rule is not None:
+            rule.step()
+        return loss
+
+    return step
+
+
 class Residual(nn.Module):
     """Fan-out: the input of a block is used twice."""
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
+from tests.plan.networks import step_of
 from tests.plan.test_rewrites import names
 from tinygraph.ops.conv2d import Conv2d
 from tinygraph.ops.conv2d_relu_max_pool2d import Conv2dReluMaxPool2d
@@ -119,13 +120,7 @@ def test_a_perceptron_needs_no_more_than_its_layers():
         )
         rule = tg.optim.SGD(model.parameters(), lr=0.5)
 
-        def step(x, y):
-            loss = tg.softmax_cross_entropy(model(x), y)
-            rule.zero_grad()
-            loss.backward()
-            rule.step()
-            return loss
-
+        step = step_of(model, rule)
         run = tg.compile(step) if compiled else step
         rng = np.random.default_rng(1)
         x, y = rng.standard_normal((20, 6)).astype(np.float32), rng.integers(0, 3, 20)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tinygraph as tg
-from tests.plan.networks import NETWORKS, F, images, network_with_statistics, small_network
+from tests.plan.networks import NETWORKS, F, images, network_with_statistics, small_network, step_of
 from tinygraph.testing import strategies as ts
 
 
@@ -16,13 +16,7 @@ def trained(make, compiled, steps=4, optimizer=None, batches=(20, 20, 17, 20), *
     model = make()
     rule = (optimizer or (lambda p: tg.optim.SGD(p, lr=0.1, momentum=0.9)))(model.parameters())
 
-    def step(x, y):
-        loss = tg.softmax_cross_entropy(model(x), y)
-        rule.zero_grad()
-        loss.backward()
-        rule.step()
-        return loss
-
+    step = step_of(model, rule)
     run = tg.compile(step, **options) if compiled else step
     losses = [run(*images(i, n)).item() for i, n in zip(range(steps), batches, strict=True)]
     return losses, model, run

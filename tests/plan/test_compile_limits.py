@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
-from tests.plan.networks import F, images, small_network
+from tests.plan.networks import F, images, small_network, step_of
 from tinygraph import nn
 from tinygraph.errors import ArgumentError, PlanWarning, ShapeError
 from tinygraph.op import Op
@@ -165,12 +165,7 @@ def test_no_arrays_are_made_in_the_steady_state(options):
     )
     rule = tg.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
 
-    def step(x, y):
-        loss = tg.softmax_cross_entropy(model(x), y)
-        rule.zero_grad()
-        loss.backward()
-        rule.step()
-        return loss
+    step = step_of(model, rule)
 
     def peak(run):
         for _ in range(3):

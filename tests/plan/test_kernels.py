@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 import tinygraph as tg
-from tests.plan.networks import NETWORKS, F, images, small_network
+from tests.plan.networks import NETWORKS, F, images, small_network, step_of
 from tinygraph import nn
 from tinygraph.cuda.kernel import Kernel
 from tinygraph.device import EmulatorDevice
@@ -24,21 +24,6 @@ def seed_network(device="emulator"):
     return nn.Sequential(
         nn.Conv2d(1, 3, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(27, 3)
     ).to(device)
-
-
-def step_of(model, rule=None):
-    """Loss and gradients of a batch; and an update, where there is a rule."""
-    optimizer = rule or tg.optim.SGD(model.parameters(), lr=0.1)
-
-    def step(x, y):
-        loss = tg.softmax_cross_entropy(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        if rule is not None:
-            rule.step()
-        return loss
-
-    return step
 
 
 def plans_of(compiled):

@@ -7,6 +7,7 @@ import pytest
 
 import tinygraph as tg
 from tests.cases.schema import FOLDER, CaseArray, load
+from tests.plan.networks import step_of
 from tinygraph import nn
 from tinygraph.op import Op
 from tinygraph.plan.bound_calls import MOST_BYTES, Binder, NotBound
@@ -195,14 +196,7 @@ def training(make, compiled=True):
     tg.manual_seed(1)
     model = make()
     optimizer = tg.optim.SGD(model.parameters(), lr=0.1)
-
-    def step(x, y):
-        loss = tg.softmax_cross_entropy(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss
-
+    step = step_of(model, optimizer)
     return tg.compile(step) if compiled else step, model, optimizer
 
 

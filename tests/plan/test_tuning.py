@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
-from tests.plan.networks import images, network_with_statistics, small_network
+from tests.plan.networks import images, network_with_statistics, small_network, step_of
 from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.plan import tuning
 from tinygraph.plan.tuning import Candidate, Choice, Tuning, candidates_for
@@ -30,22 +30,11 @@ def clock(monkeypatch):
     return prefer
 
 
-def steps(model, rule, **options):
-    def step(x, y):
-        loss = tg.softmax_cross_entropy(model(x), y)
-        rule.zero_grad()
-        loss.backward()
-        rule.step()
-        return loss
-
-    return tg.compile(step, **options)
-
-
 def trained(make, batches=(20, 20, 13, 20), **options):
     tg.manual_seed(3)
     model = make()
     rule = tg.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-    run = steps(model, rule, **options)
+    run = tg.compile(step_of(model, rule), **options)
     losses = [run(*images(i, n)).item() for i, n in enumerate(batches)]
     return losses, [a.tobytes() for a in model.state_dict().values()], run
 
@@ -113,7 +102,8 @@ def test_a_choice_is_taken_over(clock, monkeypatch):
 
     tg.manual_seed(3)
     model = small_network()
-    run = steps(model, tg.optim.SGD(model.parameters(), lr=0.1, momentum=0.9), tune=True)
+    rule = tg.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    run = tg.compile(step_of(model, rule), tune=True)
     run.tuning.load(saved)
     losses = [run(*images(i, n)).item() for i, n in enumerate((20, 20, 13, 20))]
     assert losses == first[0]
