@@ -331,13 +331,9 @@ def is_cupy(value: Any) -> bool:
 
 
 def _slot(dtype: np.dtype[Any]) -> str:
-    """The struct format of a scalar, filled up to 8 bytes."""
-    code = "?" if dtype.kind == "b" else {"f4": "f", "f8": "d"}.get(dtype.str[1:])
-    if code is None:
-        code = {1: "b", 2: "h", 4: "i", 8: "q"}[dtype.itemsize]
-        code = code.upper() if dtype.kind == "u" else code
-    pad = 8 - dtype.itemsize
-    return f"{code}{pad}x" if pad else code
+    """The struct format of a scalar, filled up to 8 bytes; numpy's letters are those of struct."""
+    code = {"l": "q", "L": "Q"}.get(dtype.char, dtype.char)
+    return f"{code}{8 - dtype.itemsize}x"
 
 
 def _describe(value: Any) -> str:
