@@ -256,13 +256,9 @@ def _part_sizes(total: int, sizes_or_sections: Any) -> Shape:
         return given
     sections = given[0]
     if sections < 1 or total % sections:
-        raise ShapeError(
-            "split",
-            "sizes_or_sections",
-            f"a number of sections that divides {total}, the size of the axis",
-            sections,
-            "list the sizes of the parts instead",
-        )
+        expected = f"a number of sections that divides {total}, the size of the axis"
+        way_out = "list the sizes of the parts instead"
+        raise ShapeError("split", "sizes_or_sections", expected, sections, way_out)
     return (total // sections,) * sections
 
 

@@ -39,13 +39,10 @@ class Linear(Op):
         require_ndim(self.name, "w", w, 2, "(O, I)")
         features_out, features_in = w.shape
         if not x.shape or x.shape[-1] != features_in:
-            raise ShapeError(
-                self.name,
-                "x",
-                f"{features_in} features on the last axis, as w has",
-                f"x.shape {x.shape}, w.shape {w.shape}",
-                "w is (out, in); flatten images first with tg.flatten(x, 1)",
-            )
+            expected = f"{features_in} features on the last axis, as w has"
+            way_out = "w is (out, in); flatten images first with tg.flatten(x, 1)"
+            got = f"x.shape {x.shape}, w.shape {w.shape}"
+            raise ShapeError(self.name, "x", expected, got, way_out)
         require_bias(self.name, b, features_out)
         return Spec((*x.shape[:-1], features_out), x.dtype)
 

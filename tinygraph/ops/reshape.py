@@ -73,13 +73,10 @@ class Reshape(_Regrouping, Op):
             way_out = "write the size instead of -1"
             raise ShapeError(self.name, "shape", expected, self.shape, way_out)
         wanted = f"a multiple of {known}" if -1 in self.shape else f"{known}"
-        raise ShapeError(
-            self.name,
-            "shape",
-            f"one with {size} elements, as x of shape {shape} has",
-            f"{self.shape}, which needs {wanted}",
-            "leave one size to be found: -1",
-        )
+        expected = f"one with {size} elements, as x of shape {shape} has"
+        way_out = "leave one size to be found: -1"
+        got = f"{self.shape}, which needs {wanted}"
+        raise ShapeError(self.name, "shape", expected, got, way_out)
 
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         return x.reshape(self.shape), x.shape  # numpy finds the size of -1 sooner

@@ -97,13 +97,9 @@ def _number(op: str, number: Any, dtype: np.dtype[Any], device: Device) -> Tenso
                 array = np.array(number, dtype)
         return leaf(device.from_numpy(array), device)
     except OverflowError:
-        raise ArgumentError(
-            op,
-            "a Python number",
-            f"one that {dtype} can hold",
-            number,
-            "convert the tensor first, for example with .astype('float64')",
-        ) from None
+        expected = f"one that {dtype} can hold"
+        way_out = "convert the tensor first, for example with .astype('float64')"
+        raise ArgumentError(op, "a Python number", expected, number, way_out) from None
 
 
 def require_one_dtype(op: str, allowed: str, **specs: Spec) -> None:
@@ -114,21 +110,13 @@ def require_one_dtype(op: str, allowed: str, **specs: Spec) -> None:
             kinds = ["float32", "float64"]
             kinds += ["an integer"] if allowed != FLOATS else []
             kinds += ["bool"] if allowed == ALL else []
-            raise DtypeError(
-                op,
-                name,
-                f"{', '.join(kinds[:-1])} or {kinds[-1]}",
-                spec.dtype,
-                "convert it, for example with .astype('float32')",
-            )
+            expected = f"{', '.join(kinds[:-1])} or {kinds[-1]}"
+            way_out = "convert it, for example with .astype('float32')"
+            raise DtypeError(op, name, expected, spec.dtype, way_out)
         if spec.dtype != first.dtype:
-            raise DtypeError(
-                op,
-                name,
-                f"{first.dtype}, the dtype of {first_name}",
-                spec.dtype,
-                f"use tg.{op}, which promotes, or convert with .astype('{first.dtype}')",
-            )
+            expected = f"{first.dtype}, the dtype of {first_name}"
+            way_out = f"use tg.{op}, which promotes, or convert with .astype('{first.dtype}')"
+            raise DtypeError(op, name, expected, spec.dtype, way_out)
 
 
 # ---- broadcasting ---------------------------------------------------------------------------
