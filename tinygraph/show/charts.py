@@ -7,13 +7,14 @@ the dark.  Every mark that a reader may want to read off has a tooltip.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import groupby
 
 from tinygraph.show.histograms import Weights
 from tinygraph.show.page import escape
 
 WIDTH, HEIGHT = 400.0, 230.0
-LEFT, RIGHT, TOP, BOTTOM = 58.0, 20.0, 10.0, 34.0  # margins of the plot
+LEFT, RIGHT, TOP, FLOOR = 58.0, 20.0, 10.0, HEIGHT - 34.0  # margins of the plot, and its end
 DOTS = 30  # with more points than this a line has no dots
 TINY_DOTS = 400  # with more than this, no tooltips
 
@@ -55,18 +56,20 @@ def lines(name: str, columns: Sequence[tuple[str, Points]]) -> str:
     low, high = low - room, high + room
     if x0 == x1:
         x0, x1 = x0 - 1, x1 + 1
-    across, down = (x0, x1), (low, high)
-    marks = ticks(x0, x1, 8, least_step=1), ticks(low, high)
-    drawn = [_frame(across, down, marks, "epoch")]
+    at, up = _scales((x0, x1), (low, high))
+    epochs, marks = ticks(x0, x1, 8, least_step=1), ticks(low, high)
+    drawn = _frame({x: at(x) for x in epochs}, {y: up(y) for y in marks}, "epoch")
     for k, (column, points) in enumerate(columns):
         drawn.append(f'<g class="series s{k % 4}">')
-        drawn += [f'<path d="{path}"/>' for path in _paths(points, across, down)]
+        for _, piece in groupby(points, lambda point: point[1] is None):  # between its gaps
+            path = [f"{at(x):.1f} {up(y):.1f}" for x, y in piece if y is not None]
+            drawn += [f'<path d="M{" L".join(path)}"/>'] if len(path) > 1 else []
         known = [(x, y) for x, y in points if y is not None]
         for x, y in known if len(known) <= TINY_DOTS else []:
             radius = 2.6 if len(known) <= DOTS else 0.8
             tip = escape(f"epoch {number(x)}: {column} {number(y)}")
             drawn.append(
-                f'<circle cx="{_x(x, across):.1f}" cy="{_y(y, down):.1f}" r="{radius}">'
+                f'<circle cx="{at(x):.1f}" cy="{up(y):.1f}" r="{radius}">'
                 f"<title>{tip}</title></circle>"
             )
         drawn.append("</g>")
@@ -77,17 +80,17 @@ def bars(weights: Weights) -> str:
     """The histogram of an array's numbers."""
     edges = [float(e) for e in weights.edges]
     most = float(max(weights.counts.max(), 1))
-    across, down = (edges[0], edges[-1]), (0.0, most * 1.04)
-    marks = ticks(*across), ticks(*down, 5, least_step=1)
-    drawn = [_frame(across, down, marks, "value")]
+    at, up = _scales((edges[0], edges[-1]), (0.0, most * 1.04))
+    values, marks = ticks(edges[0], edges[-1]), ticks(0.0, most * 1.04, 5, least_step=1)
+    drawn = _frame({x: at(x) for x in values}, {y: up(y) for y in marks}, "value")
     drawn.append('<g class="bars">')
     for left, right, count in zip(edges, edges[1:], weights.counts, strict=False):
         if count:
-            x, y = _x(left, across), _y(float(count), down)
+            x, y = at(left), up(float(count))
             tip = f"{int(count)} from {left:.4g} to {right:.4g}"
             drawn.append(
-                f'<rect x="{x:.2f}" y="{y:.1f}" width="{_x(right, across) - x:.2f}" '
-                f'height="{HEIGHT - BOTTOM - y:.1f}"><title>{tip}</title></rect>'
+                f'<rect x="{x:.2f}" y="{y:.1f}" width="{at(right) - x:.2f}" '
+                f'height="{FLOOR - y:.1f}"><title>{tip}</title></rect>'
             )
     return _svg(f"Histogram of {weights.name}", [*drawn, "</g>"])
 
@@ -111,44 +114,31 @@ def _svg(name: str, drawn: Sequence[str]) -> str:
     )
 
 
-def _x(x: float, across: tuple[float, float]) -> float:
-    return LEFT + (x - across[0]) / (across[1] - across[0]) * (WIDTH - LEFT - RIGHT)
+def _scales(
+    across: tuple[float, float], down: tuple[float, float]
+) -> tuple[Callable[[float], float], Callable[[float], float]]:
+    """Where values lie in the picture, from left to right and from bottom to top."""
+
+    def x(value: float) -> float:
+        return LEFT + (value - across[0]) / (across[1] - across[0]) * (WIDTH - LEFT - RIGHT)
+
+    def y(value: float) -> float:
+        return FLOOR - (value - down[0]) / (down[1] - down[0]) * (FLOOR - TOP)
+
+    return x, y
 
 
-def _y(y: float, down: tuple[float, float]) -> float:
-    return HEIGHT - BOTTOM - (y - down[0]) / (down[1] - down[0]) * (HEIGHT - TOP - BOTTOM)
-
-
-def _frame(
-    across: tuple[float, float],
-    down: tuple[float, float],
-    marks: tuple[Sequence[float], Sequence[float]],
-    x_name: str,
-) -> str:
-    """Grid lines at the marks of both axes, with their numbers; what the horizontal axis is."""
-    bottom = HEIGHT - BOTTOM
+def _frame(xs: dict[float, float], ys: dict[float, float], x_name: str) -> list[str]:
+    """Grid lines where the marks of both axes lie, with their numbers; what the lower one is."""
     drawn = ['<g class="frame">']
-    for y in marks[1]:
-        at = _y(y, down)
-        drawn.append(f'<path d="M{LEFT} {at:.1f} H{WIDTH - RIGHT}"/>')
-        drawn.append(f'<text x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{number(y)}</text>')
-    for x in marks[0]:
-        at = _x(x, across)
-        drawn.append(f'<path d="M{at:.1f} {TOP} V{bottom + 4}"/>')
-        drawn.append(
-            f'<text x="{at:.1f}" y="{bottom + 16}" text-anchor="middle">{number(x)}</text>'
-        )
-    middle = (LEFT + WIDTH - RIGHT) / 2
-    drawn.append(f'<text x="{middle}" y="{HEIGHT - 5}" text-anchor="middle">{x_name}</text>')
-    return "\n".join([*drawn, "</g>"])
+    for mark, y in ys.items():
+        drawn.append(f'<path d="M{LEFT} {y:.1f} H{WIDTH - RIGHT}"/>')
+        drawn.append(_text(LEFT - 6, y + 4, "end", number(mark)))
+    for mark, x in xs.items():
+        drawn.append(f'<path d="M{x:.1f} {TOP} V{FLOOR + 4}"/>')
+        drawn.append(_text(x, FLOOR + 16, "middle", number(mark)))
+    return [*drawn, _text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 5, "middle", x_name), "</g>"]
 
 
-def _paths(points: Points, across: tuple[float, float], down: tuple[float, float]) -> list[str]:
-    """The pieces of a line between its gaps."""
-    pieces: list[list[str]] = [[]]
-    for x, y in points:
-        if y is None:
-            pieces.append([])
-        else:
-            pieces[-1].append(f"{_x(x, across):.1f} {_y(y, down):.1f}")
-    return ["M" + " L".join(piece) for piece in pieces if len(piece) > 1]
+def _text(x: float, y: float, anchor: str, text: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{text}</text>'

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tinygraph.errors import ArgumentError
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.show.figures import PICTURE, new_figure, save
@@ -99,26 +101,25 @@ def _label(row: Mapping[str, Any]) -> str:
 
 def _draw(axes: Any, title: str, unit: str, parts: Sequence[_Part]) -> None:
     """One panel: the parts of a bar stand one behind the other, their sum beside them."""
-    totals = [sum(values) for values in zip(*[part.values for part in parts], strict=True)]
+    values = np.array([part.values for part in parts])
+    totals = values.sum(axis=0)
     count = len(totals)
-    factor = next((f for f in PREFIXES if max(totals) >= f), min(PREFIXES))
-    begin = [0.0] * count
-    for part in parts:
-        widths = [value / factor for value in part.values]
+    factor = next((f for f in PREFIXES if totals.max() >= f), min(PREFIXES))
+    ends = values.cumsum(axis=0) / factor
+    for part, widths, end in zip(parts, values / factor, ends, strict=True):
         bars = axes.barh(
             range(count),
             widths,
-            left=begin,
+            left=end - widths,
             color=part.colour,
             height=0.7,
             label=part.name or None,
         )
-        begin = [left + width for left, width in zip(begin, widths, strict=True)]
     # The bars of the last part end where the whole bar ends, also where they have no width.
     numbers = [f"{total / factor:.3g}" if total else "-" for total in totals]
     axes.bar_label(bars, numbers, padding=3, fontsize=7)
     axes.set_title(f"{title} in {PREFIXES[factor]}{unit}", fontsize=9)
-    axes.set_xlim(0, 1.18 * max(totals) / factor or 1.0)  # room for the numbers
+    axes.set_xlim(0, 1.18 * totals.max() / factor or 1.0)  # room for the numbers
     axes.tick_params(labelsize=7)
     axes.spines[["top", "right"]].set_visible(False)
     named = [part for part in parts if part.name]
