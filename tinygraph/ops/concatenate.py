@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -38,6 +38,12 @@ from tinygraph.tensor import Operand, Tensor, as_tensor
 PARTS = 8  # of one launch; the same number stands in concatenate.cu
 
 
+class Places(NamedTuple):
+    axis: int  # of y
+    starts: Sequence[int]  # where along it each tensor begins, and where the last one ends
+    shapes: Sequence[Shape]
+
+
 @frozen
 class Concatenate(Op):
     axis: int = 0
@@ -51,7 +57,7 @@ class Concatenate(Op):
         for t, spec in enumerate(specs):
             if spec != first:
                 self._require_like_first(t, spec, first, axis)
-        return Spec(self._layout([spec.shape for spec in specs])[2], first.dtype)
+        return Spec(self._places([spec.shape for spec in specs])[0], first.dtype)
 
     def _require_like_first(self, t: int, spec: Spec, first: Spec, axis: int) -> None:
         argument = f"tensors[{t}]"
@@ -69,49 +75,46 @@ class Concatenate(Op):
             way_out = "add axes with x[None], or cut it"
             raise ShapeError(self.name, argument, expected, spec.shape, way_out)
 
-    def _layout(self, shapes: Sequence[Shape]) -> tuple[int, list[int], Shape]:
-        """The axis of y, where along it each tensor begins and the last one ends, y's shape."""
+    def _places(self, shapes: Sequence[Shape]) -> tuple[Shape, Places]:
+        """The shape of y, and how the tensors lie in it."""
         first, new = shapes[0], self.is_new
         axis = self.axis % (len(first) + new)
-        sizes = [1] * len(shapes) if new else [shape[axis] for shape in shapes]
-        starts = list(accumulate(sizes, initial=0))
-        return axis, starts, (*first[:axis], starts[-1], *first[axis + (not new) :])
+        starts: Sequence[int] = range(len(shapes) + 1)
+        if not new:
+            starts = list(accumulate([shape[axis] for shape in shapes], initial=0))
+        shape = *first[:axis], starts[-1], *first[axis + (not new) :]
+        return shape, Places(axis, starts, shapes)
 
     def forward(self, mem: Memory, *arrays: Array) -> tuple[Array, Any]:
-        shapes = [x.shape for x in arrays]
-        axis, _, shape = self._layout(shapes)
+        shape, places = self._places([x.shape for x in arrays])
         y = mem.empty(shape, arrays[0].dtype)
-        self.join(arrays, axis=axis, out=y)
-        return y, shapes
+        self.join(arrays, axis=places.axis, out=y)
+        return y, places
 
-    def backward(self, mem: Memory, gy: Array, shapes: list[Shape], needs: Needs) -> Gradients:
-        axis, starts, _ = self._layout(shapes)
-        before = (slice(None),) * axis
-        parts = zip(pairwise(starts), shapes, needs, strict=True)
-        return tuple(
-            [gy[(*before, slice(*at))].reshape(s) if needed else None for at, s, needed in parts]
-        )
+    def backward(self, mem: Memory, gy: Array, saved: Places, needs: Needs) -> Gradients:
+        axis, starts, _ = saved
+        before: tuple[Any, ...] = (slice(None),) * axis
+        at = starts if self.is_new else [slice(a, b) for a, b in pairwise(starts)]
+        parts = zip(at, needs, strict=False)
+        return tuple([gy[(*before, place, ...)] if needed else None for place, needed in parts])
 
     def forward_kernel(self, mem: Memory, *arrays: Array) -> tuple[Array, Any]:
-        shapes = [x.shape for x in arrays]
-        axis, _, shape = self._layout(shapes)
+        shape, places = self._places([x.shape for x in arrays])
         y = mem.empty(shape, arrays[0].dtype)
-        _move(mem, "concatenate_forward", arrays, y, shapes, axis)
-        return y, shapes
+        _move(mem, "concatenate_forward", arrays, y, places)
+        return y, places
 
-    def backward_kernel(
-        self, mem: Memory, gy: Array, shapes: list[Shape], needs: Needs
-    ) -> Gradients:
-        axis, starts, shape = self._layout(shapes)
-        if math.prod(shape[:axis]) == 1:  # the parts lie one after the other: views
-            flat, size = gy.reshape(-1), math.prod(shape[axis + 1 :])
+    def backward_kernel(self, mem: Memory, gy: Array, saved: Places, needs: Needs) -> Gradients:
+        axis, starts, shapes = saved
+        if math.prod(gy.shape[:axis]) == 1:  # the parts lie one after the other: views
+            flat, size = gy.reshape(-1), math.prod(gy.shape[axis + 1 :])
             parts = zip(pairwise(starts), shapes, needs, strict=True)
             return tuple(
                 [flat[a * size : b * size].reshape(s) if n else None for (a, b), s, n in parts]
             )
         made = zip(shapes, needs, strict=True)
         gradients = [mem.empty(s, gy.dtype) if needed else None for s, needed in made]
-        _move(mem, "concatenate_backward", gradients, gy, shapes, axis)
+        _move(mem, "concatenate_backward", gradients, gy, saved)
         return tuple(gradients)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
@@ -129,13 +132,13 @@ def _move(
     function: str,
     parts: Sequence[Array | None],
     y: Array,
-    shapes: Sequence[Shape],
-    axis: int,
+    places: Places,
 ) -> None:
     """Copy contiguous parts, side by side, to y or from it, by eights; None is left out.
 
     To the kernel all are matrices: the rows are the axes before the one that joins them.
     """
+    axis, _, shapes = places
     rows, widths = math.prod(shapes[0][:axis]), [math.prod(shape[axis:]) for shape in shapes]
     kernel = word_kernel("concatenate", function, y.dtype)
     none, whole = words(mem.empty((0,), y.dtype)), words(y)
