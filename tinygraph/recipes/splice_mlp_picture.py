@@ -37,26 +37,8 @@ def draw_influence(
 ) -> Path:
     """Draw a strip for each class: a row for each base, a column for each position.
 
-    Red speaks for the class, blue against it; the line marks where the junction would be.
-
-    Parameters
-    ----------
-    network : SigmoidMLP
-        With four inputs for each of an even number of positions.
-    classes : tuple of str
-        The name of each output.
-    path : str or Path
-        `.svg`, `.png` or `.pdf`.
-
-    Returns
-    -------
-    Path
-        The file that was written.
-
-    Raises
-    ------
-    ArgumentError
-        No such format or folder.
+    Red speaks for the class, blue against it; the line marks where the junction would be.  The
+    network has four inputs for each of an even number of positions, and an output for each class.
     """
     target = writable("draw_influence", path, (".svg", ".png", ".pdf"))
     strips = influence(network)

@@ -53,37 +53,14 @@ class Normal(TypedDict):
 def read_config(path: str | Path, config: type[Any]) -> dict[str, Any]:
     """The settings in a JSON config file, checked.
 
-    Parameters
-    ----------
-    path : str or Path
-        A relative `parameters_file` in it is looked for beside it.
-    config : type
-        The settings, whose types say what a value may be.
-
-    Returns
-    -------
-    dict
-        The keys above; `parameters_file` is None where the file has none.
+    A relative `parameters_file` in it is looked for beside it; None where the file has none.  The
+    types of `config` say what a value may be.
 
     Raises
     ------
     ArgumentError
         The file is absent or no JSON object; a key is missing, unknown or given twice; a value
         cannot be.  The message names the file, the key, and why.
-
-    Examples
-    --------
-    >>> import json, tempfile
-    >>> from tinygraph.recipes.srcnn import Config
-    >>> normal = {"mean_w": 0, "mean_b": 0, "std_deviation_w": 0.001, "std_deviation_b": 0}
-    >>> content = {"n1": 32, "n2": 16, "f1": 9, "f2": 1, "f3": 5, "momentum": 0.9,
-    ...            "weight_decay_parameter": 0.001, "learning_rates": [1e-4, 1e-4, 1e-5],
-    ...            **{name: normal for name in DISTRIBUTIONS}}
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with open(f"{folder}/config.json", "w") as file:
-    ...         json.dump(content, file)
-    ...     read_config(f"{folder}/config.json", Config)["n1"]
-    32
     """
     source = Path(path).expanduser()
     content = read_object("srcnn config", source)

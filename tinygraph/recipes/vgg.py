@@ -44,27 +44,10 @@ def vgg(
     dropout: float = 0.0,
     residual: bool = False,
 ) -> nn.Sequential:
-    """The network for images of C channels, with one stage for each width.
+    """The network for images (C, H, W), with one stage for each width, the channels after it.
 
-    Parameters
-    ----------
-    image_shape : (int, int, int)
-        C, H, W of one image.
-    widths : sequence of int
-        Channels after each stage.
-    classes : int
-        K.
-    convolutions : int
-        Convolutions of each stage; residual blocks, of two each, where `residual` is true.
-    dropout : float
-        Probability of dropping an element before the 1x1 convolution.
-    residual : bool
-        Pre-activation residual blocks in the place of plain convolutions.
-
-    Returns
-    -------
-    nn.Sequential
-        From (N, C, H, W) to logits (N, K).  Its parts are called stage1, stage2, ... and head.
+    A stage has so many `convolutions`, or residual blocks of two each; `dropout` comes before the
+    1x1 convolution.  From (N, C, H, W) to logits (N, K); its parts are stage1, stage2, ..., head.
 
     Raises
     ------
