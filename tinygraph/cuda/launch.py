@@ -54,18 +54,6 @@ class Launch:
         For arguments, a grid, a block or shared memory that do not fit.
     """
 
-    __slots__ = (
-        "args",
-        "block",
-        "checked",
-        "events",
-        "grid",
-        "kernel",
-        "on_gpu",
-        "shared",
-        "values",
-    )
-
     def __init__(
         self, kernel: Kernel, grid: Any, block: Any, args: tuple[Any, ...], shared: Any
     ) -> None:
