@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Any, ClassVar, NamedTuple
 
@@ -44,6 +45,18 @@ class Places(NamedTuple):
     shapes: Sequence[Shape]
 
 
+@lru_cache(maxsize=1024)
+def _places(axis: int, is_new: bool, *shapes: Shape) -> tuple[Shape, Places]:
+    """The shape of y, and how tensors of these shapes lie in it; is_new: they lack the axis."""
+    first = shapes[0]
+    axis %= len(first) + is_new
+    starts: Sequence[int] = range(len(shapes) + 1)
+    if not is_new:
+        starts = list(accumulate([shape[axis] for shape in shapes], initial=0))
+    shape = *first[:axis], starts[-1], *first[axis + (not is_new) :]
+    return shape, Places(axis, starts, shapes)
+
+
 @frozen
 class Concatenate(Op):
     axis: int = 0
@@ -57,7 +70,8 @@ class Concatenate(Op):
         for t, spec in enumerate(specs):
             if spec != first:
                 self._require_like_first(t, spec, first, axis)
-        return Spec(self._places([spec.shape for spec in specs])[0], first.dtype)
+        shapes = [spec.shape for spec in specs]
+        return Spec(_places(self.axis, self.is_new, *shapes)[0], first.dtype)
 
     def _require_like_first(self, t: int, spec: Spec, first: Spec, axis: int) -> None:
         argument = f"tensors[{t}]"
@@ -75,18 +89,8 @@ class Concatenate(Op):
             way_out = "add axes with x[None], or cut it"
             raise ShapeError(self.name, argument, expected, spec.shape, way_out)
 
-    def _places(self, shapes: Sequence[Shape]) -> tuple[Shape, Places]:
-        """The shape of y, and how the tensors lie in it."""
-        first, new = shapes[0], self.is_new
-        axis = self.axis % (len(first) + new)
-        starts: Sequence[int] = range(len(shapes) + 1)
-        if not new:
-            starts = list(accumulate([shape[axis] for shape in shapes], initial=0))
-        shape = *first[:axis], starts[-1], *first[axis + (not new) :]
-        return shape, Places(axis, starts, shapes)
-
     def forward(self, mem: Memory, *arrays: Array) -> tuple[Array, Any]:
-        shape, places = self._places([x.shape for x in arrays])
+        shape, places = _places(self.axis, self.is_new, *[x.shape for x in arrays])
         y = mem.empty(shape, arrays[0].dtype)
         self.join(arrays, axis=places.axis, out=y)
         return y, places
@@ -99,7 +103,7 @@ class Concatenate(Op):
         return tuple([gy[(*before, place, ...)] if needed else None for place, needed in parts])
 
     def forward_kernel(self, mem: Memory, *arrays: Array) -> tuple[Array, Any]:
-        shape, places = self._places([x.shape for x in arrays])
+        shape, places = _places(self.axis, self.is_new, *[x.shape for x in arrays])
         y = mem.empty(shape, arrays[0].dtype)
         _move(mem, "concatenate_forward", arrays, y, places)
         return y, places
