@@ -74,3 +74,14 @@ class TestMaxPool2d(OpContract):
         x = np.random.default_rng(0).standard_normal((1, 1, 17, 17))
         node = tg.Tensor(x, requires_grad=True, device=device)
         assert tg.max_pool2d(node, 17).saved[0].item() == int(np.argmax(x))
+
+    def test_a_subclass_has_the_kernels_of_its_base(self):
+        class OfUsers(tg.max_pool2d(X, 2).op.__class__):
+            pass
+
+        op = OfUsers((2, 2), (2, 2), (0, 0), False)
+        x = tg.Tensor(IMAGES, device="emulator", requires_grad=True)
+        y = op(x)
+        y.backward(np.ones(y.shape))
+        np.testing.assert_array_equal(y.numpy(), tg.max_pool2d(IMAGES, 2).value)
+        assert x.grad.sum() == y.size

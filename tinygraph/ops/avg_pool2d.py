@@ -33,6 +33,7 @@ from tinygraph.tensor import Operand, Tensor
 class AvgPool2d(Pooling, Op):
     count_include_pad: bool
 
+    stem: ClassVar[str] = "avg_pool2d"
     takes_empty: ClassVar[bool] = False
 
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:

@@ -174,7 +174,8 @@ class Conv2dReluMaxPool2d(Conv2d):
         return x[0], w[0], oh // self.pool, ow // self.pool
 
     def _kernel(self, function: str, dtype: Any) -> Kernel:
-        return op_kernel(self.name, f"{self.name}_{function}", dtype, POOL=self.pool)
+        stem = "conv2d_relu_max_pool2d"
+        return op_kernel(stem, f"{stem}_{function}", dtype, POOL=self.pool)
 
     def _geometry(self, x: Shape, w: Shape) -> tuple[int, ...]:
         """N C H W D KH KW PH PW SH SW top left DH DW, as all these kernels take them."""

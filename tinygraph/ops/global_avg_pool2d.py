@@ -58,7 +58,8 @@ class GlobalAvgPool2d(Op):
         return (gx,)
 
     def _kernel(self, direction: str, dtype: Any, threads: int) -> Kernel:
-        return op_kernel(self.name, f"{self.name}_{direction}", dtype, PLANE_THREADS=threads)
+        name = f"global_avg_pool2d_{direction}"
+        return op_kernel("global_avg_pool2d", name, dtype, PLANE_THREADS=threads)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         return "map"

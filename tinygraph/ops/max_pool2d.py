@@ -16,7 +16,7 @@ CVPR 2007.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,6 +30,8 @@ from tinygraph.tensor import Operand, Tensor
 
 @frozen
 class MaxPool2d(Pooling, Op):
+    stem: ClassVar[str] = "max_pool2d"
+
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         at = rows, columns = self._windows(x.shape)
         y = mem.empty((*x.shape[:2], *at.out), x.dtype)

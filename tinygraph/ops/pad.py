@@ -94,17 +94,10 @@ class Pad(Op):
         """A border around up to four axes."""
         y = mem.empty(tuple([axis.outer for axis in axes]), x.dtype)
         inner_first = [*reversed(axes), *[_Padded(1, 0, 1)] * (MOST_PADDED - len(axes))]
-        for_each(
-            word_kernel("pad", "pad_forward", x.dtype),
-            y.size,
-            words(x),
-            words(y),
-            y.size,
-            as_word(self.value, x.dtype),
-            *[axis.inner for axis in inner_first],
-            *[axis.outer for axis in inner_first],
-            *[axis.before for axis in inner_first],
-        )
+        fields = "inner", "outer", "before"
+        numbers = [getattr(axis, field) for field in fields for axis in inner_first]
+        kernel, border = word_kernel("pad", "pad_forward", x.dtype), as_word(self.value, x.dtype)
+        for_each(kernel, y.size, words(x), words(y), y.size, border, *numbers)
         return y
 
     def backward_kernel(self, mem: Memory, gy: Array, shape: Shape, needs: Needs) -> Gradients:

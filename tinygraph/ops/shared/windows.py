@@ -96,6 +96,7 @@ class Pooling:
     ceil_mode: bool
 
     name: ClassVar[str]
+    stem: ClassVar[str]  # of the file of its kernels
     takes_empty: ClassVar[bool] = True  # images without a pixel
 
     def _windows(self, image: Shape) -> Windows2d:
@@ -108,7 +109,7 @@ class Pooling:
 
     def _launch(self, direction: str, image: Shape, elements: int, *arrays: Array) -> None:
         """Launch a kernel on the arrays, with a thread for each of so many elements."""
-        kernel = op_kernel(self.name, f"{self.name}_{direction}", arrays[0].dtype)
+        kernel = op_kernel(self.stem, f"{self.stem}_{direction}", arrays[0].dtype)
         for_each(kernel, elements, *arrays, elements, *self._geometry(image))
 
     def _geometry(self, image: Shape) -> tuple[int, ...]:
