@@ -36,7 +36,7 @@ class Filled(NamedTuple):
     number: float
 
 
-class Call(NamedTuple):
+class BlockCall(NamedTuple):
     """One ufunc; its operands are values, before compiling, or registers after it, and numbers."""
 
     ufunc: Callable[..., Any]
@@ -59,14 +59,14 @@ class Writer:
 
     def __init__(self, inputs: int) -> None:
         self.inputs = tuple([Value(i) for i in range(inputs)])
-        self.calls: list[Call] = []
+        self.calls: list[BlockCall] = []
 
     def emit(self, ufunc: Any, *operands: Value | float, is_bool: bool = False) -> Value:
         """The value `ufunc(*operands)`, of the dtype of the inputs, or bool."""
         made = Value(len(self.inputs) + len(self.calls), is_bool)
         if ufunc in BY_ARRAYS:
             operands = tuple([Filled(x) if isinstance(x, (int, float)) else x for x in operands])  # type: ignore[misc]
-        self.calls.append(Call(ufunc, operands, made))
+        self.calls.append(BlockCall(ufunc, operands, made))
         return made
 
     def needed(self, outputs: Sequence[Value]) -> set[Value]:
@@ -105,7 +105,7 @@ class Writer:
                     free[result.is_bool].append(Register(len(fixed) + len(kinds)))
                     kinds.append(result.is_bool)
                 registers[result] = free[result.is_bool].pop()
-            placed.append(Call(call.ufunc, operands, registers[result]))
+            placed.append(BlockCall(call.ufunc, operands, registers[result]))
         return BlockProgram(
             len(self.inputs),
             len(outputs),
@@ -128,7 +128,7 @@ class BlockProgram:
 
     inputs: int  # how many
     outputs: int
-    calls: tuple[Call, ...]
+    calls: tuple[BlockCall, ...]
     filled: tuple[float, ...]  # the numbers that these blocks hold
     scratch: tuple[bool, ...]  # for each of these blocks, whether it holds bools
 

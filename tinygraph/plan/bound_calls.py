@@ -24,7 +24,7 @@ import numpy as np
 from tinygraph.plan.buffers import KeptMemory, owner
 from tinygraph.shapes import Array
 
-Call = partial[Any]
+BoundCall = partial[Any]
 Body = Callable[..., Any]
 
 MOST_BYTES = 64 << 10  # of an array that is kept for a body, besides those that it asked for
@@ -41,7 +41,7 @@ class Binder:
     """
 
     def __init__(self, known: Iterable[Array]) -> None:
-        self.calls: list[Call] = []  # of the body that runs
+        self.calls: list[BoundCall] = []  # of the body that runs
         self._made: list[Array] = []  # arrays that are kept for the body that runs
         self._known: dict[int, Any] = {}  # by id, which is good while the array is held
         for array in known:
@@ -54,7 +54,7 @@ class Binder:
     def knows(self, array: Any) -> bool:
         return id(owner(array)) in self._known
 
-    def calls_of(self, body: Body, memory: KeptMemory, *given: Any) -> tuple[list[Call], Any]:
+    def calls_of(self, body: Body, memory: KeptMemory, *given: Any) -> tuple[list[BoundCall], Any]:
         """The calls of `body(memory, *given)`, which are made on the way, and what it returns.
 
         After NotBound, or an error of the body, it may have run in part: what it writes is to be

@@ -117,8 +117,8 @@ def compile(
     return CompiledFunction(fn, threads, tile, fast, Tuning(threads, tile) if tune else None)
 
 
-class _Call(NamedTuple):
-    """One call: its kind, its arguments, and the arrays and Tensors among them."""
+class _Arguments(NamedTuple):
+    """Of one call: their kind, and the arrays and Tensors among them."""
 
     key: Hashable
     args: Any
@@ -165,15 +165,15 @@ class CompiledFunction:
                 latest = self._found[0]
                 recorded = AsItStands(key, latest if isinstance(latest, Recorded) else None)
             else:
-                recorded = self._record(_Call(key, args, options, given))
+                recorded = self._record(_Arguments(key, args, options, given))
         else:
             recorded.calls += 1
             if isinstance(recorded, Recorded):
                 if any(x.grad is not None for x in recorded.unsure):
                     # Now it can be told whether the function removes these gradients itself.
-                    recorded = self._record_again(recorded, _Call(key, args, options, given))
+                    recorded = self._record_again(recorded, _Arguments(key, args, options, given))
                 elif recorded.calls & (recorded.calls - 1) == 0:
-                    recorded = self._look_again(recorded, _Call(key, args, options, given))
+                    recorded = self._look_again(recorded, _Arguments(key, args, options, given))
         if isinstance(recorded, AsItStands):
             if recorded.wraps:
                 args, options = put_together((args, options), recorded.tensors(given))
@@ -220,7 +220,7 @@ class CompiledFunction:
             "change from call to call as arrays (np.array(t)), and batches of few sizes"
         )
 
-    def _look_again(self, recorded: Recorded, call: _Call) -> Recorded | AsItStands:
+    def _look_again(self, recorded: Recorded, call: _Arguments) -> Recorded | AsItStands:
         """At calls 2, 4, 8, ...: the recording, where the function still does the same."""
 
         def same() -> Recorded:
@@ -235,7 +235,7 @@ class CompiledFunction:
             self._found[:] = [again, *[x for x in self._found if x.key != recorded.key]]
         return again
 
-    def _record(self, call: _Call) -> Recorded | AsItStands:
+    def _record(self, call: _Arguments) -> Recorded | AsItStands:
         """A recording of a call, which is kept."""
         others = [x for x in self._found if x.key == call.key]
 
@@ -253,7 +253,7 @@ class CompiledFunction:
         self._found.insert(0, made)
         return made
 
-    def _record_again(self, before: Recorded, call: _Call) -> Recorded | AsItStands:
+    def _record_again(self, before: Recorded, call: _Arguments) -> Recorded | AsItStands:
         """The same recording, where leaves have gradients now."""
 
         def traced() -> Recorded:
@@ -294,7 +294,7 @@ class CompiledFunction:
                 stacklevel=stacklevel,
             )
 
-    def _traced(self, call: _Call, watched: Sequence[Tensor] = ()) -> Recorded:
+    def _traced(self, call: _Arguments, watched: Sequence[Tensor] = ()) -> Recorded:
         """On the arguments' device; arrays follow the first tensor that `fn` computes with."""
         device = next((x.device for x in call.given if isinstance(x, Tensor)), self._device)
         tried: list[Device] = []
@@ -313,7 +313,7 @@ class CompiledFunction:
                 return recorded
 
     def _trace(
-        self, device: Device, call: _Call, watched: Sequence[Tensor] = ()
+        self, device: Device, call: _Arguments, watched: Sequence[Tensor] = ()
     ) -> tuple[Trace, Any]:
         """What the function does, and what it returns."""
         self._readings = Readings(self.fn)

@@ -22,7 +22,7 @@ from tinygraph.op import Op
 from tinygraph.ops.arithmetic import Arithmetic
 from tinygraph.ops.shared.unary import Unary
 from tinygraph.plan.block_program import Value, Writer
-from tinygraph.plan.bound_calls import Binder, Call, NotBound
+from tinygraph.plan.bound_calls import Binder, BoundCall, NotBound
 from tinygraph.plan.buffers import KeptMemory, Streams, owner
 from tinygraph.shapes import Array
 
@@ -100,7 +100,7 @@ def _taken(op: Any, are_numbers: tuple[bool, ...], dtype: Any, needs: tuple[bool
     )
 
 
-def _step(call: Call, values: dict[int, int], at: int) -> Step:
+def _step(call: BoundCall, values: dict[int, int], at: int) -> Step:
     """A bound call as a step that makes value `at`; `values` tells what the arrays hold, by id."""
     ufunc, operands, options = call.func, call.args, call.keywords
     if ufunc is np.copyto:  # y[...] = 0

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.op import Op
-from tinygraph.plan.block_program import BlockProgram, Call, Filled, Register
+from tinygraph.plan.block_program import BlockCall, BlockProgram, Filled, Register
 from tinygraph.plan.code import Code
 from tinygraph.plan.elementwise_chain import ElementwiseChain
 from tinygraph.plan.fast import elementary
@@ -94,7 +94,7 @@ def loop_text(program: BlockProgram, numbers: Sequence[bool], name: str) -> str:
             x = filled[x.at - arrays].number
         return constants.setdefault(x, f"c{len(constants)}")
 
-    def line(call: Call) -> str:
+    def line(call: BlockCall) -> str:
         expression = EXPRESSIONS[call.ufunc].format(*[operand(x) for x in call.operands])
         return f"s{call.result.at} = {expression}"
 
