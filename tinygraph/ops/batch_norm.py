@@ -40,7 +40,7 @@ from tinygraph.ops.shared.normalization import (
     moments,
     normalized_gradient,
 )
-from tinygraph.shapes import Array, Shape, Spec, require_float
+from tinygraph.shapes import Array, Shape, Spec
 from tinygraph.tensor import Operand, Tensor
 
 
@@ -65,8 +65,10 @@ class BatchNorm(Scaled, Op):
     def names(self) -> list[str]:
         return super().names + ["running_mean", "running_var"] * self.has_running
 
+    def gradients(self, gx: Array | None, gw: Array | None, gb: Array | None) -> Gradients:
+        return super().gradients(gx, gw, gb) + (None, None) * self.has_running
+
     def infer(self, x: Spec, *rest: Spec) -> Spec:
-        require_float(self.name, x=x)
         if x.ndim < 2:
             raise ShapeError(self.name, "x", "(N, C) or (N, C, D...)", f"shape {x.shape}")
         self.require_parameters(x, rest, x.shape[1:2], "one for each channel of x, its axis 1")

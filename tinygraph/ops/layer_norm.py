@@ -36,7 +36,7 @@ from tinygraph.ops.shared.normalization import (
     moments,
     normalized_gradient,
 )
-from tinygraph.shapes import Array, Shape, Spec, reduced_shape, require_float
+from tinygraph.shapes import Array, Shape, Spec, reduced_shape
 from tinygraph.tensor import Operand, Tensor
 
 
@@ -48,7 +48,6 @@ class LayerNorm(Scaled, Op):
     has_bias: bool
 
     def infer(self, x: Spec, *rest: Spec) -> Spec:
-        require_float(self.name, x=x)
         if x.shape[-len(self.normalized_shape) :] != self.normalized_shape:
             expected = f"the last axes {self.normalized_shape}, as in normalized_shape"
             way_out = "normalized_shape is the shape of one sample's features"

@@ -42,7 +42,8 @@ class Loss:
 
     def result(self, each: Shape, dtype: np.dtype[Any]) -> Spec:
         """What becomes of single losses of that shape."""
-        one_of(self.name, "reduction", self.reduction, REDUCTIONS)
+        if self.reduction not in REDUCTIONS:  # first, for tiny graphs feel each microsecond
+            one_of(self.name, "reduction", self.reduction, REDUCTIONS)
         return Spec(each if self.reduction == "none" else (), dtype)
 
     def reduce(self, mem: Memory, losses: Array, count: int | None = None) -> Array:
@@ -169,11 +170,14 @@ class ResidualLoss(PairLoss):
         """l(d), and dl/dd up to `factor`; d may be overwritten."""
         raise NotImplementedError
 
-    def losses(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
-        return self.of_residual(mem, np.subtract(x, y, out=mem.empty(x.shape, x.dtype)))
+    def forward(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
+        d = np.subtract(x, y, out=mem.empty(x.shape, x.dtype))
+        losses, slope = self.of_residual(mem, d)
+        return self.reduce(mem, losses), slope if True in mem.needs else None
 
-    def slope(self, mem: Memory, saved: Any, operand: int) -> tuple[Array, float]:
-        return saved, -self.factor if operand else self.factor
+    def backward(self, mem: Memory, gy: Array, slope: Array, needs: Needs) -> Gradients:
+        gx = self._gradient(mem, gy, slope, self.factor) if needs[0] else None
+        return gx, self._gradient(mem, gy, slope, -self.factor) if needs[1] else None
 
     def forward_kernel(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
         wanted = True in mem.needs

@@ -51,8 +51,7 @@ class Scaled:
 
     def gradients(self, gx: Array | None, gw: Array | None, gb: Array | None) -> Gradients:
         """One for each input that there is."""
-        others = (None,) * (len(self.names) - self.has_weight - self.has_bias)
-        return gx, *([gw] * self.has_weight), *([gb] * self.has_bias), *others
+        return gx, *([gw] * self.has_weight), *([gb] * self.has_bias)
 
 
 def centred(mem: Memory, x: Array, axes: Shape) -> tuple[Array, Array, Array]:
