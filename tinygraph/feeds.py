@@ -36,13 +36,9 @@ def _leaf(leaves: list[Tensor], key: Tensor | str) -> Tensor:
         names = sorted({x.name for x in leaves if x.name})
         what = "more than one leaf has that name" if found else "no leaf of this graph"
         label = repr(key) if isinstance(key, str) else f"a {type(key).__name__}"
-        raise GraphError(
-            "Graph.forward",
-            "feeds",
-            f"one of the leaves {names}",
-            f"{label}: {what}",
-            nearest(str(key), names) or "feed the leaf itself",
-        )
+        expected = f"one of the leaves {names}"
+        way_out = nearest(str(key), names) or "feed the leaf itself"
+        raise GraphError("Graph.forward", "feeds", expected, f"{label}: {what}", way_out)
     return found[0]
 
 
@@ -69,13 +65,9 @@ def gradients_of(outputs: Sequence[Tensor], gradients: Any) -> Sequence[Any]:
     if len(outputs) == 1 and not isinstance(gradients, (list, tuple)):
         return [gradients]
     if len(gradients) != len(outputs):
-        raise GraphError(
-            "Graph.backward",
-            "gradients",
-            f"{len(outputs)}, one for each output",
-            len(gradients),
-            "pass None for an output of a single element",
-        )
+        expected = f"{len(outputs)}, one for each output"
+        way_out = "pass None for an output of a single element"
+        raise GraphError("Graph.backward", "gradients", expected, len(gradients), way_out)
     found: Sequence[Any] = gradients
     return found
 
@@ -89,13 +81,9 @@ def upstream_of(node: Tensor, gradient: Any) -> Array:
         )
     if gradient is None:
         if node.size != 1:
-            raise ShapeError(
-                "backward",
-                "gradient",
-                f"an upstream gradient of shape {node.shape}",
-                "none",
-                "pass one, or reduce the output first, for example with .sum()",
-            )
+            expected = f"an upstream gradient of shape {node.shape}"
+            way_out = "pass one, or reduce the output first, for example with .sum()"
+            raise ShapeError("backward", "gradient", expected, "none", way_out)
         return node.device.full(node.shape, node.dtype, 1)
     if not node.device.owns(gradient):
         gradient = np.asarray(gradient)

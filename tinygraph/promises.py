@@ -37,13 +37,9 @@ def keep_forward(op: Any, spec: Spec, returned: Any, on_host: bool) -> tuple[Arr
     if on_host and type(value) is not np.ndarray:
         value = np.asarray(value)
     if value.shape != spec.shape or value.dtype != spec.dtype:
-        raise GraphError(
-            op.name,
-            "forward",
-            f"what infer promised, {spec.dtype}{list(spec.shape)}",
-            f"{value.dtype}{list(value.shape)}",
-            "make infer and forward agree",
-        )
+        expected = f"what infer promised, {spec.dtype}{list(spec.shape)}"
+        got = f"{value.dtype}{list(value.shape)}"
+        raise GraphError(op.name, "forward", expected, got, "make infer and forward agree")
     return value, saved
 
 

@@ -45,25 +45,17 @@ def require_float(op: str, **specs: Spec | None) -> None:
         if spec.dtype.char not in "fd":
             raise DtypeError(op, name, "float32 or float64", spec.dtype, "x.astype('float32')")
         if spec.dtype != first.dtype:
-            raise DtypeError(
-                op,
-                name,
-                f"{first.dtype}, the dtype of {first_name}",
-                spec.dtype,
-                f"convert one of the two, for example {name}.astype('{first.dtype}')",
-            )
+            expected = f"{first.dtype}, the dtype of {first_name}"
+            way_out = f"convert one of the two, for example {name}.astype('{first.dtype}')"
+            raise DtypeError(op, name, expected, spec.dtype, way_out)
 
 
 def require_ndim(op: str, argument: str, spec: Spec, ndim: int, legend: str) -> None:
     """Raise ShapeError unless `spec` has `ndim` axes; `legend` names them: '(N, C, H, W)'."""
     if len(spec.shape) != ndim:
-        raise ShapeError(
-            op,
-            argument,
-            f"{ndim} axes {legend}",
-            f"{spec.ndim} axes, shape {spec.shape}",
-            "reshape it, or add an axis with x[None]",
-        )
+        got = f"{spec.ndim} axes, shape {spec.shape}"
+        way_out = "reshape it, or add an axis with x[None]"
+        raise ShapeError(op, argument, f"{ndim} axes {legend}", got, way_out)
 
 
 def require_indices(op: str, indices: Spec, order: str) -> None:
@@ -100,13 +92,9 @@ def broadcast_shapes(op: str, *shapes: Shape) -> Shape:
         return np.broadcast_shapes(*shapes)
     except ValueError:
         got = " and ".join(map(str, shapes))
-        raise ShapeError(
-            op,
-            "inputs",
-            "shapes that broadcast together: aligned from the right, each axis equal or 1",
-            got,
-            "insert axes of size 1 with reshape, or transpose",
-        ) from None
+        expected = "shapes that broadcast together: aligned from the right, each axis equal or 1"
+        way_out = "insert axes of size 1 with reshape, or transpose"
+        raise ShapeError(op, "inputs", expected, got, way_out) from None
 
 
 def broadcast_axes(shape: Shape, out: Shape) -> tuple[int, ...]:
@@ -290,14 +278,12 @@ def windows(
     pad = int(padding)
     room = size + 2 * pad - span
     if room < 0:
-        raise ShapeError(
-            op,
-            "x",
+        expected = (
             f"an image of at least {span - 2 * pad} pixels on each axis that the "
-            f"kernel spans (kernel {kernel}, dilation {dilation}, padding {pad})",
-            f"{size} pixels",
-            "use a smaller kernel, more padding or padding='same'",
+            f"kernel spans (kernel {kernel}, dilation {dilation}, padding {pad})"
         )
+        way_out = "use a smaller kernel, more padding or padding='same'"
+        raise ShapeError(op, "x", expected, f"{size} pixels", way_out)
     out = (math.ceil if ceil_mode else math.floor)(room / stride) + 1
     if ceil_mode and (out - 1) * stride >= size + pad:
         out -= 1
@@ -314,13 +300,9 @@ def as_numbers(data: Any, dtype: Any, copy: bool | None) -> Array:
             "Tensor", "data", "numbers in a rectangular array", f"{data!r:.80} ({error})"
         ) from None
     if array.dtype.kind not in "fiub" or array.dtype.itemsize > 8:
-        raise DtypeError(
-            "Tensor",
-            "data",
-            "floats up to 64 bits, integers or bools",
-            array.dtype,
-            "pass dtype='float32', or convert the array with .astype",
-        )
+        expected = "floats up to 64 bits, integers or bools"
+        way_out = "pass dtype='float32', or convert the array with .astype"
+        raise DtypeError("Tensor", "data", expected, array.dtype, way_out)
     if dtype is None and array.dtype == np.float64 and not hasattr(data, "dtype"):
         array = array.astype(np.float32)
     return array

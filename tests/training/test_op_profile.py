@@ -12,7 +12,7 @@ from tinygraph.costs import Cost
 from tinygraph.errors import ArgumentError
 from tinygraph.kernel_table import operations_of
 from tinygraph.shapes import Spec
-from tinygraph.training import Profile, profile_ops
+from tinygraph.training import Profile, profile_steps
 
 F4 = np.dtype(np.float32)
 
@@ -38,7 +38,7 @@ def network_step(compiled=False, **options):
 
 
 def test_lines_add_up_to_the_step():
-    profile = profile_ops(network_step(), steps=3)
+    profile = profile_steps(network_step(), steps=3)
     rows = {row.op: row for row in profile.rows}
     assert set(rows) == {
         "conv2d",
@@ -68,7 +68,7 @@ def test_lines_add_up_to_the_step():
 
 @pytest.mark.parametrize("options, threads", [({}, 1), ({"tile": 3, "threads": 2}, 2)], ids=str)
 def test_a_plan_makes_no_new_arrays(options, threads):
-    profile = profile_ops(network_step(compiled=True, **options), steps=2)
+    profile = profile_steps(network_step(compiled=True, **options), steps=2)
     rows = {row.op: row for row in profile.rows}
     tiles = 4 if options else 1
     fused = rows["conv2d_relu_max_pool2d"]
@@ -81,7 +81,7 @@ def test_a_plan_makes_no_new_arrays(options, threads):
 
 def test_a_plan_that_was_watched_runs_on_without():
     step = network_step(compiled=True)
-    profile_ops(step, steps=1)
+    profile_steps(step, steps=1)
     unwatched = network_step(compiled=True)
     for _ in range(4):
         last = unwatched()
@@ -98,7 +98,7 @@ def test_operations_of_ops_with_and_without_kernels():
     matmul = (tg.ones((5, 7)) @ tg.ones((7, 2))).op
     assert operations_of(matmul, [x, Spec((7, 2), F4)], (True, True)) == (140, 280)
     assert operations_of(matmul, [x, Spec((7, 2), F4)], (False, False)) == (140, None)
-    row = next(r for r in profile_ops(lambda: Own()([1.0]), 1).rows if r.op == "own")
+    row = next(r for r in profile_steps(lambda: Own()([1.0]), steps=1).rows if r.op == "own")
     assert row.operations is None and row.backward_seconds is None
 
 
@@ -112,7 +112,7 @@ def test_operations_of_ops_with_and_without_kernels():
 )
 def test_what_cannot_be_profiled(step, steps, words):
     with pytest.raises(ArgumentError, match=words):
-        profile_ops(step, steps)
+        profile_steps(step, steps=steps)
 
 
 def test_the_table():
@@ -145,7 +145,7 @@ def test_the_table():
 )
 def test_recipes(name, settings, op):
     recipe = recipes.get(name)
-    profile = profile_ops(recipe.training_step(recipe.settings(settings), None, False), steps=1)
+    profile = profile_steps(recipe.training_step(recipe.settings(settings), None, False), steps=1)
     assert op in {row.op for row in profile.rows}
 
 

@@ -38,15 +38,15 @@ def test_rows_are_sums_over_a_step():
 def test_macros_tell_kernels_apart():
     a = tg.Tensor(np.ones((8, 8), np.float32), requires_grad=True, device="emulator")
     b = tg.Tensor(np.ones((8, 40), np.float32), device="emulator")
-    profile = profile_steps(lambda: ((a @ b), (a @ a)), EMULATOR)
+    profile = profile_steps(lambda: ((a @ b), (a @ a)), "emulator")
     labels = [row.label for row in profile.rows]
     assert len(labels) == len(set(labels)) == 2
     assert all(label.startswith("matmul<float> GEMM_TILE=") for label in labels)
 
 
-def test_a_device_without_kernels():
-    with pytest.raises(ArgumentError, match="'emulator' or 'cuda'"):
-        profile_steps(step_of(10), CPU)
+def test_a_device_without_kernels_has_no_architecture():
+    with pytest.raises(ArgumentError, match="arch: expected a device that runs kernels"):
+        profile_steps(step_of(10), CPU, arch="sm_90")
 
 
 def test_times_in_the_table():

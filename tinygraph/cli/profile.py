@@ -12,9 +12,7 @@ from tinygraph.cli.options import given_settings
 from tinygraph.device import get_device
 from tinygraph.errors import ArgumentError
 from tinygraph.show import profile_bars
-from tinygraph.training import profile_ops, profile_steps
-
-STEPS = {"cpu": 10, "emulator": 3, "cuda": 3}  # where no number is given
+from tinygraph.training import profile_steps
 
 
 def profile(args: Namespace) -> dict[str, Any]:
@@ -30,11 +28,7 @@ def profile(args: Namespace) -> dict[str, Any]:
     device = get_device(config.device)
     with plain_warnings():
         step = recipe.training_step(config, args.data_dir, args.download)
-    steps = args.steps or STEPS[device.name]
-    if device.runs_kernels:
-        found = profile_steps(step, device, steps, args.arch)
-    else:
-        found = profile_ops(step, steps)
+    found = profile_steps(step, device, args.steps, args.arch)
     print(f"{recipe.name}: {listed(asdict(config))}")
     print(found)
     files, notes = [], [*found.notes]

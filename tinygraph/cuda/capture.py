@@ -71,13 +71,9 @@ class _Captured(Runner):
         """Room for some numbers, on the host and on the device."""
         first, last = self.used, self.used + count * np.dtype(dtype).itemsize
         if last > _ROOM:
-            raise GraphError(
-                "capture",
-                "step",
-                f"varying numbers within {_ROOM} bytes",
-                "more",
-                "capture a step of fewer parameters, or run it without a graph",
-            )
+            expected = f"varying numbers within {_ROOM} bytes"
+            way_out = "capture a step of fewer parameters, or run it without a graph"
+            raise GraphError("capture", "step", expected, "more", way_out)
         self.used = -(-last // _ALIGNED) * _ALIGNED
         return self.host[first:last].view(dtype), self.room[first:last].view(dtype)
 
@@ -108,13 +104,8 @@ class _Captured(Runner):
 
     def wait(self, why: str) -> None:
         """A graph holds launches alone: it would repeat no other thing, or a wrong one."""
-        raise GraphError(
-            "capture",
-            "step",
-            "launches alone",
-            f"one that {why}",
-            "do it outside the captured function; pass arrays as its inputs",
-        )
+        way_out = "do it outside the captured function; pass arrays as its inputs"
+        raise GraphError("capture", "step", "launches alone", f"one that {why}", way_out)
 
     # ---- before the graph is launched
 

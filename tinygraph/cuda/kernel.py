@@ -169,13 +169,9 @@ class Kernel:
         """
         launch = Launch(self, grid, block, args, shared)
         if launch.on_gpu:
-            raise KernelLaunchError(
-                self.name,
-                "arguments",
-                "numpy arrays: the checker runs on the CPU",
-                "cupy arrays",
-                "copy them to the host with x.get()",
-            )
+            expected = "numpy arrays: the checker runs on the CPU"
+            way_out = "copy them to the host with x.get()"
+            raise KernelLaunchError(self.name, "arguments", expected, "cupy arrays", way_out)
         return self._report(launch, profile)
 
     def resources(self, arch: str) -> Any:
@@ -217,13 +213,9 @@ class Kernel:
         arrays = [v for v, p in zip(typed, self.signature.parameters, strict=True) if p.pointer]
         gpus = {array.device.id for array in arrays}
         if len(gpus) > 1:
-            raise KernelLaunchError(
-                self.name,
-                "arguments",
-                "arrays of one GPU",
-                f"GPUs {sorted(gpus)}",
-                "copy them to one GPU",
-            )
+            got = f"GPUs {sorted(gpus)}"
+            way_out = "copy them to one GPU"
+            raise KernelLaunchError(self.name, "arguments", "arrays of one GPU", got, way_out)
         with arrays[0].device:
             function = self._function(cupy, arrays[0].device.id)
             if launch.shared > max(SHARED_WITHOUT_ASKING, function.max_dynamic_shared_size_bytes):

@@ -5,7 +5,7 @@ from tinygraph.training.checkpoints import CheckpointWarning
 from tinygraph.training.environment import environment
 from tinygraph.training.evaluation import evaluate
 from tinygraph.training.metrics import accuracy
-from tinygraph.training.profile import Profile, first_batch_step, profile_ops, profile_steps
+from tinygraph.training.profile import Profile, first_batch_step, profile_steps
 from tinygraph.training.progress import Progress
 from tinygraph.training.run import RunFolder
 from tinygraph.training.sealed import load_arrays, save_arrays
@@ -26,7 +26,6 @@ __all__ = [
     "first_batch_step",
     "load_arrays",
     "parse_duration",
-    "profile_ops",
     "profile_steps",
     "save_arrays",
 ]

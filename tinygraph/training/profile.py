@@ -25,7 +25,7 @@ from tinygraph.costs import Cost, CostTable, combined
 from tinygraph.cuda import RecordedLaunch, recording
 from tinygraph.cuda.nvrtc.occupancy import occupancy
 from tinygraph.data import DataLoader
-from tinygraph.device import CPU, Device
+from tinygraph.device import CPU, Device, get_device
 from tinygraph.errors import ArgumentError, KernelCompileError
 from tinygraph.kernel_table import cost_of, operations_of
 from tinygraph.training.evaluation import first_batch
@@ -33,6 +33,7 @@ from tinygraph.training.stopwatch import Stopwatch
 from tinygraph.training.trainer import Trainer
 
 WARMING_UP = 2  # steps before: a plan is made in the first, its found are in use from the second
+USUAL_STEPS = {"cpu": 10, "emulator": 3, "cuda": 3}
 USUAL_ARCH = "sm_90"  # for registers and occupancy, where there is no GPU to ask
 
 
@@ -68,34 +69,55 @@ class Profile(CostTable):
     arch: str | None = None
 
 
-def profile_ops(step: Callable[[], Any], steps: int = 10) -> Profile:
-    """Run a step some times and say what its ops take on the cpu.
+def profile_steps(
+    step: Callable[[], Any],
+    device: str | Device = CPU,
+    steps: int | None = None,
+    arch: str | None = None,
+) -> Profile:
+    """Run a step some times and say what its ops take on the cpu, or its kernels elsewhere.
 
     Parameters
     ----------
     step : function without arguments
-        Eager, or compiled.  It is run twice before, and once without a stopwatch for each time
-        with one.
-    steps : int
-        At least 1.
+        Eager, or compiled.  On the cpu it is run twice before, and once without a stopwatch for
+        each time with one; elsewhere once before, so that nothing is compiled while times are
+        taken.
+    device : str or Device
+        Where the step computes.
+    steps : int, optional
+        By default 10 on the cpu, and 3 elsewhere.
+    arch : str, optional
+        For registers and occupancy of kernels: by default the GPU's, on the emulator "sm_90".
 
     Raises
     ------
     ArgumentError
-        A number of steps below 1, or a step that applies no op on the cpu.
+        A number of steps below 1, an `arch` where no kernels run, or a step that applies no op to
+        tensors on the cpu.
 
     Examples
     --------
     >>> import tinygraph as tg
     >>> x, w = tg.zeros((64, 100)), tg.Parameter(tg.zeros((10, 100)))
-    >>> profile = profile_ops(lambda: tg.linear(x, w).sum().backward(), steps=3)
+    >>> profile = profile_steps(lambda: tg.linear(x, w).sum().backward(), steps=3)
     >>> row = next(row for row in profile if row.op == "linear")
     >>> row.calls, row.operations  # forward, and backward for w alone
     (2, 256000)
     >>> abs(sum(row.seconds for row in profile) - profile.seconds) < 1e-12
     True
     """
-    whole("profile", "steps", steps)
+    device = get_device(device)
+    count = USUAL_STEPS[device.name] if steps is None else whole("profile", "steps", steps)
+    if device.runs_kernels:
+        return _profile_kernels(step, device, count, arch or device.arch or USUAL_ARCH)
+    if arch is not None:
+        expected = "a device that runs kernels: emulator or cuda"
+        raise ArgumentError("profile", "arch", expected, device.name, "leave it out")
+    return _profile_ops(step, count)
+
+
+def _profile_ops(step: Callable[[], Any], steps: int) -> Profile:
     for _ in range(WARMING_UP):
         step()
     laps, plain = [], []
@@ -150,31 +172,7 @@ def _operations(lap: Stopwatch) -> dict[str, float | None]:
     return {name: combined(costs).operations for name, costs in calls.items()}
 
 
-def profile_steps(
-    step: Callable[[], Any], device: Device, steps: int = 1, arch: str | None = None
-) -> Profile:
-    """Run a step some times and say what its kernels did.
-
-    Parameters
-    ----------
-    step : function without arguments
-        It is also run once before, so that nothing is compiled while times are taken.
-    device : Device
-        One that runs kernels.
-    steps : int
-    arch : str, optional
-        For registers and occupancy: by default the GPU's, on the emulator "sm_90".
-
-    Raises
-    ------
-    ArgumentError
-        The device runs no kernels.
-    """
-    if not device.runs_kernels:
-        raise ArgumentError(
-            "profile", "device", "one that runs kernels: 'emulator' or 'cuda'", repr(device.name)
-        )
-    arch = arch or device.arch or USUAL_ARCH
+def _profile_kernels(step: Callable[[], Any], device: Device, steps: int, arch: str) -> Profile:
     step()
     with recording() as launches:
         for _ in range(steps):

@@ -153,13 +153,10 @@ def _numbers(machine_code: Compiled) -> dict[str, int]:
     sections = re.split(r"^ptxas info\s*: Compiling entry function ", machine_code.log, flags=re.M)
     about = [text for text in sections[1:] if text.startswith(f"'{machine_code.symbol}'")]
     if not about:
-        raise KernelCompileError(
-            "nvrtc",
-            machine_code.symbol,
-            "an assembler log that names the kernel",
-            repr(machine_code.log),
-            "report this NVRTC version: " + version(),
-        )
+        expected = "an assembler log that names the kernel"
+        got = repr(machine_code.log)
+        way_out = "report this NVRTC version: " + version()
+        raise KernelCompileError("nvrtc", machine_code.symbol, expected, got, way_out)
     found = {name: re.search(pattern, about[0]) for name, pattern in _FIELDS.items()}
     numbers = {name: int(match[1]) if match else 0 for name, match in found.items()}
     return {**numbers, "constant": _constant_bytes(machine_code)}

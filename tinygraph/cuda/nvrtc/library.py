@@ -57,13 +57,9 @@ def library() -> ctypes.CDLL:
             continue
         found.nvrtcGetErrorString.restype = ctypes.c_char_p
         return found
-    raise KernelCompileError(
-        "nvrtc",
-        "library",
-        f"libnvrtc of the package {PACKAGES[0]} or of a CUDA toolkit",
-        "; ".join(reasons) or "none",
-        f"pip install {PACKAGES[0]}",
-    )
+    expected = f"libnvrtc of the package {PACKAGES[0]} or of a CUDA toolkit"
+    got = "; ".join(reasons) or "none"
+    raise KernelCompileError("nvrtc", "library", expected, got, f"pip install {PACKAGES[0]}")
 
 
 def candidates() -> Iterator[Path | str]:

@@ -107,23 +107,15 @@ def _find(source: Source, name: str, function: str) -> Declaration:
     if len(distinct) == 1:
         return found[0]
     if found:
-        raise KernelCompileError(
-            source.name,
-            "name",
-            "a kernel that is declared once",
-            f"{name!r}: {len(distinct)} overloads",
-            f"rename them, or {DECLARE}",
-        )
+        expected = "a kernel that is declared once"
+        got = f"{name!r}: {len(distinct)} overloads"
+        raise KernelCompileError(source.name, "name", expected, got, f"rename them, or {DECLARE}")
     known = [k.name for k in kernels(source)]
     hint = nearest(function, known)
     listing = f"it has {', '.join(known)}" if known else "it has none"
-    raise KernelCompileError(
-        source.name,
-        "name",
-        f"a __global__ function of the file: {listing}",
-        repr(name),
-        hint or f"correct the name; where a macro writes the kernel, {DECLARE}",
-    )
+    expected = f"a __global__ function of the file: {listing}"
+    way_out = hint or f"correct the name; where a macro writes the kernel, {DECLARE}"
+    raise KernelCompileError(source.name, "name", expected, repr(name), way_out)
 
 
 def _bind(
@@ -139,21 +131,13 @@ def _bind(
             bound[parameter] = [t for d in default for t in bound.get(d, [d])]
         elif not declaration.variadic:
             example = ", ".join(["float", *("16" for _ in parameters[1:])])
-            raise KernelCompileError(
-                source.name,
-                "name",
-                "template arguments for " + ", ".join(p for p, _ in parameters),
-                repr(name),
-                f'name="{declaration.name}<{example}>"',
-            )
+            expected = "template arguments for " + ", ".join(p for p, _ in parameters)
+            way_out = f'name="{declaration.name}<{example}>"'
+            raise KernelCompileError(source.name, "name", expected, repr(name), way_out)
     if len(args) > len(parameters) and not declaration.variadic:
-        raise KernelCompileError(
-            source.name,
-            "name",
-            f"at most {len(parameters)} template arguments",
-            repr(name),
-            f'name="{declaration.name}"' if not parameters else "",
-        )
+        expected = f"at most {len(parameters)} template arguments"
+        way_out = f'name="{declaration.name}"' if not parameters else ""
+        raise KernelCompileError(source.name, "name", expected, repr(name), way_out)
     return bound
 
 

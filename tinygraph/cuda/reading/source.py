@@ -65,13 +65,10 @@ class Source:
         try:
             return Source(path.read_text(encoding="utf-8"), path.resolve(), pairs)
         except (OSError, ValueError) as error:  # a UnicodeDecodeError is a ValueError
-            raise KernelCompileError(
-                "Kernel",
-                "path_or_source",
-                "a readable .cu file or a CUDA source text",
-                f"{str(path_or_source)!r}: {_reason(error)}",
-                _beside(path),
-            ) from error
+            expected = "a readable .cu file or a CUDA source text"
+            got = f"{str(path_or_source)!r}: {_reason(error)}"
+            way_out = _beside(path)
+            raise KernelCompileError("Kernel", "path_or_source", expected, got, way_out) from error
 
     @property
     def name(self) -> str:
