@@ -12,7 +12,7 @@ import operator
 import struct
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -20,9 +20,9 @@ from tinygraph.cuda.extents import check_block, check_grid, check_shared
 from tinygraph.errors import KernelLaunchError
 
 if TYPE_CHECKING:  # names in annotations only: a program that launches nothing reads no signature
-    from tinygraph.cuda.kernel import Kernel
     from tinygraph.cuda.reading.signature import KernelParameter, Signature
 
+Kernel: TypeAlias = Any  # of kernel.py, which stands above this file and makes launches
 Value = Any  # an array of numpy or cupy, or a Python number
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
