@@ -127,9 +127,9 @@ __device__ __forceinline__ void load_rounded(unsigned (&d)[4], const float (&pan
 }
 
 // Add the products of one pair of panels to the warp's 64x32 elements.
-template <int ROWS, int PITCH>
-__device__ __forceinline__ void mma_panels(const float (&a_panel)[ROWS][PITCH],
-                                           const float (&b_panel)[ROWS][PITCH],
+template <int ROWS_A, int PITCH_A, int ROWS_B, int PITCH_B>
+__device__ __forceinline__ void mma_panels(const float (&a_panel)[ROWS_A][PITCH_A],
+                                           const float (&b_panel)[ROWS_B][PITCH_B],
                                            float (&sum)[4][4][4])
 {
     const int warp = threadIdx.x / 32, row = warp / 4 * 64, column = warp % 4 * 32;

@@ -86,9 +86,9 @@ struct TiledMatrix {
 };
 
 // Add the products of one pair of panels to the thread's elements.
-template <typename T, int TK, int PITCH>
+template <typename T, int TK_A, int PITCH_A, int TK_B, int PITCH_B>
 __device__ __forceinline__ void multiply_panels(
-    const T (&a_panel)[TK][PITCH], const T (&b_panel)[TK][PITCH],
+    const T (&a_panel)[TK_A][PITCH_A], const T (&b_panel)[TK_B][PITCH_B],
     T (&sum)[Pipelined<T>::ROWS * 4][Pipelined<T>::COLUMNS][4])
 {
     constexpr int ROWS = Pipelined<T>::ROWS, COLUMNS = Pipelined<T>::COLUMNS;

@@ -69,8 +69,8 @@ struct SumSteps {
 
 // Both operands through two panels each: loads of the next pair run during multiply(panel of A, of B)
 // for this one.  A loader's load(panel, term, k) waits for nothing: one barrier a step ends both.
-template <typename Panel, typename LoaderA, typename LoaderB, typename Multiply>
-__device__ __forceinline__ void pipeline(Panel (&a_panels)[2], Panel (&b_panels)[2],
+template <typename PanelA, typename PanelB, typename LoaderA, typename LoaderB, typename Multiply>
+__device__ __forceinline__ void pipeline(PanelA (&a_panels)[2], PanelB (&b_panels)[2],
                                          const LoaderA &a, const LoaderB &b,
                                          const SumSteps &steps, Multiply multiply)
 {
