@@ -109,6 +109,10 @@ def calls_of():
 def is_found(cls, method, wrong):
     """Whether some call fails when the method is the wrong one."""
     before = calls_of()[cls]
+    assert before, (
+        f"{cls.__module__}: no contract applies {cls.__name__}, or none draws a problem. "
+        "Way out: a subclass of OpContract in the op's test file, see docs/add_an_op.md"
+    )
     with mock.patch.object(cls, method, wrong):
         for call in before:
             try:
