@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.cuda.emulator.launching import assert_alive, in_child, run
+from tinygraph.cuda import Kernel
 from tinygraph.errors import KernelLaunchError
 
 GUARDED = 64 * 1024  # bytes of all arrays of a launch together
@@ -154,6 +155,21 @@ def test_threads_of_python_have_guards_of_their_own():
     finally:
         sys.setswitchinterval(interval)
     assert done == [50] * 6 and all("y[500]" in w for w in words)
+
+
+def test_of_blocks_that_fail_at_a_time_the_first_is_told():
+    """Two threads run blocks; which one fails first is chance, which one is told is not."""
+    text = """__global__ void k(float* x, int work) {
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        float sum = 0;
+        for (int k = 0; k < work * (blockIdx.x == 3); k++) sum += x[k % 8];
+        x[i] = sum;
+    }"""
+    kernel = Kernel(text, "k")
+    for work in (0, 10, 100, 1000) * 25:
+        with pytest.raises(KernelLaunchError) as error:
+            kernel(16, 256, np.ones(1000, np.float32), work)
+        assert "block (3, 0, 0) thread (232, 0, 0): x[1000] lies outside" in str(error.value)
 
 
 def test_without_address_space_launches_go_on():

@@ -176,6 +176,8 @@ static void prepare(Worker *w, uint64_t number) {
 
 /* Run all threads of one block to their end. */
 void block_run(Worker *w, uint64_t number) {
+    w->number = number;
+    w->argument = -1;
     prepare(w, number);
     if (tg_observer) tg_observer->block_begins(w);
     Fiber *first = schedule_next(w);

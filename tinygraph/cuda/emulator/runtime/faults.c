@@ -72,12 +72,11 @@ static void on_fault(int signal, siginfo_t *info, void *context) {
                     STACK_BYTES / 1024);
     else if (info->si_code == SI_KERNEL_CODE) /* the processor does not tell which address */
         launch_fail(FAIL_POINTER, place, "the address is far beyond all memory");
-    else
+    else {
+        w->argument = guards_find(&w->launch->guards, address, &w->offset);
         launch_fail(FAIL_POINTER, place, "address %#lx belongs to no array",
                     (unsigned long)address);
-    Failure *failure = w->launch->failure;
-    if (failure->kind == FAIL_POINTER && failure->pc == place.pc && failure->argument < 0)
-        failure->argument = guards_find(&w->launch->guards, address, &failure->offset);
+    }
     schedule_abandon();
 }
 

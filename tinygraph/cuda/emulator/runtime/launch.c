@@ -167,7 +167,7 @@ int tg_launch(Entry entry, const char *packed, uint32_t count, const uint32_t gr
         .block = {block[0], block[1], block[2]}, .shared = shared,
         .threads = block[0] * block[1] * block[2],
         .blocks = (uint64_t)grid[0] * grid[1] * grid[2], .timeout = timeout,
-        .module_low = module[0], .module_high = module[1], .failed = ATOMIC_FLAG_INIT,
+        .module_low = module[0], .module_high = module[1], .noting = ATOMIC_FLAG_INIT,
         .failure = failure,
     };
     failure->kind = FAIL_NONE;

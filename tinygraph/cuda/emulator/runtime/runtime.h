@@ -149,7 +149,8 @@ typedef struct {
     uintptr_t module_low, module_high; /* where the code and the data of the kernel's module lie */
     atomic_uint_fast64_t next;
     atomic_bool stop;
-    atomic_flag failed;
+    atomic_flag noting; /* held while `failure` is written, */
+    uint64_t failed;    /* that of this block */
     Failure *failure;
     Guards guards;
 } Launch;
@@ -167,6 +168,9 @@ typedef struct Worker {
     uint64_t block_number;
     uint32_t epoch;   /* barriers that the block has passed */
     bool in_kernel;   /* kernel code runs: a fault is the kernel's fault */
+    uint64_t number;  /* of the block in the grid */
+    int32_t argument; /* beside which an access has failed, as in Failure */
+    int64_t offset;
     bool abandoned;
     char *arena;      /* shared memory */
     char *places;     /* for guarded arrays */

@@ -16,16 +16,27 @@ Thread *tg_self(void) { return tg_current; }
 
 /* ---- a kernel is left before its end ------------------------------------------------------- */
 
-/* Note why the launch failed; the first reason counts. */
+/* Note why the launch failed.  Blocks are handed out in order and run to their end, so the failure
+ * of the first block of the grid counts, the same at every launch; but not that a block has waited
+ * for one that failed.  The caller abandons the block. */
 void launch_fail(FailureKind kind, Place place, const char *format, ...) {
-    Launch *launch = tg_worker->launch;
-    atomic_store(&launch->stop, true);
-    if (atomic_flag_test_and_set(&launch->failed)) return;
+    Worker *w = tg_worker;
+    Launch *launch = w->launch;
     Failure *failure = launch->failure;
+    w->in_kernel = false; /* the watchdog does not interrupt what follows */
+    atomic_store(&launch->stop, true);
+    while (atomic_flag_test_and_set(&launch->noting)) {}
+    const bool first = failure->kind == FAIL_TIMEOUT || w->number < launch->failed;
+    if (failure->kind && (kind == FAIL_TIMEOUT || !first)) {
+        atomic_flag_clear(&launch->noting);
+        return;
+    }
+    launch->failed = w->number;
     failure->kind = kind;
     failure->line = place.line;
     failure->pc = place.pc;
-    failure->argument = -1;
+    failure->argument = w->argument;
+    failure->offset = w->offset;
     snprintf(failure->file, sizeof failure->file, "%s", place.file ? place.file : "");
     if (tg_current) {
         failure->block = tg_current->block_idx;
@@ -35,6 +46,7 @@ void launch_fail(FailureKind kind, Place place, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(failure->text, sizeof failure->text, format, arguments);
     va_end(arguments);
+    atomic_flag_clear(&launch->noting);
 }
 
 void tg_trap(const char *what, const char *file, int line) {
