@@ -15,7 +15,8 @@
 #     make torture                   kill -9, damaged files, no memory, threads, NaN: the full figures;
 #                                    ARGS="--only kills --count 100 --seed 7"
 #     make gpu                       on a machine with an NVIDIA GPU: one page of tests and timings;
-#                                    installs nothing, uses the CuPy of PYTHON; ARGS=--rehearse: no GPU
+#                                    installs nothing, uses the CuPy of PYTHON; ARGS=--rehearse: no GPU;
+#                                    ARGS="--minutes 9", then ARGS="--minutes 9 --continue": in parts
 #     make test PYTHON=python3.13    another interpreter
 #     make test ARGS="-k relu -x"    arguments for pytest; -n 0: in one process
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,17 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         "| " + " | ".join(line) + " |" if i != 1 else "|" + "|".join(line) + "|"
         for i, line in enumerate(lines)
     )
+
+
+@dataclass
+class Table:
+    """A table that grows while a page is written."""
+
+    head: Sequence[str]
+    rows: list[Sequence[str]] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return table(self.head, self.rows)
 
 
 def write_page(path: Path, text: str) -> None:

@@ -1,23 +1,23 @@
 """The command: `make gpu`, or `python -m benchmarks.gpu`; what it does is in the package's words.
 
-Ends with 0; 1 if a section failed; 2 for arguments that cannot be; 3 without a GPU.
+Ends with 0; 1 if a section failed or was stopped; 2 for arguments that cannot be; 3 without a GPU.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
-import importlib
 import importlib.util
+import subprocess
 import sys
 import tempfile
 import time
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-SECTIONS = ("suite", "verdicts", "counts", "gemm", "conv", "steps")
+from benchmarks.gpu import SECTIONS
+
 DONE, FAILED, NO_GPU = 0, 1, 3
 DEFAULT_OUTPUT = Path(__file__).parents[2] / "docs/benchmarks"
 
@@ -51,6 +51,13 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     add = parser.add_argument
     add("--only", action="append", choices=SECTIONS, help="this section alone; may be repeated")
+    add("--minutes", type=float, help="begin no section that may not end within so many minutes")
+    add(
+        "--continue",
+        dest="go_on",
+        action="store_true",
+        help="leave out what the page has; go on where an earlier call was stopped",
+    )
     add("--quick", action="store_true", help="fewer sizes, kernels and rounds")
     add(
         "--output",
@@ -63,64 +70,81 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _measure(args: argparse.Namespace, cupy: Any) -> int:
-    """Run the sections and write the page after each: what was measured is never lost."""
-    from benchmarks.gpu import machine, page, torch_side
-    from benchmarks.gpu.room import EventClock, Room, WallClock
-    from benchmarks.host import slug
-    from benchmarks.report import write_page
+    """Run the sections one after the other."""
+    from benchmarks.gpu.page import FINISHED
 
-    torch = torch_side.find(gpu=cupy is not None)
-    device = "emulator" if cupy is None else "cuda"
-    clock = WallClock() if cupy is None else EventClock(cupy)
-    room = Room(device, clock, torch, args.rehearse, args.quick)
+    start = time.monotonic()
+    page = _begin(args, cupy)
+    there = page.sections if args.go_on else {}
+    good = True
+    for name in args.only or SECTIONS:
+        if name in there and there[name].state == FINISHED:
+            print(f"{name}: on the page", flush=True)
+            continue
+        left = args.minutes * 60 - (time.monotonic() - start) if args.minutes else None
+        if left is not None and left < SECTIONS[name]:
+            print(f"{name}: left for --continue, it may take {SECTIONS[name]} s", flush=True)
+            good = False
+            continue
+        ended_well = _run(name, page, args)
+        good = good and ended_well
+        if name == "smoke" and not ended_well and len(args.only or SECTIONS) > 1:
+            print("a first result is wrong: nothing is measured before it is right", flush=True)
+            break
+    print(page.path)
+    return DONE if good else FAILED
+
+
+def _begin(args: argparse.Namespace, cupy: Any) -> Any:
+    """The page with its head, and the sections of an earlier run that stay."""
+    from benchmarks.gpu import machine, torch_side
+    from benchmarks.gpu.page import REHEARSAL, Page
+    from benchmarks.gpu.room import ROUNDS
+    from benchmarks.host import slug
+
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
     name = "rehearsal" if cupy is None else slug(machine.gpu_name(cupy))
     folder = args.output or (
         Path(tempfile.mkdtemp(prefix="tinygraph-gpu-")) if args.rehearse else DEFAULT_OUTPUT
     )
-    path = folder / f"gpu-{name}-{date}.md"
+    page = Page(folder.absolute() / f"gpu-{name}-{date}.md", list(SECTIONS), args.rehearse)
     if args.rehearse:
-        title = f"{page.REHEARSAL}: tinygraph without a GPU, {date}"
+        title = f"{REHEARSAL}: tinygraph without a GPU, {date}"
     else:
         title = f"tinygraph on {machine.gpu_name(cupy)}, {date}"
-    about = machine.about(cupy, torch, date) + (
-        f"\n- rounds: {room.rounds}, taking turns; figures are medians with smallest and largest; "
-        "* marks a figure whose wall time is much longer than its events"
-        + ("\n- quick: fewer sizes, kernels and rounds" if args.quick else "")
+    about = machine.about(cupy, torch_side.find(gpu=cupy is not None), date) + (
+        f"\n- rounds: {ROUNDS['quick' if args.quick else 'full']}, taking turns; figures are "
+        "medians with smallest and largest; * marks a figure whose wall time is much longer than "
+        "its events" + ("\n- quick: fewer sizes, kernels and rounds" if args.quick else "")
     )
-    before = page.read_sections(path.read_text(encoding="utf-8")) if path.exists() else {}
-    sections = before if args.only and not args.rehearse else {}
-    failed = False
-    for section in args.only or SECTIONS:
-        text, good = _run_section(section, room, folder, path.stem)
-        sections[section] = text
-        failed = failed or not good
-        ordered = {known: sections[known] for known in SECTIONS if known in sections}
-        write_page(path, page.page_text(title, about, ordered, args.rehearse))
-    print(path)
-    return FAILED if failed else DONE
+    page.begin(title, about, keep=bool(args.go_on or args.only))
+    return page
 
 
-def _run_section(name: str, room: Any, folder: Path, stem: str) -> tuple[str, bool]:
-    """A section's text, and whether it ended well; its error where it broke."""
-    from benchmarks.gpu import page, plots
+def _run(name: str, page: Any, args: argparse.Namespace) -> bool:
+    """One section in a process of its own; whether it ended well."""
+    from benchmarks import children
+    from benchmarks.gpu.page import FINISHED
 
     print(f"{name} ...", end=" ", flush=True)
     start = time.perf_counter()
-    title = name
+    command = [sys.executable, "-m", "benchmarks.gpu.section", name, str(page.path)]
+    for flag in ("rehearse", "quick", "go_on"):
+        command += [f"--{flag.replace('_', '-')}"] if getattr(args, flag) else []
     try:
-        module = importlib.import_module(f"benchmarks.gpu.{name}")
-        title = module.TITLE
-        result = module.run(room)
-        pictures = plots.draw(result.plots, folder, stem, room.rehearse)
-        if result.plots and not pictures:
-            result.left_out.append("plots: matplotlib is absent")
-        text, good = page.section_text(result, pictures, room.rehearse), not result.failed
-    except Exception:
-        text, good = page.error_text(title, traceback.format_exc(), room.rehearse), False
+        done = children.run(command, SECTIONS[name])
+        words = done.stderr if done.returncode else ""
+        stopped = "" if done.returncode in (DONE, FAILED) else f"ended with {done.returncode}"
+    except subprocess.TimeoutExpired as error:
+        words, stopped = str(error.stderr or ""), f"stopped at its limit of {SECTIONS[name]} s"
+    if stopped:
+        page.stop(name, stopped, words)
+    good = not stopped and page.sections[name].state == FINISHED
     seconds = time.perf_counter() - start
     print(f"{'done' if good else 'FAILED'}, {seconds:.0f} s", flush=True)
-    return text, good
+    if not good and words:
+        print(words[-2000:], file=sys.stderr)
+    return good
 
 
 if __name__ == "__main__":

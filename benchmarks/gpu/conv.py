@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.gpu import ours
 from benchmarks.gpu.page import Result
 from benchmarks.gpu.room import Room
-from benchmarks.report import table
+from benchmarks.report import Table
 from benchmarks.timing import Ratio, Times
 
 TITLE = "Convolution beside cuDNN"
@@ -56,13 +56,13 @@ def run(room: Room) -> Result:
         if not ours.has(precision):
             result.left_out.append(ours.NO_TF32)
             continue
-        rows = []
+        peer = room.peer("cuDNN", "PyTorch on the CPU")
+        shown = Table(["problem", "pass", "ours ms", f"{peer} ms", "times as fast"])
+        result.blocks += [f"**{precision}**", shown]
         for problem in room.choose(FULL, FULL[:5], REHEARSED):
             with ours.precision(precision):
-                rows += _compare(room, result, problem, precision)
-        peer = room.peer("cuDNN", "PyTorch on the CPU")
-        head = ["problem", "pass", "ours ms", f"{peer} ms", "times as fast"]
-        result.blocks += [f"**{precision}**", table(head, rows)]
+                shown.rows += _compare(room, result, problem, precision)
+            room.tell(result)
     return result
 
 

@@ -15,7 +15,7 @@ from benchmarks.gpu.gallery import GalleryKernel
 from benchmarks.gpu.page import Result
 from benchmarks.gpu.room import Room
 from benchmarks.gpu.verdicts import child
-from benchmarks.report import table
+from benchmarks.report import Table
 from tinygraph.cuda import Report
 
 TITLE = "The checker's counts beside the profiler's"
@@ -31,7 +31,9 @@ def run(room: Room) -> Result:
     if tool is None:
         result.left_out.append("ncu is absent: its column is empty")
     kernels = gallery.for_counts()
-    rows, compared, agreed = [], 0, 0
+    shown = Table(["kernel", "count", "checker", "ncu", "agree"])
+    result.blocks.append(shown)
+    compared, agreed = 0, 0
     for kernel in kernels[: 3 if room.rehearse else None]:
         own = counts(kernel.check(profile=True))
         theirs: dict[Key, float] = {}
@@ -49,12 +51,12 @@ def run(room: Room) -> Result:
             agreed += same
             said = "" if other is None else f"{other:.0f}"
             verdict = "" if other is None else "yes" if same else "**no**"
-            rows.append([kernel.name, " ".join(key), str(value), said, verdict])
+            shown.rows.append([kernel.name, " ".join(key), str(value), said, verdict])
             if other is not None and not same:
                 result.lost.append(f"{kernel.name}, {' '.join(key)}: {value}, ncu says {other:.0f}")
+        room.tell(result)
     if compared:
         result.blocks.append(f"{agreed} of {compared} counts agree within {NEAR:.0%}.")
-    result.blocks.append(table(["kernel", "count", "checker", "ncu", "agree"], rows))
     return result
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.gpu import ours
 from benchmarks.gpu.page import Result
 from benchmarks.gpu.room import Room
-from benchmarks.report import Plot, table
+from benchmarks.report import Plot, Table
 from benchmarks.timing import Ratio
 
 TITLE = "GEMM beside cuBLAS"
@@ -48,7 +48,11 @@ def run(room: Room) -> Result:
 
 def _compare(room: Room, result: Result, library: Any, precision: str, sizes: list[int]) -> None:
     """The table of one precision, and its plot."""
-    rows, own_line, their_line = [], [], []
+    peer = room.peer("cuBLAS", "numpy")
+    head = ["size", "ours ms", f"{peer} ms", "ours GFLOP/s", f"{peer} GFLOP/s"]
+    shown = Table([*head, f"share of {peer}", "our error", f"error of {peer}"])
+    result.blocks += [f"**{precision}**", shown]
+    own_line, their_line = [], []
     for n in sizes:
         rng = np.random.default_rng(n)
         a, b = (rng.standard_normal((n, n), np.float32) for _ in range(2))
@@ -63,7 +67,7 @@ def _compare(room: Room, result: Result, library: Any, precision: str, sizes: li
         speeds = [2 * n**3 / times[side].median / 1e9 for side in ("ours", "theirs")]
         own_line.append((n, speeds[0]))
         their_line.append((n, speeds[1]))
-        rows.append(
+        shown.rows.append(
             [
                 str(n),
                 times["ours"].text(),
@@ -78,18 +82,7 @@ def _compare(room: Room, result: Result, library: Any, precision: str, sizes: li
             result.aim(f"GEMM {n}, {precision}, share of cuBLAS", share.median, AIMS[precision])
         elif share.median < AIMS[precision]:
             result.lost.append(f"GEMM {n}, {precision}: {share.median:.2f} of cuBLAS")
-    peer = room.peer("cuBLAS", "numpy")
-    head = [
-        "size",
-        "ours ms",
-        f"{peer} ms",
-        "ours GFLOP/s",
-        f"{peer} GFLOP/s",
-        f"share of {peer}",
-        "our error",
-        f"error of {peer}",
-    ]
-    result.blocks += [f"**{precision}**", table(head, rows)]
+        room.tell(result)
     name = "gemm-tf32" if precision == ours.TF32 else "gemm-float32"
     result.plots.append(
         Plot(

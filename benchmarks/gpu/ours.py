@@ -14,6 +14,7 @@ import numpy as np
 import tinygraph as tg
 from benchmarks.workloads import LEARNING_RATE, Layer, Workload
 
+BEST = "fused"  # of the ways in `steps`, on the seed network
 STRICT, TF32 = "strict float32", "tf32"
 NO_TF32 = "tinygraph has no tf32 switch in this version: its tf32 columns are left out"
 

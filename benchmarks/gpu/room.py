@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.timing import Times, Timing
 
 Run = Callable[[], object]
 
+ROUNDS = {"rehearse": 2, "quick": 5, "full": 9}
 BURST = 0.02  # seconds: so long a run is repeated for one figure
 MOST_REPEATS = 1000
 
@@ -69,6 +70,8 @@ class Room:
         PyTorch, where it is installed (and can use the GPU).
     rehearse, quick : bool
         Tiny sizes on the CPU; fewer sizes.
+    before : str
+        What an earlier call, which was stopped, has left of the section on the page.
     """
 
     device: str
@@ -76,6 +79,17 @@ class Room:
     torch: Any = None
     rehearse: bool = False
     quick: bool = False
+    before: str = ""
+    _hearers: list[Callable[[Any], None]] = field(default_factory=list, repr=False, compare=False)
+
+    def on_news(self, hearer: Callable[[Any], None]) -> None:
+        """Who is told what a section has found so far."""
+        self._hearers.append(hearer)
+
+    def tell(self, result: Any) -> None:
+        """Put what a section has found so far on the page: it stays if the section is stopped."""
+        for hearer in self._hearers:
+            hearer(result)
 
     def peer(self, name: str, stand_in: str) -> str:
         """What the other side is called: a rehearsal has not met the real one."""
@@ -83,7 +97,7 @@ class Room:
 
     @property
     def rounds(self) -> int:
-        return 2 if self.rehearse else 5 if self.quick else 9
+        return ROUNDS["rehearse" if self.rehearse else "quick" if self.quick else "full"]
 
     def choose(self, full: list[Any], quick: list[Any], rehearsed: list[Any]) -> list[Any]:
         """The sizes of this run."""

@@ -1,4 +1,4 @@
-"""Training steps of whole networks beside PyTorch, eager and compiled.
+"""Training steps of whole networks beside PyTorch.
 
 Every side must agree with the numpy bodies of tinygraph on the losses of three steps before it is
 timed.  A side that breaks or disagrees is left out aloud, and the others go on.
@@ -6,7 +6,7 @@ timed.  A side that breaks or disagrees is left out aloud, and the others go on.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,12 +14,11 @@ import numpy as np
 from benchmarks.gpu import ours
 from benchmarks.gpu.page import Result
 from benchmarks.gpu.room import Room
-from benchmarks.gpu.torch_side import COMPILED
-from benchmarks.report import Plot, table
+from benchmarks.report import Plot, Table
 from benchmarks.timing import Ratio, Times
 from benchmarks.workloads import Workload, mlp, seed_network, vgg
 
-TITLE = "Training steps beside PyTorch"
+TITLE = "Training steps beside PyTorch eager"
 AIMS = {"eager": 10.0, "compiled": 4.0}  # on the seed network: times as fast as PyTorch
 AGREE = {ours.STRICT: 1e-3, ours.TF32: 2e-2}  # relative difference of the losses
 
@@ -35,33 +34,43 @@ def workloads(room: Room) -> list[Workload]:
 
 
 def run(room: Room) -> Result:
-    result = Result(TITLE)
+    return measured(room, TITLE, workloads(room), {})
+
+
+def measured(
+    room: Room, title: str, networks: Sequence[Workload], modes: Mapping[str, str]
+) -> Result:
+    """Steps of these networks beside PyTorch's eager ones, and those of modes of torch.compile."""
+    result = Result(title)
     if room.torch is None:
         result.left_out.append("PyTorch is not there, so the tables have our times only")
     for precision in (ours.STRICT, ours.TF32):
         if not ours.has(precision):
             result.left_out.append(ours.NO_TF32)
             continue
-        rows: list[list[str]] = []
+        head = ["network", "side", "ms a step", "PyTorch eager / this"]
+        shown = Table([*head, "PyTorch compiled / this"] if modes else head)
+        result.blocks += [f"**{precision}**", shown]
         lines: dict[str, list[tuple[float, float]]] = {}
-        for workload in workloads(room):
+        for workload in networks:
             with ours.precision(precision):
-                times = _times(room, result, workload, precision)
-            rows += _rows(result, workload, precision, times)
+                times = _times(room, result, workload, precision, modes)
+            shown.rows += _rows(result, workload, precision, times, modes)
+            room.tell(result)
             if workload.is_seed_network and workload.weights[0].shape[0] == 256:
                 for side, taken in times.items():
                     point = (float(len(workload.labels)), taken.median * 1e3)
                     lines.setdefault(side, []).append(point)
-        head = ["network", "side", "ms a step", "PyTorch eager / this", "PyTorch compiled / this"]
-        result.blocks += [f"**{precision}**", table(head, rows)]
-        if lines:
+        if lines and not modes:
             name = "steps-tf32" if precision == ours.TF32 else "steps-float32"
             title = f"Seed network, 256 filters, {precision}"
             result.plots.append(Plot(name, title, "batch", "ms a step", lines))
     return result
 
 
-def _times(room: Room, result: Result, workload: Workload, precision: str) -> dict[str, Times]:
+def _times(
+    room: Room, result: Result, workload: Workload, precision: str, modes: Mapping[str, str]
+) -> dict[str, Times]:
     """Times of each side that works, ours first."""
     want = _losses(ours.steps(workload, "cpu")["eager"])
     makers: dict[str, Callable[[], Step]] = {
@@ -70,10 +79,10 @@ def _times(room: Room, result: Result, workload: Workload, precision: str) -> di
     }
     if room.torch is not None:
         makers["PyTorch eager"] = lambda: room.torch.step(workload, None)
-        for name, mode in compiled_modes(room, result).items():
+        for name, mode in modes.items():
             makers[f"PyTorch {name}"] = lambda mode=mode: room.torch.step(workload, mode)
 
-    def measured() -> dict[str, Times]:
+    def timed() -> dict[str, Times]:
         sides = {}
         for name, make in makers.items():
             try:
@@ -90,19 +99,9 @@ def _times(room: Room, result: Result, workload: Workload, precision: str) -> di
         return room.in_turns(sides)
 
     if room.torch is None:
-        return measured()
+        return timed()
     with room.torch.precision(precision == ours.TF32):
-        return measured()
-
-
-def compiled_modes(room: Room, result: Result) -> dict[str, str]:
-    """The modes of torch.compile; none in a rehearsal, since compiling takes minutes on a CPU."""
-    if not room.rehearse:
-        return COMPILED
-    line = "torch.compile: not rehearsed, compiling takes minutes on a CPU"
-    if line not in result.left_out:
-        result.left_out.append(line)
-    return {}
+        return timed()
 
 
 def _losses(step: Step) -> list[float]:
@@ -110,14 +109,17 @@ def _losses(step: Step) -> list[float]:
 
 
 def _rows(
-    result: Result, workload: Workload, precision: str, times: dict[str, Times]
+    result: Result,
+    workload: Workload,
+    precision: str,
+    times: dict[str, Times],
+    modes: Mapping[str, str],
 ) -> list[list[str]]:
     """A row for each side, with its ratios to PyTorch eager and to the faster compiled one."""
-    compiled = [times[side] for name in COMPILED if (side := f"PyTorch {name}") in times]
-    peers = {
-        "eager": times.get("PyTorch eager"),
-        "compiled": min(compiled, key=lambda taken: taken.median, default=None),
-    }
+    compiled = [times[side] for name in modes if (side := f"PyTorch {name}") in times]
+    peers = {"eager": times.get("PyTorch eager")}
+    if modes:
+        peers["compiled"] = min(compiled, key=lambda taken: taken.median, default=None)
     rows = []
     best: dict[str, float] = {}
     for side, taken in times.items():

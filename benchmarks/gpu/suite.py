@@ -1,13 +1,21 @@
-"""The test suite on the GPU: what passed and failed on each device."""
+"""The tests of the GPU path on the GPU: a process for each file, several at a time.
+
+An access outside of its arrays poisons the process in which it happens, so that all tests after it
+fail: here only those of the same file do.  The table has a row for each file as soon as it is done;
+`--continue` leaves out the files that have one.
+"""
 
 from __future__ import annotations
 
-import importlib.util
+import os
 import re
+import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import children
@@ -15,92 +23,124 @@ from benchmarks.gpu.page import Result
 from benchmarks.gpu.room import Room
 from benchmarks.report import table
 
-TITLE = "Test suite"
-LIMIT = 3600  # seconds
+TITLE = "Tests of the GPU path"
+LIMIT = 200  # seconds of one file
+AT_ONCE = 12
 MOST_NAMES = 30  # of failed tests on the page
 OUTCOMES = ("passed", "failed", "error", "skipped")
-VARIABLES = {"TINYGRAPH_REHEARSE_CUDA": "1"}  # of tests/conftest.py: device "cuda" is tested too
-DEVICES = ("cuda", "emulator", "cpu")
+HEAD = ["file", *OUTCOMES, "s"]
+# of tests/conftest.py: device "cuda" is tested too
+VARIABLES = {"TINYGRAPH_REHEARSE_CUDA": "1", "HYPOTHESIS_PROFILE": "ci"}
+# Tests that were written for a device: others of these files compute with numpy's functions.
+SELECTED = "kernel and cuda"
+FILES = ("tests/ops/test_*.py",)
 
 
-def command(room: Room, report: Path) -> list[str]:
+@dataclass
+class Outcome:
+    """What became of the tests of one file."""
+
+    counts: Counter[str]
+    failed: list[str]
+    seconds: float = 0.0
+    words: str = ""  # why there are no counts
+
+    @property
+    def good(self) -> bool:
+        return not (self.counts["failed"] or self.counts["error"] or self.words)
+
+    def row(self, file: str) -> list[str]:
+        counts = [str(self.counts[name]) for name in OUTCOMES] if not self.words else ["?"] * 4
+        return [f"`{file}`", *counts, f"{self.seconds:.0f}"]
+
+
+def files(room: Room) -> list[str]:
+    """The test files; in a rehearsal the one of a small op."""
+    if room.rehearse:
+        return ["tests/ops/test_relu.py"]
+    root = children.ROOT
+    return [str(p.relative_to(root)) for pattern in FILES for p in sorted(root.glob(pattern))]
+
+
+def command(file: str, report: Path, rehearse: bool) -> list[str]:
     """How pytest is called, together with VARIABLES.
 
-    A rehearsal runs a few tests of one small op, those of "cuda" on the tests' stand-in for CuPy.
+    A rehearsal runs the tests of "cuda" on the tests' stand-in for CuPy.
     """
-    pytest = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "--tb=line",
-        "-p",
-        "no:cacheprovider",
-        "--continue-on-collection-errors",
-        f"--junitxml={report}",
-    ]
-    if room.rehearse:
-        return [*pytest, "tests/ops/test_relu.py", "-k", "more_than_one_block and not checker"]
-    pytest += ["-p", "benchmarks.gpu.real_cuda"]
-    if room.quick:
-        return [*pytest, "tests/ops", "-k", "cuda"]
-    parallel = ["-n", "4"] if importlib.util.find_spec("xdist") else []
-    return [*pytest, "tests", *parallel]
+    options = ["-q", "--tb=line", "-p", "no:cacheprovider", f"--junitxml={report}"]
+    plugin = [] if rehearse else ["-p", "benchmarks.gpu.real_cuda"]
+    selected = f"{SELECTED} and more_than_one_block and not checker" if rehearse else SELECTED
+    return [sys.executable, "-m", "pytest", *options, *plugin, "-k", selected, file]
 
 
-def read_report(text: str) -> tuple[dict[str, Counter[str]], list[str]]:
-    """Outcomes of a JUnit report by device, and the names of the tests that failed.
-
-    A test belongs to the device in the brackets of its name, as in `test_forward[cuda-float32]`,
-    or to "other".
-    """
-    outcomes: dict[str, Counter[str]] = {}
+def read_report(text: str) -> tuple[Counter[str], list[str]]:
+    """Outcomes of a JUnit report, and the names of the tests that failed."""
+    outcomes: Counter[str] = Counter()
     failed = []
     for case in ElementTree.fromstring(text).iter("testcase"):
-        name, tags = case.get("name", ""), {child.tag for child in case}
-        parameters = re.search(r"\[(.*)\]", name)
-        words = re.split(r"[-_ ]", parameters[1]) if parameters else []
-        device = next((d for d in DEVICES if d in words), "other")
-        outcome = (
-            "failed"
-            if "failure" in tags
-            else "error"
-            if "error" in tags
-            else "skipped"
-            if "skipped" in tags
-            else "passed"
-        )
-        outcomes.setdefault(device, Counter())[outcome] += 1
+        tags = {child.tag for child in case}
+        marks = {"failure": "failed", "error": "error", "skipped": "skipped"}
+        outcome = next((word for tag, word in marks.items() if tag in tags), "passed")
+        outcomes[outcome] += 1
         if outcome in ("failed", "error"):
-            failed.append(f"{case.get('classname', '')}::{name}")
+            failed.append(f"{case.get('classname', '')}::{case.get('name', '')}")
     return outcomes, failed
+
+
+def tested(file: str, room: Room) -> Outcome:
+    """Run the tests of a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        start = os.times().elapsed
+        try:
+            done = children.run(command(file, report, room.rehearse), LIMIT, VARIABLES)
+        except subprocess.TimeoutExpired:
+            return Outcome(Counter(), [], LIMIT, f"stopped after {LIMIT} s")
+        seconds = os.times().elapsed - start
+        if not report.exists():
+            said = (done.stdout + done.stderr).strip().splitlines()
+            why = f"ended with {done.returncode}: {said[-1][:200] if said else ''}"
+            return Outcome(Counter(), [], seconds, why)
+        return Outcome(*read_report(report.read_text(encoding="utf-8")), seconds)
+
+
+def done_before(text: str) -> dict[str, list[str]]:
+    """The rows of files that passed whole, from what an earlier call has left on the page."""
+    rows = {}
+    for line in re.findall(r"^\| (`tests/.*) \|$", text, re.MULTILINE):
+        cells = line.split(" | ")
+        if len(cells) == len(HEAD) and cells[2:4] == ["0", "0"]:
+            rows[cells[0].strip("`")] = cells
+    return rows
 
 
 def run(room: Room) -> Result:
     result = Result(TITLE)
-    with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "report.xml"
-        words = command(room, report)
-        done = children.run(words, LIMIT, VARIABLES)
-        if not report.exists():
-            raise RuntimeError(f"pytest left no report:\n{(done.stdout + done.stderr)[-2000:]}")
-        outcomes, failed = read_report(report.read_text(encoding="utf-8"))
-    rows = [
-        [device, *(str(outcomes[device][outcome]) for outcome in OUTCOMES)]
-        for device in (*DEVICES, "other")
-        if device in outcomes
-    ]
-    shown = " ".join(word for word in words[1:] if not word.startswith("--junitxml"))
-    result.blocks += [f"`python {shown}`", table(["device", *OUTCOMES], rows)]
-    if failed:
-        result.failed = f"{len(failed)} tests"
-        result.blocks.append("\n".join(f"- `{name}`" for name in failed[:MOST_NAMES]))
-        if len(failed) > MOST_NAMES:
-            result.blocks.append(f"and {len(failed) - MOST_NAMES} more")
+    rows = done_before(room.before)
+    wrong: list[str] = []
+    with ThreadPoolExecutor(min(AT_ONCE, os.cpu_count() or 1)) as pool:
+        left = [file for file in files(room) if file not in rows]
+        running = {pool.submit(tested, file, room): file for file in left}
+        for future in as_completed(running):
+            file, outcome = running[future], future.result()
+            rows[file] = outcome.row(file)
+            wrong += [f"- `{name}`" for name in outcome.failed]
+            wrong += [f"- `{file}`: {outcome.words}"] if outcome.words else []
+            _write(result, rows, wrong)
+            room.tell(result)
+    _write(result, rows, wrong)
+    if not any(int(row[1]) for row in rows.values() if row[1].isdigit()):
+        result.failed = (result.failed + "; " if result.failed else "") + "no test passed"
     if room.rehearse:
         result.blocks.append('Device "cuda" stands here for the tests\' own stand-in for CuPy.')
-    if "cuda" not in outcomes:
-        result.failed = (result.failed + "; " if result.failed else "") + (
-            "no test ran on device 'cuda'"
-        )
     return result
+
+
+def _write(result: Result, rows: dict[str, list[str]], wrong: list[str]) -> None:
+    sums = [str(sum(int(r[i]) for r in rows.values() if r[i].isdigit())) for i in range(1, 5)]
+    body = [*(rows[file] for file in sorted(rows)), ["together", *sums, ""]]
+    result.blocks = [f"`pytest -k {SELECTED!r}`, a process for each file", table(HEAD, body)]
+    if wrong:
+        result.failed = f"{len(wrong)} tests or files"
+        more = [f"and {len(wrong) - MOST_NAMES} more"] if len(wrong) > MOST_NAMES else []
+        result.blocks.append("\n".join([*wrong[:MOST_NAMES], *more]))

@@ -92,6 +92,9 @@ class TorchSide:
             return cross_entropy(self._logits(workload, x, weights), y)
 
         if mode is not None:
+            # All closures of this function share one code object, and dynamo runs code eagerly, in
+            # silence, once it has compiled it several times: each begins afresh.
+            self._torch._dynamo.reset()
             loss_of = self._torch.compile(loss_of, mode=mode)
 
         def step() -> Any:

@@ -6,6 +6,7 @@ child processes that are stopped when a kernel hangs.
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from benchmarks.report import table
 
 TITLE = "The checker beside compute-sanitizer"
 LIMIT = 60  # seconds of one child: CuPy starts, a kernel compiles, tools slow it down
-AT_ONCE = 4
+AT_ONCE = min(12, os.cpu_count() or 1)
 HANGS = "hangs"
 HUNG_KINDS = {"timeout", "deadlock", "barrier-divergence", "warp-sync"}  # that a hang can tell
 REHEARSED = ("oob_tail_guard_missing", "race_reverse_no_barrier", "transpose_padded")
@@ -42,8 +43,12 @@ def run(room: Room) -> Result:
     columns: dict[str, Callable[[GalleryKernel], Cell]] = {"checker": checker_cell}
     for name in sanitizer.TOOLS if tool else ():
         columns[name] = lambda kernel, name=name: sanitizer_cell(kernel, tool, name, room.device)
-    cells = {name: _all(judge, [*wrong, *right]) for name, judge in columns.items()}
-    _write(result, wrong, right, cells)
+    cells: dict[str, list[Cell]] = {}
+    for name, judge in columns.items():
+        cells[name] = _all(judge, [*wrong, *right])
+        result.blocks, result.lost = [], []
+        _write(result, wrong, right, cells)
+        room.tell(result)
     if room.rehearse:
         out = children.run(child([kernel.path for kernel in right], room.device), LIMIT)
         if out.returncode:

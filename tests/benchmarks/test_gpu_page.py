@@ -13,9 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.gpu import gemm, machine, ours, page, steps, torch_side
-from benchmarks.gpu.__main__ import DONE, FAILED, NO_GPU, SECTIONS, main
+from benchmarks.gpu import SECTIONS, gemm, machine, ours, page, section, smoke, steps
+from benchmarks.gpu.__main__ import DONE, FAILED, NO_GPU, main
 from benchmarks.gpu.room import EventClock, Room, WallClock
+from benchmarks.gpu.torch_side import COMPILED, TorchSide
 from benchmarks.timing import Ratio, Times, Timing
 from benchmarks.workloads import seed_network
 
@@ -114,29 +115,55 @@ def test_events_are_recorded_around_the_repeats():
 # ---- the page
 
 
-def test_sections_can_be_read_back_and_what_lost_stands_on_top():
+def test_sections_can_be_read_back_and_what_lost_stands_on_top(tmp_path):
     result = page.Result("Title", blocks=["words"], left_out=["a tool is absent"])
     result.aim("slow thing", 0.4, 0.85)
     result.aim("fast thing", 0.9, 0.85)
     result.aim("no number", float("nan"), 0.85)
     broken = page.error_text("Conv", "Traceback: no memory", rehearse=False)
-    sections = {"gemm": page.section_text(result, {}, rehearse=False), "conv": broken}
-    text = page.page_text("GPU, today", "- about", sections, rehearse=False)
-    assert page.read_sections(text) == sections
+    made = page.Page(tmp_path / "page.md", ["gemm", "conv"])
+    made.begin("GPU, today", "- about", keep=False)
+    made.put("conv", broken, page.FAILED)
+    made.put("gemm", page.section_text(result, {}, rehearse=False), page.FINISHED)
+    assert list(made.sections) == ["gemm", "conv"]  # the order of the list, not of arrival
+    assert made.sections["conv"] == page.Section(broken, page.FAILED)
+    text = made.path.read_text()
     top = text.partition("<!-- section")[0]
+    assert top.startswith("# GPU, today\n\n- about\n\n## What lost")
     assert "- slow thing: 0.40, the aim is 0.85" in top and "- no number: nan" in top
     assert "fast thing" not in top and "Sections that failed: conv." in top
     assert "- left out: a tool is absent" in text and "no memory" in text
     assert page.REHEARSAL not in text
+    made.begin("GPU, today", "- about", keep=True)
+    assert made.path.read_text() == text
+    made.begin("GPU, today", "- about", keep=False)
+    assert not made.sections
 
 
-def test_a_rehearsal_says_so_and_nothing_lost_or_won():
+def test_a_rehearsal_says_so_and_nothing_lost_or_won(tmp_path):
     result = page.Result("Title")
     result.aim("slow thing", 0.4, 0.85)
-    section = page.section_text(result, {}, rehearse=True)
-    text = page.page_text("T", "", {"gemm": section}, rehearse=True)
+    made = page.Page(tmp_path / "page.md", ["gemm"], rehearse=True)
+    made.begin("T", "", keep=False)
+    made.put("gemm", page.section_text(result, {}, rehearse=True), page.FINISHED)
+    text = made.path.read_text()
     assert "slow thing" not in text and "Nothing was measured." in text
     assert text.count(page.REHEARSAL) == 2
+
+
+def test_what_a_stopped_section_had_found_stays(tmp_path):
+    made = page.Page(tmp_path / "page.md", ["gemm"])
+    made.begin("T", "", keep=False)
+    result = page.Result("GEMM", blocks=["| 256 | 0.5 |"])
+    room = Room("cpu", WallClock())
+    room.on_news(lambda r: made.put("gemm", page.section_text(r, {}, False), page.BEGUN))
+    room.tell(result)
+    made.stop("gemm", "stopped at its limit of 150 s", "a last word")
+    found = made.sections["gemm"]
+    assert found.state == page.BEGUN and "| 256 | 0.5 |" in found.text
+    assert "**Stopped:** stopped at its limit of 150 s" in found.text
+    assert "a last word" in found.text
+    assert "stopped before their end: gemm." in made.path.read_text()
 
 
 # ---- the sections
@@ -176,7 +203,7 @@ def test_cublas_is_asked_for_the_precision():
 def test_a_side_that_disagrees_is_left_out(monkeypatch):
     monkeypatch.setattr(steps, "workloads", lambda room: [seed_network(2, 4, size=8)])
     result = steps.run(rehearsal(TorchStandIn(bias=0.1)))
-    text = "\n".join(result.blocks)
+    text = "\n".join(map(str, result.blocks))
     assert "| tinygraph eager |" in text and "| PyTorch eager |" not in text
     assert any("PyTorch eager: AssertionError" in line for line in result.left_out)
     assert not result.failed
@@ -197,10 +224,11 @@ def test_the_faster_compiled_side_is_the_one_to_beat(monkeypatch):
 
     monkeypatch.setattr(Room, "in_turns", in_turns)
     torch = TorchStandIn()
-    result = steps.run(Room("emulator", WallClock(), torch, quick=True))
+    room = Room("emulator", WallClock(), torch, quick=True)
+    result = steps.measured(room, "T", steps.workloads(room), COMPILED)
     name = "seed network, batch 2, 4 filters"
     line = f"| {name} | tinygraph eager | 4e+03 (4e+03 to 4e+03) | 3.00 (3.00 to 3.00) | 0.50 ("
-    assert line in result.blocks[1]
+    assert line in str(result.blocks[1])
     lost = f"{name}, strict float32, times as fast as PyTorch"
     assert result.lost[:2] == [
         f"{lost} eager: 3.00, the aim is 10.00",
@@ -266,35 +294,134 @@ def test_make_calls_the_command():
     assert made.stdout.strip() == f"{sys.executable} -m benchmarks.gpu --only gemm"
 
 
-def test_a_section_fails_alone(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(torch_side, "find", lambda gpu: None)
+def test_a_section_that_breaks_has_its_error_on_the_page(monkeypatch, tmp_path):
+    """Under what it had found before."""
+
+    def breaks(room):
+        result = page.Result(conv.TITLE, blocks=["a first row"])
+        room.tell(result)
+        return 1 / 0
+
     conv = importlib.import_module("benchmarks.gpu.conv")
-    monkeypatch.setattr(conv, "run", lambda room: 1 / 0)
-    words = ["--rehearse", "--only", "conv", "--only", "gemm", "--output", str(tmp_path)]
-    assert main(words) == FAILED
+    monkeypatch.setattr(conv, "run", breaks)
+    made = page.Page(tmp_path / "page.md", list(SECTIONS), rehearse=True)
+    made.begin("T", "", keep=False)
+    assert not section.measure("conv", rehearsal(), made)
+    found = made.sections["conv"]
+    assert found.state == page.FAILED and "ZeroDivisionError" in found.text
+    assert "a first row" in found.text and found.text.count(conv.TITLE) == 1
+
+
+def commanded(monkeypatch, tmp_path, words, outcomes):
+    """Run the command with sections in the place of which something is put on the page."""
+    ran = []
+
+    def run(command, limit):
+        name, path = command[3:5]
+        ran.append(name)
+        assert limit == SECTIONS[name] and "--rehearse" in command
+        state = outcomes.get(name, page.FINISHED)
+        made = page.Page(Path(path), list(SECTIONS), rehearse=True)
+        made.put(name, f"## {name}\n", page.BEGUN if isinstance(state, Exception) else state)
+        if isinstance(state, Exception):
+            raise state
+        return subprocess.CompletedProcess(command, state == page.FAILED, "", "")
+
+    monkeypatch.setattr("benchmarks.children.run", run)
+    code = main(["--rehearse", "--output", str(tmp_path), *words])
     (path,) = tmp_path.glob("*.md")
-    sections = page.read_sections(path.read_text())
-    assert list(sections) == ["gemm", "conv"]
-    assert "ZeroDivisionError" in sections["conv"] and "| 48 |" in sections["gemm"]
-    assert "conv ... FAILED" in capsys.readouterr().out
+    return code, ran, {name: s.state for name, s in page.read_sections(path.read_text()).items()}
+
+
+def test_every_section_runs_in_its_order(monkeypatch, tmp_path):
+    code, ran, states = commanded(monkeypatch, tmp_path, [], {"gemm": page.FAILED})
+    assert code == FAILED and ran == list(states) == list(SECTIONS)
+    assert ran[:2] == ["smoke", "suite"]  # right before fast
+    assert states["gemm"] == page.FAILED and states["conv"] == page.FINISHED
+    assert all(limit <= 600 for limit in SECTIONS.values())
+
+
+def test_a_first_wrong_number_ends_it(monkeypatch, tmp_path, capsys):
+    code, ran, _ = commanded(monkeypatch, tmp_path, [], {"smoke": page.FAILED})
+    assert code == FAILED and ran == ["smoke"]
+    assert "nothing is measured before it is right" in capsys.readouterr().out
+
+
+def test_it_goes_on_where_it_was_stopped(monkeypatch, tmp_path):
+    late = {"conv": subprocess.TimeoutExpired("conv", 150, stderr="slow")}
+    _, _, states = commanded(monkeypatch, tmp_path, ["--only", "gemm", "--only", "conv"], late)
+    assert states == {"gemm": page.FINISHED, "conv": page.BEGUN}
+    code, ran, states = commanded(monkeypatch, tmp_path, ["--continue"], {})
+    assert code == DONE and "gemm" not in ran and "conv" in ran
+    assert set(states.values()) == {page.FINISHED} and list(states) == list(SECTIONS)
+
+
+def test_no_section_begins_that_may_not_end_in_time(monkeypatch, tmp_path, capsys):
+    words = ["--minutes", "2.6", "--only", "safe", "--only", "conv"]
+    code, ran, _ = commanded(monkeypatch, tmp_path, words, {})
+    assert code == FAILED and ran == ["conv"]
+    assert "safe: left for --continue" in capsys.readouterr().out
+
+
+def test_a_wrong_first_result_is_seen(monkeypatch):
+    right = smoke._matmul
+    monkeypatch.setattr(
+        smoke, "_matmul", lambda device, s: [r + (device != "cpu") for r in right(device, s)]
+    )
+    result = smoke.run(rehearsal())
+    assert result.failed.startswith("matmul 20x30x25 is wrong")
+    assert "| relu | 0.0e+00 | yes |" in str(result.blocks[0])
+    assert "130x70" not in str(result.blocks[0])
+
+
+def test_torch_compile_begins_afresh_for_each_network():
+    """Dynamo goes eager in silence after it has compiled one function several times."""
+    said = []
+
+    def compile(function, mode):
+        said.append("compile")
+        return function
+
+    torch = types.SimpleNamespace(
+        backends=types.SimpleNamespace(cudnn=types.SimpleNamespace()),
+        tensor=lambda array, device: types.SimpleNamespace(requires_grad_=lambda: None),
+        optim=types.SimpleNamespace(SGD=lambda parameters, lr: None),
+        nn=types.SimpleNamespace(functional=types.SimpleNamespace(cross_entropy=None)),
+        compile=compile,
+        _dynamo=types.SimpleNamespace(reset=lambda: said.append("reset")),
+    )
+    side = TorchSide(torch, "cuda")
+    for mode in (None, *COMPILED.values()):
+        side.step(seed_network(2, 4, size=8), mode)
+    assert said == ["reset", "compile"] * len(COMPILED)
 
 
 @pytest.mark.second
-def test_rehearsal_of_every_section(monkeypatch, tmp_path, capsys):
-    torch = TorchStandIn()
-    monkeypatch.setattr(torch_side, "find", lambda gpu: torch)
-    assert main(["--rehearse", "--output", str(tmp_path)]) == DONE, capsys.readouterr().out
+def test_the_command_runs_a_section_of_its_own(tmp_path, capsys):
+    assert main(["--rehearse", "--only", "ceilings", "--output", str(tmp_path)]) == DONE
     (path,) = tmp_path.glob("*.md")
-    text = path.read_text()
+    found = page.read_sections(path.read_text())
+    assert list(found) == ["ceilings"] and "TB/s" in found["ceilings"].text
+    assert "ceilings ... done" in capsys.readouterr().out
+
+
+@pytest.mark.second
+def test_rehearsal_of_every_section(tmp_path):
+    torch = TorchStandIn()
+    made = page.Page(tmp_path / "page.md", list(SECTIONS), rehearse=True)
+    made.begin(f"{page.REHEARSAL}: a title", "- about", keep=False)
+    for name in SECTIONS:
+        assert section.measure(name, rehearsal(torch), made), made.sections[name].text
+    text = made.path.read_text()
     assert text.startswith(f"# {page.REHEARSAL}") and "Nothing was measured." in text
-    sections = page.read_sections(text)
+    sections = {name: found.text for name, found in made.sections.items()}
     assert list(sections) == list(SECTIONS)
-    for section in sections.values():
-        assert page.REHEARSAL in section.splitlines()[0]
-    for device in ("cuda", "emulator"):
-        row = rf"\| {device} \| [1-9]\d* \| 0 \| 0 \| 0 \|"
-        assert re.search(row, sections["suite"]), sections["suite"]
+    for found in sections.values():
+        assert page.REHEARSAL in found.splitlines()[0]
+    row = r"\| `tests/ops/test_relu.py` \| [1-9]\d* \| 0 \| 0 \| 0 \|"
+    assert re.search(row, sections["suite"]), sections["suite"]
     assert "| checker | 2 of 2 | 0 of 1 |" in sections["verdicts"]
+    assert re.search(r"\| nothing \| [1-9]\d* \| 0 \|", sections["safe"]), sections["safe"]
     assert "share of numpy" in sections["gemm"] and "cuBLAS |" not in sections["gemm"]
     assert "PyTorch on the CPU ms" in sections["conv"]
     fused = r"tinygraph eager \| [\d.]+ \([\d.]+ to [\d.]+\) \| [\d.]+ \([\d.]+ to [\d.]+\) \|"

@@ -3,12 +3,23 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from benchmarks import children
-from benchmarks.gpu import counts, gallery, ours, profiler, sanitizer, suite, verdicts
+from benchmarks.gpu import (
+    counts,
+    gallery,
+    ours,
+    profile,
+    profiler,
+    safe,
+    sanitizer,
+    suite,
+    verdicts,
+)
 from benchmarks.gpu.room import Room, WallClock
 from benchmarks.workloads import seed_network
 from tests.benchmarks import sample_outputs as samples
@@ -50,6 +61,17 @@ def test_metrics_of_the_profiler_are_summed_over_launches():
     assert profiler.parse(text) == {name: 2049.0}
 
 
+def test_metrics_of_each_kernel():
+    """A warp instruction is 32 of threads: 3200 multiply-adds in 200 instructions are half."""
+    values = dict.fromkeys(profiler.OF_KERNELS.values(), 0)
+    ns, issued, fused, size, warps = profiler.OF_KERNELS.values()
+    first = values | {ns: 1000, issued: 200, fused: 3200, size: 4000, warps: 25}
+    text = samples.NCU_START + samples.NCU_HEAD + samples.ncu_table(first)
+    text += samples.ncu_table(first | {ns: 3000}, launch=1)
+    (row,) = profile.rows("sgemm", profiler.by_kernel(text))
+    assert row[2:] == ["2", "2", "200", "50%", "0.004", "2", "25 %"]
+
+
 def test_a_profiler_that_refuses_is_quoted():
     with pytest.raises(ValueError, match="ERR_NVGPUCTRPERM"):
         profiler.parse(samples.NCU_REFUSED)
@@ -67,32 +89,68 @@ def test_checker_counts_of_the_two_bad_transposes():
     assert tile["shared", "store", "conflicts"] == 0
 
 
-def test_report_of_pytest_by_device():
-    report = """<testsuites><testsuite>
-    <testcase classname="tests.a" name="test_x[cuda-float32]"/>
-    <testcase classname="tests.a" name="test_x[float64-cuda]"><failure/></testcase>
-    <testcase classname="tests.a" name="test_x[emulator]"><skipped/></testcase>
-    <testcase classname="tests.cuda.b" name="test_cuda_is_named"/>
-    <testcase classname="tests.c" name="test_y"><error/></testcase>
-    </testsuite></testsuites>"""
-    outcomes, failed = suite.read_report(report)
-    assert outcomes["cuda"] == {"passed": 1, "failed": 1}
-    assert outcomes["emulator"] == {"skipped": 1} and outcomes["other"] == {"passed": 1, "error": 1}
+REPORT = """<testsuites><testsuite>
+<testcase classname="tests.a" name="test_x[cuda-float32]"/>
+<testcase classname="tests.a" name="test_x[float64-cuda]"><failure/></testcase>
+<testcase classname="tests.a" name="test_x[cuda]"><skipped/></testcase>
+<testcase classname="tests.c" name="test_y"><error/></testcase>
+</testsuite></testsuites>"""
+
+
+def test_report_of_pytest():
+    outcomes, failed = suite.read_report(REPORT)
+    assert outcomes == {"passed": 1, "failed": 1, "skipped": 1, "error": 1}
     assert failed == ["tests.a::test_x[float64-cuda]", "tests.c::test_y"]
 
 
-def test_a_suite_without_a_test_on_the_device_has_failed(monkeypatch):
-    report = '<testsuite><testcase name="test_x[cpu]"/></testsuite>'
+def pytest_runs(monkeypatch, reports):
+    """In the place of pytest: for each file a report, nothing, or an error; who was called."""
+    called = []
 
-    def pytest_run(command, limit, variables):
+    def run(command, limit, variables):
+        file = command[-1]
+        called.append(file)
         path = next(w for w in command if w.startswith("--junitxml=")).partition("=")[2]
-        with open(path, "w") as file:
-            file.write(report)
-        return subprocess.CompletedProcess(command, 0, "", "")
+        if isinstance(reports[file], Exception):
+            raise reports[file]
+        if reports[file]:
+            Path(path).write_text(reports[file])
+        return subprocess.CompletedProcess(command, 139, "", "Segmentation fault")
 
-    monkeypatch.setattr(suite.children, "run", pytest_run)
-    result = suite.run(Room("cuda", WallClock()))
-    assert result.failed == "no test ran on device 'cuda'"
+    monkeypatch.setattr(suite.children, "run", run)
+    monkeypatch.setattr(suite, "files", lambda room: list(reports))
+    return called
+
+
+def test_a_file_of_tests_fails_alone(monkeypatch):
+    good = '<testsuite><testcase name="test_x[cuda]"/></testsuite>'
+    reports = {
+        "tests/ops/test_a.py": good,
+        "tests/ops/test_b.py": REPORT,
+        "tests/ops/test_c.py": "",
+        "tests/ops/test_d.py": subprocess.TimeoutExpired("pytest", 200),
+    }
+    called = pytest_runs(monkeypatch, reports)
+    told = []
+    room = Room("cuda", WallClock())
+    room.on_news(lambda result: told.append(str(result.blocks[1])))
+    result = suite.run(room)
+    text = "\n".join(map(str, result.blocks))
+    assert "| `tests/ops/test_a.py` | 1 | 0 | 0 | 0 |" in text
+    assert "| `tests/ops/test_b.py` | 1 | 1 | 1 | 1 |" in text
+    assert "test_c.py`: ended with 139: Segmentation fault" in text
+    assert "test_d.py`: stopped after 200 s" in text
+    assert "| together | 2 | 1 | 1 | 1 |" in text and result.failed == "4 tests or files"
+    assert len(told) == 4 and sorted(called) == sorted(reports)
+    # and a call that goes on leaves out what was right
+    called.clear()
+    suite.run(Room("cuda", WallClock(), before=text))
+    assert sorted(called) == sorted(reports)[1:]
+
+
+def test_a_suite_of_which_nothing_passed_has_failed(monkeypatch):
+    pytest_runs(monkeypatch, {"tests/ops/test_a.py": "<testsuite></testsuite>"})
+    assert suite.run(Room("cuda", WallClock())).failed == "no test passed"
 
 
 @pytest.mark.second
@@ -104,20 +162,11 @@ def test_the_suite_takes_the_cupy_that_is_imported_first(tmp_path):
             "class cuda:\n"
             "    is_available = staticmethod(lambda: print('the first CuPy') or False)\n"
         )
-    room = Room("cuda", WallClock())
-    words = suite.command(room, tmp_path / "report.xml")
-    words = [
-        *(w for w in words if w not in ("tests", "-n", "4")),
-        "-s",
-        "-x",
-        "tests/ops/test_relu.py",
-        "-k",
-        "more_than_one_block and cuda",
-    ]
+    words = suite.command("tests/ops/test_relu.py", tmp_path / "report.xml", rehearse=False)
     path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
-    out = children.run(words, 60, {**suite.VARIABLES, "PYTHONPATH": path})
-    outcomes, _ = suite.read_report((tmp_path / "report.xml").read_text())
-    assert set(outcomes) == {"cuda"} and outcomes["cuda"]["failed"] == 1, out.stdout
+    out = children.run([*words, "-s", "-x"], 60, {**suite.VARIABLES, "PYTHONPATH": path})
+    outcomes, failed = suite.read_report((tmp_path / "report.xml").read_text())
+    assert outcomes["failed"] == 1 and "cuda" in failed[0], out.stdout
     assert "the first CuPy" in out.stdout and "DeviceError" in out.stdout
 
 
@@ -144,8 +193,35 @@ def test_a_child_is_stopped_with_its_own_children(tmp_path):
     )
     with pytest.raises(subprocess.TimeoutExpired):
         children.run([str(path)], 3)
-    state = Path(f"/proc/{grandchild.read_text()}/stat")
-    assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z"
+    assert not lives(grandchild.read_text())
+
+
+def lives(pid):
+    state = Path(f"/proc/{pid}/stat")
+    return state.exists() and state.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.mark.second
+def test_a_child_does_not_outlive_a_parent_that_is_killed(tmp_path):
+    noted = tmp_path / "pid"
+    child = f"import os, time; open({str(noted)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+    parent = (
+        f"from benchmarks import children; children.run(['{sys.executable}', '-c', {child!r}], 50)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", parent], cwd=children.ROOT)
+    for _ in range(100):
+        if noted.exists() and noted.read_text():
+            break
+        time.sleep(0.1)
+    pid = noted.read_text()
+    assert lives(pid)
+    process.kill()
+    process.wait()
+    for _ in range(50):
+        if not lives(pid):
+            break
+        time.sleep(0.1)
+    assert not lives(pid)
 
 
 def test_what_a_sanitizer_says_becomes_a_cell(tmp_path, monkeypatch):
@@ -164,11 +240,24 @@ def test_verdicts_beside_a_sanitizer(tmp_path, monkeypatch):
     """The stand-in finds a race in everything: right once, wrong twice, and blames a right one."""
     tool(tmp_path, "compute-sanitizer", f"print({samples.RACECHECK!r})")
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    page = "\n".join(verdicts.run(Room("emulator", WallClock(), rehearse=True)).blocks)
+    page = "\n".join(map(str, verdicts.run(Room("emulator", WallClock(), rehearse=True)).blocks))
     assert "| checker | 2 of 2 | 0 of 1 |" in page
     assert "| racecheck | 1 of 2 | 1 of 1 |" in page and "| compute-sanitizer | 1 of 2 |" in page
     assert "| oob_tail_guard_missing | out-of-bounds | out-of-bounds | race:28 |" in page
     assert "`launched transpose_padded`" in page
+
+
+def test_kernels_alone_and_under_a_sanitizer(tmp_path, monkeypatch):
+    """The stand-in of the tool launches nothing and finds a race each time."""
+    tool(
+        tmp_path, "compute-sanitizer", f"print('launched 3 kernels'); print({samples.RACECHECK!r})"
+    )
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(safe, "REHEARSED", ("relu.cu",))
+    result = safe.run(Room("emulator", WallClock(), rehearse=True))
+    table = str(result.blocks[0])
+    assert "| nothing | " in table and "| racecheck | 3 | 0 | 1 |" in table
+    assert result.failed == "a kernel is wrong on this device"
 
 
 def test_what_only_the_sanitizer_names_is_lost(tmp_path, monkeypatch):
@@ -193,7 +282,7 @@ def test_counts_beside_a_profiler(tmp_path, monkeypatch):
     tool(tmp_path, "ncu", f"print({text!r})")
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     result = counts.run(Room("emulator", WallClock(), rehearse=True))
-    page = "\n".join(result.blocks)
+    page = "\n".join(map(str, result.blocks))
     assert "| transpose_rows | global store sectors | 16384 | 16384 | yes |" in page
     assert "| transpose_conflicts | global store sectors | 2048 | 16384 | **no** |" in page
     assert not any(line.startswith("transpose_rows") for line in result.lost)

@@ -71,15 +71,23 @@ class Launch:
 
     def check(self, kernel: Kernel) -> tuple[Report, list[str]]:
         """Launch under the checker: its report, and what differs from numpy's answer."""
-        given = [_given(argument) for argument in self.arguments]
+        given = self.given()
         report = kernel.check(self.grid, self.block, *given, shared=self.shared)
+        return report, self.wrong(kernel, given)
+
+    def given(self) -> list[Any]:
+        """Fresh arguments, in numpy."""
+        return [_given(argument) for argument in self.arguments]
+
+    def wrong(self, kernel: Kernel, given: list[Any]) -> list[str]:
+        """What the arguments of a launch, back in numpy, hold that is not numpy's answer."""
         names = [parameter.name for parameter in kernel.signature.parameters]
         wrong = []
         for name, argument, value in zip(names, self.arguments, given, strict=True):
             want = _answer(argument)
             if want is not None and not _equal(getattr(value, "array", value), want):
                 wrong.append(f"{self}: {name} is not numpy's")
-        return report, wrong
+        return wrong
 
 
 def _given(argument: Any) -> Any:
