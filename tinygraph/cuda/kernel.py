@@ -1,6 +1,6 @@
 """Kernel: a typed launch of one `__global__` function, on a GPU or on the emulator.
 
-    numpy arrays -> tinygraph.cuda.emulator        cupy arrays -> CuPy's RawModule
+    numpy arrays -> tinygraph.cuda.emulator        cupy arrays -> tinygraph.cuda.gpu
 
 The arguments say where it runs.  Count, dtype, layout, device, grid and block are checked before
 every launch against the signature that stands in the source.
@@ -18,7 +18,7 @@ import numpy as np
 
 from tinygraph.cuda.emulator.findings import Report
 from tinygraph.cuda.launch import Argument, ArgumentList, InOut, Launch, Out
-from tinygraph.cuda.reading.source import KERNELS, Source, compile_error
+from tinygraph.cuda.reading.source import KERNELS, Source
 from tinygraph.errors import DtypeError, KernelLaunchError
 from tinygraph.running import here
 
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from tinygraph.cuda.reading.signature import KernelParameter, Signature
 
 Extents = int | Sequence[int]
-
-# Above this a GPU gives dynamic shared memory only to kernels that ask for it.
-SHARED_WITHOUT_ASKING = 48 * 1024
 
 _C_TYPES = {
     "float32": "float",
@@ -89,7 +86,7 @@ class Kernel:
         self.name = name
         self._declared = dict(parameters) if parameters is not None else None
         self._modules: dict[bool, Any] = {}  # of the emulator: fast, and checked
-        self._functions: dict[int, Any] = {}  # of CuPy, by the number of the GPU
+        self._on_gpus: dict[int, Any] = {}  # by the number of the GPU
 
     @cached_property
     def signature(self) -> Signature:
@@ -208,36 +205,19 @@ class Kernel:
 
     def _run_on_gpu(self, launch: Launch) -> None:
         """Launch on the arrays' GPU, in its current stream."""
-        cupy = import_module("cupy")  # which made the arrays
-        typed = self.arguments.typed(launch.values)
-        arrays = [v for v, p in zip(typed, self.signature.parameters, strict=True) if p.pointer]
+        arrays = [
+            v for v, p in zip(launch.values, self.signature.parameters, strict=True) if p.pointer
+        ]
         gpus = {array.device.id for array in arrays}
         if len(gpus) > 1:
             got = f"GPUs {sorted(gpus)}"
             way_out = "copy them to one GPU"
             raise KernelLaunchError(self.name, "arguments", "arrays of one GPU", got, way_out)
-        with arrays[0].device:
-            function = self._function(cupy, arrays[0].device.id)
-            if launch.shared > max(SHARED_WITHOUT_ASKING, function.max_dynamic_shared_size_bytes):
-                function.max_dynamic_shared_size_bytes = launch.shared
-            if launch.events:
-                launch.events[0].record()
-            function(launch.grid, launch.block, tuple(typed), shared_mem=launch.shared)
-            if launch.events:
-                launch.events[1].record()
-
-    def _function(self, cupy: Any, gpu: int) -> Any:
-        """CuPy's function on one GPU, compiled at the first call."""
-        if gpu not in self._functions:
-            options = self.source.options
-            module = cupy.RawModule(
-                code=self.source.text, options=options, name_expressions=[self.name]
-            )
-            try:
-                self._functions[gpu] = module.get_function(self.name)
-            except cupy.cuda.compiler.CompileException as error:
-                raise compile_error(self.source, str(error), "nvrtc") from error
-        return self._functions[gpu]
+        (gpu,) = gpus
+        if gpu not in self._on_gpus:
+            room = import_module("tinygraph.cuda.gpu")
+            self._on_gpus[gpu] = room.GpuKernel(self, import_module("cupy"), gpu)
+        self._on_gpus[gpu].launch(launch)
 
 
 def _role(parameter: KernelParameter, given: Any) -> str:

@@ -3,7 +3,7 @@
     array      numpy memory that only `get` and `set` bring across; no arithmetic, no numpy function
     stream     a queue of work that runs at the last moment at which CUDA would have to have run it
     graph      the work that was queued while a stream was capturing, queued again at each launch
-    RawModule  the kernel, launched by tinygraph's emulator
+    Module     machine code, whose kernel tinygraph's emulator runs
 
 So what passes here neither leaves device memory unseen nor waits where it should not, and an order
 that no event enforces gives wrong numbers.  It says nothing about speed.
@@ -12,11 +12,9 @@ that no event enforces gives wrong numbers.  It says nothing about speed.
 from cupy import cuda
 from cupy._array import asarray, ascontiguousarray, broadcast_to, empty, ndarray, zeros
 from cupy._memory import get_default_memory_pool
-from cupy._module import RawModule
 
 __version__ = "14.0.0+rehearsal"
 __all__ = [
-    "RawModule",
     "asarray",
     "ascontiguousarray",
     "broadcast_to",

@@ -39,7 +39,12 @@ class ndarray:
     itemsize = property(lambda self: self._host.itemsize)
     strides = property(lambda self: self._host.strides)
     T = property(lambda self: self._of(self._host.T))
-    data = property(lambda self: types.SimpleNamespace(ptr=self._host.ctypes.data))
+
+    @property
+    def data(self):
+        # A block of no bytes has no address; a view of no elements has that of its place.
+        ptr = self._host.ctypes.data if self._block.raw.size else 0
+        return types.SimpleNamespace(ptr=ptr, device_id=0)
 
     @property
     def device(self):

@@ -1,52 +1,52 @@
-"""RawModule: tinygraph's emulator in the place of NVRTC and the driver."""
-
-from pathlib import Path
+"""Module and its functions: tinygraph's emulator in the place of the driver."""
 
 import numpy as np
 
 from cupy._array import ndarray
 from cupy._stream import get_current_stream
-from tinygraph.cuda.emulator.loading import load
+from tests import cubins
 from tinygraph.cuda.launch import ArgumentList
-from tinygraph.cuda.reading.signature import parse
-from tinygraph.cuda.reading.source import Source
+
+cubins.watch()
 
 launches = []  # the name of every launch that was queued or captured
 
 
-class RawModule:
-    def __init__(self, *, code, options=(), name_expressions=None, backend="nvrtc"):
-        folders = [o[2:] for o in options if o.startswith("-I")]
-        defines = tuple(tuple(o[2:].split("=", 1)) for o in options if o.startswith("-D"))
-        self._source = Source(code, Path(folders[0]) / "rehearsed.cu", defines)
-        self._names = name_expressions
+class Module:
+    """Machine code that was loaded."""
 
-    def get_function(self, name):
-        assert name in self._names
-        return _Function(self._source, name)
+    def load(self, cubin):
+        self._cubin = cubin
+
+    def get_function(self, symbol):
+        return Function(self._cubin, symbol)
 
 
-class _Function:
-    def __init__(self, source, name):
-        self.name = name
-        self._signature = parse(source, name, None)
+class Function:
+    """A kernel that was loaded."""
+
+    def __init__(self, cubin, symbol):
+        self.name = cubins.made(cubin, symbol).name
+        self._signature, self._module = cubins.emulated(cubin, symbol)
         self._arguments = ArgumentList(self._signature)
-        self._module = load(source, self._signature, False)
-        self.max_dynamic_shared_size_bytes = 0
+        self.ptr = id(self)
 
-    def __call__(self, grid, block, args, *, shared_mem=0):
-        hosts = []
+    def __call__(self, grid, block, args, shared_mem=0, stream=None):
+        values, keep = [], []
         for parameter, value in zip(self._signature.parameters, args, strict=True):
-            if parameter.pointer:
-                assert isinstance(value, ndarray), parameter
-                hosts.append(value._host)
-            else:
+            if not parameter.pointer:
                 assert isinstance(value, np.generic) and value.dtype == parameter.dtype, parameter
-                hosts.append(value.item())
-        packed = self._arguments.pack(hosts)
+                values.append(value.item())
+            elif isinstance(value, ndarray):  # its address, also where it has no elements
+                values.append(value._host if value.size else value.data.ptr)
+                keep.append(value._host)
+            else:
+                assert isinstance(value, np.uint64), parameter
+                values.append(int(value))
+        packed = self._arguments.pack(values)
         launches.append(self.name)
 
-        def work(keep=hosts):
+        def work(keep=keep):
             self._module.launch(packed, grid, block, shared_mem)
 
         get_current_stream().add(work)

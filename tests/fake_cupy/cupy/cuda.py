@@ -3,6 +3,7 @@
 import types
 
 from cupy._memory import MemoryPool, OutOfMemoryError, using_allocator
+from cupy._module import Module
 from cupy._stream import (
     CUDARuntimeError,
     Event,
@@ -13,7 +14,11 @@ from cupy._stream import (
 )
 
 memory = types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError)
-compiler = types.SimpleNamespace(CompileException=type("CompileException", (Exception,), {}))
+driver = types.SimpleNamespace(
+    CUDADriverError=type("CUDADriverError", (RuntimeError,), {}),
+    CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8,
+    funcSetAttribute=lambda function, attribute, value: None,
+)
 runtime = types.SimpleNamespace(
     CUDARuntimeError=CUDARuntimeError, getDeviceProperties=lambda number: {"name": b"rehearsal"}
 )
@@ -22,8 +27,9 @@ __all__ = [
     "Event",
     "Graph",
     "MemoryPool",
+    "Module",
     "Stream",
-    "compiler",
+    "driver",
     "get_current_stream",
     "get_elapsed_time",
     "is_available",

@@ -28,6 +28,7 @@ import io
 import json
 import math
 import re
+import warnings
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,7 +37,15 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 
 from tinygraph.build_cache import compiled
-from tinygraph.cuda.nvrtc.library import PACKAGES, error_text, library, must, output, version
+from tinygraph.cuda.nvrtc.library import (
+    PACKAGES,
+    architectures,
+    error_text,
+    library,
+    must,
+    output,
+    version,
+)
 from tinygraph.cuda.nvrtc.occupancy import (
     MAX_BLOCK,
     MULTIPROCESSORS,
@@ -59,7 +68,7 @@ class Compiled:
 
     arch: str  # as in "sm_90"
     symbol: str  # the kernel's name in the machine code
-    cubin: bytes  # what a driver loads
+    cubin: bytes  # what a driver loads; PTX text where `arch` is "compute_90"
     log: str  # what compiler and assembler said
     launch_bound: int | None  # threads of a block that `__launch_bounds__` allows
 
@@ -124,6 +133,7 @@ def resources_of_all(source: Source, names: Sequence[str], arch: str) -> list[Re
 
     Parameters and errors are those of `resources`; one kernel that does not compile fails them all.
     """
+    multiprocessor(arch)  # raises for an unknown architecture
     return [_resources(machine_code) for machine_code in compile(source, names, arch)]
 
 
@@ -178,7 +188,22 @@ def _constant_bytes(machine_code: Compiled) -> int:
 def compile(source: Source, names: Sequence[str], arch: str) -> list[Compiled]:
     """Machine code of several kernels as one program, from the cache if it was compiled before.
 
-    Each `Compiled` names one kernel of the same cubin and log.  Errors are those of `resources`.
+    Parameters
+    ----------
+    source : Source
+    names : sequence of str
+    arch : str
+        "sm_90" and the like; or "compute_90" for PTX, which the driver of any later GPU compiles.
+
+    Returns
+    -------
+    list of Compiled
+        Each names one kernel of the same cubin and log.
+
+    Raises
+    ------
+    KernelCompileError
+        NVRTC is missing or does not know the architecture, or a kernel does not compile.
 
     Examples
     --------
@@ -187,7 +212,6 @@ def compile(source: Source, names: Sequence[str], arch: str) -> list[Compiled]:
     >>> [found.cubin[:4] for found in compile(Source.read(text), ["one<double>"], "sm_75")]
     [b'\\x7fELF']
     """
-    multiprocessor(arch)  # raises for an unknown architecture
 
     def build(path: Path) -> None:
         cubin, log, kernels = _compile(source, names, arch)
@@ -234,9 +258,37 @@ def _compile(
         ptx = output(program, "PTX").decode()
         symbols = [_symbol(program, name) for name in names]
         kernels = [(symbol, _launch_bound(ptx, symbol)) for symbol in symbols]
-        return output(program, "CUBIN"), log, kernels
+        return output(program, "CUBIN") if arch.startswith("sm_") else ptx.encode(), log, kernels
     finally:
         nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+def architecture_for(gpu: str) -> str:
+    """What to compile for a GPU: its architecture; PTX of the last one that NVRTC knows, if newer.
+
+    >>> architecture_for("sm_90")
+    'sm_90'
+
+    Raises
+    ------
+    KernelCompileError
+        NVRTC is missing, or no longer compiles for so old a GPU.
+    """
+    known, number = architectures(), int(gpu.removeprefix("sm_"))
+    if number in known:
+        return gpu
+    older = [other for other in known if other < number]
+    if not older:
+        expected = f"sm_{known[0]} or later, which NVRTC {version()} compiles for"
+        way_out = f"an older NVRTC: pip install {PACKAGES[1]}, and no newer one beside it"
+        raise KernelCompileError("nvrtc", "arch", expected, gpu, way_out)
+    warnings.warn(
+        f"NVRTC {version()} does not know {gpu}: the driver compiles PTX of compute_{older[-1]}; "
+        f"a later one may give faster kernels: pip install --upgrade {PACKAGES[0]}",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return f"compute_{older[-1]}"
 
 
 def _symbol(program: ctypes.c_void_p, name: str) -> str:

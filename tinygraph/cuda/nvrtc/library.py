@@ -46,6 +46,20 @@ def version() -> str:
 
 
 @cache
+def architectures() -> tuple[int, ...]:
+    """The numbers of the architectures that this NVRTC compiles for, ascending: 90 is sm_90.
+
+    >>> 90 in architectures()
+    True
+    """
+    count = ctypes.c_int()
+    must(library().nvrtcGetNumSupportedArchs(ctypes.byref(count)))
+    numbers = (ctypes.c_int * count.value)()
+    must(library().nvrtcGetSupportedArchs(numbers))
+    return tuple(sorted(numbers))
+
+
+@cache
 def library() -> ctypes.CDLL:
     """NVRTC, from the first place where it can be loaded."""
     reasons = []

@@ -1,0 +1,94 @@
+"""A kernel on a GPU: our own NVRTC compiles it, CuPy loads and launches the machine code.
+
+    source, headers, macros --> nvrtc.compile --> cubin --> cupy.cuda.Module --> function
+
+CuPy compiles nothing of ours: its cache does not look into headers, and its options end with
+`-ftz=true`, which flushes denormal numbers that the emulator keeps.  Ours is keyed by the digest of
+all that a kernel depends on.
+
+Whoever stands in for CuPy or for the driver is given bytes and a symbol.  `nvrtc.compile` is asked
+for every one of them, by that name: a function around it knows which source and which kernel they
+were made of (tests/cubins.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tinygraph.cuda import nvrtc
+from tinygraph.errors import KernelCompileError
+
+if TYPE_CHECKING:
+    from tinygraph.cuda.launch import Launch
+
+# Above this a GPU gives dynamic shared memory only to kernels that ask for it.
+SHARED_WITHOUT_ASKING = 48 * 1024
+
+NULL = np.uint64(0)  # a null pointer, as CuPy passes it
+
+
+class GpuKernel:
+    """A kernel, compiled for one GPU and loaded there.
+
+    Parameters
+    ----------
+    kernel : tinygraph.cuda.Kernel
+    cupy : the module
+    gpu : int
+        Its number.
+
+    Raises
+    ------
+    KernelCompileError
+        Without NVRTC; or if the kernel does not compile, or the driver refuses the machine code.
+    """
+
+    def __init__(self, kernel: Any, cupy: Any, gpu: int) -> None:
+        self.device = cupy.cuda.Device(gpu)
+        self._driver = cupy.cuda.driver
+        self._shared = SHARED_WITHOUT_ASKING  # bytes that a launch may ask for so far
+        arch = nvrtc.architecture_for(f"sm_{self.device.compute_capability}")
+        (compiled,) = nvrtc.compile(kernel.source, [kernel.name], arch)
+        module = cupy.cuda.Module()
+        try:
+            with self.device:
+                module.load(compiled.cubin)
+        except self._driver.CUDADriverError as error:
+            version = cupy.cuda.runtime.driverGetVersion() // 10  # 1304 for 13.4
+            raise KernelCompileError(
+                kernel.name,
+                "machine code",
+                f"what the driver of CUDA {version // 100}.{version % 100} loads",
+                f"{arch} from NVRTC {nvrtc.version()}: {error}",
+                "a newer driver, or NVRTC of the driver's version: for CUDA 12 "
+                "pip install nvidia-cuda-nvrtc-cu12, and no newer one beside it",
+            ) from error
+        self.function = module.get_function(compiled.symbol)
+        parameters = list(enumerate(kernel.signature.parameters))
+        self._pointers = [at for at, p in parameters if p.pointer]
+        self._scalars = [(at, p.dtype.type) for at, p in parameters if not p.pointer]
+
+    def launch(self, launch: Launch) -> None:
+        """Queue a launch in the current stream."""
+        arguments = list(launch.values)
+        for at in self._pointers:
+            if not arguments[at].size:  # a view of no elements has an address all the same
+                arguments[at] = NULL
+        for at, scalar in self._scalars:
+            arguments[at] = scalar(arguments[at])
+        with self.device:
+            if launch.shared > self._shared:
+                self._ask_for(launch.shared)
+            if launch.events:
+                launch.events[0].record()
+            self.function(launch.grid, launch.block, tuple(arguments), launch.shared)
+            if launch.events:
+                launch.events[1].record()
+
+    def _ask_for(self, shared: int) -> None:
+        """Let launches have so many bytes of dynamic shared memory."""
+        most = self._driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        self._driver.funcSetAttribute(self.function.ptr, most, shared)
+        self._shared = shared
