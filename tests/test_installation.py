@@ -60,6 +60,17 @@ def test_the_extras_that_are_named_are_there():
     assert install("data") == "pip install -e '.[data]'"
 
 
+@pytest.mark.parametrize("extra", ["cuda12", "cuda13"])
+def test_cupy_comes_with_cudas_headers_and_nvrtc(extra):
+    """CuPy 14 raises RuntimeError where it needs a kernel of its own and there are no headers.
+
+    They and NVRTC come with its extra `ctk`, which 13 does not have: pip would leave it out.
+    """
+    (line,) = EXTRAS_THERE[extra]
+    name, extras, oldest = re.fullmatch(r"([\w-]+)\[(\w+)\]>=([\d.]+)", line).groups()
+    assert name == f"cupy-{extra}x" and extras == "ctk" and int(oldest.split(".")[0]) >= 14
+
+
 # ---- targets --------------------------------------------------------------------------------
 
 

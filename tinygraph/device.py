@@ -295,7 +295,7 @@ def cupy() -> Any:
         raise DeviceError(
             "device",
             "cuda",
-            "CuPy",
+            "CuPy, with the CUDA headers of its extra ctk",
             f"{type(error).__name__}: {error}",
             f"{install('cuda12')} or {install('cuda13')}, by the version of your CUDA driver; "
             f"or {way_out}",
