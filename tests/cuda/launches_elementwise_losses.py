@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from tests.cuda.launch import BLOCK, F4, F8, FLAT, Launch, Maker, null
+from tests.cuda.launch import BLOCK, F4, F8, FLAT, I8, Launch, Maker, null
 from tests.cuda.launches import Family
 from tinygraph.cuda import Out
 
@@ -57,6 +57,20 @@ def _shared(random: np.random.Generator) -> Iterator[Launch]:
         slope, gloss = random.standard_normal((2, n)).astype(F4)
         total = np.array([slope.sum() / 4], F4)
         yield launch("loss_finish<float>", 1, slope, Out(total), n, 4, label=f"n={n}")
+        numbers = random.integers(1, 4, n).astype(I8)
+        for divides in (0, 1):
+            total = np.array([slope.sum() / (numbers.sum() if divides else 1)], F4)
+            yield launch(
+                "sum_of_partials<float>",
+                1,
+                slope,
+                numbers,
+                Out(total),
+                Out(numbers.sum(keepdims=True)),
+                n,
+                divides,
+                label=f"n={n} {divides=}",
+            )
         for g in (gloss, np.array([3], F4)):
             gx = F4(0.5) * g * slope
             for gradients in ((Out(gx), Out(-gx)), (Out(gx), null()), (null(), Out(-gx))):

@@ -33,7 +33,7 @@ from tinygraph.cuda.reading.source import KERNELS, Source
 FILES = sorted(path.name for path in KERNELS.glob("*.cu"))
 # Additions in each thread of a group that reduces a sum (reduce.cuh): five exchanges in the warp,
 # then those over eight warps.
-REDUCTION = {1: 0, 32: 5, 256: 12}
+REDUCTION = {1: 0, 8: 3, 32: 5, 256: 12, 512: 20}
 SCAN = {1: 0, 32: 6, 256: 14}
 
 
@@ -46,6 +46,17 @@ def group_of(at):
 def each_thread(more, reductions=0):
     """`more` operations, and some sums reduced, in each thread of the launch."""
     return lambda at: at["threads"] * (more + reductions * REDUCTION[group_of(at)])
+
+
+def each_row(more, reductions):
+    """The same for each row of a group of ROW_THREADS, and at the end a sum over the block."""
+
+    def beyond(at):
+        group, block = (int(at.get(name, 256)) for name in ("ROW_THREADS", "BLOCK_THREADS"))
+        turns = -(-at["rows"] * group // at["threads"])
+        return at["threads"] * (turns * (more + reductions * REDUCTION[group]) + REDUCTION[block])
+
+    return beyond
 
 
 def each_turn(more):
@@ -87,8 +98,7 @@ SHARED_WORK = {
     "mse_loss.cu: mse_loss_forward": each_thread(1, 1),
     "losses.cu: loss_finish": each_thread(0, 1),
     "nll_loss.cu: nll_loss_sum": each_thread(0, 1),
-    "softmax_cross_entropy.cu: sum_of_rows": each_thread(0, 1),
-    "softmax_cross_entropy.cu: sum_of_partials": each_thread(0, 1),
+    "losses.cu: sum_of_partials": each_thread(0, 1),
     "clipping.cu: gradient_powers": each_thread(0, 1),
     "clipping.cu: norm_finish": each_thread(0, 1),
     # trees in shared memory
@@ -106,9 +116,9 @@ SHARED_WORK = {
     "softmax.cu: product_sums": each_thread(0, 1),
     "cumsum.cu: slice_sums": each_thread(0, 1),
     "cumsum.cu: cumulative_sums": lambda at: at["x"] * SCAN[group_of(at)],
-    "softmax_cross_entropy.cu: labels_forward": each_thread(0, 1),
+    "softmax_cross_entropy.cu: labels_forward": each_row(0, 1),
     "softmax_cross_entropy.cu: labels_backward": each_thread(2),
-    "softmax_cross_entropy.cu: probabilities_forward": each_thread(1, 3),
+    "softmax_cross_entropy.cu: probabilities_forward": each_row(1, 3),
     "softmax_cross_entropy.cu: probabilities_backward": each_thread(3),
     # what each turn over the taps computes again, and sums that a block reduces
     "conv2d_relu_max_pool2d.cu: conv2d_relu_max_pool2d_backward": each_turn(lambda at: 1),

@@ -30,8 +30,11 @@ class TestSoftmaxCrossEntropy(OpContract):
     reference = staticmethod(reference.softmax_cross_entropy)
     problems = class_label_problems()
     large_problems = (
-        large_problem((600, 10), "mean", ignore_index=-1),  # a warp for a row, a sum of two stages
+        large_problem((600, 10), "mean", ignore_index=-1),  # one block, a thread for a row
         large_problem((600, 10), "sum", probabilities=True),
+        large_problem((70, 40), "mean", ignore_index=-1),  # one block, eight threads for a row
+        large_problem((700, 33), "mean", ignore_index=-1),  # a sum of two stages
+        large_problem((40, 500), "sum", probabilities=True),  # a warp for a row
         large_problem((9, 77), "none", ignore_index=255),
         large_problem((3, 1500), "mean"),  # a block for a row
         large_problem((3, 1500), "mean", probabilities=True),
@@ -98,14 +101,32 @@ class TestSoftmaxCrossEntropy(OpContract):
             256,
             x,
             labels,
-            tg.cuda.Out(loss),
             tg.cuda.Out(maxima),
             tg.cuda.Out(totals),
+            tg.cuda.Out(loss),
+            np.empty(0, np.float32),
+            np.empty(0, np.int64),
             3,
             2,
             1,
             0,
             0,
+            0,
         )
         assert report.ok, report.text()
         np.testing.assert_array_equal(loss, [np.nan, np.nan, np.float32(np.log(2))])
+
+    @pytest.mark.parametrize("labels", [np.int64, np.float32])
+    @pytest.mark.parametrize(
+        "shape, launches",
+        [((1000, 10), 1), ((128, 100), 1), ((2, 5, 19, 17), 1), ((1, 5000), 1), ((128, 1000), 2)],
+    )
+    def test_launches_of_a_mean(self, shape, launches, labels):
+        """One block where it has little to read: a launch costs more than 16384 elements."""
+        x = tg.Tensor(np.zeros(shape, np.float32), requires_grad=True, device="emulator")
+        given = np.ones(shape if labels is np.float32 else (shape[0], *shape[2:]), labels)
+        with tg.cuda.recording(execute=False) as forward:
+            loss = tg.softmax_cross_entropy(x, given)
+        with tg.cuda.recording(execute=False) as backward:
+            loss.backward()
+        assert (len(forward), len(backward)) == (launches, 1)

@@ -23,7 +23,7 @@ from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.shared.axes import as_int64
-from tinygraph.ops.shared.launch import for_each
+from tinygraph.ops.shared.launch import THREADS, for_each, grid_of
 from tinygraph.ops.shared.losses import LabelLoss, label_loss
 from tinygraph.shapes import Array, Shape
 from tinygraph.tensor import Operand, Tensor
@@ -68,7 +68,13 @@ class NllLoss(LabelLoss, Op):
             for_each(kernel, t.size, x, t, loss, t.size, *self._classes(x.shape))
         else:
             kernel = op_kernel("nll_loss", "nll_loss_sum", x.dtype)
-            loss, count = self.total(mem, kernel, (x, t), t.size, *self._classes(x.shape))
+            grid, sizes = max(grid_of(t.size), 1), (t.size, *self._classes(x.shape))
+
+            def leave(*sums: Any) -> None:
+                *arrays, divides = sums
+                kernel(grid, THREADS, x, t, *arrays, *sizes, divides)
+
+            loss, count = self.total(mem, x.dtype, grid, leave)
         return loss, (x.shape, t, count) if mem.needs[0] else None
 
     def backward_kernel(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:

@@ -27,11 +27,13 @@ from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.shared.axes import as_int64
-from tinygraph.ops.shared.launch import THREADS
+from tinygraph.ops.shared.launch import MOST_BLOCKS, THREADS
 from tinygraph.ops.shared.losses import LabelLoss, label_loss
 from tinygraph.ops.softmax import translated
 from tinygraph.shapes import Array, Shape, Spec, require_float
 from tinygraph.tensor import Operand, Tensor
+
+_ONE_BLOCK = 512  # threads of a launch that is a single block
 
 
 def _rows(x: Array) -> Array:
@@ -109,21 +111,26 @@ class SoftmaxCrossEntropy(LabelLoss, Op):
         return gx, gt
 
     def forward_kernel(self, mem: Memory, x: Array, labels: Array) -> tuple[Array, Any]:
-        rows, t, weights = _Rows.of(x), labels, None
-        loss = mem.empty((x.shape[0], *x.shape[2:]), x.dtype)
+        rows, weights = _Rows.of(x), None
         maxima, totals = mem.empty((rows.number,), x.dtype), mem.empty((rows.number,), x.dtype)
+        none, count = mem.empty((0,), x.dtype), mem.empty((0,), np.int64)
         if labels.dtype.kind == "f":
-            weights = mem.empty((rows.number,), x.dtype)
-            rows.launch("probabilities_forward", (x, t, loss, maxima, totals, weights))
+            t, weights = labels, mem.empty((rows.number,), x.dtype)
+            function, kept, ignored = "probabilities_forward", (maxima, totals, weights), ()
         else:
             t = as_int64(mem, labels)
-            rows.launch("labels_forward", (x, t, loss, maxima, totals), *self.ignored)
-        count = mem.empty((0,), np.int64)
-        if self.reduction != "none":
-            ignores, ignore_index = self.ignored
-            kernel = op_kernel("softmax_cross_entropy", "sum_of_rows", x.dtype)
-            counted = t if ignores else count  # none: all of them count
-            loss, count = self.total(mem, kernel, (loss, counted), rows.number, ignore_index)
+            function, kept, ignored = "labels_forward", (maxima, totals), self.ignored
+        if self.reduction == "none":
+            loss = mem.empty((x.shape[0], *x.shape[2:]), x.dtype)
+            rows.launch(function, rows.dealt(), (x, t, *kept, loss, none, count), 0, *ignored)
+        else:
+            dealt = rows.dealt_for_a_sum()
+
+            def leave(sums: Array, counts: Array, divides: int) -> None:
+                arrays = x, t, *kept, none, sums, counts
+                rows.launch(function, dealt, arrays, divides, *ignored)
+
+            loss, count = self.total(mem, x.dtype, dealt.grid, leave)
         saved = (x, t, maxima, totals, weights, count)
         return loss, saved if True in mem.needs else None
 
@@ -133,10 +140,19 @@ class SoftmaxCrossEntropy(LabelLoss, Op):
         gx, gt = (mem.empty(x.shape if needed else (0,), x.dtype) for needed in needs)
         arrays = gy, count, x, t, maxima, totals
         if weights is None:
-            rows.launch("labels_backward", (*arrays, gx), each, *self.ignored)
+            rows.launch("labels_backward", rows.dealt(), (*arrays, gx), each, *self.ignored)
         else:
-            rows.launch("probabilities_backward", (*arrays, weights, gx, gt), each)
+            arrays = *arrays, weights, gx, gt
+            rows.launch("probabilities_backward", rows.dealt(), arrays, each)
         return gx if needs[0] else None, gt if needs[1] else None
+
+
+class _Dealt(NamedTuple):
+    """Blocks, threads of a block, and how many of these own a row; see the .cu file."""
+
+    grid: int
+    block: int
+    threads: int
 
 
 class _Rows(NamedTuple):
@@ -152,20 +168,36 @@ class _Rows(NamedTuple):
         positions = math.prod(x.shape[2:])
         return _Rows(x.shape[0] * positions, x.shape[1], positions, x.dtype)
 
-    @property
-    def threads(self) -> int:
-        """How many threads own a row: neighbours in memory shall be neighbouring threads."""
-        if self.positions > 1:
-            return 1
-        return 32 if self.classes <= 1024 else THREADS
+    def dealt(self) -> _Dealt:
+        """All rows at a time, over as many blocks as they take."""
+        if self.positions > 1:  # neighbours in memory shall be neighbouring threads
+            threads = 1
+        else:
+            threads = 8 if self.classes <= 64 else 32 if self.classes <= 1024 else THREADS
+        return _Dealt(blocks(self.number, THREADS // threads), THREADS, threads)
 
-    def launch(self, function: str, arrays: tuple[Array, ...], *settings: int) -> None:
+    def dealt_for_a_sum(self) -> _Dealt:
+        """One block where it has few elements to read, as each further one takes a second launch.
+
+        One that reads 32 elements with each thread takes about 2 us, as does a launch: estimated
+        from how long loads take, not measured.
+        """
+        if self.classes <= 1024 and self.number * self.classes <= 32 * _ONE_BLOCK:
+            threads = 1 if self.positions > 1 or self.classes <= 16 else 8
+            return _Dealt(1, _ONE_BLOCK, threads)
+        dealt = self.dealt()
+        return dealt._replace(grid=max(min(dealt.grid, MOST_BLOCKS), 1))
+
+    def launch(
+        self, function: str, dealt: _Dealt, arrays: tuple[Array, ...], *settings: int
+    ) -> None:
         """One group of threads for each row; nothing for none."""
-        if self.number:
-            stem, threads = "softmax_cross_entropy", self.threads
-            kernel = op_kernel(stem, function, self.dtype, ROW_THREADS=threads)
-            grid = blocks(self.number, THREADS // threads)
-            kernel(grid, THREADS, *arrays, *self[:3], *settings)
+        if not dealt.grid:
+            return
+        macros = {"BLOCK_THREADS": dealt.block} if dealt.block != THREADS else {}
+        macros["ROW_THREADS"] = dealt.threads
+        kernel = op_kernel("softmax_cross_entropy", function, self.dtype, **macros)
+        kernel(dealt.grid, dealt.block, *arrays, *self[:3], *settings)
 
 
 @label_loss

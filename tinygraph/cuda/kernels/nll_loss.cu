@@ -12,13 +12,9 @@
 // Memory: neighbouring threads read neighbouring labels, and of each row the one element that its
 // label names; these lie C elements apart where S = 1, and side by side where pixels of one image
 // have one label.  x is never read as a whole.
-// Deterministic: the sum is taken in a fixed order (reduce.cuh), which depends on rows alone.
-//
-// A sum or a mean is one launch where a single block has enough threads; else each block leaves a
-// partial sum, and sum_of_partials of softmax_cross_entropy.cu adds these up.  Whichever comes last
-// divides: how many labels count is known on the GPU alone, and nothing waits for it.
+// Deterministic: the sum is taken in a fixed order (label_loss.cuh), which depends on rows alone.
 
-#include "reduce.cuh"
+#include "label_loss.cuh"
 
 // Which elements the labels name, and which labels count.
 struct Labels {
@@ -73,8 +69,6 @@ nll_loss_sum(const T* __restrict__ x, const long long* __restrict__ labels, T* _
              long long* __restrict__ counts, long long rows, long long classes,
              long long positions, int ignores, long long ignore_index, int divides)
 {
-    __shared__ T scratch[WARPS];
-    __shared__ long long count_scratch[WARPS];
     const Labels of = {labels, classes, positions, ignore_index, ignores};
     T sum = 0;
     long long count = 0;
@@ -82,12 +76,7 @@ nll_loss_sum(const T* __restrict__ x, const long long* __restrict__ labels, T* _
         sum += of.loss(x, row);
         count += of.counts(row);
     }
-    sum = reduce_group<Sum, THREADS>(sum, scratch);
-    count = reduce_group<Sum, THREADS>(count, count_scratch);
-    if (threadIdx.x == 0) {
-        sums[blockIdx.x] = divides ? sum / static_cast<T>(count) : sum;  // 0 / 0 is NaN
-        counts[blockIdx.x] = count;
-    }
+    leave_sum<THREADS>(sum, count, sums, counts, divides);
 }
 
 // gloss (rows) T in where `each` is 1, (1) where it is 0: of a sum or a mean.  count (1) int64 in:

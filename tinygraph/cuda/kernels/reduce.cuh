@@ -1,10 +1,11 @@
 // Reductions in a fixed order: no atomics, so that two runs give the same bits.
 //
-// A group of GROUP threads (one thread, one warp, or the block of THREADS threads) reduces one
-// value of each to a single one, which every thread of the group returns.
+// A group of GROUP threads (a power of two: one thread, a part of a warp, a warp, or a block of so
+// many threads) reduces one value of each to a single one, which every thread of the group returns.
 //
-//     within a warp        five exchanges with the lane at distance 16, 8, 4, 2, 1.  Both partners
-//                          compute a + b or b + a, which is the same number: all lanes agree.
+//     within a warp        exchanges with the lane at distance 16, 8, 4, 2, 1 (of fewer lanes, the
+//                          last ones).  Both partners compute a + b or b + a, which is the same
+//                          number: all lanes agree.
 //     between the warps    lane 0 of each warp leaves its value in shared memory, and every thread
 //                          combines these few in the order of the warps.  All read one address at
 //                          a time, which is a broadcast and costs no bank conflict.
@@ -18,7 +19,7 @@
 #include "prelude.cuh"
 
 constexpr unsigned WHOLE_WARP = 0xffffffffu;
-constexpr int WARPS = THREADS / 32;  // the size of `scratch` below
+constexpr int WARPS = THREADS / 32;  // the size of `scratch` below, where a block has THREADS
 
 struct Sum {
     FORMULA T combine(T a, T b) { return a + b; }
@@ -35,11 +36,11 @@ __device__ __forceinline__ long long group_number()
     return static_cast<long long>(blockIdx.x) * (THREADS / GROUP) + threadIdx.x / GROUP;
 }
 
-template <typename Operation, typename T>
+template <typename Operation, int GROUP = 32, typename T>
 __device__ __forceinline__ T reduce_warp(T value)
 {
 #pragma unroll
-    for (int distance = 16; distance > 0; distance /= 2)
+    for (int distance = GROUP / 2; distance > 0; distance /= 2)
         value = Operation::combine(value, __shfl_xor_sync(WHOLE_WARP, value, distance));
     return value;
 }
@@ -58,14 +59,14 @@ __device__ __forceinline__ T scan_warp(T value)
     return value;
 }
 
-// `scratch` is an array of WARPS elements in shared memory, used where a group is a block.  All
-// threads of a group must call this together.
+// `scratch` is an array in shared memory of one element for each warp, used where a group is a
+// block.  All threads of a group must call this together, and of groups within a warp all its lanes.
 template <typename Operation, int GROUP, typename T>
 __device__ __forceinline__ T reduce_group(T value, T* scratch)
 {
-    static_assert(GROUP == 1 || GROUP == 32 || GROUP == THREADS, "a thread, a warp or the block");
+    static_assert((GROUP & (GROUP - 1)) == 0, "exchanges halve their distance");
     if constexpr (GROUP > 1)
-        value = reduce_warp<Operation>(value);
+        value = reduce_warp<Operation, GROUP < 32 ? GROUP : 32>(value);
     if constexpr (GROUP > 32) {
         __syncthreads();  // whoever still reads scratch from the last reduction comes first
         if (threadIdx.x % 32 == 0)
@@ -73,7 +74,7 @@ __device__ __forceinline__ T reduce_group(T value, T* scratch)
         __syncthreads();
         value = scratch[0];
 #pragma unroll
-        for (int warp = 1; warp < WARPS; ++warp)
+        for (int warp = 1; warp < GROUP / 32; ++warp)
             value = Operation::combine(value, scratch[warp]);
     }
     return value;

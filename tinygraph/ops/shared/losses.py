@@ -15,6 +15,7 @@ A member states its mathematics, and what its kernels take beside x and y:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -267,18 +268,20 @@ class LabelLoss(Loss):
         return (0, 0) if self.ignore_index is None else (1, self.ignore_index)
 
     def total(
-        self, mem: Memory, kernel: Kernel, arrays: tuple[Array, ...], rows: int, *numbers: int
+        self, mem: Memory, dtype: Any, grid: int, leave: Callable[[Array, Array, int], None]
     ) -> tuple[Array, Array]:
-        """The loss, and what it was divided by (empty for a sum): both stay on the device."""
-        dtype, mean = arrays[0].dtype, int(self.reduction == "mean")
+        """The loss, and what it was divided by (empty for a sum): both stay on the device.
+
+        `leave(sums, counts, divides)` is a launch over `grid` blocks, each of which leaves a sum.
+        """
         loss, count = mem.empty((), dtype), mem.empty((1,), np.int64)
-        grid = max(grid_of(rows), 1)
+        mean = int(self.reduction == "mean")
         if grid == 1:
-            kernel(1, THREADS, *arrays, loss, count, rows, *numbers, mean)
+            leave(loss, count, mean)
         else:
             sums, counts = mem.empty((grid,), dtype), mem.empty((grid,), np.int64)
-            kernel(grid, THREADS, *arrays, sums, counts, rows, *numbers, 0)
-            finish = op_kernel("softmax_cross_entropy", "sum_of_partials", dtype)
+            leave(sums, counts, 0)
+            finish = op_kernel("losses", "sum_of_partials", dtype)
             finish(1, THREADS, sums, counts, loss, count, grid, mean)
         return loss, count if mean else mem.empty((0,), np.int64)
 
