@@ -65,8 +65,7 @@ template <typename Operation, int GROUP, typename T>
 __device__ __forceinline__ T reduce_group(T value, T* scratch)
 {
     static_assert((GROUP & (GROUP - 1)) == 0, "exchanges halve their distance");
-    if constexpr (GROUP > 1)
-        value = reduce_warp<Operation, GROUP < 32 ? GROUP : 32>(value);
+    value = reduce_warp<Operation, GROUP < 32 ? GROUP : 32>(value);  // of one thread itself
     if constexpr (GROUP > 32) {
         __syncthreads();  // whoever still reads scratch from the last reduction comes first
         if (threadIdx.x % 32 == 0)
