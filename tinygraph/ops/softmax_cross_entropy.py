@@ -112,11 +112,13 @@ class SoftmaxCrossEntropy(LabelLoss, Op):
 
     def forward_kernel(self, mem: Memory, x: Array, labels: Array) -> tuple[Array, Any]:
         rows, weights = _Rows.of(x), None
+        kept: tuple[Array, ...]
+        ignored: tuple[int, ...] = ()
         maxima, totals = mem.empty((rows.number,), x.dtype), mem.empty((rows.number,), x.dtype)
         none, count = mem.empty((0,), x.dtype), mem.empty((0,), np.int64)
         if labels.dtype.kind == "f":
             t, weights = labels, mem.empty((rows.number,), x.dtype)
-            function, kept, ignored = "probabilities_forward", (maxima, totals, weights), ()
+            function, kept = "probabilities_forward", (maxima, totals, weights)
         else:
             t = as_int64(mem, labels)
             function, kept, ignored = "labels_forward", (maxima, totals), self.ignored
@@ -138,12 +140,11 @@ class SoftmaxCrossEntropy(LabelLoss, Op):
         x, t, maxima, totals, weights, count = saved
         rows, each = _Rows.of(x), int(self.reduction == "none")
         gx, gt = (mem.empty(x.shape if needed else (0,), x.dtype) for needed in needs)
-        arrays = gy, count, x, t, maxima, totals
+        arrays, dealt = (gy, count, x, t, maxima, totals), rows.dealt()
         if weights is None:
-            rows.launch("labels_backward", rows.dealt(), (*arrays, gx), each, *self.ignored)
+            rows.launch("labels_backward", dealt, (*arrays, gx), each, *self.ignored)
         else:
-            arrays = *arrays, weights, gx, gt
-            rows.launch("probabilities_backward", rows.dealt(), arrays, each)
+            rows.launch("probabilities_backward", dealt, (*arrays, weights, gx, gt), each)
         return gx if needs[0] else None, gt if needs[1] else None
 
 
