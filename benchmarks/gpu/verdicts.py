@@ -73,9 +73,8 @@ def checker_cell(kernel: GalleryKernel) -> Cell:
 def sanitizer_cell(kernel: GalleryKernel, tool: str, name: str, device: str) -> Cell:
     """The kinds and lines that one tool of compute-sanitizer names."""
     command = [tool, "--tool", name, *child([kernel.path], device)]
-    debug = {"CUPY_CUDA_COMPILE_WITH_DEBUG": "1"}  # else there are no lines
     try:
-        out = children.run(command, LIMIT, debug)
+        out = children.run(command, LIMIT)
     except subprocess.TimeoutExpired:
         return HANGS, HUNG_KINDS
     verdict = sanitizer.parse(out.stdout + out.stderr)

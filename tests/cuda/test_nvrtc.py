@@ -216,3 +216,9 @@ def test_what_was_compiled_is_not_compiled_again(monkeypatch):
     resources(Source.read(REVERSE, {"BLOCK": 128}), "reverse<float>", "sm_80")
     resources(Source.read(REVERSE + "//", {"BLOCK": 64}), "reverse<float>", "sm_80")
     assert len(runs) == 5  # name, architecture, macros and text each make another program
+
+
+def test_machine_code_knows_its_lines():
+    """compute-sanitizer and profilers name the line of the source by them."""
+    (compiled,) = nvrtc.compile(Source.read(REVERSE, {"BLOCK": 64}), ["reverse<float>"], "sm_90")
+    assert b".debug_line" in compiled.cubin
