@@ -46,17 +46,24 @@ def stand_in():
 
 @pytest.fixture
 def rehearsed_cuda(monkeypatch):
-    """Device "cuda" on the stand-in for CuPy, without a limit of memory; the stand-in's module."""
+    """Device "cuda" on the stand-in for CuPy, without a limit of memory; the stand-in's module.
+
+    A test fails if it has made CuPy wait, or launch a kernel of its own, where nobody sees it.
+    """
     for name, module in stand_in().items():
         monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.delitem(device_module._DEVICES, "cuda", raising=False)
-    cupy = stand_in()["cupy"]
+    cupy, streams = stand_in()["cupy"], stand_in()["cupy._stream"]
+    streams.reset()
     gc.collect()
     pool = cupy.get_default_memory_pool()
     pool.free_all_blocks()
     yield cupy
     pool.set_limit(size=0)
     device_module._DEVICES.pop("cuda", None)
+    hidden = list(streams.hidden)
+    streams.reset()
+    assert not hidden, hidden
 
 
 def pytest_collection_modifyitems(config, items):

@@ -177,15 +177,20 @@ class CudaDevice(Device):
     def constant(self, array: Array) -> Array:
         """The table on the GPU: one copy for each content, so that a repeated step copies none."""
         key = array.dtype.str, array.shape, array.tobytes()
-        if key not in self._constants:
+        found = self._constants.get(key)
+        if found is None:
             pool = self.cupy.get_default_memory_pool()  # a captured step's own has no room for it
             with self.cupy.cuda.using_allocator(pool.malloc):
-                self._constants[key] = self.from_numpy(array)
-            if len(self._constants) > self._CONSTANTS:
-                self._constants.popitem(last=False)
-        self._constants.move_to_end(key)
-        here.top.hold(self._constants[key])
-        return self._constants[key]
+                found = self.from_numpy(array)
+            # What a graph fills at each launch means nothing before the first one.
+            if not self.cupy.cuda.get_current_stream().is_capturing():
+                self._constants[key] = found
+                if len(self._constants) > self._CONSTANTS:
+                    self._constants.popitem(last=False)
+        else:
+            self._constants.move_to_end(key)
+        here.top.hold(found)
+        return found
 
     def owns(self, value: Any) -> bool:
         return isinstance(value, self.cupy.ndarray)

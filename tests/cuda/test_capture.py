@@ -5,7 +5,8 @@ import pytest
 
 import tinygraph as tg
 from tests.cuda.test_rehearsed_cuda import OPTIMIZERS, batches, network
-from tinygraph.errors import GraphError
+from tinygraph.device import get_device
+from tinygraph.errors import DeviceError, GraphError
 
 pytestmark = pytest.mark.second
 
@@ -88,6 +89,21 @@ def test_a_batch_of_another_shape_is_learnt_from_without_the_graph():
     assert_equal(steps(True), steps(False))
 
 
+def test_what_another_shape_gave_is_not_overwritten_by_replays():
+    @tg.cuda.capture
+    @tg.no_grad()  # what is on the way is freed at once, and written by the graph nevertheless
+    def step(x):
+        return x * x * 3 + x
+
+    whole, some = np.full((20, 50), 2, "f4"), np.full((3, 50), 5, "f4")
+    for _ in range(4):
+        step(whole)
+    kept = [step(some) for _ in range(4)]
+    assert step(whole).numpy().tolist() == np.full((20, 50), 14).tolist()
+    for result in kept:
+        assert result.numpy().tolist() == np.full((3, 50), 80).tolist()
+
+
 def other_momentum(optimizer, step):
     optimizer.groups[0]["momentum"] = 0.9 if step < 4 else 0.5
 
@@ -134,12 +150,92 @@ def test_a_step_that_is_no_graph(what):
         assert not step.captured
 
 
-def test_memory_that_the_pool_has_not_is_no_part_of_a_graph(cupy):
+def test_a_graph_may_ask_for_memory_that_the_pool_has_not():
+    """CuPy records in relaxed mode, in which cudaMalloc is no part of the graph."""
     step = broken("grows")
+    for _ in range(4):
+        assert step(np.ones((4, 4), "f4")).item() == 16
+    assert step.captured
+
+
+def test_a_number_that_a_failed_recording_met_is_not_kept():
+    """Its fill was recorded, and never ran."""
+    gpu, seen = get_device("cuda"), []
+
+    @tg.cuda.capture
+    def step(x):
+        seen.append(len(seen))
+        if len(seen) == 3:
+            gpu.constant(np.array([7.5], "f4"))
+            gpu.synchronize()
+        return x * x
+
     for _ in range(2):
-        step(np.ones((4, 4), "f4"))
-    with pytest.raises(cupy.cuda.runtime.CUDARuntimeError, match="cudaMalloc"):
-        step(np.ones((4, 4), "f4"))
+        step(np.ones(4, "f4"))
+    with pytest.raises(GraphError, match="waited for the GPU"):
+        step(np.ones(4, "f4"))
+    assert gpu.to_numpy(gpu.constant(np.array([7.5], "f4"))).tolist() == [7.5]
+
+
+def test_a_number_that_a_recording_met_is_filled_at_each_launch():
+    gpu, seen = get_device("cuda"), []
+
+    @tg.cuda.capture
+    def step(x):
+        seen.append(gpu.constant(np.array([len(seen)], "f4")))
+        return x * tg.tensor.leaf(seen[-1], gpu)
+
+    assert [step(np.ones(1, "f4")).item() for _ in range(4)] == [0, 1, 2, 2]
+    assert gpu.to_numpy(gpu.constant(np.array([2], "f4"))).tolist() == [2]
+
+
+def lets_go(sizes):
+    """A step that uses arrays of so many bytes, one after the other."""
+    x = tg.Tensor(np.ones(4, "f4"), device="cuda")
+
+    def step(y):
+        for size in sizes if step.records else ():
+            x.device.full((size,), "u1", 7)
+        return (x * y).sum()
+
+    step.records = False
+    return step
+
+
+def test_what_a_graph_writes_is_not_given_back_while_it_is_recorded(cupy):
+    """A limit makes CuPy's pools free what is cached, which the launches before write to."""
+    tg.cuda.set_memory_limit(1 << 20)
+    function = lets_go([600_000, 700_000])
+    step = tg.cuda.capture(function)
+    for _ in range(2):
+        step(np.ones(4, "f4"))
+    function.records = True
+    with pytest.raises(DeviceError, match="limit of 1,048,576 bytes"):
+        step(np.ones(4, "f4"))
+    assert not step.captured
+    function.records = False
+    assert [step(np.ones(4, "f4")).item() for _ in range(2)] == [4, 4] and step.captured
+
+
+def test_the_limit_is_that_of_both_pools(cupy):
+    tg.cuda.set_memory_limit(1_800_000)
+    cached = tg.zeros(300_000, device="cuda")
+    step = tg.cuda.capture(lambda x: x * 2)
+    with pytest.raises(DeviceError, match="limit of 1,800,000 bytes"):
+        step(np.ones(100_000, "f4"))
+    del cached  # then the default pool gives it back
+    for _ in range(4):
+        assert step(np.ones(100_000, "f4")).numpy().sum() == 200_000
+    assert cupy.get_default_memory_pool().total_bytes() < 100_000
+
+
+def test_nothing_takes_memory_from_a_graphs_pool():
+    _, training = train(OPTIMIZERS["adam"], True, steps=4)
+    pool = training.step._memory.pool
+    used = pool.used_bytes()
+    kept = [training.step(*batch) for batch in (*batches(2, size=3), *batches(2, size=40))]
+    kept += [training.step(*batch) for batch in batches(2)]
+    assert pool.used_bytes() <= used and len(kept) == 6
 
 
 def test_a_bad_label_in_a_replay_is_named():

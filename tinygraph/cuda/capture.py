@@ -19,11 +19,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
 import numpy as np
 
+from tinygraph.cuda.graph_memory import GraphMemory
 from tinygraph.device import Device, get_device
 from tinygraph.errors import ArgumentError, GraphError
 from tinygraph.operators import above
@@ -143,10 +144,8 @@ class CapturedStep:
         self._device = device
         if warm_up < 1:
             raise ArgumentError("capture", "warm_up", "an int of at least 1", warm_up)
-        cuda, pool = device.cupy.cuda, device.cupy.get_default_memory_pool()
-        self._stream, self._pool = cuda.Stream(non_blocking=True), cuda.MemoryPool()
-        if pool.get_limit():  # of both pools together
-            self._pool.set_limit(size=max(pool.get_limit() - pool.total_bytes(), 1))
+        self._stream = device.cupy.cuda.Stream(non_blocking=True)
+        self._memory = GraphMemory(device.cupy)
         self._inputs: list[Any] = []  # where the graph reads them
         self._recording: _Captured | None = None
         self._eager_steps = 0
@@ -174,18 +173,21 @@ class CapturedStep:
         What the function returned.  Tensors of a graph are overwritten by the next call.
         """
         arrays = [_array(x) for x in inputs]
-        with self._own_place():
-            if not self._fits(arrays):
-                return self.function(*map(self._tensor, map(self._device.from_numpy, arrays)))
+        if not self._fits(arrays):  # in the order and the memory of everything else
+            return self.function(*map(self._tensor, map(self._device.from_numpy, arrays)))
+        recording = self._recording
+        if recording is not None and recording.is_stale():
+            recording = self._recording = None
+            self._eager_steps, self._memory.recorded = 0, False
+        with self._own_stream():
             self._fill(arrays)
-            recording = self._recording if self.captured else None
-            if recording is not None and recording.is_stale():
-                recording, self._recording, self._eager_steps = None, None, 0
-            if recording is None and self._eager_steps < self.warm_up:
-                self._eager_steps += 1
-                return self.function(*map(self._tensor, self._inputs))
             first = recording is None
-            recording = recording or self._capture()
+            if recording is None:
+                with self._memory.used():
+                    if self._eager_steps < self.warm_up:
+                        self._eager_steps += 1
+                        return self.function(*map(self._tensor, self._inputs))
+                    recording = self._capture()
             recording.begin(first)
             recording.graph.launch(self._stream)
             return recording.outputs
@@ -193,13 +195,12 @@ class CapturedStep:
     # ---- the parts of a call
 
     @contextmanager
-    def _own_place(self) -> Iterator[None]:
-        """The step's stream and pool, in order with the current stream's work before and after."""
-        cuda = self._device.cupy.cuda
-        outside = cuda.get_current_stream()
+    def _own_stream(self) -> Iterator[None]:
+        """The step's stream, in order with the current stream's work before and after."""
+        outside = self._device.cupy.cuda.get_current_stream()
         self._stream.wait_event(outside.record())
         try:
-            with self._stream, cuda.using_allocator(self._pool.malloc):
+            with self._stream:
                 yield
         finally:  # of a step that failed too: what is taken back comes after what it has queued
             outside.wait_event(self._stream.record())
@@ -207,7 +208,8 @@ class CapturedStep:
     def _fits(self, arrays: Sequence[Any]) -> bool:
         """Whether these have the shapes of the step; the first ones set them."""
         if not self._inputs:
-            self._inputs = [self._device.empty(a.shape, a.dtype) for a in arrays]
+            with self._stream, self._memory.used():
+                self._inputs = [self._device.empty(a.shape, a.dtype) for a in arrays]
         return [(a.shape, a.dtype) for a in arrays] == [(a.shape, a.dtype) for a in self._inputs]
 
     def _fill(self, arrays: Sequence[Any]) -> None:
@@ -222,17 +224,18 @@ class CapturedStep:
 
     def _capture(self) -> _Captured:
         recording = self._recording = _Captured(self._device)
+        self._memory.recorded = True
         try:
             with recording:
                 self._stream.begin_capture()
-                try:
-                    recording.outputs = self.function(*map(self._tensor, self._inputs))
-                finally:
-                    graph = self._stream.end_capture()
+                recording.outputs = self.function(*map(self._tensor, self._inputs))
+            recording.graph = self._stream.end_capture()
         except BaseException:
-            self._recording = None
+            self._recording, self._memory.recorded = None, False
+            with suppress(RuntimeError):  # which says of a recording that failed just that
+                self._stream.end_capture()
             raise
-        recording.graph, recording.taken = graph, recording.fixed()
+        recording.taken = recording.fixed()
         return recording
 
 

@@ -1,11 +1,15 @@
-"""ndarray: device memory with a shape.  The host sees none of it but through `get`."""
+"""ndarray: device memory with a shape.  The host sees none of it but through `get`.
+
+What CuPy does with a wait or a kernel of its own, such as `float(x)` or `np.sum(x)`, is done and
+counted in `hidden`.
+"""
 
 import types
 
 import numpy as np
 
 from cupy._memory import allocate, is_pinned
-from cupy._stream import get_current_stream, refuse_while_capturing
+from cupy._stream import get_current_stream, hidden, refuse_while_capturing, waits
 
 _REFUSED = (
     "Implicit conversion to a NumPy array is not allowed. Please use `.get()` to construct a NumPy "
@@ -121,7 +125,8 @@ class ndarray:
         target = np.empty(self.shape, self.dtype) if out is None else out
         stream.add(lambda: np.copyto(target, host))
         if blocking:
-            stream.synchronize()
+            waits.append("get")
+            stream.run()
         return target
 
     def set(self, arr, stream=None):
@@ -135,13 +140,70 @@ class ndarray:
         source, target = arr if is_pinned(arr) else arr.copy(), self._host
         (stream or get_current_stream()).add(lambda: np.copyto(target, source))
 
-    def _refuse(self, *_, **__):
+    def __array__(self, dtype=None, copy=None):
         raise TypeError(_REFUSED)
 
-    __array__ = __array_function__ = __array_ufunc__ = _refuse
-    __float__ = __int__ = __bool__ = __index__ = __iter__ = __eq__ = __ne__ = __lt__ = _refuse
-    __add__ = __radd__ = __mul__ = __rmul__ = __sub__ = __truediv__ = __iadd__ = _refuse
-    __hash__ = object.__hash__
+    # ---- what costs a wait or a kernel that nobody sees in the source
+
+    def _hidden(self, name):
+        """The value on the host."""
+        hidden.append(name)
+        return self.get()
+
+    def __float__(self):
+        return float(self._hidden("float"))
+
+    def __int__(self):
+        return int(self._hidden("int"))
+
+    def __index__(self):
+        return self._hidden("index").__index__()
+
+    def __bool__(self):
+        return bool(self._hidden("bool"))
+
+    def __iter__(self):
+        return (self[i] for i in range(len(self)))
+
+    def __array_function__(self, function, types, args, options):
+        return _by_numpy(function.__name__, function, args, options)
+
+    def __array_ufunc__(self, ufunc, method, *args, **options):
+        return _by_numpy(ufunc.__name__, getattr(ufunc, method), args, options)
+
+    __hash__ = None
+
+
+def _operator(name, reflected=False):
+    ufunc = getattr(np, name)
+
+    def method(self, other):
+        arguments = (other, self) if reflected else (self, other)
+        return _by_numpy(name, ufunc, arguments, {})
+
+    return method
+
+
+for _name, _ufunc in {
+    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "true_divide", "pow": "power",
+    "matmul": "matmul",
+}.items():  # fmt: skip
+    setattr(ndarray, f"__{_name}__", _operator(_ufunc))
+    setattr(ndarray, f"__r{_name}__", _operator(_ufunc, True))
+for _name, _ufunc in {
+    "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater",
+    "ge": "greater_equal",
+}.items():  # fmt: skip
+    setattr(ndarray, f"__{_name}__", _operator(_ufunc))
+
+
+def _by_numpy(name, function, args, options):
+    """A kernel of CuPy's own, whose result lies on the GPU: here with a wait."""
+    hidden.append(name)
+    if any(type(x) is np.ndarray and x.ndim for x in args):
+        raise TypeError(f"Unsupported type {np.ndarray} in {name}")
+    result = function(*(x.get() if isinstance(x, ndarray) else x for x in args), **options)
+    return asarray(result) if isinstance(result, (np.ndarray, np.generic)) else result
 
 
 def empty(shape, dtype=float, order="C"):

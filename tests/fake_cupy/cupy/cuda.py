@@ -2,15 +2,17 @@
 
 import types
 
-from cupy._memory import MemoryPool, OutOfMemoryError, using_allocator
+from cupy._memory import Memory, MemoryPointer, MemoryPool, OutOfMemoryError, using_allocator
 from cupy._module import Module
 from cupy._stream import (
+    ERROR_MEMORY_ALLOCATION,
     CUDARuntimeError,
     Event,
     Graph,
     Stream,
     get_current_stream,
-    refuse_while_capturing,
+    get_elapsed_time,
+    synchronize,
 )
 
 memory = types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError)
@@ -20,12 +22,16 @@ driver = types.SimpleNamespace(
     funcSetAttribute=lambda function, attribute, value: None,
 )
 runtime = types.SimpleNamespace(
-    CUDARuntimeError=CUDARuntimeError, getDeviceProperties=lambda number: {"name": b"rehearsal"}
+    CUDARuntimeError=CUDARuntimeError,
+    errorMemoryAllocation=ERROR_MEMORY_ALLOCATION,
+    getDeviceProperties=lambda number: {"name": b"rehearsal"},
 )
 __all__ = [
     "Device",
     "Event",
     "Graph",
+    "Memory",
+    "MemoryPointer",
     "MemoryPool",
     "Module",
     "Stream",
@@ -43,11 +49,6 @@ def is_available():
     return True
 
 
-def get_elapsed_time(start, end):
-    """Milliseconds; nothing is timed here."""
-    return 1.0
-
-
 class Device:
     """GPU 0."""
 
@@ -57,8 +58,7 @@ class Device:
         self.id = 0
 
     def synchronize(self):
-        refuse_while_capturing("device.synchronize")
-        get_current_stream().run()
+        synchronize()
 
     def __enter__(self):
         return self
