@@ -24,7 +24,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tinygraph.cuda.graph_memory import GraphMemory
 from tinygraph.device import Device, get_device
 from tinygraph.errors import ArgumentError, GraphError
 from tinygraph.operators import above
@@ -144,6 +143,8 @@ class CapturedStep:
         self._device = device
         if warm_up < 1:
             raise ArgumentError("capture", "warm_up", "an int of at least 1", warm_up)
+        from tinygraph.cuda.graph_memory import GraphMemory  # not before there is a GPU
+
         self._stream = device.cupy.cuda.Stream(non_blocking=True)
         self._memory = GraphMemory(device.cupy)
         self._inputs: list[Any] = []  # where the graph reads them
