@@ -349,6 +349,9 @@ WORK: dict[str, Work] = {
         {"lr": 0.1, "weight_decay": 0.1},
         {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.1},
     ),
+    "single_channel_stage.cu": op(
+        tg.conv2d_relu_max_pool2d, numbers(64, 1, 10, 10), numbers(32, 1, 3, 3), numbers(32)
+    ),
     "softmax.cu": softmax(),
     "softmax_cross_entropy.cu": each(labels(tg.softmax_cross_entropy), probabilities()),
     "strided.cu": strided(),

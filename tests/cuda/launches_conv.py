@@ -36,6 +36,28 @@ def _fused(random: np.random.Generator) -> Iterator[Launch]:
     yield from op_launches(function, x, np.ones((1, 1, 1, 1), F4), np.zeros(1, F4), label="NaN")
 
 
+STAGES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
+    ((1, 1, 4, 4), (2, 1, 3, 3)),  # one window
+    ((3, 1, 10, 11), (36, 1, 3, 3)),  # two blocks of filters; a window more than lanes
+    ((70, 1, 6, 6), (2, 1, 3, 3)),  # chunks of images, the last one short; two blocks of windows
+    ((2, 1, 33, 34), (4, 1, 3, 3)),  # one group of most windows, a block for each pair of filters
+]
+
+
+def _single_channel_stage(random: np.random.Generator) -> Iterator[Launch]:
+    function = tg.conv2d_relu_max_pool2d
+    for images, filters in STAGES:
+        x, w, b = (
+            random.standard_normal(shape).astype(F4) for shape in (images, filters, filters[:1])
+        )
+        label = f"x={images} w={filters}"
+        yield from op_launches(function, x, w, b, label=label)
+        yield from op_launches(function, x, w, label=f"{label} no b")
+    x = random.standard_normal((1, 1, 6, 6)).astype(F4)
+    x[0, 0, :2, :2] = np.nan  # the first of several in one window
+    yield from op_launches(function, x, np.ones((2, 1, 3, 3), F4), np.zeros(2, F4), label="NaN")
+
+
 # images, filters, keywords of conv2d
 CONVOLUTIONS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
     ((1, 1, 1, 1), (1, 1, 1, 1), {}),
@@ -59,4 +81,5 @@ def _conv2d(random: np.random.Generator) -> Iterator[Launch]:
 FAMILIES = {
     "conv2d_implicit.cu": _conv2d,
     "conv2d_relu_max_pool2d.cu": _fused,
+    "single_channel_stage.cu": _single_channel_stage,
 }

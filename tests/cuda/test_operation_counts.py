@@ -70,6 +70,13 @@ def each_turn(more):
     return beyond
 
 
+def each_group(at):
+    """Ten sums for each of two filters of a group, which a warp adds up over the windows."""
+    windows = at["argmax"] // (at["N"] * at["D"])
+    blocks = at["threads"] // (-(-at["groups"] * windows // 32) * 32)
+    return blocks * at["groups"] * 20 * 32 * (-(-windows // 32) + 5)
+
+
 # By file and kernel, what may be counted beyond the statement.
 SHARED_WORK = {
     # normalization.cuh: three sums; 11 operations for the moments of a thread, a group's are 10
@@ -122,6 +129,7 @@ SHARED_WORK = {
     "softmax_cross_entropy.cu: probabilities_backward": each_thread(3),
     # what each turn over the taps computes again, and sums that a block reduces
     "conv2d_relu_max_pool2d.cu: conv2d_relu_max_pool2d_backward": each_turn(lambda at: 1),
+    "single_channel_stage.cu: single_channel_stage_backward": each_group,
     # runs added up
     "global_avg_pool2d.cu: global_avg_pool2d_forward": each_thread(1, 1),
     # a conversion counts as none: numbers below 2^-14 are scaled, and 2^52 is added and taken off

@@ -11,6 +11,7 @@ from tests.op_contract import Bad, OpContract
 from tests.ops.fused_convolutions import extreme_images, fused_problems, large
 from tests.strategies import numbers, seeds
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.ops.shared.single_channel_stage import SingleChannelStage
 
 X, W = np.ones((2, 3, 5, 5)), np.ones((4, 3, 3, 3))
 
@@ -29,6 +30,10 @@ class TestConv2dReluMaxPool2d(OpContract):
         large((2, 5, 9, 8), (6, 5, 3, 3), padding=1, pool=3),  # two panels of taps
         large((2, 2, 12, 11), (3, 2, 2, 3), bias=False, stride=2, dilation=2, padding=2),
         large((40, 1, 6, 6), (2, 1, 3, 3)),  # two chunks of images in backward
+        large((40, 1, 6, 5), (3, 1, 3, 3)),  # the same, of the kernels for any shape
+        large((2, 1, 12, 13), (36, 1, 3, 3)),  # two blocks of filters, and single pixels
+        large((2, 1, 33, 33), (2, 1, 3, 3), bias=False),  # most windows of a block, 15 x 15
+        large((1, 1, 36, 36), (2, 1, 3, 3)),  # one more row of windows than it has room for
     )
     bad_input = [
         Bad("three axes", (X[0], W), {}, ShapeError, "conv2d_relu_max_pool2d: x: expected 4 axes"),
@@ -58,6 +63,42 @@ class TestConv2dReluMaxPool2d(OpContract):
             found.append([y.numpy(), nodes[0].grad, nodes[2].grad])
         for fused, unfused in zip(*found, strict=True):
             np.testing.assert_allclose(fused, unfused, atol=1e-12)
+
+    @pytest.mark.parametrize("place", DEVICES)
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    @given(seed=seeds)
+    def test_3x3_on_extreme_images_as_the_three_ops(self, seed, place, dtype):
+        """Whole numbers, so that sums in any order are the same: ties, NaN and infinities."""
+        rng = np.random.default_rng(seed)
+        x, b = 3 * extreme_images(seed, (2, 1, 7, 8)), rng.integers(-2, 3, 4)
+        w, g = rng.integers(1, 4, (4, 1, 3, 3)), rng.integers(-3, 4, (2, 4, 2, 3))
+        found = []
+        for function in (tg.conv2d_relu_max_pool2d, three_ops):
+            nodes = [
+                tg.Tensor(a.astype(dtype), requires_grad=True, device=place) for a in (x, w, b)
+            ]
+            y = function(*nodes)
+            y.backward(g.astype(dtype))
+            found.append([y.numpy(), nodes[0].grad, nodes[2].grad])
+        for fused, unfused in zip(*found, strict=True):
+            np.testing.assert_array_equal(fused, unfused)
+
+    def test_images_that_lie_anywhere(self):
+        """Not at a multiple of 8 bytes, so that no two pixels are read at a time."""
+        rng, stage = np.random.default_rng(0), SingleChannelStage(3, 6, 6, 2)
+        gy = rng.random((3, 2, 4), np.float32)
+        argmax = rng.choice([0, 1, 2, 3, 255], gy.shape).astype(np.uint8)
+        memory = rng.random(3 * 36 + 1, np.float32)
+        found = []
+        for shift in (0, 1):
+            x = memory[shift : shift + 3 * 36]
+            x[:] = np.arange(3 * 36)
+            assert x.ctypes.data % 8 == 4 * shift
+            gw, gb = np.empty((1, 2, 9), np.float32), np.empty((1, 2), np.float32)
+            stage.backward(gy, x.reshape(3, 1, 6, 6), argmax, gw, gb, 3)
+            found.append((gw, gb))
+        for one, other in zip(*found, strict=True):
+            np.testing.assert_array_equal(one, other)
 
     def test_one_byte_is_kept_for_each_window(self, device):
         x = tg.Tensor([[[[1.0, 3, -1, -2, 5], [3, 2, 0, -3, 9], [7, 7, 7, 7, 7]]]], device=device)

@@ -30,7 +30,6 @@ from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs
 from tinygraph.ops.conv2d import Conv2d
-from tinygraph.ops.shared.gemm import column_sums
 from tinygraph.ops.shared.launch import THREADS, grid_of
 from tinygraph.ops.shared.pooling_phases import (
     BiasGradient,
@@ -43,6 +42,7 @@ from tinygraph.ops.shared.pooling_phases import (
     matrix,
     rows_of_filters,
 )
+from tinygraph.ops.shared.single_channel_stage import SingleChannelStage, sum_parts
 from tinygraph.ops.shared.windows import sliding
 from tinygraph.shapes import Array, Pair, Shape, Spec
 from tinygraph.tensor import Operand, Tensor
@@ -137,7 +137,10 @@ class Conv2dReluMaxPool2d(Conv2d):
         y = mem.empty(self._pooled(x.shape, w.shape), x.dtype)
         argmax = mem.empty(y.shape if any(mem.needs) else (0,), np.uint8)
         bias = mem.zeros((0,), x.dtype) if b is None else b
-        if y.size:
+        stage = self._single_channel_stage(x.shape, w.shape)
+        if y.size and stage:
+            stage.forward(x, w, bias, y, argmax)
+        elif y.size:
             kernel = self._kernel("forward", x.dtype)
             grid = blocks(len(w), BLOCK_FILTERS), min(len(x), MOST_BLOCKS)
             kernel(grid, THREADS, x, w, bias, Out(y), argmax, *self._geometry(x.shape, w.shape))
@@ -156,15 +159,22 @@ class Conv2dReluMaxPool2d(Conv2d):
                 grid = grid_of(n * h * width), blocks(c, CHANNELS)
                 kernel(grid, THREADS, gy, argmax, w, gx, *geometry)
         if wanted[1] or wanted[2]:
+            stage = self._single_channel_stage(x.shape, w.shape)
             turns = max(blocks(w[0].size, TAPS), 1)
-            per_chunk, chunks = self._chunks(len(x), len(w) * turns, gy.shape[2] * gy.shape[3])
+            if stage:
+                per_chunk = stage.images_per_chunk()
+            else:
+                per_chunk = self._per_chunk(len(x), len(w) * turns, gy.shape[2] * gy.shape[3])
+            chunks = max(blocks(len(x), per_chunk), 1)
             gw, gw_parts = gradient_parts(mem, w.shape, chunks, x.dtype, wanted[1])
             gb, gb_parts = gradient_parts(mem, w.shape[:1], chunks, x.dtype, wanted[2])
-            kernel = self._kernel("backward", x.dtype)
-            arrays = gy, x, argmax, gw_parts, gb_parts
-            kernel((len(w), chunks, turns), THREADS, *arrays, *geometry, per_chunk)
-            for parts, total in ((gw_parts, gw), (gb_parts, gb)):
-                add_parts(mem, parts, total)
+            if stage:
+                stage.backward(gy, x, argmax, gw_parts, gb_parts, per_chunk)
+            else:
+                kernel = self._kernel("backward", x.dtype)
+                arrays = gy, x, argmax, gw_parts, gb_parts
+                kernel((len(w), chunks, turns), THREADS, *arrays, *geometry, per_chunk)
+            sum_parts(mem, (gw_parts, gw), (gb_parts, gb))
         return (gx, gw, gb)[: len(needs)]
 
     # ---- what the kernels are launched with
@@ -182,11 +192,19 @@ class Conv2dReluMaxPool2d(Conv2d):
         at = self._windows(x, w).numbers("stride", "before", "dilation")
         return (*x, w[0], *w[2:], *self._pooled(x, w)[2:], *at)
 
-    def _chunks(self, images: int, busy: int, windows: int) -> tuple[int, int]:
-        """Images of a chunk, and chunks: enough blocks, beside those that are busy without them."""
+    def _single_channel_stage(self, x: Shape, w: Shape) -> SingleChannelStage | None:
+        """The stage for which there are kernels of their own, if this is one."""
+        at = self._windows(x, w)
+        if self.pool != 2 or at.numbers("stride", "before", "dilation") != (1, 1, 0, 0, 1, 1):
+            return None
+        if (at.out != (x[2] - 2, x[3] - 2)) or not SingleChannelStage.fits(x, w):
+            return None  # the one: padding after the image alone
+        return SingleChannelStage(x[0], x[2], x[3], w[0])
+
+    def _per_chunk(self, images: int, busy: int, windows: int) -> int:
+        """Images of a chunk: enough blocks, beside those that are busy without them."""
         chunks = max(min(ENOUGH_BLOCKS // busy, images // FEWEST_IMAGES), 1)
-        per_chunk = max(min(blocks(images, chunks), (2**31 - 1 - THREADS) // windows), 1)
-        return per_chunk, max(blocks(images, per_chunk), 1)
+        return max(min(blocks(images, chunks), (2**31 - 1 - THREADS) // windows), 1)
 
 
 @lru_cache(maxsize=256)
@@ -241,12 +259,6 @@ def gradient_parts(
     return total, mem.empty((chunks, *shape), dtype) if chunks > 1 else total[None]
 
 
-def add_parts(mem: Memory, parts: Array, total: Array | None) -> None:
-    """Sum over the chunks, in their order; one chunk is the sum itself."""
-    if total is not None and len(parts) > 1:
-        column_sums(mem, parts.reshape(len(parts), total.size), total.reshape(-1))
-
-
 def conv2d_relu_max_pool2d(
     x: Operand,
     w: Operand,
@@ -288,10 +300,11 @@ def conv2d_relu_max_pool2d(
 
     Notes
     -----
-    The kernels are made for few input channels, where memory is what limits.  On many channels the
-    three ops one by one do better there: backward reads its upstream gradient once for every nine
-    numbers of a filter.  In numpy this op is the faster one on many channels, too; not so with a
-    dilation that does not divide the stride, where windows share no columns.
+    The kernels are made for few input channels, where memory is what limits; 3x3 filters on one
+    channel, not padded, have kernels of their own.  On many channels the three ops one by one do
+    better there: backward reads its upstream gradient once for every nine numbers of a filter.  In
+    numpy this op is the faster one on many channels, too; not so with a dilation that does not
+    divide the stride, where windows share no columns.
 
     References
     ----------

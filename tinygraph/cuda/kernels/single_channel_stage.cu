@@ -1,0 +1,285 @@
+// Convolution 3x3, bias, ReLU and max-pooling 2x2 of images of one channel, forward and backward:
+// conv2d_relu_max_pool2d.cu for the one shape that is met most, with pixels and taps in registers.
+//
+//   IMAGE_H IMAGE_W   height and width of an image, compiled in      N    images
+//   PH PW P           pooled height and width, PH * PW               D    filters
+//
+// A window of the pooling sees a patch of 4 x 4 pixels, and these serve its four outputs of the
+// convolution for every filter.  With the size of an image compiled in, each pixel and each filter
+// lies at a distance from a pointer that an instruction has room for: nothing is left to compute but
+// the mathematics.  No padding, stride 1, windows apart; what fills no window is left out.
+//
+// What is written is what conv2d_relu_max_pool2d.cu writes: the pooled value, and in `argmax` which
+// of the four outputs was the first maximum, NONE where ReLU makes it 0.  A NaN counts as larger than
+// everything.
+//
+// single_channel_stage_forward
+//   A block owns 32 filters; a thread one window of one image at a time, with all of these filters.
+//   Grid (ceil(D / 32), min(ceil(N * P / 256), 65535)); block 256.  N * P below 2^31.
+//     x (N, 1, H, W), w (D, 1, 3, 3), b (D,) or null   T, read
+//     pooled (N, D, PH, PW) T, argmax (N, D, PH, PW) unsigned char or null   written
+//   Memory: 16 reads of pixels for 32 filters, 3 reads of 16 bytes from shared memory for each, the
+//   same in a warp; neighbours write neighbours.
+//   sm_90, float: 59 instructions for a filter and window, 36 of them FFMA; 65 with what comes before
+//   the loop over filters.
+//   numpy: y = np.maximum(conv2d(x, w, b), 0); pooled = y's windows.max((3, 5)); argmax the same
+//
+// single_channel_stage_backward
+//   A thread owns one window, in two neighbouring filters, in a chunk of images; a block as many pairs
+//   of filters as 256 threads have room for.  The 2 * 10 sums stay in registers for all images, and
+//   the block adds those of its threads.  D is even, P at most 256.
+//   Grid (ceil(D / 2 / groups), chunks); block groups * P, and the rest of a warp.
+//     gy (N, D, P) T, x (N, 1, H, W) T, argmax (N, D, P) unsigned char   read
+//     gw (chunks, D, 9) T or null, gb (chunks, D) T or null               written
+//   Memory: neighbours read neighbouring gy and argmax; the patch of an image once for both filters,
+//   two pixels at a time where W is even and x aligned.  The 9 pixels that the argmax has seen are
+//   then chosen among registers: to read them there, each thread elsewhere, would be 9 reads with
+//   bank conflicts for every filter.
+//   sm_90, float: 46 instructions for a filter, window and image, 9 of them FFMA.
+//   numpy: g = zeros of the convolution's output, gy at the argmax; gw, gb = conv2d's backward of g
+//
+// Deterministic: every sum is taken by one thread, or by a block in a fixed order; no atomics.  The
+// parts of several chunks are added by sums_of_parts.
+//
+// sums_of_parts
+//   A thread owns one element of one of four arrays, each of which lies `parts` times in a row.
+//   Grid (ceil(sum of the sizes / 256)); block 256.
+//     part_i (parts, size_i) T or null, read        sum_i (size_i) T or null, written
+//   Memory: neighbours read and write neighbours.
+//   numpy: sum_i = part_i.sum(axis=0)
+//
+// operations of single_channel_stage_forward: pooled * 72
+// operations of single_channel_stage_backward: argmax * 19
+// operations of sums_of_parts: parts * (size_0 + size_1 + size_2 + size_3)
+//
+// instances (IMAGE_H=28, IMAGE_W=28): single_channel_stage_forward<T>,
+//            single_channel_stage_backward<T>, sums_of_parts<T> for T in float, double
+// instances (IMAGE_H=9, IMAGE_W=7): single_channel_stage_forward<T>,
+//            single_channel_stage_backward<T> for T in float, double
+#include "reduce.cuh"
+
+#ifndef IMAGE_H
+#define IMAGE_H 28
+#endif
+#ifndef IMAGE_W
+#define IMAGE_W 28
+#endif
+
+constexpr int POOL = 2, OUTPUTS = POOL * POOL;  // of the convolution, in one window
+constexpr int TAPS = 9;
+constexpr int PATCH = 4;             // a window sees PATCH x PATCH pixels
+constexpr int H = IMAGE_H, W = IMAGE_W, PIXELS = H * W;
+constexpr int PH = (H - 2) / POOL, PW = (W - 2) / POOL, P = PH * PW;
+constexpr int BLOCK_FILTERS = 32;    // of a block, in forward
+constexpr int PITCH = 12;            // of a filter in shared memory: taps, bias, 16-byte reads
+constexpr int FILTERS = 2;           // of a thread, in backward
+constexpr unsigned char NONE = 255;
+
+static_assert(PH > 0 && PW > 0, "an image has room for one window");
+
+// Neighbours in memory as one read.
+template <typename T>
+struct __align__(16) Four {
+    T of[4];
+};
+
+template <typename T>
+struct __align__(2 * sizeof(T)) Two {
+    T of[2];
+};
+
+// The pixels that a window sees, from the first one on; in PAIRS where that one is aligned.
+template <bool PAIRS, typename T>
+__device__ __forceinline__ void load_patch(T (&patch)[PATCH][PATCH], const T* corner)
+{
+#pragma unroll
+    for (int i = 0; i < PATCH; ++i) {
+        if constexpr (PAIRS) {
+#pragma unroll
+            for (int j = 0; j < PATCH; j += 2) {
+                const Two<T> two = *reinterpret_cast<const Two<T>*>(&corner[i * W + j]);
+                patch[i][j] = two.of[0];
+                patch[i][j + 1] = two.of[1];
+            }
+        } else {
+#pragma unroll
+            for (int j = 0; j < PATCH; ++j) patch[i][j] = corner[i * W + j];
+        }
+    }
+}
+
+__device__ __forceinline__ int corner_of(int window)
+{
+    return window / PW * POOL * W + window % PW * POOL;
+}
+
+// ---- forward ------------------------------------------------------------------------------------
+
+// The pooled value of a window for one filter, taps and bias; and which output it was.
+template <typename T>
+__device__ __forceinline__ T pool_patch(const T (&patch)[PATCH][PATCH], const T (&filter)[PITCH],
+                                        int& where)
+{
+    T best = 0;
+#pragma unroll
+    for (int o = 0; o < OUTPUTS; ++o) {
+        T sum = filter[TAPS];
+#pragma unroll
+        for (int tap = 0; tap < TAPS; ++tap)
+            sum += filter[tap] * patch[o / POOL + tap / 3][o % POOL + tap % 3];
+        const bool larger = o == 0 || (!(sum <= best) && !is_nan(best));  // a NaN is no less
+        best = larger ? sum : best;
+        where = larger ? o : where;
+    }
+    const bool dead = best <= T(0);
+    where = dead ? NONE : where;
+    return dead ? T(0) : best;
+}
+
+template <typename T>
+__global__ void __launch_bounds__(THREADS, 2)
+single_channel_stage_forward(const T* __restrict__ x, const T* __restrict__ w,
+                             const T* __restrict__ b, T* __restrict__ pooled,
+                             unsigned char* __restrict__ argmax, int N, int D)
+{
+    __shared__ __align__(16) T filters[BLOCK_FILTERS][PITCH];
+    const int d0 = blockIdx.x * BLOCK_FILTERS, count = min(BLOCK_FILTERS, D - d0);
+    for (int i = threadIdx.x; i < count * PITCH; i += THREADS) {
+        const int d = d0 + i / PITCH, tap = i % PITCH;
+        T value = 0;
+        if (tap < TAPS) value = w[d * TAPS + tap];
+        if (tap == TAPS && b) value = b[d];
+        filters[i / PITCH][tap] = value;
+    }
+    __syncthreads();
+    for (int item = blockIdx.y * THREADS + threadIdx.x; item < N * P; item += gridDim.y * THREADS) {
+        const int n = item / P, window = item % P;
+        T patch[PATCH][PATCH];
+        load_patch<false>(patch, x + (long long)n * PIXELS + corner_of(window));
+        const long long first = ((long long)n * D + d0) * P + window;
+        T* y = pooled + first;
+        unsigned char* positions = argmax + first;
+#pragma unroll 4
+        for (int f = 0; f < count; ++f, y += P, positions += P) {
+            T filter[PITCH];
+#pragma unroll
+            for (int i = 0; i < PITCH; i += 4) {
+                const Four<T> four = *reinterpret_cast<const Four<T>*>(&filters[f][i]);
+#pragma unroll
+                for (int j = 0; j < 4; ++j) filter[i + j] = four.of[j];
+            }
+            int where = 0;
+            *y = pool_patch(patch, filter, where);
+            if (argmax) *positions = where;
+        }
+    }
+}
+
+// ---- backward -----------------------------------------------------------------------------------
+
+// What one pooled value's gradient adds to those of the taps and, last, of the bias.
+template <typename T>
+__device__ __forceinline__ void add_taps(T (&sums)[TAPS + 1], T gradient, int where,
+                                         const T (&patch)[PATCH][PATCH])
+{
+    if (where == NONE) gradient = 0;
+    const bool lower = where & 2, right = where & 1;
+    T rows[3][PATCH];
+#pragma unroll
+    for (int i = 0; i < 3; ++i) {
+#pragma unroll
+        for (int j = 0; j < PATCH; ++j) rows[i][j] = lower ? patch[i + 1][j] : patch[i][j];
+    }
+#pragma unroll
+    for (int tap = 0; tap < TAPS; ++tap) {
+        const int i = tap / 3, j = tap % 3;
+        sums[tap] += gradient * (right ? rows[i][j + 1] : rows[i][j]);
+    }
+    sums[TAPS] += gradient;
+}
+
+// The sums of a thread over some images, one after the other.
+template <bool PAIRS, typename T>
+__device__ __forceinline__ void add_images(T (&sums)[FILTERS][TAPS + 1], const T* gy,
+                                           const unsigned char* argmax, const T* corner, int D,
+                                           int images)
+{
+#pragma unroll 1
+    for (int n = 0; n < images; ++n, gy += D * P, argmax += D * P, corner += PIXELS) {
+        T patch[PATCH][PATCH];
+        load_patch<PAIRS>(patch, corner);
+#pragma unroll
+        for (int f = 0; f < FILTERS; ++f) add_taps(sums[f], gy[f * P], argmax[f * P], patch);
+    }
+}
+
+// Add up the sums of the windows of each group, and write them where its filters lie.
+template <typename T>
+__device__ __forceinline__ void write_taps(const T (&sums)[FILTERS][TAPS + 1],
+                                           T (&scratch)[TAPS + 1][THREADS], T* gw, T* gb, int D,
+                                           int groups)
+{
+#pragma unroll
+    for (int f = 0; f < FILTERS; ++f) {
+        __syncthreads();  // the sums of the filter before have been read
+#pragma unroll
+        for (int tap = 0; tap <= TAPS; ++tap) scratch[tap][threadIdx.x] = sums[f][tap];
+        __syncthreads();
+        for (int i = threadIdx.x / 32; i < groups * (TAPS + 1); i += blockDim.x / 32) {
+            const int group = i / (TAPS + 1), tap = i % (TAPS + 1);
+            T sum = 0;
+            for (int window = threadIdx.x % 32; window < P; window += 32)
+                sum += scratch[tap][group * P + window];
+            sum = reduce_warp<Sum>(sum);
+            const int d = (blockIdx.x * groups + group) * FILTERS + f;
+            const long long row = (long long)blockIdx.y * D + d;
+            if (threadIdx.x % 32 != 0 || d >= D) continue;
+            if (tap < TAPS && gw) gw[row * TAPS + tap] = sum;
+            if (tap == TAPS && gb) gb[row] = sum;
+        }
+    }
+}
+
+template <typename T>
+__global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 2 : 1)
+single_channel_stage_backward(const T* __restrict__ gy, const T* __restrict__ x,
+                              const unsigned char* __restrict__ argmax, T* __restrict__ gw,
+                              T* __restrict__ gb, int N, int D, int groups, int images_per_chunk)
+{
+    __shared__ T scratch[TAPS + 1][THREADS];
+    const int window = threadIdx.x % P, d = (blockIdx.x * groups + threadIdx.x / P) * FILTERS;
+    const long long first = (long long)blockIdx.y * images_per_chunk;
+    const int images = static_cast<int>(min((long long)images_per_chunk, N - first));
+    const T* corner = x + first * PIXELS + corner_of(window);
+    T sums[FILTERS][TAPS + 1] = {};
+    if (threadIdx.x < groups * P && d < D) {
+        const long long at = (first * D + d) * P + window;
+        const bool aligned = reinterpret_cast<unsigned long long>(x) % sizeof(Two<T>) == 0;
+        if (W % 2 == 0 && aligned)
+            add_images<W % 2 == 0>(sums, gy + at, argmax + at, corner, D, images);
+        else
+            add_images<false>(sums, gy + at, argmax + at, corner, D, images);
+    }
+    write_taps(sums, scratch, gw, gb, D, groups);
+}
+
+template <typename T>
+__global__ void __launch_bounds__(THREADS)
+sums_of_parts(FOUR_OF(const T* __restrict__, part), FOUR_OF(T* __restrict__, sum),
+              FOUR_OF(int, size), int parts)
+{
+    const T* from[] = {FOUR(part)};
+    T* to[] = {FOUR(sum)};
+    const int sizes[] = {FOUR(size)};
+    int i = blockIdx.x * THREADS + threadIdx.x;
+#pragma unroll
+    for (int array = 0; array < 4; ++array) {
+        if (0 <= i && i < sizes[array]) {
+            T total = 0;
+            for (int part = 0; part < parts; ++part)
+                total += from[array][(long long)part * sizes[array] + i];
+            to[array][i] = total;
+        }
+        i -= sizes[array];
+    }
+}
