@@ -2,7 +2,8 @@
 
 While `detect_anomaly` is on, every node remembers the user's line that made it, and every result of
 a forward or a backward is looked at.  An op is blamed for what it makes out of finite numbers, and
-for a NaN; an infinity that was handed to it, such as the -inf of a mask, may pass.
+for a NaN; an infinity that was handed to it, such as the -inf of a mask, may pass.  Each launch on
+a GPU is waited for, so that an error there names it.
 """
 
 from __future__ import annotations
@@ -36,26 +37,46 @@ class _Look(Runner):
             node.made_at = user_line()
         returned = self.below.forward(node, mem, arrays)
         if isinstance(node, Tensor) and isinstance(returned, tuple):
-            look(node.op.name, "forward", node.made_at, arrays, returned[0])
+            result, *given = _on_host(mem.device, [returned[0], *arrays])
+            look(node.op.name, "forward", node.made_at, given, result)
         return returned
 
     def backward(self, node: Any, mem: Any, grad: Array, saved: Any) -> Any:
         gradients = self.below.backward(node, mem, grad, saved)
         if isinstance(node, Tensor) and isinstance(gradients, tuple):
-            given = [grad, node.value, *[x.value for x in node.inputs]]
+            given = _on_host(mem.device, [grad, node.value, *[x.value for x in node.inputs]])
             for needed, g in zip(node.needs, gradients, strict=False):
                 if needed and g is not None:
-                    look(node.op.name, "backward", node.made_at, given, g)
+                    (result,) = _on_host(mem.device, [g])
+                    look(node.op.name, "backward", node.made_at, given, result)
         return gradients
+
+    def launch(self, launch: Any) -> None:
+        """Wait for a GPU: what goes wrong there would show at some later launch."""
+        if launch.on_gpu:
+            here.top.wait("waited for a launch")
+            launch.waits = True
+        self.below.launch(launch)
+
+
+def _on_host(device: Any, arrays: list[Any]) -> list[Any]:
+    """The arrays, where the host can look at them; what is no array is left to the engine."""
+    if device.on_host:
+        return arrays
+    return [device.to_numpy(a) if device.owns(a) else a for a in arrays]
 
 
 class detect_anomaly(ContextDecorator):
     """Stop at the first op that makes a NaN or an infinity, forward or backward, in this thread.
 
+    On a GPU each launch is waited for too: an illegal access is told by the launch that made it.
+
     Raises
     ------
     GraphError
         With the op, the first bad index and value, and the source line that made the node.
+    KernelLaunchError
+        From a GPU, with kernel, grid, block and shared memory.
 
     Examples
     --------

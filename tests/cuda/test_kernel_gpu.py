@@ -90,7 +90,9 @@ def cupy(monkeypatch):
             funcSetAttribute=set_attribute,
         ),
         runtime=types.SimpleNamespace(
-            driverGetVersion=lambda: 12040, getDeviceCount=lambda: module.gpus
+            CUDARuntimeError=CUDADriverError,
+            driverGetVersion=lambda: 12040,
+            getDeviceCount=lambda: module.gpus,
         ),
     )
     monkeypatch.setitem(sys.modules, "cupy", module)

@@ -32,6 +32,7 @@ import numpy as np
 
 from tinygraph.cli.options import Options, Parser, whole_number
 from tinygraph.cuda import InOut, Kernel, Out, Report
+from tinygraph.cuda.nvrtc import ARCHITECTURES
 from tinygraph.cuda.reading.signature import KernelParameter, Signature, kernels
 from tinygraph.cuda.reading.source import Source
 from tinygraph.errors import ArgumentError, KernelCompileError, KernelLaunchError
@@ -107,6 +108,10 @@ LAUNCH_OPTIONS: Options = {
         {"action": "append", "default": [], "type": _assignment},
     ),
     "--shared BYTES": ("dynamic shared memory", {"default": 0, "type": whole_number(0)}),
+    "--arch ARCH": (
+        "hold the launch to this architecture too: shared memory, registers of a block",
+        {"choices": ARCHITECTURES},
+    ),
     "--define NAME=VALUE": (
         "a macro: TILE=16",
         {"action": "append", "default": [], "type": _macro},
@@ -146,7 +151,14 @@ def checked(path: Path | str, launch: Namespace) -> Report:
     kernel = kernel_of(path, launch)
     values = arguments_of(kernel.signature, launch)
     profile = getattr(launch, "profile", False)
-    return kernel.check(launch.grid, launch.block, *values, shared=launch.shared, profile=profile)
+    return kernel.check(
+        launch.grid,
+        launch.block,
+        *values,
+        shared=launch.shared,
+        profile=profile,
+        arch=launch.arch,
+    )
 
 
 def kernel_of(path: Path | str, launch: Namespace) -> Kernel:

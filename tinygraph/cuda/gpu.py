@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tinygraph.cuda import nvrtc
-from tinygraph.errors import KernelCompileError
+from tinygraph.errors import KernelCompileError, KernelLaunchError
 
 if TYPE_CHECKING:
     from tinygraph.cuda.launch import Launch
@@ -48,9 +48,13 @@ class GpuKernel:
     def __init__(self, kernel: Any, cupy: Any, gpu: int) -> None:
         self.device = cupy.cuda.Device(gpu)
         self._driver = cupy.cuda.driver
-        self._shared = SHARED_WITHOUT_ASKING  # bytes that a launch may ask for so far
-        arch = nvrtc.architecture_for(f"sm_{self.device.compute_capability}")
-        (compiled,) = nvrtc.compile(kernel.source, [kernel.name], arch)
+        self._errors = cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError
+        self._synchronize = lambda: cupy.cuda.get_current_stream().synchronize()
+        arch = f"sm_{self.device.compute_capability}"
+        (compiled,) = nvrtc.compile(kernel.source, [kernel.name], nvrtc.architecture_for(arch))
+        self.limits = nvrtc.limits(compiled, arch)
+        # bytes that a launch may ask for so far
+        self._shared = SHARED_WITHOUT_ASKING - self.limits.static
         module = cupy.cuda.Module()
         try:
             with self.device:
@@ -61,7 +65,7 @@ class GpuKernel:
                 kernel.name,
                 "machine code",
                 f"what the driver of CUDA {version // 100}.{version % 100} loads",
-                f"{arch} from NVRTC {nvrtc.version()}: {error}",
+                f"{compiled.arch} from NVRTC {nvrtc.version()}: {error}",
                 "a newer driver, or NVRTC of the driver's version: for CUDA 12 "
                 "pip install nvidia-cuda-nvrtc-cu12, and no newer one beside it",
             ) from error
@@ -71,19 +75,31 @@ class GpuKernel:
         self._scalars = [(at, p.dtype.type) for at, p in parameters if not p.pointer]
 
     def launch(self, launch: Launch) -> None:
-        """Queue a launch in the current stream."""
+        """Queue a launch in the current stream.
+
+        Raises
+        ------
+        KernelLaunchError
+            For a block that does not fit the GPU, and where the driver refuses.
+        """
         arguments = list(launch.values)
         for at in self._pointers:
             if not arguments[at].size:  # a view of no elements has an address all the same
                 arguments[at] = NULL
         for at, scalar in self._scalars:
             arguments[at] = scalar(arguments[at])
+        self.limits.check(launch.kernel.name, launch.block, launch.shared)
         with self.device:
             if launch.shared > self._shared:
                 self._ask_for(launch.shared)
             if launch.events:
                 launch.events[0].record()
-            self.function(launch.grid, launch.block, tuple(arguments), launch.shared)
+            try:
+                self.function(launch.grid, launch.block, tuple(arguments), launch.shared)
+                if launch.waits:
+                    self._synchronize()
+            except self._errors as error:
+                raise _failed(launch, error) from error
             if launch.events:
                 launch.events[1].record()
 
@@ -92,3 +108,18 @@ class GpuKernel:
         most = self._driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         self._driver.funcSetAttribute(self.function.ptr, most, shared)
         self._shared = shared
+
+
+def _failed(launch: Launch, error: Exception) -> KernelLaunchError:
+    """The driver's words, with the launch at which they came."""
+    grid, block = (" x ".join(map(str, extent)) for extent in (launch.grid, launch.block))
+    expected = "one that the GPU runs" if launch.waits else "one that the driver takes"
+    way_out = (
+        "the checker finds the line: kernel.check(...) with numpy arrays; the GPU is lost to this "
+        "process, so start it anew"
+        if launch.waits
+        else "an earlier launch may have failed, which shows late: under tg.detect_anomaly() each "
+        "launch is waited for, and the error names it"
+    )
+    got = f"grid {grid}, block {block}, {launch.shared} bytes of shared memory: {error}"
+    return KernelLaunchError(launch.kernel.name, "launch", expected, got, way_out)

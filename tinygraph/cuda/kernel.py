@@ -143,7 +143,13 @@ class Kernel:
             module.launch(packed, launch.grid, launch.block, launch.shared)
 
     def check(
-        self, grid: Extents, block: Extents, *args: Any, shared: int = 0, profile: bool = False
+        self,
+        grid: Extents,
+        block: Extents,
+        *args: Any,
+        shared: int = 0,
+        profile: bool = False,
+        arch: str | None = None,
     ) -> Report:
         """Launch the kernel on the emulator under the checker; the arrays are written as usual.
 
@@ -153,6 +159,9 @@ class Kernel:
             As in a launch; arrays of numpy.
         profile : bool
             Also count memory requests and operations for each source line.
+        arch : str, optional
+            "sm_75" and the like: hold the launch to the limits of that architecture, which are
+            shared memory and, with the registers that NVRTC gives the kernel, threads of a block.
 
         Returns
         -------
@@ -169,6 +178,10 @@ class Kernel:
             expected = "numpy arrays: the checker runs on the CPU"
             way_out = "copy them to the host with x.get()"
             raise KernelLaunchError(self.name, "arguments", expected, "cupy arrays", way_out)
+        if arch is not None:
+            nvrtc = import_module("tinygraph.cuda.nvrtc")
+            (compiled,) = nvrtc.compile(self.source, [self.name], arch)
+            nvrtc.limits(compiled, arch).check(self.name, launch.block, launch.shared)
         return self._report(launch, profile)
 
     def resources(self, arch: str) -> Any:

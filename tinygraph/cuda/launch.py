@@ -47,6 +47,9 @@ class Launch:
         Whether the emulator is to run it under the checker; a runner may say so.
     events : pair of CuPy events, or None
         A GPU notes its begin and end there; a runner may give them.
+    waits : bool
+        Whether the host is to wait until a GPU has run it, so that an error names this launch and
+        no later one; a runner may say so.
 
     Raises
     ------
@@ -62,7 +65,7 @@ class Launch:
         self.grid = check_grid(kernel.name, grid)
         self.block = check_block(kernel.name, block, kernel.signature.launch_bounds)
         self.shared = check_shared(kernel.name, shared)
-        self.checked = False
+        self.checked = self.waits = False
         self.events: Any = None
 
 

@@ -1,13 +1,29 @@
 """Module and its functions: tinygraph's emulator in the place of the driver."""
 
+import math
+from weakref import WeakValueDictionary
+
 import numpy as np
 
 from cupy._array import ndarray
-from cupy._stream import get_current_stream
+from cupy._stream import CUDADriverError, get_current_stream
 from tests import cubins
+from tinygraph.cuda import nvrtc
 from tinygraph.cuda.launch import ArgumentList
 
 cubins.watch()
+
+ARCHITECTURE = "sm_90"
+_functions = WeakValueDictionary()  # by the number that the driver knows them by
+
+
+def set_attribute(function, attribute, value):
+    """CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES."""
+    found = _functions[function]
+    if attribute != 8 or value > found._limits.dynamic:
+        raise CUDADriverError("CUDA_ERROR_INVALID_VALUE: invalid argument")
+    found._dynamic = value
+
 
 launches = []  # the name of every launch that was queued or captured
 
@@ -30,8 +46,18 @@ class Function:
         self._signature, self._module = cubins.emulated(cubin, symbol)
         self._arguments = ArgumentList(self._signature)
         self.ptr = id(self)
+        # What the driver reads in the machine code.
+        self._limits = nvrtc.limits(cubins.made(cubin, symbol).compiled, ARCHITECTURE)
+        self._dynamic = 48 * 1024 - self._limits.static
+        _functions[self.ptr] = self
 
     def __call__(self, grid, block, args, shared_mem=0, stream=None):
+        if math.prod(block) > self._limits.threads:
+            raise CUDADriverError(
+                "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES: too many resources requested for launch"
+            )
+        if shared_mem > self._dynamic:
+            raise CUDADriverError("CUDA_ERROR_INVALID_VALUE: invalid argument")
         values, keep = [], []
         for parameter, value in zip(self._signature.parameters, args, strict=True):
             if not parameter.pointer:

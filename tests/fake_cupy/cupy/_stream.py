@@ -21,6 +21,10 @@ class CUDARuntimeError(RuntimeError):
         self.status = status
 
 
+class CUDADriverError(RuntimeError):
+    """As of cupy_backends.cuda.api.driver."""
+
+
 ERROR_MEMORY_ALLOCATION, _ERROR_NOT_READY, _ERROR_HANDLE, _ERROR_STATE = 2, 600, 400, 401
 _ERROR_SPOILED, _ERROR_ISOLATION, _ERROR_UNSUPPORTED = 901, 905, 900
 _ERROR_ILLEGAL_ADDRESS = 700

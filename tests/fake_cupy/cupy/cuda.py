@@ -3,9 +3,10 @@
 import types
 
 from cupy._memory import Memory, MemoryPointer, MemoryPool, OutOfMemoryError, using_allocator
-from cupy._module import Module
+from cupy._module import Module, set_attribute
 from cupy._stream import (
     ERROR_MEMORY_ALLOCATION,
+    CUDADriverError,
     CUDARuntimeError,
     Event,
     Graph,
@@ -17,14 +18,16 @@ from cupy._stream import (
 
 memory = types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError)
 driver = types.SimpleNamespace(
-    CUDADriverError=type("CUDADriverError", (RuntimeError,), {}),
+    CUDADriverError=CUDADriverError,
     CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8,
-    funcSetAttribute=lambda function, attribute, value: None,
+    funcSetAttribute=set_attribute,
 )
 runtime = types.SimpleNamespace(
     CUDARuntimeError=CUDARuntimeError,
     errorMemoryAllocation=ERROR_MEMORY_ALLOCATION,
     getDeviceProperties=lambda number: {"name": b"rehearsal"},
+    driverGetVersion=lambda: 13000,
+    getDeviceCount=lambda: 1,
 )
 __all__ = [
     "Device",

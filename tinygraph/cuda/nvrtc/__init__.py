@@ -10,16 +10,19 @@ from tinygraph.cuda.nvrtc.compiling import (
     resources_of_all,
 )
 from tinygraph.cuda.nvrtc.library import version
+from tinygraph.cuda.nvrtc.limits import Limits, limits
 from tinygraph.cuda.nvrtc.occupancy import MULTIPROCESSORS, Occupancy, occupancy
 
 __all__ = [
     "ARCHITECTURES",
     "MULTIPROCESSORS",
     "Compiled",
+    "Limits",
     "Occupancy",
     "Resources",
     "architecture_for",
     "compile",
+    "limits",
     "occupancy",
     "resources",
     "resources_of_all",

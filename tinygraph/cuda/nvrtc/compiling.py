@@ -140,6 +140,7 @@ def resources_of_all(source: Source, names: Sequence[str], arch: str) -> list[Re
 
 def _resources(machine_code: Compiled) -> Resources:
     arch, numbers = machine_code.arch, _numbers(machine_code)
+    numbers["constant"] = _constant_bytes(machine_code)
     registers, shared = numbers["registers"], numbers["shared"]
     max_threads = min(machine_code.launch_bound or MAX_BLOCK, largest_block(registers))
     threads = machine_code.launch_bound or min(USUAL_BLOCK, max_threads)
@@ -170,7 +171,15 @@ def _numbers(machine_code: Compiled) -> dict[str, int]:
         raise KernelCompileError("nvrtc", machine_code.symbol, expected, got, way_out)
     found = {name: re.search(pattern, about[0]) for name, pattern in _FIELDS.items()}
     numbers = {name: int(match[1]) if match else 0 for name, match in found.items()}
-    return {**numbers, "constant": _constant_bytes(machine_code)}
+    return numbers
+
+
+def registers_and_shared(machine_code: Compiled) -> tuple[int, int]:
+    """Registers of a thread, and bytes of static shared memory of a block; PTX has neither yet."""
+    if machine_code.arch.startswith("compute_"):
+        return 0, 0
+    numbers = _numbers(machine_code)
+    return numbers["registers"], numbers["shared"]
 
 
 def _constant_bytes(machine_code: Compiled) -> int:
