@@ -104,6 +104,48 @@ def test_what_another_shape_gave_is_not_overwritten_by_replays():
         assert result.numpy().tolist() == np.full((3, 50), 80).tolist()
 
 
+@pytest.fixture
+def squares():
+    """A step that is captured."""
+    step = tg.cuda.capture(tg.no_grad()(lambda x, y: x * x + y))
+    for _ in range(3):
+        step(np.zeros((4, 300), "f4"), tg.zeros(4, 300, device="cuda"))
+    assert step.captured
+    return step
+
+
+def test_inputs_of_the_host_go_through_pinned_memory_without_a_wait(squares, cupy):
+    """They may be changed at once; the host waits for the copy before alone."""
+    from cupy._stream import waits
+
+    x, y = np.full((4, 300), 3, "f4"), tg.ones(4, 300, device="cuda")
+    cupy.cuda.Device().synchronize()
+    del waits[:]
+    first = squares(x, y).detach() * 1
+    x[...] = 4
+    second = squares(x, y).detach() * 1
+    x[...] = 5
+    assert waits == ["event.synchronize"]
+    assert first.numpy().max() == 10 and second.numpy().min() == 17
+
+
+def test_inputs_that_are_not_contiguous(squares):
+    x = np.arange(1200, dtype="f4").reshape(300, 4).T
+    y = tg.transpose(tg.Tensor(x.T, device="cuda"))
+    np.testing.assert_array_equal(squares(x, y).numpy(), x * x + x)
+
+
+def test_a_step_that_is_dropped_has_copied_its_inputs():
+    """Its pinned memory is handed out again at once."""
+    from cupyx import empty_pinned
+
+    step = tg.cuda.capture(lambda x: x * 2)
+    kept = step(np.full((4, 300), 3, "f4"))
+    del step
+    empty_pinned((4, 300), "f4")[...] = 9
+    assert kept.numpy().max() == 6
+
+
 def other_momentum(optimizer, step):
     optimizer.groups[0]["momentum"] = 0.9 if step < 4 else 0.5
 

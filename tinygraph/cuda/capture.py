@@ -13,6 +13,13 @@ A graph repeats its launches with the same addresses and the same numbers.  So i
 place, all memory stays with the step, and what changes from step to step lies in device memory: the
 learning rate and other `varying` numbers of optimisers, and where the streams of random numbers
 begin.  Every call is one step of training, the first ones too, and gives the numbers of eager ones.
+
+    current stream   ... before |                             | after ...    waits for the step
+    step's stream               | copy inputs, numbers | step |              waits for the before
+    host             write the inputs to pinned memory                       until the last copy
+
+Arrays of the step that are freed outside go back to its own pool, which serves its own stream
+alone, and that one waits for the current one before the next call.
 """
 
 from __future__ import annotations
@@ -144,9 +151,11 @@ class CapturedStep:
         if warm_up < 1:
             raise ArgumentError("capture", "warm_up", "an int of at least 1", warm_up)
         from tinygraph.cuda.graph_memory import GraphMemory  # not before there is a GPU
+        from tinygraph.cuda.pinned import Pinned
 
         self._stream = device.cupy.cuda.Stream(non_blocking=True)
         self._memory = GraphMemory(device.cupy)
+        self._pinned = Pinned(device.cupy)
         self._inputs: list[Any] = []  # where the graph reads them
         self._recording: _Captured | None = None
         self._eager_steps = 0
@@ -214,11 +223,14 @@ class CapturedStep:
         return [(a.shape, a.dtype) for a in arrays] == [(a.shape, a.dtype) for a in self._inputs]
 
     def _fill(self, arrays: Sequence[Any]) -> None:
-        for place, array in zip(self._inputs, arrays, strict=True):
+        inputs = list(zip(self._inputs, arrays, strict=True))
+        from_host = [(place, a) for place, a in inputs if not self._device.owns(a)]
+        if from_host:
+            there, here = zip(*from_host, strict=True)
+            self._pinned.send(here, there, self._stream)
+        for place, array in inputs:
             if self._device.owns(array):
                 place[...] = array
-            elif array.size:
-                place.set(np.asarray(array, order="C"))
 
     def _tensor(self, array: Array) -> Any:
         return above.leaf(array, self._device)

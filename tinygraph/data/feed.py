@@ -5,6 +5,11 @@
     compute stream                  | step 0 | step 1 | ...       waits until its batch is there
 
 While the GPU computes on one batch, the next one is copied.  No more than two are in flight.
+Beside the three waits of the picture there are two for memory, which CuPy hands out again by the
+stream's handle, without a wait, and the handle of a stream that is gone may be that of the next:
+
+    copy stream     before it writes to new memory: all that is queued, which may still read it
+    host            before it drops pinned memory, and the stream: copies that read it (Pinned)
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda.pinned import Pinned
 from tinygraph.tensor import Tensor, leaf
 
 IN_FLIGHT = 2
@@ -25,35 +31,31 @@ class _Buffer:
 
     def __init__(self, device: Any, stream: Any) -> None:
         self.device, self.stream = device, stream
-        event = device.cupy.cuda.Event
-        self.copied, self.used = event(disable_timing=True), event(disable_timing=True)
-        self.pinned: list[Any] = []
+        self.pinned = Pinned(device.cupy)
+        self.used = device.cupy.cuda.Event(disable_timing=True)
         self.there: list[Any] = []
 
     def fill(self, parts: Iterable[Any]) -> None:
         """Queue the copy of a batch, as soon as the buffer is free."""
-        self.copied.synchronize()  # the copy before may still read the pinned memory
-        self.stream.wait_event(self.used)  # and steps may still read the GPU's
         arrays = [np.asarray(part) for part in parts]
-        if [(a.shape, a.dtype) for a in arrays] != [(a.shape, a.dtype) for a in self.pinned]:
+        self.stream.wait_event(self.used)  # steps may still read the GPU's memory
+        if [(a.shape, a.dtype) for a in arrays] != [(a.shape, a.dtype) for a in self.there]:
             self._make(arrays)
         with self.stream:
-            for array, pinned, there in zip(arrays, self.pinned, self.there, strict=True):
-                pinned[...] = array
-                if array.size:
-                    there.set(pinned, stream=self.stream)
-        self.copied.record(self.stream)
+            self.pinned.send(arrays, self.there, self.stream)
 
     def _make(self, arrays: list[Any]) -> None:
-        from cupyx import empty_pinned  # of the CuPy that the device has found
-
-        self.pinned = [empty_pinned(a.shape, a.dtype) for a in arrays]
-        with self.stream:  # what is freed here serves this stream again, after its wait
+        with self.stream:
             self.there = [self.device.empty(a.shape, a.dtype) for a in arrays]
+        self._wait_for_readers()
+
+    def _wait_for_readers(self) -> None:
+        """Those of the arrays that lay in the same memory: they were queued before it was freed."""
+        self.stream.wait_event(self._current().record())
 
     def take(self) -> tuple[Tensor, ...]:
         """The batch as leaves; what is queued from now on comes after its copy."""
-        self._current().wait_event(self.copied)
+        self.pinned.arrived(self._current())
         return tuple([leaf(array, self.device) for array in self.there])
 
     def release(self) -> None:
@@ -67,7 +69,7 @@ class _Buffer:
 def feed(batches: Iterator[Any], device: Any) -> Generator[tuple[Tensor, ...], None, None]:
     """The batches as Tensors on a GPU, each copied while the one before is used.
 
-    A Tensor holds its batch until the next but one is asked for.
+    A Tensor holds its batch until the next one is asked for.
     """
     stream = device.cupy.cuda.Stream(non_blocking=True)
     buffers = [_Buffer(device, stream) for _ in range(IN_FLIGHT)]

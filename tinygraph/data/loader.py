@@ -62,7 +62,7 @@ class DataLoader:
         thread ends with the epoch, or when the iterator is closed or dropped.
     device : str, optional
         "cuda": inputs and labels come as Tensors there, each copied in the background while the
-        batch before is used.  They hold their values until the next but one is asked for.
+        batch before is used.  They hold their values until the next one is asked for.
 
     Attributes
     ----------

@@ -5,6 +5,9 @@
 
 There are `depth` permits: so many items are made, or being made, and not yet received; never more.
 The thread holds no reference to the iterator, so that dropping the iterator ends the thread.
+
+Items lie on the host: what a thread queues on a GPU goes to a current stream of its own, which
+nothing orders with the consumer's.  Batches go to a GPU in the consumer's thread (feed.py).
 """
 
 from __future__ import annotations

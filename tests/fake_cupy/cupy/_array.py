@@ -8,7 +8,7 @@ import types
 
 import numpy as np
 
-from cupy._memory import allocate, is_pinned
+from cupy._memory import allocate, as_read_later
 from cupy._stream import get_current_stream, hidden, refuse_while_capturing, waits
 
 _REFUSED = (
@@ -137,7 +137,7 @@ class ndarray:
         if not self.flags.c_contiguous:
             raise RuntimeError("Cannot set to non-contiguous array")
         refuse_while_capturing("copy from host memory, which the graph would read at each launch")
-        source, target = arr if is_pinned(arr) else arr.copy(), self._host
+        source, target = as_read_later(arr), self._host
         (stream or get_current_stream()).add(lambda: np.copyto(target, source))
 
     def __array__(self, dtype=None, copy=None):
