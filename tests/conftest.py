@@ -12,12 +12,16 @@ from tinygraph import device as device_module
 
 DEVICES = ["cpu", "emulator"]
 REHEARSAL = Path(__file__).parent / "fake_cupy"
-# Looking for doctests there would import the stand-in, and every test would find a GPU.
-collect_ignore = ["fake_cupy"]
+# Looking for doctests there would import the stand-in, and every test would find a GPU; the plugin
+# of the real CuPy starts it where it is imported.
+collect_ignore = ["fake_cupy", "real_cupy/plugin.py"]
 
-# With TINYGRAPH_REHEARSE_CUDA=1 every test of kernels runs on device "cuda" too, on a stand-in for
-# CuPy that needs no GPU.
-if os.environ.get("TINYGRAPH_REHEARSE_CUDA") == "1":
+# Tests of kernels run on device "cuda" too where a plugin has imported the real CuPy, see
+# tests/real_cupy; and with TINYGRAPH_REHEARSE_CUDA=1, on a stand-in for CuPy.
+REAL_CUPY = {n: m for n, m in sys.modules.items() if n in ("cupy", "cupyx")}
+if REAL_CUPY:
+    DEVICES.append("cuda")
+elif os.environ.get("TINYGRAPH_REHEARSE_CUDA") == "1":
     sys.path.insert(0, str(REHEARSAL))
     DEVICES.append("cuda")
 
@@ -29,8 +33,13 @@ def device(request):
 
 
 @functools.cache
-def stand_in():
-    """The modules of the stand-in for CuPy, imported once: kernels keep what they compiled."""
+def some_cupy():
+    """The modules of CuPy: the real one's, or the stand-in's, imported once.
+
+    Once, for kernels keep what they compiled.
+    """
+    if REAL_CUPY:
+        return REAL_CUPY
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(REHEARSAL))
         import cupy
@@ -46,24 +55,29 @@ def stand_in():
 
 @pytest.fixture
 def rehearsed_cuda(monkeypatch):
-    """Device "cuda" on the stand-in for CuPy, without a limit of memory; the stand-in's module.
+    """Device "cuda", without a limit of memory, on the stand-in for CuPy; the module cupy.
 
-    A test fails if it has made CuPy wait, or launch a kernel of its own, where nobody sees it.
+    It is the real CuPy where there is one, see tests/real_cupy; what looks into the stand-in itself
+    has the mark `stand_in`.  On the stand-in a test fails if it has made CuPy wait, or launch a
+    kernel of its own, where nobody sees it.
     """
-    for name, module in stand_in().items():
+    for name, module in some_cupy().items():
         monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.delitem(device_module._DEVICES, "cuda", raising=False)
-    cupy, streams = stand_in()["cupy"], stand_in()["cupy._stream"]
-    streams.reset()
+    cupy = some_cupy()["cupy"]
+    streams = None if REAL_CUPY else some_cupy()["cupy._stream"]
+    if streams:
+        streams.reset()
     gc.collect()
     pool = cupy.get_default_memory_pool()
     pool.free_all_blocks()
     yield cupy
     pool.set_limit(size=0)
     device_module._DEVICES.pop("cuda", None)
-    hidden = list(streams.hidden)
-    streams.reset()
-    assert not hidden, hidden
+    if streams:
+        hidden = list(streams.hidden)
+        streams.reset()
+        assert not hidden, hidden
 
 
 def pytest_collection_modifyitems(config, items):

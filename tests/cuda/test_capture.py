@@ -68,6 +68,7 @@ def test_replays_give_the_bits_of_eager_steps(name):
     assert_equal(captured, train(OPTIMIZERS[name], False))
 
 
+@pytest.mark.stand_in
 def test_a_replay_launches_what_was_captured_and_nothing_else(cupy):
     from cupy._module import launches
 

@@ -167,6 +167,16 @@ def test_unknown_architectures():
         resources(Source.read(STACK), "picked", "sm_91")
 
 
+def test_a_function_without_a_word_is_the_devices():
+    """So are the calls of a generic lambda, which NVRTC 13.0 takes for the host's otherwise."""
+    text = """
+    template <typename F> __device__ float called(F f) { return f(2.0f); }
+    float twice(float x) { return x + x; }
+    __global__ void both(float* y) { *y = twice(called([&](auto x) { return x * *y; })); }
+    """
+    assert resources(Source.read(text), "both", "sm_90").spills == 0
+
+
 def test_an_architecture_that_this_nvrtc_does_not_know(monkeypatch):
     monkeypatch.setitem(nvrtc.MULTIPROCESSORS, "sm_30", nvrtc.MULTIPROCESSORS["sm_75"])
     with pytest.raises(KernelCompileError, match=r"sm_30.*pip install --upgrade nvidia-cuda-nvrtc"):
@@ -192,6 +202,16 @@ def test_a_library_that_cannot_be_loaded_is_named(no_library, tmp_path):
     broken.write_text("not a library")
     no_library.setattr(library, "candidates", lambda: iter([broken]))
     with pytest.raises(KernelCompileError, match=re.escape(str(broken))):
+        nvrtc.version()
+
+
+def test_the_builtins_beside_a_library_are_loaded_before_it(no_library, tmp_path):
+    """The library of 13.0's wheel asks for them by name alone, and would not find them."""
+    (tmp_path / "libnvrtc.so.13").write_text("loaded second")
+    builtins = tmp_path / "libnvrtc-builtins.so.13.0"
+    builtins.write_text("loaded first: the error is about this one")
+    no_library.setattr(library, "candidates", lambda: iter([tmp_path / "libnvrtc.so.13"]))
+    with pytest.raises(KernelCompileError, match=re.escape(str(builtins))):
         nvrtc.version()
 
 

@@ -5,6 +5,8 @@ import pytest
 
 import tinygraph as tg
 
+pytestmark = pytest.mark.stand_in
+
 
 @pytest.fixture(autouse=True)
 def cupy(rehearsed_cuda):

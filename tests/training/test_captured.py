@@ -119,6 +119,7 @@ def batch(size=16, seed=0):
     return rng.standard_normal((size, 6)).astype("f4"), rng.integers(0, 2, size)
 
 
+@pytest.mark.stand_in
 def test_a_replay_launches_nothing_of_its_own(cupy):
     from cupy._module import launches
 

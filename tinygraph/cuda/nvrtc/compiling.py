@@ -59,6 +59,8 @@ from tinygraph.errors import KernelCompileError
 
 ARCHITECTURES = tuple(MULTIPROCESSORS)
 VERBOSE = "--ptxas-options=-v"
+# A generic lambda in a function of the device is one too, which NVRTC 13.0 does not see by itself.
+SPACE = "-default-device"
 LINES = "-lineinfo"  # for compute-sanitizer and profilers; the instructions stay the same
 USUAL_BLOCK = 256  # threads, for the occupancy of a kernel without __launch_bounds__
 
@@ -231,7 +233,8 @@ def compile(source: Source, names: Sequence[str], arch: str) -> list[Compiled]:
             archive.writestr("kernels", json.dumps(kernels))
 
     # Another word than before: what lies in older caches has no "kernels".
-    parts = ["nvrtc program", version(), STANDARD, LINES, VERBOSE, arch, source.digest, *names]
+    options = [STANDARD, SPACE, LINES, VERBOSE]
+    parts = ["nvrtc program", version(), *options, arch, source.digest, *names]
     with zipfile.ZipFile(compiled(parts, ".nvrtc.zip", build)) as archive:
         cubin, log = archive.read("cubin"), archive.read("log").decode()
         kernels = json.loads(archive.read("kernels"))
@@ -255,7 +258,7 @@ def _compile(
     try:
         for name in names:
             must(nvrtc.nvrtcAddNameExpression(program, name.encode()))
-        options = [f"-arch={arch}", LINES, *source.options, *([VERBOSE] if verbose else [])]
+        options = [f"-arch={arch}", SPACE, LINES, *source.options, *([VERBOSE] if verbose else [])]
         encoded = [option.encode() for option in options]
         status = nvrtc.nvrtcCompileProgram(
             program, len(encoded), (ctypes.c_char_p * len(encoded))(*encoded)

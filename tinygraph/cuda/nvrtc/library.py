@@ -65,6 +65,7 @@ def library() -> ctypes.CDLL:
     reasons = []
     for path in candidates():
         try:
+            _load_beside(path)
             found = ctypes.CDLL(str(path))
         except OSError as error:
             reasons.append(str(error))
@@ -74,6 +75,13 @@ def library() -> ctypes.CDLL:
     expected = f"libnvrtc of the package {PACKAGES[0]} or of a CUDA toolkit"
     got = "; ".join(reasons) or "none"
     raise KernelCompileError("nvrtc", "library", expected, got, f"pip install {PACKAGES[0]}")
+
+
+def _load_beside(path: Path | str) -> None:
+    """Load the builtins that lie beside an NVRTC: that of 13.0's wheel does not look there."""
+    beside = Path(path).parent if isinstance(path, Path) else None
+    for builtins in sorted(beside.glob("libnvrtc-builtins.so.*")) if beside else []:
+        ctypes.CDLL(str(builtins))
 
 
 def candidates() -> Iterator[Path | str]:
