@@ -13,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from tinygraph.cli.main_loops import MainLoops
 from tinygraph.cuda import nvrtc
 from tinygraph.cuda.nvrtc import ARCHITECTURES, Resources
 from tinygraph.cuda.reading.instances import Instance, inventory
@@ -47,27 +48,30 @@ def list_kernels(args: Namespace) -> dict[str, Any]:
         for r in row
         if r.spills
     ]
+    loops = MainLoops(instances, archs)
     _print_table(instances, good, every=args.arch == "all")
-    for text in errors + spills:
+    loops.print(instances)
+    for text in errors + spills + loops.errors:
         print(f"error: {text}", file=sys.stderr)
     print(
         f"kernels: {len(instances)}, architectures: {', '.join(archs)}, NVRTC {version}; "
-        f"compile errors: {len(errors)}, spills: {len(spills)}"
+        f"compile errors: {len(errors)}, spills: {len(spills)}{loops.summary}"
     )
     return {
         "nvrtc": version,
         "architectures": list(archs),
-        "ok": not errors and not spills,
+        "ok": not errors and not spills and not loops.errors,
         "kernels": [
             {
                 "file": str(instance.path),
                 "kernel": instance.name,
                 "defines": instance.defines,
                 "resources": [asdict(resources) for resources in row],
+                "main_loop": loops.to_dict(at),
             }
-            for instance, row in zip(instances, good, strict=True)
+            for at, (instance, row) in enumerate(zip(instances, good, strict=True))
         ],
-        "errors": errors + spills,
+        "errors": errors + spills + loops.errors,
     }
 
 

@@ -110,10 +110,10 @@ def _statements(source: Source) -> Iterator[tuple[int, dict[str, str], str]]:
         place = f"{source.name}:{number}"
         if text.endswith(","):
             raise _unreadable(place, "a name after the last comma", "none")
-        yield number, _macros(match["macros"] or "", place), text
+        yield number, macros_of(match["macros"] or "", place), text
 
 
-def _macros(text: str, place: str) -> dict[str, str]:
+def macros_of(text: str, place: str) -> dict[str, str]:
     """TILE=16, DEBUG as {"TILE": "16", "DEBUG": "1"}."""
     macros = {}
     for part in split_text(text):

@@ -117,12 +117,13 @@ def _formula(source: Source, function: str, types: tuple[str, ...]) -> str | Non
         stated = statement.types
         if statement.kernel != function or len(stated) > len(types):
             continue
-        if all(map(_fits, stated, types)):
+        if all(map(fits, stated, types)):
             return statement.formula
     return None
 
 
-def _fits(stated: str, given: str) -> bool:
+def fits(stated: str, given: str) -> bool:
+    """Whether a template argument is what a statement names: T for any, or one out of several."""
     return stated == "T" or given in [choice.strip() for choice in stated.split("|")]
 
 
