@@ -132,6 +132,17 @@ def test_each_gpu_has_machine_code_of_its_own_once(cupy):
     assert [module.cubin for module in FakeModule.made] == [made.cubin for made in found]
 
 
+def test_with_one_gpu_a_launch_enters_no_device(cupy):
+    cupy.gpus = 1
+    kernel = Kernel(SCALE, "scale<float>")
+    kernel(1, 32, FakeArray(), FakeArray(), 1.0, 8)
+    FakeGpu.entered.clear()
+    for _ in range(3):
+        kernel(1, 32, FakeArray(), FakeArray(), 1.0, 8)
+    (module,) = FakeModule.made
+    assert not FakeGpu.entered and len(module.function.launches) == 4
+
+
 def test_a_header_that_changes_changes_the_machine_code(cupy, tmp_path):
     header, path = tmp_path / "two.cuh", tmp_path / "k.cu"
     path.write_text('#include "two.cuh"\n__global__ void k(float* x) { *x = TWO; }\n')

@@ -31,6 +31,8 @@ def blocks(n: int, threads: int) -> int:
 
 def check_grid(kernel: str, grid: Any) -> Extent:
     """The grid as three numbers, or a KernelLaunchError."""
+    if type(grid) is int and 1 <= grid <= MOST_BLOCKS[0]:  # most are
+        return grid, 1, 1
     nothing = "launch nothing where there is nothing to compute"
     long = "take the long axis first, or let each thread do several elements"
     return _extent(kernel, "grid", grid, "block", MOST_BLOCKS, nothing, long)
@@ -38,6 +40,8 @@ def check_grid(kernel: str, grid: Any) -> Extent:
 
 def check_block(kernel: str, block: Any, launch_bounds: int | None) -> Extent:
     """The block as three numbers, or a KernelLaunchError."""
+    if type(block) is int and 1 <= block <= min(launch_bounds or 1024, MOST_THREADS_OF_A_BLOCK):
+        return block, 1, 1
     fewer = "use more blocks"
     x, y, z = extent = _extent(kernel, "block", block, "thread", MOST_THREADS, "", fewer)
     threads = x * y * z

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tinygraph.cuda import nvrtc
+from tinygraph.cuda.nvrtc.occupancy import MAX_BLOCK
 from tinygraph.errors import KernelCompileError, KernelLaunchError
 
 if TYPE_CHECKING:
@@ -46,21 +47,22 @@ class GpuKernel:
     """
 
     def __init__(self, kernel: Any, cupy: Any, gpu: int) -> None:
-        self.device = cupy.cuda.Device(gpu)
-        self._driver = cupy.cuda.driver
-        self._errors = cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError
-        self._synchronize = lambda: cupy.cuda.get_current_stream().synchronize()
-        arch = f"sm_{self.device.compute_capability}"
+        self._cuda = cuda = cupy.cuda
+        self._device = cuda.Device(gpu)
+        self._errors = cuda.driver.CUDADriverError, cuda.runtime.CUDARuntimeError
+        arch = f"sm_{self._device.compute_capability}"
         (compiled,) = nvrtc.compile(kernel.source, [kernel.name], nvrtc.architecture_for(arch))
         self.limits = nvrtc.limits(compiled, arch)
+        # Blocks that do not fit, and that no __launch_bounds__ forbids, are possible.
+        self._large = self.limits.threads < (kernel.signature.launch_bounds or MAX_BLOCK)
         # bytes that a launch may ask for so far
         self._shared = SHARED_WITHOUT_ASKING - self.limits.static
-        module = cupy.cuda.Module()
+        module = cuda.Module()
         try:
-            with self.device:
+            with self._device:
                 module.load(compiled.cubin)
-        except self._driver.CUDADriverError as error:
-            version = cupy.cuda.runtime.driverGetVersion() // 10  # 1304 for 13.4
+        except cuda.driver.CUDADriverError as error:
+            version = cuda.runtime.driverGetVersion() // 10  # 1304 for 13.4
             raise KernelCompileError(
                 kernel.name,
                 "machine code",
@@ -73,6 +75,11 @@ class GpuKernel:
         parameters = list(enumerate(kernel.signature.parameters))
         self._pointers = [at for at, p in parameters if p.pointer]
         self._scalars = [(at, p.dtype.type) for at, p in parameters if not p.pointer]
+
+    def launch_there(self, launch: Launch) -> None:
+        """`launch` on a machine of several GPUs, of which another may be the current one."""
+        with self._device:
+            self.launch(launch)
 
     def launch(self, launch: Launch) -> None:
         """Queue a launch in the current stream.
@@ -88,26 +95,28 @@ class GpuKernel:
                 arguments[at] = NULL
         for at, scalar in self._scalars:
             arguments[at] = scalar(arguments[at])
-        self.limits.check(launch.kernel.name, launch.block, launch.shared)
-        with self.device:
-            if launch.shared > self._shared:
-                self._ask_for(launch.shared)
-            if launch.events:
-                launch.events[0].record()
-            try:
-                self.function(launch.grid, launch.block, tuple(arguments), launch.shared)
-                if launch.waits:
-                    self._synchronize()
-            except self._errors as error:
-                raise _failed(launch, error) from error
-            if launch.events:
-                launch.events[1].record()
+        if launch.shared or self._large:
+            self._check(launch)
+        events = launch.events
+        if events:
+            events[0].record()
+        try:
+            self.function(launch.grid, launch.block, tuple(arguments), launch.shared)
+            if launch.waits:
+                self._cuda.get_current_stream().synchronize()
+        except self._errors as error:
+            raise _failed(launch, error) from error
+        if events:
+            events[1].record()
 
-    def _ask_for(self, shared: int) -> None:
-        """Let launches have so many bytes of dynamic shared memory."""
-        most = self._driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-        self._driver.funcSetAttribute(self.function.ptr, most, shared)
-        self._shared = shared
+    def _check(self, launch: Launch) -> None:
+        """Hold a launch to the GPU, and let it have its dynamic shared memory."""
+        self.limits.check(launch.kernel.name, launch.block, launch.shared)
+        if launch.shared > self._shared:
+            driver = self._cuda.driver
+            most = driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            driver.funcSetAttribute(self.function.ptr, most, launch.shared)
+            self._shared = launch.shared
 
 
 def _failed(launch: Launch, error: Exception) -> KernelLaunchError:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tinygraph.cuda.emulator.findings import Report
-from tinygraph.cuda.launch import Argument, ArgumentList, InOut, Launch, Out
+from tinygraph.cuda.launch import Argument, ArgumentList, InOut, Launch, Out, is_cupy
 from tinygraph.cuda.reading.source import KERNELS, Source
 from tinygraph.errors import DtypeError, KernelLaunchError
 from tinygraph.running import here
@@ -87,6 +87,7 @@ class Kernel:
         self._declared = dict(parameters) if parameters is not None else None
         self._modules: dict[bool, Any] = {}  # of the emulator: fast, and checked
         self._on_gpus: dict[int, Any] = {}  # by the number of the GPU
+        self._on_the_gpu: Any = None  # where there is but one
 
     @cached_property
     def signature(self) -> Signature:
@@ -132,7 +133,10 @@ class Kernel:
     def run(self, launch: Launch) -> None:
         """Make a launch, which every runner has seen."""
         if launch.on_gpu:
-            self._run_on_gpu(launch)
+            if self._on_the_gpu is not None:
+                self._on_the_gpu.launch(launch)
+            else:
+                self._bind(launch).launch_there(launch)
         elif launch.checked:
             report = self._report(launch, profile=False)
             if not report.ok:
@@ -216,21 +220,22 @@ class Kernel:
 
     # ---- a GPU
 
-    def _run_on_gpu(self, launch: Launch) -> None:
-        """Launch on the arrays' GPU, in its current stream."""
-        arrays = [
-            v for v, p in zip(launch.values, self.signature.parameters, strict=True) if p.pointer
-        ]
-        gpus = {array.device.id for array in arrays}
+    def _bind(self, launch: Launch) -> Any:
+        """This kernel on the arrays' GPU; on a machine of one GPU it is kept for all launches."""
+        arrays = [value for value in launch.values if is_cupy(value)]
+        gpus = sorted({array.data.device_id for array in arrays})
         if len(gpus) > 1:
-            got = f"GPUs {sorted(gpus)}"
+            got = f"GPUs {gpus}"
             way_out = "copy them to one GPU"
             raise KernelLaunchError(self.name, "arguments", "arrays of one GPU", got, way_out)
         (gpu,) = gpus
+        cupy = import_module("cupy")
         if gpu not in self._on_gpus:
             room = import_module("tinygraph.cuda.gpu")
-            self._on_gpus[gpu] = room.GpuKernel(self, import_module("cupy"), gpu)
-        self._on_gpus[gpu].launch(launch)
+            self._on_gpus[gpu] = room.GpuKernel(self, cupy, gpu)
+        if cupy.cuda.runtime.getDeviceCount() == 1:
+            self._on_the_gpu = self._on_gpus[gpu]
+        return self._on_gpus[gpu]
 
 
 def _role(parameter: KernelParameter, given: Any) -> str:

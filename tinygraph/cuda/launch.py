@@ -57,6 +57,9 @@ class Launch:
         For arguments, a grid, a block or shared memory that do not fit.
     """
 
+    checked = waits = False
+    events: Any = None
+
     def __init__(
         self, kernel: Kernel, grid: Any, block: Any, args: tuple[Any, ...], shared: Any
     ) -> None:
@@ -65,8 +68,6 @@ class Launch:
         self.grid = check_grid(kernel.name, grid)
         self.block = check_block(kernel.name, block, kernel.signature.launch_bounds)
         self.shared = check_shared(kernel.name, shared)
-        self.checked = self.waits = False
-        self.events: Any = None
 
 
 class _Marked:
@@ -135,8 +136,14 @@ class ArgumentList:
         # Each argument takes 8 bytes, whatever its size.
         slots = ["Q" if p.pointer else _slot(p.dtype) for p in self.parameters]
         self._packer = struct.Struct("<" + "".join(slots) + "Q" * len(slots))
-        self._pointers = [(i, not p.const) for i, p in enumerate(self.parameters) if p.pointer]
-        self._kinds = ["*" if p.pointer else p.dtype.kind for p in self.parameters]
+        parameters = list(enumerate(self.parameters))
+        # What most arguments are takes few comparisons; all others are looked at one by one.
+        self._pointers = [
+            (at, p, p.dtype if p.lanes == 1 else None, not p.const)
+            for at, p in parameters
+            if p.pointer
+        ]
+        self._scalars = [(at, p, *_usual(p)) for at, p in parameters if not p.pointer]
 
     def values(self, arguments: Sequence[Any]) -> tuple[list[Value], bool]:
         """The arguments without marks, scalars as Python numbers; and whether arrays are cupy's.
@@ -150,30 +157,36 @@ class ArgumentList:
             listing = f" ({', '.join(map(str, self.parameters))})" if self.parameters else ""
             expected = f"{len(self.parameters) or 'no'} arguments{listing}"
             self._refuse(None, expected, len(arguments))
-        values: list[Value] = []
-        on_host = on_gpu = ""  # the first array here, and there
-        for parameter, kind, value in zip(self.parameters, self._kinds, arguments, strict=True):
-            if kind != "*":
-                values.append(self._scalar(parameter, kind, value))
+        values, cupy = list(arguments), sys.modules.get("cupy")
+        of_cupy = None if cupy is None else cupy.ndarray
+        on_host = on_gpu = False
+        for at, parameter, dtype, written in self._pointers:
+            value = values[at]
+            kind = type(value)
+            if kind is of_cupy and value.dtype is dtype and value.flags.c_contiguous:
+                on_gpu = True
                 continue
+            if kind is np.ndarray and value.dtype is dtype:
+                flags = value.flags
+                if flags.c_contiguous and flags.aligned and (flags.writeable or not written):
+                    on_host = True
+                    continue
             if isinstance(value, _Marked):
                 if parameter.const:
-                    mark, expected = type(value).__name__, "an input, as the pointer is const"
+                    mark, expected = kind.__name__, "an input, as the pointer is const"
                     self._refuse(parameter, expected, mark, "pass the array without a mark")
-                value = value.array
+                value = values[at] = value.array
             if self._check_array(parameter, value):
-                on_gpu = on_gpu or parameter.name
+                on_gpu = True
             else:
-                on_host = on_host or parameter.name
-            values.append(value)
+                on_host = True
+        for at, parameter, kind, low, high in self._scalars:
+            value = values[at]
+            if type(value) is not kind or not low <= value <= high:
+                values[at] = self._scalar(parameter, value)
         if on_host and on_gpu:
-            self._refuse(
-                None,
-                "arrays of one device",
-                f"numpy for {on_host} and cupy for {on_gpu}",
-                "cupy.asarray(x) copies to the GPU, x.get() to the host",
-            )
-        return values, bool(on_gpu)
+            self._refuse_both(values)
+        return values, on_gpu
 
     def pack(self, values: Sequence[Value]) -> bytes:
         """Values on the host in slots of 8 bytes, then the sizes of arrays for runtime/guard.c.
@@ -182,7 +195,7 @@ class ArgumentList:
         """
         count = len(values)
         slots = [*values, *[0] * count]
-        for at, written in self._pointers:
+        for at, _, _, written in self._pointers:
             array = values[at]
             if isinstance(array, np.ndarray):  # else the address of a copy of the checker
                 slots[at] = _address(array)
@@ -228,8 +241,9 @@ class ArgumentList:
                 self._refuse(parameter, expected, got, "pass a copy: a view may begin anywhere")
         return on_gpu
 
-    def _scalar(self, parameter: KernelParameter, kind: str, value: Any) -> int | float | bool:
+    def _scalar(self, parameter: KernelParameter, value: Any) -> int | float | bool:
         """The value as a Python number that the parameter's C type holds."""
+        kind = parameter.dtype.kind
         if kind == "f":
             if type(value) is not float:
                 value = self._as_float(parameter, value)
@@ -273,6 +287,12 @@ class ArgumentList:
 
     # ---- messages
 
+    def _refuse_both(self, values: Sequence[Value]) -> NoReturn:
+        first = {is_cupy(values[at]): p.name for at, p, _, _ in reversed(self._pointers)}
+        got = f"numpy for {first[False]} and cupy for {first[True]}"
+        way_out = "cupy.asarray(x) copies to the GPU, x.get() to the host"
+        self._refuse(None, "arrays of one device", got, way_out)
+
     def _refuse(
         self, parameter: KernelParameter | None, expected: str, got: object, way_out: str = ""
     ) -> NoReturn:
@@ -304,6 +324,16 @@ class ArgumentList:
         if array.dtype.newbyteorder("=") == dtype:
             expected, way_out = f"{expected} in native byte order", f".astype(numpy.{dtype})"
         self._refuse(parameter, expected, f"{array.dtype!s}", way_out)
+
+
+def _usual(parameter: KernelParameter) -> tuple[type, float, float]:
+    """The type of most numbers for a parameter, and between which they fit it."""
+    if parameter.dtype.kind == "b":
+        return bool, False, True
+    if parameter.dtype.kind != "f":
+        return int, *parameter.limits
+    most = FLOAT32_MAX if parameter.dtype.itemsize == 4 else math.inf
+    return float, -most, most
 
 
 def _address(array: Any) -> int:
