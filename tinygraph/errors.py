@@ -69,6 +69,10 @@ class PlanWarning(UserWarning):
     """A compiled function runs as it stands: no plan can repeat what it does."""
 
 
+class CaptureWarning(UserWarning):
+    """Steps on a GPU run one launch after the other: no CUDA graph can repeat what they do."""
+
+
 class CheckpointError(TinygraphError, RuntimeError):
     """A file of parameters or training state that is broken or belongs to another model."""
 

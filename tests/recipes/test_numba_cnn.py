@@ -128,6 +128,7 @@ def test_a_run_leaves_all_that_repeats_it(trained):
         "duration": None,
         "backup_every": None,
         "device": "cpu",
+        "capture": True,
         "compile": False,
         "tune": False,
     }

@@ -1,4 +1,4 @@
-"""Trainer(capture=True) on the stand-in for CuPy: the bits of steps without a graph."""
+"""A Trainer's steps as CUDA graphs, on the stand-in for CuPy: the bits of steps without a graph."""
 
 import gc
 import signal
@@ -10,7 +10,8 @@ import pytest
 import tinygraph as tg
 from tests.training.networks import EPOCHS, fingerprint, loaders
 from tests.training.test_resume import stop_after
-from tinygraph.errors import ArgumentError, DeviceError, GraphError
+from tinygraph.cuda.graph_memory import GraphMemory
+from tinygraph.errors import ArgumentError, CaptureWarning, DeviceError, GraphError
 from tinygraph.training import DivergenceError, RunFolder, Stopped, Trainer
 
 pytestmark = [
@@ -41,12 +42,11 @@ def cupy(rehearsed_cuda):
     return rehearsed_cuda
 
 
-def worker(run, capture, rule="adam", loss=tg.softmax_cross_entropy, compile=False):
+def worker(run, capture, rule="adam", loss=tg.softmax_cross_entropy, compile=False, last=()):
     """Dropout, batch normalization, a schedule, a rule with state."""
     tg.manual_seed(3)
-    model = tg.nn.Sequential(
-        tg.nn.Linear(6, 8), Normalized(), tg.nn.ReLU(), tg.nn.Dropout(0.3), tg.nn.Linear(8, 2)
-    ).to("cuda")
+    layers = tg.nn.Linear(6, 8), Normalized(), tg.nn.ReLU(), tg.nn.Dropout(0.3), tg.nn.Linear(8, 2)
+    model = tg.nn.Sequential(*layers, *last).to("cuda")
     optimizer = RULES[rule](model.named_parameters())
     schedule = tg.optim.StepLR(optimizer, step_size=1, gamma=0.5)
     return Trainer(
@@ -99,16 +99,17 @@ def test_a_plan_that_is_captured(rule, tmp_path):
         assert fingerprint(captured) == fingerprint(plain)
 
 
+@pytest.mark.parametrize("capture", [True, None])
 @pytest.mark.parametrize("steps", [2, 3, 5, 8])  # the next batch: small, full, small, small
-def test_stopped_in_an_epoch_and_resumed(tmp_path, steps):
+def test_stopped_in_an_epoch_and_resumed(tmp_path, steps, capture):
     whole = fingerprint(trained(tmp_path / "whole", False, "adam"))
     run = folder(tmp_path / "run")
-    first = worker(run, True)
+    first = worker(run, capture)
     stop_after(first, steps, signal.SIGINT)
     with pytest.raises(Stopped):
         first.fit(*loaders(), EPOCHS)
     tg.manual_seed(99)
-    second = worker(RunFolder.open(run.path), True)
+    second = worker(RunFolder.open(run.path), capture)
     assert second.resume() == steps
     second.fit(*loaders(), EPOCHS - second.epoch)
     assert fingerprint(second) == whole
@@ -208,12 +209,13 @@ def test_what_a_graph_has_taken_over_may_change(change, compile):
     assert results(True) == results(False)
 
 
-def test_a_step_that_is_no_graph_is_taken_back():
-    def reads(output, labels):
-        loss = tg.softmax_cross_entropy(output, labels)
-        loss.item()
-        return loss
+def reads(output, labels):
+    loss = tg.softmax_cross_entropy(output, labels)
+    loss.item()
+    return loss
 
+
+def test_a_step_that_is_no_graph_is_taken_back():
     trainer = worker(None, True, loss=reads)
     trainer.model.train(True)
     for _ in range(2):
@@ -227,6 +229,165 @@ def test_a_step_that_is_no_graph_is_taken_back():
     for a, b in zip(before, after, strict=True):
         np.testing.assert_equal(a, b)
     assert tg.random.default_generator.state_dict() == draws
+
+
+# ---- where nothing was said ---------------------------------------------------------------------
+
+
+def test_a_graph_is_the_default_on_a_gpu(tmp_path):
+    usual = trained(tmp_path / "usual", None, "adam")
+    assert graph_of(usual) is not None
+    assert fingerprint(usual) == fingerprint(trained(tmp_path / "eager", False, "adam"))
+    model = tg.nn.Linear(2, 2)
+    trainer = Trainer(model, tg.optim.SGD(model.parameters(), lr=0.1), tg.mse_loss, progress=False)
+    assert type(trainer._step) is tg.training.step.Step
+
+
+def test_steps_go_on_without_a_graph_where_none_can_be_recorded(tmp_path):
+    """The step that shows it is taken back and made again: no bit differs."""
+    with pytest.warns(CaptureWarning, match="without a CUDA graph: .* one that read values"):
+        without = trained(tmp_path / "without", None, "adam", loss=reads)
+    assert without._step.graph is None
+    assert fingerprint(without) == fingerprint(trained(tmp_path / "eager", False, "adam"))
+
+
+def losses(trainer, count=6, before=lambda trainer, step: None):
+    trainer.model.train(True)
+    found = []
+    for step in range(count):
+        before(trainer, step)
+        found.append(trainer.step(*batch(seed=step)))
+    return found, [a.tobytes() for a in trainer.model.state_dict().values()]
+
+
+def test_memory_that_does_not_suffice_for_a_graph(cupy, monkeypatch):
+    def none_left(self, size):
+        raise cupy.cuda.memory.OutOfMemoryError(size, 0)
+
+    monkeypatch.setattr(GraphMemory, "_ask_the_driver", none_left)
+    with pytest.warns(CaptureWarning, match="expected room for"):
+        found = losses(worker(None, None))
+    assert found == losses(worker(None, False))
+
+
+def test_steps_that_somebody_watches_are_ordinary_ones():
+    def watched(trainer, step):
+        if step == 4:
+            with tg.cuda.recording() as launches:
+                trainer.step(*batch())
+            assert len(launches) > 20
+            with tg.detect_anomaly():
+                trainer.step(*batch())
+
+    captured = worker(None, None)
+    assert losses(captured, 6, watched) == losses(worker(None, False), 6, watched)
+    assert graph_of(captured) is not None
+
+
+class Cooling(tg.nn.Module):
+    """Its temperature is a number of Python's."""
+
+    def __init__(self):
+        self.temperature = 1.0
+
+    def forward(self, x):
+        return x * self.temperature
+
+
+class Counting(Cooling):
+    """A number that each call changes."""
+
+    def forward(self, x):
+        self.temperature *= 0.5
+        return x * self.temperature
+
+
+def test_a_number_of_a_module_that_changes_between_steps():
+    def cools(trainer, step):
+        if step == 5:
+            list(trainer.model.modules())[-1].temperature = 0.25
+
+    captured = worker(None, None, last=[Cooling()])
+    assert losses(captured, 10, cools) == losses(worker(None, False, last=[Cooling()]), 10, cools)
+    assert graph_of(captured) is not None
+
+
+def test_a_number_of_a_module_that_every_step_changes():
+    with pytest.warns(CaptureWarning, match="have changed 5 times before a replay"):
+        found = losses(worker(None, None, last=[Counting()]), 8)
+    assert found == losses(worker(None, False, last=[Counting()]), 8)
+
+
+def test_batches_that_grow_and_grow():
+    def grown(capture):
+        trainer = worker(None, capture)
+        trainer.model.train(True)
+        return [trainer.step(*batch(4 + size)) for size in range(8)]
+
+    with pytest.warns(CaptureWarning, match="sizes or settings have changed"):
+        found = grown(None)
+    assert found == grown(False)
+
+
+class Plain(tg.optim.SGD):
+    """A rule of one's own: its learning rate is an argument of the launch, not device memory."""
+
+    def changing_of(self, device, parts):
+        rates = [part.group["lr"] for part in parts]
+        return device.constant(np.array(rates, parts[0].value.dtype))
+
+
+class PlainAdam(Plain):
+    """And it counts its steps by itself."""
+
+    numbers = ("count",)
+
+    def changing_of(self, device, parts):
+        for part in parts:
+            part.state["count"] = part.state.get("count", 0) + 1
+        rates = [part.group["lr"] / part.state["count"] for part in parts]
+        return device.constant(np.array(rates, parts[0].value.dtype))
+
+
+def with_rule(rule, capture):
+    tg.manual_seed(3)
+    model = tg.nn.Linear(6, 2, bias=False).to("cuda")
+    return Trainer(
+        model,
+        rule(model.parameters(), lr=0.1),
+        tg.softmax_cross_entropy,
+        progress=False,
+        capture=capture,
+    )
+
+
+def test_a_learning_rate_that_is_an_argument_of_a_launch():
+    def slower(trainer, step):
+        trainer.optimizer.groups[0]["lr"] = 0.1 if step < 5 else 0.01
+
+    captured = with_rule(Plain, None)
+    assert losses(captured, 10, slower) == losses(with_rule(Plain, False), 10, slower)
+    assert graph_of(captured) is not None
+
+
+def test_a_rule_that_counts_on_the_host_is_no_part_of_a_graph():
+    with pytest.warns(CaptureWarning, match="counts on the host"):
+        found = losses(with_rule(PlainAdam, None))
+    assert found == losses(with_rule(PlainAdam, False))
+
+
+def test_gradients_are_those_of_the_last_step():
+    """Of a replay too, after a smaller batch has left others."""
+
+    def gradients(capture):
+        trainer, found = worker(None, capture), []
+        trainer.model.train(True)
+        for size in (16, 16, 16, 16, 4, 16):
+            trainer.step(*batch(size, seed=len(found)))
+            found.append([p.device.to_numpy(p.grad).tobytes() for p in trainer.model.parameters()])
+        return found
+
+    assert gradients(None) == gradients(False)
 
 
 def test_a_first_step_without_memory_is_taken_back(monkeypatch):

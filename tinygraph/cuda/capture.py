@@ -45,13 +45,18 @@ _ROOM, _ALIGNED = 1 << 16, 16  # bytes for varying numbers, and the step between
 
 
 class Owner(Protocol):
-    """Who has varying numbers: an optimiser."""
+    """Who may have varying numbers: an optimiser."""
+
+    parameters: Any
 
     def refresh(self) -> None:
         """Take up settings that have changed."""
 
-    def fixed(self) -> tuple[list[Array], list[Any]]:
-        """The arrays whose addresses, and the settings whose values, a graph has taken over."""
+    def fixed(self, varying: bool = True) -> tuple[list[Array], list[Any]]:
+        """The arrays whose addresses, and the settings whose values, a graph has taken over.
+
+        Without varying numbers these are all settings, and the numbers of the state.
+        """
 
 
 class _Captured(Runner):
@@ -70,6 +75,8 @@ class _Captured(Runner):
         self.used = 0
         self.slots: list[tuple[Array, Numbers]] = []
         self.owners: dict[int, Owner] = {}
+        self.others: dict[int, Owner] = {}  # optimisers without varying numbers
+        self.gradients: list[tuple[Any, Array]] = []  # those that the graph writes, of parameters
         self.host_start, self.start = self._place(2, np.uint64)
         self.streams = 0  # of random numbers, in one step
         self.held: list[Any] = []  # whose arrays the graph works on
@@ -106,6 +113,15 @@ class _Captured(Runner):
         self.owners[id(owner)] = owner
         return there
 
+    def update(self, optimizer: Owner) -> None:
+        """Numbers that are arguments of launches stay as they are, so that they may not count."""
+        _, before = optimizer.fixed(False)
+        self.below.update(optimizer)
+        if id(optimizer) not in self.owners:
+            self.others[id(optimizer)] = optimizer
+            if optimizer.fixed(False)[1] != before:
+                self.wait("counts on the host, in the optimiser's state: see Optimizer.rates")
+
     def hold(self, thing: Any) -> None:
         self.held.append(thing)
 
@@ -126,10 +142,13 @@ class _Captured(Runner):
             for host, numbers in self.slots:
                 host[...] = numbers()
         self.room[: self.used].set(self.host[: self.used])
+        for parameter, gradient in self.gradients:  # steps without the graph have others
+            parameter.grad = gradient
 
     def fixed(self) -> tuple[list[Array], list[Any]]:
-        """The arrays and settings that the graph has taken over from all owners."""
+        """The arrays and settings that the graph has taken over from all optimisers."""
         parts = [owner.fixed() for owner in self.owners.values()]
+        parts += [other.fixed(False) for other in self.others.values()]
         return [x for arrays, _ in parts for x in arrays], [s for _, own in parts for s in own]
 
     def is_stale(self) -> bool:
@@ -156,6 +175,7 @@ class CapturedStep:
         self._stream = device.cupy.cuda.Stream(non_blocking=True)
         self._memory = GraphMemory(device.cupy)
         self._pinned = Pinned(device.cupy)
+        self.refused = False  # whether a recording has failed
         self._inputs: list[Any] = []  # where the graph reads them
         self._recording: _Captured | None = None
         self._eager_steps = 0
@@ -244,11 +264,13 @@ class CapturedStep:
                 recording.outputs = self.function(*map(self._tensor, self._inputs))
             recording.graph = self._stream.end_capture()
         except BaseException:
-            self._recording, self._memory.recorded = None, False
+            self._recording, self._memory.recorded, self.refused = None, False, True
             with suppress(RuntimeError):  # which says of a recording that failed just that
                 self._stream.end_capture()
             raise
         recording.taken = recording.fixed()
+        for optimizer in (*recording.owners.values(), *recording.others.values()):
+            recording.gradients += [(p, p.grad) for p in optimizer.parameters.values()]
         return recording
 
 

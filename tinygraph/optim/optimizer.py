@@ -187,12 +187,21 @@ class Optimizer(Books):
         found: Array = here.top.varying(device, value.dtype, numbers, self)
         return found
 
-    def fixed(self) -> tuple[list[Array], list[Any]]:
-        """What a captured step has taken over: arrays by their place, settings but the learning
-        rate."""
+    def fixed(self, varying: bool = True) -> tuple[list[Array], list[Any]]:
+        """What a captured step has taken over: arrays by their place, and settings.
+
+        All but the learning rate where that varies in device memory (`rates`); else the learning
+        rate and the numbers of the state too, which are arguments of launches.
+        """
         values = [p.value for p in self.parameters.values()]
         states = [self.state[name].get(key) for name in self.parameters for key in self.arrays]
-        settings = [{**settings_of(group), "lr": None} for group in self.groups]
+        settings: list[Any] = [settings_of(group) for group in self.groups]
+        if varying:
+            settings = [{**group, "lr": None} for group in settings]
+        else:
+            settings += [
+                self.state[name].get(key) for name in self.parameters for key in self.numbers
+            ]
         return [a for a in [*values, *states] if a is not None], settings
 
     def prepare(self, group: Group, parameter: Parameter) -> Any:

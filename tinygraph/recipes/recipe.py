@@ -10,7 +10,7 @@ A recipe is a class that says what a training is made of:
 
 Training, trying a batch, profiling, going on with a run, measuring it again and drawing it are
 written here, once.  Of a recipe's settings these have a meaning here too, where it has them: seed,
-batch_size, epochs, duration, backup_every, device, compile, tune.
+batch_size, epochs, duration, backup_every, device, capture, compile, tune.
 """
 
 from __future__ import annotations
@@ -297,6 +297,7 @@ class Recipe:
             task.network,
             self.optimizer(task.config, task.network),
             self.loss,
+            capture=None if getattr(task.config, "capture", True) else False,
             compile=getattr(task.config, "compile", False),
             tune=getattr(task.config, "tune", False),
             **options,

@@ -96,6 +96,7 @@ class Config:
     pictures: Literal["t91", "at hand"] | None = None  # t91 where its folder is found
     backup_every: float | None = None  # seconds
     device: str = "cpu"  # or "emulator": the .cu kernels on the CPU; or "cuda"
+    capture: bool = True  # on a GPU: each step as one CUDA graph, where it can be one
     compile: bool = False  # forward and backward through a plan
     tune: bool = False  # with compile: measure tiles and threads, and keep the fastest
 

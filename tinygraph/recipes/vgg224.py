@@ -54,6 +54,7 @@ class Config:
     lr: float = 1.0  # the published ADADELTA
     seed: int = 0
     device: str = "cpu"  # or "emulator": the .cu kernels on the CPU; or "cuda"
+    capture: bool = True  # on a GPU: each step as one CUDA graph, where it can be one
     compile: bool = False  # forward and backward through a plan
     tune: bool = False  # with compile: measure tiles and threads, and keep the fastest
 

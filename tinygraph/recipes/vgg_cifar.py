@@ -53,6 +53,7 @@ class Config:
     duration: float | None = None  # seconds, in the place of epochs
     backup_every: float | None = None  # seconds
     device: str = "cpu"  # or "emulator": the .cu kernels on the CPU; or "cuda"
+    capture: bool = True  # on a GPU: each step as one CUDA graph, where it can be one
     compile: bool = False  # forward and backward through a plan
     tune: bool = False  # with compile: measure tiles and threads, and keep the fastest
 

@@ -10,19 +10,30 @@ graph, see tinygraph/cuda/capture.py.  Whatever fails, a step is taken back whol
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 from tinygraph.cuda.capture import CapturedStep, capture
-from tinygraph.errors import ArgumentError, DeviceError, DivergenceError
+from tinygraph.errors import (
+    ArgumentError,
+    CaptureWarning,
+    DeviceError,
+    DivergenceError,
+    GraphError,
+)
 from tinygraph.nn import Module
 from tinygraph.optim import Optimizer
 from tinygraph.plan import compile as tg_compile
 from tinygraph.precision import get_float32_matmul_precision
+from tinygraph.running import here
 from tinygraph.tensor import Tensor, as_tensor
 from tinygraph.training.evaluation import device_of, outcome
 from tinygraph.training.run import RunFolder
 from tinygraph.training.undo import Undo
+
+PLAIN = (bool, int, float, str, type(None))  # settings of a module
+MOST_CHANGES = 4  # of what a graph takes over, before one could be launched
 
 Differentiate = Callable[[Any, Any], tuple[Tensor, Tensor, Tensor]]
 
@@ -48,19 +59,24 @@ class Step:
 
 
 class RecordedStep(Step):
-    """A step on a GPU that is replayed as one CUDA graph.
+    """A step on a GPU that is replayed as one CUDA graph, where a graph can repeat it.
 
-        batches as large as the largest so far    two eager steps, one recorded, then replays
-        a smaller one, the last of an epoch       the ordinary step, without the graph
+        batches as large as the largest so far    two ordinary steps, one recorded, then replays
+        a smaller one, the last of an epoch       an ordinary step, without the graph
+        under a runner that watches               ordinary steps: a replay shows it nothing
+        one that cannot be recorded               taken back, made again, and ordinary ones from
+                                                  then on, with a CaptureWarning that says why
 
     What changes from step to step lies in device memory, so that losses and parameters have the
     bits of ordinary steps.  It updates even where the loss is not finite, which ends the training
-    in any case.
+    in any case.  Where the graph is `required`, what stands in its way is an error.
     """
 
-    def __init__(self, model: Module, optimizer: Optimizer, differentiate: Differentiate) -> None:
+    def __init__(
+        self, model: Module, optimizer: Optimizer, differentiate: Differentiate, required: bool
+    ) -> None:
         super().__init__(model, optimizer, differentiate)
-        if device_of(model).on_host:
+        if required and device_of(model).on_host:
             raise DeviceError(
                 "Trainer",
                 "capture",
@@ -68,22 +84,55 @@ class RecordedStep(Step):
                 f"one on {str(device_of(model))!r}",
                 "model.to('cuda') before optimiser and Trainer are made, or capture=False",
             )
-        self._samples = 0  # of a batch that the graph takes
+        self.required = required
+        self.reason = ""  # why there will be no graph
         self.graph: CapturedStep | None = None
+        self._samples = 0  # of a batch that the graph takes
         self._fixed: list[Any] = []
+        self._changes = 0  # of these, since a graph was launched
+
+    def __call__(self, inputs: Any, labels: Any) -> tuple[float, int | None]:
+        if not self.reason:
+            try:
+                return super().__call__(inputs, labels)
+            except Exception:
+                if not self.reason:
+                    raise
+            self.graph = None  # with all of its memory
+            told = f"Trainer: steps run without a CUDA graph: {self.reason}"
+            warnings.warn(CaptureWarning(told), stacklevel=3)
+        return super().__call__(inputs, labels)
 
     def learn(self, inputs: Any, labels: Any) -> tuple[float, int | None]:
-        if len(inputs) < self._samples:
+        watched = here.top.below is not None
+        if self.reason or watched or len(inputs) < self._samples:
             return super().learn(inputs, labels)
-        fixed = self._settings()
-        same = len(inputs) == self._samples and len(fixed) == len(self._fixed)
-        if not same or any(a is not b for a, b in zip(fixed, self._fixed, strict=True)):
-            self.graph = None
-        if self.graph is None:
-            self.graph, self._samples, self._fixed = capture(self._update), len(inputs), fixed
+        graph = self._graph_for(inputs)
         # Numbers too are taken back, as when a recorded step turns out to be no graph.
         self.undo.keep_numbers(self.optimizer)
-        return outcome(*self.graph(as_tensor(inputs), as_tensor(labels)))
+        try:
+            found = graph(as_tensor(inputs), as_tensor(labels))
+        except Exception as error:
+            if not self.required and (graph.refused or isinstance(error, DeviceError)):
+                self.reason = str(error)
+            raise
+        self._changes = 0 if graph.captured else self._changes
+        return outcome(*found)
+
+    def _graph_for(self, inputs: Any) -> CapturedStep:
+        """The graph that takes a batch of this size; a new one where the model has changed."""
+        fixed = self._settings()
+        same = len(inputs) == self._samples and len(fixed) == len(self._fixed)
+        if not same or not all(map(_equal, fixed, self._fixed)):
+            self.graph, self._changes = None, self._changes + 1
+            if self._changes > MOST_CHANGES and not self.required:
+                self.reason = (
+                    f"sizes or settings have changed {self._changes} times before a replay"
+                )
+                raise GraphError("Trainer", "capture", "a model that stays as it is", self.reason)
+        if self.graph is None:
+            self.graph, self._samples, self._fixed = capture(self._update), len(inputs), fixed
+        return self.graph
 
     def _update(self, inputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         found = self.differentiate(inputs, labels)
@@ -95,10 +144,18 @@ class RecordedStep(Step):
 
     def _settings(self) -> list[Any]:
         """What a graph has taken over beside the optimiser's: it is recorded anew for others."""
-        learnt = [p.requires_grad for p in self.model.parameters()]
-        modes = [module.training for module in self.model.modules()]
-        buffers = [buffer.value for buffer in self.model.buffers()]
-        return [get_float32_matmul_precision(), *learnt, *modes, *buffers]
+        found: list[Any] = [get_float32_matmul_precision()]
+        found += [p.requires_grad for p in self.model.parameters()]
+        found += [buffer.value for buffer in self.model.buffers()]
+        for module in self.model.modules():
+            found.append(module.training)
+            found += [value for value in vars(module).values() if type(value) in PLAIN]
+        return found
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Whether an array is the same, a number or a word equal."""
+    return one is other or (type(one) in PLAIN and type(one) is type(other) and one == other)
 
 
 def make_step(
@@ -107,7 +164,7 @@ def make_step(
     differentiate: Differentiate,
     run: RunFolder | None,
     *,
-    capture: bool,
+    capture: bool | None,
     compile: bool,
     tune: bool,
 ) -> Step:
@@ -123,7 +180,9 @@ def make_step(
     if compile:
         compiled = tg_compile(differentiate, tune=tune)
         differentiate = compiled if run is None or not tune else _keeping_choices(compiled, run)
-    return (RecordedStep if capture else Step)(model, optimizer, differentiate)
+    if capture is False or (capture is None and device_of(model).on_host):
+        return Step(model, optimizer, differentiate)
+    return RecordedStep(model, optimizer, differentiate, required=capture is True)
 
 
 def _keeping_choices(compiled: Any, run: RunFolder) -> Differentiate:

@@ -55,10 +55,13 @@ class Trainer:
         Seconds between checkpoints inside an epoch.  There is one after each epoch in any case.
     backup_every : float, optional
         Seconds between copies of the parameters with a date for a name.
-    capture : bool
-        On a GPU: run each step as one CUDA graph, with the same bits; see `tg.cuda.capture`.  Steps
-        of a smaller batch, as the last one of an epoch, run without it.  A captured step updates
-        even where the loss is not finite, which ends the training in any case.
+    capture : bool, optional
+        On a GPU: run each step as one CUDA graph, with the same bits; see `tg.cuda.capture`.  By
+        default wherever a graph can repeat the step, else with a CaptureWarning that says why not;
+        True: an error says so; False: never.  Steps of a smaller batch, as the last one of an
+        epoch, and those that a runner watches (`detect_anomaly`, `recording`), run without it.  A
+        captured step updates even where the loss is not finite, which ends the training in any
+        case.
     compile : bool
         Run forward and backward through a plan, to the same numbers up to rounding; see
         `tg.compile`.  With `capture` the plan is what becomes a graph.
@@ -106,7 +109,7 @@ class Trainer:
         schedule: Schedule | ReduceLROnPlateau | None = None,
         checkpoint_every: float = 60.0,
         backup_every: float | None = None,
-        capture: bool = False,
+        capture: bool | None = None,
         compile: bool = False,
         tune: bool = False,
     ) -> None:
