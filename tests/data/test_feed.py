@@ -119,6 +119,25 @@ def test_at_most_two_batches_are_in_flight(monkeypatch):
         assert len(made) == handed_out + 1
 
 
+def test_batches_that_are_there_already_and_lists(cupy):
+    """Both go on in their order, among others."""
+    there = tg.Tensor([[7.0]], device="cuda")
+    given = [([[1.0]], [1]), (there, np.array([2])), (np.array([[3.0]]), np.array([3]))]
+    found = list(feeding.feed(iter(x for x in given), tg.device.get_device("cuda")))
+    assert found[1][0] is there
+    assert [float(x.item()) for x, _ in found] == [1, 7, 3]
+    assert [x.dtype for x, _ in found] == ["float32", "float32", "float64"]
+
+
+def test_a_loader_of_the_host_copies_ahead_for_a_gpu(monkeypatch):
+    one = loader()
+    batches = one.batches(tg.device.get_device("cuda"))
+    x, _ = next(batches)
+    assert x.device == "cuda" and one.position == 1
+    assert type(next(iter(loader()))[0]) is np.ndarray
+    batches.close()
+
+
 def test_position_counts_what_was_handed_out():
     one = loader(device="cuda")
     feed = iter(one)

@@ -284,6 +284,21 @@ def test_steps_that_somebody_watches_are_ordinary_ones():
     assert graph_of(captured) is not None
 
 
+@pytest.mark.parametrize("capture", [None, False])
+def test_batches_of_the_host_go_through_pinned_memory(tmp_path, capture):
+    """Those of training and of validation, copied ahead by the same stream as with `device`."""
+    from cupy._memory import pageable
+
+    trainer = worker(folder(tmp_path / "run"), capture)
+    train, held_out = loaders()
+    sizes = {inputs.nbytes for one in (train, held_out) for inputs, _ in one}
+    del pageable[:]
+    trainer.fit(*loaders(), EPOCHS)
+    assert pageable and max(pageable) < min(sizes)  # rates and tables of an optimiser alone
+    there = [one.batches(tg.device.get_device("cuda")) for one in loaders()]
+    assert all(type(part) is tg.Tensor for one in there for batch in one for part in batch)
+
+
 class Cooling(tg.nn.Module):
     """Its temperature is a number of Python's."""
 

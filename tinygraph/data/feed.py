@@ -18,9 +18,8 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from typing import Any
 
-import numpy as np
-
 from tinygraph.cuda.pinned import Pinned
+from tinygraph.shapes import as_numbers
 from tinygraph.tensor import Tensor, leaf
 
 IN_FLIGHT = 2
@@ -37,7 +36,7 @@ class _Buffer:
 
     def fill(self, parts: Iterable[Any]) -> None:
         """Queue the copy of a batch, as soon as the buffer is free."""
-        arrays = [np.asarray(part) for part in parts]
+        arrays = [as_numbers(part, None, copy=None) for part in parts]
         self.stream.wait_event(self.used)  # steps may still read the GPU's memory
         if [(a.shape, a.dtype) for a in arrays] != [(a.shape, a.dtype) for a in self.there]:
             self._make(arrays)
@@ -66,6 +65,19 @@ class _Buffer:
         return self.device.cupy.cuda.get_current_stream()
 
 
+class _There:
+    """A batch that has Tensors already: as it is."""
+
+    def __init__(self, parts: tuple[Any, ...]) -> None:
+        self.parts = parts
+
+    def take(self) -> tuple[Any, ...]:
+        return self.parts
+
+    def release(self) -> None:
+        """Nothing will be written to it."""
+
+
 def feed(batches: Iterator[Any], device: Any) -> Generator[tuple[Tensor, ...], None, None]:
     """The batches as Tensors on a GPU, each copied while the one before is used.
 
@@ -73,15 +85,19 @@ def feed(batches: Iterator[Any], device: Any) -> Generator[tuple[Tensor, ...], N
     """
     stream = device.cupy.cuda.Stream(non_blocking=True)
     buffers = [_Buffer(device, stream) for _ in range(IN_FLIGHT)]
-    waiting: _Buffer | None = None
+    waiting: _Buffer | _There | None = None
     with closing(batches):  # type: ignore[type-var]  # a generator
         for number, batch in enumerate(batches):
-            buffer = buffers[number % IN_FLIGHT]
-            buffer.fill(batch)
+            coming: _Buffer | _There
+            if any(isinstance(part, Tensor) for part in batch):
+                coming = _There(tuple(batch))
+            else:
+                coming = buffers[number % IN_FLIGHT]
+                coming.fill(batch)
             if waiting is not None:
                 yield waiting.take()
                 waiting.release()
-            waiting = buffer
+            waiting = coming
         if waiting is not None:
             yield waiting.take()
             waiting.release()

@@ -134,18 +134,23 @@ class DataLoader:
         return np.arange(len(self.dataset))
 
     def __iter__(self) -> Iterator[Batch]:
+        return self.batches()
+
+    def batches(self, device: Device | None = None) -> Iterator[Batch]:
+        """What a `for` goes through, for a device: on a GPU Tensors there, as with `device=`."""
         if self._running is not None:  # an epoch that was left early
             self._place(self._epoch + 1, 0)
         run = self._running = object()
-        return self._run(run, self._epoch, self._position)
+        place = self.device if device is None or not self.device.on_host else device
+        return self._run(run, self._epoch, self._position, place)
 
-    def _run(self, run: object, epoch: int, position: int) -> Iterator[Batch]:
+    def _run(self, run: object, epoch: int, position: int, device: Device) -> Iterator[Batch]:
         """The batches of an epoch from a position on; keeps the state while no other run began."""
         batches: Any = self._cut(epoch, position)
         if self.prefetch:
             batches = ahead(batches, self.prefetch, f"epoch {epoch}, batch", position)
-        if not self.device.on_host:
-            batches = feed(batches, self.device)
+        if not device.on_host:
+            batches = feed(batches, device)
         with closing(batches):
             for batch in batches:
                 if self._running is run:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -76,7 +77,7 @@ def evaluate(model: Module, loader: DataLoader, loss: Loss) -> dict[str, float]:
     """
     means = Means()
     with mode(model, training=False), no_grad():
-        for inputs, labels in loader:
+        for inputs, labels in batches(model, loader):
             output, target = forward(model, inputs, labels)
             means.add(*outcome(loss(output, target), output, target), len(inputs))
     if not means.samples:
@@ -93,6 +94,11 @@ def forward(model: Module, inputs: Array, labels: Array) -> tuple[Tensor, Tensor
 def device_of(model: Module) -> Device:
     """Where its parameters lie; the cpu for a model without any."""
     return next((parameter.device for parameter in model.parameters()), CPU)
+
+
+def batches(model: Module, loader: DataLoader) -> Iterator[tuple[Any, Any]]:
+    """The batches of an epoch; for a model on a GPU they are copied ahead, see data/feed.py."""
+    return loader.batches(device_of(model)) if isinstance(loader, DataLoader) else iter(loader)
 
 
 def first_batch(loader: DataLoader) -> tuple[Array, Array]:

@@ -26,7 +26,7 @@ from tinygraph.random import default_generator
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
 from tinygraph.training.checkpoints import Checkpoints
-from tinygraph.training.evaluation import Loss, Means, evaluate, first_batch, forward, mode
+from tinygraph.training.evaluation import Loss, Means, batches, evaluate, first_batch, forward, mode
 from tinygraph.training.progress import Progress
 from tinygraph.training.run import RunFolder
 from tinygraph.training.sealed import save_arrays
@@ -254,7 +254,7 @@ class Trainer:
         """What is left of the epoch under way; its row of the log."""
         started = clock.now() - self._epoch_seconds
         with mode(self.model, training=True):
-            for inputs, labels in loader:
+            for inputs, labels in batches(self.model, loader):
                 loss, right = self.step(inputs, labels)
                 require_finite(loss, self.epoch + 1, loader.position)
                 self._means.add(loss, right, len(inputs))

@@ -187,6 +187,7 @@ def using_allocator(allocator=None):
         _allocator.malloc = before
 
 
+pageable = []  # the bytes of each copy from memory that is not pinned
 _pinned_free = {}  # by size
 _pinned = []  # all that was ever made: a copy may still read it after `set` returned
 
@@ -220,4 +221,5 @@ def as_read_later(array):
         offset = at - raw.ctypes.data
         if 0 <= offset < raw.size:
             return np.ndarray(array.shape, array.dtype, raw, offset, array.strides)
+    pageable.append(array.nbytes)
     return array.copy()
