@@ -67,9 +67,11 @@ PROFILE: Options = {
 KERNELS: Options = {
     "FILE": (".cu files (default: all that tinygraph has)", {"dest": "files", "nargs": "*"}),
     "--arch ARCH": (
-        "one architecture, as in sm_90, or all with a line for each (default: the worst of all)",
-        {"choices": (*ARCHITECTURES, "all")},
+        "an architecture, as in sm_90; may be given several times; or all, with a line for each "
+        "(default: the worst of all)",
+        {"choices": (*ARCHITECTURES, "all"), "action": "append", "default": []},
     ),
+    "--build DIR": "put the machine code there: TINYGRAPH_CUBINS=DIR then needs no compiler",
 }
 CHECK_KERNEL: Options = {
     "FILE": "a .cu file",

@@ -16,6 +16,7 @@ from typing import Any
 from tinygraph.cli.main_loops import MainLoops
 from tinygraph.cuda import nvrtc
 from tinygraph.cuda.nvrtc import ARCHITECTURES, Resources
+from tinygraph.cuda.nvrtc.built import FOLDER
 from tinygraph.cuda.reading.instances import Instance, inventory
 from tinygraph.cuda.reading.source import Source
 from tinygraph.errors import ArgumentError, KernelCompileError
@@ -25,14 +26,20 @@ FEW = 16  # compilations that one process has done before others would have star
 
 
 def list_kernels(args: Namespace) -> dict[str, Any]:
-    """Compile kernels for each architecture; print what they take, what spills and what fails."""
+    """Compile kernels for each architecture; print what they take, what spills and what fails.
+
+    With --build the machine code is put into a folder, for machines without a compiler.
+    """
     for file in args.files:
         if not Path(file).is_file():
             raise ArgumentError("kernels", "FILE", "a .cu file", f"no file {file!r}")
+    if args.build:
+        _make_folder(args.build)
     instances = inventory(args.files or None)
-    archs = ARCHITECTURES if args.arch in (None, "all") else (args.arch,)
+    every = "all" in args.arch
+    archs = ARCHITECTURES if every or not args.arch else tuple(dict.fromkeys(args.arch))
     version = nvrtc.version()  # without NVRTC one error, not one for each kernel
-    outcomes = _compiled(instances, archs)
+    outcomes = _compiled(instances, archs, args.build)
     good = [[r for r in row if isinstance(r, Resources)] for row in outcomes]
     errors = [
         f"{instance}, {arch}: {outcome}"
@@ -40,6 +47,8 @@ def list_kernels(args: Namespace) -> dict[str, Any]:
         for arch, outcome in zip(archs, row, strict=True)
         if isinstance(outcome, KernelCompileError)
     ]
+    if args.build:
+        return _built(args.build, archs, sum(map(len, good)), errors)
     spills = [
         f"{instance}, {r.arch}: spills {r.spill_stores} bytes of stores and {r.spill_loads} of "
         "loads to local memory. Way out: fewer values alive at once, or a smaller block in "
@@ -49,7 +58,7 @@ def list_kernels(args: Namespace) -> dict[str, Any]:
         if r.spills
     ]
     loops = MainLoops(instances, archs)
-    _print_table(instances, good, every=args.arch == "all")
+    _print_table(instances, good, every=every)
     loops.print(instances)
     for text in errors + spills + loops.errors:
         print(f"error: {text}", file=sys.stderr)
@@ -75,20 +84,49 @@ def list_kernels(args: Namespace) -> dict[str, Any]:
     }
 
 
-def _compiled(instances: Sequence[Instance], archs: Sequence[str]) -> list[list[Outcome]]:
+def _make_folder(folder: str) -> None:
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ArgumentError("kernels", "--build", "a folder to write to", str(error)) from None
+
+
+def _built(folder: str, archs: Sequence[str], count: int, errors: list[str]) -> dict[str, Any]:
+    """Say what lies in a folder of machine code now."""
+    for text in errors:
+        print(f"error: {text}", file=sys.stderr)
+    print(
+        f"machine code: {count} files in {folder}, architectures: {', '.join(archs)}, NVRTC "
+        f"{nvrtc.version()}; compile errors: {len(errors)}. Where the GPU is: {FOLDER}={folder}"
+    )
+    return {
+        "nvrtc": nvrtc.version(),
+        "architectures": list(archs),
+        "ok": not errors,
+        "folder": folder,
+        "files": count,
+        "errors": errors,
+    }
+
+
+def _compiled(
+    instances: Sequence[Instance], archs: Sequence[str], folder: str | None
+) -> list[list[Outcome]]:
     """A row for each kernel, with an outcome for each architecture.
 
     Kernels of one file with the same macros are one program: most of the time goes into reading
-    headers.  NVRTC compiles one program at a time in a process, so that many go to several.
+    headers.  What is built into a folder is loaded one kernel at a time, and so each is a program.
+    NVRTC compiles one program at a time in a process, so that many go to several.
     """
     programs: dict[Hashable, list[int]] = {}
     for at, instance in enumerate(instances):
-        programs.setdefault((instance.path, tuple(instance.defines.items())), []).append(at)
+        program = (instance.path, tuple(instance.defines.items()))
+        programs.setdefault(at if folder else program, []).append(at)
     # The longest first: none is left over for the end, when other processes have nothing to do.
     jobs = [
         (ats, arch) for ats in sorted(programs.values(), key=len, reverse=True) for arch in archs
     ]
-    given = [([instances[at] for at in ats], arch) for ats, arch in jobs]
+    given = [([instances[at] for at in ats], arch, folder) for ats, arch in jobs]
     if len(jobs) <= FEW:
         outcomes = [_outcomes(job) for job in given]
     else:
@@ -103,17 +141,19 @@ def _compiled(instances: Sequence[Instance], archs: Sequence[str]) -> list[list[
     return [[found[at, arch] for arch in archs] for at in range(len(instances))]
 
 
-def _outcomes(job: tuple[Sequence[Instance], str]) -> list[Outcome]:
+def _outcomes(job: tuple[Sequence[Instance], str, str | None]) -> list[Outcome]:
     """Of the kernels of one program; where it fails, of each by itself, to see which one it was."""
-    instances, arch = job
+    instances, arch, folder = job
     source = Source.read(instances[0].path, instances[0].defines)
     names = [instance.name for instance in instances]
     try:
+        if folder:
+            nvrtc.build(source, names[0], arch, folder)
         return list(nvrtc.resources_of_all(source, names, arch))
     except KernelCompileError as error:
         if len(names) == 1:
             return [error]
-    return [_outcomes(([instance], arch))[0] for instance in instances]
+    return [_outcomes(([instance], arch, folder))[0] for instance in instances]
 
 
 def _print_table(

@@ -50,8 +50,8 @@ class GpuKernel:
         self._cuda = cuda = cupy.cuda
         self._device = cuda.Device(gpu)
         self._errors = cuda.driver.CUDADriverError, cuda.runtime.CUDARuntimeError
-        arch = f"sm_{self._device.compute_capability}"
-        (compiled,) = nvrtc.compile(kernel.source, [kernel.name], nvrtc.architecture_for(arch))
+        source, name, arch = kernel.source, kernel.name, f"sm_{self._device.compute_capability}"
+        (compiled,) = nvrtc.compile(source, [name], nvrtc.architecture_for(source, name, arch))
         self.limits = nvrtc.limits(compiled, arch)
         # Blocks that do not fit, and that no __launch_bounds__ forbids, are possible.
         self._large = self.limits.threads < (kernel.signature.launch_bounds or MAX_BLOCK)
@@ -67,7 +67,7 @@ class GpuKernel:
                 kernel.name,
                 "machine code",
                 f"what the driver of CUDA {version // 100}.{version % 100} loads",
-                f"{compiled.arch} from NVRTC {nvrtc.version()}: {error}",
+                f"{compiled.arch} from NVRTC {compiled.nvrtc}: {error}",
                 "a newer driver, or NVRTC of the driver's version: for CUDA 12 "
                 "pip install nvidia-cuda-nvrtc-cu12, and no newer one beside it",
             ) from error

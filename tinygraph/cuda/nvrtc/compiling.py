@@ -37,6 +37,7 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 
 from tinygraph.build_cache import compiled
+from tinygraph.cuda.nvrtc.built import built, runs_on, store
 from tinygraph.cuda.nvrtc.library import (
     PACKAGES,
     architectures,
@@ -74,6 +75,7 @@ class Compiled:
     cubin: bytes  # what a driver loads; PTX text where `arch` is "compute_90"
     log: str  # what compiler and assembler said
     launch_bound: int | None  # threads of a block that `__launch_bounds__` allows
+    nvrtc: str  # the version that compiled it
 
 
 @dataclass(frozen=True)
@@ -198,7 +200,7 @@ def _constant_bytes(machine_code: Compiled) -> int:
 
 
 def compile(source: Source, names: Sequence[str], arch: str) -> list[Compiled]:
-    """Machine code of several kernels as one program, from the cache if it was compiled before.
+    """Machine code of several kernels as one program, if need be compiled: see built.py, and cache.
 
     Parameters
     ----------
@@ -225,20 +227,38 @@ def compile(source: Source, names: Sequence[str], arch: str) -> list[Compiled]:
     [b'\\x7fELF']
     """
 
-    def build(path: Path) -> None:
+    path = built(_parts(source, names, arch)) or _cached(source, names, arch)
+    with zipfile.ZipFile(path) as archive:
+        cubin, log = archive.read("cubin"), archive.read("log").decode()
+        about = json.loads(archive.read("about"))
+    return [
+        Compiled(arch, symbol, cubin, log, bound, about["nvrtc"])
+        for symbol, bound in about["kernels"]
+    ]
+
+
+def build(source: Source, name: str, arch: str, folder: Path | str) -> None:
+    """Compile a kernel into a folder of machine code that was built ahead of time."""
+    store(_cached(source, [name], arch), folder, _parts(source, [name], arch))
+
+
+def _parts(source: Source, names: Sequence[str], arch: str) -> list[str]:
+    """All that machine code depends on but the compiler's version."""
+    # Another word than before: what lies in older caches says less of itself.
+    return ["machine code", STANDARD, SPACE, LINES, VERBOSE, arch, source.digest, *names]
+
+
+def _cached(source: Source, names: Sequence[str], arch: str) -> Path:
+    """The file in the cache, compiled by whoever asks first."""
+
+    def write(path: Path) -> None:
         cubin, log, kernels = _compile(source, names, arch)
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("cubin", cubin)
             archive.writestr("log", log)
-            archive.writestr("kernels", json.dumps(kernels))
+            archive.writestr("about", json.dumps({"nvrtc": version(), "kernels": kernels}))
 
-    # Another word than before: what lies in older caches has no "kernels".
-    options = [STANDARD, SPACE, LINES, VERBOSE]
-    parts = ["nvrtc program", version(), *options, arch, source.digest, *names]
-    with zipfile.ZipFile(compiled(parts, ".nvrtc.zip", build)) as archive:
-        cubin, log = archive.read("cubin"), archive.read("log").decode()
-        kernels = json.loads(archive.read("kernels"))
-    return [Compiled(arch, symbol, cubin, log, bound) for symbol, bound in kernels]
+    return compiled([version(), *_parts(source, names, arch)], ".nvrtc.zip", write)
 
 
 def _compile(
@@ -276,17 +296,23 @@ def _compile(
         nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
 
 
-def architecture_for(gpu: str) -> str:
-    """What to compile for a GPU: its architecture; PTX of the last one that NVRTC knows, if newer.
+def architecture_for(source: Source, name: str, gpu: str) -> str:
+    """The architecture for which a kernel is compiled, or was built ahead of time, for a GPU.
 
-    >>> architecture_for("sm_90")
-    'sm_90'
+    For a GPU that is newer than NVRTC it is PTX of the last one that NVRTC knows; a warning tells.
 
     Raises
     ------
     KernelCompileError
         NVRTC is missing, or no longer compiles for so old a GPU.
+
+    >>> from tinygraph.cuda.reading.source import Source
+    >>> architecture_for(Source.read("__global__ void one() {}"), "one", "sm_90")
+    'sm_90'
     """
+    for arch in runs_on(gpu):
+        if built(_parts(source, [name], arch)):
+            return arch
     known, number = architectures(), int(gpu.removeprefix("sm_"))
     if number in known:
         return gpu

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from tinygraph.cuda.nvrtc.built import FOLDER
 from tinygraph.errors import KernelCompileError
 
 PACKAGES = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12")
@@ -74,7 +75,14 @@ def library() -> ctypes.CDLL:
         return found
     expected = f"libnvrtc of the package {PACKAGES[0]} or of a CUDA toolkit"
     got = "; ".join(reasons) or "none"
-    raise KernelCompileError("nvrtc", "library", expected, got, f"pip install {PACKAGES[0]}")
+    folder = os.environ.get(FOLDER)
+    if folder:
+        got += f", and no machine code of this kernel in {FOLDER}={folder}"
+    way_out = (
+        f"pip install {PACKAGES[0]}; or for a GPU: `tinygraph kernels --build DIR` where NVRTC is, "
+        f"and {FOLDER}=DIR here"
+    )
+    raise KernelCompileError("nvrtc", "library", expected, got, way_out)
 
 
 def _load_beside(path: Path | str) -> None:
