@@ -105,6 +105,7 @@ def test_a_gpu_runs_machine_code_of_older_ones_of_its_generation(elsewhere, rehe
             nvrtc.architecture_for(source, "scale<float>", gpu)
 
 
+@pytest.mark.stand_in
 def test_a_driver_that_refuses_it_is_told_without_a_compiler(
     elsewhere, rehearsed_cuda, monkeypatch
 ):
