@@ -18,7 +18,9 @@ from tinygraph.cuda import Kernel, Out
 from tinygraph.cuda.reading.source import KERNELS
 from tinygraph.device import EMULATOR
 from tinygraph.memory import eager_memory
+from tinygraph.ops.conv2d_relu_max_pool2d import Conv2dReluMaxPool2d
 from tinygraph.ops.shared import scatter
+from tinygraph.plan.rewrites.stage_and_linear import StageAndLinear
 
 F4, F8, I8 = np.float32, np.float64, np.int64
 Work = Callable[[], Any]
@@ -152,6 +154,15 @@ def positions() -> None:
     Kernel(KERNELS / "gather.cu", "gather_positions")(
         2, 256, indices, Out(np.empty(512, I8)), 512, 8, 4, 1
     )
+
+
+def stage_and_linear() -> None:
+    """What a plan makes of the two; images without a gradient."""
+    fused = StageAndLinear(Conv2dReluMaxPool2d((1, 1), (0, 0), (1, 1), 1, 2), has_bias=True)
+    images = tg.Tensor(numbers(64, 1, 10, 10), device="emulator")
+    shapes = (32, 1, 3, 3), (32,), (10, 32 * 16), (10,)
+    parameters = [tg.Parameter(numbers(*shape), device="emulator") for shape in shapes]
+    fused(images, *parameters).backward(numbers(64, 10))
 
 
 def sums_by_row() -> None:
@@ -349,8 +360,9 @@ WORK: dict[str, Work] = {
         {"lr": 0.1, "weight_decay": 0.1},
         {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.1},
     ),
-    "single_channel_stage.cu": op(
-        tg.conv2d_relu_max_pool2d, numbers(64, 1, 10, 10), numbers(32, 1, 3, 3), numbers(32)
+    "single_channel_stage.cu": each(
+        op(tg.conv2d_relu_max_pool2d, numbers(64, 1, 10, 10), numbers(32, 1, 3, 3), numbers(32)),
+        stage_and_linear,
     ),
     "softmax.cu": softmax(),
     "softmax_cross_entropy.cu": each(labels(tg.softmax_cross_entropy), probabilities()),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,7 +10,10 @@ import numpy as np
 
 import tinygraph as tg
 from tests.cuda.launch import F4, Launch
-from tests.cuda.recorded import op_launches
+from tests.cuda.recorded import launches_in, op_launches
+from tinygraph.ops.conv2d_relu_max_pool2d import Conv2dReluMaxPool2d
+from tinygraph.ops.shared.single_channel_stage import SingleChannelStage
+from tinygraph.plan.rewrites.stage_and_linear import StageAndLinear
 
 # images, filters, keywords
 FUSED: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
@@ -40,7 +44,7 @@ STAGES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
     ((1, 1, 4, 4), (2, 1, 3, 3)),  # one window
     ((3, 1, 10, 11), (36, 1, 3, 3)),  # two blocks of filters; a window more than lanes
     ((70, 1, 6, 6), (2, 1, 3, 3)),  # chunks of images, the last one short; two blocks of windows
-    ((2, 1, 33, 34), (4, 1, 3, 3)),  # one group of most windows, a block for each pair of filters
+    ((2, 1, 34, 34), (6, 1, 3, 3)),  # two groups of most windows in a block, and half a block
 ]
 
 
@@ -56,6 +60,30 @@ def _single_channel_stage(random: np.random.Generator) -> Iterator[Launch]:
     x = random.standard_normal((1, 1, 6, 6)).astype(F4)
     x[0, 0, :2, :2] = np.nan  # the first of several in one window
     yield from op_launches(function, x, np.ones((2, 1, 3, 3), F4), np.zeros(2, F4), label="NaN")
+    yield from _stage_and_linear(random)
+
+
+def _stage_and_linear(random: np.random.Generator) -> Iterator[Launch]:
+    stage = Conv2dReluMaxPool2d((1, 1), (0, 0), (1, 1), 1, 2)
+    for images, filters in STAGES:
+        features = filters[0] * math.prod((side - 2) // 2 for side in images[2:])
+        shapes = images, filters, filters[:1], (3, features), (3,)
+        arrays = [random.standard_normal(shape).astype(F4) for shape in shapes]
+        op = StageAndLinear(stage, has_bias=True)
+        yield from op_launches(op, *arrays, label=f"linear x={images} w={filters}", constants=(0,))
+
+    def in_chunks_of_70() -> None:
+        """So that gradients of the linear layer lie in shared memory in two turns."""
+        sizes, shape = SingleChannelStage(139, 4, 4, 2), (139, 2, 1)
+        floats = [(139, 3), (3, 2), (139, 1, 4, 4), shape]
+        gy, v, x, pooled = (random.standard_normal(shape).astype(F4) for shape in floats)
+        argmax = random.choice([0, 1, 2, 3, 255], shape).astype(np.uint8)
+        parts = [np.empty((2, *s), F4) for s in [(2, 1, 3, 3), (2,), (3, 2), (3,)]]
+        sizes.linear_backward(3, (gy, v, x, pooled, argmax, *parts), 70, F4)
+        rows = np.add.reduceat(gy, [0, 70])
+        np.testing.assert_allclose(parts[3], rows, rtol=2e-4, atol=2e-5)
+
+    yield from launches_in("linear in chunks of 70", in_chunks_of_70)
 
 
 # images, filters, keywords of conv2d

@@ -130,6 +130,10 @@ SHARED_WORK = {
     # what each turn over the taps computes again, and sums that a block reduces
     "conv2d_relu_max_pool2d.cu: conv2d_relu_max_pool2d_backward": each_turn(lambda at: 1),
     "single_channel_stage.cu: single_channel_stage_backward": each_group,
+    # each block adds up gy beside
+    "single_channel_stage.cu: single_channel_stage_linear_backward": (
+        lambda at: each_group(at) + at["threads"] // 32 * at["gy"]
+    ),
     # runs added up
     "global_avg_pool2d.cu: global_avg_pool2d_forward": each_thread(1, 1),
     # a conversion counts as none: numbers below 2^-14 are scaled, and 2^52 is added and taken off

@@ -137,7 +137,7 @@ class Conv2dReluMaxPool2d(Conv2d):
         y = mem.empty(self._pooled(x.shape, w.shape), x.dtype)
         argmax = mem.empty(y.shape if any(mem.needs) else (0,), np.uint8)
         bias = mem.zeros((0,), x.dtype) if b is None else b
-        stage = self._single_channel_stage(x.shape, w.shape)
+        stage = self.single_channel_stage(x.shape, w.shape)
         if y.size and stage:
             stage.forward(x, w, bias, y, argmax)
         elif y.size:
@@ -159,13 +159,13 @@ class Conv2dReluMaxPool2d(Conv2d):
                 grid = grid_of(n * h * width), blocks(c, CHANNELS)
                 kernel(grid, THREADS, gy, argmax, w, gx, *geometry)
         if wanted[1] or wanted[2]:
-            stage = self._single_channel_stage(x.shape, w.shape)
+            stage = self.single_channel_stage(x.shape, w.shape)
             turns = max(blocks(w[0].size, TAPS), 1)
             if stage:
-                per_chunk = stage.images_per_chunk()
+                per_chunk, chunks = stage.chunks(x.dtype)
             else:
-                per_chunk = self._per_chunk(len(x), len(w) * turns, gy.shape[2] * gy.shape[3])
-            chunks = max(blocks(len(x), per_chunk), 1)
+                busy, windows = len(w) * turns, gy.shape[2] * gy.shape[3]
+                per_chunk, chunks = self._chunks(len(x), busy, windows)
             gw, gw_parts = gradient_parts(mem, w.shape, chunks, x.dtype, wanted[1])
             gb, gb_parts = gradient_parts(mem, w.shape[:1], chunks, x.dtype, wanted[2])
             if stage:
@@ -192,7 +192,7 @@ class Conv2dReluMaxPool2d(Conv2d):
         at = self._windows(x, w).numbers("stride", "before", "dilation")
         return (*x, w[0], *w[2:], *self._pooled(x, w)[2:], *at)
 
-    def _single_channel_stage(self, x: Shape, w: Shape) -> SingleChannelStage | None:
+    def single_channel_stage(self, x: Shape, w: Shape) -> SingleChannelStage | None:
         """The stage for which there are kernels of their own, if this is one."""
         at = self._windows(x, w)
         if self.pool != 2 or at.numbers("stride", "before", "dilation") != (1, 1, 0, 0, 1, 1):
@@ -201,10 +201,11 @@ class Conv2dReluMaxPool2d(Conv2d):
             return None  # the one: padding after the image alone
         return SingleChannelStage(x[0], x[2], x[3], w[0])
 
-    def _per_chunk(self, images: int, busy: int, windows: int) -> int:
-        """Images of a chunk: enough blocks, beside those that are busy without them."""
+    def _chunks(self, images: int, busy: int, windows: int) -> tuple[int, int]:
+        """Images of a chunk, and chunks: enough blocks, beside those that are busy without them."""
         chunks = max(min(ENOUGH_BLOCKS // busy, images // FEWEST_IMAGES), 1)
-        return max(min(blocks(images, chunks), (2**31 - 1 - THREADS) // windows), 1)
+        per_chunk = max(min(blocks(images, chunks), (2**31 - 1 - THREADS) // windows), 1)
+        return per_chunk, max(blocks(images, per_chunk), 1)
 
 
 @lru_cache(maxsize=256)

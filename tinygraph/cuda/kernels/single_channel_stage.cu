@@ -26,17 +26,28 @@
 //
 // single_channel_stage_backward
 //   A thread owns one window, in two neighbouring filters, in a chunk of images; a block as many pairs
-//   of filters as 256 threads have room for.  The 2 * 10 sums stay in registers for all images, and
-//   the block adds those of its threads.  D is even, P at most 256.
+//   of filters as it has threads for: 512, or 256 in double.  The 2 * 10 sums stay in registers for
+//   all images, and the block adds those of its threads.  D is even, P at most a block.
 //   Grid (ceil(D / 2 / groups), chunks); block groups * P, and the rest of a warp.
 //     gy (N, D, P) T, x (N, 1, H, W) T, argmax (N, D, P) unsigned char   read
 //     gw (chunks, D, 9) T or null, gb (chunks, D) T or null               written
 //   Memory: neighbours read neighbouring gy and argmax; the patch of an image once for both filters,
 //   two pixels at a time where W is even and x aligned.  The 9 pixels that the argmax has seen are
 //   then chosen among registers: to read them there, each thread elsewhere, would be 9 reads with
-//   bank conflicts for every filter.
-//   sm_90, float: 46 instructions for a filter, window and image, 9 of them FFMA.
+//   bank conflicts for every filter.  gy and argmax of the next image are on their way meanwhile.
+//   sm_90, float: 49 instructions for a filter, window and image, 9 of them FFMA.
 //   numpy: g = zeros of the convolution's output, gy at the argmax; gw, gb = conv2d's backward of g
+//
+// single_channel_stage_linear_backward
+//   The same with a linear layer on the pooled values, y (N, CLASSES) = pooled @ head^T + head_b:
+//   the gradient of a pooled value is computed where it is used and never written, and that of the
+//   head's weights is added up beside the taps, while the pooled value is there.
+//     gy (N, CLASSES), head (CLASSES, D, P), x, pooled (N, D, P)   T, argmax   read
+//     gw, gb as above, ghead (chunks, CLASSES, D, P), ghead_b (chunks, CLASSES)   T or null, written
+//   Memory: pooled and argmax are read once for both layers; gy of 64 images lies in shared memory.
+//   sm_90, float: 68 instructions for a filter, window and image, 29 of them FFMA; 69 with what comes
+//   before and after the loop over images.  115 registers: 16 warps on a multiprocessor.
+//   numpy: gy of the stage = gy @ head; ghead = gy.T @ pooled; ghead_b = gy.sum(axis=0)
 //
 // Deterministic: every sum is taken by one thread, or by a block in a fixed order; no atomics.  The
 // parts of several chunks are added by sums_of_parts.
@@ -50,10 +61,13 @@
 //
 // operations of single_channel_stage_forward: pooled * 72
 // operations of single_channel_stage_backward: argmax * 19
+// operations of single_channel_stage_linear_backward: pooled * (19 + 4 * CLASSES) + gy
 // operations of sums_of_parts: parts * (size_0 + size_1 + size_2 + size_3)
 //
 // instances (IMAGE_H=28, IMAGE_W=28): single_channel_stage_forward<T>,
 //            single_channel_stage_backward<T>, sums_of_parts<T> for T in float, double
+// instances (IMAGE_H=28, IMAGE_W=28, CLASSES=10): single_channel_stage_linear_backward<float>,
+//            single_channel_stage_linear_backward<double>
 // instances (IMAGE_H=9, IMAGE_W=7): single_channel_stage_forward<T>,
 //            single_channel_stage_backward<T> for T in float, double
 #include "reduce.cuh"
@@ -64,6 +78,9 @@
 #ifndef IMAGE_W
 #define IMAGE_W 28
 #endif
+#ifndef CLASSES
+#define CLASSES 10
+#endif
 
 constexpr int POOL = 2, OUTPUTS = POOL * POOL;  // of the convolution, in one window
 constexpr int TAPS = 9;
@@ -73,7 +90,13 @@ constexpr int PH = (H - 2) / POOL, PW = (W - 2) / POOL, P = PH * PW;
 constexpr int BLOCK_FILTERS = 32;    // of a block, in forward
 constexpr int PITCH = 12;            // of a filter in shared memory: taps, bias, 16-byte reads
 constexpr int FILTERS = 2;           // of a thread, in backward
+constexpr int IMAGES = 64;           // whose gradients of the linear layer lie in shared memory
+constexpr int ROW = (CLASSES + 3) / 4 * 4;  // of them; for 16-byte reads
 constexpr unsigned char NONE = 255;
+
+// Threads of a block in backward: as many as have room where each has 128 registers, 255 in double.
+template <typename T>
+constexpr int BLOCK = sizeof(T) == 4 ? 512 : 256;
 
 static_assert(PH > 0 && PW > 0, "an image has room for one window");
 
@@ -177,13 +200,12 @@ single_channel_stage_forward(const T* __restrict__ x, const T* __restrict__ w,
 
 // ---- backward -----------------------------------------------------------------------------------
 
-// What one pooled value's gradient adds to those of the taps and, last, of the bias.
+// What the gradient of one pooled value adds to those of the taps and, last, of the bias.  The output
+// that was the maximum lies in the upper or lower row of its window, left or right.
 template <typename T>
-__device__ __forceinline__ void add_taps(T (&sums)[TAPS + 1], T gradient, int where,
+__device__ __forceinline__ void add_taps(T (&sums)[TAPS + 1], T gradient, bool lower, bool right,
                                          const T (&patch)[PATCH][PATCH])
 {
-    if (where == NONE) gradient = 0;
-    const bool lower = where & 2, right = where & 1;
     T rows[3][PATCH];
 #pragma unroll
     for (int i = 0; i < 3; ++i) {
@@ -198,25 +220,91 @@ __device__ __forceinline__ void add_taps(T (&sums)[TAPS + 1], T gradient, int wh
     sums[TAPS] += gradient;
 }
 
-// The sums of a thread over some images, one after the other.
-template <bool PAIRS, typename T>
-__device__ __forceinline__ void add_images(T (&sums)[FILTERS][TAPS + 1], const T* gy,
-                                           const unsigned char* argmax, const T* corner, int D,
-                                           int images)
+// The gradient of a pooled value, where it is given.
+template <typename T>
+struct Given {
+    __device__ __forceinline__ void begin_image(int) {}
+    __device__ __forceinline__ T gradient(int, T given) { return given; }
+};
+
+template <typename T>
+__device__ __forceinline__ void read_row(T (&row)[ROW], const T* from)
 {
-#pragma unroll 1
-    for (int n = 0; n < images; ++n, gy += D * P, argmax += D * P, corner += PIXELS) {
-        T patch[PATCH][PATCH];
-        load_patch<PAIRS>(patch, corner);
 #pragma unroll
-        for (int f = 0; f < FILTERS; ++f) add_taps(sums[f], gy[f * P], argmax[f * P], patch);
+    for (int i = 0; i < ROW; i += 4) {
+        const Four<T> four = *reinterpret_cast<const Four<T>*>(&from[i]);
+#pragma unroll
+        for (int j = 0; j < 4; ++j) row[i + j] = four.of[j];
     }
+}
+
+// The same, where a linear layer reads it: what is given is the pooled value.
+template <typename T>
+struct OfLinear {
+    const T (&rows)[IMAGES][ROW];  // the gradients of the layer's output
+    T weights[FILTERS][CLASSES], sums[FILTERS][CLASSES], row[ROW];
+
+    __device__ __forceinline__ void begin_image(int n) { read_row(row, rows[n]); }
+    __device__ __forceinline__ T gradient(int f, T pooled)
+    {
+        T gradient = 0;
+#pragma unroll
+        for (int k = 0; k < CLASSES; ++k) {
+            sums[f][k] += row[k] * pooled;
+            gradient += row[k] * weights[f][k];
+        }
+        return gradient;
+    }
+};
+
+// The sums of a thread over some images, one after the other.
+template <bool PAIRS, typename T, class Upstream>
+__device__ __forceinline__ void add_images(T (&sums)[FILTERS][TAPS + 1], Upstream& upstream,
+                                           const T* values, const unsigned char* argmax,
+                                           const T* corner, int D, int images)
+{
+    T value[FILTERS];
+    int where[FILTERS];
+#pragma unroll
+    for (int f = 0; f < FILTERS; ++f) {
+        value[f] = values[f * P];
+        where[f] = argmax[f * P];
+    }
+#pragma unroll 1
+    for (int n = 0; n < images; ++n, corner += PIXELS) {
+        T patch[PATCH][PATCH], gradient[FILTERS];
+        bool lower[FILTERS], right[FILTERS];
+        load_patch<PAIRS>(patch, corner);
+        upstream.begin_image(n);
+        const int step = n + 1 < images ? D * P : 0;
+        values += step;
+        argmax += step;
+#pragma unroll
+        for (int f = 0; f < FILTERS; ++f) {
+            gradient[f] = upstream.gradient(f, value[f]);
+            if (where[f] == NONE) gradient[f] = 0;
+            lower[f] = where[f] & 2;
+            right[f] = where[f] & 1;
+            value[f] = values[f * P];  // of the next image, long before it is needed
+            where[f] = argmax[f * P];
+        }
+#pragma unroll
+        for (int f = 0; f < FILTERS; ++f)
+            add_taps(sums[f], gradient[f], lower[f], right[f], patch);
+    }
+}
+
+// Whether two pixels may be read at a time, wherever a window begins.
+template <typename T>
+__device__ __forceinline__ bool in_pairs(const T* x)
+{
+    return W % 2 == 0 && reinterpret_cast<unsigned long long>(x) % sizeof(Two<T>) == 0;
 }
 
 // Add up the sums of the windows of each group, and write them where its filters lie.
 template <typename T>
 __device__ __forceinline__ void write_taps(const T (&sums)[FILTERS][TAPS + 1],
-                                           T (&scratch)[TAPS + 1][THREADS], T* gw, T* gb, int D,
+                                           T (&scratch)[TAPS + 1][BLOCK<T>], T* gw, T* gb, int D,
                                            int groups)
 {
 #pragma unroll
@@ -241,12 +329,12 @@ __device__ __forceinline__ void write_taps(const T (&sums)[FILTERS][TAPS + 1],
 }
 
 template <typename T>
-__global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 2 : 1)
+__global__ void __launch_bounds__(BLOCK<T>, 1)
 single_channel_stage_backward(const T* __restrict__ gy, const T* __restrict__ x,
                               const unsigned char* __restrict__ argmax, T* __restrict__ gw,
                               T* __restrict__ gb, int N, int D, int groups, int images_per_chunk)
 {
-    __shared__ T scratch[TAPS + 1][THREADS];
+    __shared__ T scratch[TAPS + 1][BLOCK<T>];
     const int window = threadIdx.x % P, d = (blockIdx.x * groups + threadIdx.x / P) * FILTERS;
     const long long first = (long long)blockIdx.y * images_per_chunk;
     const int images = static_cast<int>(min((long long)images_per_chunk, N - first));
@@ -254,12 +342,66 @@ single_channel_stage_backward(const T* __restrict__ gy, const T* __restrict__ x,
     T sums[FILTERS][TAPS + 1] = {};
     if (threadIdx.x < groups * P && d < D) {
         const long long at = (first * D + d) * P + window;
-        const bool aligned = reinterpret_cast<unsigned long long>(x) % sizeof(Two<T>) == 0;
-        if (W % 2 == 0 && aligned)
-            add_images<W % 2 == 0>(sums, gy + at, argmax + at, corner, D, images);
+        Given<T> upstream;
+        if (in_pairs(x))
+            add_images<W % 2 == 0>(sums, upstream, gy + at, argmax + at, corner, D, images);
         else
-            add_images<false>(sums, gy + at, argmax + at, corner, D, images);
+            add_images<false>(sums, upstream, gy + at, argmax + at, corner, D, images);
     }
+    write_taps(sums, scratch, gw, gb, D, groups);
+}
+
+template <typename T>
+__global__ void __launch_bounds__(BLOCK<T>, 1)
+single_channel_stage_linear_backward(const T* __restrict__ gy, const T* __restrict__ head,
+                                     const T* __restrict__ x, const T* __restrict__ pooled,
+                                     const unsigned char* __restrict__ argmax, T* __restrict__ gw,
+                                     T* __restrict__ gb, T* __restrict__ ghead,
+                                     T* __restrict__ ghead_b, int N, int D, int groups,
+                                     int images_per_chunk)
+{
+    __shared__ T scratch[TAPS + 1][BLOCK<T>];
+    __shared__ __align__(16) T rows[IMAGES][ROW];
+    const int window = threadIdx.x % P, d = (blockIdx.x * groups + threadIdx.x / P) * FILTERS;
+    const bool mine = threadIdx.x < groups * P && d < D;
+    const int first = blockIdx.y * images_per_chunk, last = min(first + images_per_chunk, N);
+    const int place = d * P + window, size = D * P;
+    OfLinear<T> upstream = {rows};
+    if (mine) {
+#pragma unroll
+        for (int f = 0; f < FILTERS; ++f)
+#pragma unroll
+            for (int k = 0; k < CLASSES; ++k) upstream.weights[f][k] = head[(long long)k * size + place + f * P];
+    }
+    T sums[FILTERS][TAPS + 1] = {}, bias = 0;
+    const bool pairs = in_pairs(x);
+    for (int n = first; n < last; n += IMAGES) {
+        const int images = min(IMAGES, last - n);
+        __syncthreads();  // the rows before have been read
+        for (int i = threadIdx.x; i < images * ROW; i += blockDim.x) {
+            const int k = i % ROW;
+            rows[i / ROW][k] = k < CLASSES ? gy[(long long)(n + i / ROW) * CLASSES + k] : T(0);
+        }
+        __syncthreads();
+        if (threadIdx.x < CLASSES)
+            for (int i = 0; i < images; ++i) bias += rows[i][threadIdx.x];
+        const long long at = (long long)n * size + place;
+        const T *values = pooled + at, *corner = x + (long long)n * PIXELS + corner_of(window);
+        const unsigned char* where = argmax + at;
+        if (mine && pairs)
+            add_images<W % 2 == 0>(sums, upstream, values, where, corner, D, images);
+        else if (mine)
+            add_images<false>(sums, upstream, values, where, corner, D, images);
+    }
+    if (mine && ghead) {
+#pragma unroll
+        for (int f = 0; f < FILTERS; ++f)
+#pragma unroll
+            for (int k = 0; k < CLASSES; ++k)
+                ghead[((long long)blockIdx.y * CLASSES + k) * size + place + f * P] = upstream.sums[f][k];
+    }
+    if (ghead_b && blockIdx.x == 0 && threadIdx.x < CLASSES)
+        ghead_b[blockIdx.y * CLASSES + threadIdx.x] = bias;
     write_taps(sums, scratch, gw, gb, D, groups);
 }
 

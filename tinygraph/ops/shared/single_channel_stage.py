@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tinygraph.cuda import Kernel, Out, blocks, op_kernel
 from tinygraph.memory import Memory
 from tinygraph.ops.shared.launch import THREADS
@@ -19,7 +21,8 @@ FILTERS = 2
 TAPS = 9
 
 MOST_BLOCKS = 65535  # on the second axis of a grid
-ENOUGH_BLOCKS = 396  # as many as a large GPU holds at once: 3 on each of 132 multiprocessors
+MOST_WINDOWS = 256  # threads of a block in backward, where they are of double
+ENOUGH_THREADS = 132 * 512  # a block of that many on each multiprocessor of a large GPU
 FEWEST_IMAGES = 16  # of a chunk: its sums are written, and read again
 
 
@@ -32,11 +35,11 @@ class SingleChannelStage:
 
     @staticmethod
     def fits(x: Shape, w: Shape) -> bool:
-        """Whether images and filters have the shapes; a thread owns a window of a block, and two
-        filters."""
+        """Whether images and filters have the shapes; a block has a thread for each window, and a
+        thread two filters."""
         n, channels, height, width = x
         windows = ((height - 2) // 2) * ((width - 2) // 2)
-        small = 0 < windows <= THREADS and n * windows < 2**31
+        small = 0 < windows <= MOST_WINDOWS and n * windows < 2**31
         return small and channels == 1 and w[2:] == (3, 3) and w[0] % FILTERS == 0
 
     def forward(self, x: Array, w: Array, b: Array, pooled: Array, argmax: Array) -> None:
@@ -50,30 +53,40 @@ class SingleChannelStage:
         self, gy: Array, x: Array, argmax: Array, gw: Array, gb: Array, per_chunk: int
     ) -> None:
         """Write the parts of the gradients of filters and bias: one for each chunk of images."""
-        pairs, groups = self.filters // FILTERS, self._groups
-        grid = blocks(pairs, groups), max(blocks(self.images, per_chunk), 1)
-        kernel = self._kernel("backward", x.dtype)
-        numbers = self.images, self.filters, groups, per_chunk
-        kernel(grid, self._threads, gy, x, argmax, gw, gb, *numbers)
+        arrays = gy, x, argmax, gw, gb
+        self._walk(self._kernel("backward", x.dtype), arrays, per_chunk, x.dtype)
 
-    def images_per_chunk(self) -> int:
-        """So many that blocks are enough, and few parts are written."""
-        busy = blocks(self.filters // FILTERS, self._groups)
-        chunks = max(min(ENOUGH_BLOCKS // busy, self.images // FEWEST_IMAGES), 1)
-        return max(blocks(self.images, chunks), 1)
+    def linear_backward(
+        self, classes: int, arrays: tuple[Array, ...], per_chunk: int, dtype: Any
+    ) -> None:
+        """The same, and with it that of a linear layer; the arrays as the kernel takes them."""
+        kernel = self._kernel("linear_backward", dtype, CLASSES=classes)
+        self._walk(kernel, arrays, per_chunk, dtype)
 
-    @property
-    def _groups(self) -> int:
-        """Pairs of filters of a block: a thread for each window of each."""
-        return min(THREADS // self.windows, self.filters // FILTERS)
+    def chunks(self, dtype: Any) -> tuple[int, int]:
+        """Images of a chunk, and chunks: blocks enough, and few parts that are written."""
+        groups, threads = self._block(dtype)
+        busy = blocks(self.filters // FILTERS, groups) * threads
+        chunks = max(min(ENOUGH_THREADS // busy, self.images // FEWEST_IMAGES), 1)
+        per_chunk = max(blocks(self.images, chunks), 1)
+        return per_chunk, max(blocks(self.images, per_chunk), 1)
 
-    @property
-    def _threads(self) -> int:
-        return blocks(self._groups * self.windows, 32) * 32
+    def _walk(self, kernel: Kernel, arrays: tuple[Array, ...], per_chunk: int, dtype: Any) -> None:
+        """Launch what walks over the images of a chunk."""
+        groups, threads = self._block(dtype)
+        chunks = max(blocks(self.images, per_chunk), 1)
+        grid = blocks(self.filters // FILTERS, groups), chunks
+        kernel(grid, threads, *arrays, self.images, self.filters, groups, per_chunk)
 
-    def _kernel(self, function: str, dtype: Any) -> Kernel:
+    def _block(self, dtype: Any) -> tuple[int, int]:
+        """Pairs of filters of a block that walks, a thread for each window of each; and threads."""
+        room = 2048 // np.dtype(dtype).itemsize // self.windows
+        groups = min(room, self.filters // FILTERS)
+        return groups, blocks(groups * self.windows, 32) * 32
+
+    def _kernel(self, function: str, dtype: Any, **macros: int) -> Kernel:
         stem, size = "single_channel_stage", {"IMAGE_H": self.height, "IMAGE_W": self.width}
-        return op_kernel(stem, f"{stem}_{function}", dtype, **size)
+        return op_kernel(stem, f"{stem}_{function}", dtype, **size, **macros)
 
 
 def sum_parts(mem: Memory, *pairs: tuple[Array, Array | None]) -> None:
