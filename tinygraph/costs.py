@@ -56,6 +56,10 @@ class Cost:
     occupancy : float
         The share of a multiprocessor's warps that the kernel can keep busy, the smallest over its
         launches.
+    predicted_seconds : float
+        On a GPU that is not there; see tinygraph/cuda/prediction.py.  No part of `seconds`.
+    bound_by : str
+        What the most of it goes into: "memory", "issue", "arithmetic" or "start".
     reads, writes : tuple of NamedArray
         Of a launch.
     """
@@ -82,6 +86,8 @@ class Cost:
     registers: int | None = None
     spills: int | None = None
     occupancy: float | None = None
+    predicted_seconds: float | None = None
+    bound_by: str | None = None
     reads: tuple[Any, ...] | None = None
     writes: tuple[Any, ...] | None = None
 
@@ -114,6 +120,7 @@ NUMBERS = (
     "arrays",
     "new_arrays",
     "new_bytes",
+    "predicted_seconds",
 )
 
 
@@ -202,7 +209,7 @@ class CostTable(Sequence[Cost]):
 # ---- columns ------------------------------------------------------------------------------------
 
 
-TEXTS = ("phase", "op", "kernel", "grid", "block", "reads")
+TEXTS = ("phase", "op", "kernel", "grid", "block", "bound_by", "reads")
 
 
 class _Column(NamedTuple):
@@ -213,13 +220,17 @@ class _Column(NamedTuple):
 
 def _columns(total: Cost) -> list[_Column]:
     """In units of which the total has at least ten, for its time, and one, for the rest."""
-    second, clock = (1e-3, "ms") if (total.seconds or 0.0) >= 1e-2 else (1e-6, "us")
+    second, clock = _unit(total.seconds)
+    soon = _unit(total.predicted_seconds)
     byte, operation, new = (
         prefix(number or 0) for number in (total.bytes, total.operations, total.new_bytes)
     )
 
     def time(seconds: float | None) -> str:
         return "-" if seconds is None else f"{seconds / second:.2f}"
+
+    def expected(seconds: float | None) -> str:
+        return "-" if seconds is None else f"{seconds / soon[0]:.2f}"
 
     def giga(number: float | None, row: Cost) -> str:
         return digits((number or 0) / (row.seconds or math.inf) / 1e9)
@@ -252,10 +263,18 @@ def _columns(total: Cost) -> list[_Column]:
             "occupancy",
             lambda row: "-" if row.occupancy is None else f"{row.occupancy:.0%}",
         ),
+        _Column(
+            "predicted_seconds", f"predicted {soon[1]}", lambda r: expected(r.predicted_seconds)
+        ),
+        _Column("bound_by", "bound by", lambda row: row.bound_by or ""),
         _Column("new_arrays", "new arrays", lambda row: f"{row.new_arrays or 0:g}"),
         _Column("new_arrays", f"new {new[1]}B", lambda row: digits((row.new_bytes or 0) / new[0])),
         _Column("reads", "reads -> writes", moves),
     ]
+
+
+def _unit(seconds: float | None) -> tuple[float, str]:
+    return (1e-3, "ms") if (seconds or 0.0) >= 1e-2 else (1e-6, "us")
 
 
 def _extent(sizes: Extent | None) -> str:

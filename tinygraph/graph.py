@@ -136,15 +136,20 @@ class Graph:
         """
         run_backward(self.outputs, gradients_of(self.outputs, gradients), retain_graph)
 
-    def kernel_table(self) -> Any:
+    def kernel_table(self, gpu: str | None = None) -> Any:
         """Which kernels this graph runs on a device that has them, before any of them runs.
+
+        Parameters
+        ----------
+        gpu : str, optional
+            "h200", ...: predict what each launch takes there; see `tinygraph.cuda.data_sheets`.
 
         Returns
         -------
         CostTable
             A row for each launch, forward and backward; see `tinygraph.costs`.
         """
-        return above.kernel_table(self)
+        return above.kernel_table(self, gpu)
 
 
 def run_backward(

@@ -11,6 +11,7 @@ gradients and running statistics of the graph stay what they are.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -53,8 +54,9 @@ class NamedArray:
         return f"{self.name} {self.dtype}{list(self.shape)}"
 
 
-def tabulate(graph: Graph) -> CostTable:
+def tabulate(graph: Graph, gpu: str | None = None) -> CostTable:
     """The table of a graph; see `Graph.kernel_table`."""
+    predicting = prediction_on(gpu)
     draws = default_generator.state_dict()
     names = _Names()
     marks: _Marks = []  # from launch number ... on: this phase, this op
@@ -67,7 +69,9 @@ def tabulate(graph: Graph) -> CostTable:
                     run_backward(ends, [np.empty(end.shape, end.dtype) for end in ends])
     finally:
         default_generator.load_state_dict(draws)
-    return CostTable(tuple(_rows(launches, marks, names)))
+    rows = tuple(_rows(launches, marks, names, predicting))
+    table = CostTable(rows)
+    return CostTable(rows, predicting.notes(table)) if predicting else table
 
 
 def _forward(
@@ -158,7 +162,9 @@ def _begin(array: Any) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def _rows(launches: Sequence[RecordedLaunch], marks: _Marks, names: _Names) -> Iterator[Cost]:
+def _rows(
+    launches: Sequence[RecordedLaunch], marks: _Marks, names: _Names, predicting: Any
+) -> Iterator[Cost]:
     ends = [start for start, _, _ in marks[1:]] + [len(launches)]
     for (start, phase, op), end in zip(marks, ends, strict=True):
         for launch in launches[start:end]:
@@ -173,7 +179,16 @@ def _rows(launches: Sequence[RecordedLaunch], marks: _Marks, names: _Names) -> I
                 shared=launch.shared,
                 reads=tuple([buffer for use, buffer in found if use.reads]),
                 writes=tuple([buffer for use, buffer in found if use.writes]),
+                **(predicting.of(launch) if predicting else {}),
             )
+
+
+def prediction_on(gpu: str | None) -> Any:
+    """What predicts launches on a GPU; None without one.
+
+    It reads machine code, and is loaded where it is asked for.
+    """
+    return gpu and import_module("tinygraph.cuda.prediction").PredictionsOn(gpu)
 
 
 def cost_of(launch: RecordedLaunch, **more: Any) -> Cost:

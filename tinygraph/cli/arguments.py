@@ -17,6 +17,7 @@ from tinygraph.cli.machine import doctor
 from tinygraph.cli.options import SETTINGS, Options, Parser, assignment, whole_number
 from tinygraph.cli.profile import profile
 from tinygraph.cli.super_resolve import SUPER_RESOLVE_OPTIONS, super_resolve_file
+from tinygraph.cuda.data_sheets import GPUS
 from tinygraph.cuda.nvrtc.compiling import ARCHITECTURES
 
 WHICH = "which one, `tinygraph recipes` lists them; or a file of your own, my_recipe.py"
@@ -61,6 +62,10 @@ PROFILE: Options = {
     "--arch ARCH": (
         "registers and occupancy for this one (default: the GPU's, on the emulator sm_90)",
         {"choices": ARCHITECTURES},
+    ),
+    "--gpu NAME": (
+        "predict the times of kernels on this GPU, which need not be there; nothing is run",
+        {"choices": tuple(GPUS)},
     ),
     "--picture FILE": "where the bars are drawn (default profile-RECIPE-DEVICE.svg)",
 }

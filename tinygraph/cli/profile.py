@@ -20,15 +20,16 @@ def profile(args: Namespace) -> dict[str, Any]:
     recipe = recipes.find(args.recipe)
     refuse_data_files(recipe, args)
     given = {"device": "emulator", **given_settings(args, recipe)}
-    if args.arch and given["device"] == "cpu":
-        expected = "a device that runs kernels: emulator or cuda"
-        way_out = "leave it out, or --device emulator"
-        raise ArgumentError("profile", "--arch", expected, "cpu", way_out)
+    for option, value in (("--arch", args.arch), ("--gpu", args.gpu)):
+        if value and given["device"] == "cpu":
+            expected = "a device that runs kernels: emulator or cuda"
+            way_out = "leave it out, or --device emulator"
+            raise ArgumentError("profile", option, expected, "cpu", way_out)
     config = recipe.settings(given)
     device = get_device(config.device)
     with plain_warnings():
         step = recipe.training_step(config, args.data_dir, args.download)
-    found = profile_steps(step, device, args.steps, args.arch)
+    found = profile_steps(step, device, args.steps, args.arch, args.gpu)
     print(f"{recipe.name}: {listed(asdict(config))}")
     print(found)
     files, notes = [], [*found.notes]

@@ -26,6 +26,7 @@ PANELS = {  # title, unit -> the columns that stand one behind the other: colour
         "outside_seconds": ("#9aa0a6", ""),  # stands alone on a line that says so
         "kernel_seconds": ("#7a4cc2", ""),
     },
+    ("predicted time", "s"): {"predicted_seconds": ("#7a4cc2", "")},
     ("bytes moved", "B"): {"bytes": ("#2f66c4", "")},
     ("operations", "FLOP"): {"operations": ("#c4512f", "")},
     ("new arrays", "B"): {"new_bytes": ("#c98a1b", "")},

@@ -25,9 +25,9 @@ from tinygraph.costs import Cost, CostTable, combined
 from tinygraph.cuda import RecordedLaunch, recording
 from tinygraph.cuda.nvrtc.occupancy import occupancy
 from tinygraph.data import DataLoader
-from tinygraph.device import CPU, Device, get_device
+from tinygraph.device import CPU, EMULATOR, Device, get_device
 from tinygraph.errors import ArgumentError, KernelCompileError
-from tinygraph.kernel_table import cost_of, operations_of
+from tinygraph.kernel_table import cost_of, operations_of, prediction_on
 from tinygraph.training.evaluation import first_batch
 from tinygraph.training.stopwatch import Stopwatch
 from tinygraph.training.trainer import Trainer
@@ -59,6 +59,8 @@ class Profile(CostTable):
         How many were in ops.
     arch : str or None
         What registers and occupancy are for.
+    gpu : str or None
+        What times are predicted for.
     """
 
     device: str = "cpu"
@@ -67,6 +69,7 @@ class Profile(CostTable):
     processor_seconds: float | None = None
     threads: int | None = None
     arch: str | None = None
+    gpu: str | None = None
 
 
 def profile_steps(
@@ -74,6 +77,7 @@ def profile_steps(
     device: str | Device = CPU,
     steps: int | None = None,
     arch: str | None = None,
+    gpu: str | None = None,
 ) -> Profile:
     """Run a step some times and say what its ops take on the cpu, or its kernels elsewhere.
 
@@ -89,12 +93,15 @@ def profile_steps(
         By default 10 on the cpu, and 3 elsewhere.
     arch : str, optional
         For registers and occupancy of kernels: by default the GPU's, on the emulator "sm_90".
+    gpu : str, optional
+        "h200", ...: predict what each kernel takes there; see `tinygraph.cuda.data_sheets`.  On the
+        emulator nothing is executed then, and what the step returns means nothing.
 
     Raises
     ------
     ArgumentError
-        A number of steps below 1, an `arch` where no kernels run, or a step that applies no op to
-        tensors on the cpu.
+        A number of steps below 1, an unknown GPU, `arch` or `gpu` where no kernels run, or a step
+        that applies no op to tensors on the cpu.
 
     Examples
     --------
@@ -110,10 +117,13 @@ def profile_steps(
     device = get_device(device)
     count = USUAL_STEPS[device.name] if steps is None else whole("profile", "steps", steps)
     if device.runs_kernels:
-        return _profile_kernels(step, device, count, arch or device.arch or USUAL_ARCH)
-    if arch is not None:
-        expected = "a device that runs kernels: emulator or cuda"
-        raise ArgumentError("profile", "arch", expected, device.name, "leave it out")
+        predicting = prediction_on(gpu)
+        usual = predicting.gpu.arch if predicting else USUAL_ARCH
+        return _profile_kernels(step, device, count, arch or device.arch or usual, predicting)
+    for argument, given in (("arch", arch), ("gpu", gpu)):
+        if given is not None:
+            expected = "a device that runs kernels: emulator or cuda"
+            raise ArgumentError("profile", argument, expected, device.name, "leave it out")
     return _profile_ops(step, count)
 
 
@@ -172,21 +182,32 @@ def _operations(lap: Stopwatch) -> dict[str, float | None]:
     return {name: combined(costs).operations for name, costs in calls.items()}
 
 
-def _profile_kernels(step: Callable[[], Any], device: Device, steps: int, arch: str) -> Profile:
-    step()
-    with recording() as launches:
+def _profile_kernels(
+    step: Callable[[], Any], device: Device, steps: int, arch: str, predicting: Any
+) -> Profile:
+    execute = not (predicting and device is EMULATOR)  # there is nothing to time
+    with recording(execute):
+        step()
+    with recording(execute) as launches:
         for _ in range(steps):
             step()
     device.synchronize()
-    rows, notes = _kernel_rows(launches, steps, arch)
+    rows, notes = _kernel_rows(launches, steps, arch, predicting)
     taken, plain = sum([row.seconds or 0.0 for row in rows]), None
     if taken:
         plain = _wall_seconds(step, steps, device)
         notes.append(f"a step takes {plain * 1e6:.1f} us, kernels {taken / plain:.0%} of it")
     else:
         notes.append("not timed: the emulator's time says nothing about a GPU")
-    rows.sort(key=lambda row: (-(row.seconds or 0.0), -row.bytes, row.label))
-    return Profile(tuple(rows), tuple(notes), device.name, steps, plain, arch=arch)
+    rows.sort(key=_costliest)
+    if predicting:
+        notes += predicting.notes(CostTable(tuple(rows)))
+    gpu = predicting.gpu.name if predicting else None
+    return Profile(tuple(rows), tuple(notes), device.name, steps, plain, arch=arch, gpu=gpu)
+
+
+def _costliest(row: Cost) -> tuple[float, float, float, str]:
+    return -(row.seconds or 0.0), -(row.predicted_seconds or 0.0), -row.bytes, row.label
 
 
 def first_batch_step(trainer: Trainer, loader: DataLoader) -> Callable[[], Any]:
@@ -210,7 +231,7 @@ def _wall_seconds(step: Callable[[], Any], steps: int = 1, device: Device = CPU)
 
 
 def _kernel_rows(
-    launches: Sequence[RecordedLaunch], steps: int, arch: str
+    launches: Sequence[RecordedLaunch], steps: int, arch: str, predicting: Any
 ) -> tuple[list[Cost], list[str]]:
     """A row for each kernel with its macros, and a note where registers are not known."""
     seconds = [launch.seconds for launch in launches]
@@ -219,11 +240,14 @@ def _kernel_rows(
     groups: dict[tuple[str, Any], list[tuple[RecordedLaunch, Cost]]] = {}
     for launch, taken in zip(launches, seconds, strict=True):
         key = launch.kernel.name, launch.kernel.source.digest
-        groups.setdefault(key, []).append((launch, cost_of(launch, kernel_seconds=taken)))
+        more = predicting.of(launch) if predicting else {}
+        groups.setdefault(key, []).append((launch, cost_of(launch, kernel_seconds=taken, **more)))
     rows: list[Cost] = []
     notes: list[str] = []
     for group in groups.values():
-        row = combined([cost for _, cost in group], lambda values: sum(values) / steps)
+        # The row is called after the longest: what it is bound by.
+        costs = sorted([cost for _, cost in group], key=lambda c: -(c.predicted_seconds or 0.0))
+        row = combined(costs, lambda values: sum(values) / steps)
         try:
             row = _with_resources(row, [launch for launch, _ in group], arch)
         except KernelCompileError as error:
