@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -145,8 +146,7 @@ class CudaDevice(Device):
         self.cupy.get_default_memory_pool().set_limit(size=limit)
 
     def synchronize(self) -> None:
-        here.top.wait("waited for the GPU")
-        self.cupy.cuda.Device().synchronize()
+        self._wait("waited for the GPU", self.cupy.cuda.Device().synchronize)
 
     def empty(self, shape: Shape, dtype: Any) -> Array:
         try:
@@ -208,18 +208,35 @@ class CudaDevice(Device):
         return out
 
     def to_numpy(self, array: Any) -> Array:
-        here.top.wait("read values")
-        host: Array = array.get()
+        host: Array = self._wait("read values", array.get)
         return host
 
     def to_host(self, *arrays: Any) -> list[Array]:
-        here.top.wait("read values")
-        copies = [array.get(blocking=False) for array in arrays]
-        self.cupy.cuda.get_current_stream().synchronize()
-        return copies
+        def copies() -> list[Array]:
+            begun = [array.get(blocking=False) for array in arrays]
+            self.cupy.cuda.get_current_stream().synchronize()
+            return begun
+
+        found: list[Array] = self._wait("read values", copies)
+        return found
 
     def contiguous(self, array: Array) -> Array:
         return array if array.flags.c_contiguous else self.copy(array)
+
+    def _wait(self, why: str, wait: Callable[[], Any]) -> Any:
+        """What `wait()` gives; a launch that has failed shows there."""
+        here.top.wait(why)
+        try:
+            return wait()
+        except self.cupy.cuda.runtime.CUDARuntimeError as error:
+            raise DeviceError(
+                "cuda",
+                "wait",
+                "launches that ran to their end",
+                error,
+                "in a new process, under tg.detect_anomaly(), each launch is waited for, and the "
+                "error names the one that fails",
+            ) from error
 
     def _out_of_memory(self, shape: Shape, dtype: Any) -> DeviceError:
         pool = self.cupy.get_default_memory_pool()

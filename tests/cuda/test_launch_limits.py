@@ -9,7 +9,7 @@ import tinygraph as tg
 from tests.cuda.test_nvrtc import SPILLING
 from tinygraph.cli import main
 from tinygraph.cuda import Kernel, nvrtc
-from tinygraph.errors import GraphError, KernelLaunchError
+from tinygraph.errors import DeviceError, GraphError, KernelLaunchError
 
 # As many registers as 64 values alive at once need; and shared memory of its own.
 WIDE = SPILLING.replace("__launch_bounds__(1024, 2) ", "")
@@ -84,11 +84,18 @@ FAR = 1 << 36  # elements beyond an array
 
 
 @pytest.mark.stand_in
-def test_an_illegal_access_is_told_to_whoever_waits_next(rehearsed_cuda):
-    stray, y = Kernel(STRAY, "stray"), filled(rehearsed_cuda, 4)
-    stray(1, 1, y, FAR)
-    with pytest.raises(rehearsed_cuda.cuda.runtime.CUDARuntimeError, match="IllegalAddress"):
-        y.get()
+@pytest.mark.parametrize("waits", ["numpy", "to_host", "synchronize"])
+def test_an_illegal_access_is_told_to_whoever_waits_next(rehearsed_cuda, waits):
+    x = tg.zeros(4, device="cuda")
+    Kernel(STRAY, "stray")(1, 1, x.value, FAR)
+    wait = {
+        "numpy": x.numpy,
+        "to_host": lambda: x.device.to_host(x.value),
+        "synchronize": x.device.synchronize,
+    }[waits]
+    words = "cuda: wait: expected launches that ran to their end, got cudaErrorIllegalAddress"
+    with pytest.raises(DeviceError, match=words + ".*Way out: .*detect_anomaly"):
+        wait()
 
 
 def test_under_detect_anomaly_an_illegal_access_is_told_by_its_launch(rehearsed_cuda):
