@@ -339,6 +339,7 @@ WORK: dict[str, Work] = {
     "l1_loss.cu": losses(tg.l1_loss),
     "layer_norm.cu": layer_norm(),
     "linear.cu": linear(),
+    "linear_few_outputs.cu": op(tg.linear, numbers(64, 4096), numbers(10, 4096), numbers(10)),
     "logsumexp.cu": along_axes(tg.logsumexp),
     "losses.cu": each(losses(tg.mse_loss), labels(tg.nll_loss)),
     "matmul.cu": products(),

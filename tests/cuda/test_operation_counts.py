@@ -110,6 +110,7 @@ SHARED_WORK = {
     "clipping.cu: norm_finish": each_thread(0, 1),
     # trees in shared memory
     "linear.cu: column_sums": each_thread(1),
+    "linear_few_outputs.cu: linear_few_outputs": lambda at: at["threads"] * 20 * int(at["OUTPUTS"]),
     "conv2d.cu: conv2d_bias_gradient": each_thread(1),
     # axes.cuh: what belongs to a set is computed in each thread of its group
     "sum.cu: sum_forward": each_thread(0, 1),

@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.cuda import Out, op_kernel
+from tinygraph.cuda import Out, blocks, op_kernel
 from tinygraph.errors import ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.shared.gemm import (
+    MOST_BLOCKS,
     choose_gemm,
     column_sums,
     gemm,
@@ -30,6 +31,9 @@ from tinygraph.ops.shared.gemm import (
 from tinygraph.ops.shared.launch import THREADS
 from tinygraph.shapes import Array, Spec, require_bias, require_float, require_ndim
 from tinygraph.tensor import Operand, Tensor
+
+FEW_OUTPUTS = 16
+CHUNK, ROWS = 2048, 32  # features and rows of a block; the numbers of linear_few_outputs.cu
 
 
 @frozen
@@ -71,6 +75,9 @@ class Linear(Op):
     ) -> tuple[Array, Any]:
         (o, i), rows = w.shape, math.prod(x.shape[:-1])
         y = mem.empty((*x.shape[:-1], o), x.dtype)
+        if y.size and o <= FEW_OUTPUTS and i >= CHUNK and rows <= ROWS * MOST_BLOCKS:
+            few_outputs(mem, x, w, b, y)
+            return y, (x, w)
         if b is None:
             gemm("nt", x, w, y, rows, o, i, mem=mem)
         elif y.size:
@@ -102,6 +109,19 @@ class Linear(Op):
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         several = len(specs[0].shape) > 1  # axis 0 of a single vector holds features, not samples
         return "map" if several and carries[0] and not any(carries[1:]) else None
+
+
+def few_outputs(mem: Memory, x: Array, w: Array, b: Array | None, y: Array) -> None:
+    """The kernel that reads long rows of x once, for so few outputs that memory is what limits."""
+    (o, i), rows = w.shape, y.size // len(w)
+    chunks = blocks(i, CHUNK)
+    kernel = op_kernel("linear_few_outputs", "linear_few_outputs", x.dtype, OUTPUTS=o)
+    bias = mem.empty((0,), x.dtype) if b is None else b
+
+    def launch(y: Array) -> None:
+        kernel((chunks, blocks(rows, ROWS)), THREADS, x, w, bias, Out(y), rows, i)
+
+    run_gemm(chunks, y, mem, launch)
 
 
 def linear(x: Operand, w: Operand, b: Operand | None = None) -> Tensor:
