@@ -21,6 +21,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
+import tinygraph as tg
 from tests.cuda.contract_work import contract_work
 from tests.cuda.counted_work import WORK
 from tinygraph.cuda import Kernel, recording
@@ -313,3 +314,38 @@ template <typename T, typename Kind> __global__ void k(const T* x, int n);
 )
 def test_the_first_statement_that_fits_holds(kernel, x, expected):
     assert operation_count(Source.read(TEXT), kernel, {"n": 10, "x": x}) == expected
+
+
+# ---- issued operations ---------------------------------------------------------------------------
+
+
+def test_issued_operations_are_stated_beside():
+    text = TEXT + "// issued operations of k<float>: ceil_div(n, 16) * 16"
+    source = Source.read(text)
+    assert operation_count(source, "k<float, Mul>", {"n": 10, "x": 1}, issued=True) == 16
+    assert operation_count(source, "k<float, Mul>", {"n": 10, "x": 1}) == 50
+    assert operation_count(source, "k<double, Mul>", {"n": 10, "x": 1}, issued=True) == 50
+    assert operation_count(source, "j<float>", {"n": 10, "x": 1}, issued=True) is None
+    assert len(statements(source)) == 3 and len(statements(source, issued=True)) == 1
+
+
+@pytest.mark.parametrize("shape", [(10, 70), (64, 10), (130, 5), (200, 130)])
+def test_tiles_beyond_an_edge_are_issued(shape):
+    """A product on tiles that reach over its edges: what the emulator counts, edges included."""
+    (rows, columns), k = shape, 64
+    a, b = (np.ones(s, np.float32) for s in ((rows, k), (k, columns)))
+    weight, bias = np.ones((columns, k), np.float32), np.ones(columns, np.float32)
+    for file, apply in (
+        ("matmul.cu", lambda: tg.Tensor(a, device="emulator") @ tg.Tensor(b, device="emulator")),
+        (
+            "linear.cu",
+            lambda: tg.linear(*(tg.Tensor(x, device="emulator") for x in (a, weight, bias))),
+        ),
+    ):
+        with tg.cuda.recording(execute=False) as launches:
+            apply()
+        product = next(one for one in launches if one.kernel.source.path.name == file)
+        counted = counted_in(file, apply)[0].counted
+        tile = int(dict(product.kernel.source.defines)["GEMM_TILE"])
+        assert counted == pytest.approx(product.issued_operations, rel=0.15), (file, tile)
+        assert product.operations <= product.issued_operations

@@ -21,7 +21,7 @@ EIGHT_OF_TEN = MainLoop({"FFMA": 8, "LDS.128": 2})
 
 def launch(operations=0, moved=0, grid=10, block=128, name="k<float>", read=0):
     return SimpleNamespace(
-        operations=operations,
+        issued_operations=operations,
         bytes=moved,
         grid=(grid, 1, 1),
         block=(block, 1, 1),

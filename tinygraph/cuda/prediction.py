@@ -7,7 +7,8 @@
     issue       instructions / issue rate.  Instructions are passes of the main loop times what a
                 pass issues (nvrtc/main_loop.py).  Passes: as many as do the launch's operations, or
                 load its arrays once, whichever is more
-    arithmetic  operations / peak of the units that do them: float32, float64, tensor cores
+    arithmetic  operations / peak of the units that do them: float32, float64, tensor cores; with
+                those beyond the edges of tiles, where the file states them
     start       what a launch costs beside others, however small: see `Host`
 
 A grid that does not fill the GPU leaves multiprocessors idle: the busiest one has ceil(blocks /
@@ -127,7 +128,7 @@ def roofline(
     idle *= SCHEDULERS / min(SCHEDULERS, min(busiest, max(resident, 1)) * warps)
     used = min(blocks, gpu.multiprocessors)
     bandwidth = min(gpu.bandwidth, used * BYTES_A_CLOCK * gpu.clock)
-    operations = launch.operations or 0
+    operations = launch.issued_operations or 0
     instructions = _instructions(launch, loop, operations, blocks * warps)
     return Prediction(
         memory=launch.bytes / bandwidth,

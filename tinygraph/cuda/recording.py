@@ -106,12 +106,20 @@ class RecordedLaunch:
     @property
     def operations(self) -> int | None:
         """Floating-point operations, as the kernel's file states them; see operation_counts.py."""
+        return self._count(issued=False)
+
+    @property
+    def issued_operations(self) -> int | None:
+        """Those that threads execute, beyond the edges of tiles too, where the file states them."""
+        return self._count(issued=True)
+
+    def _count(self, issued: bool) -> int | None:
         from tinygraph.cuda.reading.operation_counts import (
             operation_count,  # reads sources: not at import
         )
 
-        sizes = {use.parameter: math.prod(use.shape) for use in self.arrays}
-        return operation_count(self.kernel.source, self.kernel.name, {**sizes, **self.scalars})
+        numbers = {use.parameter: math.prod(use.shape) for use in self.arrays} | self.scalars
+        return operation_count(self.kernel.source, self.kernel.name, numbers, issued)
 
 
 class Recorder(Runner):

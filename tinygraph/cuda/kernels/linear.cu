@@ -23,6 +23,8 @@
 // Deterministic: fixed order, no atomics.
 //
 // operations of linear_forward: (2 * I + 1) * R * O
+// issued operations of linear_forward<float>: (2 * I * GEMM_TILE * GEMM_TILE
+//                                              * ceil_div(R, GEMM_TILE) * ceil_div(O, GEMM_TILE))
 // operations of column_sums: rows * columns
 //
 // instances (GEMM_TILE=16): linear_forward<T> for T in float, double

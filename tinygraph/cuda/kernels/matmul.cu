@@ -15,6 +15,8 @@
 // numpy:   c = np.einsum("zsmk,zskn->zmn", A, B) (+ c)
 //
 // operations of matmul: (2 * K * sums + accumulate) * M * N * outer * inner
+// issued operations of matmul<float>: (2 * K * sums * outer * inner * GEMM_TILE * GEMM_TILE
+//                                      * ceil_div(M, GEMM_TILE) * ceil_div(N, GEMM_TILE))
 //
 // instances (GEMM_TILE=16, TRANSPOSE_A=0, TRANSPOSE_B=0): matmul<T> for T in float, double
 // instances (GEMM_TILE=16, TRANSPOSE_A=0, TRANSPOSE_B=1): matmul<T> for T in float, double

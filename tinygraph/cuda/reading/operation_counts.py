@@ -19,6 +19,11 @@ for it begins with 0.  Comparisons, maxima, absolute values, signs, conversions 
 none, and so are all instances of a kernel for integers.  What a thread does beyond an edge, or to
 share a sum with its group, is not counted.  The emulator counts what is executed, and the tests
 compare the two.
+
+Where tiles reach far beyond an edge, as those of a product with 10 columns, a file may state what
+threads execute as well, in the same way:
+
+    // issued operations of matmul: 2 * ceil_div(M, 64) * 64 * ceil_div(N, 64) * 64 * K
 """
 
 from __future__ import annotations
@@ -34,7 +39,9 @@ from tinygraph.cuda.reading.source import Source
 from tinygraph.cuda.reading.tokens import split_text, stated
 from tinygraph.errors import ArgumentError
 
-_STATEMENT = re.compile(r"operations of (?P<kernel>\w+)(?:<(?P<types>.*)>)?\s*:")
+_WORDS = r"operations of (?P<kernel>\w+)(?:<(?P<types>.*)>)?\s*:"
+_STATEMENT = re.compile(_WORDS)
+_ISSUED = re.compile("issued " + _WORDS)
 _INTEGER = re.compile(r"bool|((un)?signed )?(char|short|int|long|long long)|(un)?signed|size_t")
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -45,7 +52,9 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-def operation_count(source: Source, kernel: str, numbers: Mapping[str, Any]) -> int | None:
+def operation_count(
+    source: Source, kernel: str, numbers: Mapping[str, Any], issued: bool = False
+) -> int | None:
     """The operations of one launch, or None where the file states none for the kernel.
 
     Parameters
@@ -55,6 +64,8 @@ def operation_count(source: Source, kernel: str, numbers: Mapping[str, Any]) -> 
         With its template arguments, if it has any.
     numbers : mapping of name to number
         The launch's scalars and array sizes by parameter name.
+    issued : bool
+        What threads execute, beyond edges too, where the file states it.
 
     Raises
     ------
@@ -68,9 +79,9 @@ def operation_count(source: Source, kernel: str, numbers: Mapping[str, Any]) -> 
     200
     """
     function, types = split_name(kernel)
-    formula = _formula(source, function, types)
+    formula = _formula(source, function, types, issued)
     if formula is None:
-        return None
+        return operation_count(source, kernel, numbers) if issued else None
     if _is_integer(types):
         return 0
     macros = {name: _number(value) for name, value in source.defines}
@@ -94,15 +105,15 @@ class Statement(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def statements(source: Source) -> tuple[Statement, ...]:
-    """The statements of a file, in their order.
+def statements(source: Source, issued: bool = False) -> tuple[Statement, ...]:
+    """The statements of a file, in their order; those of issued operations for `issued`.
 
     >>> statements(Source.read("// operations of scale: n\\n__global__ void scale(int n) {}"))
     (Statement(kernel='scale', types=(), formula='n'),)
     """
     return tuple(
         Statement(match["kernel"], tuple(split_text(match["types"] or "")), formula)
-        for _, match, formula in stated(source.text, _STATEMENT, _is_open)
+        for _, match, formula in stated(source.text, _ISSUED if issued else _STATEMENT, _is_open)
     )
 
 
@@ -111,9 +122,9 @@ def _is_open(formula: str) -> bool:
     return not formula or formula.count("(") > formula.count(")")
 
 
-def _formula(source: Source, function: str, types: tuple[str, ...]) -> str | None:
+def _formula(source: Source, function: str, types: tuple[str, ...], issued: bool) -> str | None:
     """The first formula that fits a kernel and its template arguments."""
-    for statement in statements(source):
+    for statement in statements(source, issued):
         stated = statement.types
         if statement.kernel != function or len(stated) > len(types):
             continue
