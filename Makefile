@@ -5,6 +5,10 @@
 #     make test                      the first tier of the tests: minutes
 #     make test-all                  both tiers: toolchains, processes, every mutant of every kernel,
 #                                    more examples; test-second: without the first
+#     make test-cupy                 the tests of device cuda on the real CuPy, without a GPU: installed in
+#                                    .venv/cupy; needs a C++ compiler, else it says so and passes
+#     make host-time                 microseconds of Python for each op on device cuda, with launches that do
+#                                    nothing; ARGS="--before ../checkout": beside another checkout
 #     make lint | docs               ruff and mypy; the documentation
 #     make kernels                   compile all CUDA kernels without a GPU; none may spill
 #     make ledger                    try new mutants of kernels, and write down how they ended;
@@ -24,8 +28,9 @@ PYTHON ?= python3
 ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
+CUPY := $(VENV)/cupy
 
-.PHONY: help demo test test-second test-all ledger kernels lint docs bench torture gpu clean
+.PHONY: help demo test test-second test-all test-cupy host-time ledger kernels lint docs bench torture gpu clean
 .DELETE_ON_ERROR:
 # keep stamps that only a pattern rule mentions
 .SECONDARY:
@@ -44,6 +49,17 @@ test-second: $(VENV)/.has-test
 	HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest -n auto --dist loadgroup -m "second or hypothesis" $(ARGS)
 
 test-all: test test-second
+
+# In an environment of its own: tests of the others find out whether CuPy gets imported.
+test-cupy: $(CUPY)/.made
+	@$(CUPY)/bin/python -m tests.real_cupy.build --install; status=$$?; \
+	if [ $$status = 77 ]; then exit 0; elif [ $$status != 0 ]; then exit $$status; fi; \
+	HYPOTHESIS_PROFILE=ci $(CUPY)/bin/python -m pytest -n auto -p tests.real_cupy.plugin \
+	    -m "second or not second" $(ARGS)
+
+host-time: $(CUPY)/.made
+	@$(CUPY)/bin/python -m tests.real_cupy.build --install
+	@$(CUPY)/bin/python -m benchmarks.host_time $(ARGS)
 
 ledger: $(VENV)/.has-test
 	$(BIN)/python -m tests.cuda.ledger $(ARGS)
@@ -77,6 +93,10 @@ clean:
 $(VENV)/.has-%: $(VENV)/.made pyproject.toml
 	@echo "installing tinygraph with the extra '$*' into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@touch $@
+
+$(CUPY)/.made: $(VENV)/.made
+	@$(BIN)/python -m venv $(CUPY)
 	@touch $@
 
 $(VENV)/.made:

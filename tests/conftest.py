@@ -12,9 +12,8 @@ from tinygraph import device as device_module
 
 DEVICES = ["cpu", "emulator"]
 REHEARSAL = Path(__file__).parent / "fake_cupy"
-# Looking for doctests there would import the stand-in, and every test would find a GPU; the plugin
-# of the real CuPy starts it where it is imported.
-collect_ignore = ["fake_cupy", "real_cupy/plugin.py"]
+# Looking for doctests there would import the stand-in, and every test would find a GPU.
+collect_ignore = ["fake_cupy"]
 
 # Tests of kernels run on device "cuda" too where a plugin has imported the real CuPy, see
 # tests/real_cupy; and with TINYGRAPH_REHEARSE_CUDA=1, on a stand-in for CuPy.

@@ -182,7 +182,7 @@ def evaluate(node: Tensor) -> None:
     needs = tuple([differentiable and x.requires_grad for x in node.inputs])
     with np.errstate(all="ignore"):  # inf and nan are results, not accidents
         returned = top.forward(node, eager_memory(needs, device), arrays)
-    node.value, node.saved = keep_forward(op, spec, returned, not device.runs_kernels)
+    node.value, node.saved = keep_forward(op, spec, returned, not node.device.runs_kernels)
     if top.remembers:
         node.needs, node.requires_grad = needs, True in needs
 

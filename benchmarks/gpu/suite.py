@@ -22,6 +22,7 @@ from benchmarks import children
 from benchmarks.gpu.page import Result
 from benchmarks.gpu.room import Room
 from benchmarks.report import table
+from tests.real_cupy import selection
 
 TITLE = "Tests of the GPU path"
 LIMIT = 200  # seconds of one file
@@ -29,11 +30,9 @@ AT_ONCE = 12
 MOST_NAMES = 30  # of failed tests on the page
 OUTCOMES = ("passed", "failed", "error", "skipped")
 HEAD = ["file", *OUTCOMES, "s"]
-# of tests/conftest.py: device "cuda" is tested too
+# In a rehearsal device "cuda" is the tests' stand-in for CuPy; see tests/conftest.py.
 VARIABLES = {"TINYGRAPH_REHEARSE_CUDA": "1", "HYPOTHESIS_PROFILE": "ci"}
-# Tests that were written for a device: others of these files compute with numpy's functions.
-SELECTED = "kernel and cuda"
-FILES = ("tests/ops/test_*.py",)
+SELECTION = "tests.real_cupy.selection"  # a plugin: the tests that mean device "cuda"
 
 
 @dataclass
@@ -58,8 +57,7 @@ def files(room: Room) -> list[str]:
     """The test files; in a rehearsal the one of a small op."""
     if room.rehearse:
         return ["tests/ops/test_relu.py"]
-    root = children.ROOT
-    return [str(p.relative_to(root)) for pattern in FILES for p in sorted(root.glob(pattern))]
+    return [str(p.relative_to(children.ROOT)) for p in selection.files(children.ROOT / "tests")]
 
 
 def command(file: str, report: Path, rehearse: bool) -> list[str]:
@@ -68,9 +66,10 @@ def command(file: str, report: Path, rehearse: bool) -> list[str]:
     A rehearsal runs the tests of "cuda" on the tests' stand-in for CuPy.
     """
     options = ["-q", "--tb=line", "-p", "no:cacheprovider", f"--junitxml={report}"]
-    plugin = [] if rehearse else ["-p", "benchmarks.gpu.real_cuda"]
-    selected = f"{SELECTED} and more_than_one_block and not checker" if rehearse else SELECTED
-    return [sys.executable, "-m", "pytest", *options, *plugin, "-k", selected, file]
+    plugin = ["-p", SELECTION if rehearse else "benchmarks.gpu.real_cuda"]
+    tiers = ["-m", "second or not second"]
+    few = ["-k", "more_than_one_block"] if rehearse else []
+    return [sys.executable, "-m", "pytest", *options, *plugin, *tiers, *few, file]
 
 
 def read_report(text: str) -> tuple[Counter[str], list[str]]:
@@ -139,7 +138,7 @@ def run(room: Room) -> Result:
 def _write(result: Result, rows: dict[str, list[str]], wrong: list[str]) -> None:
     sums = [str(sum(int(r[i]) for r in rows.values() if r[i].isdigit())) for i in range(1, 5)]
     body = [*(rows[file] for file in sorted(rows)), ["together", *sums, ""]]
-    result.blocks = [f"`pytest -k {SELECTED!r}`, a process for each file", table(HEAD, body)]
+    result.blocks = [f"`pytest -p {SELECTION}`, a process for each file", table(HEAD, body)]
     if wrong:
         result.failed = f"{len(wrong)} tests or files"
         more = [f"and {len(wrong) - MOST_NAMES} more"] if len(wrong) > MOST_NAMES else []

@@ -115,6 +115,7 @@ def squares():
     return step
 
 
+@pytest.mark.stand_in
 def test_inputs_of_the_host_go_through_pinned_memory_without_a_wait(squares, cupy):
     """They may be changed at once; the host waits for the copy before alone."""
     from cupy._stream import waits

@@ -26,6 +26,7 @@ import pytest
 from tinygraph.cli.check_kernel import arguments_of, kernel_of, parse_launch
 from tinygraph.cuda.emulator.findings import CAUSES
 from tinygraph.cuda.launch import InOut, Out
+from tinygraph.device import get_device
 
 GALLERY = Path(__file__).parent / "gallery"
 TOLERANCE = 1e-5
@@ -64,7 +65,7 @@ class Case:
         names = [parameter.name for parameter in kernel.signature.parameters]
         return launch, kernel, dict(zip(names, arguments_of(kernel.signature, launch), strict=True))
 
-    def run(self, checked):
+    def run(self, checked, device="emulator"):
         """Launch once: the report (None for a plain launch), the inputs and the results by name."""
         launch, kernel, arguments = self.launch()
         results = {
@@ -72,8 +73,12 @@ class Case:
             for name, value in arguments.items()
         }
         inputs = {name: np.copy(value) for name, value in results.items()}
+        if device == "cuda":
+            arguments = results = _on_gpu(results)
         start = kernel.check if checked else kernel
         report = start(launch.grid, launch.block, *arguments.values(), shared=launch.shared)
+        if device == "cuda":
+            results = {n: x.get() if hasattr(x, "get") else x for n, x in results.items()}
         return report, inputs, results
 
     def is_at_fault(self, finding):
@@ -84,6 +89,12 @@ class Case:
         if named:
             return finding.array == named[0]
         return Path(finding.file).name == self.path.name and finding.line in self.marked
+
+
+def _on_gpu(arguments):
+    """The arrays on device "cuda"; numbers as they are."""
+    gpu = get_device("cuda")
+    return {n: gpu.from_numpy(x) if np.ndim(x) else x for n, x in arguments.items()}
 
 
 def cases(folder):
@@ -128,8 +139,8 @@ def test_right_kernel_is_not_blamed(case):
 
 
 @pytest.mark.parametrize("case", WITH_NUMBERS)
-def test_right_kernel_gives_the_numbers_of_numpy(case):
-    _, inputs, results = case.run(checked=False)
+def test_right_kernel_gives_the_numbers_of_numpy(case, kernel_device):
+    _, inputs, results = case.run(False, kernel_device)
     assert_equations(case, inputs, results)
 
 

@@ -101,6 +101,13 @@ def test_fan_out_sums_and_accumulation():
     np.testing.assert_array_equal(x.device.to_numpy(x.grad), [12, 16])
 
 
+def test_a_tensor_moves_there_and_back():
+    x = tg.Tensor([1.0, -2.0], requires_grad=True)
+    y = tg.relu(x.to("cuda") * 3).to("cpu")
+    y.backward([1.0, 1.0])
+    assert y.device == "cpu" and y.value.tolist() == [3, 0] and x.grad.tolist() == [3, 0]
+
+
 # ---- what the host waits for ------------------------------------------------------------------
 
 

@@ -1,7 +1,7 @@
 """Build what the real CuPy needs to run without a GPU; from the cache, if it was built before.
 
     python -m tests.real_cupy.build            in an environment that has the requirements
-    python -m tests.real_cupy.build --install  installs them into it first
+    python -m tests.real_cupy.build --install  installs tinygraph and them into it first
 
 Two libraries: CUDA's run time and driver, from driver/; and CuPy's module `runtime`, from CuPy's
 source distribution, for that of the wheel has NVIDIA's run time inside.  CuPy's other modules look
@@ -91,12 +91,20 @@ def build() -> tuple[Path, Path]:
 
 
 def install() -> None:
-    """The requirements, into the environment of this Python."""
-    if _is_installed():
+    """Tinygraph with its extra "test" and the requirements, into the environment of this Python.
+
+    A file there says what was installed, so a second run costs nothing.
+    """
+    root = HERE.parents[1]
+    wanted = (root / "pyproject.toml").read_text() + REQUIREMENTS.read_text()
+    stamp = Path(sys.prefix) / ".has-real-cupy"
+    if stamp.exists() and stamp.read_text() == wanted:
         return
-    done = _pip("install", "--quiet", "--requirement", str(REQUIREMENTS))
+    requirements = ["--requirement", str(REQUIREMENTS), "--editable", f"{root}[test]"]
+    done = _pip("install", "--quiet", *requirements)
     if done.returncode:
         raise CannotBuild(f"pip does not install {REQUIREMENTS.name}:\n{_end(done)}")
+    stamp.write_text(wanted)
 
 
 def _is_installed() -> bool:

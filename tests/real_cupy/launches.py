@@ -17,6 +17,9 @@ from typing import Any
 from tests import cubins
 from tests.real_cupy.cupy_kernels import CupyKernel
 from tests.real_cupy.machine import Machine
+from tinygraph.errors import KernelLaunchError
+
+ILLEGAL_ADDRESS, LAUNCH_FAILED = 700, 719  # errors of CUDA
 
 Work = Callable[[], None]
 Three = tuple[int, int, int]
@@ -59,9 +62,10 @@ class Emulated:
         def launch() -> None:
             for parameter, pointer in pointers:  # at each replay: what is freed is gone
                 if not self._on_device(pointer, parameter.dtype.itemsize):
-                    raise RuntimeError(f"{self.name}: {parameter.name} is no memory of the device")
+                    said = f"{self.name}: {parameter.name} is no memory of the device"
+                    raise KernelLaunchError(said)
                 if pointer % parameter.alignment:
-                    raise RuntimeError(f"{self.name}: {parameter.name} is misaligned")
+                    raise KernelLaunchError(f"{self.name}: {parameter.name} is misaligned")
             self._module.launch(packed, grid, block, shared)
 
         return launch
@@ -115,20 +119,20 @@ class Launches:
             work()
             return 0
         except BaseException as error:  # C++ called: nobody above here would see it
-            self._failed(error)
-            return -1
+            return -self._failed(error)
 
     def _replayed(self, number: int) -> int:
         try:
             self._captured[number]()
             return 0
         except BaseException as error:
-            self._failed(error)
-            return -1
+            return self._failed(error)
 
-    def _failed(self, error: BaseException) -> None:
+    def _failed(self, error: BaseException) -> int:
+        """Tell the driver the words of an error; CUDA's number for it."""
         words = "".join(traceback.format_exception_only(error)).strip()
         self._driver.machine_failed(words.encode())
+        return ILLEGAL_ADDRESS if isinstance(error, KernelLaunchError) else LAUNCH_FAILED
 
     def _kernel(self, function: int) -> Emulated | CupyKernel:
         symbol = self._driver.machine_function_name(function).decode()

@@ -6,6 +6,7 @@ import ctypes
 import importlib.abc
 import importlib.util
 import os
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ _FUNCTIONS = {
     "machine_memory": (None, [ctypes.c_size_t]),
     "machine_on_device": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_size_t]),
     "machine_violations": (ctypes.c_int, []),
+    "machine_violations_forget": (None, []),
     "machine_violation": (ctypes.c_char_p, [ctypes.c_int]),
     "machine_calls": (ctypes.c_void_p, [ctypes.c_void_p]),
     "machine_calls_name": (ctypes.c_char_p, [ctypes.c_void_p]),
@@ -56,8 +58,6 @@ class Machine:
     """
 
     def __init__(self) -> None:
-        import sys
-
         if "cupy" in sys.modules:
             raise RuntimeError("another CuPy is imported already")
         driver, runtime = build()
@@ -76,10 +76,12 @@ class Machine:
 
     # ---- what happened
 
-    def violations(self, since: int = 0) -> list[str]:
-        """What CUDA's rules do not allow, in the order in which it was done."""
+    def violations(self) -> list[str]:
+        """What CUDA's rules do not allow, in the order in which it was done; told once."""
         count = self.library.machine_violations()
-        return [self.library.machine_violation(i).decode() for i in range(since, count)]
+        found = [self.library.machine_violation(i).decode() for i in range(count)]
+        self.library.machine_violations_forget()
+        return found
 
     def calls(self) -> Counter[str]:
         """How often each function of CUDA was called since `forget_calls`."""
@@ -95,11 +97,11 @@ class Machine:
         self.library.machine_calls_forget()
 
 
-_started: list[Machine] = []
+started: list[Machine] = []  # the one of this process, or none
 
 
 def start() -> Machine:
     """The machine of this process; launches do nothing before launches.py is told of it."""
-    if not _started:
-        _started.append(Machine())
-    return _started[0]
+    if not started:
+        started.append(Machine())
+    return started[0]

@@ -1,6 +1,6 @@
 """A plugin of pytest: of all tests, those that mean device "cuda".
 
-Here (plugin.py) and on a GPU (benchmarks/gpu/real_cuda.py) the same ones run, on the real CuPy:
+Here (plugin.py) and on a GPU (benchmarks/gpu/suite.py) the same ones run, on the real CuPy:
 
 - what asks for `kernel_device`, with "cuda": the kernel contracts of the ops, the gallery
 - what asks for `rehearsed_cuda`: plans, captures, training, feeding; but for the tests with the
@@ -11,15 +11,16 @@ A test that takes any `device` does not mean a GPU: it may hand an array to nump
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+# One of these stands in every file that has such a test; others need not be imported.
+WORDS = ("OpContract", "kernel_device", "rehearsed_cuda")
 
-def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
-    """Leave out all others."""
-    others = [item for item in items if not means_cuda(item)]
-    if others:
-        config.hook.pytest_deselected(items=others)
-        items[:] = [item for item in items if means_cuda(item)]
+
+def files(folder: Path) -> list[Path]:
+    """The files of a folder that may have tests of device "cuda"."""
+    return [path for path in sorted(folder.rglob("test_*.py")) if _speaks_of_it(path)]
 
 
 def means_cuda(item: Any) -> bool:
@@ -29,3 +30,25 @@ def means_cuda(item: Any) -> bool:
     values = getattr(item, "callspec", None)
     on_cuda = values is not None and values.params.get("kernel_device") == "cuda"
     return on_cuda or "rehearsed_cuda" in getattr(item, "fixturenames", ())
+
+
+def _speaks_of_it(path: Path) -> bool:
+    text = path.read_text(encoding="utf-8")
+    return any(word in text for word in WORDS)
+
+
+# ---- hooks of pytest
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out a file without such tests; None leaves the question to others."""
+    is_file = collection_path.suffix == ".py"
+    return True if is_file and not _speaks_of_it(collection_path) else None
+
+
+def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
+    """Leave out all other tests."""
+    others = [item for item in items if not means_cuda(item)]
+    if others:
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if means_cuda(item)]

@@ -1,7 +1,7 @@
 // What a cubin says of a kernel.  It is an ELF file with a section of code for each kernel:
 //
 //     .text.NAME         the code
-//     .nv.shared.NAME    as large as the kernel's static shared memory
+//     .nv.shared.NAME    as large as the kernel's static shared memory, behind the system's own
 //     .nv.info           records; one for each kernel tells its registers
 //     .nv.info.NAME      records of one kernel; one tells its __launch_bounds__
 //
@@ -15,6 +15,7 @@
 
 namespace {
 
+enum { RESERVED_SHARED = 1024 };  // bytes of a block, from compute capability 8.0 on
 enum { SIZED = 4, MAX_THREADS = 0x05, REGISTER_COUNT = 0x2f };
 
 struct Cubin {
@@ -66,7 +67,7 @@ bool describe(const std::string &image, CUfunc_st *function) {
     const Cubin cubin(image);
     if (!cubin.section(".text." + function->name)) return false;
     const Elf64_Shdr *shared = cubin.section(".nv.shared." + function->name);
-    if (shared) function->static_shared = int(shared->sh_size);
+    if (shared) function->static_shared = int(shared->sh_size) - RESERVED_SHARED;
     cubin.records(".nv.info", [&](unsigned attribute, const uint32_t *words) {
         if (attribute == REGISTER_COUNT && function->name == cubin.symbol(words[0]))
             function->registers = int(words[1]);

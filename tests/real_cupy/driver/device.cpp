@@ -50,7 +50,8 @@ const char *name_of(int error) {
 
 const char *words_of(int error) {
     std::lock_guard<std::mutex> held(guard);
-    if (error == cudaErrorLaunchFailure && !last_words.empty()) return last_words.c_str();
+    const bool in_a_launch = error == cudaErrorLaunchFailure || error == cudaErrorIllegalAddress;
+    if (in_a_launch && !last_words.empty()) return last_words.c_str();
     if (error != cudaSuccess && !violations.empty()) return violations.back().c_str();
     return "no more is known: this driver has no GPU";
 }
@@ -90,6 +91,11 @@ API void machine_failed(const char *words) {
 API int machine_violations() {
     std::lock_guard<std::mutex> held(guard);
     return int(violations.size());
+}
+
+API void machine_violations_forget() {
+    std::lock_guard<std::mutex> held(guard);
+    violations.clear();
 }
 
 API const char *machine_violation(int i) { return violations[i].c_str(); }

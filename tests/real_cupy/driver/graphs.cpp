@@ -13,7 +13,7 @@ cudaError_t run(const Work &work) {
             std::memset(work.to, work.value, work.bytes);
             return cudaSuccess;
         case Work::LAUNCH:
-            return replayed && replayed(work.launch) != 0 ? cudaErrorLaunchFailure : cudaSuccess;
+            return replayed ? cudaError_t(replayed(work.launch)) : cudaSuccess;
     }
     return cudaErrorInvalidValue;
 }

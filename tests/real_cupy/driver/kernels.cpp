@@ -101,14 +101,13 @@ API CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_
                             CUstream handle, void **parameters, void **) {
     COUNTED;
     const unsigned grid[] = {grid_x, grid_y, grid_z}, block[] = {block_x, block_y, block_z};
-    const CUresult wrong = check(function, grid, block, shared);
+    CUresult wrong = check(function, grid, block, shared);
+    if (wrong == CUDA_SUCCESS) wrong = CUresult(check_legacy(stream_of(handle)));
     if (wrong != CUDA_SUCCESS) return wrong;
     const bool captured = stream_of(handle)->capturing;
     const long number =
         launched && !idle ? launched(function, grid, block, shared, parameters, captured) : 0;
-    if (number < 0) return CUDA_ERROR_LAUNCH_FAILED;
-    if (!captured) return legacy_is_captured() && stream_of(handle) == stream_of(nullptr)
-                              ? violation(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, "launched on the legacy stream in a capture")
-                              : CUDA_SUCCESS;
+    if (number < 0) return CUresult(-number);
+    if (!captured) return CUDA_SUCCESS;
     return CUresult(queue(handle, Work{Work::LAUNCH, nullptr, nullptr, 0, 0, number}));
 }

@@ -95,9 +95,10 @@ cudaError_t queue(cudaStream_t handle, const Work &work);
 // The error of a call that the capture of a stream forbids; the capture is spoilt.
 cudaError_t forbidden(CUstream_st *stream, cudaError_t error, const char *what);
 
-// Whether a call that concerns the whole device, or the legacy stream, meets a capture.
 bool somebody_captures();
-bool legacy_is_captured();  // by a stream that waits for the legacy one
+
+// The error of a call on the legacy stream while a stream that waits for it captures.
+cudaError_t check_legacy(const CUstream_st *stream);
 
 // ---- rules
 
@@ -114,10 +115,10 @@ bool describe(const std::string &image, CUfunc_st *function);
 
 // ---- Python's part
 
-// Told of each launch.  Gives it a number, and runs it unless it is captured; negative: it failed.
+// Told of each launch.  Gives it a number, and runs it unless it is captured; or minus the error.
 using Launched = long (*)(CUfunc_st *function, const unsigned *grid, const unsigned *block,
                           unsigned shared, void **parameters, int captured);
-// Runs a captured launch again; not 0: it failed.
+// Runs a captured launch again; gives the error.
 using Replayed = int (*)(long launch);
 
 extern Launched launched;

@@ -15,12 +15,6 @@ double now() {
     return duration<double>(steady_clock::now().time_since_epoch()).count();
 }
 
-// A call on the legacy stream while a stream that waits for it captures.
-cudaError_t check_legacy(const CUstream_st *stream) {
-    if (stream != &legacy || !legacy_is_captured()) return cudaSuccess;
-    return violation(cudaErrorStreamCaptureImplicit, "used the legacy stream in a capture");
-}
-
 }  // namespace
 
 CUstream_st *stream_of(cudaStream_t handle) {
@@ -29,7 +23,11 @@ CUstream_st *stream_of(cudaStream_t handle) {
 }
 
 bool somebody_captures() { return capturing > 0; }
-bool legacy_is_captured() { return capturing_blocking > 0; }
+
+cudaError_t check_legacy(const CUstream_st *stream) {
+    if (stream != &legacy || capturing_blocking == 0) return cudaSuccess;
+    return violation(cudaErrorStreamCaptureImplicit, "used the legacy stream in a capture");
+}
 
 cudaError_t forbidden(CUstream_st *stream, cudaError_t error, const char *what) {
     stream->broken = true;
