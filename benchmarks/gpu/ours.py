@@ -14,7 +14,7 @@ import numpy as np
 import tinygraph as tg
 from benchmarks.workloads import LEARNING_RATE, Layer, Workload
 
-BEST = "fused"  # of the ways in `steps`, on the seed network
+BEST = "compiled"  # of the ways in `steps`
 STRICT, TF32 = "strict float32", "tf32"
 NO_TF32 = "tinygraph has no tf32 switch in this version: its tf32 columns are left out"
 
@@ -84,24 +84,24 @@ def steps(workload: Workload, device: str) -> dict[str, Step]:
 
     On a GPU also as one CUDA graph, which is recorded by the third call.
     """
-    ways = {"eager": _layer_by_layer}
-    if workload.is_seed_network and hasattr(tg, "conv2d_relu_max_pool2d"):
-        ways["fused"] = _fused
-    found = {name: _step(workload, device, logits) for name, logits in ways.items()}
-    if device == "cuda" and hasattr(tg.cuda, "capture"):
-        for name, logits in ways.items():
-            found[f"{name}, captured"] = tg.cuda.capture(_step(workload, device, logits))
+    ways = {
+        "eager": lambda: _step(workload, device),
+        "compiled": lambda: tg.compile(_step(workload, device)),
+    }
+    found = {name: make() for name, make in ways.items()}
+    if device == "cuda":
+        found |= {f"{name}, captured": tg.cuda.capture(make()) for name, make in ways.items()}
     return found
 
 
-def _step(workload: Workload, device: str, logits: Callable[..., Any]) -> Step:
+def _step(workload: Workload, device: str) -> Step:
     parameters = [tg.Parameter(w, device=device) for w in workload.weights]
     optimizer = tg.optim.SGD(parameters, lr=LEARNING_RATE)
     images = tg.Tensor(workload.images, device=device)
     labels = tg.Tensor(workload.labels, device=device)
 
     def step() -> Any:
-        loss = tg.softmax_cross_entropy(logits(workload.layers, images, parameters), labels)
+        loss = tg.softmax_cross_entropy(_logits(workload.layers, images, parameters), labels)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -110,7 +110,7 @@ def _step(workload: Workload, device: str, logits: Callable[..., Any]) -> Step:
     return step
 
 
-def _layer_by_layer(layers: Sequence[Layer], x: Any, parameters: Sequence[Any]) -> Any:
+def _logits(layers: Sequence[Layer], x: Any, parameters: Sequence[Any]) -> Any:
     weights = iter(parameters)
     for kind, number in layers:
         if kind == "conv":
@@ -124,8 +124,3 @@ def _layer_by_layer(layers: Sequence[Layer], x: Any, parameters: Sequence[Any]) 
         else:
             x = tg.relu(x)
     return x
-
-
-def _fused(layers: Sequence[Layer], x: Any, parameters: Sequence[Any]) -> Any:
-    pooled = tg.conv2d_relu_max_pool2d(x, parameters[0], parameters[1])
-    return _layer_by_layer(layers[3:], pooled, parameters[2:])

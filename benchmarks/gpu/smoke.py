@@ -1,7 +1,7 @@
 """A handful of results against numpy; the first wrong one ends the section, and `make gpu`.
 
 They go from the simplest launch to what can go wrong in more ways: each GEMM, a convolution, the
-fused stage of the seed network, a compiled plan in arrays that stay, a captured step.
+compiled step of the seed network, a compiled plan in arrays that stay, a captured step.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def checks(room: Room) -> dict[str, tuple[Check, str]]:
         ours.TF32,
     )
     found["convolution with gradients"] = (_convolution, ours.STRICT)
-    found["training steps, fused stage"] = (_steps("fused"), ours.STRICT)
+    found["training steps, seed network compiled"] = (_steps("compiled"), ours.STRICT)
     found["training steps, compiled plan with dropout"] = (_planned, ours.STRICT)
     if room.device == "cuda":
         found["training steps, captured"] = (_captured, ours.STRICT)

@@ -293,7 +293,7 @@ def test_counts_beside_a_profiler(tmp_path, monkeypatch):
 def test_each_step_of_ours_is_timed_as_a_graph_too(rehearsed_cuda):
     workload = seed_network(2, 4, size=8)
     eager = ours.steps(workload, "emulator")
-    assert list(eager) == ["eager", "fused"]
+    assert list(eager) == ["eager", "compiled"]
     steps = ours.steps(workload, "cuda")
     assert steps.keys() == eager.keys() | {f"{name}, captured" for name in eager}
     for name, step in eager.items():

@@ -163,7 +163,7 @@ def dataflow(launches):
         sources = [
             sorted({writers.get(at, -1) for at in cells})
             for use, cells in zip(launch.arrays, ranges, strict=True)
-            if use.reads
+            if use.reads and use.bytes  # an empty array is a null pointer
         ]
         for use, cells in zip(launch.arrays, ranges, strict=True):
             if use.writes:
