@@ -11,6 +11,7 @@ import math
 import os
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ import numpy as np
 from tinygraph.errors import ArgumentError, DeviceError, install, nearest
 from tinygraph.running import here
 from tinygraph.shapes import Array, Shape
+
+_NOTHING = nullcontext()
 
 
 class Device:
@@ -34,6 +37,10 @@ class Device:
 
     def synchronize(self) -> None:
         """Wait until everything that was launched is done; at once where nothing runs behind."""
+
+    def quiet(self) -> AbstractContextManager[Any]:
+        """Around the body of an op: inf and nan are results, of which numpy shall not warn."""
+        return np.errstate(all="ignore")
 
     def empty(self, shape: Shape, dtype: Any) -> Array:
         """An uninitialised array."""
@@ -144,6 +151,9 @@ class CudaDevice(Device):
                 "device", "memory limit", "a number of bytes, 0 for no limit", repr(limit)
             )
         self.cupy.get_default_memory_pool().set_limit(size=limit)
+
+    def quiet(self) -> AbstractContextManager[Any]:
+        return _NOTHING  # numpy computes nothing here
 
     def synchronize(self) -> None:
         self._wait("waited for the GPU", self.cupy.cuda.Device().synchronize)

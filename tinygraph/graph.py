@@ -20,6 +20,7 @@ from tinygraph.feeds import fed, gradients_of, upstream_of
 from tinygraph.memory import eager_memory
 from tinygraph.op import differentiate, evaluate
 from tinygraph.operators import above
+from tinygraph.promises import let_go
 from tinygraph.running import here
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
@@ -163,41 +164,42 @@ def run_backward(
 
 @np.errstate(all="ignore")  # inf and nan are results, not accidents
 def _walk_back(outputs: Sequence[Tensor], upstream: Sequence[Array], retain_graph: bool) -> None:
-    """`pending` holds the gradients of nodes that are not visited yet."""
+    """`pending` holds the gradients of nodes that are not visited yet; nothing else holds them."""
     pending: dict[Tensor, Array] = {}
     ours: set[Tensor] = set()  # nodes whose pending array was made here, and may be added into
-    add_up = here.top.add_up
 
     def more(node: Tensor, grad: Array) -> Array:
         """A second gradient reaches a node, or a third.  The first one was only borrowed."""
-        total: Array = add_up(_added, pending[node], grad, node.device, node in ours)
+        total: Array = here.top.add_up(_added, pending[node], grad, node.device, node in ours)
         ours.add(node)
         return total
 
+    def pass_on(node: Tensor, grad: Array) -> None:
+        for x, g in differentiate(node, grad):
+            pending[x] = more(x, g) if x in pending else g
+        if not retain_graph:
+            node.saved = FREED
+
     order = topological_order(outputs, only_differentiable=True)
     _refuse_freed(order)
-    for node, grad in zip(outputs, upstream, strict=True):
-        pending[node] = more(node, grad) if node in pending else grad
+    for node, given in zip(outputs, upstream, strict=True):
+        pending[node] = more(node, given) if node in pending else given
     for node in reversed(order):
         if node not in pending:  # no path that carries a gradient reaches it
             continue
-        grad = pending.pop(node)
         if node.op is None or node.keeps_grad:
-            node.grad = add_up(_added, node.grad, grad, node.device, True)
-        if node.op is None:
-            continue
-        reached = differentiate(node, grad)
-        if not retain_graph:
-            node.saved = FREED
-        for x, g in reached:
-            pending[x] = more(x, g) if x in pending else g
+            if node.grad is None and let_go(pending, node):
+                node.grad = pending[node]
+            else:
+                node.grad = here.top.add_up(_added, node.grad, pending[node], node.device, True)
+        if node.op is not None:
+            pass_on(node, pending.pop(node))
+        else:
+            del pending[node]
 
 
 def _added(total: Array | None, term: Array, device: Device, into: bool) -> Array:
-    """total + term, in the total's array if `into` it; no total yet: a copy of the term.
-
-    Kernels read from one array and write to another: there every sum is a new one.
-    """
+    """total + term, in the total's array if `into` it, but not by kernels; no total yet: a copy."""
     if total is None:
         return device.copy(term)
     if device.runs_kernels:

@@ -26,8 +26,6 @@ from __future__ import annotations
 import re
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-
 from tinygraph.device import CPU, Device
 from tinygraph.errors import DeviceError, GraphError
 from tinygraph.frozen import complete
@@ -180,7 +178,7 @@ def evaluate(node: Tensor) -> None:
         op.check(*device.to_host(*arrays))
     differentiable = top.remembers and spec.dtype.kind == "f"
     needs = tuple([differentiable and x.requires_grad for x in node.inputs])
-    with np.errstate(all="ignore"):  # inf and nan are results, not accidents
+    with device.quiet():  # inf and nan are results, not accidents
         returned = top.forward(node, eager_memory(needs, device), arrays)
     node.value, node.saved = keep_forward(op, spec, returned, not node.device.runs_kernels)
     if top.remembers:

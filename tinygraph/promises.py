@@ -7,6 +7,7 @@ The usual mistakes of a first op are told in a sentence of their own: a forgotte
 from __future__ import annotations
 
 import math
+from sys import getrefcount
 from types import TracebackType
 from typing import Any
 
@@ -59,6 +60,24 @@ def keep_backward(node: Any, returned: Any) -> list[tuple[Any, Array]]:
         raise mistake
     given = zip(node.inputs, node.needs, returned, strict=True)
     return [(x, g) for x, needed, g in given if needed and g is not None]
+
+
+def let_go(gradients: dict[Any, Array], node: Any) -> bool:
+    """Whether only `gradients` has the array of a node, which then may be kept without a copy.
+
+    An op may return its upstream gradient, a view, one array for two inputs, or one that it has
+    saved or keeps: all of these have another owner, or a base.  PyTorch decides so, too (Source:
+    torch/csrc/autograd/functions/accumulate_grad.h, "stealable").  Where the interpreter counts
+    some reference more, the engine copies.
+    """
+    if getrefcount(gradients[node]) != _ALONE or gradients[node].base is not None:
+        return False
+    flags = gradients[node].flags
+    return bool(flags.carray if node.device.on_host else flags.c_contiguous)
+
+
+_kept_alone = {0: np.empty(1)}
+_ALONE = getrefcount(_kept_alone[0])
 
 
 def broken_forward(op: Any, returned: Any) -> BrokenOpError:
