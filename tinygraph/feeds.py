@@ -1,4 +1,4 @@
-"""What a graph is given: the arrays of its leaves, forward, and of its outputs, backward."""
+"""What a walk begins with: arrays of leaves, forward; of outputs, and what ops saved, backward."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import numpy as np
 from tinygraph.errors import DtypeError, GraphError, ShapeError, nearest
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
+
+FREED = object()  # stands in Tensor.saved after a backward that did not retain the graph
 
 
 def fed(
@@ -93,3 +95,14 @@ def upstream_of(node: Tensor, gradient: Any) -> Array:
     if array.shape != node.shape:
         raise ShapeError("backward", "gradient", f"shape {node.shape}", array.shape)
     return array
+
+
+def refuse_freed(order: Sequence[Tensor]) -> None:
+    """Before anything is changed: every node must still have what its op saved."""
+    for node in order:
+        if node.saved is FREED:
+            raise GraphError(
+                f"backward: what {node.op.name} saved was freed by an earlier backward (or never "
+                "saved, under no_grad). Way out: backward(retain_graph=True) the first time, or "
+                "compute the graph again"
+            )

@@ -16,7 +16,7 @@ import numpy as np
 
 from tinygraph.device import Device
 from tinygraph.errors import GraphError
-from tinygraph.feeds import fed, gradients_of, upstream_of
+from tinygraph.feeds import FREED, fed, gradients_of, refuse_freed, upstream_of
 from tinygraph.memory import eager_memory
 from tinygraph.op import differentiate, evaluate
 from tinygraph.operators import above
@@ -24,8 +24,6 @@ from tinygraph.promises import let_go
 from tinygraph.running import here
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
-
-FREED = object()  # stands in Tensor.saved after a backward that did not retain the graph
 
 
 def topological_order(outputs: Iterable[Tensor], only_differentiable: bool = False) -> list[Tensor]:
@@ -181,7 +179,7 @@ def _walk_back(outputs: Sequence[Tensor], upstream: Sequence[Array], retain_grap
             node.saved = FREED
 
     order = topological_order(outputs, only_differentiable=True)
-    _refuse_freed(order)
+    refuse_freed(order)
     for node, given in zip(outputs, upstream, strict=True):
         pending[node] = more(node, given) if node in pending else given
     for node in reversed(order):
@@ -207,17 +205,6 @@ def _added(total: Array | None, term: Array, device: Device, into: bool) -> Arra
         made: Array = above.add_arrays(mem, device.contiguous(total), device.contiguous(term))
         return made
     return np.add(total, term, out=total) if into else np.asarray(total + term)
-
-
-def _refuse_freed(order: list[Tensor]) -> None:
-    """Before anything is changed: every node must still have what its op saved."""
-    for node in order:
-        if node.saved is FREED:
-            raise GraphError(
-                f"backward: what {node.op.name} saved was freed by an earlier backward (or never "
-                "saved, under no_grad). Way out: backward(retain_graph=True) the first time, or "
-                "compute the graph again"
-            )
 
 
 above.backward = run_backward

@@ -9,13 +9,21 @@
 Kernels of ops lie in kernels/; a user's own lie where he likes.
 """
 
-from tinygraph.cuda.capture import CapturedStep, capture
+from typing import TYPE_CHECKING
+
 from tinygraph.cuda.emulator.findings import Finding, Report
 from tinygraph.cuda.extents import blocks
 from tinygraph.cuda.kernel import Kernel, op_kernel
 from tinygraph.cuda.launch import InOut, Launch, Out
 from tinygraph.cuda.recording import RecordedLaunch, checking, recording
 from tinygraph.device import set_memory_limit
+from tinygraph.lazy import lazy
+
+if TYPE_CHECKING:
+    from tinygraph.cuda.captured_step import CapturedStep, capture
+else:
+    _HOME = "tinygraph.cuda.captured_step"
+    __getattr__, __dir__ = lazy(__name__, {"CapturedStep": _HOME, "capture": _HOME})
 
 __all__ = [
     "CapturedStep",

@@ -4,7 +4,7 @@
     update, where the loss is a finite number
 
 `differentiate` walks the graph, or runs it through a plan; a RecordedStep is both lines as one CUDA
-graph, see tinygraph/cuda/capture.py.  Whatever fails, a step is taken back whole (undo.py).
+graph, see tinygraph/cuda/captured_step.py.  Whatever fails, a step is taken back whole (undo.py).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from tinygraph.cuda.capture import CapturedStep, capture
+from tinygraph.cuda.captured_step import CapturedStep, capture
 from tinygraph.errors import (
     ArgumentError,
     CaptureWarning,

@@ -31,6 +31,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from tinygraph.cuda.graph_memory import GraphMemory
+from tinygraph.cuda.pinned import Pinned
 from tinygraph.device import Device, get_device
 from tinygraph.errors import ArgumentError, GraphError
 from tinygraph.operators import above
@@ -169,9 +171,6 @@ class CapturedStep:
         self._device = device
         if warm_up < 1:
             raise ArgumentError("capture", "warm_up", "an int of at least 1", warm_up)
-        from tinygraph.cuda.graph_memory import GraphMemory  # not before there is a GPU
-        from tinygraph.cuda.pinned import Pinned
-
         self._stream = device.cupy.cuda.Stream(non_blocking=True)
         self._memory = GraphMemory(device.cupy)
         self._pinned = Pinned(device.cupy)
