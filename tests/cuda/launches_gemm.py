@@ -9,7 +9,7 @@ import numpy as np
 
 from tests.cuda.launch import F4, F8, I4, Launch, Maker, Shifted, Updated
 from tinygraph.cuda import Out, blocks
-from tinygraph.ops.shared.gemm import tile_edge
+from tinygraph.ops.shared.gemm import STEP, tile_edge
 
 C_TYPES = {F4: "float", F8: "double", I4: "int"}
 
@@ -17,7 +17,7 @@ C_TYPES = {F4: "float", F8: "double", I4: "int"}
 SIZES = {
     16: [(1, 1, 1), (16, 16, 16), (17, 19, 35)],
     64: [(1, 1, 1), (64, 64, 16), (67, 70, 19), (68, 72, 19), (68, 72, 36)],
-    128: [(1, 1, 1), (128, 128, 16), (131, 134, 19), (132, 136, 20)],
+    128: [(1, 1, 1), (128, 128, 16), (132, 134, 19), (131, 136, 20)],
 }
 TF32, BF16 = 19, 16  # whole numbers up to 8 are exact in both
 TRANSPOSED = [(0, 0), (0, 1), (1, 0)]
@@ -44,12 +44,17 @@ def _matmul(random: np.random.Generator) -> Iterator[Launch]:
                     yield from _not_aligned(random, tile, transposed, dtype)
                 yield _many_products(random, tile, transposed, dtype)
     yield from _chunks(random)
+    for tile in SIZES:
+        yield _apart(random, tile)
+        yield _nothing(tile)
     for mma in (TF32, BF16):
         for transposed in TRANSPOSED:
             for size in SIZES[128]:
                 yield _one_product(random, 128, transposed, F4, size, mma=mma)
             yield from _not_aligned(random, 128, transposed, F4, mma)
             yield _many_products(random, 128, transposed, F4, mma)
+        yield _apart(random, 128, mma)
+        yield _nothing(128, mma)
 
 
 def _maker(tile: int, transposed: tuple[int, int], mma: int = 0) -> Maker:
@@ -141,6 +146,44 @@ def _many_products(
     )
 
 
+def _apart(random: np.random.Generator, tile: int, mma: int = 0) -> Launch:
+    """2 terms whose rows are whole fours; those of the second do not begin on 16 bytes."""
+    m, n, k = 8, 12, 16
+    a, b = _numbers(random, (2, m * k + 1), F4), _numbers(random, (2, k * n + 2), F4)
+    first, second = (a[s, : m * k].reshape(m, k) @ b[s, : k * n].reshape(k, n) for s in (0, 1))
+    return _maker(tile, (0, 0), mma)(
+        "matmul<float>",
+        1,
+        a,
+        b,
+        Out(first + second),
+        m,
+        n,
+        k,
+        1,
+        1,
+        0,
+        0,
+        0,
+        0,
+        2,
+        m * k + 1,
+        k * n + 2,
+        1,
+        0,
+        label="terms apart",
+    )
+
+
+def _nothing(tile: int, mma: int = 0) -> Launch:
+    """No terms: the factors have no elements, and sums are 0."""
+    m, n, k = 5, 6, 20
+    a, b, c = np.empty(0, F4), np.empty(0, F4), Out(np.zeros((m, n), F4))
+    return _maker(tile, (0, 0), mma)(
+        "matmul<float>", 1, a, b, c, m, n, k, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, label="no terms"
+    )
+
+
 def _linear(random: np.random.Generator) -> Iterator[Launch]:
     for tile, sizes in SIZES.items():
         launch = Maker("linear.cu", {"GEMM_TILE": tile})
@@ -196,10 +239,10 @@ def _linear(random: np.random.Generator) -> Iterator[Launch]:
 def _linear_chunks(random: np.random.Generator) -> Iterator[Launch]:
     """40 numbers in chunks, the first with the bias; the last may be shorter, or empty."""
     r, o, i = 5, 6, 40
-    for tile, step, mma in ((16, 16, 0), (64, 16, 0), (128, 8, 0), (128, 16, TF32)):
+    for tile, mma in ((16, 0), (64, 0), (128, 0), (128, TF32)):
         x, w, b = (_numbers(random, shape, F4) for shape in ((r, i), (o, i), (o,)))
-        for chunks in (2, 4):
-            width = blocks(blocks(i, step), chunks) * step
+        for chunks in (2, 5):
+            width = blocks(blocks(i, STEP), chunks) * STEP
             y = np.stack(
                 [
                     x[:, at : at + width] @ w[:, at : at + width].T
@@ -226,14 +269,14 @@ def _linear_chunks(random: np.random.Generator) -> Iterator[Launch]:
 def _chunks(random: np.random.Generator) -> Iterator[Launch]:
     """2 terms of 20 numbers, in chunks of which the last may be shorter, or empty."""
     m, n, k, sums = 5, 6, 20, 2
-    for tile, step, mma in ((16, 16, 0), (64, 16, 0), (128, 8, 0), (128, 16, TF32)):
+    for tile, mma in ((16, 0), (64, 0), (128, 0), (128, TF32)):
         a, b = _numbers(random, (m, sums, k), F4), _numbers(random, (sums, k, n), F4)
         for chunks in (3, 4):
-            terms = [(s, k0) for s in range(sums) for k0 in range(0, k, step)]
+            terms = [(s, k0) for s in range(sums) for k0 in range(0, k, STEP)]
             each = blocks(len(terms), chunks)
             c = np.zeros((chunks, m, n), F4)
             for at, (s, k0) in enumerate(terms):
-                c[at // each] += a[:, s, k0 : k0 + step] @ b[s, k0 : k0 + step]
+                c[at // each] += a[:, s, k0 : k0 + STEP] @ b[s, k0 : k0 + STEP]
             yield _maker(tile, (0, 0), mma)(
                 "matmul<float>",
                 (1, chunks),

@@ -37,6 +37,7 @@ PREFERRED = {
     "axes.cuh": ("sum.cu", "mean.cu"),
     "broadcast.cuh": ("expand.cu", "where.cu"),
     "gemm.cuh": ("matmul.cu", "linear.cu"),
+    "gemm_loader.cuh": ("matmul.cu", "linear.cu"),
     "gemm_mma.cuh": ("matmul.cu", "linear.cu"),
     "gemm_pipelined.cuh": ("matmul.cu", "linear.cu"),
     "gemm_problem.cuh": ("matmul.cu", "linear.cu"),

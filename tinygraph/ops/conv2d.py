@@ -147,7 +147,7 @@ class Conv2d(Op):
             gw = mem.empty(w.shape, gy.dtype)
             if gw.size:
                 tiles = _tiles(m, k, gy.dtype)
-                chunks = chunks_of_sum(1, n * p, 8, tiles * g)
+                chunks = chunks_of_sum(1, n * p, tiles * g)
                 kernel = _implicit_kernel("weight_gradient", gy.dtype)
 
                 def launch(gw: Array) -> None:

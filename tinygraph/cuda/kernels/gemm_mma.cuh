@@ -6,12 +6,15 @@
 // Sums are float32.  A block computes 128x128 elements and takes 16 of the summed axis in a step; a
 // warp computes 64x32 of them, as 4x4 products of 16x8.  Two panels for each operand, as in step 3.
 //
-// Panels are stored panel[x][k], with rows of 20 floats.  ldmatrix moves 8 rows of 16 bytes: rows
-// begin 5 times 16 bytes apart, so the eight lie in different banks.  It was made for 16-bit
-// elements, but hands each lane 4 bytes of a row, which is one float: lane 4g + t gets number t of
-// row g, and that is how mma.m16n8k8 wants its tf32 operands.  For bf16 the same floats are rounded
-// and packed in pairs.  Slot 2t of the instruction then holds number t of a step, slot 2t+1 number
-// t+4, in A as well as in B: a sum of 16 products in another order.
+// A number is rounded once, on its way from a register to the panel; every warp that needs it finds it
+// rounded, 2 of them a number of B and 4 a number of A.  That is why panels are not filled by cp.async,
+// which would bring numbers as they are.
+//
+// Panels are stored panel[x][word]: a word is one tf32, or two bf16, the first in the lower half.  Rows
+// are 4 words longer than what they hold.  ldmatrix moves 8 rows of 16 bytes: rows begin 5 times (3
+// times) 16 bytes apart, so the eight lie in different banks.  It was made for 16-bit elements, but hands
+// each lane 4 bytes of a row, which is one word: lane 4g + t gets word t of row g, and that is how
+// mma.m16n8k8 wants tf32 and mma.m16n8k16 wants pairs of bf16.
 //
 // Deterministic on one GPU: no atomics, the order of steps is fixed.  For sm_80 and later; before,
 // gemm_pipelined computes the same product in float32 with the same grid.
@@ -19,67 +22,16 @@
 // Source: PTX ISA, "Warp Level Matrix Instructions"; CUTLASS, "Efficient GEMM in CUDA".
 #pragma once
 
-#include "async_copy.cuh"
+#include "gemm_loader.cuh"
 #include "gemm_problem.cuh"
 #include "mma.cuh"
 
-constexpr int MMA_TILE = 128, MMA_STEP = 16, MMA_PITCH = MMA_STEP + 4;
-
-// The loader of a matrix, stored (X, K) if K_CONTIGUOUS, else (K, X).  Along k 16 bytes at once
-// where rows begin on 16 bytes.  Along x one by one, turned on the way: neighbouring threads read
-// neighbours, and four of them meet in each bank.
-template <bool K_CONTIGUOUS>
-struct MmaMatrix {
-    const float* matrix;
-    long long term;  // from one term of the sum to the next
-    int K, X, x0;
-
-    template <int ROWS, int PITCH>
-    __device__ __forceinline__ void load(float (&panel)[ROWS][PITCH], int s, int k0) const
-    {
-        const float* from = matrix + s * term;
-        if constexpr (K_CONTIGUOUS) {
-            const bool aligned = rows_aligned(from, K);
-#pragma unroll 1  // both at once, and registers spill
-            for (int i = threadIdx.x; i < MMA_TILE * MMA_STEP / 4; i += THREADS) {
-                const int x = i / (MMA_STEP / 4), k = i % (MMA_STEP / 4) * 4;
-                const int count = x0 + x < X ? K - (k0 + k) : 0;  // elements before the edge
-                const float* source = from + (long long)(x0 + x) * K + k0 + k;
-                if (aligned && count >= 4) {
-                    cp_async<16>(&panel[x][k], source);
-                } else {
-#pragma unroll 1
-                    for (int j = 0; j < 4; ++j)
-                        copy_or_zero(&panel[x][k + j], source + j, j < count);
-                }
-            }
-        } else {
-            const int x = threadIdx.x % MMA_TILE;
-            const int rows = x0 + x < X ? K - k0 : 0;  // inside
-#pragma unroll 2
-            for (int k = threadIdx.x / MMA_TILE; k < MMA_STEP; k += THREADS / MMA_TILE)
-                copy_or_zero(&panel[x][k], from + (long long)(k0 + k) * X + x0 + x, k < rows);
-        }
-    }
-};
-
-// 16 rows and 8 numbers of k, as mma wants A: [0] row g, number t; [1] row g + 8; [2], [3] number
-// t + 4.  As two operands B: [0], [2] of the first 8 columns, [1], [3] of the others.
-template <int ROWS, int PITCH>
-__device__ __forceinline__ void load_fragment(unsigned (&d)[4], const float (&panel)[ROWS][PITCH],
-                                              int x, int k)
-{
-    const int lane = threadIdx.x % 32;
-    ldmatrix_x4(d, &panel[x + lane % 16][k + lane / 16 * 4]);
-}
-
-// 16x8 elements += 16 rows of A times 8 columns of B, 8 numbers of k.
+// What a word of a panel holds, and 16x8 elements += 16 rows of A times 8 columns of B, 8 words of k.
 struct Tf32 {
-    static constexpr int FLOATS = 1;  // fragments of 8 numbers of k in one product
-    static __device__ __forceinline__ void round(unsigned (&a)[4], const unsigned (&raw)[1][4])
+    static constexpr int PER_WORD = 1;
+    static __device__ __forceinline__ unsigned word(const float* some)
     {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) a[i] = float_to_tf32(__uint_as_float(raw[0][i]));
+        return float_to_tf32_bits(some[0]);
     }
     static __device__ __forceinline__ void multiply(float (&d)[4], const unsigned (&a)[4],
                                                     const unsigned (&b)[2])
@@ -89,17 +41,11 @@ struct Tf32 {
     }
 };
 
-// The same with 16 numbers of k.
 struct Bf16 {
-    static constexpr int FLOATS = 2;
-    static __device__ __forceinline__ unsigned pair(unsigned lower, unsigned upper)
+    static constexpr int PER_WORD = 2;
+    static __device__ __forceinline__ unsigned word(const float* some)
     {
-        return floats_to_bf16x2(__uint_as_float(lower), __uint_as_float(upper));
-    }
-    static __device__ __forceinline__ void round(unsigned (&a)[4], const unsigned (&raw)[2][4])
-    {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) a[i] = pair(raw[i / 2][i % 2], raw[i / 2][i % 2 + 2]);
+        return floats_to_bf16x2(some[0], some[1]);
     }
     static __device__ __forceinline__ void multiply(float (&d)[4], const unsigned (&a)[4],
                                                     const unsigned (&b)[2])
@@ -116,39 +62,92 @@ using Number = Tf32;
 using Number = Bf16;
 #endif
 
-template <int ROWS, int PITCH>
-__device__ __forceinline__ void load_rounded(unsigned (&d)[4], const float (&panel)[ROWS][PITCH],
-                                             int x, int k)
+constexpr int MMA_TILE = 128, WORDS = STEP / Number::PER_WORD, MMA_PITCH = WORDS + 4;
+
+// Words in shared memory, in one access; aligned to their size.
+__device__ __forceinline__ void store_words(unsigned* to, const unsigned (&words)[1])
 {
-    unsigned raw[Number::FLOATS][4];
+    *to = words[0];
+}
+__device__ __forceinline__ void store_words(unsigned* to, const unsigned (&words)[2])
+{
+    *reinterpret_cast<uint2*>(to) = make_uint2(words[0], words[1]);
+}
+__device__ __forceinline__ void store_words(unsigned* to, const unsigned (&words)[4])
+{
+    *reinterpret_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);
+}
+
+// Numbers k .. of row x of a panel, rounded.  A multiple of their count, k is; 2, 4 or 8 of them.
+template <int ROWS, int PITCH, int SOME>
+__device__ __forceinline__ void store_rounded(unsigned (&panel)[ROWS][PITCH], int x, int k,
+                                              const float (&some)[SOME])
+{
+    constexpr int ALL = SOME / Number::PER_WORD, AT_ONCE = ALL < 4 ? ALL : 4;
 #pragma unroll
-    for (int i = 0; i < Number::FLOATS; ++i) load_fragment(raw[i], panel, x, k + i * 8);
-    Number::round(d, raw);
+    for (int i = 0; i < ALL; i += AT_ONCE) {
+        unsigned words[AT_ONCE];
+#pragma unroll
+        for (int j = 0; j < AT_ONCE; ++j)
+            words[j] = Number::word(some + (i + j) * Number::PER_WORD);
+        store_words(&panel[x][k / Number::PER_WORD + i], words);
+    }
+}
+
+// The loader of a matrix, stored (X, K) if K_CONTIGUOUS, else (K, X).
+template <bool K_CONTIGUOUS>
+struct MmaMatrix : MatrixLoader<float, K_CONTIGUOUS, MMA_TILE, true> {
+    using MatrixLoader<float, K_CONTIGUOUS, MMA_TILE, true>::MatrixLoader;
+
+    template <int ROWS, int PITCH>
+    __device__ __forceinline__ void store(unsigned (&panel)[ROWS][PITCH]) const
+    {
+        const int x = this->x(), k = this->k();
+        if constexpr (K_CONTIGUOUS) {
+#pragma unroll
+            for (int i = 0; i < this->COUNT; ++i)
+                store_rounded(panel, x, k + i * this->FURTHER, this->some[i]);
+        } else {
+#pragma unroll
+            for (int j = 0; j < 4; ++j) {
+                const float two[2] = {this->some[0][j], this->some[1][j]};
+                store_rounded(panel, x + j, k, two);
+            }
+        }
+    }
+};
+
+// 16 rows and 8 words: of A as mma wants them, [0] row g, word t; [1] row g + 8; [2], [3] word t + 4.  Of
+// two operands B, 8 rows each, one after the other: [0] row g, word t; [1] word t + 4; [2], [3] row g + 8.
+template <bool OF_A, int ROWS, int PITCH>
+__device__ __forceinline__ void load_fragment(unsigned (&d)[4], const unsigned (&panel)[ROWS][PITCH],
+                                              int x, int word)
+{
+    const unsigned lane = thread_now() % 32, low = lane / 8 % 2, high = lane / 16;
+    ldmatrix_x4(d, &panel[x + lane % 8 + (OF_A ? low : high) * 8][word + (OF_A ? high : low) * 4]);
 }
 
 // Add the products of one pair of panels to the warp's 64x32 elements.
 template <int ROWS_A, int PITCH_A, int ROWS_B, int PITCH_B>
-__device__ __forceinline__ void mma_panels(const float (&a_panel)[ROWS_A][PITCH_A],
-                                           const float (&b_panel)[ROWS_B][PITCH_B],
+__device__ __forceinline__ void mma_panels(const unsigned (&a_panel)[ROWS_A][PITCH_A],
+                                           const unsigned (&b_panel)[ROWS_B][PITCH_B],
                                            float (&sum)[4][4][4])
 {
-    const int warp = threadIdx.x / 32, row = warp / 4 * 64, column = warp % 4 * 32;
+    const unsigned warp = thread_now() / 32, row = warp / 4 * 64, column = warp % 4 * 32;
 #pragma unroll
-    for (int k = 0; k < MMA_STEP; k += Number::FLOATS * 8) {
-        unsigned b[4][2];
+    for (int word = 0; word < WORDS; word += 8) {
+        unsigned b[2][4];  // of 4 operands
 #pragma unroll
-        for (int j = 0; j < 4; j += 2) {
-            unsigned both[4];
-            load_rounded(both, b_panel, column + j * 8, k);
-            b[j][0] = both[0], b[j][1] = both[2];
-            b[j + 1][0] = both[1], b[j + 1][1] = both[3];
-        }
+        for (int j = 0; j < 2; ++j) load_fragment<false>(b[j], b_panel, column + j * 16, word);
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             unsigned a[4];
-            load_rounded(a, a_panel, row + i * 16, k);
+            load_fragment<true>(a, a_panel, row + i * 16, word);
 #pragma unroll
-            for (int j = 0; j < 4; ++j) Number::multiply(sum[i][j], a, b[j]);
+            for (int j = 0; j < 4; ++j) {
+                const unsigned b_j[2] = {b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]};
+                Number::multiply(sum[i][j], a, b_j);
+            }
         }
     }
 }
@@ -156,16 +155,17 @@ __device__ __forceinline__ void mma_panels(const float (&a_panel)[ROWS_A][PITCH_
 // One tile of C: the sum over `steps`, then write(r, c, two) for two neighbours of row r of the
 // tile at a time.  All threads of the block call it together, for one tile after the other.
 template <typename LoaderA, typename LoaderB, typename Writer>
-__device__ __forceinline__ void mma_tile(const LoaderA &a, const LoaderB &b, const SumSteps &steps,
+__device__ __forceinline__ void mma_tile(LoaderA &a, LoaderB &b, const SumSteps &steps,
                                          Writer write)
 {
-    __shared__ __align__(16) float a_panels[2][MMA_TILE][MMA_PITCH];
-    __shared__ __align__(16) float b_panels[2][MMA_TILE][MMA_PITCH];
+    __shared__ __align__(16) unsigned a_panels[2][MMA_TILE][MMA_PITCH];
+    __shared__ __align__(16) unsigned b_panels[2][MMA_TILE][MMA_PITCH];
     float sum[4][4][4] = {};
     pipeline(a_panels, b_panels, a, b, steps,
              [&](const auto &a_panel, const auto &b_panel) { mma_panels(a_panel, b_panel, sum); });
 
-    const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    const unsigned thread = thread_now();
+    const int warp = thread / 32, g = thread % 32 / 4, t = thread % 4;
 #pragma unroll
     for (int i = 0; i < 8; ++i)
 #pragma unroll
@@ -178,15 +178,12 @@ __device__ __forceinline__ void mma_tile(const LoaderA &a, const LoaderB &b, con
 template <bool A_TRANSPOSED, bool B_TRANSPOSED, typename Epilogue>
 __device__ void gemm_mma(const GemmProblem<float> &p, Epilogue epilogue)
 {
-    const int tiles_across = (p.N + MMA_TILE - 1) / MMA_TILE;
-    const int row0 = blockIdx.x / tiles_across * MMA_TILE;
-    const int column0 = blockIdx.x % tiles_across * MMA_TILE;
-
     for (long long z = blockIdx.y; z < p.parts(); z += gridDim.y) {
-        const MmaMatrix<!A_TRANSPOSED> a = {p.a_at(z), p.a_sum, p.K, p.M, row0};
-        const MmaMatrix<B_TRANSPOSED> b = {p.b_at(z), p.b_sum, p.K, p.N, column0};
-        const SumSteps steps(p, MMA_STEP, z);
-        mma_tile(a, b, steps, [&](int r, int c, const float (&two)[2]) {
+        const int tiles_across = (p.N + MMA_TILE - 1) / MMA_TILE, tile = block_now();
+        const int row0 = tile / tiles_across * MMA_TILE, column0 = tile % tiles_across * MMA_TILE;
+        MmaMatrix<!A_TRANSPOSED> a(p.a_at(z), p.a_sum, p.K, p.M, row0);
+        MmaMatrix<B_TRANSPOSED> b(p.b_at(z), p.b_sum, p.K, p.N, column0);
+        mma_tile(a, b, SumSteps(p, z), [&](int r, int c, const float (&two)[2]) {
             const int row = row0 + r, column = column0 + c;
             if (row >= p.M) return;
             float* to = p.c_at(z) + (long long)row * p.N + column;

@@ -2,7 +2,6 @@
 // neighbours at once.
 #pragma once
 
-#include "async_copy.cuh"
 #include "prelude.cuh"
 
 // Tensor cores, with GEMM_TILE=128 and T float: 19 for tf32, 16 for bf16 (gemm_mma.cuh); 0: none.
@@ -45,53 +44,59 @@ struct GemmProblem {
     __device__ T* c_at(long long part) const { return c + part * M * N; }
 };
 
-// The steps of one chunk of a sum.  Step t takes `size` numbers of k of one term; the last step of
-// a term may take fewer.  A sum has less than 2^31 steps.
-struct SumSteps {
-    int first, last;  // last is beyond the end
-    int per_term, size;
+// threadIdx.x and blockIdx.x, asked for anew: what follows from them is worked out where it stands,
+// and holds no register during a main loop.
+#ifdef TINYGRAPH_EMULATOR
+inline unsigned thread_now() { return threadIdx.x; }
+inline unsigned block_now() { return blockIdx.x; }
+#else
+__device__ __forceinline__ unsigned thread_now()
+{
+    unsigned index;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(index));
+    return index;
+}
+__device__ __forceinline__ unsigned block_now()
+{
+    unsigned index;
+    asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(index));
+    return index;
+}
+#endif
 
-    __device__ SumSteps(int sums, int K, int size, int chunks, int chunk)
-        : per_term((K + size - 1) / size), size(size)
+constexpr int STEP = 16;  // numbers of the summed axis that a block takes at a time
+
+// The steps of one chunk of a sum, one after the other:
+//
+//     for (SumSteps step(p, z); step.left; step.next())  ... numbers step.k .. of term step.term
+//
+// The last step of a term may have fewer than STEP numbers.  A sum has less than 2^31 steps.
+struct SumSteps {
+    int left;     // with this one
+    int term, k;  // where this one begins
+    int K;
+
+    __device__ __forceinline__ SumSteps(int sums, int K, int chunks, int chunk) : K(K)
     {
+        const int per_term = (K + STEP - 1) / STEP;
         const int all = sums * per_term, each = (all + chunks - 1) / chunks;
-        first = (int)min((long long)chunk * each, (long long)all);
-        last = (int)min((long long)first + each, (long long)all);
+        const int first = (int)min((long long)chunk * each, (long long)all);
+        left = min(each, all - first);
+        term = left ? first / per_term : 0;
+        k = left ? first % per_term * STEP : 0;
     }
     template <typename T>
-    __device__ SumSteps(const GemmProblem<T> &p, int size, long long part)
-        : SumSteps(p.sums, p.K, size, p.chunks, (int)(part / p.products()))
+    __device__ __forceinline__ SumSteps(const GemmProblem<T> &p, long long part)
+        : SumSteps(p.sums, p.K, p.chunks, (int)(part / p.products()))
     {
     }
-    __device__ int term(int step) const { return step / per_term; }
-    __device__ int k(int step) const { return step % per_term * size; }
-};
-
-// Both operands through two panels each: loads of the next pair run during multiply(panel of A, of B)
-// for this one.  A loader's load(panel, term, k) waits for nothing: one barrier a step ends both.
-template <typename PanelA, typename PanelB, typename LoaderA, typename LoaderB, typename Multiply>
-__device__ __forceinline__ void pipeline(PanelA (&a_panels)[2], PanelB (&b_panels)[2],
-                                         const LoaderA &a, const LoaderB &b,
-                                         const SumSteps &steps, Multiply multiply)
-{
-    const auto load = [&](int panel, int step) {
-        if (step < steps.last) {
-            a.load(a_panels[panel], steps.term(step), steps.k(step));
-            b.load(b_panels[panel], steps.term(step), steps.k(step));
-        }
-        cp_async_commit_group();
-    };
-    load(0, steps.first);
-    cp_async_wait_group<0>();
-    __syncthreads();  // the first panels are complete
-    int now = 0;
-    for (int next = steps.first + 1; next <= steps.last; ++next, now = 1 - now) {
-        load(1 - now, next);
-        multiply(a_panels[now], b_panels[now]);
-        cp_async_wait_group<0>();
-        __syncthreads();  // the next panels are complete, and everyone has read these
+    __device__ __forceinline__ void next()
+    {
+        --left;
+        k += STEP;
+        if (k >= K) k = 0, ++term;
     }
-}
+};
 
 // Four neighbours in memory: one 16-byte access for float, two for double, else one by one.
 template <typename T>
@@ -134,15 +139,12 @@ __device__ __forceinline__ bool rows_aligned(const T* matrix, int row_length)
            row_length * sizeof(T) % 16 == 0;
 }
 
-// One element of a panel, zero where it lies beyond an edge.
+// Four neighbours in registers, zero from `count` on.
 template <typename T>
-__device__ __forceinline__ void copy_or_zero(T* panel, const T* from, bool inside)
+__device__ __forceinline__ void load_some(const T* from, int count, T (&four)[4])
 {
-    if (inside) {
-        cp_async<sizeof(T)>(panel, from);
-    } else {
-        *panel = T(0);
-    }
+#pragma unroll
+    for (int j = 0; j < 4; ++j) four[j] = j < count ? from[j] : T(0);
 }
 
 // Write four neighbours of a row of C, as far as they lie inside.

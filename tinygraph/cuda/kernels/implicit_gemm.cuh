@@ -21,37 +21,40 @@ static_assert(Pipelined<float>::TM == MMA_TILE, "the grid is the same");
 constexpr int NEIGHBOURS = 2;  // that a writer gets
 
 template <typename T>
-constexpr int PANEL_STEP = MMA_STEP;
-
-template <typename T>
 using LeftMatrix = MmaMatrix<true>;
 #else
 constexpr int NEIGHBOURS = 4;
 
 template <typename T>
-constexpr int PANEL_STEP = Pipelined<T>::TK;
-
-template <typename T>
-using LeftMatrix = TiledMatrix<T, true>;
+using LeftMatrix = PanelMatrix<T, true>;
 #endif
 
-// Element k of column x: for tensor cores columns lie in rows of the panel.
-template <typename T, int ROWS, int PITCH>
-__device__ __forceinline__ T* panel_element(T (&panel)[ROWS][PITCH], int k, int x)
-{
+// What a thread fetches of its column of a panel: COUNT neighbours of the summed axis in a step.
+template <typename T, int TX>
+struct ColumnLoader {
+    static constexpr int COUNT = STEP * TX / THREADS;
+    T some[COUNT];
+
+    static __device__ __forceinline__ int k(int i) { return threadIdx.x / TX * COUNT + i; }
+    __device__ __forceinline__ void begin(int, int) {}
+    template <typename Panel>
+    __device__ __forceinline__ void store(Panel &panel) const
+    {
 #ifdef GEMM_ON_TENSOR_CORES
-    return &panel[x][k];
+        store_rounded(panel, threadIdx.x % TX, k(0), some);
 #else
-    return &panel[k][x];
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i) panel[k(i)][threadIdx.x % TX] = some[i];
 #endif
-}
+    }
+};
 
 // One tile of a product: the sum over `terms` with K numbers each, or over one chunk of it.
 template <typename T, typename LoaderA, typename LoaderB, typename Writer>
-__device__ __forceinline__ void convolution_tile(const LoaderA &a, const LoaderB &b, int terms,
+__device__ __forceinline__ void convolution_tile(LoaderA &a, LoaderB &b, int terms,
                                                  int K, int chunks, int chunk, Writer write)
 {
-    const SumSteps steps(terms, K, PANEL_STEP<T>, chunks, chunk);
+    const SumSteps steps(terms, K, chunks, chunk);
 #ifdef GEMM_ON_TENSOR_CORES
     mma_tile(a, b, steps, write);
 #else
@@ -76,7 +79,7 @@ struct Convolution {
 
 // Element (tap, output of any image): the pixel that the tap reads; forward's right factor.
 template <typename T>
-struct ImageColumns {
+struct ImageColumns : ColumnLoader<T, Pipelined<T>::TN> {
     static constexpr int TX = Pipelined<T>::TN;
     const Convolution& at;
     const T* image;  // the group's first channel of the column's image
@@ -95,23 +98,21 @@ struct ImageColumns {
         w0 = output % at.OW * at.SW - at.left;
     }
 
-    template <int ROWS, int PITCH>
-    __device__ __forceinline__ void load(T (&panel)[ROWS][PITCH], int, int k0) const
+    __device__ __forceinline__ void fetch(int, int k0)
     {
 #pragma unroll
-        for (int k = threadIdx.x / TX; k < PANEL_STEP<T>; k += THREADS / TX) {
-            const int tap = k0 + k, c = tap / (at.KH * at.KW);
+        for (int i = 0; i < this->COUNT; ++i) {
+            const int tap = k0 + this->k(i), c = tap / (at.KH * at.KW);
             const int h = h0 + tap / at.KW % at.KH * at.DH, w = w0 + tap % at.KW * at.DW;
             const bool real = inside && tap < at.taps() && 0 <= h && h < at.H && 0 <= w && w < at.W;
-            copy_or_zero(panel_element(panel, k, threadIdx.x % TX),
-                         image + ((long long)c * at.H + h) * at.W + w, real);
+            this->some[i] = real ? image[((long long)c * at.H + h) * at.W + w] : T(0);
         }
     }
 };
 
 // Element (output of image s, tap): the same pixel; the right factor of the weights' gradient.
 template <typename T>
-struct ImageRows {
+struct ImageRows : ColumnLoader<T, Pipelined<T>::TN> {
     static constexpr int TX = Pipelined<T>::TN;
     const Convolution& at;
     const T* channel;  // of image 0, that the column's tap reads
@@ -127,18 +128,16 @@ struct ImageRows {
         column = tap % at.KW * at.DW - at.left;
     }
 
-    template <int ROWS, int PITCH>
-    __device__ __forceinline__ void load(T (&panel)[ROWS][PITCH], int s, int k0) const
+    __device__ __forceinline__ void fetch(int s, int k0)
     {
         const T* image = channel + (long long)s * at.C * at.H * at.W;
 #pragma unroll
-        for (int k = threadIdx.x / TX; k < PANEL_STEP<T>; k += THREADS / TX) {
-            const int output = k0 + k;
+        for (int i = 0; i < this->COUNT; ++i) {
+            const int output = k0 + this->k(i);
             const int h = output / at.OW * at.SH + row, w = output % at.OW * at.SW + column;
             const bool real =
                 inside && output < at.outputs() && 0 <= h && h < at.H && 0 <= w && w < at.W;
-            copy_or_zero(panel_element(panel, k, threadIdx.x % TX), image + (long long)h * at.W + w,
-                         real);
+            this->some[i] = real ? image[(long long)h * at.W + w] : T(0);
         }
     }
 };
@@ -146,7 +145,7 @@ struct ImageRows {
 // Element (filter, pixel of any image) for tap s of KH * KW: the gradient of the output that reads
 // the pixel with this tap; the right factor of the input's gradient.
 template <typename T>
-struct OutputColumns {
+struct OutputColumns : ColumnLoader<T, Pipelined<T>::TN> {
     static constexpr int TX = Pipelined<T>::TN;
     const Convolution& at;
     const T* image;  // the group's first filter of the column's image in gy
@@ -164,24 +163,24 @@ struct OutputColumns {
         w = pixel % at.W + at.left;
     }
 
-    template <int ROWS, int PITCH>
-    __device__ __forceinline__ void load(T (&panel)[ROWS][PITCH], int s, int k0) const
+    __device__ __forceinline__ void fetch(int s, int k0)
     {
         const int u = h - s / at.KW * at.DH, v = w - s % at.KW * at.DW;
         const bool real = inside && u >= 0 && v >= 0 && u % at.SH == 0 && v % at.SW == 0 &&
                           u / at.SH < at.OH && v / at.SW < at.OW;
         const T* from = image + u / at.SH * at.OW + v / at.SW;
 #pragma unroll
-        for (int k = threadIdx.x / TX; k < PANEL_STEP<T>; k += THREADS / TX)
-            copy_or_zero(panel_element(panel, k, threadIdx.x % TX),
-                         from + (long long)(k0 + k) * at.outputs(),
-                         real && k0 + k < at.group_filters());
+        for (int i = 0; i < this->COUNT; ++i) {
+            const int k = k0 + this->k(i);
+            this->some[i] =
+                real && k < at.group_filters() ? from[(long long)k * at.outputs()] : T(0);
+        }
     }
 };
 
 // Element (channel, filter) for tap s of KH * KW: the left factor of the input's gradient.
 template <typename T>
-struct FilterTap {
+struct FilterTap : ColumnLoader<T, Pipelined<T>::TM> {
     static constexpr int TX = Pipelined<T>::TM;
     const Convolution& at;
     const T* filters;  // the group's first one, in the column's channel
@@ -194,14 +193,15 @@ struct FilterTap {
         filters = w + (long long)group * at.group_filters() * at.taps() + c * at.KH * at.KW;
     }
 
-    template <int ROWS, int PITCH>
-    __device__ __forceinline__ void load(T (&panel)[ROWS][PITCH], int s, int k0) const
+    __device__ __forceinline__ void fetch(int s, int k0)
     {
 #pragma unroll
-        for (int k = threadIdx.x / TX; k < PANEL_STEP<T>; k += THREADS / TX)
-            copy_or_zero(panel_element(panel, k, threadIdx.x % TX),
-                         filters + (long long)(k0 + k) * at.taps() + s,
-                         inside && k0 + k < at.group_filters());
+        for (int i = 0; i < this->COUNT; ++i) {
+            const int k = k0 + this->k(i);
+            this->some[i] = inside && k < at.group_filters()
+                                ? filters[(long long)k * at.taps() + s]
+                                : T(0);
+        }
     }
 };
 

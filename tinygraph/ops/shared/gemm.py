@@ -31,6 +31,7 @@ Layout = Literal["nn", "nt", "tn"]
 
 MOST_BLOCKS = 65535  # on the second axis of a grid
 ROWS_PER_CHUNK = 1024  # column_sums: one block sums so many rows
+STEP = 16  # numbers of a sum that a block takes at a time
 SHORTEST_SUM = 1024  # no chunk of a sum is shorter
 ENOUGH_BLOCKS = 256  # and no sum is cut where this many blocks work without it
 MOST_CHUNKS = 64
@@ -84,7 +85,7 @@ def choose_gemm(
     chunks = 1
     if cut:
         busy = tile_grid(tile, m, n, 1, dtype)[0] * products
-        chunks = chunks_of_sum(terms, k, 8 if tile == 128 and not number else 16, busy)
+        chunks = chunks_of_sum(terms, k, busy)
     return GemmChoice(tile, number, chunks)
 
 
@@ -179,15 +180,15 @@ def run_gemm(chunks: int, c: Array, mem: Memory | None, launch: Callable[[Array]
     column_sums(mem, parts, c.reshape(-1))
 
 
-def chunks_of_sum(terms: int, k: int, step: int, busy: int) -> int:
+def chunks_of_sum(terms: int, k: int, busy: int) -> int:
     """Into how many chunks a sum over terms and k is cut, where `busy` blocks work without it.
 
     It depends on the shapes alone: the bits are the same in every run.  No chunk is empty.
 
-    >>> chunks_of_sum(1, 60_000, step=16, busy=4), chunks_of_sum(1, 60_000, step=16, busy=256)
+    >>> chunks_of_sum(1, 60_000, busy=4), chunks_of_sum(1, 60_000, busy=256)
     (58, 1)
     """
-    steps = terms * blocks(k, step)
+    steps = terms * blocks(k, STEP)
     most = min(MOST_CHUNKS, terms * k // SHORTEST_SUM, ENOUGH_BLOCKS // max(busy, 1))
     return blocks(steps, blocks(steps, most)) if most > 1 else 1
 
