@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
+from tinygraph import nn
 from tinygraph.cli import main
 from tinygraph.cuda import Kernel, nvrtc
 from tinygraph.cuda.nvrtc import library
 from tinygraph.cuda.nvrtc.built import FOLDER, runs_on
-from tinygraph.cuda.reading.source import KERNELS
+from tinygraph.cuda.reading.instances import inventory
+from tinygraph.cuda.reading.source import KERNELS, Source
 from tinygraph.errors import KernelCompileError
 
 SCALE = """// instances (FACTOR=2): scale<float>, scale<double>
@@ -79,6 +81,46 @@ def test_ops_need_no_compiler(folder, tmp_path, monkeypatch, rehearsed_cuda):
     w.grad = tg.dropout(w, 0.0, training=True).value
     tg.optim.SGD([w], lr=0.25).step()
     np.testing.assert_array_equal(w.numpy(), np.full(8, 0.75))
+
+
+def test_what_a_program_launches_can_be_built(folder, monkeypatch):
+    """Also where no `instances` line names it: a comparison of integers."""
+    x = tg.Tensor(np.arange(6, dtype="i4").reshape(2, 3), device="emulator")
+    with tg.cuda.recording() as launches:
+        tg.less(x, x)
+    (launch,) = launches
+    names = {(instance.path.name, instance.name) for instance in inventory()}
+    assert (launch.kernel.source.path.name, launch.kernel.name) not in names
+    launch.kernel.build(folder, "sm_90")
+    monkeypatch.setattr(library, "candidates", lambda: iter([]))
+    library.library.cache_clear()
+    monkeypatch.setenv("TINYGRAPH_CACHE", str(folder / "empty"))
+    monkeypatch.setenv(FOLDER, str(folder))
+    assert launch.kernel.resources("sm_90").spills == 0
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_what_the_seed_network_launches_is_among_the_instances(compiled):
+    tg.manual_seed(0)
+    layers = nn.Conv2d(1, 2, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(338, 10)
+    model = nn.Sequential(*layers).to("emulator")
+    rule = tg.optim.SGD(model.parameters(), lr=0.1)
+    images, labels = np.ones((3, 1, 28, 28), "f4"), np.arange(3)
+
+    def step(x, y):
+        loss = tg.softmax_cross_entropy(model(x), y)
+        rule.zero_grad()
+        loss.backward()
+        rule.step()
+
+    run = tg.compile(step) if compiled else step
+    with tg.cuda.recording() as launches:
+        for _ in range(3):
+            run(tg.Tensor(images, device="emulator"), tg.Tensor(labels, device="emulator"))
+    sources = [(Source.read(i.path, i.defines), i.name) for i in inventory()]
+    known = {(source.path, source.defines, name) for source, name in sources}
+    launched = {(k.source.path, k.source.defines, k.name) for k in (x.kernel for x in launches)}
+    assert len(launched) > 4 and launched <= known
 
 
 def test_what_was_not_built_is_told_with_the_way_out(elsewhere, rehearsed_cuda):

@@ -199,6 +199,24 @@ class Kernel:
         nvrtc = import_module("tinygraph.cuda.nvrtc")
         return nvrtc.resources(self.source, self.name, arch)
 
+    def build(self, folder: str | Path, arch: str) -> None:
+        """Compile the kernel into a folder of machine code: see `tinygraph kernels --build`.
+
+        Parameters
+        ----------
+        folder : str or Path
+            A launch looks there where it stands in the variable TINYGRAPH_CUBINS.
+        arch : str
+            The architecture: "sm_90".
+
+        Raises
+        ------
+        KernelCompileError
+            Without NVRTC, or if the kernel does not compile.
+        """
+        nvrtc = import_module("tinygraph.cuda.nvrtc")
+        nvrtc.build(self.source, self.name, arch, folder)
+
     # ---- the emulator
 
     def _module(self, checked: bool) -> Any:

@@ -65,11 +65,12 @@
 // operations of sums_of_parts: parts * (size_0 + size_1 + size_2 + size_3)
 //
 // instances (IMAGE_H=28, IMAGE_W=28): single_channel_stage_forward<T>,
-//            single_channel_stage_backward<T>, sums_of_parts<T> for T in float, double
+//            single_channel_stage_backward<T> for T in float, double
 // instances (IMAGE_H=28, IMAGE_W=28, CLASSES=10): single_channel_stage_linear_backward<float>,
 //            single_channel_stage_linear_backward<double>
 // instances (IMAGE_H=9, IMAGE_W=7): single_channel_stage_forward<T>,
 //            single_channel_stage_backward<T> for T in float, double
+// instances: sums_of_parts<float>, sums_of_parts<double>
 #include "reduce.cuh"
 
 #ifndef IMAGE_H
