@@ -20,6 +20,7 @@ from tinygraph.device import EMULATOR
 from tinygraph.memory import eager_memory
 from tinygraph.ops.conv2d_relu_max_pool2d import Conv2dReluMaxPool2d
 from tinygraph.ops.shared import scatter
+from tinygraph.ops.shared.single_channel_stage import sum_parts
 from tinygraph.plan.rewrites.stage_and_linear import StageAndLinear
 
 F4, F8, I8 = np.float32, np.float64, np.int64
@@ -163,6 +164,11 @@ def stage_and_linear() -> None:
     shapes = (32, 1, 3, 3), (32,), (10, 32 * 16), (10,)
     parameters = [tg.Parameter(numbers(*shape), device="emulator") for shape in shapes]
     fused(images, *parameters).backward(numbers(64, 10))
+
+
+def sums_of_parts() -> None:
+    pairs = [(numbers(3, size), np.empty(size, F4)) for size in (300, 20, 5)]
+    sum_parts(eager_memory((), EMULATOR), *pairs)
 
 
 def sums_by_row() -> None:
@@ -368,6 +374,7 @@ WORK: dict[str, Work] = {
     "softmax.cu": softmax(),
     "softmax_cross_entropy.cu": each(labels(tg.softmax_cross_entropy), probabilities()),
     "strided.cu": strided(),
+    "sums_of_parts.cu": sums_of_parts,
     "sum.cu": along_axes(tg.sum),
     "transpose.cu": op(tg.transpose, numbers(64, 64), axes=(1, 0)),
     "var.cu": along_axes(tg.var),

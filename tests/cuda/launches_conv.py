@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ import numpy as np
 import tinygraph as tg
 from tests.cuda.launch import F4, Launch
 from tests.cuda.recorded import launches_in, op_launches
+from tinygraph.device import EMULATOR
+from tinygraph.memory import eager_memory
 from tinygraph.ops.conv2d_relu_max_pool2d import Conv2dReluMaxPool2d
-from tinygraph.ops.shared.single_channel_stage import SingleChannelStage
+from tinygraph.ops.shared.single_channel_stage import SingleChannelStage, sum_parts
 from tinygraph.plan.rewrites.stage_and_linear import StageAndLinear
 
 # images, filters, keywords
@@ -86,6 +89,17 @@ def _stage_and_linear(random: np.random.Generator) -> Iterator[Launch]:
     yield from launches_in("linear in chunks of 70", in_chunks_of_70)
 
 
+def _sums_of_parts(random: np.random.Generator) -> Iterator[Launch]:
+    for parts, sizes in ((2, (1, 257, 40, 3)), (3, (300, 1)), (5, (256,))):
+        arrays = [random.standard_normal((parts, size)).astype(F4) for size in sizes]
+        totals = [np.empty(size, F4) for size in sizes]
+        pairs = zip(arrays, totals, strict=True)
+        work = partial(sum_parts, eager_memory((), EMULATOR), *pairs)
+        yield from launches_in(f"parts={parts} sizes={sizes}", work)
+        for array, total in zip(arrays, totals, strict=True):
+            np.testing.assert_allclose(total, array.sum(axis=0), rtol=2e-4, atol=2e-5)
+
+
 # images, filters, keywords of conv2d
 CONVOLUTIONS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
     ((1, 1, 1, 1), (1, 1, 1, 1), {}),
@@ -110,4 +124,5 @@ FAMILIES = {
     "conv2d_implicit.cu": _conv2d,
     "conv2d_relu_max_pool2d.cu": _fused,
     "single_channel_stage.cu": _single_channel_stage,
+    "sums_of_parts.cu": _sums_of_parts,
 }

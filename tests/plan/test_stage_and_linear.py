@@ -95,6 +95,25 @@ def test_a_training_is_that_of_the_graph():
         np.testing.assert_allclose(state[name], array, rtol=1e-4, atol=1e-6, err_msg=name)
 
 
+def test_on_a_gpu_as_on_the_emulator(rehearsed_cuda):
+    """And again as one CUDA graph."""
+    found = []
+    for place, captured in (("emulator", False), ("cuda", False), ("cuda", True)):
+        tg.manual_seed(0)
+        network = model(4, (1, 10, 10)).to(place)
+        step = tg.compile(step_of(network))
+        run = tg.cuda.capture(step) if captured else step
+        x, y = (tg.Tensor(a, device=place) for a in batch(9, 10, 10))
+        losses = [run(x, y).item() for _ in range(5)]
+        assert FUSED in step.explain()
+        found.append((losses, [p.numpy() for p in network.parameters()]))
+    (want_losses, want), *others = found
+    for losses, arrays in others:
+        assert losses == want_losses
+        for got, array in zip(arrays, want, strict=True):
+            np.testing.assert_array_equal(got, array)
+
+
 def launches_of_a_step(filters, images, execute):
     """The launches of the third step of the plain network, compiled."""
     network = model(filters, (1, 28, 28)).to("emulator")

@@ -47,8 +47,9 @@
 //   Memory: neighbours read the same or neighbouring windows, POOL of them each.
 //   numpy: gx = conv2d's backward of g, as above
 //
-// Deterministic; the parts of gw and gb of several chunks are added by sums_of_parts, in
-// single_channel_stage.cu, which takes the place of forward and backward for 3x3 filters on one channel.
+// Deterministic; the parts of gw and gb of several chunks are added by sums_of_parts.cu.
+//
+// For 3x3 filters on one channel single_channel_stage.cu takes the place of forward and backward.
 //
 // __launch_bounds__(256, 2): 128 registers a thread.  Forward holds 32 sums (36 for POOL 3), pixels
 // and weights: 96 registers in float on sm_90, 128 in double, where the compiler's own aim of 64

@@ -50,19 +50,11 @@
 //   numpy: gy of the stage = gy @ head; ghead = gy.T @ pooled; ghead_b = gy.sum(axis=0)
 //
 // Deterministic: every sum is taken by one thread, or by a block in a fixed order; no atomics.  The
-// parts of several chunks are added by sums_of_parts.
-//
-// sums_of_parts
-//   A thread owns one element of one of four arrays, each of which lies `parts` times in a row.
-//   Grid (ceil(sum of the sizes / 256)); block 256.
-//     part_i (parts, size_i) T or null, read        sum_i (size_i) T or null, written
-//   Memory: neighbours read and write neighbours.
-//   numpy: sum_i = part_i.sum(axis=0)
+// parts of several chunks are added by sums_of_parts.cu.
 //
 // operations of single_channel_stage_forward: pooled * 72
 // operations of single_channel_stage_backward: argmax * 19
 // operations of single_channel_stage_linear_backward: pooled * (19 + 4 * CLASSES) + gy
-// operations of sums_of_parts: parts * (size_0 + size_1 + size_2 + size_3)
 //
 // instances (IMAGE_H=28, IMAGE_W=28): single_channel_stage_forward<T>,
 //            single_channel_stage_backward<T> for T in float, double
@@ -404,25 +396,4 @@ single_channel_stage_linear_backward(const T* __restrict__ gy, const T* __restri
     if (ghead_b && blockIdx.x == 0 && threadIdx.x < CLASSES)
         ghead_b[blockIdx.y * CLASSES + threadIdx.x] = bias;
     write_taps(sums, scratch, gw, gb, D, groups);
-}
-
-template <typename T>
-__global__ void __launch_bounds__(THREADS)
-sums_of_parts(FOUR_OF(const T* __restrict__, part), FOUR_OF(T* __restrict__, sum),
-              FOUR_OF(int, size), int parts)
-{
-    const T* from[] = {FOUR(part)};
-    T* to[] = {FOUR(sum)};
-    const int sizes[] = {FOUR(size)};
-    int i = blockIdx.x * THREADS + threadIdx.x;
-#pragma unroll
-    for (int array = 0; array < 4; ++array) {
-        if (0 <= i && i < sizes[array]) {
-            T total = 0;
-            for (int part = 0; part < parts; ++part)
-                total += from[array][(long long)part * sizes[array] + i];
-            to[array][i] = total;
-        }
-        i -= sizes[array];
-    }
 }

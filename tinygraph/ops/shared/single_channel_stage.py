@@ -103,5 +103,5 @@ def sum_parts(mem: Memory, *pairs: tuple[Array, Array | None]) -> None:
     parts = [part for part, _ in summed] + [nothing] * rest
     totals = [Out(total) for _, total in summed] + [nothing] * rest
     sizes = [total.size for _, total in summed] + [0] * rest
-    kernel = op_kernel("single_channel_stage", "sums_of_parts", dtype)
+    kernel = op_kernel("sums_of_parts", "sums_of_parts", dtype)
     kernel(blocks(sum(sizes), THREADS), THREADS, *parts, *totals, *sizes, len(parts[0]))
