@@ -13,8 +13,9 @@ from tinygraph.cuda import InOut, Kernel, Out, Report
 F4, F8, I4, I8 = np.float32, np.float64, np.int32, np.int64
 TOLERANCE = {F4: 2e-5, F8: 1e-12}  # of others, no difference at all
 BLOCK = 256
-# (elements, blocks): one, a full block, edges, a block too many, two turns of the stride loop
-FLAT = [(1, 1), (256, 1), (300, 2), (300, 3), (600, 1)]
+# (elements, blocks): one, a full block, edges, a block too many, two turns of the stride loop,
+# three of one by packs of four
+FLAT = [(1, 1), (256, 1), (300, 2), (300, 3), (600, 1), (2702, 1)]
 
 
 @dataclass
@@ -94,7 +95,8 @@ def _given(argument: Any) -> Any:
     """A fresh argument: outputs hold nothing of the answer, inputs are copies."""
     if isinstance(argument, Shifted):
         inner = _given(argument.argument)
-        return type(inner)(_shifted(inner.array)) if isinstance(inner, Out) else _shifted(inner)
+        marked = isinstance(inner, (Out, InOut))
+        return type(inner)(_shifted(inner.array)) if marked else _shifted(inner)
     if isinstance(argument, Out):
         fill = np.nan if argument.array.dtype.kind == "f" else 77
         return Out(np.full_like(argument.array, fill))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.cuda.launch import F4, F8, FLAT, Launch, Maker, Updated, null
+from tests.cuda.launch import F4, F8, FLAT, Launch, Maker, Shifted, Updated, null
 from tinygraph.cuda import Out
 
 
@@ -18,34 +18,40 @@ def _relu(random: np.random.Generator) -> Iterator[Launch]:
         x[3::7] = np.nan
         y = np.where(x <= 0, F4(0), x)
         gy = random.standard_normal(n).astype(F4)
-        yield launch("unary_forward<float, Relu>", grid, x, Out(y), n, 0, 0, label=f"n={n}")
         gx = np.where(y != 0, gy, F4(0))
-        yield launch("unary_backward<float, Relu>", grid, gy, y, Out(gx), n, 0, 0, label=f"n={n}")
+        for given, out in ((x, Out(y)), (Shifted(x), Out(y)), (x, Shifted(Out(y)))):
+            yield launch("unary_forward<float, Relu>", grid, given, out, n, 0, 0, label=f"n={n}")
+        for given, out in ((y, Out(gx)), (Shifted(y), Out(gx)), (y, Shifted(Out(gx)))):
+            yield launch(
+                "unary_backward<float, Relu>", grid, gy, given, out, n, 0, 0, label=f"n={n}"
+            )
 
 
 # Parameters of one launch: their sizes, the most blocks of one, blocks that are too many.
-EIGHTS = [
+TOGETHER = [
     ((1,), 1024, 0),
-    ((256,), 1024, 0),
-    ((300, 0, 1, 256), 1024, 1),
-    ((600, 3, 520), 1, 0),
-    ((2, 3, 257, 4, 5, 6, 7, 300), 1, 1),
+    ((4096,), 1024, 0),
+    ((4099, 0, 1, 257), 1024, 1),
+    ((8195, 3, 520), 1, 0),
+    ((2, 3, 4100, 4, 5, 6, 7, 300), 1, 1),
+    ((4100, *range(14, 45)), 1024, 1),
 ]
 
 
-def _eight(arguments: Sequence[Any]) -> list[Any]:
-    """The arguments of some parameters, and null pointers for the others."""
-    return [*arguments, *[null() for _ in range(8 - len(arguments))]]
-
-
 def _sgd(random: np.random.Generator) -> Iterator[Launch]:
-    launch = Maker("sgd.cu")
     momentum, fresh = 0.75, 0.25
-    for sizes, most, too_many in EIGHTS:
-        counts = [min(-(-n // 256), most) for n in sizes]
+    for sizes, most, too_many in TOGETHER:
+        parts = 8 if len(sizes) <= 8 else 32
+        launch = Maker("sgd.cu", {"PARTS": parts})
+
+        def all_of(arguments: Sequence[Any], parts: int = parts) -> list[Any]:
+            """The arguments of some parameters, and null pointers for the others."""
+            return [*arguments, *[null() for _ in range(parts - len(arguments))]]
+
+        counts = [min(-(-n // 4096), most) for n in sizes]
         lrs = 0.5 + np.arange(len(sizes), dtype=F4) / 8  # of each parameter its own
         made = [random.standard_normal((3, n)).astype(F4) for n in sizes]
-        numbers = (*sizes, *[0] * (8 - len(sizes)), most, lrs)
+        numbers = (*sizes, *[0] * (parts - len(sizes)), most, lrs)
         for decay in (0.0, 0.125):
             plain, grads = [], []
             with_momentum: dict[tuple[int, int], list[tuple[Any, Any]]] = {}
@@ -54,8 +60,9 @@ def _sgd(random: np.random.Generator) -> Iterator[Launch]:
                 if not decay:
                     value[5::9] = np.inf  # without decay, it must stay out of the gradient
                 g = grad + F4(decay) * value if decay else grad
-                plain.append(Updated(value, value - lr * g))
-                grads.append(grad)
+                update = Updated(value, value - lr * g)
+                plain.append(Shifted(update) if len(plain) % 3 == 1 else update)
+                grads.append(grad if len(grads) % 3 else Shifted(grad))
                 for nesterov, first in ((0, 0), (1, 0), (0, 1)):
                     b = g if first else F4(momentum) * buffer + F4(fresh) * g
                     step = g + F4(momentum) * b if nesterov else b
@@ -66,8 +73,8 @@ def _sgd(random: np.random.Generator) -> Iterator[Launch]:
             yield launch(
                 "sgd_update<float>",
                 grid,
-                *_eight(plain),
-                *_eight(grads),
+                *all_of(plain),
+                *all_of([grad for _, grad, _ in made]),
                 *numbers,
                 decay,
                 label=label,
@@ -77,9 +84,9 @@ def _sgd(random: np.random.Generator) -> Iterator[Launch]:
                 yield launch(
                     "sgd_momentum_update<float>",
                     grid,
-                    *_eight(values),
-                    *_eight(grads),
-                    *_eight(buffers),
+                    *all_of(values),
+                    *all_of(grads),
+                    *all_of(buffers),
                     *numbers,
                     momentum,
                     decay,

@@ -42,6 +42,7 @@ PREFERRED = {
     "gemm_pipelined.cuh": ("matmul.cu", "linear.cu"),
     "gemm_problem.cuh": ("matmul.cu", "linear.cu"),
     "optimizer.cuh": ("sgd.cu", "adam.cu"),
+    "packs.cuh": ("relu.cu", "rmsprop.cu"),
     "parameters.cuh": ("sgd.cu", "clipping.cu"),
     "prelude.cuh": ("max_pool2d.cu", "max.cu"),
     "reduce.cuh": ("sum.cu", "softmax_cross_entropy.cu"),

@@ -107,6 +107,7 @@ SHARED_WORK = {
     "losses.cu: loss_finish": each_thread(0, 1),
     "nll_loss.cu: nll_loss_sum": each_thread(0, 1),
     "losses.cu: sum_of_partials": each_thread(0, 1),
+    "clipping.cu: gradient_squares": each_thread(0, 1),
     "clipping.cu: gradient_powers": each_thread(0, 1),
     "clipping.cu: norm_finish": each_thread(0, 1),
     # trees in shared memory

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from tinygraph.checks import number
-from tinygraph.cuda import Kernel, Out, op_kernel
+from tinygraph.cuda import Kernel, Out
 from tinygraph.cuda.reading.source import KERNELS
 from tinygraph.device import Device
 from tinygraph.errors import ArgumentError
-from tinygraph.ops.shared.launch import THREADS, grid_of
-from tinygraph.optim.parts import by_eights, launch
+from tinygraph.ops.shared.launch import THREADS
+from tinygraph.optim.parts import blocks_of, by_launches, launch
 from tinygraph.running import here
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
@@ -177,13 +177,12 @@ def _clip(device: Device, gradients: list[Array], limit: float) -> None:
 
 
 def _change(device: Device, function: str, gradients: list[Array], bound: float) -> None:
-    """Launch a kernel that changes gradients in place, eight in a launch."""
+    """Launch a kernel that changes gradients in place, many in a launch."""
     for dtype, members in _by_dtype(gradients).items():
         beyond = abs(bound) > np.finfo(dtype).max  # of the dtype: nothing but infinity is
-        kernel = op_kernel("clipping", function, dtype)
-        for some in by_eights(members):
+        for some in by_launches(members):
             rows = [device.contiguous(g) for g in some]  # themselves, unless they were set by hand
-            launch(kernel, device, [rows], math.inf if beyond else bound)
+            launch("clipping", function, device, [rows], math.inf if beyond else bound)
             for g, row in zip(some, rows, strict=True):
                 if row is not g:
                     g[...] = row
@@ -208,9 +207,14 @@ def _norm_by_kernels(device: Device, gradients: list[Array], power: float) -> fl
     members = [device.contiguous(g) for g in gradients if g.size]
     if not members:
         return 0.0
-    total = sum([grid_of(g.size) for g in members])
+    total = blocks_of(members)
     largest, norm = [device.empty((1,), np.float64) for _ in range(2)]
     partials = device.empty((total,), np.float64)
+    if power == 2.0 and {g.dtype for g in members} == {np.dtype(np.float32)}:
+        _each(device, members, "gradient_squares", (), partials)
+        none = device.empty((0,), np.float64)
+        _finish("norm_finish")(1, THREADS, partials, none, norm, total, power)
+        return float(device.to_numpy(norm)[0])
     _each(device, members, "gradient_largest", (), partials)
     _finish("largest_finish")(1, THREADS, partials, largest, total)
     if power == math.inf:
@@ -229,13 +233,14 @@ def _each(
     partials: Array,
     *numbers: float,
 ) -> None:
-    """Launch a kernel for eight gradients at a time; a block writes one element of `partials`."""
+    """Launch a kernel for many gradients at a time; a block writes one element of `partials`."""
     first = 0
-    for dtype, members in _by_dtype(gradients).items():
-        kernel = op_kernel("clipping", function, dtype)
-        for some in by_eights(members):
-            last = first + sum([grid_of(g.size) for g in some])
-            launch(kernel, device, [some], *inputs, Out(partials[first:last]), *numbers)
+    for members in _by_dtype(gradients).values():
+        for some in by_launches(members):
+            last = first + blocks_of(some)
+            launch(
+                "clipping", function, device, [some], *inputs, Out(partials[first:last]), *numbers
+            )
             first = last
 
 

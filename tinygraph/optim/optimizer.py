@@ -10,7 +10,7 @@ arguments:
     changing          numbers that are others at every step, such as the learning rate
     kernel_arguments  the numbers of a launch
 
-The launches (for eight parameters of a dtype at a time), the state, the count of operations for
+The launches (for 32 parameters of a dtype at a time), the state, the count of operations for
 `tinygraph profile` are made from these here, once.
 
 >>> import numpy as np, tinygraph as tg
@@ -35,13 +35,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from tinygraph.cuda import op_kernel
 from tinygraph.device import Device
 from tinygraph.errors import ArgumentError, DeviceError, ShapeError
 from tinygraph.optim.books import Books, settings_of
 from tinygraph.optim.members import Group
 from tinygraph.optim.operations import counted
-from tinygraph.optim.parts import Part, by_eights, launch
+from tinygraph.optim.parts import Part, by_launches, launch
 from tinygraph.running import here
 from tinygraph.shapes import Array
 from tinygraph.tensor import Parameter
@@ -144,7 +143,7 @@ class Optimizer(Books):
         )
 
     def update_kernels(self, device: Device, parts: Sequence[Part]) -> None:
-        """`update_kernel` for one to eight parameters of a dtype, whose groups differ in lr alone.
+        """`update_kernel` for one to 32 parameters of a dtype, whose groups differ in lr alone.
 
         Where `kernel` names a file they are one launch, else one after the other.
         """
@@ -166,7 +165,7 @@ class Optimizer(Books):
         absent = [device.empty((0,), dtype)] * len(parts)
         state = [[p.state[key] for p in parts] if key else absent for key in keys]
         arrays = [p.value for p in parts], [p.grad for p in parts], *state
-        launch(op_kernel(self.kernel, function, dtype), device, arrays, *rest)
+        launch(self.kernel, function, device, arrays, *rest)
 
     def changing_of(self, device: Device, parts: Sequence[Part]) -> Array:
         """`changing` of all parts, in device memory."""
@@ -262,7 +261,7 @@ class Optimizer(Books):
             else:
                 self.update(value, grad, state, scratch, hyper)
         for (device, _), parts in launches.items():
-            for some in by_eights(parts):
+            for some in by_launches(parts):
                 self.update_kernels(device, some)
 
     def operations_of_step(self) -> int | None:

@@ -1,7 +1,7 @@
-"""Parts: what one launch of an optimiser's kernel updates, up to eight parameters.
+"""Parts: what one launch of an optimiser's kernel updates, up to 32 parameters.
 
 Most parameters of a network are small.  A launch for each would cost more than its numbers, so that
-a step of P parameters with equal settings takes ceil(P / 8) launches instead of P.  How blocks are
+a step of P parameters with equal settings takes ceil(P / 32) launches instead of P.  How blocks are
 dealt out to parts stands in parameters.cuh.
 """
 
@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from tinygraph.cuda import Kernel
+from tinygraph.cuda import blocks, op_kernel
 from tinygraph.device import Device
-from tinygraph.ops.shared.launch import MOST_BLOCKS, THREADS, grid_of
+from tinygraph.ops.shared.launch import MOST_BLOCKS, THREADS
 from tinygraph.optim.members import Group
 from tinygraph.shapes import Array
 
-PARTS = 8  # of one launch; the same number stands in parameters.cuh
+PARTS = (8, 32)  # as many as an instance of a kernel takes: PARTS of parameters.cuh
+OF_A_BLOCK = 4096  # elements; the same number stands in parameters.cuh
 
 _Member = TypeVar("_Member")
 
@@ -40,34 +41,50 @@ class Part(NamedTuple):
     group: Group
 
 
-def by_eights(members: Sequence[_Member]) -> Iterator[Sequence[_Member]]:
+def by_launches(members: Sequence[_Member]) -> Iterator[Sequence[_Member]]:
     """The members, as many at a time as a launch takes.
 
-    >>> [len(some) for some in by_eights(range(20))]
-    [8, 8, 4]
+    >>> [len(some) for some in by_launches(range(70))]
+    [32, 32, 6]
     """
-    for begin in range(0, len(members), PARTS):
-        yield members[begin : begin + PARTS]
+    for begin in range(0, len(members), PARTS[-1]):
+        yield members[begin : begin + PARTS[-1]]
 
 
-def launch(kernel: Kernel, device: Device, arrays: Sequence[Sequence[Array]], *rest: Any) -> None:
-    """One launch over up to eight parts; none where all of them are empty.
+def blocks_of(arrays: Sequence[Array]) -> int:
+    """The number of blocks of a launch for these parts.
+
+    >>> import numpy as np
+    >>> blocks_of([np.zeros(4096), np.zeros(0), np.zeros(3)])
+    2
+    """
+    return sum([min(blocks(array.size, OF_A_BLOCK), MOST_BLOCKS) for array in arrays])
+
+
+def launch(
+    stem: str, function: str, device: Device, arrays: Sequence[Sequence[Array]], *rest: Any
+) -> None:
+    """One launch over up to 32 parts; none where all of them are empty.
 
     Parameters
     ----------
-    kernel : Kernel
-        Takes eight pointers of each kind, eight sizes, the most blocks of a part, and the rest.
+    stem, function : str
+        A kernel that takes PARTS pointers of each kind, as many sizes, the most blocks of a part,
+        and the rest.
     device : Device
     arrays : sequence of sequences
         For each kind, such as values and gradients, the arrays of the parts; an empty one is null.
     *rest
         The arguments behind.
     """
-    sizes = [array.size for array in arrays[0]]
-    grid = sum(map(grid_of, sizes))
+    first = arrays[0]
+    grid = blocks_of(first)
     if not grid:
         return
-    absent = PARTS - len(sizes)
-    none = [device.empty((0,), arrays[0][0].dtype)] * absent
+    dtype, few = first[0].dtype, len(first) <= PARTS[0]
+    kernel = op_kernel(stem, function, dtype, **({} if few else {"PARTS": PARTS[-1]}))
+    absent = PARTS[not few] - len(first)
+    none = [device.empty((0,), dtype)] * absent
     pointers = [array for kind in arrays for array in (*kind, *none)]
+    sizes = [array.size for array in first]
     kernel(grid, THREADS, *pointers, *sizes, *(0,) * absent, MOST_BLOCKS, *rest)

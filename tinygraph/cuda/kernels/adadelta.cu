@@ -1,7 +1,8 @@
 // The update of ADADELTA.
 //
-// operations of adadelta_update: (18 if weight_decay else 16) * (n_0 + n_1 + n_2 + n_3
-//             + n_4 + n_5 + n_6 + n_7)
+// instances: adadelta_update<T> for T in float, double
+// instances (PARTS=32): adadelta_update<T> for T in float, double
+// operations of adadelta_update: (18 if weight_decay else 16) * n
 //
 // Which thread owns what, grid, block and memory: parameters.cuh.  Value and running
 // means are read and written once, the gradient is read once: 7 n elements.
@@ -17,21 +18,22 @@
 //        acc_delta = rho * acc_delta + fresh * d * d
 //        value -= lr * d
 template <typename T>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, 2)
 adadelta_update(VALUES, GRADIENTS, STATE(square_avg), STATE(acc_delta), SIZES,
                 const T* __restrict__ rates, T rho, T fresh, T eps, T weight_decay)
 {
-    const Share own = own_share(EIGHT(n), most_blocks);
-    T* const value = of_part(own.part, EIGHT(value));
-    const T* const grad = of_part(own.part, EIGHT(grad));
-    T* const square_avg = of_part(own.part, EIGHT(square_avg));
-    T* const acc_delta = of_part(own.part, EIGHT(acc_delta));
+    const Share own = own_share(most_blocks, ALL(n));
+    const auto value = updates(of_part(own.part, ALL(value)));
+    const auto grad = reads(of_part(own.part, ALL(grad)));
+    const auto square_avg = updates(of_part(own.part, ALL(square_avg)));
+    const auto acc_delta = updates(of_part(own.part, ALL(acc_delta)));
     const T lr = rates[own.part];
-    for (long long i = own.first; i < own.n; i += own.stride) {
-        const T g = decayed(grad[i], value[i], weight_decay);
-        const T v = running_mean(square_avg[i], rho, fresh, g * g);
-        const T d = g / sqrt(v + eps) * sqrt(acc_delta[i] + eps);
-        running_mean(acc_delta[i], rho, fresh, d * d);
-        value[i] -= lr * d;
-    }
+    const auto update = [=](T& x, T dx, T& v, T& deltas) {
+        const T g = decayed(dx, x, weight_decay);
+        running_mean(v, rho, fresh, g * g);
+        const T d = g / sqrt(v + eps) * sqrt(deltas + eps);
+        running_mean(deltas, rho, fresh, d * d);
+        x -= lr * d;
+    };
+    by_packs(own, update, value, grad, square_avg, acc_delta);
 }

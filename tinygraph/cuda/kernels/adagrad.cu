@@ -1,7 +1,8 @@
 // The update of Adagrad.
 //
-// operations of adagrad_update: (9 if weight_decay else 7) * (n_0 + n_1 + n_2 + n_3
-//             + n_4 + n_5 + n_6 + n_7)
+// instances: adagrad_update<T> for T in float, double
+// instances (PARTS=32): adagrad_update<T> for T in float, double
+// operations of adagrad_update: (9 if weight_decay else 7) * n
 //
 // Which thread owns what, grid, block and memory: parameters.cuh.  Value and sum are
 // read and written once, the gradient is read once: 5 n elements.
@@ -15,19 +16,19 @@
 //        squares += g * g
 //        value -= rate * g / (np.sqrt(squares) + eps)
 template <typename T>
-__global__ void __launch_bounds__(THREADS, 4)
+__global__ void __launch_bounds__(THREADS, 2)
 adagrad_update(VALUES, GRADIENTS, STATE(squares), SIZES, const T* __restrict__ rates, T eps,
                T weight_decay)
 {
-    const Share own = own_share(EIGHT(n), most_blocks);
-    T* const value = of_part(own.part, EIGHT(value));
-    const T* const grad = of_part(own.part, EIGHT(grad));
-    T* const squares = of_part(own.part, EIGHT(squares));
+    const Share own = own_share(most_blocks, ALL(n));
+    const auto value = updates(of_part(own.part, ALL(value)));
+    const auto grad = reads(of_part(own.part, ALL(grad)));
+    const auto squares = updates(of_part(own.part, ALL(squares)));
     const T rate = rates[own.part];
-    for (long long i = own.first; i < own.n; i += own.stride) {
-        const T g = decayed(grad[i], value[i], weight_decay);
-        const T s = squares[i] + g * g;
-        squares[i] = s;
-        value[i] -= g / (sqrt(s) + eps) * rate;
-    }
+    const auto update = [=](T& x, T dx, T& s) {
+        const T g = decayed(dx, x, weight_decay);
+        s += g * g;
+        x -= g / (sqrt(s) + eps) * rate;
+    };
+    by_packs(own, update, value, grad, squares);
 }

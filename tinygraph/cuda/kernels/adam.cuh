@@ -4,7 +4,7 @@
 
 #include "optimizer.cuh"
 
-// The running means of eight parameters, and the largest means of the square or null.
+// The running means of all parameters, and the largest means of the square or null.
 #define ADAM_STATE STATE(exp_avg), STATE(exp_avg_sq), STATE(largest)
 
 // What the update of one parameter has in common for all elements.  With the bias corrections
@@ -17,17 +17,14 @@ struct AdamNumbers {
 };
 
 // What one element of the value loses.  Updates its running means of the gradient and of its
-// square; `largest` is the largest mean of the square so far, or null.  A NaN stays in the mean,
-// and so in `largest`.
+// square; `largest` is the largest mean of the square so far, and 0 where nobody asks for it: then
+// it is the mean itself, which is not negative.  A NaN stays in the mean, and so in `largest`.
 template <typename T>
-__device__ __forceinline__ T adam_step(T g, T& mean, T& mean_square, T* largest,
+__device__ __forceinline__ T adam_step(T g, T& mean, T& mean_square, T& largest,
                                        const AdamNumbers<T>& numbers)
 {
     const T m = running_mean(mean, numbers.beta1, numbers.fresh1, g);
-    T v = running_mean(mean_square, numbers.beta2, numbers.fresh2, g * g);
-    if (largest) {
-        v = *largest > v ? *largest : v;
-        *largest = v;
-    }
-    return m / (sqrt(v) + numbers.eps) * numbers.size;
+    const T v = running_mean(mean_square, numbers.beta2, numbers.fresh2, g * g);
+    largest = largest > v ? largest : v;
+    return m / (sqrt(largest) + numbers.eps) * numbers.size;
 }

@@ -1,7 +1,8 @@
 // The update of AdamW: Adam, with weight decay beside the gradient instead of within it.
 //
-// operations of adamw_update: 13 * (n_0 + n_1 + n_2 + n_3
-//             + n_4 + n_5 + n_6 + n_7)
+// instances: adamw_update<T> for T in float, double
+// instances (PARTS=32): adamw_update<T> for T in float, double
+// operations of adamw_update: 13 * n
 //
 // Which thread owns what, grid, block and memory: parameters.cuh.  Value and running
 // means are read and written once, the gradient is read once: 7 n elements, 9 n with `largest`.
@@ -18,22 +19,21 @@
 //        largest = np.maximum(largest, exp_avg_sq)
 //        value -= size * exp_avg / (np.sqrt(largest) + eps), without `largest` exp_avg_sq
 template <typename T>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, 2)
 adamw_update(VALUES, GRADIENTS, ADAM_STATE, SIZES, T beta1, T fresh1, T beta2, T fresh2,
              const T* __restrict__ rates)
 {
-    const Share own = own_share(EIGHT(n), most_blocks);
-    T* const value = of_part(own.part, EIGHT(value));
-    const T* const grad = of_part(own.part, EIGHT(grad));
-    T* const exp_avg = of_part(own.part, EIGHT(exp_avg));
-    T* const exp_avg_sq = of_part(own.part, EIGHT(exp_avg_sq));
-    T* const largest = of_part(own.part, EIGHT(largest));
+    const Share own = own_share(most_blocks, ALL(n));
+    const auto value = updates(of_part(own.part, ALL(value)));
+    const auto grad = reads(of_part(own.part, ALL(grad)));
+    const auto exp_avg = updates(of_part(own.part, ALL(exp_avg)));
+    const auto exp_avg_sq = updates(of_part(own.part, ALL(exp_avg_sq)));
+    const auto largest = updates_if_any(of_part(own.part, ALL(largest)));
     const AdamNumbers<T> numbers = {beta1, fresh1, beta2, fresh2, rates[3 * own.part],
                                     rates[3 * own.part + 1]};
     const T remaining = rates[3 * own.part + 2];
-    for (long long i = own.first; i < own.n; i += own.stride) {
-        const T step = adam_step(grad[i], exp_avg[i], exp_avg_sq[i],
-                                 largest ? largest + i : largest, numbers);
-        value[i] = value[i] * remaining - step;
-    }
+    const auto update = [=](T& x, T dx, T& m, T& v, T& most) {
+        x = x * remaining - adam_step(dx, m, v, most, numbers);
+    };
+    by_packs(own, update, value, grad, exp_avg, exp_avg_sq, largest);
 }

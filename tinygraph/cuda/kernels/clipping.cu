@@ -1,26 +1,33 @@
 // The norm of all gradients together, and gradients scaled or cut to a bound.
 //
+// instances: gradient_squares<float>
+// instances (PARTS=32): gradient_squares<float>
+// instances: gradient_largest<T>, gradient_powers<T>, scale_gradient<T>,
+//            clip_gradient<T> for T in float, double
+// instances (PARTS=32): gradient_largest<T>, gradient_powers<T>, scale_gradient<T>,
+//            clip_gradient<T> for T in float, double
 // operations of gradient_largest: 0
 // operations of largest_finish: 0
-// operations of gradient_powers: 3 * (n_0 + n_1 + n_2 + n_3 + n_4 + n_5 + n_6 + n_7)
+// operations of gradient_squares: 2 * n
+// operations of gradient_powers: 3 * n
 // operations of norm_finish: count + 3
-// operations of scale_gradient: (n_0 + n_1 + n_2 + n_3 + n_4 + n_5 + n_6 + n_7)
+// operations of scale_gradient: n
 // operations of clip_gradient: 0
 //
 //     norm = largest * (sum of (|g| / largest)^power)^(1 / power),    largest = max |g|
 //
-// The largest number is taken out first, so that no power over- or underflows.
+// The largest number is taken out first, so that no power over- or underflows: in four steps,
+// gradient_largest for all gradients, largest_finish, gradient_powers for all gradients,
+// norm_finish.  The square of a float is within the range of doubles: for the usual norm,
+// gradient_squares and norm_finish do, and each gradient is read once.
 //
-// In four steps: gradient_largest for all gradients, largest_finish, gradient_powers for all
-// gradients, norm_finish.  A launch of the first and third takes eight gradients, each n elements;
-// see parameters.cuh.  A thread owns elements first, first + stride, ... of one of them; grid (the
-// sum of min(ceil(n_p / 256), most_blocks)), block (256).  A block leaves one partial result in its
-// place of `partials`, which all gradients share; one block of 256 threads puts them together.
-// The norm stays in device memory until the host reads it.
+// How a launch takes many gradients, which thread owns what, grid, block: parameters.cuh.  A block
+// leaves one partial result in its place of `partials`, which all gradients share; one block of 256
+// threads puts them together.  The norm stays in device memory until the host reads it.
 //
-// Memory: neighbouring threads touch neighbouring elements: fully coalesced.  Each gradient is read
-// twice for the norm, and is read and written once more where it changes.  Sums are of doubles:
-// about 3 operations an element for power 2, one call of pow for another power.
+// Memory: packs of 16 bytes.  Each gradient is read once or twice for the norm, and is read and
+// written once more where it changes.  Sums are of doubles: 2 or 3 operations an element for power
+// 2, one call of pow for another power.
 // Deterministic: what a block owns depends on sizes alone, and every sum has a fixed order.
 
 #include "parameters.cuh"
@@ -38,11 +45,10 @@ __global__ void __launch_bounds__(THREADS)
 gradient_largest(GRADIENTS, SIZES, double* __restrict__ partials)
 {
     __shared__ T scratch[WARPS];
-    const Share own = own_share(EIGHT(n), most_blocks);
-    const T* const grad = of_part(own.part, EIGHT(grad));
+    const Share own = own_share(most_blocks, ALL(n));
+    const auto grad = reads(of_part(own.part, ALL(grad)));
     T largest = 0;
-    for (long long i = own.first; i < own.n; i += own.stride)
-        largest = LargestOrNan::combine(largest, grad[i] < T(0) ? -grad[i] : grad[i]);
+    by_packs(own, [&](T g) { largest = LargestOrNan::combine(largest, fabs(g)); }, grad);
     largest = reduce_group<LargestOrNan, THREADS>(largest, scratch);
     if (threadIdx.x == 0)
         partials[blockIdx.x] = largest;
@@ -62,29 +68,46 @@ largest_finish(const double* __restrict__ partials, double* __restrict__ largest
         largest[0] = all;
 }
 
-// grad (n) T in, largest (1) double in, partials (gridDim.x) double out.
-// numpy: of the elements of each block, ((np.abs(grad) / largest) ** power).sum()
+// grad (n) T in, partials (gridDim.x) double out.
+// numpy: of the elements of each block, (grad.astype(np.float64) ** 2).sum()
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-gradient_powers(GRADIENTS, SIZES, const double* __restrict__ largest,
-                double* __restrict__ partials, double power)
+gradient_squares(GRADIENTS, SIZES, double* __restrict__ partials)
 {
     __shared__ double scratch[WARPS];
-    const Share own = own_share(EIGHT(n), most_blocks);
-    const T* const grad = of_part(own.part, EIGHT(grad));
-    const double unit = largest[0];
+    const Share own = own_share(most_blocks, ALL(n));
+    const auto grad = reads(of_part(own.part, ALL(grad)));
     double sum = 0;
-    for (long long i = own.first; i < own.n; i += own.stride) {
-        const double ratio = fabs(static_cast<double>(grad[i])) / unit;
-        sum += power == 2.0 ? ratio * ratio : pow(ratio, power);
-    }
+    by_packs(own, [&](T g) { sum += static_cast<double>(g) * static_cast<double>(g); }, grad);
     sum = reduce_group<Sum, THREADS>(sum, scratch);
     if (threadIdx.x == 0)
         partials[blockIdx.x] = sum;
 }
 
-// partials (count) double in, largest (1) double in, norm (1) double out.  Grid (1).  Where the
-// largest number is 0, infinite or NaN, so is the norm.
+// grad (n) T in, largest (1) double in, partials (gridDim.x) double out.
+// numpy: of the elements of each block, ((np.abs(grad) / largest) ** power).sum()
+template <typename T>
+__global__ void __launch_bounds__(THREADS, 2)
+gradient_powers(GRADIENTS, SIZES, const double* __restrict__ largest,
+                double* __restrict__ partials, double power)
+{
+    __shared__ double scratch[WARPS];
+    const Share own = own_share(most_blocks, ALL(n));
+    const auto grad = reads(of_part(own.part, ALL(grad)));
+    const double unit = largest[0];
+    double sum = 0;
+    const auto add = [&](T g) {
+        const double ratio = fabs(static_cast<double>(g)) / unit;
+        sum += power == 2.0 ? ratio * ratio : pow(ratio, power);
+    };
+    by_packs(own, add, grad);
+    sum = reduce_group<Sum, THREADS>(sum, scratch);
+    if (threadIdx.x == 0)
+        partials[blockIdx.x] = sum;
+}
+
+// partials (count) double in, largest (1) double in or null: 1, norm (1) double out.  Grid (1).
+// Where the largest number is 0, infinite or NaN, so is the norm.
 // numpy: norm = largest * partials.sum() ** (1 / power)
 __global__ void __launch_bounds__(THREADS)
 norm_finish(const double* __restrict__ partials, const double* __restrict__ largest,
@@ -95,10 +118,11 @@ norm_finish(const double* __restrict__ partials, const double* __restrict__ larg
     for (long long i = threadIdx.x; i < count; i += THREADS)
         sum += partials[i];
     sum = reduce_group<Sum, THREADS>(sum, scratch);
-    const double unit = largest[0];
+    if (threadIdx.x > 0)
+        return;
+    const double unit = largest ? largest[0] : 1.0;
     const bool scales = unit > 0.0 && unit < INFINITY;
-    if (threadIdx.x == 0)
-        norm[0] = scales ? unit * pow(sum, 1.0 / power) : unit;
+    norm[0] = scales ? unit * pow(sum, 1.0 / power) : unit;
 }
 
 // grad (n) T in and out.
@@ -107,10 +131,9 @@ template <typename T>
 __global__ void __launch_bounds__(THREADS)
 scale_gradient(STATE(grad), SIZES, T factor)
 {
-    const Share own = own_share(EIGHT(n), most_blocks);
-    T* const grad = of_part(own.part, EIGHT(grad));
-    for (long long i = own.first; i < own.n; i += own.stride)
-        grad[i] *= factor;
+    const Share own = own_share(most_blocks, ALL(n));
+    const auto grad = updates(of_part(own.part, ALL(grad)));
+    by_packs(own, [=](T& g) { g *= factor; }, grad);
 }
 
 // grad (n) T in and out.  NaN stays NaN.
@@ -119,10 +142,7 @@ template <typename T>
 __global__ void __launch_bounds__(THREADS)
 clip_gradient(STATE(grad), SIZES, T limit)
 {
-    const Share own = own_share(EIGHT(n), most_blocks);
-    T* const grad = of_part(own.part, EIGHT(grad));
-    for (long long i = own.first; i < own.n; i += own.stride) {
-        const T g = grad[i];
-        grad[i] = g > limit ? limit : g < -limit ? -limit : g;
-    }
+    const Share own = own_share(most_blocks, ALL(n));
+    const auto grad = updates(of_part(own.part, ALL(grad)));
+    by_packs(own, [=](T& g) { g = g > limit ? limit : g < -limit ? -limit : g; }, grad);
 }

@@ -8,31 +8,30 @@
 // a and b are its hyper-parameters, 0 where it has none.  The file of the op names its instances and
 // its operations; ops/shared/unary.py launches them.
 //
-// Which thread owns what, grid, block and memory: the grid-stride loop of prelude.cuh.
+// Which thread owns what, grid, block and memory: packs.cuh.
 // Forward moves 2, backward 3 elements: what takes no exponential is bound by memory.
 //
-// __launch_bounds__(256, 4): exp of doubles keeps its coefficients in up to 60 registers; without
-// the 4, NVRTC gives it 40 and spills the rest.
+// __launch_bounds__(256, 2): exp of doubles keeps its coefficients in up to 60 registers, and two packs
+// of them are on the way; left to itself, NVRTC gives it 40 and spills the rest.
 
 #pragma once
 
-#include "prelude.cuh"
+#include "packs.cuh"
 
 // x (n) T in, y (n) T out.
 template <typename T, typename Function>
-__global__ void __launch_bounds__(THREADS, 4)
+__global__ void __launch_bounds__(THREADS, 2)
 unary_forward(const T* __restrict__ x, T* __restrict__ y, long long n, T a, T b)
 {
-    for (long long i = first_element(); i < n; i += element_stride())
-        y[i] = Function::of(x[i], a, b);
+    by_packs(n, [=](T in, T& out) { out = Function::of(in, a, b); }, reads(x), writes(y));
 }
 
 // gy, kept (n) T in, gx (n) T out.
 template <typename T, typename Function>
-__global__ void __launch_bounds__(THREADS, 4)
+__global__ void __launch_bounds__(THREADS, 2)
 unary_backward(const T* __restrict__ gy, const T* __restrict__ kept, T* __restrict__ gx,
                long long n, T a, T b)
 {
-    for (long long i = first_element(); i < n; i += element_stride())
-        gx[i] = Function::gradient(gy[i], kept[i], a, b);
+    const auto gradient = [=](T g, T x_or_y, T& out) { out = Function::gradient(g, x_or_y, a, b); };
+    by_packs(n, gradient, reads(gy), reads(kept), writes(gx));
 }

@@ -8,10 +8,10 @@ A file says so in its header comment, one statement for each kernel, in Python's
     // operations of unary_forward: 0
 
 A name is a number that the kernel takes, a macro, or an array, which stands for how many elements
-it has, none where it is null.  Template arguments may stand behind the kernel's name, T for any
-type; the first statement that fits holds.  A formula may begin in the next line, and goes on while
-a bracket is open.  Work that depends on values is stated as the most that it can be, and a word
-behind # says when it is less.
+it has, none where it is null; n stands for the sum of n_0, n_1, ... where there are such.  Template
+arguments may stand behind the kernel's name, T for any type; the first statement that fits holds.
+A formula may begin in the next line, and goes on while a bracket is open.  Work that depends on
+values is stated as the most that it can be, and a word behind # says when it is less.
 
 Counted is the mathematics: additions, subtractions, multiplications, divisions and square roots of
 T are 1 each, a call of exp, log, tanh, ... is 1, a fused multiply-add is 2.  A sum of n terms is n,
@@ -85,15 +85,28 @@ def operation_count(
     if _is_integer(types):
         return 0
     macros = {name: _number(value) for name, value in source.defines}
+    known = {**_FUNCTIONS, **_sums(numbers), **macros, **numbers}
     try:
-        return int(
-            eval(arithmetic(formula), {"__builtins__": {}}, {**_FUNCTIONS, **macros, **numbers})
-        )
+        return int(eval(arithmetic(formula), {"__builtins__": {}}, known))
     except (NameError, TypeError, ZeroDivisionError) as error:
         names = f"the names {', '.join([*numbers, *macros])}"
         raise _unreadable(source, function, names, f"{formula!r}: {error}") from None
     except (SyntaxError, ValueError) as error:
         raise _unreadable(source, function, "an expression", f"{formula!r}: {error}") from None
+
+
+def _sums(numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """For names that are counted, x_0, x_1, ..., their sum as x.
+
+    >>> _sums({"n_0": 2, "n_1": 3, "m": 7})
+    {'n': 5}
+    """
+    sums: dict[str, Any] = {}
+    for name, number in numbers.items():
+        family, _, index = name.rpartition("_")
+        if index.isdigit() and f"{family}_0" in numbers:
+            sums[family] = sums.get(family, 0) + number
+    return sums
 
 
 class Statement(NamedTuple):
