@@ -1,6 +1,7 @@
 """The real CuPy on a driver that needs no GPU.
 
     driver/            CUDA run time and driver in C++: memory of the host, launches told to Python
+    install.py         what it needs, by pip
     build.py           CuPy's own module `runtime`, built anew against it
     machine.py         puts both into this process, and counts calls and broken rules
     launches.py        runs a launch: tinygraph's kernels in the emulator, CuPy's own in numpy

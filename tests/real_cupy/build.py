@@ -1,7 +1,6 @@
 """Build what the real CuPy needs to run without a GPU; from the cache, if it was built before.
 
-    python -m tests.real_cupy.build            in an environment that has the requirements
-    python -m tests.real_cupy.build --install  installs tinygraph and them into it first
+    python -m tests.real_cupy.build            where install.py was before
 
 Two libraries: CUDA's run time and driver, from driver/; and CuPy's module `runtime`, from CuPy's
 source distribution, for that of the wheel has NVIDIA's run time inside.  CuPy's other modules look
@@ -18,17 +17,14 @@ import os
 import subprocess
 import sys
 import sysconfig
-import tarfile
 import tempfile
 from pathlib import Path
 
+from tests.real_cupy.install import CUPY, CannotBuild, cupy_sources, require, skipped
 from tinygraph import build_cache
 
 HERE = Path(__file__).parent
-REQUIREMENTS = HERE / "requirements.txt"
-CUPY = "14.2.0"  # the version of the wheel in requirements.txt
 CUDA = 13000
-SKIPPED = 77  # the exit status by which test programs of old say so
 MODULE = "cupy_backends/cuda/api/runtime"
 # As CuPy's own setup does (install/cupy_builder/_command.py in its sources).
 CYTHONIZE = """
@@ -49,10 +45,6 @@ cythonize(
     },
 )
 """
-
-
-class CannotBuild(Exception):
-    """Something is missing on this machine that the build needs."""
 
 
 def build() -> tuple[Path, Path]:
@@ -79,7 +71,7 @@ def build() -> tuple[Path, Path]:
 
     def make_runtime(path: Path) -> None:
         with tempfile.TemporaryDirectory() as folder:
-            source = _cupy_sources(Path(folder))
+            source = cupy_sources(Path(folder))
             _run([sys.executable, "-c", CYTHONIZE, MODULE, str(CUDA)], source)
             python = sysconfig.get_path("include")
             flags = ["-O1", "-w", "-fPIC", "-shared", f"-I{include}", f"-I{python}"]
@@ -90,53 +82,9 @@ def build() -> tuple[Path, Path]:
     return driver, build_cache.compiled(parts, sysconfig.get_config_var("EXT_SUFFIX"), make_runtime)
 
 
-def install() -> None:
-    """Tinygraph with its extra "test" and the requirements, into the environment of this Python.
-
-    A file there says what was installed, so a second run costs nothing.
-    """
-    root = HERE.parents[1]
-    wanted = (root / "pyproject.toml").read_text() + REQUIREMENTS.read_text()
-    stamp = Path(sys.prefix) / ".has-real-cupy"
-    if stamp.exists() and stamp.read_text() == wanted:
-        return
-    requirements = ["--requirement", str(REQUIREMENTS), "--editable", f"{root}[test]"]
-    done = _pip("install", "--quiet", *requirements)
-    if done.returncode:
-        raise CannotBuild(f"pip does not install {REQUIREMENTS.name}:\n{_end(done)}")
-    stamp.write_text(wanted)
-
-
-def _is_installed() -> bool:
-    try:
-        return importlib.metadata.version("cupy-cuda13x") == CUPY
-    except importlib.metadata.PackageNotFoundError:
-        return False
-
-
-def _pip(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *words]
-    environment = {**os.environ, **variables}
-    return subprocess.run(command, capture_output=True, text=True, env=environment)
-
-
-def _cupy_sources(folder: Path) -> Path:
-    """CuPy's source distribution, unpacked in a folder."""
-    # pip asks a source distribution for its metadata; CuPy's answers without a CUDA toolkit when
-    # it is told to use stubs.
-    words = ["--no-deps", "--no-binary", "cupy", "--dest", str(folder), f"cupy=={CUPY}"]
-    done = _pip("download", *words, CUPY_INSTALL_USE_STUB="1")
-    if done.returncode:
-        raise CannotBuild(f"the sources of CuPy {CUPY} cannot be had:\n{_end(done)}")
-    with tarfile.open(next(folder.glob("*.tar.gz"))) as archive:
-        archive.extractall(folder, filter="data")
-    return folder / f"cupy-{CUPY}"
-
-
 def _headers() -> Path:
     """CUDA's headers, from NVIDIA's wheels."""
-    if not _is_installed():
-        raise CannotBuild(f"CuPy {CUPY} is not installed: pip install -r {REQUIREMENTS}")
+    require()
     import nvidia  # a namespace, of several wheels
 
     for place in nvidia.__path__:
@@ -172,13 +120,9 @@ def _end(done: subprocess.CompletedProcess[str]) -> str:
 
 def main() -> int:
     try:
-        if "--install" in sys.argv[1:]:
-            install()
-        for path in build():
-            print(path)
+        build()
     except CannotBuild as reason:
-        print(f"real CuPy without a GPU: skipped: {reason}", file=sys.stderr)
-        return SKIPPED
+        return skipped(reason)
     return 0
 
 

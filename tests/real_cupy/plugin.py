@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.real_cupy.build import SKIPPED, CannotBuild
+from tests.real_cupy.install import SKIPPED, CannotBuild
 from tests.real_cupy.launches import Launches
 from tests.real_cupy.machine import start
 
