@@ -62,7 +62,6 @@
 //            single_channel_stage_linear_backward<double>
 // instances (IMAGE_H=9, IMAGE_W=7): single_channel_stage_forward<T>,
 //            single_channel_stage_backward<T> for T in float, double
-// instances: sums_of_parts<float>, sums_of_parts<double>
 #include "reduce.cuh"
 
 #ifndef IMAGE_H
