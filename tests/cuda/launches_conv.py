@@ -105,9 +105,12 @@ CONVOLUTIONS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
     ((1, 1, 1, 1), (1, 1, 1, 1), {}),
     ((2, 3, 9, 10), (5, 3, 3, 3), {"padding": 1}),  # steps that no tap, no filter fills
     ((3, 4, 8, 7), (6, 2, 2, 3), {"groups": 2, "stride": (2, 1), "dilation": (1, 2)}),
-    ((1, 1, 3, 4), (131, 1, 1, 1), {}),  # two tiles of filters
-    ((1, 130, 2, 2), (1, 130, 1, 1), {"stride": 2}),  # two tiles of channels, and of taps
+    ((2, 3, 9, 10), (5, 3, 3, 3), {"padding": 1, "algorithm": "naive_implicit"}),
+    ((2, 2, 7, 8), (3, 2, 3, 2), {"padding": (2, 1), "stride": 3}),  # phases
+    ((1, 1, 3, 4), (131, 1, 1, 1), {}),  # three tiles of 64 filters
+    ((1, 128, 2, 2), (1, 128, 1, 1), {"stride": 2}),  # a tile of 128 channels; two of taps
     ((2, 1, 9, 8), (1, 1, 1, 1), {}),  # two tiles of columns
+    ((1, 30, 3, 3), (2, 30, 3, 3), {"padding": 1}),  # sums in chunks
 ]
 
 

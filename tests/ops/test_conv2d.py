@@ -18,6 +18,11 @@ def conv2d_im2col(*args, **kwargs):
     return tg.conv2d(*args, **kwargs, algorithm="im2col")
 
 
+def conv2d_naive(*args, **kwargs):
+    return tg.conv2d(*args, **kwargs, algorithm="naive_implicit")
+
+
+conv2d_naive.__module__ = tg.conv2d.__module__
 conv2d_im2col.__module__ = tg.conv2d.__module__  # where the contract looks for the ops
 X, W = np.ones((2, 3, 5, 5)), np.ones((4, 3, 3, 3))
 
@@ -32,7 +37,12 @@ class TestConv2d(OpContract):
         large((3, 4, 9, 8), (6, 2, 2, 3), groups=2, stride=(2, 1), padding=1),
         large((2, 4, 4, 4), (4, 4, 2, 2), bias=False),  # one shared tile
         large((9, 1, 13, 13), (2, 1, 2, 2)),  # gw: a sum over images that is cut into chunks
-        large((1, 1, 9, 15), (130, 1, 2, 2)),  # two tiles of 128 rows
+        large((1, 1, 9, 15), (130, 1, 2, 2)),  # three tiles of 64 filters
+        large((2, 3, 5, 6), (33, 3, 3, 3), stride=2, padding=1),  # a tile of 64, phases
+        large((1, 30, 6, 5), (65, 30, 3, 3), padding="same"),  # a tile of 128, sums in chunks
+        large((2, 1, 7, 9), (1, 1, 3, 3), padding="same", stride=2),  # more padding after
+        large((1, 6, 5, 7), (96, 2, 1, 1), groups=3, stride=(2, 3)),  # 32 filters a group
+        large((3, 2, 8, 8), (4, 2, 3, 2), dilation=(2, 3), stride=(3, 2), padding=(2, 3)),
     )
     bad_input = [
         Bad("three axes", (X[0], W), {}, ShapeError, "conv2d: x: expected 4 axes (N, C, H, W)"),
@@ -44,7 +54,7 @@ class TestConv2d(OpContract):
         Bad("small image", (X[..., :2], W), {}, ShapeError, "use a smaller kernel"),
         Bad("stride", (X, W), {"stride": 0}, ArgumentError, "stride"),
         Bad("padding", (X, W), {"padding": "valid"}, ArgumentError, "'same'"),
-        Bad("algorithm", (X, W), {"algorithm": "fft"}, ArgumentError, "'implicit' or 'im2col'"),
+        Bad("algorithm", (X, W), {"algorithm": "fft"}, ArgumentError, "or 'naive_implicit' or"),
         Bad("dtype", (X, W.astype("f4")), {}, DtypeError, "w: expected float64, the dtype of x"),
         Bad("integers", (X.astype(int), W), {}, DtypeError, "float32 or float64"),
     ]
@@ -79,6 +89,17 @@ class TestConv2d(OpContract):
         x, w, y = 4 * 2 * 3 * 144, 4 * 4 * 27, 4 * 2 * 4 * 100
         assert moved["implicit"] == 3 * (x + w + y)  # forward and the two gradients
         assert moved["im2col"] > moved["implicit"] + 4 * (9 * 4 * 2 * 3 * 100)
+
+
+class TestNaiveImplicitConv2d(OpContract):
+    """Implicit GEMM without the table, with one tile, uncut."""
+
+    function = staticmethod(conv2d_naive)
+    reference = staticmethod(reference.conv2d)
+    problems = conv_problems()
+    tolerance = 4.0
+    large_problems = (TestConv2d.large_problems[1], *TestConv2d.large_problems[3:6])
+    bad_input = TestConv2d.bad_input[:3]
 
 
 class TestIm2colConv2d(OpContract):

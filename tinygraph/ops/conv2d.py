@@ -9,10 +9,16 @@
 With the windows of x as columns, for each sample and group: y = w @ cols, and therefore
     gw = sum over n of gy @ cols^T       gcols = w^T @ gy, gx = col2im(gcols)       gb = sum of gy
 
-The kernels make the columns in shared memory, a panel at a time, and never write them out (implicit
-GEMM); Im2colConv2d, the step before, has them in memory, as numpy does.  Where
-`tg.set_float32_matmul_precision` lowers the precision, implicit GEMM runs on tensor cores, forward
-and both gradients.
+There are three steps of kernels, which `algorithm` chooses:
+
+    "im2col"           the columns are written to memory, as by numpy; then GEMM (gemm.cuh)
+    "naive_implicit"   implicit GEMM: the columns are made in shared memory, a panel at a time;
+                       KH * KW times less memory, but three divisions for each element
+    "implicit"         places of elements in a table; tiles of 32, 64 or 128 filters; sums cut into
+                       chunks where blocks are few
+
+Where `tg.set_float32_matmul_precision` lowers the precision, implicit GEMM runs on tensor cores,
+forward and both gradients.
 
 Source: Chellapilla, Puri, Simard, "High performance convolutional neural networks for document
 processing", IWFHR 2006; Dumoulin, Visin, "A guide to convolution arithmetic", arXiv:1603.07285.
@@ -21,7 +27,8 @@ processing", IWFHR 2006; Dumoulin, Visin, "A guide to convolution arithmetic", a
 from __future__ import annotations
 
 import math
-from typing import Any
+from functools import lru_cache
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -31,30 +38,20 @@ from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.im2col import fold, fold_kernel, unfold, unfold_kernel
-from tinygraph.ops.shared.gemm import (
-    MOST_BLOCKS,
-    Axis,
-    chunks_of_sum,
-    column_sums,
-    gemm,
-    run_gemm,
-    tile_for,
-    tile_grid,
+from tinygraph.ops.shared.convolution import (
+    ConvolutionLaunch,
+    Sum,
+    choose_convolution,
+    convolution_launch,
 )
+from tinygraph.ops.shared.gemm import MOST_BLOCKS, Axis, column_sums, gemm, tile_for, tile_grid
 from tinygraph.ops.shared.launch import THREADS
 from tinygraph.ops.shared.windows import Windows2d, sliding, windows_2d
-from tinygraph.precision import TENSOR_CORE_NUMBERS, get_float32_matmul_precision
+from tinygraph.precision import get_float32_matmul_precision
 from tinygraph.shapes import Array, Pair, Shape, Spec, require_bias, require_float, require_ndim
 from tinygraph.tensor import Operand, Tensor
 
 CHUNK = 16384  # elements of one channel that one block sums for the bias's gradient
-
-
-def _implicit_kernel(name: str, dtype: Any) -> Kernel:
-    """A kernel of implicit GEMM; on tensor cores where a lower precision of float32 is chosen."""
-    number = TENSOR_CORE_NUMBERS[get_float32_matmul_precision()] if dtype == np.float32 else 0
-    macros = {"GEMM_MMA": number} if number else {}
-    return op_kernel("conv2d_implicit", f"conv2d_implicit_{name}", dtype, **macros)
 
 
 @frozen
@@ -63,6 +60,8 @@ class Conv2d(Op):
     padding: Pair | str
     dilation: Pair
     groups: int
+
+    naive: ClassVar[bool] = False  # the step of implicit GEMM before the last one
 
     def _windows(self, x: Shape, w: Shape) -> Windows2d:
         return windows_2d(self.name, x[2:], w[2:], self.stride, self.padding, self.dilation)
@@ -123,59 +122,78 @@ class Conv2d(Op):
     def forward_kernel(
         self, mem: Memory, x: Array, w: Array, b: Array | None = None
     ) -> tuple[Array, Any]:
-        y = mem.empty((len(x), len(w), *self._windows(x.shape, w.shape).out), x.dtype)
+        launch = self._launch("forward", x, w)
+        y = mem.empty(launch.result, x.dtype)
         if y.size:
-            n, g, m, _, p = self._product(x.shape, w.shape)
-            bias = mem.empty((0,), x.dtype) if b is None else b
-            kernel = _implicit_kernel("forward", x.dtype)
-            grid = _tiles(m, n * p, x.dtype), g
-            kernel(grid, THREADS, w, x, bias, Out(y), *self._numbers(x.shape, w.shape))
+            launch.run(mem, y, w, x, mem.empty((0,), x.dtype) if b is None else b)
         return y, (x, w) if any(mem.needs) else None
 
     def backward_kernel(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         x, w = saved
-        numbers = self._numbers(x.shape, w.shape)
-        n, g, m, k, p = self._product(x.shape, w.shape)
         gx = gw = gb = None
         if needs[0]:
-            gx = mem.empty(x.shape, gy.dtype)
+            launch = self._launch("input_gradient", x, w)
+            gx = mem.empty(launch.result, gy.dtype)
             if gx.size:
-                kernel = _implicit_kernel("input_gradient", gy.dtype)
-                grid = _tiles(w.shape[1], n * math.prod(x.shape[2:]), gy.dtype), g
-                kernel(grid, THREADS, w, gy, Out(gx), *numbers)
+                launch.run(mem, gx, w, gy)
         if needs[1]:
-            gw = mem.empty(w.shape, gy.dtype)
+            launch = self._launch("weight_gradient", x, w)
+            gw = mem.empty(launch.result, gy.dtype)
             if gw.size:
-                tiles = _tiles(m, k, gy.dtype)
-                chunks = chunks_of_sum(1, n * p, tiles * g)
-                kernel = _implicit_kernel("weight_gradient", gy.dtype)
-
-                def launch(gw: Array) -> None:
-                    kernel((tiles, g * chunks), THREADS, gy, x, Out(gw), *numbers, chunks)
-
-                run_gemm(chunks, gw, mem, launch)
+                launch.run(mem, gw, gy, x)
         if True in needs[2:]:
             gb = mem.empty((len(w),), gy.dtype)
             _bias_gradient(mem, gy, gb)
         return (gx, gw, gb)[: len(needs)]
 
-    def _numbers(self, x: Shape, w: Shape) -> tuple[int, ...]:
-        """N C H W O KH KW OH OW SH SW top left DH DW G, as the implicit kernels take them."""
-        at = self._windows(x, w).numbers("out", "stride", "before", "dilation")
-        return (*x, w[0], *w[2:], *at, self.groups)
+    def _launch(self, name: str, x: Array, w: Array) -> ConvolutionLaunch:
+        precision = get_float32_matmul_precision()
+        return _launch_of(self, name, x.shape, w.shape, x.dtype, precision)
+
+    def _sum(self, name: str, x: Shape, w: Shape) -> Sum:
+        """The product of one group, in the forward pass or for one of the gradients."""
+        n, _, m, k, p = self._product(x, w)
+        if name == "forward":
+            return Sum(m, n * p, 1, k)
+        if name == "input_gradient":
+            return Sum(w[1], n * math.prod(x[2:]), 1, m * math.prod(w[2:]))
+        return Sum(m, k, n, p)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         return "map" if carries[0] and not any(carries[1:]) else None
 
 
-def _tiles(rows: int, columns: int, dtype: Any) -> int:
-    """Tiles of one product: the implicit kernels have the tile of gemm_pipelined.cuh alone."""
-    return tile_grid(128, rows, columns, 1, dtype)[0]
+@lru_cache(maxsize=4096)
+def _launch_of(
+    op: Conv2d, name: str, x: Shape, w: Shape, dtype: Any, precision: str
+) -> ConvolutionLaunch:
+    """How a kernel of implicit GEMM is launched, which shapes and precision tell."""
+    windows = op._windows(x, w)
+    pixels, outputs = math.prod(x[1:]), w[0] * math.prod(windows.out)
+    if max(pixels, outputs) >= 2**31:
+        expected, way_out = "less than 2^31 elements in an image", 'use algorithm="im2col"'
+        raise ShapeError(op.name, "x", expected, max(pixels, outputs), way_out)
+    size = op._sum(name, x, w)
+    cut = not op.naive or name == "weight_gradient"
+    choice = choose_convolution(size, op.groups, dtype, precision, op.naive, cut)
+    at = windows.numbers("out", "stride", "before", "dilation")
+    # As CONVOLUTION_PARAMETERS in implicit_gemm.cuh.
+    numbers = (*x, w[0], *w[2:], *at, op.groups, w[1], w[0] // op.groups)
+    results = {"forward": (x[0], w[0], *windows.out), "input_gradient": x, "weight_gradient": w}
+    return convolution_launch(name, results[name], choice, size, op.groups, dtype, numbers)
+
+
+@frozen
+class NaiveImplicitConv2d(Conv2d):
+    """Implicit GEMM without the table, with one tile, uncut: the readable step before."""
+
+    name = "conv2d"
+    naive = True
 
 
 @frozen
 class Im2colConv2d(Conv2d):
-    """conv2d with the columns of im2col written out: the readable step before implicit GEMM."""
+    """conv2d with the columns of im2col written out: the step before implicit GEMM."""
 
     name = "conv2d"
 
@@ -218,16 +236,26 @@ def _bias_gradient(mem: Memory, gy: Array, gb: Array) -> None:
     n, o, p = gy.shape[0], gy.shape[1], gy.shape[2] * gy.shape[3]
     if not o:
         return
-    images_per_chunk = max(1, CHUNK // max(p, 1), blocks(n, MOST_BLOCKS))
-    chunks = max(blocks(n, images_per_chunk), 1)
+    kernel, chunks, images_per_chunk = _bias_launch(n, p, gy.dtype)
     partial = mem.empty((chunks, o), gy.dtype) if chunks > 1 else gb
-    kernel = op_kernel("conv2d", "conv2d_bias_gradient", gy.dtype)
     kernel((o, chunks), THREADS, gy, Out(partial), n, o, p, images_per_chunk)
     if chunks > 1:
         column_sums(mem, partial, gb)
 
 
-ALGORITHMS = {"implicit": Conv2d, "im2col": Im2colConv2d}
+@lru_cache(maxsize=4096)
+def _bias_launch(n: int, p: int, dtype: Any) -> tuple[Kernel, int, int]:
+    """The kernel of the bias's gradient, chunks of images, and how many images are in each."""
+    images_per_chunk = max(1, CHUNK // max(p, 1), blocks(n, MOST_BLOCKS))
+    chunks = max(blocks(n, images_per_chunk), 1)
+    return op_kernel("conv2d", "conv2d_bias_gradient", dtype), chunks, images_per_chunk
+
+
+ALGORITHMS = {
+    "implicit": Conv2d,
+    "naive_implicit": NaiveImplicitConv2d,
+    "im2col": Im2colConv2d,
+}
 
 
 def conv2d(
@@ -257,9 +285,10 @@ def conv2d(
         an odd row or column of zeros at the bottom or right.
     groups : int
         Cut the channels into that many groups, each convolved with its own share of the filters.
-    algorithm : "implicit" or "im2col"
-        How the kernels do it: with the windows gathered in shared memory, or written out and kept
-        for backward, which needs KH * KW times the memory.  numpy always does the latter.
+    algorithm : "implicit", "naive_implicit" or "im2col"
+        How the kernels do it: with the windows gathered in shared memory, the same in its simplest
+        form, or written out and kept for backward, which needs KH * KW times the memory.  numpy
+        always does the latter.
 
     Returns
     -------

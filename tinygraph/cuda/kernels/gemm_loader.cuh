@@ -58,7 +58,8 @@ __device__ __forceinline__ void pipeline(PanelA (&a_panels)[2], PanelB (&b_panel
 // whole, numbers are fetched one by one.  A row or column beyond the edge is the last one once more.
 template <typename T, bool K_CONTIGUOUS, int TX, bool X_ROWS>
 struct MatrixLoader {
-    static constexpr int COUNT = STEP * TX / 4 / THREADS;  // fours of a thread
+    static constexpr int FOURS = STEP * TX / 4;                          // of a panel
+    static constexpr int COUNT = FOURS < THREADS ? 1 : FOURS / THREADS;  // of a thread
     // Threads that fetch neighbouring fours, and how far along k a thread's fours are apart.
     static constexpr int NEAR = K_CONTIGUOUS || X_ROWS ? 32 / (4 * sizeof(T)) : TX / 4;
     static constexpr int FURTHER = X_ROWS && !K_CONTIGUOUS ? 1 : STEP / COUNT;
@@ -96,6 +97,11 @@ struct MatrixLoader {
     {
         return min(x0 + x(), K_CONTIGUOUS ? X - 1 : (X - 1) / 4 * 4);
     }
+    // Whether the thread has no part of a small panel.
+    static __device__ __forceinline__ bool idle()
+    {
+        return FOURS < THREADS && thread_now() % THREADS >= FOURS;
+    }
     // How far apart numbers lie that follow each other along k.
     __device__ __forceinline__ long long pitch() const { return K_CONTIGUOUS ? 1 : X; }
 
@@ -106,6 +112,7 @@ struct MatrixLoader {
 
     __device__ __forceinline__ void fetch(int, int k0)
     {
+        if (idle()) return;
         if (k0 < last_whole) {
             fetch_fours();
             next += STEP * pitch();
@@ -136,6 +143,7 @@ struct MatrixLoader {
     template <int ROWS, int PITCH>
     __device__ __forceinline__ void store(T (&panel)[ROWS][PITCH]) const
     {
+        if (idle()) return;
         T* to = X_ROWS ? &panel[x()][k()] : &panel[k()][x()];
 #pragma unroll
         for (int i = 0; i < COUNT; ++i) {

@@ -1,7 +1,8 @@
 // Step 3 of the GEMM ladder (gemm.cuh): loads of the next panels run during work on this one.
 //
 //   TM TN      a block computes TM x TN elements of C: 128 x 128 for float, 8x8 elements a thread;
-//              64 x 64 for double, 4x4: twice as many registers would spill
+//              64 x 64 for double, 4x4: twice as many registers would spill.  A convolution has lower
+//              ones too: 64 x 128, 4x8 elements a thread, and 32 x 128, 4x4
 //
 // Each operand has two panels in shared memory, and a thread fetches its part of the next ones into
 // registers before it multiplies; afterwards it writes them to the panels that nobody reads.  One
@@ -28,34 +29,36 @@
 #include "gemm_loader.cuh"
 #include "gemm_problem.cuh"
 
-template <typename T>
+template <typename T, int HEIGHT = sizeof(T) == 8 ? 64 : 128>
 struct Pipelined {
-    static constexpr int TM = sizeof(T) == 8 ? 64 : 128, TN = TM;
-    static constexpr int PITCH = TM + 4;                     // turned writes meet no bank conflict
-    static constexpr int ROWS = TM / 64, COLUMNS = TN / 64;  // fours of a thread
+    static constexpr int TM = HEIGHT, TN = sizeof(T) == 8 && TM == 64 ? 64 : 128;
+    static constexpr int ACROSS = TM == 32 ? 32 : 16, DOWN = THREADS / ACROSS;  // threads
+    static constexpr int ROWS = TM / DOWN / 4, COLUMNS = TN / ACROSS / 4;       // fours of a thread
+    static constexpr int PAD = 4;  // turned writes meet no bank conflict
 };
 
 static_assert(Pipelined<float>::TM == Pipelined<float>::TN, "one loader serves A and B");
 
-template <typename T, bool K_CONTIGUOUS>
-using PanelMatrix = MatrixLoader<T, K_CONTIGUOUS, Pipelined<T>::TM, false>;
+template <typename T, bool K_CONTIGUOUS, int TX = Pipelined<T>::TM>
+using PanelMatrix = MatrixLoader<T, K_CONTIGUOUS, TX, false>;
 
 // Add the products of one pair of panels to the thread's elements.
-template <typename T, int STEP_A, int PITCH_A, int STEP_B, int PITCH_B>
+template <typename Tile, typename T, int STEP_A, int PITCH_A, int STEP_B, int PITCH_B>
 __device__ __forceinline__ void multiply_panels(
     const T (&a_panel)[STEP_A][PITCH_A], const T (&b_panel)[STEP_B][PITCH_B],
-    T (&sum)[Pipelined<T>::ROWS * 4][Pipelined<T>::COLUMNS][4])
+    T (&sum)[Tile::ROWS * 4][Tile::COLUMNS][4])
 {
-    constexpr int ROWS = Pipelined<T>::ROWS, COLUMNS = Pipelined<T>::COLUMNS;
+    constexpr int ROWS = Tile::ROWS, COLUMNS = Tile::COLUMNS;
     const unsigned t = thread_now();
-    const T *a_row = &a_panel[0][t / 16 * 4], *b_row = &b_panel[0][t % 16 * 4];
+    const T *a_row = &a_panel[0][t / Tile::ACROSS * 4];
+    const T *b_row = &b_panel[0][t % Tile::ACROSS * 4];
     const T* const end = a_row + STEP * PITCH_A;
     const auto multiply = [&](const T* a_numbers, const T* b_numbers) {
         T a[ROWS][4], b[COLUMNS][4];
 #pragma unroll
-        for (int i = 0; i < ROWS; ++i) load_four(a_numbers + i * 64, a[i]);
+        for (int i = 0; i < ROWS; ++i) load_four(a_numbers + i * 4 * Tile::DOWN, a[i]);
 #pragma unroll
-        for (int j = 0; j < COLUMNS; ++j) load_four(b_numbers + j * 64, b[j]);
+        for (int j = 0; j < COLUMNS; ++j) load_four(b_numbers + j * 4 * Tile::ACROSS, b[j]);
 #pragma unroll
         for (int i = 0; i < ROWS * 4; ++i)
 #pragma unroll
@@ -71,23 +74,25 @@ __device__ __forceinline__ void multiply_panels(
 
 // One tile of C: the sum over `steps`, then `write` for all its elements.  All threads of the block
 // call it together; a block may call it again for its next tile.
-template <typename T, typename LoaderA, typename LoaderB, typename Writer>
+template <typename T, typename Tile = Pipelined<T>, typename LoaderA, typename LoaderB,
+          typename Writer>
 __device__ __forceinline__ void pipelined_tile(LoaderA &a, LoaderB &b,
                                                const SumSteps &steps, Writer write)
 {
-    using Tile = Pipelined<T>;
-    __shared__ __align__(16) T a_panels[2][STEP][Tile::PITCH];
-    __shared__ __align__(16) T b_panels[2][STEP][Tile::PITCH];
+    __shared__ __align__(16) T a_panels[2][STEP][Tile::TM + Tile::PAD];
+    __shared__ __align__(16) T b_panels[2][STEP][Tile::TN + Tile::PAD];
     T sum[Tile::ROWS * 4][Tile::COLUMNS][4] = {};
     pipeline(a_panels, b_panels, a, b, steps,
-             [&](const auto &a_panel, const auto &b_panel) { multiply_panels(a_panel, b_panel, sum); });
+             [&](const auto &a_panel, const auto &b_panel) {
+                 multiply_panels<Tile>(a_panel, b_panel, sum);
+             });
 
-    const int r = thread_now() / 16 * 4, c = thread_now() % 16 * 4;
+    const int r = thread_now() / Tile::ACROSS * 4, c = thread_now() % Tile::ACROSS * 4;
 #pragma unroll
     for (int i = 0; i < Tile::ROWS * 4; ++i)
 #pragma unroll
         for (int j = 0; j < Tile::COLUMNS; ++j)
-            write(i / 4 * 64 + r + i % 4, j * 64 + c, sum[i][j]);
+            write(i / 4 * 4 * Tile::DOWN + r + i % 4, j * 4 * Tile::ACROSS + c, sum[i][j]);
 }
 
 template <typename T, bool A_TRANSPOSED, bool B_TRANSPOSED, typename Epilogue>

@@ -5,221 +5,373 @@
 //   N C H W    images           O KH KW   filters         OH OW   outputs of an image, P = OH * OW
 //   G          groups           CG OG     channels and filters of one group, C / G and O / G
 //
-// In each loader a thread fills one column x of the panel, the same in all steps, for the width of
-// a panel divides 256.  What the column stands for is worked out once for a tile.
+// Which pixel an element of the right factor is, depends on two numbers: on its column, which is a
+// thread's own in all steps, and on the number k of the summed axis.  Both are taken apart once: the
+// column when a tile begins, k by STEP threads of the block, who put what comes out into a table in
+// shared memory, a step ahead.  An element is then two additions, two comparisons and a load.
 //
-// GEMM_MMA as in gemm_problem.cuh, T being float: the tile is computed on tensor cores.
+//     forward            column: an output of an image      k: a tap (channel, row, column)
+//     input's gradient   column: a pixel of an image        k: a tap (filter, row, column)
+//     weights' gradient  column: a tap                      k: an output; terms: images
+//
+// TILE_ROWS   rows of a tile: 32, 64 or 128; for double 128 means 64, on tensor cores it is 128
+// TABLE       0: without the table, each thread works out the place of each of its elements, with three
+//             divisions: the step before
+// GEMM_MMA    as in gemm_problem.cuh, T being float: the tile is computed on tensor cores
 #pragma once
 
 #include "gemm_pipelined.cuh"
 
+#ifndef TILE_ROWS
+#define TILE_ROWS 128
+#endif
+#ifndef TABLE
+#define TABLE 1
+#endif
+
+template <typename T>
+using ConvolutionTile = Pipelined<T, sizeof(T) == 8 && TILE_ROWS == 128 ? 64 : TILE_ROWS>;
+
 #ifdef GEMM_ON_TENSOR_CORES
 #include "gemm_mma.cuh"
 
-static_assert(Pipelined<float>::TM == MMA_TILE, "the grid is the same");
+static_assert(TILE_ROWS == MMA_TILE, "on tensor cores there is one tile");
 
-constexpr int NEIGHBOURS = 2;  // that a writer gets
+constexpr int NEIGHBOURS = 2;       // that a writer gets
+constexpr int BLOCKS = 1;           // that a multiprocessor has registers for
 
 template <typename T>
 using LeftMatrix = MmaMatrix<true>;
 #else
 constexpr int NEIGHBOURS = 4;
+constexpr int BLOCKS = 2;
 
 template <typename T>
-using LeftMatrix = PanelMatrix<T, true>;
+using LeftMatrix = PanelMatrix<T, true, ConvolutionTile<T>::TM>;
 #endif
 
-// What a thread fetches of its column of a panel: COUNT neighbours of the summed axis in a step.
-template <typename T, int TX>
-struct ColumnLoader {
-    static constexpr int COUNT = STEP * TX / THREADS;
-    T some[COUNT];
-
-    static __device__ __forceinline__ int k(int i) { return threadIdx.x / TX * COUNT + i; }
-    __device__ __forceinline__ void begin(int, int) {}
-    template <typename Panel>
-    __device__ __forceinline__ void store(Panel &panel) const
-    {
+// Put numbers k .. of column x into a panel; on tensor cores they are rounded.
+template <typename T, int ROWS, int PITCH, typename Number, int SOME>
+__device__ __forceinline__ void store_numbers(Number (&panel)[ROWS][PITCH], int k, int x,
+                                              const T (&some)[SOME])
+{
 #ifdef GEMM_ON_TENSOR_CORES
-        store_rounded(panel, threadIdx.x % TX, k(0), some);
+    store_rounded(panel, x, k, some);
 #else
 #pragma unroll
-        for (int i = 0; i < COUNT; ++i) panel[k(i)][threadIdx.x % TX] = some[i];
+    for (int i = 0; i < SOME; ++i) panel[k + i][x] = some[i];
 #endif
-    }
-};
+}
 
-// One tile of a product: the sum over `terms` with K numbers each, or over one chunk of it.
+// One tile of a product.
 template <typename T, typename LoaderA, typename LoaderB, typename Writer>
-__device__ __forceinline__ void convolution_tile(LoaderA &a, LoaderB &b, int terms,
-                                                 int K, int chunks, int chunk, Writer write)
+__device__ __forceinline__ void convolution_tile(LoaderA &a, LoaderB &b, const SumSteps &steps,
+                                                 Writer write)
 {
-    const SumSteps steps(terms, K, chunks, chunk);
 #ifdef GEMM_ON_TENSOR_CORES
     mma_tile(a, b, steps, write);
 #else
-    pipelined_tile<T>(a, b, steps, write);
+    pipelined_tile<T, ConvolutionTile<T>>(a, b, steps, write);
 #endif
 }
 
 struct Convolution {
-    int N, C, H, W, O, KH, KW, OH, OW, SH, SW, top, left, DH, DW, G;
+    int N, C, H, W, O, KH, KW, OH, OW, SH, SW, top, left, DH, DW, G, CG, OG;
 
-    __device__ __forceinline__ int group_channels() const { return C / G; }
-    __device__ __forceinline__ int group_filters() const { return O / G; }
     __device__ __forceinline__ int outputs() const { return OH * OW; }
-    __device__ __forceinline__ int taps() const { return group_channels() * KH * KW; }
+    __device__ __forceinline__ int taps() const { return CG * KH * KW; }
 };
 
 // A kernel takes these numbers one by one, and makes `const Convolution at = CONVOLUTION` of them.
 #define CONVOLUTION_PARAMETERS                                                                   \
     int N, int C, int H, int W, int O, int KH, int KW, int OH, int OW, int SH, int SW, int top,  \
-        int left, int DH, int DW, int G
-#define CONVOLUTION {N, C, H, W, O, KH, KW, OH, OW, SH, SW, top, left, DH, DW, G}
+        int left, int DH, int DW, int G, int CG, int OG
+#define CONVOLUTION {N, C, H, W, O, KH, KW, OH, OW, SH, SW, top, left, DH, DW, G, CG, OG}
 
-// Element (tap, output of any image): the pixel that the tap reads; forward's right factor.
+// The row of a place that does not exist: no sum with another row lies in an image.
+constexpr int FAR = 1 << 29;
+
+// What a column x, and a number k of the summed axis, say of element (k, x): it lies where both
+// offsets lead, if the sum of both rows is a row of the image, and that of both columns one of its
+// columns.
+struct Place {
+    int offset, row, column;
+};
+
+// The table of places: one access of 16 bytes for each.
+__device__ __forceinline__ int4 packed(const Place &p)
+{
+    return make_int4(p.offset, p.row, p.column, 0);
+}
+__device__ __forceinline__ Place unpacked(const int4 &p) { return {p.x, p.y, p.z}; }
+
+// The same for a column, which has to tell images from each other.
+struct Column {
+    long long offset;
+    int row, column;
+};
+
+// The same address, in registers.  Else the compiler makes it anew for each element, out of a
+// parameter of the kernel and what was added to it: four instructions in the place of one.
 template <typename T>
-struct ImageColumns : ColumnLoader<T, Pipelined<T>::TN> {
-    static constexpr int TX = Pipelined<T>::TN;
-    const Convolution& at;
-    const T* image;  // the group's first channel of the column's image
-    int h0, w0;      // the pixel that the column's window begins on
-    bool inside;
+__device__ __forceinline__ const T* in_registers(const T* address)
+{
+#ifndef TINYGRAPH_EMULATOR
+    asm("" : "+l"(address));
+#endif
+    return address;
+}
 
-    __device__ ImageColumns(const Convolution& at, const T* x, int group, long long column0)
+// The right factor, as it lies in memory: Factor is one of the three below.
+//
+// A thread has one column x in all steps, for the width of a panel divides 256, and COUNT numbers
+// that follow each other.
+template <typename T, typename Factor>
+struct Gathered {
+    static constexpr int TX = ConvolutionTile<T>::TN, COUNT = STEP * TX / THREADS;
+
+    const Factor& factor;
+    int4* places;  // 2 * STEP: of the numbers of this step and of the next one
+    int now = 0;
+    const Column at;
+    T some[COUNT];
+
+    // The block's threads call it together: the places of the first step.
+    __device__ __forceinline__ Gathered(const Factor& factor, int4* places, int k0)
+        : factor(factor), places(places), at(factor.column(threadIdx.x % TX))
+    {
+#if TABLE
+        if (threadIdx.x < STEP) places[threadIdx.x] = packed(factor.place(k0 + threadIdx.x));
+        __syncthreads();
+#endif
+    }
+
+    __device__ __forceinline__ void begin(int, int) {}
+
+    __device__ __forceinline__ void fetch(int s, int k0)
+    {
+        const unsigned thread = thread_now();
+        const int mine = thread / TX * COUNT;
+#if TABLE
+        if (thread < STEP) {  // those of the next step; between two steps there is a barrier
+            const int next = k0 + STEP < factor.K() ? k0 + STEP : 0;
+            places[(1 - now) * STEP + thread] = packed(factor.place(next + thread));
+        }
+#endif
+        const T* first = in_registers(factor.first(s) + at.offset);
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i) {
+#if TABLE
+            const Place p = unpacked(places[now * STEP + mine + i]);
+#else
+            const Place p = factor.place(k0 + mine + i);
+#endif
+            const bool row_inside = (unsigned)(at.row + p.row) < factor.rows();
+            const bool column_inside = (unsigned)(at.column + p.column) < factor.columns();
+            some[i] = T(0);
+            if (row_inside & column_inside) some[i] = __ldg(first + p.offset);
+        }
+        now = 1 - now;
+    }
+
+    template <typename Panel>
+    __device__ __forceinline__ void store(Panel &panel) const
+    {
+        const unsigned thread = thread_now();
+        store_numbers(panel, thread / TX * COUNT, thread % TX, some);
+    }
+};
+
+// Where a tile begins, in a result whose columns run over all images, `size` of each.  It lies in
+// shared memory: what a thread needs before and after the main loop holds no registers during it.
+struct TileOrigin {
+    int row, image, place, size;
+    int part;  // images of the chunks before this one
+
+    // By one thread.
+    template <typename Tile>
+    __device__ void find(int rows, int size, int images, int chunk)
+    {
+        const int tiles_down = (rows + Tile::TM - 1) / Tile::TM;
+        const long long column = (long long)(blockIdx.x / tiles_down) * Tile::TN;
+        row = blockIdx.x % tiles_down * Tile::TM;
+        image = static_cast<int>(column / size);
+        place = static_cast<int>(column % size);
+        this->size = size;
+        part = chunk * images;
+    }
+};
+
+// Forward: number k is a tap (channel, row, column), a column is an output of any image; the
+// element is the pixel that the tap reads.
+template <typename T>
+struct ImageColumns {
+    const Convolution& at;
+    const T* images;  // the group's first channel of the tile's first image
+    const TileOrigin& begin;
+
+    __device__ __forceinline__ int K() const { return at.taps(); }
+    __device__ __forceinline__ unsigned rows() const { return at.H; }
+    __device__ __forceinline__ unsigned columns() const { return at.W; }
+    __device__ __forceinline__ const T* first(int) const { return images; }
+
+    __device__ __forceinline__ Place place(int k) const
+    {
+        const int c = k / (at.KH * at.KW), tap = k - c * at.KH * at.KW;
+        const int i = tap / at.KW, h = i * at.DH, w = (tap - i * at.KW) * at.DW;
+        return {(c * at.H + h) * at.W + w, k < K() ? h : FAR, w};
+    }
+    __device__ __forceinline__ Column column(int x) const
+    {
+        const int n = (begin.place + x) / begin.size;
+        const int output = (begin.place + x) % begin.size;
+        const int h = output / at.OW * at.SH - at.top, w = output % at.OW * at.SW - at.left;
+        return {((long long)n * at.C * at.H + h) * at.W + w, begin.image + n < at.N ? h : FAR, w};
+    }
+};
+
+// The input's gradient: number k is a tap (filter, row, column), a column is a pixel of any image;
+// the element is the gradient of the output that reads the pixel with this tap.
+//
+// With a stride, pixels fall into SH * SW phases, in the order of the outputs: a tap of phase p is
+// read by outputs for pixels of phase p only, and divisions need not be tried out.
+template <typename T>
+struct OutputColumns {
+    const Convolution& at;
+    const T* images;  // of gy: the group's first filter of the tile's first image
+    const TileOrigin& begin;
+
+    __device__ __forceinline__ int K() const { return at.OG * at.KH * at.KW; }
+    __device__ __forceinline__ unsigned rows() const { return at.OH; }
+    __device__ __forceinline__ unsigned columns() const { return at.OW; }
+    __device__ __forceinline__ int row_phase() const { return at.OH + at.KH * at.DH / at.SH + 1; }
+    __device__ __forceinline__ int column_phase() const { return at.OW + at.KW * at.DW / at.SW + 1; }
+    __device__ __forceinline__ const T* first(int) const { return images; }
+
+    __device__ __forceinline__ Place place(int k) const
+    {
+        const int filter = k / (at.KH * at.KW), tap = k - filter * at.KH * at.KW;
+        const int i = tap / at.KW, h = i * at.DH, w = (tap - i * at.KW) * at.DW;
+        const int u = h / at.SH, v = w / at.SW;
+        return {(filter * at.OH - u) * at.OW - v,
+                k < K() ? -u - h % at.SH * row_phase() : FAR, -v - w % at.SW * column_phase()};
+    }
+    __device__ __forceinline__ Column column(int x) const
+    {
+        const int n = (begin.place + x) / begin.size;
+        const int pixel = (begin.place + x) % begin.size;
+        const int h = pixel / at.W + at.top, w = pixel % at.W + at.left;
+        const int u = h / at.SH, v = w / at.SW;
+        return {((long long)n * at.O * at.OH + u) * at.OW + v,
+                begin.image + n < at.N ? u + h % at.SH * row_phase() : FAR,
+                v + w % at.SW * column_phase()};
+    }
+};
+
+// The weights' gradient: number k is an output of image s, a column is a tap (channel, row,
+// column); the element is the pixel that the tap reads.
+template <typename T>
+struct ImageRows {
+    const Convolution& at;
+    const T* images;  // the group's first channel of the first image
+    int tap0;
+
+    __device__ __forceinline__ int K() const { return at.outputs(); }
+    __device__ __forceinline__ unsigned rows() const { return at.H; }
+    __device__ __forceinline__ unsigned columns() const { return at.W; }
+    __device__ __forceinline__ const T* first(int s) const
+    {
+        return images + (long long)s * at.C * at.H * at.W;
+    }
+
+    __device__ __forceinline__ Place place(int k) const
+    {
+        const int u = k / at.OW, h = u * at.SH, w = (k - u * at.OW) * at.SW;
+        return {h * at.W + w, k < K() ? h : FAR, w};
+    }
+    __device__ __forceinline__ Column column(int x) const
+    {
+        const int tap = tap0 + x, c = tap / (at.KH * at.KW);
+        const int h = tap / at.KW % at.KH * at.DH - at.top, w = tap % at.KW * at.DW - at.left;
+        return {((long long)c * at.H + h) * at.W + w, tap < at.taps() ? h : FAR, w};
+    }
+};
+
+// The left factor of the input's gradient: element (k, x) is weight k % (KH * KW) of filter
+// k / (KH * KW) in channel x.  A thread has two numbers of k in each step, k and k + 1, and every
+// APART-th channel.
+template <typename T>
+struct TapsOfFilters {
+    static constexpr int TX = ConvolutionTile<T>::TM, APART = THREADS / (STEP / 2);
+    static constexpr int COUNT = TX / APART;
+
+    const Convolution& at;
+    const T* next;  // what the thread reads in the next step, for k
+    int tap;        // its k % (KH * KW)
+    int channels;   // from the thread's first one on
+    T some[COUNT][2];
+
+    static __device__ __forceinline__ int k() { return thread_now() % (STEP / 2) * 2; }
+    static __device__ __forceinline__ int x() { return thread_now() / (STEP / 2); }
+
+    __device__ __forceinline__ TapsOfFilters(const Convolution& at, const T* w, int group,
+                                             int channel0)
         : at(at)
     {
-        const long long column = column0 + threadIdx.x % TX;
-        const int output = static_cast<int>(column % at.outputs());
-        const long long n = column / at.outputs();
-        inside = n < at.N;
-        image = x + (n * at.C + group * at.group_channels()) * at.H * at.W;
-        h0 = output / at.OW * at.SH - at.top;
-        w0 = output % at.OW * at.SW - at.left;
+        const int channel = channel0 + x();
+        channels = at.CG - channel;
+        next = w + (long long)group * at.OG * at.taps() + channel * at.KH * at.KW;
+    }
+
+    __device__ __forceinline__ void begin(int, int k0)
+    {
+        const int window = at.KH * at.KW;
+        tap = (k0 + k()) % window;
+        next += (long long)((k0 + k()) / window) * at.taps() + tap;
     }
 
     __device__ __forceinline__ void fetch(int, int k0)
     {
+        const int window = at.KH * at.KW, filter = at.taps(), numbers = at.OG * window - k0 - k();
+        const int further = tap + 1 < window ? 1 : filter - window + 1;  // to k + 1
 #pragma unroll
-        for (int i = 0; i < this->COUNT; ++i) {
-            const int tap = k0 + this->k(i), c = tap / (at.KH * at.KW);
-            const int h = h0 + tap / at.KW % at.KH * at.DH, w = w0 + tap % at.KW * at.DW;
-            const bool real = inside && tap < at.taps() && 0 <= h && h < at.H && 0 <= w && w < at.W;
-            this->some[i] = real ? image[((long long)c * at.H + h) * at.W + w] : T(0);
+        for (int i = 0; i < COUNT; ++i) {
+            const T* from = next + (long long)i * APART * window;
+            const bool inside = i * APART < channels;
+            some[i][0] = inside && numbers > 0 ? from[0] : T(0);
+            some[i][1] = inside && numbers > 1 ? from[further] : T(0);
         }
+        tap += STEP % window;
+        next += STEP / window * filter + STEP % window;
+        if (tap >= window) tap -= window, next += filter - window;
+    }
+
+    template <typename Panel>
+    __device__ __forceinline__ void store(Panel &panel) const
+    {
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i) store_numbers(panel, k(), x() + i * APART, some[i]);
     }
 };
 
-// Element (output of image s, tap): the same pixel; the right factor of the weights' gradient.
-template <typename T>
-struct ImageRows : ColumnLoader<T, Pipelined<T>::TN> {
-    static constexpr int TX = Pipelined<T>::TN;
-    const Convolution& at;
-    const T* channel;  // of image 0, that the column's tap reads
-    int row, column;   // of the tap
-    bool inside;
-
-    __device__ ImageRows(const Convolution& at, const T* x, int group, int tap0) : at(at)
-    {
-        const int tap = tap0 + threadIdx.x % TX, c = tap / (at.KH * at.KW);
-        inside = tap < at.taps();
-        channel = x + (long long)(group * at.group_channels() + c) * at.H * at.W;
-        row = tap / at.KW % at.KH * at.DH - at.top;
-        column = tap % at.KW * at.DW - at.left;
-    }
-
-    __device__ __forceinline__ void fetch(int s, int k0)
-    {
-        const T* image = channel + (long long)s * at.C * at.H * at.W;
-#pragma unroll
-        for (int i = 0; i < this->COUNT; ++i) {
-            const int output = k0 + this->k(i);
-            const int h = output / at.OW * at.SH + row, w = output % at.OW * at.SW + column;
-            const bool real =
-                inside && output < at.outputs() && 0 <= h && h < at.H && 0 <= w && w < at.W;
-            this->some[i] = real ? image[(long long)h * at.W + w] : T(0);
-        }
-    }
-};
-
-// Element (filter, pixel of any image) for tap s of KH * KW: the gradient of the output that reads
-// the pixel with this tap; the right factor of the input's gradient.
-template <typename T>
-struct OutputColumns : ColumnLoader<T, Pipelined<T>::TN> {
-    static constexpr int TX = Pipelined<T>::TN;
-    const Convolution& at;
-    const T* image;  // the group's first filter of the column's image in gy
-    int h, w;        // the column's pixel, counted in the padded image
-    bool inside;
-
-    __device__ OutputColumns(const Convolution& at, const T* gy, int group, long long column0)
-        : at(at)
-    {
-        const long long column = column0 + threadIdx.x % TX, n = column / (at.H * at.W);
-        const int pixel = static_cast<int>(column % (at.H * at.W));
-        inside = n < at.N;
-        image = gy + (n * at.O + group * at.group_filters()) * at.outputs();
-        h = pixel / at.W + at.top;
-        w = pixel % at.W + at.left;
-    }
-
-    __device__ __forceinline__ void fetch(int s, int k0)
-    {
-        const int u = h - s / at.KW * at.DH, v = w - s % at.KW * at.DW;
-        const bool real = inside && u >= 0 && v >= 0 && u % at.SH == 0 && v % at.SW == 0 &&
-                          u / at.SH < at.OH && v / at.SW < at.OW;
-        const T* from = image + u / at.SH * at.OW + v / at.SW;
-#pragma unroll
-        for (int i = 0; i < this->COUNT; ++i) {
-            const int k = k0 + this->k(i);
-            this->some[i] =
-                real && k < at.group_filters() ? from[(long long)k * at.outputs()] : T(0);
-        }
-    }
-};
-
-// Element (channel, filter) for tap s of KH * KW: the left factor of the input's gradient.
-template <typename T>
-struct FilterTap : ColumnLoader<T, Pipelined<T>::TM> {
-    static constexpr int TX = Pipelined<T>::TM;
-    const Convolution& at;
-    const T* filters;  // the group's first one, in the column's channel
-    bool inside;
-
-    __device__ FilterTap(const Convolution& at, const T* w, int group, int channel0) : at(at)
-    {
-        const int c = channel0 + threadIdx.x % TX;
-        inside = c < at.group_channels();
-        filters = w + (long long)group * at.group_filters() * at.taps() + c * at.KH * at.KW;
-    }
-
-    __device__ __forceinline__ void fetch(int s, int k0)
-    {
-#pragma unroll
-        for (int i = 0; i < this->COUNT; ++i) {
-            const int k = k0 + this->k(i);
-            this->some[i] = inside && k < at.group_filters()
-                                ? filters[(long long)k * at.taps() + s]
-                                : T(0);
-        }
-    }
-};
-
-// Neighbours of a result: row `row` of a group, columns that run over all images, `size` of
-// each; y is (N, channels, size).
+// Neighbours of a result: row `row` of a tile and a group, columns from `column` of the tile on; y is
+// (chunks, N, channels, size).
 template <typename T, typename Epilogue>
 __device__ __forceinline__ void write_to_images(T* y, const T (&some)[NEIGHBOURS], int row,
-                                                int rows, int first_channel, int channels,
-                                                long long column, long long columns, int size,
+                                                int column, const TileOrigin &tile, int rows,
+                                                int first_channel, int channels, int images,
                                                 Epilogue epilogue)
 {
+    int n = tile.image + (tile.place + column) / tile.size;
+    int place = (tile.place + column) % tile.size;
+    row += tile.row;
     if (row >= rows) return;
+    const int channel = first_channel + row;
+    T* to = y + ((long long)(tile.part + n) * channels + channel) * tile.size;
 #pragma unroll
     for (int j = 0; j < NEIGHBOURS; ++j) {
-        if (column + j >= columns) break;
-        const long long n = (column + j) / size;
-        const int place = static_cast<int>((column + j) % size);
-        const int channel = first_channel + row;
-        y[(n * channels + channel) * size + place] = epilogue(some[j], channel);
+        if (n >= images) break;
+        to[place] = epilogue(some[j], channel);
+        if (++place == tile.size) place = 0, ++n, to += (long long)channels * tile.size;
     }
 }

@@ -180,7 +180,7 @@ def run_gemm(chunks: int, c: Array, mem: Memory | None, launch: Callable[[Array]
     column_sums(mem, parts, c.reshape(-1))
 
 
-def chunks_of_sum(terms: int, k: int, busy: int) -> int:
+def chunks_of_sum(terms: int, k: int, busy: int, shortest: int = SHORTEST_SUM) -> int:
     """Into how many chunks a sum over terms and k is cut, where `busy` blocks work without it.
 
     It depends on the shapes alone: the bits are the same in every run.  No chunk is empty.
@@ -189,7 +189,7 @@ def chunks_of_sum(terms: int, k: int, busy: int) -> int:
     (58, 1)
     """
     steps = terms * blocks(k, STEP)
-    most = min(MOST_CHUNKS, terms * k // SHORTEST_SUM, ENOUGH_BLOCKS // max(busy, 1))
+    most = min(MOST_CHUNKS, terms * k // shortest, ENOUGH_BLOCKS // max(busy, 1))
     return blocks(steps, blocks(steps, most)) if most > 1 else 1
 
 

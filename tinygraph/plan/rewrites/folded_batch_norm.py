@@ -21,7 +21,7 @@ import numpy as np
 from tinygraph.memory import Memory
 from tinygraph.op import Op
 from tinygraph.ops.batch_norm import BatchNorm
-from tinygraph.ops.conv2d import Conv2d, Im2colConv2d
+from tinygraph.ops.conv2d import ALGORITHMS
 from tinygraph.ops.linear import Linear
 from tinygraph.ops.shared.normalization import inverse_deviation
 from tinygraph.plan.code import Code
@@ -95,4 +95,4 @@ def find_folded_batch_norms(code: Code) -> Iterator[tuple[Sequence[int], Op, Seq
 
 def _can_fold(op: Op | None, spec: Spec) -> bool:
     """Whether the rows of w are the channels, which lie on axis 1."""
-    return type(op) in (Conv2d, Im2colConv2d) or (type(op) is Linear and spec.ndim == 2)
+    return type(op) in ALGORITHMS.values() or (type(op) is Linear and spec.ndim == 2)
