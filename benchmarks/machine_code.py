@@ -73,6 +73,11 @@ def _rows() -> Iterator[Row]:
         stem = "conv2d_relu_max_pool2d"
         name = rf"{stem}_{part}\w*<float.*>"
         yield Row(f"conv2d, ReLU, max-pool 2x2, {part}", stem, name, ("POOL=2",))
+    size = ("IMAGE_H=28", "IMAGE_W=28")
+    for part in ("forward", "backward", "linear_backward"):
+        name = f"single_channel_stage_{part}<float>"
+        yield Row(f"the same, one channel of 28 x 28, {part}", "single_channel_stage", name, size)
+    yield Row("linear, 10 outputs", "linear_few_outputs", r"linear_few_outputs\w*<float.*>")
     for label, stem, name in (
         ("softmax", "softmax", "softmax_forward<float, Softmax>"),
         ("softmax cross-entropy", "softmax_cross_entropy", r"labels_forward<float.*>"),

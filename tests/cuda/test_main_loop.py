@@ -111,6 +111,48 @@ def test_rounds_where_the_jump_leaves_the_loop():
     assert [rounds(flow, loop) for loop in flow.loops] == [6]
 
 
+POINTERS = """
+    VIADD R7, R6, 0x10
+    BRA.U UP3, start
+    IMAD R20, R1, R2, R3
+start:
+    VIADD R9, R7, 0x2100
+    VIADD R8, R7, 0x100
+top:
+    VIADD R8, R8, 0x400
+    ISETP.NE.AND P0, PT, R8, R9, PT
+    @P0 BRA top
+    EXIT
+"""
+
+
+def test_rounds_of_an_address_up_to_the_same_one_further_on():
+    flow = Flow(read(POINTERS))
+    assert [rounds(flow, loop) for loop in flow.loops] == [8]  # (0x2100 - 0x100) / 0x400
+    other = POINTERS.replace("VIADD R9, R7", "VIADD R9, R5")
+    assert rounds(flow := Flow(read(other)), flow.loops[0]) is None
+    odd = POINTERS.replace("0x2100", "0x2101")  # never meets it
+    assert rounds(flow := Flow(read(odd)), flow.loops[0]) is None
+    moving = POINTERS.replace("    ISETP", "    IMAD R9, R9, 0x1, R4\n    ISETP")
+    assert rounds(flow := Flow(read(moving)), flow.loops[0]) is None
+
+
+def test_rounds_of_a_counter_of_64_bits():
+    code = """
+        UMOV UR17, 0x2100
+        UMOV UR6, URZ
+    top:
+        UIADD3 UR17, UP0, UPT, UR17, -0x420, URZ
+        UIADD3.X UR6, UPT, UPT, UR6, -0x1, URZ, UP0, !UPT
+        UISETP.NE.U32.AND UP0, UPT, UR17, URZ, UPT
+        UISETP.NE.U32.AND.EX UP0, UPT, UR6, URZ, UPT, UP0
+        BRA.U UP0, top
+        EXIT
+    """
+    flow = Flow(read(code))
+    assert [rounds(flow, loop) for loop in flow.loops] == [8]
+
+
 def test_a_start_that_differs_between_ways_is_not_known():
     code = """
         @P2 BRA other
@@ -161,7 +203,23 @@ def test_the_pass_is_the_way_of_a_whole_tile():
     assert found.bytes_a_load == 16.0 and found.bytes_a_shared_load is None
 
 
-def test_of_two_copies_of_a_loop_the_better_one_is_told():
+def test_of_two_copies_of_a_loop_the_one_that_stores_is_told():
+    """A kernel that may leave out what only backward needs: judged with it."""
+    without = "without:\nFFMA R0, R1, R2, R0\nSTG.E [R2.64], R0\n@P0 BRA without"
+    whole = "whole:\nFFMA R0, R1, R2, R0\nSTG.E [R2.64], R0\nSTG.E.U8 [R4.64], R1\n@P0 BRA whole"
+    for code in (f"{whole}\n{without}", f"{without}\n{whole}"):
+        assert judged(Flow(read(f"{code}\nEXIT"))).instructions == 4
+
+
+def test_the_rest_of_an_unrolled_loop_is_no_main_loop():
+    """Rounds that are left over stand behind the loop: there the loop around has more work."""
+    inner = "inner:\n" + "FFMA R0, R1, R2, R0\n" * 4 + "@P0 BRA inner\n"
+    rest = "FFMA R0, R1, R2, R0\n" * 6 + "STG.E.128 [R2.64], R0\n"
+    found = judged(Flow(read(f"outer:\nLDG.E R1, [R2.64]\n{inner}{rest}@P1 BRA outer\nEXIT")))
+    assert found.opcodes == {"FFMA": 4, "BRA": 1}
+
+
+def test_of_two_copies_of_a_loop_the_shorter_one_is_told():
     slow = "slow:\nFFMA R0, R1, R2, R0\nIMAD R4, R5, R6, R7\n@P0 BRA slow"
     fast = "fast:\nFFMA R0, R1, R2, R0\n@P0 BRA fast"
     for code in (f"{slow}\n{fast}", f"{fast}\n{slow}"):

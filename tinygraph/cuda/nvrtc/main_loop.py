@@ -6,8 +6,8 @@ the share of its instructions that compute.  The share can be read without a GPU
     heart       the loop whose own blocks, without the loops inside, hold the most multiply-adds
     main loop   the heart; but a loop whose rounds the machine code fixes is as if unrolled, and
                 belongs to the loop around it, and so on outwards
-    pass        one way through it: the one with the most multiply-adds, then the most bytes loaded,
-                then the fewest instructions: a full tile, away from the edges
+    pass        one way through it: the one with the most multiply-adds, then the most bytes loaded
+                and stored, then the fewest instructions: a full tile, away from the edges
 
 Instructions of inner loops count as often as the machine code says that they run, once where only
 the run knows.  Where a compiler made several copies of a loop, for whole tiles and for the edge,
@@ -40,7 +40,7 @@ class Weight(NamedTuple):
     """What is weighed of a way through a loop: the most first, the fewest instructions last."""
 
     multiply_adds: int
-    loaded: int
+    moved: int
     fewer: int
 
     def plus(self, *others: Weight) -> Weight:
@@ -170,14 +170,17 @@ def judged(flow: Flow) -> MainLoop:
     if most == 0:
         return ways.passed(None)
     hearts = [loop for loop in flow.loops if 2 * work[loop] >= most]
+    # What a loop has around its inner loop is a rest of that one, unrolled apart.
+    hearts = [loop for loop in hearts if not any(other.blocks < loop.blocks for other in hearts)]
     # In the order of `loops` the innermost comes first, and is kept where another is no better.
     return max((ways.passed(ways.outermost(heart)) for heart in hearts), key=_goodness)
 
 
-def _goodness(found: MainLoop) -> float:
+def _goodness(found: MainLoop) -> tuple[float, float]:
+    """For each multiply-add, or for each byte: many bytes moved, then few instructions."""
     work = sum(times * _worth(kind) for kind, times in found.multiply_adds.items())
-    moved = sum(t * _width(o) for o, t in found.opcodes.items() if _base(o) in (*LOADS, *STORES))
-    return (work or moved / 1024) / found.instructions
+    moved = sum(times * _moved(opcode) for opcode, times in found.opcodes.items())
+    return moved / (work or moved), -found.instructions / (work or moved)
 
 
 def _own_blocks(loop: Loop) -> frozenset[int]:
@@ -271,9 +274,9 @@ class _Ways:
 
 
 def _weight_of(found: Instruction) -> Weight:
-    base, opcode = _base(_issued(found)), found.opcode
-    work = _worth(base) if base in MULTIPLY_ADDS else 0
-    return Weight(work, _width(opcode) if base in LOADS else 0, -1)
+    opcode = _issued(found)
+    work = _worth(_base(opcode)) if _base(opcode) in MULTIPLY_ADDS else 0
+    return Weight(work, _moved(opcode), -1)
 
 
 def _worth(kind: str) -> int:
@@ -284,6 +287,11 @@ def _worth(kind: str) -> int:
 def _width(opcode: str) -> int:
     """Bytes that a thread moves."""
     return next((WIDTHS[part] for part in opcode.split(".") if part in WIDTHS), 4)
+
+
+def _moved(opcode: str) -> int:
+    """Bytes between a thread and global memory."""
+    return _width(opcode) if _base(opcode) in (*LOADS, *STORES) else 0
 
 
 def _issued(found: Instruction) -> str:

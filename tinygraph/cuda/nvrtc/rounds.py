@@ -1,7 +1,8 @@
 """How many rounds a loop makes, where its machine code alone says so.
 
-It does where one register counts: set to a number before the loop, changed by a number once in each
-round, and compared with a number where the loop ends.  Anything else counts at run time: None.
+It does where one register counts: changed by a number once in each round, and compared where the
+loop ends with what it was before the loop, and a number more: two numbers, or an address and the
+same one some bytes further.  Anything else counts at run time: None.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from __future__ import annotations
 import operator
 import struct
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from tinygraph.cuda.nvrtc.disassembly import Instruction
 from tinygraph.cuda.nvrtc.flow import Flow, Loop, is_conditional, jumps
 
 MANY = 1 << 16  # no loop of this many rounds is unrolled in anybody's mind
+MOST_BLOCKS = 20  # looked at for the place where a register is set
 ZEROS = ("RZ", "URZ", "SRZ", "-RZ")
 TRUE = ("PT", "UPT")
 MOVES = ("MOV", "UMOV", "CS2R", "UCS2R")
@@ -35,24 +38,26 @@ def rounds(flow: Flow, loop: Loop) -> int | None:
         return None
     block = flow.blocks[leaving[0]]
     jump = flow.code[block.stop - 1]
-    goes_on = _going_on(jump, stays=jump.target in loop.blocks)
-    if goes_on is None:
+    decision = _going_on(jump, stays=jump.target in loop.blocks)
+    if decision is None:
         return None
-    predicate, wanted = goes_on
+    predicate, wanted = decision
     found = _comparison(flow, block, predicate)
     if found is None:
         return None
     at, register, limit = found
+    if _changed(flow, loop, limit):
+        return None
     step = _step(flow, loop, register)
-    start = _start(flow, loop, register)
-    if step is None or start is None:
+    start, end = (_before(flow, loop, part) for part in (register, limit))
+    if step is None or start is None or end is None or start.origin != end.origin:
         return None
     place, change = step
     if place not in block and place not in flow.blocks[loop.header]:
         return None  # perhaps not in each round
     counted = place < at or place not in block  # before the comparison
     test = _test(flow.code[at])
-    return _count(start, change, counted, lambda value: test(value, limit) == wanted)
+    return _count(start.offset, change, counted, lambda value: test(value, end.offset) == wanted)
 
 
 def _count(start: int, change: int, counted: bool, goes_on: Callable[[int], bool]) -> int | None:
@@ -74,8 +79,8 @@ def _going_on(jump: Instruction, stays: bool) -> tuple[str, bool] | None:
     return named[0].lstrip("!"), stays != named[0].startswith("!")
 
 
-def _comparison(flow: Flow, block: range, predicate: str) -> tuple[int, str, int] | None:
-    """Where a block sets the predicate: place, register, and the number it is compared with."""
+def _comparison(flow: Flow, block: range, predicate: str) -> tuple[int, str, str] | None:
+    """Where a block sets the predicate: place, register, and what it is compared with."""
     for at in range(block.stop - 2, block.start - 1, -1):  # above the jump
         found = flow.code[at]
         if predicate not in found.operands[:2]:
@@ -86,12 +91,15 @@ def _comparison(flow: Flow, block: range, predicate: str) -> tuple[int, str, int
                 predicate = source[0]
                 continue
             return None
-        if found.base not in ("ISETP", "UISETP") or found.guard or len(found.operands) != 5:
+        if found.base not in ("ISETP", "UISETP") or found.guard:
+            return None
+        if "EX" in found.modifiers and found.operands[5:] == (predicate,):
+            continue  # the upper half of a counter of 64 bits: the lower one is above
+        if len(found.operands) != 5:
             return None
         first, second, register, limit, last = found.operands
-        number = _number(limit)
         plain = first == predicate and second in TRUE and last in TRUE
-        return (at, register, number) if plain and number is not None else None
+        return (at, register, limit) if plain else None
     return None
 
 
@@ -102,39 +110,73 @@ def _test(found: Instruction) -> Callable[[int, int], bool]:
     return lambda a, b: compare(a & 0xFFFFFFFF, b & 0xFFFFFFFF)
 
 
+def _changed(flow: Flow, loop: Loop, register: str) -> list[int]:
+    """Where a loop changes a register."""
+    places = (at for block in loop.blocks for at in flow.blocks[block])
+    return [at for at in places if register in written(flow.code[at])]
+
+
 def _step(flow: Flow, loop: Loop, register: str) -> tuple[int, int] | None:
     """The only place in a loop that changes the register, in each round, and by how much."""
-    places = [
-        at
-        for block in loop.blocks
-        for at in flow.blocks[block]
-        if register in written(flow.code[at])
+    places = _changed(flow, loop, register)
+    change = _added(flow.code[places[0]]) if len(places) == 1 else None
+    return (places[0], change[1]) if change and change[0] == register else None
+
+
+class _Value(NamedTuple):
+    """What is in a register: some bytes further than what was there at `origin`, None for 0."""
+
+    origin: tuple[str, int] | None
+    offset: int
+
+
+def _before(flow: Flow, loop: Loop, operand: str) -> _Value | None:
+    """What an operand is when the loop begins."""
+    number = _number(operand)
+    if number is not None:
+        return _Value(None, number)
+    before = [block for block in flow.before[loop.header] if block not in loop.blocks]
+    return _common(flow, [(block, flow.blocks[block].stop) for block in before], operand, ())
+
+
+Place = tuple[int, int]  # a block, and the instruction before which a register is looked at
+
+
+def _common(flow: Flow, places: list[Place], register: str, seen: tuple[int, ...]) -> _Value | None:
+    """The value that a register has at several places, if it is the same."""
+    found = {_value(flow, place, register, seen) for place in places}
+    return found.pop() if len(found) == 1 else None
+
+
+def _value(flow: Flow, place: Place, register: str, seen: tuple[int, ...]) -> _Value | None:
+    block, stop = place
+    setting = [
+        at for at in range(flow.blocks[block].start, stop) if register in written(flow.code[at])
     ]
-    if len(places) != 1:
-        return None
-    found = flow.code[places[0]]
-    rest = [part for part in found.operands[1:] if part not in (*ZEROS, *TRUE)]
-    own = [part for part in rest if part == register]
-    numbers = [_number(part) for part in rest if part != register]
-    if found.guard or found.base not in ADDS or len(own) != 1 or len(numbers) != 1:
-        return None
-    return None if numbers[0] is None else (places[0], numbers[0])
+    if not setting:
+        if block in seen or len(seen) > MOST_BLOCKS:
+            return None
+        before = [(other, flow.blocks[other].stop) for other in flow.before[block]]
+        return _common(flow, before, register, (*seen, block))
+    found = flow.code[setting[-1]]
+    number = _moved(found)
+    if number is not None:
+        return _Value(None, number)
+    change = _added(found)
+    if change is not None:
+        further = _value(flow, (block, setting[-1]), change[0], seen)
+        if further is not None:
+            return further._replace(offset=further.offset + change[1])
+    return _Value((register, setting[-1]), 0)
 
 
-def _start(flow: Flow, loop: Loop, register: str) -> int | None:
-    """The number in the register when the loop begins, the same on every way to it."""
-    waiting = [block for block in flow.before[loop.header] if block not in loop.blocks]
-    seen, values = set(waiting), set()
-    while waiting:
-        block = waiting.pop()
-        setting = [at for at in flow.blocks[block] if register in written(flow.code[at])]
-        if setting:
-            values.add(_moved(flow.code[setting[-1]]))
-        else:
-            values |= set() if flow.before[block] else {None}
-            waiting += [b for b in flow.before[block] if b not in seen]
-            seen |= set(flow.before[block])
-    return values.pop() if len(values) == 1 else None
+def _added(found: Instruction) -> tuple[str, int] | None:
+    """The register and the number of an addition of two such, into one register."""
+    rest = [part for part in found.operands[1:] if part not in (*ZEROS, *TRUE) and "P" not in part]
+    numbers = [number for part in rest if (number := _number(part)) is not None]
+    registers = [part for part in rest if _number(part) is None]
+    plain = not found.guard and found.base in ADDS and len(numbers) == len(registers) == 1
+    return (registers[0], numbers[0]) if plain and registers[0][0] in "RU" else None
 
 
 def _moved(found: Instruction) -> int | None:
