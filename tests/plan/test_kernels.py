@@ -183,13 +183,22 @@ def recorded(run, *arguments):
     return launches
 
 
+def reads_the_same(alone, shared):
+    """But for sums of gradients of leaves: in the first run their first term is a copy, which is no
+    launch (-1), later it is written where it leaves."""
+    (name, first), (again, later) = alone, shared
+    sums = name == "binary_forward<float, Add>"
+    same = all(a == b or (sums and a == [-1]) for a, b in zip(first, later, strict=True))
+    return name == again and same
+
+
 @pytest.mark.parametrize("make", [small_network, NETWORKS["residual"]])
 def test_every_launch_reads_what_it_reads_without_an_arena(make):
     """The first run has an array for each request; all others share places."""
     run = tg.compile(step_of(make().to("emulator")))
     alone, shared = (dataflow(recorded(run, IMAGES, LABELS)) for _ in range(2))
     (plan,) = plans_of(run)
-    assert len(alone) > 8 and alone == shared
+    assert len(alone) > 8 and all(map(reads_the_same, alone, shared))
     arena, requested = plan.bytes_of_buffers()
     assert arena < 0.8 * requested
 
@@ -287,7 +296,8 @@ def test_no_array_is_made_through_mem_in_the_steady_state(monkeypatch, make):
         spy_on(name)
     run(x, y)
     leaving = [(), *[p.shape for p in model.parameters()]]  # the loss, and gradients
-    assert sorted(made) == sorted([("copy", shape) for shape in leaving])
+    assert sorted(shape for _, shape in made) == sorted(leaving)
+    assert {name for name, shape in made if shape} <= {"empty", "copy"}
 
 
 def test_another_precision_takes_other_buffers(monkeypatch):

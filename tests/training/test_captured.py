@@ -146,7 +146,12 @@ def test_a_plan_has_its_arrays_in_one_arena(cupy):
         trainer.step(*batch())
     (plan,) = [made.plans[0] for made in trainer._step.differentiate._found]
     (program,) = plan._workers[0].programs.values()
-    arrays = [a for memory in program._memories.values() for a in memory.arrays if a.size]
+    arrays = [
+        a
+        for memory in program._memories.values()
+        for a in memory.arrays
+        if a is not None and a.size
+    ]
     assert len(arrays) > 10 and all(isinstance(a, cupy.ndarray) for a in arrays)
     first = min(a.data.ptr for a in arrays)
     assert max(a.data.ptr + a.nbytes for a in arrays) - first <= program.bytes

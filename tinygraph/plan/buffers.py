@@ -65,7 +65,7 @@ class KeptMemory(Memory):
     ) -> None:
         super().__init__(device, needs)
         self.at, self.op, self.draws = at, op, draws  # `at` tells this call of an op from others
-        self.arrays: list[Array] = []
+        self.arrays: list[Any] = []
         self.position = 0  # requests since the op's call began
         self.first_sample = 0  # where a tile begins: random numbers are those of the whole batch
         self.kept = self.draws_numbers = False
@@ -224,11 +224,16 @@ class Arena:
         return self._block
 
 
-def into_arena(memories: Iterable[KeptMemory], lifetimes: Lifetimes, arena: Arena) -> int:
-    """Give every memory its arrays in an arena, for all runs to come; the bytes that they take."""
+def into_arena(
+    memories: Iterable[KeptMemory], lifetimes: Lifetimes, arena: Arena, elsewhere: set[int]
+) -> int:
+    """Give every memory its arrays in an arena, for all runs to come; the bytes that they take.
+
+    Those whose ids are `elsewhere` get no place: None, until somebody puts an array there.
+    """
     device = arena.device
     memories = list(memories)
-    arrays = [array for memory in memories for array in memory.arrays]
+    arrays = [a for memory in memories for a in memory.arrays if id(a) not in elsewhere]
     spans = [(lifetimes.first[id(a)], lifetimes.last[id(a)], a.nbytes) for a in arrays]
     alignment = KERNEL_ALIGNMENT if device.runs_kernels else ALIGNMENT
     offsets, total = lay_out(spans, alignment)
@@ -242,6 +247,6 @@ def into_arena(memories: Iterable[KeptMemory], lifetimes: Lifetimes, arena: Aren
         return np.asarray(Lent(part)) if device is EMULATOR else part
 
     for memory in memories:
-        memory.arrays = [placed(array) for array in memory.arrays]
+        memory.arrays = [None if id(a) in elsewhere else placed(a) for a in memory.arrays]
         memory.kept = True
     return total

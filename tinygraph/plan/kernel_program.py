@@ -9,6 +9,7 @@ Kernels promise not to write what they read (`__restrict__`), so that nothing is
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from tinygraph.memory import Memory
@@ -87,6 +88,10 @@ class KernelProgram(Program):
     memory_type = KernelMemory
     _products: str | None = None  # their precision in the last run
 
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._leaving: dict[int, Array] = {}  # new arrays of the backward that runs, by leaf
+
     def looks(self, op: Op) -> bool:
         return self.code.device.on_host and super().looks(op)
 
@@ -97,7 +102,7 @@ class KernelProgram(Program):
         """
         products = get_float32_matmul_precision()
         if products != self._products and self._lifetimes is None:
-            self._lifetimes = Lifetimes()
+            self._lifetimes, self._to_leaves = Lifetimes(), {}
             for memory in self._all_memories:
                 memory.kept = False
         self._products = products
@@ -135,17 +140,39 @@ class KernelProgram(Program):
         else:
             self.gradients[at] = memory.add(before, gradient)
 
-    def _gradients_of_leaves(self, at: int, received: Any) -> list[tuple[int, int]]:
-        return []  # see `_give_leaf`
+    def _elsewhere(self) -> set[int]:
+        """Those of leaves with one use, whose gradients lie in new arrays at every run."""
+        uses = Counter([i for made in self.code.instructions for i in made.inputs])
+        return {
+            id(self._memories["backward", at].arrays[k])
+            for at, found in self._leaf_buffers.items()
+            for k, i in found
+            if uses[i] == 1
+        }
+
+    def _aim(self, at: int, at_leaves: bool) -> None:
+        """Let the backward of an op write the first gradient of a leaf into a new array: it leaves
+        the plan, where the next run may not write to it."""
+        arrays = self._memories["backward", at].arrays
+        self._leaving = {}
+        for k, i, buffer in self._to_leaves.get(at, ()):
+            arrays[k] = buffer
+            if at_leaves and i not in self.totals.reached:
+                arrays[k] = self._leaving[i] = self.code.device.empty(
+                    *self.code.instructions[i].spec
+                )
 
     def _give_leaf(self, at: int, gradient: Array, memory: KernelMemory) -> None:
-        """The arrays of leaves are written by copies alone: they leave the plan."""
+        """What leaves the plan is an array of its own: one that `_aim` has made, or a copy."""
         totals = self.totals
         if at in totals.reached:
             gradient = memory.add(totals.arrays[at], gradient)
         else:
             memory.position = 0
             totals.reached.add(at)
+            if self._leaving.get(at) is gradient:
+                totals.arrays[at] = gradient
+                return
         array = totals.arrays.get(at)
         if array is None:
             totals.arrays[at] = self.code.device.copy(gradient)

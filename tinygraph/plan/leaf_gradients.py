@@ -53,7 +53,7 @@ class LeafGradients:
         self.leaves = [at for at, _ in found]  # those that want a gradient
         # After a run, by argument: those that leave as arrays, not as `.grad` of a tensor.
         self.of_arguments: dict[int, Array] = {}
-        # Where kernels run, the first gradient that comes is copied: see `KernelProgram`.
+        # Where kernels run, the first gradient comes in an array of its own: see `KernelProgram`.
         here = [] if self.device.runs_kernels else found
         self._small = {
             at: np.empty(made.spec.shape, made.spec.dtype)

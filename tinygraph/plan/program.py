@@ -78,7 +78,7 @@ class Program:
         self._backward_calls: list[Call] = []
         # For each op the buffers of its backward that are gradients of leaves: which, and whose.
         self._leaf_buffers: dict[int, list[tuple[int, int]]] = {}
-        self._to_leaves: dict[int, list[tuple[int, int, Array]]] = {}  # the same, and the buffer
+        self._to_leaves: dict[int, list[tuple[int, int, Any]]] = {}  # the same, and the buffer
 
     # ---- what depends on the device ---------------------------------------------------------
 
@@ -129,7 +129,7 @@ class Program:
             return
         memories = self._all_memories
         self.requested = sum(array.nbytes for memory in memories for array in memory.arrays)
-        self.bytes = into_arena(memories, self._lifetimes, self._arena)
+        self.bytes = into_arena(memories, self._lifetimes, self._arena, self._elsewhere())
         self._lifetimes = None
         self._to_leaves = {
             at: [(k, i, self._memories["backward", at].arrays[k]) for k, i in found]
@@ -137,6 +137,10 @@ class Program:
         }
         self._drawing = [memory for memory in memories if memory.draws_numbers]
         self._let_go()
+
+    def _elsewhere(self) -> set[int]:
+        """The ids of buffers that no later run writes: another tile may have reached each leaf."""
+        return set()
 
     def _let_go(self) -> None:
         """Free the arrays of the first run, before the buffers take memory too."""
