@@ -76,6 +76,8 @@ def _extent(
     """One to three numbers as three, from 1 to `most` on each axis."""
     if type(value) is int:
         x, y, z = extent = (value, 1, 1)
+    elif type(value) is tuple and len(value) == 2 and type(value[0]) is type(value[1]) is int:
+        x, y, z = extent = (*value, 1)
     else:
         try:
             sizes = list(map(operator.index, value if hasattr(value, "__iter__") else (value,)))

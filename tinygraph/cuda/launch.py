@@ -163,6 +163,12 @@ class ArgumentList:
         for at, parameter, dtype, written in self._pointers:
             value = values[at]
             kind = type(value)
+            if kind is Out or kind is InOut:
+                if not written:
+                    mark, expected = kind.__name__, "an input, as the pointer is const"
+                    self._refuse(parameter, expected, mark, "pass the array without a mark")
+                value = values[at] = value.array
+                kind = type(value)
             if kind is of_cupy and value.dtype is dtype and value.flags.c_contiguous:
                 on_gpu = True
                 continue
@@ -171,11 +177,6 @@ class ArgumentList:
                 if flags.c_contiguous and flags.aligned and (flags.writeable or not written):
                     on_host = True
                     continue
-            if isinstance(value, _Marked):
-                if parameter.const:
-                    mark, expected = kind.__name__, "an input, as the pointer is const"
-                    self._refuse(parameter, expected, mark, "pass the array without a mark")
-                value = values[at] = value.array
             if self._check_array(parameter, value):
                 on_gpu = True
             else:
