@@ -97,7 +97,7 @@ conv2d_implicit_input_gradient(const T* __restrict__ w, const T* __restrict__ gy
     __syncthreads();
 
     const SumSteps steps(1, OG * KH * KW, chunks, chunk);
-    TapsOfFilters<T> filters(at, w, group, tile.row);
+    TapsOfFilters<T> filters(at, w, group, tile);
     const OutputColumns<T> outputs = {
         at, gy + ((long long)tile.image * O + group * OG) * OH * OW, tile};
     Gathered<T, OutputColumns<T>> columns(outputs, places, steps.k);

@@ -308,19 +308,17 @@ struct TapsOfFilters {
     const Convolution& at;
     const T* next;  // what the thread reads in the next step, for k
     int tap;        // its k % (KH * KW)
-    int channels;   // from the thread's first one on
+    const TileOrigin& tile;
     T some[COUNT][2];
 
     static __device__ __forceinline__ int k() { return thread_now() % (STEP / 2) * 2; }
     static __device__ __forceinline__ int x() { return thread_now() / (STEP / 2); }
 
     __device__ __forceinline__ TapsOfFilters(const Convolution& at, const T* w, int group,
-                                             int channel0)
-        : at(at)
+                                             const TileOrigin& tile)
+        : at(at), tile(tile)
     {
-        const int channel = channel0 + x();
-        channels = at.CG - channel;
-        next = w + (long long)group * at.OG * at.taps() + channel * at.KH * at.KW;
+        next = w + (long long)group * at.OG * at.taps() + (tile.row + x()) * at.KH * at.KW;
     }
 
     __device__ __forceinline__ void begin(int, int k0)
@@ -334,6 +332,7 @@ struct TapsOfFilters {
     {
         const int window = at.KH * at.KW, filter = at.taps(), numbers = at.OG * window - k0 - k();
         const int further = tap + 1 < window ? 1 : filter - window + 1;  // to k + 1
+        const int channels = at.CG - tile.row - x();
 #pragma unroll
         for (int i = 0; i < COUNT; ++i) {
             const T* from = next + (long long)i * APART * window;
