@@ -289,6 +289,18 @@ def test_steps_that_somebody_watches_are_ordinary_ones():
     assert graph_of(captured) is not None
 
 
+def test_layers_that_count_their_batches():
+    """By our own kernel: CuPy's would be a launch, and a compilation, that nobody asked for."""
+    layers = tg.nn.BatchNorm1d(2), tg.nn.LayerNorm(2)
+    captured = worker(None, None, last=layers)
+    found = losses(captured)
+    assert graph_of(captured) is not None
+    counted = captured.model.state_dict()["5.num_batches_tracked"]
+    assert counted == 6 and counted.dtype == np.int64
+    layers = tg.nn.BatchNorm1d(2), tg.nn.LayerNorm(2)
+    assert found == losses(worker(None, False, last=layers))
+
+
 @pytest.mark.parametrize("capture", [None, False])
 def test_batches_of_the_host_go_through_pinned_memory(tmp_path, capture):
     """Those of training and of validation, copied ahead by the same stream as with `device`."""

@@ -11,8 +11,10 @@ import numpy as np
 
 from tinygraph.checks import number, whole
 from tinygraph.errors import ArgumentError, ShapeError
+from tinygraph.memory import eager_memory
 from tinygraph.nn.init import ones_, zeros_
 from tinygraph.nn.module import Buffer, Module
+from tinygraph.operators import above
 from tinygraph.ops.batch_norm import batch_norm
 from tinygraph.ops.layer_norm import layer_norm
 from tinygraph.running import here
@@ -83,7 +85,7 @@ class BatchNorm(Module):
 
     def _after_training_batch(self, samples: int) -> None:
         if self.num_batches_tracked is not None:
-            self.num_batches_tracked.value[...] += 1
+            _count(self.num_batches_tracked)
         if samples < SMALL_BATCH and not self._warned:
             self._warned = True
             name = self.weight.name if self.weight is not None else None
@@ -100,6 +102,15 @@ class BatchNorm(Module):
         return f"{text}, affine={self.weight is not None}, " + (
             f"track_running_stats={self.running_mean is not None}"
         )
+
+
+def _count(batches: Buffer) -> None:
+    """One more.  On a GPU our own kernel adds, which a captured step can repeat."""
+    if batches.device.on_host:
+        batches.value[...] += 1
+        return
+    mem, one = eager_memory((False, False), batches.device), np.ones((), batches.dtype)
+    batches.value[...] = above.add_arrays(mem, batches.value, mem.constant(one))
 
 
 class BatchNorm1d(BatchNorm):

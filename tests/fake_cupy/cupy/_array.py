@@ -198,10 +198,16 @@ for _name, _ufunc in {
 
 
 def _by_numpy(name, function, args, options):
-    """A kernel of CuPy's own, whose result lies on the GPU: here with a wait."""
+    """A kernel of CuPy's own, whose result lies on the GPU; other than a ufunc's with a wait."""
     hidden.append(name)
     if any(type(x) is np.ndarray and x.ndim for x in args):
         raise TypeError(f"Unsupported type {np.ndarray} in {name}")
+    if isinstance(function, np.ufunc) and not options:
+        hosts = [x._host if isinstance(x, ndarray) else x for x in args]
+        like = function(*[np.ones_like(x) for x in hosts])
+        out = empty(like.shape, like.dtype)
+        get_current_stream().add(lambda: np.copyto(out._host, function(*hosts)))
+        return out
     result = function(*(x.get() if isinstance(x, ndarray) else x for x in args), **options)
     return asarray(result) if isinstance(result, (np.ndarray, np.generic)) else result
 
