@@ -152,6 +152,8 @@ def test_op_kernel_names_file_function_type_and_macros():
     tiled = op_kernel("dropout", "dropout_forward", np.float32, TILE=16, B=1)
     assert tiled.source.defines == (("B", "1"), ("TILE", "16"))
     assert op_kernel("dropout", "dropout_forward", np.float32, B=1, TILE=16) is tiled is not kernel
+    real = op_kernel("dropout", "dropout_forward", np.float32, TILE=16.0, B=1)
+    assert real.source.defines == (("B", "1"), ("TILE", "16.0"))
 
 
 def test_op_kernel_refuses_other_dtypes_and_files():

@@ -9,7 +9,7 @@ every launch against the signature that stands in the source.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache, cached_property
+from functools import cached_property, lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -288,23 +288,23 @@ def op_kernel(stem: str, function: str, *template: Any, **macros: object) -> Ker
     >>> op_kernel("comparison", "compare", "uint8", "Less").name
     'compare<unsigned char, Less>'
     """
-    types = [t if isinstance(t, str) and t not in _C_TYPES else np.dtype(t) for t in template]
-    return _op_kernel(stem, function, tuple(types), tuple(sorted(macros.items())))
+    return _asked_for(stem, function, *template, **macros)
 
 
-@cache
-def _op_kernel(
-    stem: str,
-    function: str,
-    template: tuple[np.dtype[Any] | str, ...],
-    macros: tuple[tuple[str, object], ...],
-) -> Kernel:
+@lru_cache(maxsize=None, typed=True)  # 1 and 1.0 are two macros
+def _asked_for(stem: str, function: str, *template: Any, **macros: object) -> Kernel:
     words = []
     for t in template:
-        word = t if isinstance(t, str) else _C_TYPES.get(t.name)
+        is_name = isinstance(t, str) and t not in _C_TYPES
+        word = t if is_name else _C_TYPES.get(np.dtype(t).name)
         if word is None:
             expected, way_out = f"one of {', '.join(_C_TYPES)}", "convert with x.astype('float32')"
-            raise DtypeError(stem, "dtype", expected, t, way_out)
+            raise DtypeError(stem, "dtype", expected, np.dtype(t), way_out)
         words.append(word)
     name = f"{function}<{', '.join(words)}>" if words else function
-    return Kernel(KERNELS / f"{stem}.cu", name, dict(macros))
+    return _instance(stem, name, **dict(sorted(macros.items())))
+
+
+@lru_cache(maxsize=None, typed=True)
+def _instance(stem: str, name: str, **macros: object) -> Kernel:
+    return Kernel(KERNELS / f"{stem}.cu", name, macros)
