@@ -226,3 +226,28 @@ def test_the_recipe_trains_to_the_parameters_of_the_emulator(tmp_path):
     assert found["cuda"].keys() == found["emulator"].keys()
     for name, array in found["cuda"].items():
         assert array.tobytes() == found["emulator"][name].tobytes(), name
+
+
+def test_a_number_goes_to_the_gpu_once():
+    x = tg.Tensor([1.0, 2.0, 3.0], requires_grad=True, device="cuda")
+    once, again, other = x * 2.0, 2.0 * x, x + 3
+    assert once.inputs[1].value is again.inputs[0].value
+    assert other.inputs[1].value is not once.inputs[1].value
+    np.testing.assert_array_equal(again.numpy(), [2, 4, 6])
+    np.testing.assert_array_equal(other.numpy(), [4, 5, 6])
+    np.testing.assert_array_equal((x.astype("float64") * 2.0).numpy(), [2, 4, 6])
+    (again * x).sum().backward()
+    np.testing.assert_array_equal(x.grad.get(), [4, 8, 12])
+
+
+def test_numbers_in_a_captured_step():
+    """One that was there before the recording, and one that the recording meets first."""
+    seen = []
+
+    @tg.cuda.capture
+    def step(x):
+        seen.append(None)
+        return x * 0.5 + (1.25 if len(seen) < 3 else 1.75)
+
+    found = [step(np.full(2, n, "f4")).numpy().tolist() for n in range(5)]
+    assert found == [[0.5 * n + (1.25 if n < 2 else 1.75)] * 2 for n in range(5)]

@@ -265,7 +265,7 @@ class ArgumentList:
         return value
 
     def _as_float(self, parameter: KernelParameter, value: Any) -> float:
-        if isinstance(value, (int, float, np.number, np.bool_)) and not np.iscomplexobj(value):
+        if isinstance(value, (int, float, np.floating, np.integer, np.bool_)):
             try:
                 return float(value)
             except OverflowError:

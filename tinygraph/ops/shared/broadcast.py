@@ -82,15 +82,24 @@ def _whole(mem: Memory, x: Array, shape: Shape) -> Array:
     return copies
 
 
+@lru_cache(maxsize=1024)
+def _arguments(out: Shape, *shapes: Shape) -> tuple[int, ...]:
+    """What a launch over `out` takes behind its arrays; () where there are too many axes."""
+    axes = merge(out, *shapes)
+    if len(axes.sizes) > MOST_AXES:
+        return ()
+    return math.prod(out), *axes.arguments, *axes.masks
+
+
 def for_each_broadcast(mem: Memory, kernel: Kernel, out: Array, *operands: Array) -> None:
     """Launch kernel(*operands, out, size, axes, masks); for no element, launch nothing."""
     if not out.size:
         return
-    axes = merge(out.shape, *[x.shape for x in operands])
-    if len(axes.sizes) > MOST_AXES:
+    arguments = _arguments(out.shape, *[x.shape for x in operands])
+    if not arguments:
         operands = tuple([_whole(mem, x, out.shape) for x in operands])
-        axes = merge(out.shape, *[out.shape for _ in operands])
-    for_each(kernel, out.size, *operands, out, out.size, *axes.arguments, *axes.masks)
+        arguments = _arguments(out.shape, *[out.shape for _ in operands])
+    for_each(kernel, out.size, *operands, out, *arguments)
 
 
 # ---- the way back ---------------------------------------------------------------------------

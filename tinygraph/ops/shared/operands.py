@@ -88,14 +88,17 @@ def _converted(op: str, x: Any, data: Any, dtype: np.dtype[Any], device: Device)
 
 
 def _number(op: str, number: Any, dtype: np.dtype[Any], device: Device) -> Tensor:
-    """A Python number as a 0-d leaf."""
+    """A Python number as a 0-d leaf.
+
+    The same number is the same array: a GPU is given it once, not for each use.
+    """
     try:
         if -1e30 < number < 1e30:
             array = np.array(number, dtype)
         else:
             with np.errstate(all="ignore"):  # beyond the range of a float lies infinity
                 array = np.array(number, dtype)
-        return leaf(device.from_numpy(array), device)
+        return leaf(device.constant(array), device)
     except OverflowError:
         expected = f"one that {dtype} can hold"
         way_out = "convert the tensor first, for example with .astype('float64')"

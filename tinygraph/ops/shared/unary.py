@@ -27,6 +27,8 @@ from tinygraph.ops.shared.launch import for_each
 from tinygraph.ops.shared.operands import FLOATS, require_one_dtype
 from tinygraph.shapes import Array, Spec
 
+_NONE = (0, 0), (0.0, 0.0)  # hyper-parameters that are not there, of an integer and of a float
+
 
 class Unary:
     """Mixed into the ops: the output is like the input, sample by sample."""
@@ -94,7 +96,7 @@ class Unary:
 
     def _launch(self, kernel: str, *arrays: Array) -> None:
         x, stem = arrays[0], self.member.__module__.rpartition(".")[2]
-        a, b = (*self.numbers(x.dtype), 0, 0)[:2]
+        a, b = (*self.numbers(x.dtype), *_NONE[x.dtype.kind == "f"])[:2]
         run: Kernel = op_kernel(stem, kernel, x.dtype, self.functor)
         for_each(run, x.size, *arrays, x.size, a, b)
 
