@@ -17,10 +17,11 @@ from benchmarks.gpu import (
     profiler,
     safe,
     sanitizer,
+    smoke,
     suite,
     verdicts,
 )
-from benchmarks.gpu.room import Room, WallClock
+from benchmarks.gpu.room import EventClock, Room, WallClock
 from benchmarks.workloads import seed_network
 from tests.benchmarks import sample_outputs as samples
 
@@ -287,6 +288,13 @@ def test_counts_beside_a_profiler(tmp_path, monkeypatch):
     assert "| transpose_conflicts | global store sectors | 2048 | 16384 | **no** |" in page
     assert not any(line.startswith("transpose_rows") for line in result.lost)
     assert any(line.startswith("transpose_conflicts, shared load") for line in result.lost)
+
+
+@pytest.mark.second
+def test_the_first_results_of_a_gpu_are_right_on_device_cuda(rehearsed_cuda):
+    clock = EventClock(rehearsed_cuda)
+    result = smoke.run(Room("cuda", clock, rehearse=True))
+    assert not result.failed and "training steps, captured" in str(result.blocks[0])
 
 
 @pytest.mark.second

@@ -105,6 +105,20 @@ def test_a_compiled_step_can_be_captured(rehearsed_cuda):
     assert losses(True, True) == losses(True, False) == losses(False, False)
 
 
+def test_on_a_gpu_tuning_has_nothing_to_choose(rehearsed_cuda):
+    """Its kernels take all samples at once: the numbers are those of a plan that is not tuned."""
+
+    def losses(**options):
+        tg.manual_seed(1)
+        model = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 2)).to("cuda")
+        run = tg.compile(step_of(model, tg.optim.SGD(model.parameters(), lr=0.1)), **options)
+        x = np.random.default_rng(0).standard_normal((16, 6)).astype(F)
+        return [run(x, np.arange(16) % 2).item() for _ in range(3)], run.explain()
+
+    plain, tuned = losses(), losses(tune=True)
+    assert tuned[0] == plain[0] and "nothing to choose: kernels on cuda take all" in tuned[1]
+
+
 @pytest.mark.parametrize("inside", [True, False], ids=["backward inside", "by the caller"])
 def test_on_a_gpu_probabilities_are_looked_at_when_a_nan_is_read(rehearsed_cuda, inside):
     """At those that the op was given, though their place might have been free by then."""

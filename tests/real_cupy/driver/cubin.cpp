@@ -31,8 +31,9 @@ struct Cubin {
     }
 
     const Elf64_Shdr *section(const std::string &name) const {
+        const char *texts = image + sections[names].sh_offset;
         for (int i = 0; i < count; i++)
-            if (name == image + sections[names].sh_offset + sections[i].sh_name) return &sections[i];
+            if (name == texts + sections[i].sh_name) return &sections[i];
         return nullptr;
     }
 

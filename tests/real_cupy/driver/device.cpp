@@ -101,11 +101,9 @@ API void machine_violations_forget() {
 API const char *machine_violation(int i) { return violations[i].c_str(); }
 
 // The counters, one after the other: `machine_calls(nullptr)` is the first.
-API const void *machine_calls(const void *before) {
-    return before ? static_cast<const Calls *>(before)->next : all_calls;
-}
-API const char *machine_calls_name(const void *one) { return static_cast<const Calls *>(one)->name; }
-API long machine_calls_count(const void *one) { return static_cast<const Calls *>(one)->count; }
+API const Calls *machine_calls(const Calls *before) { return before ? before->next : all_calls; }
+API const char *machine_calls_name(const Calls *one) { return one->name; }
+API long machine_calls_count(const Calls *one) { return one->count; }
 
 API void machine_calls_forget() {
     for (Calls *one = all_calls; one; one = one->next) one->count = 0;

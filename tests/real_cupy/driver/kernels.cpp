@@ -75,11 +75,12 @@ API CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const ch
 
 API CUresult cuFuncGetAttribute(int *value, CUfunction_attribute what, CUfunction function) {
     COUNTED;
+    const CUfunc_st &f = *function;
     switch (what) {
-        case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = function->most_threads; break;
-        case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: *value = function->static_shared; break;
-        case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = function->registers; break;
-        case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = function->dynamic_shared; break;
+        case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = f.most_threads; break;
+        case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: *value = f.static_shared; break;
+        case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = f.registers; break;
+        case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = f.dynamic_shared; break;
         case CU_FUNC_ATTRIBUTE_BINARY_VERSION: *value = 90; break;
         default: return CUDA_ERROR_NOT_SUPPORTED;
     }

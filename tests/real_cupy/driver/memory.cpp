@@ -44,7 +44,8 @@ constexpr int FRESH = 0xff;      // new memory means nothing: floats are NaN, la
 
 // Whether both ends of a copy are there; a captured one is read again at each launch of the graph.
 cudaError_t check(const void *to, const void *from, size_t bytes, cudaMemcpyKind kind, bool later) {
-    const bool reads_host = kind == cudaMemcpyHostToDevice, writes_host = kind == cudaMemcpyDeviceToHost;
+    const bool reads_host = kind == cudaMemcpyHostToDevice;
+    const bool writes_host = kind == cudaMemcpyDeviceToHost;
     if (bytes == 0 || kind == cudaMemcpyHostToHost) return cudaSuccess;
     if (kind != cudaMemcpyDefault && !writes_host && !on_device(to, bytes))
         return violation(cudaErrorInvalidValue, "a copy writes outside of the device's memory");
@@ -52,7 +53,7 @@ cudaError_t check(const void *to, const void *from, size_t bytes, cudaMemcpyKind
         return violation(cudaErrorInvalidValue, "a copy reads outside of the device's memory");
     const void *host = reads_host ? from : writes_host ? to : nullptr;
     if (later && host && !is_pinned(host, bytes))
-        return violation(cudaErrorInvalidValue, "a graph would copy host memory that is not pinned");
+        return violation(cudaErrorInvalidValue, "a graph would copy memory that is not pinned");
     return cudaSuccess;
 }
 

@@ -76,7 +76,8 @@ API cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
     COUNTED;
     CUstream_st *stream = stream_of(handle);
     if (stream->capturing)
-        return forbidden(stream, cudaErrorStreamCaptureUnsupported, "waited for a stream that captures");
+        return forbidden(stream, cudaErrorStreamCaptureUnsupported,
+                         "waited for a stream that captures");
     return check_legacy(stream);
 }
 
