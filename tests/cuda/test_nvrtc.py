@@ -126,6 +126,26 @@ def test_cubins_are_machine_code_for_the_architecture():
         assert made.cubin.startswith(b"\x7fELF") and f"for '{arch}'" in made.log
 
 
+def test_cudas_own_headers_are_found_beside_nvrtc(tmp_path, monkeypatch):
+    """In a toolkit, in the wheels for CUDA 13, and in those for CUDA 12: a folder for each."""
+    text = "#include <cuda_special.h>\n__global__ void k(float* x) { *x = SPECIAL; }"
+    for at, (lib, include) in enumerate(
+        [
+            ("cuda/lib64", "cuda/include"),
+            ("nvidia/cu13/lib", "nvidia/cu13/include"),
+            ("nvidia/cuda_nvrtc/lib", "nvidia/cuda_runtime/include"),
+        ]
+    ):
+        root = tmp_path / str(at)
+        (root / include).mkdir(parents=True)
+        (root / include / "cuda_special.h").write_text(f"#define SPECIAL {at}.0f\n")
+        monkeypatch.setattr(library.library(), "_name", str(root / lib / "libnvrtc.so.13"))
+        assert nvrtc.resources(Source.read(f"{text} // {at}"), "k", "sm_90").spills == 0
+    monkeypatch.setattr(library.library(), "_name", "libnvrtc.so.13")
+    with pytest.raises(KernelCompileError, match="cuda_special"):
+        nvrtc.resources(Source.read(text), "k", "sm_90")
+
+
 # ---- errors ---------------------------------------------------------------------------------
 
 

@@ -42,6 +42,7 @@ from tinygraph.cuda.nvrtc.library import (
     PACKAGES,
     architectures,
     error_text,
+    headers,
     library,
     must,
     output,
@@ -279,6 +280,7 @@ def _compile(
         for name in names:
             must(nvrtc.nvrtcAddNameExpression(program, name.encode()))
         options = [f"-arch={arch}", SPACE, LINES, *source.options, *([VERBOSE] if verbose else [])]
+        options += [f"-I{place}" for place in headers()]
         encoded = [option.encode() for option in options]
         status = nvrtc.nvrtcCompileProgram(
             program, len(encoded), (ctypes.c_char_p * len(encoded))(*encoded)

@@ -92,6 +92,16 @@ def _load_beside(path: Path | str) -> None:
         ctypes.CDLL(str(builtins))
 
 
+def headers() -> list[Path]:
+    """Where CUDA's own headers lie, if they do: beside a toolkit's NVRTC, or in wheels."""
+    path = Path(library()._name)
+    if not path.is_absolute():
+        return []
+    root = path.parent.parent  # of CUDA 13's wheels all; of 12's the one of NVRTC
+    places = root / "include", root.parent / "cuda_runtime" / "include"
+    return [place for place in places if place.is_dir()]
+
+
 def candidates() -> Iterator[Path | str]:
     """Where libnvrtc may be: the wheels for CUDA 13 and 12, a toolkit, the linker's places."""
     wheels = importlib.util.find_spec("nvidia")
