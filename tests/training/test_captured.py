@@ -316,6 +316,27 @@ def test_batches_of_the_host_go_through_pinned_memory(tmp_path, capture):
     assert all(type(part) is tg.Tensor for one in there for batch in one for part in batch)
 
 
+def test_a_replay_copies_no_running_statistics(monkeypatch):
+    """It cannot end half done; and the modules are not walked through again."""
+    trainer = worker(None, None)
+    losses(trainer, 4)
+    monkeypatch.setattr(tg.nn.Module, "named_modules", lambda self: pytest.fail("a walk"))
+    copied = []
+    monkeypatch.setattr(trainer._step.undo, "_keep", lambda *given: copied.append(given))
+    trainer.step(*batch())
+    assert not copied and graph_of(trainer) is not None
+
+
+def test_a_layer_that_is_put_in_the_place_of_another():
+    def replaced(trainer, step):
+        if step == 5:
+            setattr(trainer.model, "2", tg.nn.Tanh())
+
+    captured = worker(None, None)
+    assert losses(captured, 10, replaced) == losses(worker(None, False), 10, replaced)
+    assert graph_of(captured) is not None
+
+
 class Cooling(tg.nn.Module):
     """Its temperature is a number of Python's."""
 

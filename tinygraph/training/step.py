@@ -25,14 +25,13 @@ from tinygraph.errors import (
 from tinygraph.nn import Module
 from tinygraph.optim import Optimizer
 from tinygraph.plan import compile as tg_compile
-from tinygraph.precision import get_float32_matmul_precision
 from tinygraph.running import here
 from tinygraph.tensor import Tensor, as_tensor
 from tinygraph.training.evaluation import device_of, outcome
 from tinygraph.training.run import RunFolder
+from tinygraph.training.taken_over import TakenOver
 from tinygraph.training.undo import Undo
 
-PLAIN = (bool, int, float, str, type(None))  # settings of a module
 MOST_CHANGES = 4  # of what a graph takes over, before one could be launched
 
 Differentiate = Callable[[Any, Any], tuple[Tensor, Tensor, Tensor]]
@@ -46,11 +45,12 @@ class Step:
         self.undo = Undo()
 
     def __call__(self, inputs: Any, labels: Any) -> tuple[float, int | None]:
-        with self.undo.step(self.model, self.optimizer):
+        with self.undo.step(self.optimizer):
             return self.learn(inputs, labels)
 
     def learn(self, inputs: Any, labels: Any) -> tuple[float, int | None]:
         """The step alone, within the `step` of the Undo."""
+        self.undo.before_forward(self.model)
         number, right = outcome(*self.differentiate(inputs, labels))
         if math.isfinite(number):
             self.undo.before_update(self.optimizer)
@@ -88,7 +88,7 @@ class RecordedStep(Step):
         self.reason = ""  # why there will be no graph
         self.graph: CapturedStep | None = None
         self._samples = 0  # of a batch that the graph takes
-        self._fixed: list[Any] = []
+        self._taken: TakenOver | None = None
         self._changes = 0  # of these, since a graph was launched
 
     def __call__(self, inputs: Any, labels: Any) -> tuple[float, int | None]:
@@ -121,41 +121,28 @@ class RecordedStep(Step):
 
     def _graph_for(self, inputs: Any) -> CapturedStep:
         """The graph that takes a batch of this size; a new one where the model has changed."""
-        fixed = self._settings()
-        same = len(inputs) == self._samples and len(fixed) == len(self._fixed)
-        if not same or not all(map(_equal, fixed, self._fixed)):
+        taken = self._taken
+        if taken is None or len(inputs) != self._samples or not taken.holds():
             self.graph, self._changes = None, self._changes + 1
             if self._changes > MOST_CHANGES and not self.required:
-                self.reason = (
-                    f"sizes or settings have changed {self._changes} times before a replay"
-                )
+                times = f"{self._changes} times before a replay"
+                self.reason = f"sizes or settings have changed {times}"
                 raise GraphError("Trainer", "capture", "a model that stays as it is", self.reason)
+            self._taken = TakenOver(self.model)
         if self.graph is None:
-            self.graph, self._samples, self._fixed = capture(self._update), len(inputs), fixed
+            self.graph, self._samples = capture(self._update), len(inputs)
         return self.graph
 
     def _update(self, inputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        # While it is recorded nothing happens that could fail, and in a replay this is not called.
+        runs = self.graph is None or not self.graph.is_recording
+        if runs:
+            self.undo.before_forward(self.model)
         found = self.differentiate(inputs, labels)
-        # While it is recorded nothing happens that could fail.
-        if self.graph is None or not self.graph.is_recording:
+        if runs:
             self.undo.before_update(self.optimizer)
         self.optimizer.step()
         return found
-
-    def _settings(self) -> list[Any]:
-        """What a graph has taken over beside the optimiser's: it is recorded anew for others."""
-        found: list[Any] = [get_float32_matmul_precision()]
-        found += [p.requires_grad for p in self.model.parameters()]
-        found += [buffer.value for buffer in self.model.buffers()]
-        for module in self.model.modules():
-            found.append(module.training)
-            found += [value for value in vars(module).values() if type(value) in PLAIN]
-        return found
-
-
-def _equal(one: Any, other: Any) -> bool:
-    """Whether an array is the same, a number or a word equal."""
-    return one is other or (type(one) in PLAIN and type(one) is type(other) and one == other)
 
 
 def make_step(

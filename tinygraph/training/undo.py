@@ -33,20 +33,23 @@ class Undo:
     """
 
     def __init__(self) -> None:
+        self._updates = False  # whether this step comes to an update
         self._settled: Any = None  # what the last step that succeeded was like
         self._copies: list[tuple[Array, Array]] = []  # an array, and what was in it
         self._states: list[tuple[dict[str, Any], dict[str, Any]]] = []  # the same of a state
 
     @contextmanager
-    def step(self, model: Module, optimizer: Optimizer) -> Iterator[Undo]:
-        """Around a step; `before_update` is to be called in it."""
-        draws, like = default_generator.state_dict(), None
+    def step(self, optimizer: Optimizer) -> Iterator[Undo]:
+        """Around a step; `before_forward` and `before_update` are to be called in it.
+
+        Neither is before a graph is launched: that happens, or it does not.
+        """
+        draws, like, self._updates = default_generator.state_dict(), self._settled, False
         try:
-            for buffer in model.buffers() if model.training else ():
-                self._keep(buffer.device, buffer.value)
             yield self
-            like = _signature(optimizer)
+            like = _signature(optimizer) if self._updates else like
         except BaseException as error:
+            like = None
             for array, copy in self._copies:  # needs no memory
                 array[...] = copy
             for state, before in self._states:
@@ -60,8 +63,14 @@ class Undo:
         finally:
             self._copies, self._states, self._settled = [], [], like
 
+    def before_forward(self, model: Module) -> None:
+        """Copy the running statistics, which forward writes."""
+        for buffer in model.buffers() if model.training else ():
+            self._keep(buffer.device, buffer.value)
+
     def before_update(self, optimizer: Optimizer) -> None:
         """Copy what an update of this optimiser may leave half done."""
+        self._updates = True
         if _signature(optimizer) == self._settled:
             return
         for name, parameter in optimizer.parameters.items():
