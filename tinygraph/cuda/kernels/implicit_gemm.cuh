@@ -217,8 +217,8 @@ struct ImageColumns {
 
     __device__ __forceinline__ Place place(int k) const
     {
-        const int c = k / (at.KH * at.KW), tap = k - c * at.KH * at.KW;
-        const int i = tap / at.KW, h = i * at.DH, w = (tap - i * at.KW) * at.DW;
+        const int c = (unsigned)k / (at.KH * at.KW), tap = k - c * at.KH * at.KW;
+        const int i = (unsigned)tap / at.KW, h = i * at.DH, w = (tap - i * at.KW) * at.DW;
         return {(c * at.H + h) * at.W + w, k < K() ? h : FAR, w};
     }
     __device__ __forceinline__ Column column(int x) const
@@ -233,8 +233,9 @@ struct ImageColumns {
 // The input's gradient: number k is a tap (filter, row, column), a column is a pixel of any image;
 // the element is the gradient of the output that reads the pixel with this tap.
 //
-// With a stride, pixels fall into SH * SW phases, in the order of the outputs: a tap of phase p is
-// read by outputs for pixels of phase p only, and divisions need not be tried out.
+// With a stride, pixels and taps have phases, what is left of row / SH and column / SW: an output reads a
+// pixel with a tap of its own phase only.  That is told by sums too: rows and columns of phase p are
+// moved by p times more than gy is high and wide, those of taps the other way.
 template <typename T>
 struct OutputColumns {
     const Convolution& at;
@@ -244,17 +245,19 @@ struct OutputColumns {
     __device__ __forceinline__ int K() const { return at.OG * at.KH * at.KW; }
     __device__ __forceinline__ unsigned rows() const { return at.OH; }
     __device__ __forceinline__ unsigned columns() const { return at.OW; }
-    __device__ __forceinline__ int row_phase() const { return at.OH + at.KH * at.DH / at.SH + 1; }
-    __device__ __forceinline__ int column_phase() const { return at.OW + at.KW * at.DW / at.SW + 1; }
+    // More than rows and columns of one phase are apart: no sum with another phase lies in gy.
+    __device__ __forceinline__ int row_phase() const { return at.OH + at.KH * at.DH; }
+    __device__ __forceinline__ int column_phase() const { return at.OW + at.KW * at.DW; }
     __device__ __forceinline__ const T* first(int) const { return images; }
 
     __device__ __forceinline__ Place place(int k) const
     {
-        const int filter = k / (at.KH * at.KW), tap = k - filter * at.KH * at.KW;
-        const int i = tap / at.KW, h = i * at.DH, w = (tap - i * at.KW) * at.DW;
-        const int u = h / at.SH, v = w / at.SW;
+        const int filter = (unsigned)k / (at.KH * at.KW), tap = k - filter * at.KH * at.KW;
+        const int i = (unsigned)tap / at.KW, h = i * at.DH, w = (tap - i * at.KW) * at.DW;
+        const int u = (unsigned)h / at.SH, v = (unsigned)w / at.SW;
         return {(filter * at.OH - u) * at.OW - v,
-                k < K() ? -u - h % at.SH * row_phase() : FAR, -v - w % at.SW * column_phase()};
+                k < K() ? -u - (h - u * at.SH) * row_phase() : FAR,
+                -v - (w - v * at.SW) * column_phase()};
     }
     __device__ __forceinline__ Column column(int x) const
     {
@@ -286,7 +289,7 @@ struct ImageRows {
 
     __device__ __forceinline__ Place place(int k) const
     {
-        const int u = k / at.OW, h = u * at.SH, w = (k - u * at.OW) * at.SW;
+        const int u = (unsigned)k / at.OW, h = u * at.SH, w = (k - u * at.OW) * at.SW;
         return {h * at.W + w, k < K() ? h : FAR, w};
     }
     __device__ __forceinline__ Column column(int x) const
