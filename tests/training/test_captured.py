@@ -301,6 +301,7 @@ def test_layers_that_count_their_batches():
     assert found == losses(worker(None, False, last=layers))
 
 
+@pytest.mark.stand_in
 @pytest.mark.parametrize("capture", [None, False])
 def test_batches_of_the_host_go_through_pinned_memory(tmp_path, capture):
     """Those of training and of validation, copied ahead by the same stream as with `device`."""
