@@ -1,12 +1,15 @@
 """conv2d against loops, with every stride, padding, dilation and group that conv_problems draws."""
 
 import numpy as np
+import pytest
 
 import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import conv_problems, numbers
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.ops.conv2d import Conv2d, _launch_of
+from tinygraph.ops.shared.convolution import Sum, choose_convolution
 
 
 def large(x_shape, w_shape, bias=True, **kwargs):
@@ -90,7 +93,49 @@ class TestConv2d(OpContract):
         assert moved["implicit"] == 3 * (x + w + y)  # forward and the two gradients
         assert moved["im2col"] > moved["implicit"] + 4 * (9 * 4 * 2 * 3 * 100)
 
+    @pytest.mark.parametrize("algorithm", ["implicit", "naive_implicit", "im2col"])
+    def test_algorithms_agree(self, algorithm):
+        """Each step of the ladder against loops, with phases, padding and groups."""
+        x, w, b, settings = numbers(1, (2, 4, 7, 6)), numbers(2, (6, 2, 3, 2)), numbers(3, (6,)), {
+            "stride": (2, 3), "padding": (1, 2), "dilation": (2, 1), "groups": 2,
+        }  # fmt: skip
+        given = [tg.Tensor(a, device="emulator", requires_grad=True) for a in (x, w, b)]
+        y = tg.conv2d(*given, **settings, algorithm=algorithm)
+        np.testing.assert_allclose(y.value, reference.conv2d(x, w, b, **settings), atol=1e-12)
+        plain = [tg.Tensor(a, requires_grad=True) for a in (x, w, b)]
+        for value in (y, tg.conv2d(*plain, **settings)):
+            value.backward(np.ones(value.shape))
+        for one, other in zip(given, plain, strict=True):
+            np.testing.assert_allclose(one.grad, other.grad, atol=1e-12)
 
+    def test_tiles_and_chunks(self):
+        """Few filters have low tiles; few blocks share sums; the naive step does neither."""
+
+        def chosen(filters, columns, taps, **settings):
+            size = Sum(filters, columns, 1, taps)
+            choice = choose_convolution(size, 1, np.float32, "highest", **settings)
+            return choice.tile, choice.chunks
+
+        assert [chosen(o, 10**6, 576)[0] for o in (1, 32, 33, 64, 96, 130)] == [
+            32, 32, 64, 64, 128, 64,
+        ]  # fmt: skip
+        blocks_alone = 128 * 64  # columns of 64 blocks
+        assert chosen(128, blocks_alone, 1152) == (128, 4)
+        assert chosen(128, 256 * 128, 1152) == (128, 1)
+        assert chosen(128, blocks_alone, 255) == (128, 1)  # too short to be cut
+        assert chosen(32, blocks_alone, 1152, naive=True, cut=False) == (128, 1)
+
+    def test_what_shapes_say_of_a_launch_is_remembered(self):
+        op, x, w = Conv2d((1, 1), (0, 0), (1, 1), 1), (2, 3, 5, 5), (4, 3, 3, 3)
+        first, again, other = (
+            _launch_of(op, "forward", x, w, np.dtype("f4"), precision)
+            for precision in ("highest", "highest", "high")
+        )
+        assert again is first and first.result == (2, 4, 3, 3)
+        assert first.kernel.name == other.kernel.name and first.kernel is not other.kernel
+
+
+@pytest.mark.second
 class TestNaiveImplicitConv2d(OpContract):
     """Implicit GEMM without the table, with one tile, uncut."""
 
