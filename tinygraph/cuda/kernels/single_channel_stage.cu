@@ -17,7 +17,8 @@
 //   A block owns 32 filters; a thread one window of one image at a time, with all of these filters.
 //   Grid (ceil(D / 32), min(ceil(N * P / 256), 65535)); block 256.  N * P below 2^31.
 //     x (N, 1, H, W), w (D, 1, 3, 3), b (D,) or null   T, read
-//     pooled (N, D, PH, PW) T, argmax (N, D, PH, PW) unsigned char or null   written
+//     pooled (N, D, PH, PW) T, argmax (N, D, PH, PW) unsigned char   written
+//     ARGMAX=0 is for a forward alone: argmax is null.
 //   Memory: 16 reads of pixels for 32 filters, 3 reads of 16 bytes from shared memory for each, the
 //   same in a warp; neighbours write neighbours.
 //   sm_90, float: 59 instructions for a filter and window, 36 of them FFMA; 65 with what comes before
@@ -56,12 +57,14 @@
 // operations of single_channel_stage_backward: argmax * 19
 // operations of single_channel_stage_linear_backward: pooled * (19 + 4 * CLASSES) + gy
 //
-// instances (IMAGE_H=28, IMAGE_W=28): single_channel_stage_forward<T>,
-//            single_channel_stage_backward<T> for T in float, double
+// instances (IMAGE_H=28, IMAGE_W=28): single_channel_stage_backward<T> for T in float, double
+// instances (IMAGE_H=28, IMAGE_W=28, ARGMAX=1): single_channel_stage_forward<float>,
+//            single_channel_stage_forward<double>
+// instances (IMAGE_H=28, IMAGE_W=28, ARGMAX=0): single_channel_stage_forward<float>,
+//            single_channel_stage_forward<double>
 // instances (IMAGE_H=28, IMAGE_W=28, CLASSES=10): single_channel_stage_linear_backward<float>,
 //            single_channel_stage_linear_backward<double>
-// instances (IMAGE_H=9, IMAGE_W=7): single_channel_stage_forward<T>,
-//            single_channel_stage_backward<T> for T in float, double
+// instances (IMAGE_H=9, IMAGE_W=7): single_channel_stage_backward<T> for T in float, double
 #include "reduce.cuh"
 
 #ifndef IMAGE_H
@@ -69,6 +72,9 @@
 #endif
 #ifndef IMAGE_W
 #define IMAGE_W 28
+#endif
+#ifndef ARGMAX
+#define ARGMAX 1
 #endif
 #ifndef CLASSES
 #define CLASSES 10
@@ -92,7 +98,6 @@ constexpr int BLOCK = sizeof(T) == 4 ? 512 : 256;
 
 static_assert(PH > 0 && PW > 0, "an image has room for one window");
 
-// Neighbours in memory as one read.
 template <typename T>
 struct __align__(16) Four {
     T of[4];
@@ -102,6 +107,18 @@ template <typename T>
 struct __align__(2 * sizeof(T)) Two {
     T of[2];
 };
+
+// A row of shared memory, 16 bytes at a time.
+template <int COUNT, typename T>
+__device__ __forceinline__ void read_row(T (&row)[COUNT], const T* from)
+{
+#pragma unroll
+    for (int i = 0; i < COUNT; i += 4) {
+        const Four<T> four = *reinterpret_cast<const Four<T>*>(&from[i]);
+#pragma unroll
+        for (int j = 0; j < 4; ++j) row[i + j] = four.of[j];
+    }
+}
 
 // The pixels that a window sees, from the first one on; in PAIRS where that one is aligned.
 template <bool PAIRS, typename T>
@@ -177,15 +194,10 @@ single_channel_stage_forward(const T* __restrict__ x, const T* __restrict__ w,
 #pragma unroll 4
         for (int f = 0; f < count; ++f, y += P, positions += P) {
             T filter[PITCH];
-#pragma unroll
-            for (int i = 0; i < PITCH; i += 4) {
-                const Four<T> four = *reinterpret_cast<const Four<T>*>(&filters[f][i]);
-#pragma unroll
-                for (int j = 0; j < 4; ++j) filter[i + j] = four.of[j];
-            }
+            read_row(filter, filters[f]);
             int where = 0;
             *y = pool_patch(patch, filter, where);
-            if (argmax) *positions = where;
+            if (ARGMAX) *positions = where;
         }
     }
 }
@@ -218,17 +230,6 @@ struct Given {
     __device__ __forceinline__ void begin_image(int) {}
     __device__ __forceinline__ T gradient(int, T given) { return given; }
 };
-
-template <typename T>
-__device__ __forceinline__ void read_row(T (&row)[ROW], const T* from)
-{
-#pragma unroll
-    for (int i = 0; i < ROW; i += 4) {
-        const Four<T> four = *reinterpret_cast<const Four<T>*>(&from[i]);
-#pragma unroll
-        for (int j = 0; j < 4; ++j) row[i + j] = four.of[j];
-    }
-}
 
 // The same, where a linear layer reads it: what is given is the pooled value.
 template <typename T>
@@ -363,7 +364,8 @@ single_channel_stage_linear_backward(const T* __restrict__ gy, const T* __restri
 #pragma unroll
         for (int f = 0; f < FILTERS; ++f)
 #pragma unroll
-            for (int k = 0; k < CLASSES; ++k) upstream.weights[f][k] = head[(long long)k * size + place + f * P];
+            for (int k = 0; k < CLASSES; ++k)
+                upstream.weights[f][k] = head[(long long)k * size + place + f * P];
     }
     T sums[FILTERS][TAPS + 1] = {}, bias = 0;
     const bool pairs = in_pairs(x);
@@ -389,8 +391,10 @@ single_channel_stage_linear_backward(const T* __restrict__ gy, const T* __restri
 #pragma unroll
         for (int f = 0; f < FILTERS; ++f)
 #pragma unroll
-            for (int k = 0; k < CLASSES; ++k)
-                ghead[((long long)blockIdx.y * CLASSES + k) * size + place + f * P] = upstream.sums[f][k];
+            for (int k = 0; k < CLASSES; ++k) {
+                const long long row = (long long)blockIdx.y * CLASSES + k;
+                ghead[row * size + place + f * P] = upstream.sums[f][k];
+            }
     }
     if (ghead_b && blockIdx.x == 0 && threadIdx.x < CLASSES)
         ghead_b[blockIdx.y * CLASSES + threadIdx.x] = bias;

@@ -46,7 +46,7 @@ class SingleChannelStage:
         """Write pooled values and, where `argmax` is not empty, which output was the largest."""
         rows = min(blocks(self.images * self.windows, THREADS), MOST_BLOCKS)
         grid = blocks(self.filters, BLOCK_FILTERS), rows
-        kernel = self._kernel("forward", x.dtype)
+        kernel = self._kernel("forward", x.dtype, ARGMAX=int(argmax.size > 0))
         kernel(grid, THREADS, x, w, b, Out(pooled), argmax, self.images, self.filters)
 
     def backward(
