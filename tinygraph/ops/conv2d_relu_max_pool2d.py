@@ -159,7 +159,7 @@ class Conv2dReluMaxPool2d(Conv2d):
                 grid = grid_of(n * h * width), blocks(c, CHANNELS)
                 kernel(grid, THREADS, gy, argmax, w, gx, *geometry)
         if wanted[1] or wanted[2]:
-            stage = self.single_channel_stage(x.shape, w.shape)
+            stage = self.single_channel_stage(x.shape, w.shape) if gy.size else None
             turns = max(blocks(w[0].size, TAPS), 1)
             if stage:
                 per_chunk, chunks = stage.chunks(x.dtype)

@@ -69,8 +69,6 @@
 
 #ifndef IMAGE_H
 #define IMAGE_H 28
-#endif
-#ifndef IMAGE_W
 #define IMAGE_W 28
 #endif
 #ifndef ARGMAX
@@ -95,8 +93,6 @@ constexpr unsigned char NONE = 255;
 // Threads of a block in backward: as many as have room where each has 128 registers, 255 in double.
 template <typename T>
 constexpr int BLOCK = sizeof(T) == 4 ? 512 : 256;
-
-static_assert(PH > 0 && PW > 0, "an image has room for one window");
 
 template <typename T>
 struct __align__(16) Four {

@@ -39,7 +39,7 @@ class SingleChannelStage:
         thread two filters."""
         n, channels, height, width = x
         windows = ((height - 2) // 2) * ((width - 2) // 2)
-        small = 0 < windows <= MOST_WINDOWS and n * windows < 2**31
+        small = 0 < windows <= MOST_WINDOWS and max(n, w[0]) * windows < 2**31
         return small and channels == 1 and w[2:] == (3, 3) and w[0] % FILTERS == 0
 
     def forward(self, x: Array, w: Array, b: Array, pooled: Array, argmax: Array) -> None:
