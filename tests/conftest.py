@@ -25,9 +25,15 @@ elif os.environ.get("TINYGRAPH_REHEARSE_CUDA") == "1":
     DEVICES.append("cuda")
 
 
-@pytest.fixture(params=DEVICES)
+@pytest.fixture(params=["cpu", "emulator"])
 def device(request):
-    """Each device that can run ops on this machine."""
+    """The devices whose arrays are numpy's."""
+    return request.param
+
+
+@pytest.fixture(params=DEVICES)
+def every_device(request):
+    """Each device that can run ops on this machine, "cuda" too where there is a CuPy."""
     return request.param
 
 

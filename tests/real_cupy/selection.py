@@ -2,11 +2,10 @@
 
 Here (plugin.py) and on a GPU (benchmarks/gpu/suite.py) the same ones run, on the real CuPy:
 
-- what asks for `kernel_device`, with "cuda": the kernel contracts of the ops, the gallery
+- what asks for `kernel_device` or `every_device`, with "cuda": the kernel contracts of the ops, the
+  gallery, the rules of optimisers
 - what asks for `rehearsed_cuda`: plans, captures, training, feeding; but for the tests with the
   mark `stand_in`, which look into the stand-in for CuPy itself
-
-A test that takes any `device` does not mean a GPU: it may hand an array to numpy.
 """
 
 from __future__ import annotations
@@ -15,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 # One of these stands in every file that has such a test; others need not be imported.
-WORDS = ("OpContract", "kernel_device", "rehearsed_cuda")
+DEVICES = ("kernel_device", "every_device")
+WORDS = ("OpContract", "rehearsed_cuda", *DEVICES)
 
 
 def files(folder: Path) -> list[Path]:
@@ -27,8 +27,8 @@ def means_cuda(item: Any) -> bool:
     """Whether a test is about device "cuda", whichever CuPy is behind it."""
     if item.get_closest_marker("stand_in"):
         return False
-    values = getattr(item, "callspec", None)
-    on_cuda = values is not None and values.params.get("kernel_device") == "cuda"
+    values = item.callspec.params if hasattr(item, "callspec") else {}
+    on_cuda = any(values.get(name) == "cuda" for name in DEVICES)
     return on_cuda or "rehearsed_cuda" in getattr(item, "fixturenames", ())
 
 
