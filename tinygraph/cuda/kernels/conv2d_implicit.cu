@@ -8,10 +8,10 @@
 // backward but x and w.
 //
 // Step 2 (TABLE=0): each thread works out where its elements lie, by divisions for each.  Of what a
-// main loop issues 64 % are multiply-adds forward, 49 and 69 % for the gradients of images, filters.
-// Step 3 (TABLE=1): 16 threads work that out for all, a step ahead: 80, 75 and 81 %.  Also
+// main loop issues 69 % are multiply-adds forward, 58 and 73 % for the gradients of images, filters.
+// Step 3 (TABLE=1): 16 threads work that out for all, a step ahead: 82, 78 and 80 %.  Also
 //     TILE_ROWS   a tile of 128 filters does four times the work that 32 filters need.  Of a tile of
-//                 32 rows 54 % are multiply-adds, of 64 rows 69 %: each element that is gathered
+//                 32 rows 57 % are multiply-adds, of 64 rows 71 %: each element that is gathered
 //                 serves fewer of them.
 //     chunks      where blocks are too few for all multiprocessors, several share the sum of a tile:
 //                 each writes a part of the result, and column_sums (linear.cu) adds the parts
@@ -42,6 +42,19 @@
 // operations of conv2d_implicit_forward: y * (2 * (C // G) * KH * KW + (b > 0))
 // operations of conv2d_implicit_input_gradient: 2 * gy * (C // G) * KH * KW
 // operations of conv2d_implicit_weight_gradient: 2 * gy * (C // G) * KH * KW
+//
+// main loop of conv2d_implicit_forward<float> (GEMM_MMA=19): at least 0.11 HMMA
+// main loop of conv2d_implicit_forward<float> (GEMM_MMA=16): at least 0.07 HMMA
+// main loop of conv2d_implicit_forward<float> (TILE_ROWS=128, TABLE=1): at least 0.75 FFMA,
+//     at most 0 divisions
+// main loop of conv2d_implicit_input_gradient<float> (GEMM_MMA=19): at least 0.11 HMMA
+// main loop of conv2d_implicit_input_gradient<float> (GEMM_MMA=16): at least 0.07 HMMA
+// main loop of conv2d_implicit_input_gradient<float> (TILE_ROWS=128, TABLE=1): at least 0.75 FFMA,
+//     at most 0 divisions
+// main loop of conv2d_implicit_weight_gradient<float> (GEMM_MMA=19): at least 0.11 HMMA
+// main loop of conv2d_implicit_weight_gradient<float> (GEMM_MMA=16): at least 0.07 HMMA
+// main loop of conv2d_implicit_weight_gradient<float> (TILE_ROWS=128, TABLE=1): at least 0.75 FFMA,
+//     at most 0 divisions
 //
 // instances (TILE_ROWS=32, TABLE=1): conv2d_implicit_forward<T>, conv2d_implicit_input_gradient<T>,
 //            conv2d_implicit_weight_gradient<T> for T in float, double

@@ -98,10 +98,7 @@ struct MatrixLoader {
         return min(x0 + x(), K_CONTIGUOUS ? X - 1 : (X - 1) / 4 * 4);
     }
     // Whether the thread has no part of a small panel.
-    static __device__ __forceinline__ bool idle()
-    {
-        return FOURS < THREADS && thread_now() % THREADS >= FOURS;
-    }
+    static __device__ __forceinline__ bool idle() { return thread_now() % THREADS >= FOURS; }
     // How far apart numbers lie that follow each other along k.
     __device__ __forceinline__ long long pitch() const { return K_CONTIGUOUS ? 1 : X; }
 

@@ -19,8 +19,8 @@ from tinygraph.precision import TENSOR_CORE_NUMBERS
 from tinygraph.shapes import Array, Shape
 
 # Rows of a tile, and what part of the instructions of its main loop are multiply-adds (on sm_90).
-TILES = {32: 0.54, 64: 0.69, 128: 0.8}
-DOUBLE_TILES = {32: 0.54, 64: 0.69}  # sums of 128 rows would not fit in registers
+TILES = {32: 0.57, 64: 0.71, 128: 0.82}
+DOUBLE_TILES = {32: 0.53, 64: 0.57}  # sums of 128 rows would not fit in registers
 SHORTEST_SUM = 8 * STEP  # no chunk of a sum is shorter: each writes a part of the result
 
 
