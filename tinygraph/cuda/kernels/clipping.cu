@@ -1,11 +1,9 @@
 // The norm of all gradients together, and gradients scaled or cut to a bound.
 //
-// instances: gradient_squares<float>
-// instances (PARTS=32): gradient_squares<float>
-// instances: gradient_largest<T>, gradient_powers<T>, scale_gradient<T>,
+// instances: gradient_largest<T>, gradient_squares<T>, gradient_powers<T>, scale_gradient<T>,
 //            clip_gradient<T> for T in float, double
-// instances (PARTS=32): gradient_largest<T>, gradient_powers<T>, scale_gradient<T>,
-//            clip_gradient<T> for T in float, double
+// instances (PARTS=32): gradient_largest<T>, gradient_squares<T>, gradient_powers<T>,
+//            scale_gradient<T>, clip_gradient<T> for T in float, double
 // operations of gradient_largest: 0
 // operations of largest_finish: 0
 // operations of gradient_squares: 2 * n
