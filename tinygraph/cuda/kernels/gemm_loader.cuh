@@ -80,15 +80,15 @@ struct MatrixLoader {
     }
 
     // Where the thread's first four stands in the panel.
-    static __device__ __forceinline__ int k()
+    static __device__ __forceinline__ int k(unsigned thread = thread_now())
     {
-        const unsigned t = thread_now() % THREADS;
+        const unsigned t = thread % THREADS;
         if (K_CONTIGUOUS) return (t / NEAR / TX * NEAR + t % NEAR) * 4;
         return t / NEAR % (STEP / COUNT) * (X_ROWS ? COUNT : 1);
     }
-    static __device__ __forceinline__ int x()
+    static __device__ __forceinline__ int x(unsigned thread = thread_now())
     {
-        const unsigned t = thread_now() % THREADS;
+        const unsigned t = thread % THREADS;
         if (K_CONTIGUOUS) return t / NEAR % TX;
         return (t / (NEAR * STEP / COUNT) * NEAR + t % NEAR) * 4;
     }

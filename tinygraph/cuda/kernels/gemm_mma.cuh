@@ -78,10 +78,9 @@ __device__ __forceinline__ void store_words(unsigned* to, const unsigned (&words
     *reinterpret_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-// Numbers k .. of row x of a panel, rounded.  A multiple of their count, k is; 2, 4 or 8 of them.
-template <int ROWS, int PITCH, int SOME>
-__device__ __forceinline__ void store_rounded(unsigned (&panel)[ROWS][PITCH], int x, int k,
-                                              const float (&some)[SOME])
+// Neighbours along k, rounded: 2, 4 or 8 of them, and `to` the word of the first.
+template <int SOME>
+__device__ __forceinline__ void store_rounded(unsigned* to, const float (&some)[SOME])
 {
     constexpr int ALL = SOME / Number::PER_WORD, AT_ONCE = ALL < 4 ? ALL : 4;
 #pragma unroll
@@ -90,7 +89,7 @@ __device__ __forceinline__ void store_rounded(unsigned (&panel)[ROWS][PITCH], in
 #pragma unroll
         for (int j = 0; j < AT_ONCE; ++j)
             words[j] = Number::word(some + (i + j) * Number::PER_WORD);
-        store_words(&panel[x][k / Number::PER_WORD + i], words);
+        store_words(to + i, words);
     }
 }
 
@@ -102,16 +101,17 @@ struct MmaMatrix : MatrixLoader<float, K_CONTIGUOUS, MMA_TILE, true> {
     template <int ROWS, int PITCH>
     __device__ __forceinline__ void store(unsigned (&panel)[ROWS][PITCH]) const
     {
-        const int x = this->x(), k = this->k();
+        const int x = this->x(threadIdx.x), k = this->k(threadIdx.x);
+        unsigned* to = &panel[0][0] + (x * PITCH + k / Number::PER_WORD);
         if constexpr (K_CONTIGUOUS) {
 #pragma unroll
             for (int i = 0; i < this->COUNT; ++i)
-                store_rounded(panel, x, k + i * this->FURTHER, this->some[i]);
+                store_rounded(to + i * this->FURTHER / Number::PER_WORD, this->some[i]);
         } else {
 #pragma unroll
             for (int j = 0; j < 4; ++j) {
                 const float two[2] = {this->some[0][j], this->some[1][j]};
-                store_rounded(panel, x + j, k, two);
+                store_rounded(to + j * PITCH, two);
             }
         }
     }
@@ -119,12 +119,12 @@ struct MmaMatrix : MatrixLoader<float, K_CONTIGUOUS, MMA_TILE, true> {
 
 // 16 rows and 8 words: of A as mma wants them, [0] row g, word t; [1] row g + 8; [2], [3] word t + 4.  Of
 // two operands B, 8 rows each, one after the other: [0] row g, word t; [1] word t + 4; [2], [3] row g + 8.
-template <bool OF_A, int ROWS, int PITCH>
-__device__ __forceinline__ void load_fragment(unsigned (&d)[4], const unsigned (&panel)[ROWS][PITCH],
-                                              int x, int word)
+// This is where the lane's row of 4 words begins, from row x on.
+template <bool OF_A>
+__device__ __forceinline__ int fragment_at(int x, int pitch)
 {
-    const unsigned lane = thread_now() % 32, low = lane / 8 % 2, high = lane / 16;
-    ldmatrix_x4(d, &panel[x + lane % 8 + (OF_A ? low : high) * 8][word + (OF_A ? high : low) * 4]);
+    const int lane = threadIdx.x % 32, low = lane / 8 % 2, high = lane / 16;
+    return (x + lane % 8 + (OF_A ? low : high) * 8) * pitch + (OF_A ? high : low) * 4;
 }
 
 // Add the products of one pair of panels to the warp's 64x32 elements.
@@ -133,16 +133,18 @@ __device__ __forceinline__ void mma_panels(const unsigned (&a_panel)[ROWS_A][PIT
                                            const unsigned (&b_panel)[ROWS_B][PITCH_B],
                                            float (&sum)[4][4][4])
 {
-    const unsigned warp = thread_now() / 32, row = warp / 4 * 64, column = warp % 4 * 32;
+    const int warp = threadIdx.x / 32;
+    const unsigned* a_from = &a_panel[0][0] + fragment_at<true>(warp / 4 * 64, PITCH_A);
+    const unsigned* b_from = &b_panel[0][0] + fragment_at<false>(warp % 4 * 32, PITCH_B);
 #pragma unroll
     for (int word = 0; word < WORDS; word += 8) {
         unsigned b[2][4];  // of 4 operands
 #pragma unroll
-        for (int j = 0; j < 2; ++j) load_fragment<false>(b[j], b_panel, column + j * 16, word);
+        for (int j = 0; j < 2; ++j) ldmatrix_x4(b[j], b_from + j * 16 * PITCH_B + word);
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             unsigned a[4];
-            load_fragment<true>(a, a_panel, row + i * 16, word);
+            ldmatrix_x4(a, a_from + i * 16 * PITCH_A + word);
 #pragma unroll
             for (int j = 0; j < 4; ++j) {
                 const unsigned b_j[2] = {b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]};

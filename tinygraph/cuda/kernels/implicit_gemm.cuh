@@ -56,7 +56,7 @@ __device__ __forceinline__ void store_numbers(Number (&panel)[ROWS][PITCH], int 
                                               const T (&some)[SOME])
 {
 #ifdef GEMM_ON_TENSOR_CORES
-    store_rounded(panel, x, k, some);
+    store_rounded(&panel[x][k / ::Number::PER_WORD], some);
 #else
 #pragma unroll
     for (int i = 0; i < SOME; ++i) panel[k + i][x] = some[i];
