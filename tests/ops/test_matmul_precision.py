@@ -66,6 +66,39 @@ def test_halves_are_rounded_as_the_hardware_does(precision):
 
 
 @pytest.mark.parametrize("precision", ["high"], indirect=True)
+def test_subnormal_numbers_are_cut(precision):
+    """A unit of their tf32 is 2**-136."""
+    x = np.array([3 * 2.0**-137, -5 * 2.0**-137, 2.0**-137], F)
+    y = tg.Tensor(x[:, None], device="emulator") @ tg.Tensor(np.ones((1, 17), F), device="emulator")
+    np.testing.assert_array_equal(y.value[:, 0], np.array([2.0**-136, -(2.0**-135), 0], F))
+
+
+def test_infinite_numbers_and_nan_stay_what_they_are():
+    """Also the NaN of a GPU, whose bits are all set: half a unit more would make it zero."""
+    x = np.array([np.inf, -np.inf, np.nan, 0, 0], F)
+    x.view(np.uint32)[3:] = 0x7FFFFFFF, 0x7F7FFFFF  # the greatest finite one rounds to infinity
+    one = tg.Tensor(np.ones((1, 17), F), device="emulator")
+    for precision in ("high", "medium"):
+        tg.set_float32_matmul_precision(precision)
+        y = (tg.Tensor(x[:, None], device="emulator") @ one).value[:, 0]
+        tg.set_float32_matmul_precision("highest")
+        np.testing.assert_array_equal(y, np.array([np.inf, -np.inf, np.nan, np.nan, np.inf], F))
+
+
+def test_a_change_of_the_precision_holds_for_shapes_that_were_seen():
+    """What is launched is remembered by shapes; the precision takes part."""
+    x, one = np.full((20, 1), 1 + 2.0**-11, F), np.ones((1, 18), F)
+    on = [tg.Tensor(t, device="emulator") for t in (x, one)]
+    w, b = tg.Tensor(one.T, device="emulator"), tg.Tensor(np.zeros(18, F), device="emulator")
+    for precision in ("highest", "high", "medium", "highest"):
+        tg.set_float32_matmul_precision(precision)
+        results = (on[0] @ on[1]).value, tg.linear(on[0], w, b).value
+        tg.set_float32_matmul_precision("highest")
+        for y in results:
+            np.testing.assert_array_equal(y, ROUNDED[precision](x) * one)
+
+
+@pytest.mark.parametrize("precision", ["high"], indirect=True)
 def test_linear_rounds_and_numpy_does_not(precision):
     rng = np.random.default_rng(0)
     x, w, b = (rng.standard_normal(shape).astype(F) for shape in ((20, 7), (18, 7), (18,)))

@@ -11,17 +11,19 @@ All axes of x but the last stand for samples.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from tinygraph.cuda import Out, blocks, op_kernel
+from tinygraph.cuda import Kernel, Out, blocks, op_kernel
 from tinygraph.errors import ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.shared.gemm import (
     MOST_BLOCKS,
+    REMEMBERED,
     choose_gemm,
     column_sums,
     gemm,
@@ -29,6 +31,7 @@ from tinygraph.ops.shared.gemm import (
     tile_grid,
 )
 from tinygraph.ops.shared.launch import THREADS
+from tinygraph.precision import get_float32_matmul_precision
 from tinygraph.shapes import Array, Spec, require_bias, require_float, require_ndim
 from tinygraph.tensor import Operand, Tensor
 
@@ -81,14 +84,12 @@ class Linear(Op):
         if b is None:
             gemm("nt", x, w, y, rows, o, i, mem=mem)
         elif y.size:
-            choice = choose_gemm(rows, o, i, x.dtype)
-            kernel = op_kernel("linear", "linear_forward", x.dtype, **choice.macros)
-            grid = tile_grid(choice.tile, rows, o, choice.chunks, x.dtype)
+            kernel, grid, chunks = _planned(rows, o, i, x.dtype, get_float32_matmul_precision())
 
             def launch(y: Array) -> None:
-                kernel(grid, THREADS, x, w, b, Out(y), rows, o, i, choice.chunks)
+                kernel(grid, THREADS, x, w, b, Out(y), rows, o, i, chunks)
 
-            run_gemm(choice.chunks, y, mem, launch)
+            run_gemm(chunks, y, mem, launch)
         return y, (x, w)
 
     def backward_kernel(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
@@ -109,6 +110,16 @@ class Linear(Op):
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         several = len(specs[0].shape) > 1  # axis 0 of a single vector holds features, not samples
         return "map" if several and carries[0] and not any(carries[1:]) else None
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _planned(
+    rows: int, o: int, i: int, dtype: Any, precision: str
+) -> tuple[Kernel, tuple[int, int], int]:
+    """Kernel, grid and chunks, remembered; `precision` is what choose_gemm finds set."""
+    choice = choose_gemm(rows, o, i, dtype)
+    kernel = op_kernel("linear", "linear_forward", dtype, **choice.macros)
+    return kernel, tile_grid(choice.tile, rows, o, choice.chunks, dtype), choice.chunks
 
 
 def few_outputs(mem: Memory, x: Array, w: Array, b: Array | None, y: Array) -> None:

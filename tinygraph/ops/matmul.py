@@ -11,6 +11,7 @@ A vector x (K,) counts as one row, a vector w (K,) as one column; that axis is d
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from tinygraph.errors import ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
-from tinygraph.ops.shared.gemm import Axis, broadcast_steps, gemm
+from tinygraph.ops.shared.gemm import REMEMBERED, Axis, broadcast_steps, gemm
 from tinygraph.ops.shared.operands import (
     ALL,
     broadcast_claim,
@@ -46,15 +47,18 @@ class _Stacks(NamedTuple):
     x: list[int]
     w: list[int]
     y: list[int]
+    factors: tuple[Axis, ...]  # the batch axes, with the steps of x and w
 
     @staticmethod
+    @lru_cache(maxsize=REMEMBERED)
     def of(x: Shape, w: Shape) -> _Stacks:
         rows, columns = _as_matrices(x, w)
         (m, k), n = rows[-2:], columns[-1]
         batch = np.broadcast_shapes(rows[:-2], columns[:-2])
         shapes = (rows[:-2], m * k), (columns[:-2], k * n), (batch, m * n)
         steps = [broadcast_steps(shape, batch, size) for shape, size in shapes]
-        return _Stacks(m, k, n, batch, *steps)
+        factors = tuple(Axis(*each) for each in zip(batch, *steps[:2], strict=True))
+        return _Stacks(m, k, n, batch, *steps, factors)
 
     def axes(self, a: list[int], b: list[int], target: list[int]) -> tuple[list[Axis], list[Axis]]:
         """Axes with the steps of two factors: those that the target has, and those summed over.
@@ -65,36 +69,39 @@ class _Stacks(NamedTuple):
         return [axis for axis, to in both if to], [axis for axis, to in both if not to]
 
 
+@lru_cache(maxsize=REMEMBERED)
+def _shape(op: str, x: Shape, w: Shape) -> Shape:
+    """The shape of x @ w."""
+    for name, shape in (("x", x), ("w", w)):
+        if not shape:
+            got, way_out = f"x.shape {x}, w.shape {w}", "multiply by a single number with *"
+            raise ShapeError(op, name, "at least one axis", got, way_out)
+    rows, columns = _as_matrices(x, w)
+    if rows[-1] != columns[-2]:
+        place = f"axis {max(len(w) - 2, 0)}, as on the last axis of x"
+        got = f"{columns[-2]}: x.shape {x}, w.shape {w}"
+        way_out = "transpose or reshape one of the two"
+        raise ShapeError(op, "w", f"{rows[-1]} elements on {place}", got, way_out)
+    try:
+        batch = np.broadcast_shapes(rows[:-2], columns[:-2])
+    except ValueError:
+        expected = "batch axes, all but the last two, that broadcast together"
+        got = f"{rows[:-2]} and {columns[:-2]}: x.shape {x}, w.shape {w}"
+        way_out = "insert axes of size 1 with reshape"
+        raise ShapeError(op, "w", expected, got, way_out) from None
+    m = () if len(x) == 1 else (x[-2],)
+    n = () if len(w) == 1 else (w[-1],)
+    return (*batch, *m, *n)
+
+
 @frozen
 class Matmul(Op):
     def infer(self, x: Spec, w: Spec) -> Spec:
         require_one_dtype(self.name, ALL, x=x, w=w)
-        return Spec(self._shape(x.shape, w.shape), x.dtype)
-
-    def _shape(self, x: Shape, w: Shape) -> Shape:
-        for name, shape in (("x", x), ("w", w)):
-            if not shape:
-                got, way_out = f"x.shape {x}, w.shape {w}", "multiply by a single number with *"
-                raise ShapeError(self.name, name, "at least one axis", got, way_out)
-        rows, columns = _as_matrices(x, w)
-        if rows[-1] != columns[-2]:
-            place = f"axis {max(len(w) - 2, 0)}, as on the last axis of x"
-            got = f"{columns[-2]}: x.shape {x}, w.shape {w}"
-            way_out = "transpose or reshape one of the two"
-            raise ShapeError(self.name, "w", f"{rows[-1]} elements on {place}", got, way_out)
-        try:
-            batch = np.broadcast_shapes(rows[:-2], columns[:-2])
-        except ValueError:
-            expected = "batch axes, all but the last two, that broadcast together"
-            got = f"{rows[:-2]} and {columns[:-2]}: x.shape {x}, w.shape {w}"
-            way_out = "insert axes of size 1 with reshape"
-            raise ShapeError(self.name, "w", expected, got, way_out) from None
-        m = () if len(x) == 1 else (x[-2],)
-        n = () if len(w) == 1 else (w[-1],)
-        return (*batch, *m, *n)
+        return Spec(_shape(self.name, x.shape, w.shape), x.dtype)
 
     def forward(self, mem: Memory, x: Array, w: Array) -> tuple[Array, Any]:
-        y = mem.empty(self._shape(x.shape, w.shape), x.dtype)
+        y = mem.empty(_shape(self.name, x.shape, w.shape), x.dtype)
         np.matmul(x, w, out=y)
         x_needs, w_needs = mem.needs
         return y, (x.shape, w.shape, x if w_needs else None, w if x_needs else None)
@@ -121,15 +128,14 @@ class Matmul(Op):
         return gx, gw
 
     def forward_kernel(self, mem: Memory, x: Array, w: Array) -> tuple[Array, Any]:
-        y = mem.empty(self._shape(x.shape, w.shape), x.dtype)
+        y = mem.empty(_shape(self.name, x.shape, w.shape), x.dtype)
         at = _Stacks.of(x.shape, w.shape)
-        axes = [Axis(*steps) for steps in zip(at.batch, at.x, at.w, strict=True)]
         m, n, k = at.m, at.n, at.k
         if x.dtype.kind == "f" or x.dtype in (np.int32, np.int64):
-            gemm("nn", x, w, y, m, n, k, axes, mem=mem if x.dtype.kind == "f" else None)
+            gemm("nn", x, w, y, m, n, k, at.factors, mem=mem if x.dtype.kind == "f" else None)
         else:  # 64 bits wrap around to the same low bits; a bool is whether any pair is True
             wide = mem.empty(y.shape, np.int64)
-            gemm("nn", x.astype(np.int64), w.astype(np.int64), wide, m, n, k, axes)
+            gemm("nn", x.astype(np.int64), w.astype(np.int64), wide, m, n, k, at.factors)
             y[...] = wide.astype(y.dtype)
         x_needs, w_needs = mem.needs
         return y, (x.shape, w.shape, x if w_needs else None, w if x_needs else None)

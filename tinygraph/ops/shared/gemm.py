@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from tinygraph.cuda import InOut, Out, blocks, op_kernel
+from tinygraph.cuda import InOut, Kernel, Out, blocks, op_kernel
 from tinygraph.memory import Memory
 from tinygraph.ops.shared.launch import THREADS
 from tinygraph.ops.shared.strided import merged
@@ -36,6 +37,7 @@ SHORTEST_SUM = 1024  # no chunk of a sum is shorter
 ENOUGH_BLOCKS = 256  # and no sum is cut where this many blocks work without it
 MOST_CHUNKS = 64
 MULTIPROCESSORS = 100  # of a large GPU, about
+REMEMBERED = 4096  # kinds of products, and pairs of shapes, whose launches are remembered
 
 
 class Axis(NamedTuple):
@@ -138,45 +140,97 @@ def gemm(
     """
     if not c.size:
         return
-    kept, summed = list(merged(batch)), list(merged(sums))
-    if any(axis.size == 0 for axis in summed):
-        summed = [Axis(0, 0, 0)]
-    launches, (outer, inner) = kept[:-2], [Axis(1, 0, 0)] * (2 - len(kept[-2:])) + kept[-2:]
-    repeats, last = summed[:-1], (summed or [Axis(1, 0, 0)])[-1]
-    products = outer.size * inner.size
-    one_launch = mem is not None and not launches and not repeats
-    choice = choose_gemm(m, n, k, c.dtype, products, last.size, cut=one_launch)
-    a, b, size = a.reshape(-1), b.reshape(-1), products * m * n
-    both = zip(outer, inner, strict=True)  # sizes, steps of a, steps of b
-    numbers = m, n, k, *itertools.chain(*both), *last, choice.chunks
+    plan = _planned(
+        layout,
+        m,
+        n,
+        k,
+        c.dtype,
+        tuple(batch),
+        tuple(sums),
+        mem is not None,
+        get_float32_matmul_precision(),
+    )
 
     def launch(c: Array) -> None:
-        kernel = op_kernel(
-            "matmul",
-            "matmul",
-            c.dtype,
-            **choice.macros,
-            TRANSPOSE_A=int(layout == "tn"),
-            TRANSPOSE_B=int(layout == "nt"),
-        )
-        grid = tile_grid(choice.tile, m, n, choice.chunks * products, c.dtype)
-        for part, (a_start, b_start) in enumerate(_starts(launches)):
-            target = c[part * size : (part + 1) * size] if launches else c
-            for term, (a_term, b_term) in enumerate(_starts(repeats)):
-                factors = a[a_start + a_term :], b[b_start + b_term :]
+        if not plan.launches and not plan.repeats:
+            plan.kernel(plan.grid, THREADS, a, b, Out(c), *plan.numbers, 0)
+            return
+        flat_a, flat_b, flat_c = a.reshape(-1), b.reshape(-1), c.reshape(-1)
+        for part, (a_start, b_start) in enumerate(_starts(plan.launches)):
+            target = flat_c[part * plan.size : (part + 1) * plan.size]
+            for term, (a_term, b_term) in enumerate(_starts(plan.repeats)):
+                factors = flat_a[a_start + a_term :], flat_b[b_start + b_term :]
                 written = InOut(target) if term else Out(target)
-                kernel(grid, THREADS, *factors, written, *numbers, int(term > 0))
+                plan.kernel(plan.grid, THREADS, *factors, written, *plan.numbers, int(term > 0))
 
-    run_gemm(choice.chunks, c, mem, launch)
+    run_gemm(plan.chunks, c, mem, launch)
+
+
+class _Planned(NamedTuple):
+    """What `gemm` launches for one kind of products."""
+
+    kernel: Kernel
+    grid: tuple[int, int]
+    numbers: tuple[int, ...]  # the kernel's arguments behind the arrays, but for the last one
+    chunks: int
+    launches: tuple[Axis, ...]  # axes of c that the host walks over, a launch for each part
+    repeats: tuple[Axis, ...]  # and axes of the sum, a launch for each term
+    size: int  # of a part of c
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _planned(
+    layout: Layout,
+    m: int,
+    n: int,
+    k: int,
+    dtype: Any,
+    batch: tuple[Axis, ...],
+    sums: tuple[Axis, ...],
+    cut: bool,
+    precision: str,
+) -> _Planned:
+    """The launches of a product, remembered: a network asks for the same ones in every step.
+
+    They depend on nothing but the arguments; `precision` is what choose_gemm finds set.
+    """
+    kept, summed = merged(batch), merged(sums)
+    if any(axis.size == 0 for axis in summed):
+        summed = (Axis(0, 0, 0),)
+    launches, inmost = kept[:-2], kept[-2:]
+    outer, inner = [Axis(1, 0, 0)] * (2 - len(inmost)) + list(inmost)
+    repeats, last = summed[:-1], (summed or (Axis(1, 0, 0),))[-1]
+    products = outer.size * inner.size
+    one_launch = not launches and not repeats
+    choice = choose_gemm(m, n, k, dtype, products, last.size, cut=cut and one_launch)
+    kernel = op_kernel(
+        "matmul",
+        "matmul",
+        dtype,
+        **choice.macros,
+        TRANSPOSE_A=int(layout == "tn"),
+        TRANSPOSE_B=int(layout == "nt"),
+    )
+    both = zip(outer, inner, strict=True)  # sizes, steps of a, steps of b
+    return _Planned(
+        kernel,
+        tile_grid(choice.tile, m, n, choice.chunks * products, dtype),
+        (m, n, k, *itertools.chain(*both), *last, choice.chunks),
+        choice.chunks,
+        launches,
+        repeats,
+        products * m * n,
+    )
 
 
 def run_gemm(chunks: int, c: Array, mem: Memory | None, launch: Callable[[Array], None]) -> None:
     """Launch what writes c, or its parts, one for each chunk of the sum; these are added up."""
     if chunks == 1 or mem is None:
-        launch(c.reshape(-1))
+        launch(c)
         return
     parts = mem.empty((chunks, c.size), c.dtype)
-    launch(parts.reshape(-1))
+    launch(parts)
     column_sums(mem, parts, c.reshape(-1))
 
 
@@ -193,7 +247,7 @@ def chunks_of_sum(terms: int, k: int, busy: int, shortest: int = SHORTEST_SUM) -
     return blocks(steps, blocks(steps, most)) if most > 1 else 1
 
 
-def _starts(axes: list[Axis]) -> Iterable[tuple[int, int]]:
+def _starts(axes: Sequence[Axis]) -> Iterable[tuple[int, int]]:
     """Where a and b begin at each index of the axes, the last index running fastest."""
     for index in itertools.product(*[range(axis.size) for axis in axes]):
         pairs = list(zip(index, axes, strict=True))
