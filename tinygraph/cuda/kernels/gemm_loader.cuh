@@ -16,7 +16,7 @@
 // the three uses a barrier: the main loop does.
 //
 // Through registers, and not by cp.async: on its way a number can be turned or rounded, and a compiler
-// puts three more instructions before each cp.async (NVRTC 13.0, sm_90).
+// puts three more instructions before each cp.async (NVRTC 13.5, sm_90).
 #pragma once
 
 #include "gemm_problem.cuh"

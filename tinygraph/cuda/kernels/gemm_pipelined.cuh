@@ -15,7 +15,7 @@
 // is read four numbers at once, and threads beyond an edge of the matrix read its last row or column
 // instead of asking in each step; what they compute is never written.  Of 1191 instructions that a
 // warp issues for 16 numbers of k, loads and barrier among them, 1024 are multiply-adds: 86 %
-// (matmul and linear, NVRTC 13.0, sm_90).
+// (matmul and linear, NVRTC 13.5, sm_90).
 //
 // An operand comes from a loader (gemm_loader.cuh), so that a convolution can build its panels out of
 // an image: panel[k][x], k = 0 .. STEP-1, x = 0 .. TM-1 (of A) or 0 .. TN-1 (of B).  The result goes

@@ -10,13 +10,18 @@
 //   c    (chunks, outer, inner, M, N)                      T, written, or added to: accumulate
 //
 // Memory: tiles of A and B pass through shared memory; reads and writes are coalesced, 16 bytes for
-// each thread where rows begin on 16 bytes (GEMM_TILE=64).  gemm.cuh tells how.
+// each thread where rows begin on 16 bytes (GEMM_TILE=64, 128).  gemm.cuh tells how.
 // Deterministic: fixed order, no atomics.
 // numpy:   c = np.einsum("zsmk,zskn->zmn", A, B) (+ c)
 //
 // operations of matmul: (2 * K * sums + accumulate) * M * N * outer * inner
 // issued operations of matmul<float>: (2 * K * sums * outer * inner * GEMM_TILE * GEMM_TILE
 //                                      * ceil_div(M, GEMM_TILE) * ceil_div(N, GEMM_TILE))
+//
+// main loop of matmul<float> (GEMM_TILE=128, GEMM_MMA=19): at least 0.25 HMMA, at least 12 bytes a load
+// main loop of matmul<float> (GEMM_TILE=128, GEMM_MMA=16): at least 0.20 HMMA, at least 12 bytes a load
+// main loop of matmul<float> (GEMM_TILE=128): at least 0.85 FFMA, at least 12 bytes a load,
+//     at most 0 divisions
 //
 // instances (GEMM_TILE=16, TRANSPOSE_A=0, TRANSPOSE_B=0): matmul<T> for T in float, double
 // instances (GEMM_TILE=16, TRANSPOSE_A=0, TRANSPOSE_B=1): matmul<T> for T in float, double
