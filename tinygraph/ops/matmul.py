@@ -55,10 +55,11 @@ class _Stacks(NamedTuple):
         rows, columns = _as_matrices(x, w)
         (m, k), n = rows[-2:], columns[-1]
         batch = np.broadcast_shapes(rows[:-2], columns[:-2])
-        shapes = (rows[:-2], m * k), (columns[:-2], k * n), (batch, m * n)
-        steps = [broadcast_steps(shape, batch, size) for shape, size in shapes]
-        factors = tuple(Axis(*each) for each in zip(batch, *steps[:2], strict=True))
-        return _Stacks(m, k, n, batch, *steps, factors)
+        of_x = broadcast_steps(rows[:-2], batch, m * k)
+        of_w = broadcast_steps(columns[:-2], batch, k * n)
+        of_y = broadcast_steps(batch, batch, m * n)
+        factors = tuple(Axis(*each) for each in zip(batch, of_x, of_w, strict=True))
+        return _Stacks(m, k, n, batch, of_x, of_w, of_y, factors)
 
     def axes(self, a: list[int], b: list[int], target: list[int]) -> tuple[list[Axis], list[Axis]]:
         """Axes with the steps of two factors: those that the target has, and those summed over.
