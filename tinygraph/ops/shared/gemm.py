@@ -167,16 +167,35 @@ def gemm(
     run_gemm(plan.chunks, c, mem, launch)
 
 
-class _Planned(NamedTuple):
-    """What `gemm` launches for one kind of products."""
+class _Planned:
+    """What `gemm` launches for one kind of products.
 
-    kernel: Kernel
-    grid: tuple[int, int]
-    numbers: tuple[int, ...]  # the kernel's arguments behind the arrays, but for the last one
-    chunks: int
-    launches: tuple[Axis, ...]  # axes of c that the host walks over, a launch for each part
-    repeats: tuple[Axis, ...]  # and axes of the sum, a launch for each term
-    size: int  # of a part of c
+    Attributes
+    ----------
+    kernel : Kernel
+    grid : (int, int)
+    numbers : tuple of int
+        The kernel's arguments behind the arrays, but for the last one.
+    chunks : int
+    launches, repeats : tuple of Axis
+        Axes of c that the host walks over, a launch for each part; and those of the sum, a launch
+        for each term.
+    size : int
+        Elements of a part of c.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        grid: tuple[int, int],
+        numbers: tuple[int, ...],
+        chunks: int,
+        launches: tuple[Axis, ...],
+        repeats: tuple[Axis, ...],
+        size: int,
+    ) -> None:
+        self.kernel, self.grid, self.numbers, self.chunks = kernel, grid, numbers, chunks
+        self.launches, self.repeats, self.size = launches, repeats, size
 
 
 @lru_cache(maxsize=REMEMBERED)
