@@ -222,8 +222,18 @@ class CudaDevice(Device):
         return host
 
     def to_host(self, *arrays: Any) -> list[Array]:
+        """In pinned memory: a copy to other memory is a wait by itself, whatever it is told."""
+        from cupyx import empty_pinned  # of the CuPy that was found
+
         def copies() -> list[Array]:
-            begun = [array.get(blocking=False) for array in arrays]
+            begun: list[Array] = []
+            room = empty_pinned((sum((a.nbytes + 15) & ~15 for a in arrays) or 16,), np.uint8)
+            first = 0
+            for array in arrays:
+                begun.append(np.ndarray(array.shape, array.dtype, room, first))
+                first += (array.nbytes + 15) & ~15  # each at a place for any dtype
+                if array.size:
+                    array.get(out=begun[-1], blocking=False)
             self.cupy.cuda.get_current_stream().synchronize()
             return begun
 

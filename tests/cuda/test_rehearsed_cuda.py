@@ -127,18 +127,23 @@ def test_a_step_is_queued_and_nothing_has_run(cupy):
 
 
 @pytest.mark.stand_in
-def test_a_trainers_step_waits_once(cupy, monkeypatch):
-    waits = []
-    monkeypatch.setattr(
-        cupy.cuda.Stream, "synchronize", lambda self: (waits.append(self), self.run())
-    )
+@pytest.mark.parametrize("capture", [None, False])
+def test_a_trainers_step_waits_once(capture):
+    """For loss, output and labels together, with a graph and without."""
+    from cupy._stream import waits
+
     model = network("cuda")
     trainer = tg.training.Trainer(
-        model, OPTIMIZERS["sgd"](model.parameters()), tg.softmax_cross_entropy, progress=False
+        model,
+        OPTIMIZERS["sgd"](model.parameters()),
+        tg.softmax_cross_entropy,
+        progress=False,
+        capture=capture,
     )
-    waits.clear()
-    loss, right = trainer.step(*batches()[0])
-    assert len(waits) == 1 and np.isfinite(loss) and 0 <= right <= 5
+    for batch in batches(5):
+        del waits[:]
+        loss, right = trainer.step(*batch)
+        assert waits == ["stream.synchronize"] and np.isfinite(loss) and 0 <= right <= 5
 
 
 def bad_label(label=7):

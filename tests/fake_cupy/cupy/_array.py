@@ -8,7 +8,7 @@ import types
 
 import numpy as np
 
-from cupy._memory import allocate, as_read_later
+from cupy._memory import allocate, as_read_later, is_pinned
 from cupy._stream import get_current_stream, hidden, refuse_while_capturing, waits
 
 _REFUSED = (
@@ -124,7 +124,7 @@ class ndarray:
         stream, host = stream or get_current_stream(), self._host
         target = np.empty(self.shape, self.dtype) if out is None else out
         stream.add(lambda: np.copyto(target, host))
-        if blocking:
+        if blocking or not is_pinned(target):
             waits.append("get")
             stream.run()
         return target

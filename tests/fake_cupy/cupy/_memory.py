@@ -214,6 +214,11 @@ def empty_pinned(shape, dtype):
     return np.asarray(_Pinned(nbytes))[:nbytes].view(dtype).reshape(shape)
 
 
+def is_pinned(array):
+    at = array.ctypes.data
+    return any(0 <= at - raw.ctypes.data < raw.size for raw in _pinned)
+
+
 def as_read_later(array):
     """What a copy from host memory will read: pinned memory, whoever has it by then, or a copy."""
     at = array.ctypes.data
