@@ -58,8 +58,9 @@ __device__ __forceinline__ void pipeline(PanelA (&a_panels)[2], PanelB (&b_panel
 // whole, numbers are fetched one by one.  A row or column beyond the edge is the last one once more.
 template <typename T, bool K_CONTIGUOUS, int TX, bool X_ROWS>
 struct MatrixLoader {
-    static constexpr int FOURS = STEP * TX / 4;                          // of a panel
-    static constexpr int COUNT = FOURS < THREADS ? 1 : FOURS / THREADS;  // of a thread
+    // Fours of a thread.  Where a panel has fewer of them than the block has threads, whoever uses the
+    // loader calls it in the first threads only.
+    static constexpr int COUNT = STEP * TX / 4 < THREADS ? 1 : STEP * TX / 4 / THREADS;
     // Threads that fetch neighbouring fours, and how far along k a thread's fours are apart.
     static constexpr int NEAR = K_CONTIGUOUS || X_ROWS ? 32 / (4 * sizeof(T)) : TX / 4;
     static constexpr int FURTHER = X_ROWS && !K_CONTIGUOUS ? 1 : STEP / COUNT;
@@ -97,8 +98,6 @@ struct MatrixLoader {
     {
         return min(x0 + x(), K_CONTIGUOUS ? X - 1 : (X - 1) / 4 * 4);
     }
-    // Whether the thread has no part of a small panel.
-    static __device__ __forceinline__ bool idle() { return thread_now() % THREADS >= FOURS; }
     // How far apart numbers lie that follow each other along k.
     __device__ __forceinline__ long long pitch() const { return K_CONTIGUOUS ? 1 : X; }
 
@@ -109,7 +108,6 @@ struct MatrixLoader {
 
     __device__ __forceinline__ void fetch(int, int k0)
     {
-        if (idle()) return;
         if (k0 < last_whole) {
             fetch_fours();
             next += STEP * pitch();
@@ -140,7 +138,6 @@ struct MatrixLoader {
     template <int ROWS, int PITCH>
     __device__ __forceinline__ void store(T (&panel)[ROWS][PITCH]) const
     {
-        if (idle()) return;
         T* to = X_ROWS ? &panel[x()][k()] : &panel[k()][x()];
 #pragma unroll
         for (int i = 0; i < COUNT; ++i) {

@@ -46,8 +46,28 @@ using LeftMatrix = MmaMatrix<true>;
 constexpr int NEIGHBOURS = 4;
 constexpr int BLOCKS = 2;
 
+// A panel of 32 rows has fewer fours than the block has threads: the others do nothing.
 template <typename T>
-using LeftMatrix = PanelMatrix<T, true, ConvolutionTile<T>::TM>;
+struct LeftMatrix : PanelMatrix<T, true, ConvolutionTile<T>::TM> {
+    using Panel = PanelMatrix<T, true, ConvolutionTile<T>::TM>;
+    using Panel::Panel;
+
+    static __device__ __forceinline__ bool idle()
+    {
+        return thread_now() % THREADS >= STEP * ConvolutionTile<T>::TM / 4;
+    }
+    __device__ __forceinline__ void fetch(int s, int k0)
+    {
+        if (idle()) return;
+        Panel::fetch(s, k0);
+    }
+    template <int ROWS, int PITCH>
+    __device__ __forceinline__ void store(T (&panel)[ROWS][PITCH]) const
+    {
+        if (idle()) return;
+        Panel::store(panel);
+    }
+};
 #endif
 
 // Put numbers k .. of column x into a panel; on tensor cores they are rounded.
