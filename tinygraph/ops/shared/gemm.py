@@ -48,15 +48,24 @@ class Axis(NamedTuple):
     b: int
 
 
+STEPS = {16: "gemm_shared_tile", 64: "gemm_register_tile", 128: "gemm_pipelined"}
+
+
 class GemmChoice(NamedTuple):
-    """How a product is computed: macros of the kernel, and the chunks of the sum."""
+    """How a product is computed: a step of the ladder in gemm.cuh, and the chunks of the sum."""
 
     tile: int
     number: int  # GEMM_MMA; 0 without tensor cores
     chunks: int
 
     @property
+    def step(self) -> str:
+        """The step's name, which is that of its function."""
+        return "gemm_mma" if self.number else STEPS[self.tile]
+
+    @property
     def macros(self) -> dict[str, int]:
+        """The macros that choose the step."""
         return {"GEMM_TILE": self.tile} | ({"GEMM_MMA": self.number} if self.number else {})
 
 
@@ -65,16 +74,16 @@ def choose_gemm(
 ) -> GemmChoice:
     """How (M, N) products are computed, by shape, number, dtype and precision alone.
 
-    The tile is 16 where one such tile holds a product: on the emulator a tile of 64 takes less
-    than twice as long as one of 16, and holds 16 times as much.  It is 128, the step with
-    overlapped loads, where such tiles give every multiprocessor of a large GPU one, and 64 between.
-    Tensor cores are taken where a lower precision of float32 is chosen.  A sum of `terms` times k
+    It is gemm_shared_tile where one tile of 16 holds a product: on the emulator a tile of 64 takes
+    less than twice as long as one of 16, and holds 16 times as much.  It is gemm_pipelined where
+    tiles of 128 give every multiprocessor of a large GPU one, and gemm_register_tile between.
+    gemm_mma is taken where a lower precision of float32 is chosen.  A sum of `terms` times k
     numbers is in chunks where `cut` allows it.  Not measured on a GPU.
 
     >>> choose_gemm(10, 16, 5, np.float32), choose_gemm(2048, 2048, 9, np.float32)
     (GemmChoice(tile=16, number=0, chunks=1), GemmChoice(tile=128, number=0, chunks=1))
-    >>> choose_gemm(40, 10, 60_000, np.float32)
-    GemmChoice(tile=64, number=0, chunks=58)
+    >>> choose_gemm(40, 10, 60_000, np.float32), choose_gemm(40, 10, 60_000, np.float32).step
+    (GemmChoice(tile=64, number=0, chunks=58), 'gemm_register_tile')
     """
     number = TENSOR_CORE_NUMBERS[get_float32_matmul_precision()] if dtype == np.float32 else 0
     edge = tile_edge(128, dtype)
