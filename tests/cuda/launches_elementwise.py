@@ -15,7 +15,14 @@ from tests.cuda.recorded import op_launches
 # One element, a block exactly, a part of a second one.
 SHAPES = [(1,), (256,), (7, 43)]
 # Pairs of shapes: equal, one broadcast over the other, each over the other.
-PAIRS = [((1,), (1,)), ((256,), (256,)), ((7, 43), (43,)), ((5, 1, 3), (4, 1))]
+PAIRS = [
+    ((1,), (1,)),
+    ((256,), (256,)),
+    ((7, 43), (7, 43)),
+    ((301,), ()),
+    ((7, 43), (43,)),
+    ((5, 1, 3), (4, 1)),
+]
 
 
 def of_one(function: Callable[..., Any], low: float = -2, **keywords: Any) -> Family:
@@ -80,7 +87,7 @@ def _where(random: np.random.Generator) -> Iterator[Launch]:
 
 
 # From and to: kernels of 3 kinds, and the conversions of halves both ways.
-CASTS = [(F4, I4), (I8, F4), (F4, np.bool_), (F4, np.float16), (np.float16, F4)]
+CASTS = [(F4, I4), (I8, F4), (np.uint8, F4), (F4, np.bool_), (F4, np.float16), (np.float16, F4)]
 # Of half precision: zeros, the smallest, below the smallest normal one, rounded up and down, the
 # largest, beyond it, not finite.
 HALVES = [0, -0.0, 6e-8, 3e-5, -3e-5, 1.0004, 1.0006, 65504, 65519, 65520, -np.inf, np.nan]
@@ -89,7 +96,7 @@ HALVES = [0, -0.0, 6e-8, 3e-5, -3e-5, 1.0004, 1.0006, 65504, 65519, 65520, -np.i
 def _cast(random: np.random.Generator) -> Iterator[Launch]:
     for source, target in CASTS:
         for n in (1, 256, 300):
-            x = random.integers(-3, 4, n).astype(source)
+            x = random.integers(-3, 4, n).astype(source)  # of bytes, -3 is 253
             if n > len(HALVES) and np.float16 in (source, target):
                 with np.errstate(over="ignore"):
                     x[: len(HALVES)] = np.array(HALVES).astype(source)

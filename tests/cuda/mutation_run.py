@@ -35,7 +35,7 @@ KERNEL_SECONDS, SANDBOX_SECONDS = 0.5, 240.0
 MOST_FILES = 2
 PREFERRED = {
     "axes.cuh": ("sum.cu", "mean.cu"),
-    "broadcast.cuh": ("expand.cu", "where.cu"),
+    "broadcast.cuh": ("expand.cu", "comparison.cu"),
     "gemm.cuh": ("matmul.cu", "linear.cu"),
     "gemm_loader.cuh": ("matmul.cu", "linear.cu"),
     "gemm_mma.cuh": ("matmul.cu", "linear.cu"),

@@ -27,7 +27,8 @@
 //            threads share an element of it.  Grid (ceil(outputs * lanes / 256), chunks), block
 //            (256).
 //
-// Memory: neighbouring threads touch neighbouring elements of z and gz, and of an operand along the
+// Memory: operands of the shape of z, and single numbers as y, by packs of 16 bytes (packs.cuh).
+// Else neighbouring threads touch neighbouring elements of z and gz, and of an operand along the
 // axes that it has; what is repeated comes from the cache.
 // Operations: one an element, and one or two more a term of a gradient; bound by memory, but for
 // pow, which is an exponential of a logarithm.
@@ -85,6 +86,10 @@ struct Minimum {
     FORMULA T of(T x, T y) { return first_wins(x, y) ? x : y; }
 };
 
+// Powers are bound by their exponentials: more code would gain nothing.
+template <typename Operation> constexpr bool BY_PACKS = true;
+template <> constexpr bool BY_PACKS<Pow> = false;
+
 // x, y T in, of shapes that broadcast to that of z (n) T out.
 // numpy: z = x + y, x - y, x * y, x / y, x ** y, np.maximum(x, y), np.minimum(x, y)
 template <typename T, typename Operation>
@@ -92,6 +97,18 @@ __global__ void __launch_bounds__(THREADS, 2)
 binary_forward(const T* __restrict__ x, const T* __restrict__ y, T* __restrict__ z, long long n,
                AXES_PARAMETERS, int x_axes, int y_axes)
 {
+    if constexpr (BY_PACKS<Operation>) {
+        if (side_by_side(number_of_axes, x_axes, y_axes)) {
+            const auto both = [=](T a, T b, T& out) { out = Operation::of(a, b); };
+            by_packs(n, both, reads(x), reads(y), writes(z));
+            return;
+        }
+        if (side_by_side(number_of_axes, x_axes)) {  // y is a single number
+            const T b = y[0];
+            by_packs(n, [=](T a, T& out) { out = Operation::of(a, b); }, reads(x), writes(z));
+            return;
+        }
+    }
     const int own[] = {x_axes, y_axes};
     each_element(n, AXES, own, [=](long long i, const long long(&at)[2]) {
         z[i] = Operation::of(x[at[0]], y[at[1]]);

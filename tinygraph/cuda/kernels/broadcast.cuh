@@ -17,7 +17,7 @@
 
 #pragma once
 
-#include "prelude.cuh"
+#include "packs.cuh"
 
 constexpr int MOST_AXES = 6;  // the same number stands in ops/shared/broadcast.py
 constexpr int ALL_AXES = (1 << MOST_AXES) - 1;
@@ -75,6 +75,14 @@ __device__ __forceinline__ void locate(const Axes& axes, long long kept, long lo
             }
         }
     }
+}
+
+// Whether operands with these masks have all elements of the output, in one row: then they are done by
+// packs.
+template <typename... Masks>
+__device__ __forceinline__ bool side_by_side(int number_of_axes, Masks... masks)
+{
+    return number_of_axes == 1 && (masks & ...);
 }
 
 // Calls function(i, at) for each of the n elements i that this thread owns; at[k] is the position

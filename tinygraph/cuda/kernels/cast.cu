@@ -11,13 +11,13 @@
 //
 // Any pair of floats, integers and bool does; the host names the types as it needs them.
 //
-// Which thread owns what, grid, block and memory: the grid-stride loop of prelude.cuh.
+// Which thread owns what, grid, block and memory: packs.cuh.
 // Operations: one conversion an element, a few more for float16: bound by memory.
 //
 // A float beyond the range of an integer becomes some integer, on a GPU another than on a CPU: C++
 // leaves it open, as numpy does.
 
-#include "prelude.cuh"
+#include "packs.cuh"
 
 // x (n) From in, y (n) To out.
 // numpy: y = x.astype(To)
@@ -25,8 +25,10 @@ template <typename From, typename To>
 __global__ void __launch_bounds__(THREADS)
 cast(const From* __restrict__ x, To* __restrict__ y, long long n)
 {
-    for (long long i = first_element(); i < n; i += element_stride())
-        y[i] = static_cast<To>(x[i]);
+    if constexpr (sizeof(To) > sizeof(From))
+        by_packs(n, [](To& out, From in) { out = static_cast<To>(in); }, writes(y), reads(x));
+    else
+        by_packs(n, [](From in, To& out) { out = static_cast<To>(in); }, reads(x), writes(y));
 }
 
 // ---- float16 --------------------------------------------------------------------------------
