@@ -96,7 +96,7 @@ def choose_gemm(
     chunks = 1
     if cut:
         busy = tile_grid(tile, m, n, 1, dtype)[0] * products
-        chunks = chunks_of_sum(terms, k, busy)
+        chunks = chunks_of_sum(terms, k, busy, SHORTEST_SUM)
     return GemmChoice(tile, number, chunks)
 
 
