@@ -138,15 +138,15 @@ struct MatrixLoader {
     template <int ROWS, int PITCH>
     __device__ __forceinline__ void store(T (&panel)[ROWS][PITCH]) const
     {
-        T* to = X_ROWS ? &panel[x()][k()] : &panel[k()][x()];
+        static_assert(!X_ROWS, "gemm_mma.cuh has a store of its own, which rounds");
+        T* to = &panel[k()][x()];
 #pragma unroll
         for (int i = 0; i < COUNT; ++i) {
-            if (K_CONTIGUOUS == X_ROWS) {
-                store_four(to + i * FURTHER * (X_ROWS ? 1 : PITCH), some[i]);
-            } else {
+            if (K_CONTIGUOUS) {
 #pragma unroll
-                for (int j = 0; j < 4; ++j)
-                    to[X_ROWS ? j * PITCH + i * FURTHER : (i * FURTHER + j) * PITCH] = some[i][j];
+                for (int j = 0; j < 4; ++j) to[(i * FURTHER + j) * PITCH] = some[i][j];
+            } else {
+                store_four(to + i * FURTHER * PITCH, some[i]);
             }
         }
     }
