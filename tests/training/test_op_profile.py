@@ -56,8 +56,9 @@ def test_lines_add_up_to_the_step():
     assert times == sorted(times)[::-1] and profile[-1].op == "outside of ops"
     conv = rows["conv2d"]
     assert conv.calls == 2 and conv.seconds == conv.forward_seconds + conv.backward_seconds
-    # 2 * N D OH OW C KH KW forward, a bias for each element; the same for gw, and sums for gb.
-    assert conv.operations == 2 * (2 * 12 * 4 * 36 * 9 + 12 * 4 * 36)
+    # 2 * N D OH OW C KH KW forward, a bias for each element; the same for gw, and sums for gb.  gw
+    # is the sum of three parts: of 432 products, 128 at least make one.
+    assert conv.operations == 2 * (2 * 12 * 4 * 36 * 9 + 12 * 4 * 36) + 3 * 4 * 9
     assert rows["linear"].operations == 3 * 2 * 12 * 36 * 10 + 2 * 12 * 10
     assert rows["SGD"].bytes == 2 * 4 * (4 * 9 + 4 + 360 + 10)  # values and gradients
     assert rows["SGD"].operations == 2 * (4 * 9 + 4 + 360 + 10)

@@ -262,12 +262,12 @@ def run_gemm(chunks: int, c: Array, mem: Memory | None, launch: Callable[[Array]
     column_sums(mem, parts, c.reshape(-1))
 
 
-def chunks_of_sum(terms: int, k: int, busy: int, shortest: int = SHORTEST_SUM) -> int:
+def chunks_of_sum(terms: int, k: int, busy: int, shortest: int) -> int:
     """Into how many chunks a sum over terms and k is cut, where `busy` blocks work without it.
 
     It depends on the shapes alone: the bits are the same in every run.  No chunk is empty.
 
-    >>> chunks_of_sum(1, 60_000, busy=4), chunks_of_sum(1, 60_000, busy=256)
+    >>> chunks_of_sum(1, 60_000, 4, SHORTEST_SUM), chunks_of_sum(1, 60_000, 256, SHORTEST_SUM)
     (58, 1)
     """
     steps = terms * blocks(k, STEP)
