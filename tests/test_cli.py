@@ -403,6 +403,13 @@ def test_doctor(monkeypatch, capsys):
     assert found["numpy"] == np.__version__
 
 
+@pytest.mark.parametrize("wheel, extra", [("cupy-cuda12x", "cuda12"), ("cupy-cuda13x", "cuda13")])
+def test_doctor_names_the_extra_of_the_cupy_that_is_there(monkeypatch, capsys, wheel, extra):
+    monkeypatch.setattr("importlib.metadata.packages_distributions", lambda: {"cupy": [wheel]})
+    assert main(["doctor"]) == 0
+    assert f"\n[{extra}]" in capsys.readouterr().out
+
+
 def test_doctor_names_the_pip_line_of_what_is_absent(monkeypatch, capsys):
     monkeypatch.setattr(machine, "find_spec", lambda name: None)
     monkeypatch.setattr("shutil.which", lambda name, path=None: None)

@@ -27,7 +27,7 @@ EXTRAS = {  # extra -> libraries as they are imported
     "plot": ("matplotlib",),
     "fast": ("numba", "threadpoolctl"),
     "emulator": ("ziglang",),
-    "cuda12": ("cupy",),
+    "cuda13": ("cupy",),  # or cuda12, if that one's CuPy is there
 }
 
 PROBE = """__global__ void probe(int* y)
@@ -61,6 +61,8 @@ def doctor(args: Namespace) -> dict[str, Any]:
     print(f"compiler   {compiler or 'no C++ compiler found'}")
     print(f"nvrtc      {nvrtc or 'absent: pip install nvidia-cuda-nvrtc'}")
     for extra, names in EXTRAS.items():
+        if "cupy-cuda12x" in distributions.get(names[0], ()):
+            extra = "cuda12"
         print(f"[{extra}]".ljust(10), end=" ")
         print(", ".join(f"{name} {libraries[name] or 'absent'}" for name in names), end="")
         missing = not all(libraries[name] for name in names)
