@@ -221,12 +221,14 @@ def test_without_nvrtc(capsys, monkeypatch):
 def test_several_processes_give_the_same_numbers(monkeypatch):
     """Many compilations go to other processes; few stay in this one."""
     instances = inventory(["scale.cu"])
-    here = kernels._compiled(instances, ARCHITECTURES)
+    here = kernels._compiled(instances, ARCHITECTURES, None)
     monkeypatch.setattr(kernels, "FEW", 1)
     monkeypatch.setenv("TINYGRAPH_CACHE", "another-cache")
-    assert kernels._compiled(instances, ARCHITECTURES) == here
+    assert kernels._compiled(instances, ARCHITECTURES, None) == here
     broken = inventory(["broken.cu"])
-    assert all("missing" in str(error) for error in kernels._compiled(broken, ARCHITECTURES)[0])
+    assert all(
+        "missing" in str(error) for error in kernels._compiled(broken, ARCHITECTURES, None)[0]
+    )
 
 
 # ---- check-kernel ---------------------------------------------------------------------------
