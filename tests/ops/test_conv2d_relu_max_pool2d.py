@@ -84,9 +84,9 @@ class TestConv2dReluMaxPool2d(OpContract):
             np.testing.assert_array_equal(fused, unfused)
 
     def test_images_that_lie_anywhere(self):
-        """Not at a multiple of 8 bytes, so that no two pixels are read at a time."""
+        """Not at a multiple of 8 bytes, where pixels are read one by one; whole numbers."""
         rng, stage = np.random.default_rng(0), SingleChannelStage(3, 6, 6, 2)
-        gy = rng.random((3, 2, 4), np.float32)
+        gy = rng.integers(-9, 10, (3, 2, 4)).astype(np.float32)
         argmax = rng.choice([0, 1, 2, 3, 255], gy.shape).astype(np.uint8)
         memory = rng.random(3 * 36 + 1, np.float32)
         found = []

@@ -70,6 +70,7 @@
 // instances (IMAGE_H=28, IMAGE_W=28, CLASSES=10): single_channel_stage_linear_backward<float>,
 //            single_channel_stage_linear_backward<double>
 // instances (IMAGE_H=9, IMAGE_W=7): single_channel_stage_backward<T> for T in float, double
+#include "packs.cuh"
 #include "reduce.cuh"
 
 #ifndef IMAGE_H
@@ -99,25 +100,16 @@ constexpr unsigned char NONE = 255;
 template <typename T>
 constexpr int BLOCK = sizeof(T) == 4 ? 512 : 256;
 
-template <typename T>
-struct __align__(16) Four {
-    T of[4];
-};
-
-template <typename T>
-struct __align__(2 * sizeof(T)) Two {
-    T of[2];
-};
-
 // A row of shared memory, 16 bytes at a time.
 template <int COUNT, typename T>
 __device__ __forceinline__ void read_row(T (&row)[COUNT], const T* from)
 {
+    constexpr int N = 16 / sizeof(T);
 #pragma unroll
-    for (int i = 0; i < COUNT; i += 4) {
-        const Four<T> four = *reinterpret_cast<const Four<T>*>(&from[i]);
+    for (int i = 0; i < COUNT; i += N) {
+        const Pack<N, T> some = load_pack<true, N>(&from[i]);
 #pragma unroll
-        for (int j = 0; j < 4; ++j) row[i + j] = four.of[j];
+        for (int j = 0; j < N; ++j) row[i + j] = some.at[j];
     }
 }
 
@@ -127,16 +119,11 @@ __device__ __forceinline__ void load_patch(T (&patch)[PATCH][PATCH], const T* co
 {
 #pragma unroll
     for (int i = 0; i < PATCH; ++i) {
-        if constexpr (PAIRS) {
 #pragma unroll
-            for (int j = 0; j < PATCH; j += 2) {
-                const Two<T> two = *reinterpret_cast<const Two<T>*>(&corner[i * W + j]);
-                patch[i][j] = two.of[0];
-                patch[i][j + 1] = two.of[1];
-            }
-        } else {
-#pragma unroll
-            for (int j = 0; j < PATCH; ++j) patch[i][j] = corner[i * W + j];
+        for (int j = 0; j < PATCH; j += 2) {
+            const Pack<2, T> two = load_pack<PAIRS, 2>(&corner[i * W + j]);
+            patch[i][j] = two.at[0];
+            patch[i][j + 1] = two.at[1];
         }
     }
 }
@@ -292,7 +279,7 @@ __device__ __forceinline__ void add_images(T (&sums)[FILTERS][TAPS + 1], Upstrea
 template <typename T>
 __device__ __forceinline__ bool in_pairs(const T* x)
 {
-    return W % 2 == 0 && reinterpret_cast<unsigned long long>(x) % sizeof(Two<T>) == 0;
+    return W % 2 == 0 && begins_a_pack<2>(x);
 }
 
 // Add up the sums of the windows of each group, and write them where its filters lie.
