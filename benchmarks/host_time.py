@@ -41,13 +41,13 @@ Call = Callable[[], Any]
 # ---- in the process of one checkout
 
 
-def calls(machine: Any) -> dict[str, Call]:
-    """What is timed, by name."""
+def calls(cupy: Any, device: str = "cuda") -> dict[str, Call]:
+    """What is timed, by name; without CuPy less of it."""
     import tinygraph as tg
 
-    found = {**_of_cupy(machine.cupy), **_ops(tg)}
-    for name, captured in (("eager", False), ("captured", True)):
-        found[f"seed step, {name}"] = _seed_step(tg, captured)
+    found = {**(_of_cupy(cupy) if cupy else {}), **_ops(tg, device)}
+    for name, captured in (("eager", False), ("captured", True))[: 2 if cupy else 1]:
+        found[f"seed step, {name}"] = _seed_step(tg, device, captured)
     return found
 
 
@@ -60,9 +60,9 @@ def _of_cupy(cupy: Any) -> dict[str, Call]:
     }
 
 
-def _ops(tg: Any) -> dict[str, Call]:
+def _ops(tg: Any, device: str) -> dict[str, Call]:
     def tensor(*shape: int) -> Any:
-        return tg.Tensor(np.ones(shape, "f4"), device="cuda")
+        return tg.Tensor(np.ones(shape, "f4"), device=device)
 
     x, y, w, b = tensor(64, 64), tensor(64, 64), tensor(64, 64), tensor(64)
     ops = {
@@ -83,12 +83,12 @@ def _ops(tg: Any) -> dict[str, Call]:
     return {name: without_gradients(op) for name, op in ops.items()}
 
 
-def _seed_step(tg: Any, captured: bool) -> Call:
+def _seed_step(tg: Any, device: str, captured: bool) -> Call:
     """A step of the seed network: batch 10, 256 filters; nothing reads the loss."""
     tg.manual_seed(0)
     nn = tg.nn
     layers = nn.Conv2d(1, 256, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(43264, 10)
-    model = nn.Sequential(*layers).to("cuda")
+    model = nn.Sequential(*layers).to(device)
     sgd = tg.optim.SGD(model.parameters(), lr=0.01)
 
     def step(x: Any, labels: Any) -> Any:
@@ -98,8 +98,8 @@ def _seed_step(tg: Any, captured: bool) -> Call:
         sgd.step()
         return loss
 
-    x = tg.Tensor(np.ones((10, 1, 28, 28), "f4"), device="cuda")
-    labels = tg.Tensor(np.arange(10), device="cuda")
+    x = tg.Tensor(np.ones((10, 1, 28, 28), "f4"), device=device)
+    labels = tg.Tensor(np.arange(10), device=device)
     run = tg.cuda.capture(step) if captured else step
     return lambda: run(x, labels)
 
@@ -116,10 +116,9 @@ def serve(checkout: Path) -> None:
     machine = start()
     machine.library.machine_memory(64 << 30)
     machine.library.machine_idle(True)
-    found, counts = calls(machine), {}
+    found, counts = calls(machine.cupy), {}
     for name, call in found.items():
-        for _ in range(5):  # what is made once; the third call of a captured step records
-            call()
+        warm_up(call)
         machine.forget_calls()
         call()
         launches = machine.calls()
@@ -132,16 +131,23 @@ def serve(checkout: Path) -> None:
         print(_microseconds(found[name]), counts[name], flush=True)
 
 
-def _microseconds(call: Call) -> float:
+def warm_up(call: Call) -> None:
+    """What is made once; the third call of a captured step records."""
+    for _ in range(5):
+        call()
+
+
+def thread_seconds(call: Call, repeats: int) -> float:
     """Of the thread's time for one call, over many."""
-    count, spent = 1, 0.0
-    while spent < SAMPLE:
-        begin = time.thread_time()
-        for _ in range(count):
-            call()
-        spent = time.thread_time() - begin
-        seconds, count = spent / count, max(2 * count, 1)
-    return seconds * 1e6
+    begin = time.thread_time()
+    for _ in range(repeats):
+        call()
+    return (time.thread_time() - begin) / repeats
+
+
+def _microseconds(call: Call) -> float:
+    once = thread_seconds(call, 3)
+    return thread_seconds(call, max(round(SAMPLE / once), 1)) * 1e6
 
 
 # ---- the process that asks

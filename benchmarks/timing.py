@@ -59,7 +59,7 @@ class Times:
         """
         low, high = min(self.seconds), max(self.seconds)
         mark = "*" if self.marked else ""
-        return f"{self.median * unit:.3g}{mark} ({low * unit:.3g} to {high * unit:.3g})"
+        return f"{digits(self.median * unit)}{mark} ({digits(low * unit)} to {digits(high * unit)})"
 
 
 @dataclass(frozen=True)

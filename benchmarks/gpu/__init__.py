@@ -14,6 +14,8 @@ its own with a limit, and what it has found is on the page at once:
                 conv        convolution, forward and backward, beside cuDNN through PyTorch
                 profile     instructions, bytes and time of the main kernels, by the profiler, ncu
     safe        safe        every kernel once under compute-sanitizer: memcheck, then racecheck
+    choices     variants    steps of GEMM, tiles, chunks, fused backward, capture beside the others
+                host_time   microseconds of Python for each op
     more        compiled    the seed network's step beside torch.compile
                 verdicts    the checker's verdicts on the gallery beside compute-sanitizer's
                 counts      its sectors, wavefronts and bank conflicts beside the profiler's
@@ -38,6 +40,8 @@ SECTIONS = {
     "conv": 150,
     "profile": 150,
     "safe": 400,
+    "variants": 200,
+    "host_time": 60,
     "compiled": 400,
     "verdicts": 400,
     "counts": 200,

@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from benchmarks.timing import Times, Timing
 
@@ -20,6 +20,13 @@ Run = Callable[[], object]
 ROUNDS = {"rehearse": 2, "quick": 5, "full": 9}
 BURST = 0.02  # seconds: so long a run is repeated for one figure
 MOST_REPEATS = 1000
+
+
+class Clock(Protocol):
+    """Says how long a run takes."""
+
+    def timing(self, run: Run, repeats: int) -> Timing:
+        """Of one run, where so many follow one another."""
 
 
 class WallClock:
@@ -65,7 +72,7 @@ class Room:
     ----------
     device : str
         "cuda"; in a rehearsal "emulator".
-    clock : WallClock or EventClock
+    clock : Clock
     torch : torch_side.TorchSide or None
         PyTorch, where it is installed (and can use the GPU).
     rehearse, quick : bool
@@ -75,7 +82,7 @@ class Room:
     """
 
     device: str
-    clock: WallClock | EventClock
+    clock: Clock
     torch: Any = None
     rehearse: bool = False
     quick: bool = False

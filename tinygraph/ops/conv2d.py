@@ -39,6 +39,7 @@ from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.im2col import fold, fold_kernel, unfold, unfold_kernel
 from tinygraph.ops.shared.convolution import (
+    ConvolutionChoice,
     ConvolutionLaunch,
     Sum,
     choose_convolution,
@@ -150,14 +151,42 @@ class Conv2d(Op):
         precision = get_float32_matmul_precision()
         return _launch_of(self, name, x.shape, w.shape, x.dtype, precision)
 
-    def _sum(self, name: str, x: Shape, w: Shape) -> Sum:
-        """The product of one group, in the forward pass or for one of the gradients."""
+    def product_of(self, name: str, x: Shape, w: Shape) -> Sum:
+        """The product of one group: "forward", "input_gradient" or "weight_gradient"."""
         n, _, m, k, p = self._product(x, w)
         if name == "forward":
             return Sum(m, n * p, 1, k)
         if name == "input_gradient":
             return Sum(w[1], n * math.prod(x[2:]), 1, m * math.prod(w[2:]))
         return Sum(m, k, n, p)
+
+    def choice(
+        self, name: str, x: Shape, w: Shape, dtype: Any, precision: str
+    ) -> ConvolutionChoice:
+        """How such a product is computed, which shapes, dtype and precision tell."""
+        cut = not self.naive or name == "weight_gradient"
+        size = self.product_of(name, x, w)
+        return choose_convolution(size, self.groups, dtype, precision, self.naive, cut)
+
+    def launch(
+        self, name: str, x: Shape, w: Shape, dtype: Any, choice: ConvolutionChoice
+    ) -> ConvolutionLaunch:
+        """The launch of implicit GEMM that computes it so."""
+        windows = self._windows(x, w)
+        pixels, outputs = math.prod(x[1:]), w[0] * math.prod(windows.out)
+        if max(pixels, outputs) >= 2**31:
+            expected, way_out = "less than 2^31 elements in an image", 'use algorithm="im2col"'
+            raise ShapeError(self.name, "x", expected, max(pixels, outputs), way_out)
+        at = windows.numbers("out", "stride", "before", "dilation")
+        # As CONVOLUTION_PARAMETERS in implicit_gemm.cuh.
+        numbers = (*x, w[0], *w[2:], *at, self.groups, w[1], w[0] // self.groups)
+        results = {
+            "forward": (x[0], w[0], *windows.out),
+            "input_gradient": x,
+            "weight_gradient": w,
+        }
+        size = self.product_of(name, x, w)
+        return convolution_launch(name, results[name], choice, size, self.groups, dtype, numbers)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         return "map" if carries[0] and not any(carries[1:]) else None
@@ -167,20 +196,8 @@ class Conv2d(Op):
 def _launch_of(
     op: Conv2d, name: str, x: Shape, w: Shape, dtype: Any, precision: str
 ) -> ConvolutionLaunch:
-    """How a kernel of implicit GEMM is launched, which shapes and precision tell."""
-    windows = op._windows(x, w)
-    pixels, outputs = math.prod(x[1:]), w[0] * math.prod(windows.out)
-    if max(pixels, outputs) >= 2**31:
-        expected, way_out = "less than 2^31 elements in an image", 'use algorithm="im2col"'
-        raise ShapeError(op.name, "x", expected, max(pixels, outputs), way_out)
-    size = op._sum(name, x, w)
-    cut = not op.naive or name == "weight_gradient"
-    choice = choose_convolution(size, op.groups, dtype, precision, op.naive, cut)
-    at = windows.numbers("out", "stride", "before", "dilation")
-    # As CONVOLUTION_PARAMETERS in implicit_gemm.cuh.
-    numbers = (*x, w[0], *w[2:], *at, op.groups, w[1], w[0] // op.groups)
-    results = {"forward": (x[0], w[0], *windows.out), "input_gradient": x, "weight_gradient": w}
-    return convolution_launch(name, results[name], choice, size, op.groups, dtype, numbers)
+    """The launch of a pass, remembered: a network asks for the same ones in every step."""
+    return op.launch(name, x, w, dtype, op.choice(name, x, w, dtype, precision))
 
 
 @frozen
