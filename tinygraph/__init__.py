@@ -40,11 +40,14 @@ above.raise_for_bad_values = raise_for_bad_values
 if TYPE_CHECKING:
     from tinygraph import data, nn, optim, show, testing, training
     from tinygraph.plan import compile, plan
+    from tinygraph.saving import load, save
 else:
     # What they import is much, and a graph needs none of it.
     _HOMES = {
         "compile": "tinygraph.plan.compiled",
         "plan": "tinygraph.plan.graph_plan",
+        "load": "tinygraph.saving",
+        "save": "tinygraph.saving",
         "data": "tinygraph.data",
         "nn": "tinygraph.nn",
         "optim": "tinygraph.optim",
@@ -71,6 +74,7 @@ __all__ = [
     "errors",
     "full",
     "get_float32_matmul_precision",
+    "load",
     "manual_seed",
     "nn",
     "no_grad",
@@ -78,6 +82,7 @@ __all__ = [
     "optim",
     "plan",
     "randn",
+    "save",
     "set_float32_matmul_precision",
     "show",
     "testing",

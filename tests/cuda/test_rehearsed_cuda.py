@@ -6,8 +6,8 @@ import pytest
 import tinygraph as tg
 from tinygraph.cli import main
 from tinygraph.errors import ArgumentError, DeviceError
+from tinygraph.sealed import save_arrays
 from tinygraph.training import load_arrays
-from tinygraph.training.sealed import save_arrays
 
 pytestmark = pytest.mark.second
 

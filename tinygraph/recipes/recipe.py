@@ -31,10 +31,10 @@ from tinygraph.errors import ArgumentError, CheckpointError, DatasetError
 from tinygraph.optim import Optimizer
 from tinygraph.recipes.settings import fit, require_settings, type_of
 from tinygraph.recipes.task import Data, Folder, Task, usable_device
+from tinygraph.sealed import reason
 from tinygraph.tensor import Tensor
 from tinygraph.training import Progress, RunFolder, Trainer, evaluate, first_batch_step
 from tinygraph.training.evaluation import first_batch
-from tinygraph.training.sealed import reason
 
 EVALUATION_BATCH = 250  # only a matter of memory
 

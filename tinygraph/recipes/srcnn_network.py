@@ -25,9 +25,8 @@ from tinygraph.checks import one_of
 from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.optim import SGD, Adam, Optimizer
 from tinygraph.recipes.srcnn_config import DISTRIBUTIONS, read_object
+from tinygraph.sealed import load_arrays, write_json
 from tinygraph.shapes import Array
-from tinygraph.training import load_arrays
-from tinygraph.training.sealed import write_json
 
 LAYERS = ("0", "2", "4")  # the convolutions in the Sequential
 RULES = ("adam", "sgd", "srcnn")
@@ -110,7 +109,8 @@ def optimizer(
 def read_network(path: str | Path) -> nn.Sequential:
     """The network whose parameters a file holds: its sizes are those of the arrays.
 
-    The file is `parameters.safetensors` of a run, or the JSON of `write_json_parameters`.
+    The file is `parameters.safetensors` of a run, one that another program wrote as safetensors, or
+    the JSON of `write_json_parameters`.
 
     Raises
     ------
@@ -118,7 +118,8 @@ def read_network(path: str | Path) -> nn.Sequential:
         The file is absent or damaged, or holds no three layers that fit each other.
     """
     source = Path(path).expanduser()
-    arrays = _json_arrays(source) if source.suffix.lower() == ".json" else load_arrays(source)
+    is_json = source.suffix.lower() == ".json"
+    arrays = _json_arrays(source) if is_json else load_arrays(source, sealed=None)
     weights = [arrays.get(f"{name}.weight") for name in LAYERS]
     try:
         n1, n2, last = (len(w) for w in weights if w is not None)

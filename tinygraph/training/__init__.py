@@ -1,6 +1,7 @@
 """Training: epochs, metrics, and the folder that a run leaves behind.  Read trainer.py first."""
 
 from tinygraph.errors import DivergenceError
+from tinygraph.sealed import load_arrays, save_arrays
 from tinygraph.training.checkpoints import CheckpointWarning
 from tinygraph.training.environment import environment
 from tinygraph.training.evaluation import evaluate
@@ -8,7 +9,6 @@ from tinygraph.training.metrics import accuracy
 from tinygraph.training.profile import Profile, first_batch_step, profile_steps
 from tinygraph.training.progress import Progress
 from tinygraph.training.run import RunFolder
-from tinygraph.training.sealed import load_arrays, save_arrays
 from tinygraph.training.stopping import Stopped, parse_duration
 from tinygraph.training.trainer import Trainer
 

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from tinygraph.errors import CheckpointError
+from tinygraph.sealed import load_arrays, save_arrays
 from tinygraph.shapes import Array
-from tinygraph.training.sealed import load_arrays, save_arrays
 
 FORMAT = 2  # another number is refused
 KEPT = 2

@@ -23,9 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from tinygraph.errors import ArgumentError, CheckpointError
-from tinygraph.shapes import Array
-from tinygraph.training.environment import environment
-from tinygraph.training.sealed import (
+from tinygraph.sealed import (
     load_arrays,
     reason,
     save_arrays,
@@ -33,6 +31,8 @@ from tinygraph.training.sealed import (
     write_json,
     writing,
 )
+from tinygraph.shapes import Array
+from tinygraph.training.environment import environment
 
 
 class RunFolder:

@@ -23,13 +23,13 @@ from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.nn import Module
 from tinygraph.optim import Optimizer, ReduceLROnPlateau, Schedule
 from tinygraph.random import default_generator
+from tinygraph.sealed import save_arrays
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
 from tinygraph.training.checkpoints import Checkpoints
 from tinygraph.training.evaluation import Loss, Means, batches, evaluate, first_batch, forward, mode
 from tinygraph.training.progress import Progress
 from tinygraph.training.run import RunFolder
-from tinygraph.training.sealed import save_arrays
 from tinygraph.training.state import pack, restore
 from tinygraph.training.step import make_step, require_finite
 from tinygraph.training.stopping import Clock, Stopped, StopSignal, require_end

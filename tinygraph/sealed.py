@@ -27,6 +27,7 @@ from tinygraph.shapes import Array
 
 _BLANK = b"0" * 64
 _SEAL = re.compile(rb'"sha256":"([0-9a-f]{64})"')
+_TRACE = re.compile(rb'"sha256"|"[0-9a-f]{64}"')  # one damaged byte leaves one of the two
 
 
 def save_arrays(path: str | Path, arrays: Mapping[str, Any]) -> Path:
@@ -64,14 +65,15 @@ def save_arrays(path: str | Path, arrays: Mapping[str, Any]) -> Path:
     return write_atomically(Path(path), blank[: place.start] + seal + blank[place.stop :])
 
 
-def load_arrays(path: str | Path, sealed: bool = True) -> dict[str, Array]:
+def load_arrays(path: str | Path, sealed: bool | None = True) -> dict[str, Array]:
     """Read a safetensors file, and refuse it where its seal does not match.
 
     Parameters
     ----------
     path : str or Path
-    sealed : bool
-        False reads a file that another program wrote, without looking for a seal.
+    sealed : bool or None
+        False reads a file that another program wrote, without looking for a seal; None looks at the
+        seal where there is one.
 
     Returns
     -------
@@ -80,7 +82,7 @@ def load_arrays(path: str | Path, sealed: bool = True) -> dict[str, Array]:
     Raises
     ------
     CheckpointError
-        The file is absent, truncated, changed since it was written, or has no seal.
+        The file is absent, truncated, changed since it was written, or lacks a seal that it needs.
     """
     path = Path(path)
     try:
@@ -89,19 +91,8 @@ def load_arrays(path: str | Path, sealed: bool = True) -> dict[str, Array]:
         raise CheckpointError(
             "load_arrays", str(path), "a file that can be read", reason(error)
         ) from None
-    if sealed:
-        place = _find_seal(path, data)
-        found = hashlib.sha256(data[: place.start])
-        found.update(_BLANK)
-        found.update(memoryview(data)[place.stop :])
-        if found.hexdigest().encode() != data[place]:
-            raise CheckpointError(
-                "load_arrays",
-                str(path),
-                "the SHA-256 that its seal names",
-                "another: the file was damaged or changed",
-                "restore it from a copy, or train again",
-            )
+    if sealed or (sealed is None and _TRACE.search(data, 8, 8 + _header_size(path, data))):
+        _check_seal(path, data)
     try:
         return safetensors.numpy.load(data)
     except Exception as error:  # SafetensorError derives from Exception alone
@@ -110,17 +101,37 @@ def load_arrays(path: str | Path, sealed: bool = True) -> dict[str, Array]:
         ) from None
 
 
-def _find_seal(path: Path, data: bytes) -> slice:
-    """Where the 64 digits of the seal stand in a file."""
-    header_size = int.from_bytes(data[:8], "little")
-    if len(data) < 8 or header_size > len(data) - 8:
+def _check_seal(path: Path, data: bytes) -> None:
+    """Raise CheckpointError unless the file is as it was written."""
+    place = _find_seal(path, data)
+    found = hashlib.sha256(data[: place.start])
+    found.update(_BLANK)
+    found.update(memoryview(data)[place.stop :])
+    if found.hexdigest().encode() != data[place]:
+        raise CheckpointError(
+            "load_arrays",
+            str(path),
+            "the SHA-256 that its seal names",
+            "another: the file was damaged or changed",
+            "restore it from a copy, or train again",
+        )
+
+
+def _header_size(path: Path, data: bytes) -> int:
+    size = int.from_bytes(data[:8], "little")
+    if len(data) < 8 or size > len(data) - 8:
         raise CheckpointError(
             "load_arrays",
             str(path),
             "a whole safetensors file",
             f"{len(data)} bytes: it is truncated or of another format",
         )
-    match = _SEAL.search(data, 8, 8 + header_size)
+    return size
+
+
+def _find_seal(path: Path, data: bytes) -> slice:
+    """Where the 64 digits of the seal stand in a file."""
+    match = _SEAL.search(data, 8, 8 + _header_size(path, data))
     if match is None:
         raise CheckpointError(
             "load_arrays",

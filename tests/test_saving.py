@@ -1,0 +1,222 @@
+"""tg.save and tg.load: any nest comes back as it was, other programs read it, damage is noticed."""
+
+import json
+import math
+import sys
+import types
+
+import numpy as np
+import pytest
+import safetensors.numpy
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays_of
+
+import tinygraph as tg
+from tinygraph.errors import ArgumentError, CheckpointError
+from tinygraph.recipes.srcnn_network import model, read_network
+
+KEYS = st.text(max_size=5) | st.integers() | st.booleans() | st.floats(allow_nan=False)
+PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
+DTYPES = st.sampled_from(["f4", "f8", "f2", "i1", "i4", "i8", "u1", "u8", "?"])
+ARRAYS = arrays_of.arrays(DTYPES, arrays_of.array_shapes(min_dims=0, min_side=0, max_side=3))
+NUMBERS = st.floats(width=32).map(np.float32) | st.integers(-9, 9).map(np.int64)
+
+
+def nests(inner):
+    lists = st.lists(inner, max_size=3)
+    return lists | lists.map(tuple) | st.dictionaries(KEYS, inner, max_size=3)
+
+
+def same(a, b):
+    """Whether two nests are alike: types, order of keys, NaN and the sign of zero included."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, dict):
+        alike = [(type(k), k) for k in a] == [(type(k), k) for k in b]
+        return alike and all(same(a[k], b[k]) for k in a)
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, tg.Tensor):
+        return same(a.value, b.value)
+    if isinstance(a, (np.ndarray, np.generic)):
+        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    if isinstance(a, float):
+        return (math.isnan(a) and math.isnan(b)) or repr(a) == repr(b)
+    return a == b
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return tmp_path_factory.mktemp("saved") / "file.safetensors"
+
+
+@given(obj=st.recursive(PLAIN | ARRAYS | NUMBERS | ARRAYS.map(tg.Tensor), nests, max_leaves=8))
+def test_any_nest_comes_back(path, obj):
+    assert same(tg.load(tg.save(obj, path)), obj)
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        {"$": "array", "name": "x"},
+        {"a/b": np.ones(1), "a": {"b": np.zeros(2)}, "n": 1},
+        {"tinygraph.document": np.ones(3)},
+        {"n": 1, "tinygraph.document": np.ones(3)},
+        {1: np.ones(1), "1": np.zeros(1), 1.5: 2, False: 3},
+        {},
+        [],
+        np.arange(3),
+    ],
+    ids=str,
+)
+def test_names_that_could_be_taken_for_others(path, obj):
+    assert same(tg.load(tg.save(obj, path)), obj)
+
+
+def test_model_and_optimiser_go_on_with_the_same_bits(path):
+    def made():
+        tg.manual_seed(1)
+        network = tg.nn.Sequential(tg.nn.Linear(3, 4), tg.nn.LayerNorm(4), tg.nn.Linear(4, 2))
+        return network, tg.optim.Adam(network.parameters(), lr=0.01)
+
+    def train(network, adam, steps):
+        for i in range(steps):
+            x = np.cos(np.arange(15.0) + i).reshape(5, 3).astype("f4")
+            adam.zero_grad()
+            (network(x) ** 2).mean().backward()
+            adam.step()
+
+    straight = made()
+    train(*straight, 3)
+    train(*straight, 2)
+    first = made()
+    train(*first, 3)
+    state = {"model": first[0].state_dict(), "optimizer": first[1].state_dict(), "epoch": 3}
+    found = tg.load(tg.save(state, path))
+    network, adam = made()
+    network.load_state_dict(found["model"])
+    adam.load_state_dict(found["optimizer"])
+    train(network, adam, 2)
+    assert found["epoch"] == 3
+    assert same(network.state_dict(), straight[0].state_dict())
+
+
+def test_a_state_dict_is_a_file_as_others_write_it(path):
+    state = tg.nn.Linear(3, 2).state_dict()
+    read = safetensors.numpy.load_file(tg.save(state, path))
+    assert read.keys() == state.keys() and all(same(read[k], state[k]) for k in state)
+
+
+def test_a_file_of_another_program_is_read(tmp_path):
+    state = model(3, 2, 3, 1, 3).state_dict()
+    other = tmp_path / "other.safetensors"
+    safetensors.numpy.save_file(state, other)
+    read = tg.load(other)
+    assert read.keys() == state.keys() and all(same(read[k], state[k]) for k in state)
+    assert same(read_network(other).state_dict(), state)
+
+
+def test_every_flipped_byte_is_noticed(path):
+    data = tg.save({"w": np.arange(3.0), "n": [1]}, path).read_bytes()
+    for position in range(len(data)):
+        damaged = bytearray(data)
+        damaged[position] ^= 1 << position % 8
+        path.write_bytes(damaged)
+        with pytest.raises(CheckpointError):
+            tg.load(path)
+
+
+@pytest.mark.parametrize(
+    ("obj", "match"),
+    [
+        ({"f": [1, len]}, r"save: obj\['f'\]\[1\]: expected .*got builtin_function"),
+        ({(1, 2): 3}, r"save: obj: expected keys of str, int, float or bool, got \(1, 2\)"),
+        ({"a": {None: 1}}, r"save: obj\['a'\]: expected keys"),
+        ([np.array(["a"])], r"obj\[0\]: expected .*got an array of <U1"),
+        (tg.nn.Linear(1, 1), r"save: obj: .*got Linear.*save state_dict\(\)"),
+        ({"z": 1j}, r"obj\['z'\]: .*got complex"),
+        ({1, 2}, "got set"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_saved_leaves_the_old_file(path, obj, match):
+    tg.save({"old": 1}, path)
+    with pytest.raises(ArgumentError, match=match):
+        tg.save(obj, path)
+    assert tg.load(path) == {"old": 1}
+
+
+def test_a_nest_that_holds_itself(path):
+    nest = []
+    nest.append(nest)
+    with pytest.raises(ArgumentError, match="a nest that ends"):
+        tg.save(nest, path)
+
+
+@pytest.mark.parametrize(
+    "document",
+    ["{", '{"$": "array"}', '{"$": "array", "name": "absent"}', '{"$": "new"}', '{"$": []}'],
+)
+def test_a_document_that_does_not_fit(path, document):
+    text = np.frombuffer(document.encode(), np.uint8)
+    path.write_bytes(safetensors.numpy.save({"tinygraph.document": text}))
+    with pytest.raises(CheckpointError, match="load: .*a document whose arrays are in the file"):
+        tg.load(path)
+
+
+@pytest.mark.parametrize("data", [b"", b"abc", bytes(100), json.dumps({"a": 1}).encode() * 9])
+def test_other_bytes(path, data):
+    path.write_bytes(data)
+    with pytest.raises(CheckpointError, match=str(path)):
+        tg.load(path)
+
+
+def test_an_absent_file(tmp_path):
+    with pytest.raises(CheckpointError, match="absent.*No such file"):
+        tg.load(tmp_path / "absent")
+
+
+# ---- files of PyTorch ---------------------------------------------------------------------------
+
+
+def test_a_file_of_torch_without_torch(path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    path.write_bytes(b"PK\x03\x04" + bytes(50))
+    with pytest.raises(CheckpointError, match="only PyTorch reads.*safetensors.torch.save_file"):
+        tg.load(path)
+
+
+def test_torch_is_asked_for_weights_only(path, monkeypatch):
+    asked = {}
+
+    def load(file, **options):
+        asked.update(options)
+        raise RuntimeError("Weights only load failed\nlong text")
+
+    stand_in = types.SimpleNamespace(load=load, Tensor=type("Tensor", (), {}))
+    monkeypatch.setitem(sys.modules, "torch", stand_in)
+    path.write_bytes(b"\x80\x02" + bytes(50))
+    with pytest.raises(CheckpointError, match="got Weights only load failed. Way out: save model"):
+        tg.load(path)
+    assert asked["weights_only"] is True
+
+
+def test_a_file_of_torch_with_torch(path):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    network = torch.nn.Linear(3, 2)
+    adam = torch.optim.Adam(network.parameters())
+    network(torch.ones(1, 3)).sum().backward()
+    adam.step()
+    half = torch.ones(2, dtype=torch.bfloat16)
+    state = {"model": network.state_dict(), "optimizer": adam.state_dict(), "half": half}
+    torch.save(state, path)
+    found = tg.load(path)
+    linear = tg.nn.Linear(3, 2)
+    linear.load_state_dict(found["model"])
+    assert linear.weight.value.tolist() == network.weight.tolist()
+    assert found["optimizer"]["param_groups"][0]["lr"] == 0.001
+    assert found["half"].dtype == np.float32
+    torch.save(network, path)  # a pickle of a module runs code when it is read
+    with pytest.raises(CheckpointError, match=r"save model.state_dict\(\) there, not the model"):
+        tg.load(path)

@@ -1,0 +1,241 @@
+"""`tg.save` and `tg.load`: dicts, lists and tuples of arrays and plain values, in one sealed file.
+
+    {"model": {"0.weight": array}, "epoch": 3}
+
+    model/0.weight       the array
+    tinygraph.document   {"model": {"0.weight": {"$": "array", "name": "model/0.weight"}},
+                          "epoch": 3}
+
+The file is a safetensors file (sealed.py) of arrays by name.  One of them is the document: the
+bytes of a JSON text, with a reference in the place of each array.  A mapping from names to arrays,
+such as a module's state_dict, needs no document, and is what any program that reads safetensors
+expects.  Nothing in a file is code: to load one runs none, unlike a pickle.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tinygraph.errors import ArgumentError, CheckpointError
+from tinygraph.sealed import load_arrays, save_arrays
+from tinygraph.shapes import Array
+from tinygraph.tensor import Tensor
+
+_TAG = "$"  # the key of what stands for something that JSON has not
+_DOCUMENT = "tinygraph.document"
+_OF_TORCH = b"PK\x03\x04", b"\x80\x02"  # how torch.save begins a file: a zip, before 1.6 a pickle
+
+
+def save(obj: Any, path: str | Path) -> Path:
+    """Write what `state_dict()` gives, or any nest of dicts, lists and tuples of arrays and values.
+
+    Parameters
+    ----------
+    obj : dict, list, tuple, array, Tensor, number, str, bool or None
+        Dicts have keys of str, int, float or bool.  Arrays and Tensors may lie on any device.
+    path : str or Path
+        An existing file is replaced, in one step: after a crash there is the old one or the new.
+
+    Returns
+    -------
+    Path
+        The file: safetensors, with a checksum in its metadata, which `load` looks at.
+
+    Raises
+    ------
+    ArgumentError
+        There is something else in `obj`; the message says where.
+    CheckpointError
+        The file cannot be written: no right, disk full.
+
+    Examples
+    --------
+    >>> import tempfile, tinygraph as tg
+    >>> model = tg.nn.Linear(2, 1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = tg.save({"model": model.state_dict(), "epoch": 3}, f"{folder}/a.safetensors")
+    ...     found = tg.load(path)
+    >>> model.load_state_dict(found["model"]), found["epoch"]
+    (IncompatibleKeys(missing=[], unexpected=[]), 3)
+    """
+    if _is_plain(obj):
+        return save_arrays(path, obj)
+    arrays: dict[str, Array] = {}
+    try:
+        document = json.dumps(_packed(obj, (), arrays))
+    except RecursionError:
+        raise _cannot((), "a nest that ends", "one that holds itself, or is too deep") from None
+    return save_arrays(path, {**arrays, _DOCUMENT: np.frombuffer(document.encode(), np.uint8)})
+
+
+def load(path: str | Path) -> Any:
+    """Read what `save` wrote, or another program as safetensors; PyTorch's files by PyTorch.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file of `torch.save` is read where torch is installed, by
+        `torch.load(..., weights_only=True)`; its tensors come as arrays.
+
+    Returns
+    -------
+    object
+        As it was saved.  Arrays are numpy arrays; a Tensor lies on the cpu.
+
+    Raises
+    ------
+    CheckpointError
+        The file is absent, damaged, or of another format.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, tinygraph as tg
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     tg.load(tg.save([np.float64(0.5), (1, None)], f"{folder}/a.safetensors"))
+    [np.float64(0.5), (1, None)]
+    """
+    source = Path(path).expanduser()
+    if _is_of_torch(source):
+        return _read_by_torch(source)
+    arrays = load_arrays(source, sealed=None)
+    if _DOCUMENT not in arrays:
+        return arrays
+    try:
+        return _unpacked(json.loads(arrays[_DOCUMENT].tobytes()), arrays)
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        expected = "a document whose arrays are in the file"
+        raise CheckpointError("load", str(source), expected, repr(error)) from None
+
+
+# ---- a nest as a document and arrays ------------------------------------------------------------
+
+
+def _is_plain(obj: Any) -> bool:
+    """Whether it is arrays by name and nothing else."""
+    return isinstance(obj, Mapping) and all(
+        isinstance(name, str) and name != _DOCUMENT and _is_of_numbers(value)
+        for name, value in obj.items()
+    )
+
+
+def _is_of_numbers(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind in "fiub"
+
+
+def _packed(value: Any, way: tuple[Any, ...], arrays: dict[str, Array]) -> Any:
+    """What the document holds for a value; the arrays below it are put into `arrays`."""
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if isinstance(value, Mapping):
+        for key in value:
+            if type(key) not in (bool, int, float, str):
+                raise _cannot(way, "keys of str, int, float or bool", f"{key!r}")
+        items = [(key, _packed(x, (*way, key), arrays)) for key, x in value.items()]
+        if all(isinstance(key, str) and key != _TAG for key in value):
+            return dict(items)
+        return {_TAG: "dict", "items": items}
+    if isinstance(value, (list, tuple)):
+        items = [_packed(x, (*way, i), arrays) for i, x in enumerate(value)]
+        return items if isinstance(value, list) else {_TAG: "tuple", "items": items}
+    kind, array = _as_array(value)
+    if not _is_of_numbers(array):
+        got = f"an array of {array.dtype}" if kind == "array" else type(value).__name__
+        raise _cannot(way, "dicts, lists, tuples, arrays of numbers and plain values", got)
+    name = "/".join(map(str, way)) or "value"
+    while name in arrays or name == _DOCUMENT:
+        name += "'"
+    arrays[name] = array
+    return {_TAG: kind, "name": name}
+
+
+def _as_array(value: Any) -> tuple[str, Any]:
+    """What kind of array a value is, and the array on the host."""
+    if isinstance(value, Tensor):
+        return "tensor", value.numpy()
+    if isinstance(value, np.generic):
+        return "number", np.asarray(value)
+    if hasattr(value, "__cuda_array_interface__"):
+        return "array", value.get()
+    return "array" if isinstance(value, np.ndarray) else "", value
+
+
+def _cannot(way: tuple[Any, ...], expected: str, got: str) -> ArgumentError:
+    place = "obj" + "".join(f"[{key!r}]" for key in way)
+    way_out = "save state_dict() of modules and optimisers"
+    return ArgumentError("save", place, expected, got, way_out)
+
+
+def _unpacked(packed: Any, arrays: Mapping[str, Array]) -> Any:
+    """The value that `_packed` made this of."""
+    if isinstance(packed, list):
+        return [_unpacked(x, arrays) for x in packed]
+    if not isinstance(packed, dict):
+        return packed
+    match packed.get(_TAG):
+        case None:
+            return {key: _unpacked(x, arrays) for key, x in packed.items()}
+        case "dict":
+            return {key: _unpacked(x, arrays) for key, x in packed["items"]}
+        case "tuple":
+            return tuple(_unpacked(x, arrays) for x in packed["items"])
+        case "array":
+            return arrays[packed["name"]]
+        case "number":
+            return arrays[packed["name"]][()]
+        case "tensor":
+            return Tensor(arrays[packed["name"]])
+        case other:
+            raise ValueError(f"{other!r} is of another version")
+
+
+# ---- files of PyTorch ---------------------------------------------------------------------------
+
+
+def _is_of_torch(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(4).startswith(_OF_TORCH)
+    except OSError:
+        return False  # who reads it says why
+
+
+def _read_by_torch(path: Path) -> Any:
+    """What `torch.save` wrote, its tensors as arrays; only tensors and plain values are taken."""
+    try:
+        torch = import_module("torch")
+    except ImportError:
+        raise CheckpointError(
+            "load",
+            str(path),
+            "a safetensors file",
+            "one of torch.save, which only PyTorch reads, and it is not installed",
+            "pip install torch, or write the file with safetensors.torch.save_file there",
+        ) from None
+    try:
+        with path.open("rb") as file:  # of a path it would believe the suffix
+            return _from_torch(torch, torch.load(file, map_location="cpu", weights_only=True))
+    except Exception as error:  # torch lets through whatever its unpickler raises
+        raise CheckpointError(
+            "load",
+            str(path),
+            "a file of tensors and plain values, which torch.load(weights_only=True) takes",
+            str(error).partition("\n")[0],
+            "save model.state_dict() there, not the model",
+        ) from None
+
+
+def _from_torch(torch: Any, value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        plain = value.detach()
+        return (plain.float() if plain.dtype == torch.bfloat16 else plain).numpy()
+    if isinstance(value, Mapping):
+        return {key: _from_torch(torch, x) for key, x in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_from_torch(torch, x) for x in value)
+    return value
