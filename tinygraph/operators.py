@@ -67,12 +67,9 @@ class Operators(Generic[Node]):
     def reshape(self, *shape: Any) -> Node:
         return above.reshape(self, shape[0] if len(shape) == 1 else shape)
 
-    def transpose(self, *axes: Any) -> Node:
-        return above.transpose(self, axes[0] if len(axes) == 1 else axes or None)
-
     @property
     def T(self) -> Node:
-        return above.transpose(self, None)
+        return above.transpose(self)
 
     def expand(self, *shape: Any) -> Node:
         return above.expand(self, shape[0] if len(shape) == 1 else shape)
@@ -82,6 +79,7 @@ class Operators(Generic[Node]):
     var, clip, cumsum = _op("var"), _op("clip"), _op("cumsum")
     squeeze, unsqueeze = _op("squeeze"), _op("unsqueeze")
     exp, log, sqrt = _op("exp"), _op("log"), _op("sqrt")
+    transpose = _op("transpose")
     split: Any = _op("split")  # several nodes
 
     __getitem__, __neg__, __abs__ = _op("getitem"), _op("neg"), _op("abs")

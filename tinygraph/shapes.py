@@ -25,6 +25,8 @@ Axes: TypeAlias = "int | tuple[int, ...] | None"  # as a hyper-parameter: hashab
 Pair: TypeAlias = tuple[int, int]
 Padding: TypeAlias = "int | Pair | Literal['same']"
 
+_AXES = "an int, a tuple of ints or None"  # what `axis` is expected to be
+
 
 class Spec(NamedTuple):
     """What is known of an array before it is computed: its shape and its dtype."""
@@ -137,14 +139,18 @@ def integers(
 
 def as_axes(op: str, axis: Axis) -> Axes:
     """The argument `axis` as a hyper-parameter; whether there are such axes, `infer` will see."""
-    if axis is None or isinstance(axis, int):
+    if axis is None or type(axis) is int:
         return axis
-    axes = integers(op, "axis", axis, "an int, a tuple of ints or None", DtypeError)
+    axes = integers(op, "axis", axis, _AXES, DtypeError)
+    if isinstance(axis, bool):  # Python would take it for 0 or 1
+        raise DtypeError(op, "axis", _AXES, axis, "name the argument that it is meant for")
     return axes if isinstance(axis, Sequence) else axes[0]
 
 
 def as_axis(op: str, axis: int) -> int:
     """The argument `axis` of an op along exactly one axis."""
+    if isinstance(axis, bool):
+        raise DtypeError(op, "axis", "an int", axis, "name the argument that it is meant for")
     return integer(op, "axis", axis, DtypeError)
 
 
@@ -156,15 +162,24 @@ def normalize_axes(op: str, axis: int | Sequence[int] | None, ndim: int) -> tupl
     """
     if axis is None:
         return tuple(range(ndim))
+    return tuple(sorted(axes_in_order(op, axis, ndim)))
+
+
+def axes_in_order(op: str, axis: int | Sequence[int], ndim: int) -> tuple[int, ...]:
+    """Axes as non-negative numbers, each once, in the order in which they are given.
+
+    >>> axes_in_order("movedim", (-1, 0), 3)
+    (2, 0)
+    """
     normal = []
-    for a in integers(op, "axis", axis, "an int, a tuple of ints or None", DtypeError):
+    for a in integers(op, "axis", axis, _AXES, DtypeError):
         if not -ndim <= a < ndim:
             allowed = f"an axis from {-ndim} to {ndim - 1}" if ndim else "no axis: the input is 0-d"
             raise ShapeError(op, "axis", allowed, a)
         normal.append(a % ndim)
     if len(set(normal)) < len(normal):
         raise ShapeError(op, "axis", "each axis once", axis)
-    return tuple(sorted(normal))
+    return tuple(normal)
 
 
 def reduced_shape(shape: Shape, axes: tuple[int, ...], keepdims: bool) -> Shape:

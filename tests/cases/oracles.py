@@ -72,10 +72,12 @@ def outputs(case: Case, args: Values) -> list[Any]:
     return [np.asarray(function(**args, **kwargs))]
 
 
-def split(x: Any, sizes_or_sections: Any, axis: int = 0) -> list[Any]:
-    whole = isinstance(sizes_or_sections, int)
-    parts = sizes_or_sections if whole else len(sizes_or_sections)
-    return [reference.part_of_split(x, sizes_or_sections, axis, part) for part in range(parts)]
+def split(x: Any, axis: int = 0, **sizes: Any) -> list[Any]:
+    """Part after part, until nothing is left."""
+    parts: list[Any] = []
+    while sum(part.shape[axis] for part in parts) < x.shape[axis]:
+        parts.append(reference.part_of_split(x, len(parts), axis=axis, **sizes))
+    return parts
 
 
 def dropout(case: Case, x: Any, p: float = 0.5, training: bool = True) -> Any:

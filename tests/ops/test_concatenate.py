@@ -1,13 +1,12 @@
-"""concatenate, stack and split against loops over elements."""
+"""concatenate, stack, vstack and hstack against loops over elements."""
 
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 import tinygraph as tg
 from tests import reference
-from tests.op_contract import Bad, OpContract, Problem
+from tests.op_contract import Bad, Convention, OpContract, Problem
 from tests.strategies import numbers, seeds, shapes
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.ops.concatenate import Concatenate, Stack
@@ -42,29 +41,33 @@ def stack_problems(draw):
 
 
 @st.composite
-def split_problems(draw):
-    """One array cut into parts that may be empty, or into equal ones; and which part is looked at.
-
-    It is no batch: the parts of a batch have fixed sizes.
-    """
-    shape = list(draw(shapes(min_dims=1, max_dims=3)))
-    axis = draw(st.integers(-len(shape), len(shape) - 1))
-    if draw(st.booleans()):
-        how = draw(st.integers(1, 4))
-        shape[axis] = how * draw(st.integers(0, 3))
-        parts = how
-    else:
-        how = draw(st.lists(st.integers(0, 3), min_size=1, max_size=4))
-        shape[axis] = sum(how)
-        parts = len(how)
-    kwargs = {"sizes_or_sections": how, "axis": axis, "part": draw(st.integers(0, parts - 1))}
-    return Problem((numbers(draw(seeds), shape),), kwargs, (True,) if axis % len(shape) else None)
+def rows_problems(draw):
+    """One to three arrays that differ in their number of rows."""
+    shape = draw(shapes(max_dims=2))
+    counts = draw(st.lists(st.integers(0, 3), min_size=1, max_size=3))
+    if len(shape) < 2:
+        return Problem(tuple(numbers(draw(seeds), shape) for _ in counts))
+    return Problem(tuple(numbers(draw(seeds), (n, *shape[1:])) for n in counts))
 
 
-BAD_LISTS = [
+@st.composite
+def columns_problems(draw):
+    """One to three arrays that differ in size along axis 1, or along their only one."""
+    shape = draw(shapes(max_dims=3))
+    counts = draw(st.lists(st.integers(0, 3), min_size=1, max_size=3))
+    before, behind = shape[: len(shape) > 1], shape[2:]
+    own = [(*before, n, *behind) if shape else () for n in counts]
+    carries = (True,) * len(own) if before else None
+    return Problem(tuple(numbers(draw(seeds), one) for one in own), {}, carries)
+
+
+BAD_STACKS = [
     Bad("nothing", ([],), {}, ArgumentError, "at least one tensor, got none"),
     Bad("an array", (X,), {}, ArgumentError, "a list or tuple of tensors, got"),
     Bad("a number", (1.0,), {}, ArgumentError, "a list or tuple of tensors"),
+]
+BAD_LISTS = [
+    *BAD_STACKS,
     Bad("float axis", ([X, X], 1.0), {}, ArgumentError, "axis: expected an int"),
 ]
 
@@ -171,45 +174,31 @@ class TestStack(OpContract):
         assert np.shares_memory(gx, gy) and gx.shape == () and other is None
 
 
-class TestSplit(OpContract):
-    """The contract looks at one part of several."""
-
-    function = staticmethod(tg.split)
-    reference = staticmethod(reference.part_of_split)
-    problems = split_problems()
+class TestVstack(OpContract):
+    function = staticmethod(tg.vstack)
+    reference = staticmethod(reference.vstack)
+    problems = rows_problems()
+    conventions = [Convention("0-d", (1.0, 2.0), [[1.0], [2.0]], (1.0, 1.0))]
     bad_input = [
-        Bad("sum", (X, [1, 1, 2], 1), {}, ShapeError, "with sum 3, the size of the axis, got "),
-        Bad("negative", (X, (4, -1), 1), {}, ShapeError, "sizes of 0 or more with sum 3"),
-        Bad("too negative", (X, (5, -2), 1), {}, ShapeError, "sizes of 0 or more"),
-        Bad("no part", (X[:0], []), {}, ShapeError, "sizes of 0 or more with sum 0"),
-        Bad("sections", (X, 2, 1), {}, ShapeError, "a number of sections that divides 3"),
-        Bad("no section", (X, 0), {}, ShapeError, "a number of sections that divides 2"),
-        Bad("float", (X, 2.0), {}, ArgumentError, "an int or a tuple of ints"),
-        Bad("axis", (X, 1, 2), {}, ShapeError, "split: axis: expected an axis from -2 to 1"),
-        Bad("float axis", (X, 1, 1.0), {}, DtypeError, "split: axis: expected an int, got 1.0"),
-        Bad("0-d", (1.0, 1), {}, ShapeError, "no axis: the input is 0-d"),
+        *BAD_STACKS,
+        Bad("columns", ([X, X[:, 1:]],), {}, ShapeError, "(2, 3), but on axis 0, got (2, 2)"),
+        Bad("a shorter row", ([X, X[0, 1:]],), {}, ShapeError, "but on axis 0, got (1, 2)"),
     ]
 
     def apply(self, problem, nodes):
-        kwargs = dict(problem.kwargs)
-        part = kwargs.pop("part")
-        return self.function(*nodes, **kwargs)[part]
+        return self.function(nodes)
 
-    @given(problem=split_problems(), seed=seeds)
-    def test_all_parts_together_are_the_whole(self, problem, seed):
-        """Joined again they give x, and the gradient of x is theirs, joined."""
-        (array,), (sizes, axis, _) = problem.args, problem.kwargs.values()
-        x = tg.Tensor(array, requires_grad=True)
-        parts = tg.split(x, sizes, axis)
-        assert isinstance(parts, tuple)
-        np.testing.assert_array_equal(np.concatenate([p.value for p in parts], axis), array)
-        g = np.random.default_rng(seed).standard_normal(array.shape)
-        tg.concatenate(parts, axis).backward(g)
-        np.testing.assert_array_equal(x.grad, g)
 
-    def test_parts_are_views_and_a_part_left_alone_gets_no_gradient(self):
-        x = tg.Tensor(np.arange(5.0), requires_grad=True)
-        first, second = x.split([2, 3])
-        assert np.shares_memory(first.value, x.value)
-        second.backward(np.ones(3))
-        assert x.grad.tolist() == [0, 0, 1, 1, 1]
+class TestHstack(OpContract):
+    function = staticmethod(tg.hstack)
+    reference = staticmethod(reference.hstack)
+    problems = columns_problems()
+    conventions = [Convention("0-d", (1.0, 2.0), [1.0, 2.0], (1.0, 1.0))]
+    bad_input = [
+        *BAD_STACKS,
+        Bad("rows", ([X, X[:1]],), {}, ShapeError, "(2, 3), but on axis 1, got (1, 3)"),
+        Bad("rank", ([X, X[0]],), {}, ShapeError, "but on axis 1, got (3,)"),
+    ]
+
+    def apply(self, problem, nodes):
+        return self.function(nodes)

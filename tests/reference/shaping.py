@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from tests.reference.basics import elementwise, over_axes, refilled
+from tests.reference.basics import concatenate, elementwise, over_axes, refilled, transpose
 
 
 def clip(x, min=None, max=None):
@@ -57,17 +57,69 @@ def expand(x, shape):
     return y
 
 
-def part_of_split(x, sizes_or_sections, axis, part):
-    """The part of that number, of all parts along the axis."""
+def part_along(x, axis, begin, end):
+    """The elements from begin to end along an axis."""
     axis %= x.ndim
-    sizes = sizes_or_sections
-    if isinstance(sizes, int):
-        sizes = [x.shape[axis] // sizes] * sizes
-    start = sum(sizes[:part])
-    y = np.empty([sizes[part] if a == axis else n for a, n in enumerate(x.shape)])
+    y = np.empty([end - begin if a == axis else n for a, n in enumerate(x.shape)])
     for index in np.ndindex(y.shape):
-        y[index] = x[tuple(i + start if a == axis else i for a, i in enumerate(index))]
+        y[index] = x[tuple(i + begin if a == axis else i for a, i in enumerate(index))]
     return y
+
+
+def part_of_split(x, part, size_or_sizes=None, axis=0, sections=None):
+    """The part of that number, of all parts along the axis."""
+    length, sizes = x.shape[axis], size_or_sizes
+    if sections is not None:
+        sizes = [length // sections] * sections
+    elif isinstance(sizes, int):
+        sizes = [min(sizes, length - at) for at in range(0, length, sizes)] or [0]
+    start = sum(sizes[:part])
+    return part_along(x, axis, start, start + sizes[part])
+
+
+def part_of_tensor_split(x, part, indices_or_sections, axis=0):
+    """One element after the other is dealt to a part, or each place is a cut."""
+    length = x.shape[axis]
+    if isinstance(indices_or_sections, int):
+        sizes = [0] * indices_or_sections
+        for i in range(length):
+            sizes[i % indices_or_sections] += 1
+        start = sum(sizes[:part])
+        return part_along(x, axis, start, start + sizes[part])
+    cuts = [0, *indices_or_sections, length]
+    cuts = [min(max(c + length if c < 0 else c, 0), length) for c in cuts]
+    return part_along(x, axis, cuts[part], max(cuts[part : part + 2]))
+
+
+def part_of_chunk(x, part, chunks, axis=0):
+    """The smallest size of which so many parts cover the axis."""
+    size = next(s for s in range(x.shape[axis] + 1) if s * chunks >= x.shape[axis])
+    begin = min(part * size, x.shape[axis])
+    return part_along(x, axis, begin, min(begin + size, x.shape[axis]))
+
+
+def part_of_unbind(x, part, axis=0):
+    axis %= x.ndim
+    y = part_along(x, axis, part, part + 1)
+    return refilled(y, (*x.shape[:axis], *x.shape[axis + 1 :]))
+
+
+def movedim(x, source, destination):
+    axes = [a % x.ndim for a in (source if isinstance(source, tuple) else (source,))]
+    places = destination if isinstance(destination, tuple) else (destination,)
+    at = {p % x.ndim: a for p, a in zip(places, axes, strict=True)}
+    left = iter([a for a in range(x.ndim) if a not in axes])
+    return transpose(x, [at[p] if p in at else next(left) for p in range(x.ndim)])
+
+
+def vstack(*arrays):
+    rows = [refilled(a, (1, a.size)) if a.ndim < 2 else a for a in arrays]
+    return concatenate(*rows, axis=0)
+
+
+def hstack(*arrays):
+    whole = [refilled(a, (1,)) if a.ndim == 0 else a for a in arrays]
+    return concatenate(*whole, axis=min(whole[0].ndim - 1, 1))
 
 
 def gather(x, indices, axis):

@@ -26,8 +26,9 @@ from tinygraph.ops.comparison import less as less
 from tinygraph.ops.comparison import less_equal as less_equal
 from tinygraph.ops.comparison import not_equal as not_equal
 from tinygraph.ops.concatenate import concatenate as concatenate
-from tinygraph.ops.concatenate import split as split
+from tinygraph.ops.concatenate import hstack as hstack
 from tinygraph.ops.concatenate import stack as stack
+from tinygraph.ops.concatenate import vstack as vstack
 from tinygraph.ops.conv2d import conv2d as conv2d
 from tinygraph.ops.conv2d_relu_max_pool2d import conv2d_relu_max_pool2d as conv2d_relu_max_pool2d
 from tinygraph.ops.cumsum import cumsum as cumsum
@@ -73,8 +74,14 @@ from tinygraph.ops.softmax import log_softmax as log_softmax
 from tinygraph.ops.softmax import softmax as softmax
 from tinygraph.ops.softmax_cross_entropy import softmax_cross_entropy as softmax_cross_entropy
 from tinygraph.ops.softplus import softplus as softplus
+from tinygraph.ops.split import chunk as chunk
+from tinygraph.ops.split import split as split
+from tinygraph.ops.split import tensor_split as tensor_split
+from tinygraph.ops.split import unbind as unbind
 from tinygraph.ops.sum import sum as sum
 from tinygraph.ops.tanh import tanh as tanh
+from tinygraph.ops.transpose import movedim as movedim
+from tinygraph.ops.transpose import permute as permute
 from tinygraph.ops.transpose import transpose as transpose
 from tinygraph.ops.var import var as var
 from tinygraph.ops.where import where as where

@@ -1,4 +1,4 @@
-"""Concatenate, stack, split: tensors side by side along one axis, and one tensor cut along it.
+"""Concatenate, stack: tensors side by side along one axis.
 
     T     number of tensors          L_t   size of tensor t along the axis
 
@@ -6,10 +6,7 @@
     stack          y[t] = x_t                      along a new axis
     gx_t = the part of gy that x_t went to: a view; a copy where a kernel is to read it
 
-    split          y_t[i] = x[L_0 + ... + L_(t-1) + i]
-
-An op has one output, so split is T slices, each a node `getitem`; it adds nothing to the engine.
-The gradient of x is the sum of those of its slices.
+vstack and hstack concatenate along axis 0 and 1, and give tensors the axes that they lack for it.
 """
 
 from __future__ import annotations
@@ -27,14 +24,13 @@ from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
-from tinygraph.ops.getitem import getitem
-from tinygraph.ops.reshape import as_sizes
+from tinygraph.ops.reshape import unsqueeze
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.launch import for_each
 from tinygraph.ops.shared.operands import promote
 from tinygraph.ops.shared.strided import word_kernel, words
-from tinygraph.shapes import Array, Shape, Spec, as_axis, integer, normalize_axes
-from tinygraph.tensor import Operand, Tensor, as_tensor
+from tinygraph.shapes import Array, Shape, Spec, integer, normalize_axes
+from tinygraph.tensor import Operand, Tensor
 
 PARTS = 8  # of one launch; the same number stands in concatenate.cu
 
@@ -249,63 +245,65 @@ def stack(tensors: Iterable[Operand], axis: int = 0) -> Tensor:
     return Stack(place)(*nodes)
 
 
-def _part_sizes(total: int, sizes_or_sections: Any) -> Shape:
-    """The sizes of the parts of an axis of `total` elements."""
-    given = as_sizes("split", "sizes_or_sections", sizes_or_sections)
-    if isinstance(sizes_or_sections, (tuple, list)):
-        if min(given, default=0) < 0 or sum(given) != total or not given:
-            raise ShapeError(
-                "split",
-                "sizes_or_sections",
-                f"sizes of 0 or more with sum {total}, the size of the axis",
-                f"{given} with sum {sum(given)}",
-            )
-        return given
-    sections = given[0]
-    if sections < 1 or total % sections:
-        expected = f"a number of sections that divides {total}, the size of the axis"
-        way_out = "list the sizes of the parts instead"
-        raise ShapeError("split", "sizes_or_sections", expected, sections, way_out)
-    return (total // sections,) * sections
-
-
-def split(x: Operand, sizes_or_sections: int | Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
-    """x cut into parts along one axis.
+@_joined
+def vstack(tensors: Iterable[Operand]) -> Tensor:
+    """Tensors one below the other: along axis 0, where those of one axis are rows.
 
     Parameters
     ----------
-    x : Tensor
-        At least one axis; any dtype.
-    sizes_or_sections : int or sequence of int
-        A list holds the size of each part.  An int is the number of parts, all of one size: as in
-        numpy, where torch takes it for their size.
-    axis : int
-        The axis to cut.  Along the batch, the parts are fixed for the batch size that `x` has now.
+    tensors : sequence of Tensor
+        ... A 0-d tensor is a row of one element.
 
     Returns
     -------
-    tuple of Tensor
-        The parts in order, of the dtype of `x`; views.
+    Tensor
+        At least two axes.
 
     Raises
     ------
     ShapeError
-        There is no such axis, the sizes do not add up to its size, or their number does not divide
-        it.
-    ArgumentError
-        A size that is no integer.
-    DtypeError
-        `axis` is no integer.
+        The tensors differ in another size than that of axis 0.
 
     Examples
     --------
     >>> import tinygraph as tg
-    >>> first, rest = tg.split([1.0, 2.0, 3.0], [1, 2])
-    >>> rest.value, [part.shape for part in tg.split(tg.zeros(2, 6), 3, axis=1)]
-    (array([2., 3.], dtype=float32), [(2, 2), (2, 2), (2, 2)])
+    >>> tg.vstack([[1.0, 2.0], [3.0, 4.0]]).shape
+    (2, 2)
     """
-    node = as_tensor(x)
-    (place,) = normalize_axes("split", as_axis("split", axis), node.ndim)
-    ends = list(accumulate(_part_sizes(node.shape[place], sizes_or_sections), initial=0))
-    before = (slice(None),) * place
-    return tuple([getitem(node, (*before, slice(a, b))) for a, b in pairwise(ends)])
+    nodes, _ = _listed("vstack", tensors, 0)
+    return Concatenate(0)(*[_with_axes(x, 2) for x in nodes])
+
+
+@_joined
+def hstack(tensors: Iterable[Operand]) -> Tensor:
+    """Tensors one beside the other: along axis 1, or along the only axis.
+
+    Parameters
+    ----------
+    tensors : sequence of Tensor
+        ... A 0-d tensor has one element along its only axis.
+
+    Returns
+    -------
+    Tensor
+        With as many axes as the tensors, one at least.
+
+    Raises
+    ------
+    ShapeError
+        The tensors differ in another size than that of the axis.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.hstack([[1.0, 2.0], [3.0]]).shape
+    (3,)
+    """
+    nodes, _ = _listed("hstack", tensors, 0)
+    whole = [_with_axes(x, 1) for x in nodes]
+    return Concatenate(0 if whole[0].ndim == 1 else 1)(*whole)
+
+
+def _with_axes(x: Tensor, least: int) -> Tensor:
+    """x with new axes in front, so that there are at least so many."""
+    return unsqueeze(x, tuple(range(least - x.ndim))) if x.ndim < least else x

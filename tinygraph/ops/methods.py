@@ -7,7 +7,6 @@ from tinygraph.ops.arithmetic import Add, add, div, mul, pow, sub
 from tinygraph.ops.cast import astype
 from tinygraph.ops.clip import clip
 from tinygraph.ops.comparison import equal, greater, greater_equal, less, less_equal, not_equal
-from tinygraph.ops.concatenate import split
 from tinygraph.ops.cumsum import cumsum
 from tinygraph.ops.elementwise import abs, exp, log, neg, sqrt
 from tinygraph.ops.expand import expand
@@ -16,6 +15,7 @@ from tinygraph.ops.matmul import matmul
 from tinygraph.ops.max import max, min
 from tinygraph.ops.mean import mean
 from tinygraph.ops.reshape import flatten, reshape, squeeze, unsqueeze
+from tinygraph.ops.split import split
 from tinygraph.ops.sum import sum
 from tinygraph.ops.to import to
 from tinygraph.ops.transpose import transpose

@@ -1,4 +1,4 @@
-"""Transpose: the axes in another order.
+"""Transpose, permute, movedim: the axes in another order.
 
     y[i_p(0), i_p(1), ...]  = x[i_0, i_1, ...]        p = axes, a permutation
     gx = gy with the axes in the order of the inverse permutation
@@ -31,8 +31,8 @@ from tinygraph.ops.shared.strided import (
     word_kernel,
     words,
 )
-from tinygraph.shapes import Array, Shape, Spec, integers
-from tinygraph.tensor import Operand, Tensor
+from tinygraph.shapes import Array, Shape, Spec, as_axis, axes_in_order, integers
+from tinygraph.tensor import Operand, Tensor, as_tensor
 
 TILE = 32  # the same number stands in transpose.cu
 FEWEST = 8  # rows and columns for which a tile pays
@@ -113,14 +113,29 @@ def _permuted(mem: Memory, x: Array, order: Shape) -> Array:
     return y
 
 
+def _permutation(x: Operand, op: str, argument: str, axes: Any) -> Tensor:
+    return Transpose(integers(op, argument, axes, "a tuple of ints", DtypeError))(x)
+
+
 @rearranged
-def transpose(x: Operand, axes: int | Sequence[int] | None = None) -> Tensor:
-    """The axes in another order.
+def transpose(
+    x: Operand,
+    dim0: int | Sequence[int] | None = None,
+    dim1: int | None = None,
+    *others: int,
+    axes: Sequence[int] | None = None,
+) -> Tensor:
+    """Two axes swapped, as in PyTorch; or all axes in another order, as in numpy.
 
     Parameters
     ----------
+    dim0, dim1 : int
+        The axes to swap.  Without `dim1`: `dim0` is a permutation as for `tg.permute`, or is not
+        given either, and the axes are reversed.
+    others : int
+        More axes: all together are a permutation.  Two are swapped, also where `x` has two axes.
     axes : tuple of int, optional
-        A permutation: axis i of the result is axis `axes[i]` of `x`.  Not given: in reverse.
+        The permutation under numpy's name.
 
     Returns
     -------
@@ -130,16 +145,97 @@ def transpose(x: Operand, axes: int | Sequence[int] | None = None) -> Tensor:
     Raises
     ------
     ShapeError
-        `axes` does not name each axis once.
+        There is no such axis, or a permutation does not name each axis once.
     DtypeError
-        `axes` are no integers.
+        Axes that are no integers.
 
     Examples
     --------
     >>> import tinygraph as tg
-    >>> tg.transpose([[1.0, 2.0, 3.0]]).shape, tg.transpose(tg.zeros(2, 3, 4), (0, 2, 1)).shape
-    ((3, 1), (2, 4, 3))
+    >>> x = tg.zeros(2, 3, 4)
+    >>> tg.transpose(x, 1, 2).shape, tg.transpose(x, (2, 0, 1)).shape, tg.transpose(x).shape
+    ((2, 4, 3), (4, 2, 3), (4, 3, 2))
     """
-    if axes is None:
-        return Transpose()(x)
-    return Transpose(integers("transpose", "axes", axes, "a tuple of ints or None", DtypeError))(x)
+    if dim1 is None:
+        order = axes if dim0 is None else dim0
+        return Transpose()(x) if order is None else _permutation(x, "transpose", "axes", order)
+    if others:
+        return _permutation(x, "transpose", "axes", (dim0, dim1, *others))
+    node = as_tensor(x)
+    both: Any = (dim0, dim1)
+    a, b = (axes_in_order("transpose", as_axis("transpose", d), node.ndim)[0] for d in both)
+    swapped = list(range(node.ndim))
+    swapped[a], swapped[b] = b, a
+    return Transpose(tuple(swapped))(node)
+
+
+@rearranged
+def permute(x: Operand, dims: int | Sequence[int], *others: int) -> Tensor:
+    """The axes in another order.
+
+    Parameters
+    ----------
+    dims : tuple of int
+        A permutation: axis i of the result is axis `dims[i]` of `x`.
+    others : int
+        The rest of the permutation where it is not a tuple.
+
+    Returns
+    -------
+    Tensor
+        Of the dtype of `x`; a view on the cpu.
+
+    Raises
+    ------
+    ShapeError
+        The permutation does not name each axis once.
+    DtypeError
+        Axes that are no integers.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.permute(tg.zeros(2, 3, 4), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
+    return _permutation(x, "permute", "dims", (dims, *others) if others else dims)
+
+
+@rearranged
+def movedim(x: Operand, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
+    """Some axes moved to other places; the rest keeps its order.
+
+    Parameters
+    ----------
+    source : int or tuple of int
+        Axes of `x`.
+    destination : int or tuple of int
+        Their places in the result, one for each.
+
+    Returns
+    -------
+    Tensor
+        Of the dtype of `x`; a view on the cpu.
+
+    Raises
+    ------
+    ShapeError
+        There is no such axis, one is named twice, or the numbers of axes and places differ.
+    DtypeError
+        Axes that are no integers.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.movedim(tg.zeros(2, 3, 4), 0, -1).shape
+    (3, 4, 2)
+    """
+    node = as_tensor(x)
+    axes, places = (axes_in_order("movedim", a, node.ndim) for a in (source, destination))
+    if len(axes) != len(places):
+        expected = f"as many places as axes, {len(axes)}"
+        raise ShapeError("movedim", "destination", expected, destination)
+    order = [a for a in range(node.ndim) if a not in axes]
+    for place, axis in sorted(zip(places, axes, strict=True)):  # from the front on
+        order.insert(place, axis)
+    return Transpose(tuple(order))(node)
