@@ -50,13 +50,15 @@ def write_ops_page() -> None:
     """
     modules: dict[str, list[str]] = {}
     for name in sorted(tinygraph.ops.EXPORTS):
-        modules.setdefault(getattr(tinygraph.ops, name).__module__, []).append(name)
+        function = getattr(tinygraph.ops, name)
+        if function.__name__ == name:  # else it is another name of it
+            modules.setdefault(function.__module__, []).append(name)
     lines = ["Ops", "===", "", ".. currentmodule:: tinygraph", ""]
     for module, names in sorted(modules.items()):
         title = ", ".join(names) if len(names) < 4 else module.rpartition(".")[2].replace("_", " ")
         lines += [title, "-" * len(title), "", ".. code-block:: text", ""]
         lines += [f"    {line}" for line in inspect.getdoc(sys.modules[module]).splitlines()]
-        lines += ["", *[f".. autofunction:: {name}\n" for name in names]]
+        lines += ["", *[ops_table.described(name) for name in names]]
     page = Path(__file__).parent / "reference" / "generated" / "ops.rst"
     page.parent.mkdir(exist_ok=True)
     text = "\n".join(lines)

@@ -62,8 +62,21 @@ def op_classes() -> dict[str, list[type[tg.Op]]]:
 def public_functions(stem: str) -> list[str]:
     """What the file adds to the public names, in the order of the file."""
     module = sys.modules[f"tinygraph.ops.{stem}"]
-    names = [n for n in ops.EXPORTS if getattr(ops, n).__module__ == module.__name__]
+    functions = [getattr(ops, name) for name in ops.EXPORTS]
+    names = {f.__name__ for f in functions if f.__module__ == module.__name__}
     return sorted(names, key=lambda n: inspect.getsourcelines(getattr(ops, n))[1])
+
+
+def other_names(function: str) -> list[str]:
+    """The names under which a function is exported beside its own."""
+    of_it = getattr(ops, function)
+    return sorted({n for n in ops.EXPORTS if getattr(ops, n) is of_it} - {function})
+
+
+def described(function: str) -> str:
+    """A function's place in the reference: its docstring, and its other names."""
+    also = "".join(f"\n   Also ``{name}``.\n" for name in other_names(function))
+    return f".. autofunction:: {function}\n{also}"
 
 
 def blocks(docstring: str) -> list[tuple[bool, str]]:
@@ -118,6 +131,9 @@ def row(stem: str, classes: list[type[tg.Op]]) -> str:
     names = [cls.name for cls in classes]
     functions = public_functions(stem)
     op = [f":func:`~tinygraph.{name}`" for name in functions]
+    also = [f"``{name}``" for function in functions for name in other_names(function)]
+    if also:
+        op.append("also " + ", ".join(also))
     others = [name for name in names if name not in functions]
     if others:
         op.append("op: " + ", ".join(f"``{name}``" for name in others))

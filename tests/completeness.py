@@ -34,7 +34,7 @@ MOVES_NOTHING = {"reshape", "to"}
 # Op files without a public function: methods of Tensor apply their ops.
 METHODS = {"to"}
 
-STEMS = sorted({path.stem for path in OPS.glob("*.py")} - {"__init__", "methods"})
+STEMS = sorted({path.stem for path in OPS.glob("*.py")} - {"__init__"})
 SECTIONS = ("Parameters", "Returns", "Raises", "Examples")
 
 
@@ -63,7 +63,8 @@ def public_functions(module):
 
 def exported(module):
     """Those that `ops/__init__.py` exports."""
-    return {n: f for n, f in public_functions(module).items() if getattr(ops, n, None) is f}
+    functions = public_functions(module).items()
+    return {n: f for n, f in functions if inspect.unwrap(getattr(ops, n, len)) is f}
 
 
 def wanted(stem, module):

@@ -31,7 +31,7 @@ from tinygraph.tensor import Parameter, Tensor, leaf
 
 __version__ = "0.1.0"
 
-# What lower floors reach above themselves, beside the ops (ops/methods.py).
+# What lower floors reach above themselves, beside the ops (ops/__init__.py).
 above.leaf = leaf
 above.fill_uniform = fill_uniform
 above.kernel_table = later("tinygraph.kernel_table", "tabulate")

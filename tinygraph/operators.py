@@ -1,12 +1,12 @@
 """The ops that a Tensor has as operators and methods: each is the function of that name.
 
 The functions lie in ops/, on a higher floor.  They are reached through `above`, which is filled
-once (ops/methods.py); in the same way the engine reaches the few other things above itself.
+once (ops/__init__.py); in the same way the engine reaches the few other things above itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -21,12 +21,12 @@ above: Any = SimpleNamespace()  # functions of the floors above
 
 
 class _op:
-    """A method or an operator: the function of that name, with the tensor first, or `reflected`.
+    """A method: the function of the same name, with the tensor first.  An operator names its own.
 
     It stands in its place until `settle` puts the function itself there.
     """
 
-    def __init__(self, function: str, reflected: bool = False) -> None:
+    def __init__(self, function: str = "", reflected: bool = False) -> None:
         self.function, self.reflected = function, reflected
 
     if TYPE_CHECKING:
@@ -74,13 +74,16 @@ class Operators(Generic[Node]):
     def expand(self, *shape: Any) -> Node:
         return above.expand(self, shape[0] if len(shape) == 1 else shape)
 
-    to, astype, flatten = _op("to"), _op("astype"), _op("flatten")
-    sum, mean, max, min = _op("sum"), _op("mean"), _op("max"), _op("min")
-    var, clip, cumsum = _op("var"), _op("clip"), _op("cumsum")
-    squeeze, unsqueeze = _op("squeeze"), _op("unsqueeze")
-    exp, log, sqrt = _op("exp"), _op("log"), _op("sqrt")
-    transpose = _op("transpose")
-    split: Any = _op("split")  # several nodes
+    to = astype = flatten = squeeze = unsqueeze = gather = matmul = mm = bmm = _op()
+    sum = mean = max = min = var = cumsum = logsumexp = softmax = log_softmax = _op()
+    abs = absolute = neg = negative = exp = log = sqrt = relu = sigmoid = tanh = heaviside = _op()
+    add = sub = subtract = mul = multiply = div = divide = true_divide = pow = _op()
+    maximum = minimum = clip = clamp = _op()
+    gt = greater = ge = greater_equal = lt = less = le = less_equal = _op()
+    eq = equal = ne = not_equal = _op()
+    transpose = swapaxes = swapdims = permute = movedim = _op()
+    split: Any = _op()  # several nodes
+    tensor_split = chunk = unbind = split
 
     __getitem__, __neg__, __abs__ = _op("getitem"), _op("neg"), _op("abs")
     __add__, __radd__ = _op("add"), _op("add", reflected=True)
@@ -106,12 +109,21 @@ class Operators(Generic[Node]):
     __ipow__ = __imatmul__ = _refuse_in_place
 
 
-def settle() -> None:
-    """Put functions in the place of what is declared, when `above` has them."""
+def settle(functions: Mapping[str, Callable[..., Any]], spelled: Mapping[Any, Any]) -> None:
+    """Put functions in the place of what is declared, and give them to `above`.
+
+    A method is the function that knows other words for its arguments, where there is one; an
+    operator needs none.
+    """
+    vars(above).update(functions)
     for name, declared in list(vars(Operators).items()):
         if isinstance(declared, _op):
-            function = getattr(above, declared.function)
-            setattr(Operators, name, _swapped(function) if declared.reflected else function)
+            function = functions[declared.function or name]
+            if declared.reflected:
+                function = _swapped(function)
+            elif name[:2] != "__":
+                function = spelled.get(function, function)
+            setattr(Operators, name, function)
 
 
 def _swapped(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

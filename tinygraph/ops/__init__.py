@@ -1,9 +1,13 @@
 """Every op, one file each; a kernel of the same stem lies in cuda/kernels/.  One export line an op.
 
 A public function is exported by its line alone: `as` tells type checkers so, and EXPORTS is made of
-what these lines bring here.
+what these lines bring here.  Tensor has as methods what operators.py declares
+by these names.
 """
 
+from tinygraph.operators import above as _above
+from tinygraph.operators import settle as _settle
+from tinygraph.ops.arithmetic import Add as _Add
 from tinygraph.ops.arithmetic import add as add
 from tinygraph.ops.arithmetic import div as div
 from tinygraph.ops.arithmetic import maximum as maximum
@@ -60,7 +64,6 @@ from tinygraph.ops.max import max as max
 from tinygraph.ops.max import min as min
 from tinygraph.ops.max_pool2d import max_pool2d as max_pool2d
 from tinygraph.ops.mean import mean as mean
-from tinygraph.ops.methods import fill_methods as _fill_methods
 from tinygraph.ops.mse_loss import mse_loss as mse_loss
 from tinygraph.ops.nll_loss import nll_loss as nll_loss
 from tinygraph.ops.pad import pad as pad
@@ -69,6 +72,7 @@ from tinygraph.ops.reshape import flatten as flatten
 from tinygraph.ops.reshape import reshape as reshape
 from tinygraph.ops.reshape import squeeze as squeeze
 from tinygraph.ops.reshape import unsqueeze as unsqueeze
+from tinygraph.ops.shared.spelling import spelled as _spelled_as
 from tinygraph.ops.sigmoid import sigmoid as sigmoid
 from tinygraph.ops.softmax import log_softmax as log_softmax
 from tinygraph.ops.softmax import softmax as softmax
@@ -80,13 +84,30 @@ from tinygraph.ops.split import tensor_split as tensor_split
 from tinygraph.ops.split import unbind as unbind
 from tinygraph.ops.sum import sum as sum
 from tinygraph.ops.tanh import tanh as tanh
+from tinygraph.ops.to import to as _to
 from tinygraph.ops.transpose import movedim as movedim
 from tinygraph.ops.transpose import permute as permute
 from tinygraph.ops.transpose import transpose as transpose
 from tinygraph.ops.var import var as var
 from tinygraph.ops.where import where as where
 
-_fill_methods()
+# The same functions under the other names that PyTorch and numpy have for them.
+cat = concat = concatenate
+absolute, negative = abs, neg
+multiply, subtract = mul, sub
+divide = true_divide = div
+bmm = mm = matmul
+clamp = clip
+eq, ne = equal, not_equal
+swapaxes = swapdims = transpose
+gt, ge, lt, le = greater, greater_equal, less, less_equal
 
 EXPORTS = [name for name, value in globals().items() if name[0] != "_" and callable(value)]
 globals()["__all__"] = EXPORTS  # for `import *`; type checkers, which read it as text, take all
+
+_written = {name: globals()[name] for name in EXPORTS}
+_spelled = {function: _spelled_as(function) for function in _written.values()}
+globals().update({name: _spelled[function] for name, function in _written.items()})
+
+_above.add_arrays = _Add().launch  # fan-out sums, where kernels make them
+_settle(_written | {"to": _to}, _spelled)

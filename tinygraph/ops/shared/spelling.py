@@ -1,0 +1,94 @@
+"""Arguments under the names that PyTorch and numpy have for them: `dim` is `axis`, `input` is `x`.
+
+    tg.sum(x, axis=1, keepdims=True)
+    tg.sum(input=x, dim=1, keepdim=True)        the same
+
+A function is written with our names; `inspect.signature` and the documentation show these.  Where
+it is exported it learns the other words, so that a new function knows them by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any
+
+from tinygraph.errors import ArgumentError
+
+# A word, and the parameters that it may stand for: the first one that a function has.
+WORDS = {
+    "axis": ("dim",),
+    "bias": ("b",),
+    "dim": ("axis",),
+    "input": ("x", "logits", "log_probabilities"),
+    "keepdim": ("keepdims",),
+    "keepdims": ("keepdim",),
+    "other": ("y",),
+    "target": ("y", "labels"),
+    "weight": ("w",),
+}
+
+# What is a word of one function alone.
+WORDS_OF: dict[str, dict[str, str]] = {
+    "embedding": {"input": "indices"},
+    "expand": {"size": "shape"},
+    "gather": {"index": "indices"},
+    "heaviside": {"values": "value"},
+    "matmul": {"other": "w", "mat2": "w"},
+    "pow": {"exponent": "y"},
+    "split": {"split_size": "size_or_sizes", "split_size_or_sections": "size_or_sizes"},
+    "transpose": {"axis0": "dim0", "axis1": "dim1"},
+    "where": {"input": "a", "other": "b"},
+}
+
+
+def words_of(function: Callable[..., Any]) -> dict[str, str]:
+    """Each word that is not the function's own, and the parameter that it stands for.
+
+    >>> def softmax(x, axis=-1): ...
+    >>> words_of(softmax)
+    {'dim': 'axis', 'input': 'x'}
+    """
+    code = function.__code__
+    own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    meant = {word: [p for p in parameters if p in own] for word, parameters in WORDS.items()}
+    words = {word: found[0] for word, found in meant.items() if found and word not in own}
+    return words | WORDS_OF.get(function.__name__, {})
+
+
+def spelled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which knows the other words for its arguments too.
+
+    Raises, when it is called, an ArgumentError for an argument that is given under two names.
+    """
+    words = words_of(function)
+
+    @wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        if not options:
+            return function(*args)
+        if words.keys().isdisjoint(options):
+            return function(*args, **options)
+        return function(*args, **_ours(function, words, args, options))
+
+    return call
+
+
+def _ours(
+    function: Callable[..., Any],
+    words: Mapping[str, str],
+    args: tuple[Any, ...],
+    options: dict[str, Any],
+) -> dict[str, Any]:
+    """The options under the function's own names."""
+    code = function.__code__
+    given = code.co_varnames[: min(len(args), code.co_argcount)]
+    made: dict[str, Any] = {}
+    for word, value in options.items():
+        name = words.get(word, word)
+        if name in made or (name in given and name != word):
+            other = next((w for w in options if w != word and words.get(w, w) == name), name)
+            expected, way_out = f"this or {other}, which is the same", f"leave out {word}="
+            raise ArgumentError(function.__name__, word, expected, "both", way_out)
+        made[name] = value
+    return made
