@@ -42,11 +42,11 @@ Call = Callable[[], Any]
 
 
 def calls(cupy: Any, device: str = "cuda") -> dict[str, Call]:
-    """What is timed, by name; without CuPy less of it."""
+    """What is timed, by name; without CuPy nothing of its own."""
     import tinygraph as tg
 
     found = {**(_of_cupy(cupy) if cupy else {}), **_ops(tg, device)}
-    for name, captured in (("eager", False), ("captured", True))[: 2 if cupy else 1]:
+    for name, captured in (("eager", False), ("captured", True))[: 2 if device == "cuda" else 1]:
         found[f"seed step, {name}"] = _seed_step(tg, device, captured)
     return found
 

@@ -124,26 +124,27 @@ def _begin(args: argparse.Namespace, cupy: Any) -> Any:
 def _run(name: str, page: Any, args: argparse.Namespace) -> bool:
     """One section in a process of its own; whether it ended well."""
     from benchmarks import children
+    from benchmarks.gpu import rehearsal
     from benchmarks.gpu.page import FINISHED
 
     print(f"{name} ...", end=" ", flush=True)
     start = time.perf_counter()
-    command = [sys.executable, "-m", "benchmarks.gpu.section", name, str(page.path)]
-    for flag in ("rehearse", "quick", "go_on"):
-        command += [f"--{flag.replace('_', '-')}"] if getattr(args, flag) else []
+    flags = [flag for flag in ("rehearse", "quick", "go_on") if getattr(args, flag)]
+    words = [f"--{flag.replace('_', '-')}" for flag in flags]
+    command = rehearsal.command("benchmarks.gpu.section", name, page.path, *words)
     try:
         done = children.run(command, SECTIONS[name])
-        words = done.stderr if done.returncode else ""
+        said = done.stderr if done.returncode else ""
         stopped = "" if done.returncode in (DONE, FAILED) else f"ended with {done.returncode}"
     except subprocess.TimeoutExpired as error:
-        words, stopped = str(error.stderr or ""), f"stopped at its limit of {SECTIONS[name]} s"
+        said, stopped = str(error.stderr or ""), f"stopped at its limit of {SECTIONS[name]} s"
     if stopped:
-        page.stop(name, stopped, words)
+        page.stop(name, stopped, said)
     good = not stopped and page.sections[name].state == FINISHED
     seconds = time.perf_counter() - start
     print(f"{'done' if good else 'FAILED'}, {seconds:.0f} s", flush=True)
-    if not good and words:
-        print(words[-2000:], file=sys.stderr)
+    if not good and said:
+        print(said[-2000:], file=sys.stderr)
     return good
 
 

@@ -1,6 +1,6 @@
 """Run one of the main works once, warmed up: the child process that the profiler watches.
 
-python -m benchmarks.gpu.launch_ops WORK [--device cuda|emulator]
+python -m benchmarks.gpu.launch_ops WORK [--device cuda|emulator] [--small]
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from benchmarks.workloads import seed_network
 WORKS = ("sgemm", "tf32", "conv", "seed")
 
 
-def work(name: str, device: str) -> tuple[Callable[[], Any], str]:
-    """What is run, and in which precision; small without a GPU."""
-    small = device != "cuda"
+def work(name: str, device: str, small: bool) -> tuple[Callable[[], Any], str]:
+    """What is run, and in which precision."""
     rng = np.random.default_rng(0)
     if name in ("sgemm", "tf32"):
         n = 40 if small else 4096
@@ -38,8 +37,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Run one of the main works.")
     parser.add_argument("work", choices=WORKS)
     parser.add_argument("--device", choices=("cuda", "emulator"), default="cuda")
+    parser.add_argument("--small", action="store_true", help="for a rehearsal")
     args = parser.parse_args()
-    run, precision = work(args.work, args.device)
+    run, precision = work(args.work, args.device, args.small)
     with ours.precision(precision):
         run()
     print(f"ran {args.work}", flush=True)

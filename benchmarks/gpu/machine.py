@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from typing import Any
 
+from benchmarks.gpu import rehearsal
 from benchmarks.host import commit
 
 PACKAGES = ("numpy", "cupy", "torch", "pytest", "hypothesis", "matplotlib")
@@ -20,8 +21,8 @@ def find_gpu() -> tuple[Any, str]:
         import cupy
     except ImportError as error:
         return None, f"CuPy cannot be imported ({error})"
-    if "rehearsal" in str(getattr(cupy, "__version__", "")):
-        return None, "this CuPy is the tests' stand-in"
+    if "rehearsal" in str(getattr(cupy, "__version__", "")) or rehearsal.cupy():
+        return None, "this CuPy is for tests, and has no GPU"
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except Exception as error:  # CUDARuntimeError: no driver, or no device

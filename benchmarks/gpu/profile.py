@@ -8,10 +8,9 @@ from __future__ import annotations
 import shutil
 import statistics
 import subprocess
-import sys
 
 from benchmarks import children
-from benchmarks.gpu import profiler
+from benchmarks.gpu import profiler, rehearsal
 from benchmarks.gpu.launch_ops import WORKS
 from benchmarks.gpu.page import Result
 from benchmarks.gpu.room import Room
@@ -29,8 +28,9 @@ def run(room: Room) -> Result:
     head = ["work", "kernel", "launches", "us", "warp instructions", "multiply-adds among them"]
     shown = Table([*head, "MB of memory", "GB/s", "warps of the most"])
     result.blocks.append(shown)
-    for work in WORKS:
-        child = [sys.executable, "-m", "benchmarks.gpu.launch_ops", work, "--device", room.device]
+    for work in room.choose([*WORKS], [*WORKS], ["sgemm", "seed"]):
+        words = [work, "--device", room.device, *(["--small"] if room.rehearse else [])]
+        child = rehearsal.command("benchmarks.gpu.launch_ops", *words)
         metrics = ",".join(profiler.OF_KERNELS.values())
         watched = [tool, "--csv", "--clock-control", "none", "--metrics", metrics] if tool else []
         try:

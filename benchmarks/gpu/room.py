@@ -71,7 +71,7 @@ class Room:
     Attributes
     ----------
     device : str
-        "cuda"; in a rehearsal "emulator".
+        "cuda"; in a rehearsal "emulator", or "cuda" on a driver that needs no GPU.
     clock : Clock
     torch : torch_side.TorchSide or None
         PyTorch, where it is installed (and can use the GPU).

@@ -10,11 +10,10 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
 from benchmarks import children
-from benchmarks.gpu import sanitizer
+from benchmarks.gpu import rehearsal, sanitizer
 from benchmarks.gpu.page import Result
 from benchmarks.gpu.room import Room
 from benchmarks.report import Table
@@ -55,7 +54,7 @@ def run(room: Room) -> Result:
 
 def _launched(tool: list[str], files: list[str], room: Room) -> tuple[int, list[str], int]:
     """Kernels that a child launched, what it called wrong, and errors that the tool names."""
-    child = [sys.executable, "-m", "benchmarks.gpu.launch_kernels", "--device", room.device, *files]
+    child = rehearsal.command("benchmarks.gpu.launch_kernels", "--device", room.device, *files)
     try:
         out = children.run([*tool, *child], LIMIT)
     except subprocess.TimeoutExpired as error:

@@ -13,7 +13,7 @@ import sys
 import traceback
 from pathlib import Path
 
-from benchmarks.gpu import SECTIONS, machine, plots, torch_side
+from benchmarks.gpu import SECTIONS, machine, plots, rehearsal, torch_side
 from benchmarks.gpu.page import BEGUN, FAILED, FINISHED, Page, Result, error_text, section_text
 from benchmarks.gpu.room import EventClock, Room, WallClock
 
@@ -47,7 +47,7 @@ def main() -> int:
         parser.add_argument(flag, action="store_true")
     args = parser.parse_args()
     page = Page(args.page, list(SECTIONS), args.rehearse)
-    cupy, missing = (None, "") if args.rehearse else machine.find_gpu()
+    cupy, missing = (rehearsal.cupy(), "") if args.rehearse else machine.find_gpu()
     if missing:
         print(missing, file=sys.stderr)
         return 3
@@ -55,7 +55,7 @@ def main() -> int:
     room = Room(
         "emulator" if cupy is None else "cuda",
         WallClock() if cupy is None else EventClock(cupy),
-        torch_side.find(gpu=cupy is not None),
+        torch_side.find(gpu=not args.rehearse),
         args.rehearse,
         args.quick,
         before=found.text if found and args.go_on else "",

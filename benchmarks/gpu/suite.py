@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import children
+from benchmarks.gpu import rehearsal
 from benchmarks.gpu.page import Result
 from benchmarks.gpu.room import Room
 from benchmarks.report import table
@@ -63,10 +64,12 @@ def files(room: Room) -> list[str]:
 def command(file: str, report: Path, rehearse: bool) -> list[str]:
     """How pytest is called, together with VARIABLES.
 
-    A rehearsal runs the tests of "cuda" on the tests' stand-in for CuPy.
+    A rehearsal runs the tests of "cuda" on the tests' stand-in for CuPy, or on the real one without
+    a GPU.
     """
     options = ["-q", "--tb=line", "-p", "no:cacheprovider", f"--junitxml={report}"]
-    plugin = ["-p", SELECTION if rehearse else "benchmarks.gpu.real_cuda"]
+    of_rehearsal = "tests.real_cupy.plugin" if rehearsal.cupy() else SELECTION
+    plugin = ["-p", of_rehearsal if rehearse else "benchmarks.gpu.real_cuda"]
     tiers = ["-m", "second or not second"]
     few = ["-k", "more_than_one_block"] if rehearse else []
     return [sys.executable, "-m", "pytest", *options, *plugin, *tiers, *few, file]
@@ -131,7 +134,8 @@ def run(room: Room) -> Result:
     if not any(int(row[1]) for row in rows.values() if row[1].isdigit()):
         result.failed = (result.failed + "; " if result.failed else "") + "no test passed"
     if room.rehearse:
-        result.blocks.append('Device "cuda" stands here for the tests\' own stand-in for CuPy.')
+        behind = "CuPy without a GPU" if rehearsal.cupy() else "the tests' own stand-in for CuPy"
+        result.blocks.append(f'Device "cuda" is here that of {behind}.')
     return result
 
 

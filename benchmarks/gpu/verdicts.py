@@ -9,12 +9,11 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from benchmarks import children
-from benchmarks.gpu import gallery, sanitizer
+from benchmarks.gpu import gallery, rehearsal, sanitizer
 from benchmarks.gpu.gallery import GalleryKernel
 from benchmarks.gpu.page import Result
 from benchmarks.gpu.room import Room
@@ -60,8 +59,7 @@ def run(room: Room) -> Result:
 
 def child(paths: Sequence[object], device: str) -> list[str]:
     """The command that launches these files."""
-    module = [sys.executable, "-m", "benchmarks.gpu.launch_gallery", "--device", device]
-    return [*module, *map(str, paths)]
+    return rehearsal.command("benchmarks.gpu.launch_gallery", "--device", device, *paths)
 
 
 def checker_cell(kernel: GalleryKernel) -> Cell:

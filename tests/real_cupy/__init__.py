@@ -5,6 +5,7 @@
     build.py           CuPy's own module `runtime`, built anew against it
     machine.py         puts both into this process, and counts calls and broken rules
     launches.py        runs a launch: tinygraph's kernels in the emulator, CuPy's own in numpy
+    run.py             runs a module of ours with them: `make gpu`, rehearsed
     plugin.py          a plugin of pytest: device "cuda" of the tests is that one
     selection.py       the tests that mean device "cuda", there and on a GPU
 

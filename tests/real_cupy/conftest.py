@@ -4,7 +4,7 @@ import pytest
 
 from tests.real_cupy import machine as machines
 
-collect_ignore = [] if machines.started else ["plugin.py", "test_driver.py"]
+collect_ignore = [] if machines.started else ["plugin.py", "test_driver.py", "test_make_gpu.py"]
 
 
 @pytest.fixture

@@ -35,6 +35,7 @@ _LAUNCHED = ctypes.CFUNCTYPE(
     ctypes.c_int,
 )
 _REPLAYED = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_long)
+_kept: list[Launches] = []  # the driver calls them to the end of the process
 
 
 class Emulated:
@@ -90,6 +91,7 @@ class Launches:
         self._watch_cupy()
         self._hooks = _LAUNCHED(self._launched), _REPLAYED(self._replayed)
         self._driver.machine_hooks(*self._hooks)
+        _kept.append(self)
 
     def _watch_cupy(self) -> None:
         compiler = self._machine.cupy.cuda.compiler
