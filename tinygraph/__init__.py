@@ -23,11 +23,12 @@ from tinygraph.op import Op
 from tinygraph.operators import above
 from tinygraph.ops import *  # noqa: F403  # ops/__init__.py has a line for each function
 from tinygraph.ops import EXPORTS as _op_names
+from tinygraph.parameter import Parameter
 from tinygraph.precision import get_float32_matmul_precision, set_float32_matmul_precision
 from tinygraph.random import manual_seed
 from tinygraph.running import no_grad
 from tinygraph.shapes import Spec
-from tinygraph.tensor import Parameter, Tensor, leaf
+from tinygraph.tensor import Tensor, leaf
 
 __version__ = "0.1.0"
 

@@ -34,6 +34,7 @@ from tinygraph.promises import keep_backward, keep_forward
 from tinygraph.running import here
 from tinygraph.shapes import Array, Spec
 from tinygraph.tensor import Operand, Tensor, as_tensor, leaf
+from tinygraph.writes import Writes, refuse_overwritten
 
 Gradients = tuple["Array | None", ...]
 Needs = tuple[bool, ...]  # for each input, whether its gradient is wanted
@@ -181,11 +182,13 @@ def evaluate(node: Tensor) -> None:
     with device.quiet():  # inf and nan are results, not accidents
         returned = top.forward(node, eager_memory(needs, device), arrays)
     node.value, node.saved = keep_forward(op, spec, returned, not node.device.runs_kernels)
+    node.written = Writes.count
     if top.remembers:
         node.needs, node.requires_grad = needs, True in needs
 
 
 def differentiate(node: Tensor, grad: Array) -> list[tuple[Tensor, Array]]:
     """Run the backward of a node's op: the inputs that a gradient reaches, each with its own."""
+    refuse_overwritten(node)
     mem = eager_memory(node.needs, node.device)
     return keep_backward(node, here.top.backward(node, mem, grad, node.saved))

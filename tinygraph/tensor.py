@@ -24,6 +24,7 @@ from tinygraph.errors import DtypeError, ShapeError
 from tinygraph.operators import Operators, above
 from tinygraph.running import here
 from tinygraph.shapes import Array, Shape, Spec, as_numbers
+from tinygraph.writes import Writes
 
 Operand: TypeAlias = "Tensor | Array | float | int | bool | Sequence[Any]"
 
@@ -83,6 +84,7 @@ class Tensor(Operators["Tensor"]):
         "requires_grad",
         "saved",
         "value",
+        "written",
     )
 
     __array_ufunc__ = None  # numpy_array + tensor asks Tensor.__radd__ instead of looping over it
@@ -94,6 +96,7 @@ class Tensor(Operators["Tensor"]):
     needs: tuple[bool, ...]  # for each input, whether its gradient was wanted at evaluation
     saved: Any  # what op.forward saved for op.backward
     made_at: str | None  # the user's source line, under detect_anomaly
+    written: int  # what `Writes.count` was when the value came about
 
     def __init__(
         self,
@@ -114,7 +117,7 @@ class Tensor(Operators["Tensor"]):
         """Fill the slots as those of a leaf that requires no gradient."""
         self.value, self.device, self.name = value, device, name
         self.grad = self.op = self.saved = self.made_at = None
-        self.inputs = self.needs = ()
+        self.inputs, self.needs, self.written = (), (), Writes.count
         self.requires_grad = self.keeps_grad = False
 
     # ---- what a node is ---------------------------------------------------------------------
@@ -199,30 +202,6 @@ class Tensor(Operators["Tensor"]):
         """Ask `backward` to store the gradient of this node too, though it is not a leaf."""
         self.keeps_grad = True
         return self
-
-
-class Parameter(Tensor):
-    """A leaf that an optimiser changes: it requires a gradient unless told otherwise.
-
-    Examples
-    --------
-    >>> import tinygraph as tg
-    >>> w = tg.Parameter([[1.0, 2.0]], name="weight")
-    >>> w.requires_grad
-    True
-    """
-
-    __slots__ = ()
-
-    def __init__(
-        self,
-        data: Any,
-        requires_grad: bool = True,
-        dtype: Any = None,
-        device: str | Device | None = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(data, requires_grad, dtype, device, name)
 
 
 def leaf(array: Any, device: Device = CPU, name: str | None = None) -> Tensor:

@@ -71,6 +71,7 @@ LAYERS = [  # a layer, its input, and the op of the input and the layer's parame
 @pytest.mark.parametrize(("layer", "array", "op"), LAYERS, ids=[repr(row[0]) for row in LAYERS])
 def test_a_layer_is_its_op(layer, array, op, dtype):
     parameters = {name: numbers(*p.shape) for name, p in layer.named_parameters()}
+    layer.to(dtype=dtype)
     for name, p in layer.named_parameters():
         p.value = parameters[name].astype(dtype)
     x = array.astype(dtype)

@@ -23,10 +23,14 @@ LAYERS = [(nn.BatchNorm1d, (20, 3)), (nn.BatchNorm1d, (20, 3, 4)), (nn.BatchNorm
 def test_the_layer_is_its_op_in_training_and_in_evaluation(layer, shape):
     """tests/ops proves what the op gives, and how it moves the statistics."""
     layer, x = layer(3, momentum=0.25, eps=0.1, dtype="float64"), batch(*shape)
-    affine, statistics = np.array([[1.0, 2, 3], [0, 10, 20]]), [tg.zeros(3), tg.ones(3)]
+    affine, statistics = (
+        np.array([[1.0, 2, 3], [0, 10, 20]]),
+        [
+            tg.zeros(3, dtype="float64"),
+            tg.ones(3, dtype="float64"),
+        ],
+    )
     layer.weight.value[...], layer.bias.value[...] = affine
-    for s in statistics:
-        s.value = s.value.astype(np.float64)
     for count in (1, 2):
         expected = tg.batch_norm(x, *affine, *statistics, training=True, momentum=0.25, eps=0.1)
         np.testing.assert_array_equal(layer(tg.Tensor(x)).value, expected.value)

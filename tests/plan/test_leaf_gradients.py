@@ -107,7 +107,7 @@ KEPT = {
     "bytes of a buffer": lambda g: (b := np.frombuffer(g, np.uint8), lambda: b),
     "an iterator": lambda g: (i := g.flat, lambda: i.base),
     "another library": lambda g: (d := np.from_dlpack(g), lambda: d),
-    "a leaf": lambda g: (t := tg.Parameter(np.zeros(1)), lambda: t.value, setattr(t, "value", g)),
+    "a leaf": lambda g: (t := tg.Tensor(np.zeros(1)), lambda: t.value, setattr(t, "value", g)),
 }
 
 

@@ -91,7 +91,7 @@ def test_epochs_that_do_not_suffice():
 
 def test_the_neuron_by_its_formula():
     network = perceptron.Perceptron(2)
-    network.weight.value = np.array([1.0, -1.0, -0.5])
+    network.weight.value = [1.0, -1.0, -0.5]
     x = perceptron.with_ones(truth_table("nand")[0])
     np.testing.assert_array_equal(network(x).numpy(), [1, 1, 1, 0])
     assert network(tg.Tensor(x)).dtype == np.float64

@@ -29,7 +29,6 @@ from tinygraph.nn.loss import HuberLoss as HuberLoss
 from tinygraph.nn.loss import L1Loss as L1Loss
 from tinygraph.nn.loss import MSELoss as MSELoss
 from tinygraph.nn.loss import NLLLoss as NLLLoss
-from tinygraph.nn.module import Buffer as Buffer
 from tinygraph.nn.module import Module as Module
 from tinygraph.nn.normalization import BatchNorm1d as BatchNorm1d
 from tinygraph.nn.normalization import BatchNorm2d as BatchNorm2d
@@ -39,4 +38,5 @@ from tinygraph.nn.pooling import GlobalAvgPool2d as GlobalAvgPool2d
 from tinygraph.nn.pooling import MaxPool2d as MaxPool2d
 from tinygraph.nn.shape import Flatten as Flatten
 from tinygraph.nn.shape import Unflatten as Unflatten
-from tinygraph.tensor import Parameter as Parameter
+from tinygraph.parameter import Buffer as Buffer
+from tinygraph.parameter import Parameter as Parameter

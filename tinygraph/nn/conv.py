@@ -12,8 +12,9 @@ from tinygraph.nn.covered import require_covered
 from tinygraph.nn.init import default_affine_
 from tinygraph.nn.module import Module
 from tinygraph.ops.conv2d import conv2d
+from tinygraph.parameter import Parameter
 from tinygraph.shapes import Pair, padding_2d, pair
-from tinygraph.tensor import Operand, Parameter, Tensor, as_tensor
+from tinygraph.tensor import Operand, Tensor, as_tensor
 
 
 class Conv2d(Module):

@@ -10,7 +10,8 @@ from tinygraph.checks import whole
 from tinygraph.nn.init import normal_
 from tinygraph.nn.module import Module
 from tinygraph.ops.embedding import embedding
-from tinygraph.tensor import Operand, Parameter, Tensor
+from tinygraph.parameter import Parameter
+from tinygraph.tensor import Operand, Tensor
 
 
 class Embedding(Module):

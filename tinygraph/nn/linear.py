@@ -10,7 +10,8 @@ from tinygraph.checks import whole
 from tinygraph.nn.init import default_affine_
 from tinygraph.nn.module import Module
 from tinygraph.ops.linear import linear
-from tinygraph.tensor import Parameter, Tensor
+from tinygraph.parameter import Parameter
+from tinygraph.tensor import Tensor
 
 
 class Linear(Module):

@@ -16,41 +16,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from tinygraph.device import Device, get_device
-from tinygraph.errors import ArgumentError, CheckpointError, nearest
+from tinygraph.device import get_device
+from tinygraph.errors import ArgumentError
+from tinygraph.nn.loading import IncompatibleKeys, fitting
 from tinygraph.nn.summary import summarize
+from tinygraph.parameter import Buffer, Parameter
 from tinygraph.running import here
 from tinygraph.shapes import Array, Shape
-from tinygraph.tensor import Parameter, Tensor
+from tinygraph.tensor import Tensor
+from tinygraph.writes import Writes
 
 M = TypeVar("M", bound="Module")
 T = TypeVar("T", bound=Tensor)
-
-
-class Buffer(Tensor):
-    """A leaf that belongs to a module's state but that no optimiser changes: running statistics.
-
-    Examples
-    --------
-    >>> from tinygraph import nn
-    >>> layer = nn.Module()
-    >>> layer.running_mean = nn.Buffer([0.0, 0.0])
-    >>> list(layer.state_dict()), list(layer.parameters())
-    (['running_mean'], [])
-    """
-
-    __slots__ = ()
-
-
-class IncompatibleKeys(NamedTuple):
-    """What `load_state_dict(strict=False)` passed over."""
-
-    missing: list[str]
-    unexpected: list[str]
 
 
 class Module:
@@ -98,6 +79,7 @@ class Module:
 
     def __setattr__(self, name: str, value: Any) -> None:
         _refuse_hidden(self, name, value)
+        _refuse_loss(self, name, vars(self).get(name), value)
         super().__setattr__(name, value)
         if isinstance(value, (Parameter, Buffer, Module)):
             self._name_leaves()
@@ -200,18 +182,49 @@ class Module:
         for parameter in self.parameters():
             parameter.grad = None
 
-    def to(self: M, device: str | Device) -> M:
-        """Move parameters, their gradients and buffers to a device, in place; returns itself.
+    def to(self: M, device: Any = None, dtype: Any = None, non_blocking: bool = False) -> M:
+        """Move parameters, gradients and buffers to a device, or make their floats of a dtype.
 
-        Make the optimiser afterwards: its state lives where the parameters were.
+        In place; returns itself.  Make the optimiser afterwards: its state lives where the
+        parameters were, in their dtype.
+
+        Parameters
+        ----------
+        device : str or Device, optional
+            Or a dtype, in its place, as in PyTorch.
+        dtype : dtype, optional
+            float32 or float64.  Integers, such as counts, stay what they are.
+        non_blocking : bool
+            Taken, and changes nothing.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tinygraph import nn
+        >>> nn.Linear(2, 1).to(np.float64).weight.dtype
+        dtype('float64')
         """
-        target = get_device(device)
+        if isinstance(device, (np.dtype, type)):
+            device, dtype = None, device
         for _, leaf in self._named_leaves(Parameter, Buffer):
-            leaf.value = target.from_numpy(leaf.device.to_numpy(leaf.value))
-            if leaf.grad is not None:
-                leaf.grad = target.from_numpy(leaf.device.to_numpy(leaf.grad))
-            leaf.device = target
+            leaf.become(leaf.device if device is None else get_device(device), dtype)
         return self
+
+    def float(self: M) -> M:
+        """`to(np.float32)`."""
+        return self.to(np.float32)
+
+    def double(self: M) -> M:
+        """`to(np.float64)`."""
+        return self.to(np.float64)
+
+    def cpu(self: M) -> M:
+        """`to("cpu")`."""
+        return self.to("cpu")
+
+    def cuda(self: M) -> M:
+        """`to("cuda")`."""
+        return self.to("cuda")
 
     # ---- saving and loading -----------------------------------------------------------------
 
@@ -251,33 +264,14 @@ class Module:
         >>> bool((a.weight.value == b.weight.value).all())
         True
         """
-        if not isinstance(state, Mapping):
-            raise CheckpointError(
-                "load_state_dict",
-                "state",
-                "a mapping from names to arrays",
-                type(state).__name__,
-                "pass what state_dict() returned",
-            )
         leaves = dict(self._named_leaves(Parameter, Buffer))
         names = self._all_names()  # a shared leaf may go by any of its names, or by several
-        given = {names[name] for name in state if name in names}
-        missing = [name for name, leaf in leaves.items() if leaf not in given]
-        unexpected = [str(name) for name in state if name not in names]
-        arrays = {name: _as_array(state[name]) for name in names if name in state}
-        diff = _differences(names, arrays)
-        if strict:
-            diff += [f"  missing     {name}: {_spec(leaves[name])}" for name in missing]
-            for name in unexpected:
-                hint = nearest(name, missing)
-                diff.append(f"  unexpected  {name}  {hint}".rstrip())
-        if diff:
-            head = f"load_state_dict: the state does not fit this {type(self).__name__}:"
-            raise CheckpointError("\n".join([head, *diff, _way_out(strict)]))
+        arrays, passed_over = fitting(type(self).__name__, state, leaves, names, strict)
         for name, array in arrays.items():
             leaf = names[name]
             leaf.value[...] = leaf.device.from_numpy(array)
-        return IncompatibleKeys(missing, unexpected)
+        Writes.note(*[names[name] for name in arrays])
+        return passed_over
 
     def _all_names(self) -> dict[str, Tensor]:
         """Every parameter and buffer under every path that leads to it."""
@@ -364,32 +358,16 @@ def _refuse_hidden(module: Module, name: str, value: Any) -> None:
         )
 
 
-def _differences(names: Mapping[str, Tensor], arrays: Mapping[str, Array]) -> list[str]:
-    """Arrays that do not fit their leaf, or that differ for two names of one leaf."""
-    diff, first = [], {}
-    for name, array in arrays.items():
-        leaf = names[name]
-        if _spec(array) != _spec(leaf):
-            diff.append(f"  wrong       {name}: expected {_spec(leaf)}, got {_spec(array)}")
-        elif leaf not in first:
-            first[leaf] = name
-        elif not np.array_equal(array, arrays[first[leaf]], equal_nan=True):
-            diff.append(f"  wrong       {name}: expected what {first[leaf]} is, got other numbers")
-    return diff
-
-
-def _as_array(value: Any) -> Array:
-    """An array of whatever a state holds; of objects where it is not rectangular."""
-    try:
-        return np.asarray(value)
-    except ValueError:
-        return np.asarray(value, dtype=object)
-
-
-def _spec(array: Any) -> str:
-    return f"{array.dtype} {array.shape}"
-
-
-def _way_out(strict: bool) -> str:
-    ignore = " strict=False passes over missing and unexpected names." if strict else ""
-    return f"Nothing was changed. Way out: build the model that the state was saved from.{ignore}"
+def _refuse_loss(module: Module, name: str, before: Any, value: Any) -> None:
+    """Raise for what would take the place of a parameter, a buffer or a module, and is none."""
+    kinds = (Parameter, Buffer), (Module,)
+    for kind in kinds:
+        if isinstance(before, kind) and value is not None and not isinstance(value, kind):
+            way_out = f"{name}.value = array for other numbers, nn.Parameter(array) for a new one"
+            raise ArgumentError(
+                type(module).__name__,
+                name,
+                f"a {' or a '.join(k.__name__ for k in kind)}, or None",
+                type(value).__name__,
+                way_out if kind is kinds[0] else f"del module.{name}, where it shall be no layer",
+            )

@@ -13,12 +13,13 @@ from tinygraph.checks import number, whole
 from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.memory import eager_memory
 from tinygraph.nn.init import ones_, zeros_
-from tinygraph.nn.module import Buffer, Module
+from tinygraph.nn.module import Module
 from tinygraph.operators import above
 from tinygraph.ops.batch_norm import batch_norm
 from tinygraph.ops.layer_norm import layer_norm
+from tinygraph.parameter import Buffer, Parameter
 from tinygraph.running import here
-from tinygraph.tensor import Operand, Parameter, Tensor, as_tensor
+from tinygraph.tensor import Operand, Tensor, as_tensor
 
 SMALL_BATCH = 16  # below it, the statistics of a batch are too noisy to stand for those of the data
 

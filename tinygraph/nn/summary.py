@@ -14,9 +14,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tinygraph.errors import ArgumentError, TinygraphError
+from tinygraph.parameter import Parameter
 from tinygraph.running import Runner, no_grad
 from tinygraph.shapes import Shape
-from tinygraph.tensor import Parameter, Tensor
+from tinygraph.tensor import Tensor
 from tinygraph.text_table import aligned
 
 Module: TypeAlias = Any  # nn.Module: module.py stands above this file and calls it

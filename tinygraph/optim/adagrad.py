@@ -14,8 +14,8 @@ import numpy as np
 
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
+from tinygraph.parameter import Parameter
 from tinygraph.shapes import Array
-from tinygraph.tensor import Parameter
 
 
 class Adagrad(Optimizer):

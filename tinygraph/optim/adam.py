@@ -20,8 +20,8 @@ import numpy as np
 from tinygraph.errors import ArgumentError
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
+from tinygraph.parameter import Parameter
 from tinygraph.shapes import Array
-from tinygraph.tensor import Parameter
 
 
 class Adam(Optimizer):

@@ -13,8 +13,8 @@ import numpy as np
 
 from tinygraph.optim.adam import Adam
 from tinygraph.optim.members import Group
+from tinygraph.parameter import Parameter
 from tinygraph.shapes import Array
-from tinygraph.tensor import Parameter
 
 
 class AdamW(Adam):

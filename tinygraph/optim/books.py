@@ -15,8 +15,8 @@ import numpy as np
 from tinygraph.checks import number
 from tinygraph.errors import ArgumentError, CheckpointError, nearest
 from tinygraph.optim.members import Group, plain, read_groups
+from tinygraph.parameter import Parameter
 from tinygraph.shapes import Array
-from tinygraph.tensor import Parameter
 
 
 class Books:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from tinygraph.errors import ArgumentError, nearest
-from tinygraph.tensor import Parameter, Tensor
+from tinygraph.parameter import Parameter
+from tinygraph.tensor import Tensor
 
 Group = dict[str, Any]
 

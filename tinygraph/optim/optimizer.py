@@ -41,9 +41,10 @@ from tinygraph.optim.books import Books, settings_of
 from tinygraph.optim.members import Group
 from tinygraph.optim.operations import counted
 from tinygraph.optim.parts import Part, by_launches, launch
+from tinygraph.parameter import Parameter
 from tinygraph.running import here
 from tinygraph.shapes import Array
-from tinygraph.tensor import Parameter
+from tinygraph.writes import Writes
 
 
 class _Work(NamedTuple):
@@ -234,6 +235,7 @@ class Optimizer(Books):
     def step(self) -> None:
         """Update every parameter that has a gradient."""
         here.top.update(self)
+        Writes.note(*self.parameters.values())
 
     def update_all(self) -> None:
         """What `step` does, unless somebody notes it for later."""

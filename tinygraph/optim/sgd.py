@@ -18,8 +18,8 @@ from tinygraph.errors import ArgumentError
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
 from tinygraph.optim.parts import Part
+from tinygraph.parameter import Parameter
 from tinygraph.shapes import Array
-from tinygraph.tensor import Parameter
 
 
 class SGD(Optimizer):

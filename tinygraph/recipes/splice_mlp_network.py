@@ -25,8 +25,9 @@ import tinygraph as tg
 from tinygraph import nn
 from tinygraph.data import ArrayDataset, DataLoader
 from tinygraph.optim import SGD
+from tinygraph.parameter import Parameter
 from tinygraph.recipes.settings import Count, Limit, Positive, Share, fit
-from tinygraph.tensor import Parameter, Tensor
+from tinygraph.tensor import Tensor
 from tinygraph.training import Trainer, evaluate
 
 LEARNING_RATE, MOMENTUM = 0.5, 0.0

@@ -8,7 +8,8 @@ import numpy as np
 
 from tinygraph.errors import ArgumentError, GraphError
 from tinygraph.graph import topological_order
-from tinygraph.tensor import Parameter, Tensor
+from tinygraph.parameter import Parameter
+from tinygraph.tensor import Tensor
 
 MAX_NODES = 5000  # more boxes than anyone can read
 

@@ -1,0 +1,90 @@
+"""Parameter and Buffer: leaves that a module keeps, with one shape and one dtype for life."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tinygraph.device import Device
+from tinygraph.errors import DtypeError, ShapeError
+from tinygraph.running import here
+from tinygraph.tensor import Tensor
+from tinygraph.writes import Writes
+
+
+class Kept(Tensor):
+    """A leaf whose `value` may be replaced by an array of its shape and dtype, and no other."""
+
+    __slots__ = ()
+
+    def become(self, device: Device, dtype: Any = None) -> None:
+        """Lie on another device, or be of another float dtype, gradient included."""
+        value, grad = self.numpy(), self.grad
+        kind = dtype if dtype is not None and value.dtype.kind == "f" else value.dtype
+        grad = None if grad is None else self.device.to_numpy(grad)
+        self.device = device
+        super().__setattr__("value", device.from_numpy(value.astype(kind, copy=False)))
+        self.grad = None if grad is None else device.from_numpy(grad.astype(kind, copy=False))
+        Writes.note(self)
+
+    def __setattr__(self, name: str, new: Any) -> None:
+        if name == "value" and hasattr(self, "value"):
+            new = self._fitting(new)
+            Writes.note(self)
+        super().__setattr__(name, new)
+
+    def _fitting(self, new: Any) -> Any:
+        """The array on this leaf's device, where it is one that the leaf can have."""
+        here.top.read(self)  # a trace would lose the assignment
+        array = new.value if isinstance(new, Tensor) else new
+        if not self.device.owns(array):
+            array = np.asarray(array, None if hasattr(array, "dtype") else self.dtype)
+        kind, name = type(self).__name__, self.name or "value"
+        way_out = "make a new one: layer.weight = nn.Parameter(array)"
+        if array.shape != self.shape:
+            raise ShapeError(kind, name, f"an array of shape {self.shape}", array.shape, way_out)
+        if array.dtype != self.dtype:
+            raise DtypeError(kind, name, f"an array of {self.dtype}", array.dtype, way_out)
+        return self.device.copy(self.device.from_numpy(array))
+
+
+class Parameter(Kept):
+    """A leaf that an optimiser changes: it requires a gradient unless told otherwise.
+
+    `p.value = array` replaces its value by one of the same shape and dtype.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> w = tg.Parameter([[1.0, 2.0]], name="weight")
+    >>> w.requires_grad
+    True
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        data: Any,
+        requires_grad: bool = True,
+        dtype: Any = None,
+        device: str | Device | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(data, requires_grad, dtype, device, name)
+
+
+class Buffer(Kept):
+    """A leaf that belongs to a module's state but that no optimiser changes: running statistics.
+
+    Examples
+    --------
+    >>> from tinygraph import nn
+    >>> layer = nn.Module()
+    >>> layer.running_mean = nn.Buffer([0.0, 0.0])
+    >>> list(layer.state_dict()), list(layer.parameters())
+    (['running_mean'], [])
+    """
+
+    __slots__ = ()
