@@ -75,15 +75,17 @@ class Operators(Generic[Node]):
         return above.expand(self, shape[0] if len(shape) == 1 else shape)
 
     to = astype = flatten = squeeze = unsqueeze = gather = matmul = mm = bmm = _op()
-    sum = mean = max = min = var = cumsum = logsumexp = softmax = log_softmax = _op()
+    sum = mean = amax = amin = argmax = argmin = var = cumsum = logsumexp = softmax = (
+        log_softmax
+    ) = _op()
     abs = absolute = neg = negative = exp = log = sqrt = relu = sigmoid = tanh = heaviside = _op()
     add = sub = subtract = mul = multiply = div = divide = true_divide = pow = _op()
     maximum = minimum = clip = clamp = _op()
     gt = greater = ge = greater_equal = lt = less = le = less_equal = _op()
     eq = equal = ne = not_equal = _op()
-    transpose = swapaxes = swapdims = permute = movedim = _op()
+    transpose = swapaxes = swapdims = permute = movedim = moveaxis = _op()
     split: Any = _op()  # several nodes
-    tensor_split = chunk = unbind = split
+    tensor_split = chunk = unbind = max = min = split
 
     __getitem__, __neg__, __abs__ = _op("getitem"), _op("neg"), _op("abs")
     __add__, __radd__ = _op("add"), _op("add", reflected=True)

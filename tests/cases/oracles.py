@@ -31,8 +31,8 @@ NAMES = {
     "pow": "power",
     "sum": "sum_over",
     "mean": "mean_over",
-    "max": "max_over",
-    "min": "min_over",
+    "amax": "max_over",
+    "amin": "min_over",
 }
 
 # Arguments that never require a gradient.

@@ -1,16 +1,19 @@
-"""max and min against loops, and their conventions: ties, NaN, infinities, what is stored."""
+"""Extremes and their places against loops: ties, NaN, infinities, what is stored."""
+
+import math
 
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 import tinygraph as tg
 from tests import reference
 from tests.conftest import DEVICES
-from tests.op_contract import Bad, OpContract
+from tests.op_contract import Bad, Convention, OpContract, Problem, claims_of
 from tests.ops.test_sum import BAD_AXES, LARGE_SETS, X
-from tests.strategies import axis_problems, seeds
-from tinygraph.errors import ShapeError
+from tests.strategies import axis_problems, seeds, shapes
+from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 
 BAD_EXTREMES = [
     *BAD_AXES,
@@ -20,8 +23,8 @@ BAD_EXTREMES = [
 ]
 
 
-class TestMax(OpContract):
-    function = staticmethod(tg.max)
+class TestAmax(OpContract):
+    function = staticmethod(tg.amax)
     reference = staticmethod(reference.max_over)
     problems = axis_problems()
     large_problems = LARGE_SETS
@@ -34,7 +37,7 @@ class TestMax(OpContract):
         shape = problem.args[0].shape
         x = rng.choice([0.0, 1.0, -np.inf, np.inf, np.nan], shape, p=[0.3, 0.3, 0.2, 0.1, 0.1])
         node = tg.Tensor(x, requires_grad=True, device=device)
-        y = tg.max(node, **problem.kwargs)
+        y = tg.amax(node, **problem.kwargs)
         np.testing.assert_array_equal(y.value, reference.max_over(x, **problem.kwargs))
         g = rng.standard_normal(y.shape)
         y.backward(g)
@@ -52,23 +55,23 @@ class TestMax(OpContract):
 
     @pytest.mark.parametrize("dtype", ["int8", "uint64", "bool"])
     def test_integers(self, dtype, device):
-        y = tg.max(tg.Tensor(np.array([[0, 1], [0, 0]], dtype), device=device), axis=1)
+        y = tg.amax(tg.Tensor(np.array([[0, 1], [0, 0]], dtype), device=device), axis=1)
         assert y.dtype == dtype and y.value.tolist() == [1, 0]
 
     def test_the_largest_integers(self, device):
         unsigned = np.array([2**63, 1, 2**64 - 1], np.uint64)
         signed = np.array([-(2**63), 2**63 - 1, 0])
-        assert tg.max(tg.Tensor(unsigned, device=device)).item() == 2**64 - 1
-        assert tg.max(tg.Tensor(signed, device=device)).item() == 2**63 - 1
+        assert tg.amax(tg.Tensor(unsigned, device=device)).item() == 2**64 - 1
+        assert tg.amax(tg.Tensor(signed, device=device)).item() == 2**63 - 1
 
     @pytest.mark.parametrize("length", [20, 700, 5000, 40_000])
-    @pytest.mark.parametrize("function", [tg.max, tg.min])
+    @pytest.mark.parametrize("function", [tg.amax, tg.amin])
     def test_the_first_of_equals_in_long_sets(self, function, length, device):
         """Whichever threads meet them: one of few, a warp, a block, several blocks."""
         rng = np.random.default_rng(length)
         x = np.sign(rng.uniform(-1, 1, (3, length)))
         x[1, length // 3 :: 5] = np.nan
-        x[2] = np.inf if function is tg.min else -np.inf  # no element beats the first
+        x[2] = np.inf if function is tg.amin else -np.inf  # no element beats the first
         node = tg.Tensor(x, requires_grad=True, device=device)
         y = function(node, axis=1)
         y.backward(np.array([2.0, 3.0, 4.0]))
@@ -77,8 +80,8 @@ class TestMax(OpContract):
         np.testing.assert_array_equal(y.value, getattr(np, function.__name__)(x, axis=1))
 
 
-class TestMin(OpContract):
-    function = staticmethod(tg.min)
+class TestAmin(OpContract):
+    function = staticmethod(tg.amin)
     reference = staticmethod(reference.min_over)
     problems = axis_problems()
     large_problems = LARGE_SETS
@@ -93,7 +96,7 @@ class TestMin(OpContract):
         x = rng.choice(values, problem.args[0].shape, p=[0.3, 0.3, 0.1, 0.2, 0.1])
         low = tg.Tensor(x, requires_grad=True, device=device)
         high = tg.Tensor(-x, requires_grad=True, device=device)
-        y, z = tg.min(low, **problem.kwargs), tg.max(high, **problem.kwargs)
+        y, z = tg.amin(low, **problem.kwargs), tg.amax(high, **problem.kwargs)
         np.testing.assert_array_equal(y.value, reference.min_over(x, **problem.kwargs))
         g = rng.standard_normal(y.shape)
         y.backward(g)
@@ -102,9 +105,144 @@ class TestMin(OpContract):
 
     @pytest.mark.parametrize("dtype", ["int8", "uint64", "bool"])
     def test_integers(self, dtype, device):
-        y = tg.min(tg.Tensor(np.array([[0, 1], [1, 1]], dtype), device=device), axis=1)
+        y = tg.amin(tg.Tensor(np.array([[0, 1], [1, 1]], dtype), device=device), axis=1)
         assert y.dtype == dtype and y.value.tolist() == [0, 1]
 
-    def test_its_name_and_the_method(self):
-        y = tg.Tensor(X).min((0, 1), keepdims=True)
-        assert y.shape == (1, 1) and tg.min(X).op.name == "min"
+
+@st.composite
+def one_axis_problems(draw, none=True):
+    """An array without equal elements, and one axis or none."""
+    shape = draw(shapes(min_dims=1))
+    size = math.prod(shape)
+    x = np.random.default_rng(draw(seeds)).permutation(size) - 0.5 * size
+    axes = st.integers(-len(shape), len(shape) - 1)
+    kwargs = {"axis": draw(st.one_of(st.none(), axes) if none else axes)}
+    return Problem((x.reshape(shape),), {**kwargs, "keepdims": draw(st.booleans())}, (True,))
+
+
+LARGE_LINES = tuple(
+    problem for problem in LARGE_SETS if not isinstance(problem.kwargs["axis"], tuple)
+)
+ONE_AXIS = [bad for bad in BAD_EXTREMES if bad.name not in ("axis twice", "axis 0.5", "axes")]
+BAD_PLACES = [
+    *ONE_AXIS,
+    Bad("axes", (X, (0, 1)), {}, DtypeError, "axis: expected an int, got (0, 1)"),
+    Bad("a bool", (X, True), {}, DtypeError, "axis: expected an int, got True"),
+]
+
+
+class TestArgmax(OpContract):
+    function = staticmethod(tg.argmax)
+    reference = staticmethod(reference.argmax)
+    differentiable = False
+    problems = one_axis_problems()
+    large_problems = LARGE_LINES
+    claims = claims_of(X, "axis", (1, "map"), (-1, "map"), (0, None), (None, None))
+    conventions = [
+        Convention("the first of equals", ([1.0, 2.0, 2.0],), 1),
+        Convention("the first NaN", ([np.inf, np.nan, np.nan],), 1),
+        Convention("all alike", ([[-np.inf, -np.inf]],), [0], kwargs={"axis": 1}),
+    ]
+    bad_input = BAD_PLACES
+
+    @pytest.mark.parametrize("dtype", ["int8", "uint64", "bool"])
+    def test_integers(self, dtype, device):
+        x = tg.Tensor(np.array([[0, 1, 1], [0, 0, 0]], dtype), device=device)
+        y = tg.argmax(x, axis=1, keepdims=True)
+        assert y.dtype == np.int64 and y.value.tolist() == [[1], [0]]
+        assert not y.requires_grad and tg.argmin(x).item() == 0
+
+
+class TestArgmin(OpContract):
+    function = staticmethod(tg.argmin)
+    reference = staticmethod(reference.argmin)
+    differentiable = False
+    problems = one_axis_problems()
+    large_problems = LARGE_LINES
+    conventions = [
+        Convention("the first of equals", ([2.0, 1.0, 1.0],), 1),
+        Convention("the first NaN", ([-np.inf, np.nan, np.nan],), 1),
+    ]
+    bad_input = BAD_PLACES
+
+
+BAD_LINES = [
+    Bad("several axes", (X, (0, 1)), {}, ArgumentError, "takes several axes"),
+    Bad("a list", (X, [0]), {}, ArgumentError, "axis: expected one axis, or a tensor, got [0]"),
+    Bad("a bool", (X, True), {}, DtypeError, "axis: expected an int, got True"),
+    Bad("a float", (X, 1.0), {}, DtypeError, "axis: expected an int, got 1.0"),
+    Bad("axis 2", (X, 2), {}, ShapeError, "axis: expected an axis from -2 to 1, got 2"),
+    Bad("no element", (X[:0], 0), {}, ShapeError, "at least one element along axis 0"),
+]
+
+
+class Line:
+    """A function that gives values with their places along an axis, and one tensor without."""
+
+    def apply(self, problem, nodes):
+        y = self.function(*nodes, **problem.kwargs)
+        return y if isinstance(y, tg.Tensor) else y.values
+
+    @pytest.mark.parametrize("device", DEVICES)
+    @given(problem=one_axis_problems(none=False))
+    def test_the_places_are_those_of_the_values(self, problem, device):
+        x, axis = problem.args[0], problem.kwargs["axis"]
+        values, indices = self.function(tg.Tensor(x, device=device), **problem.kwargs)
+        assert indices.dtype == np.int64 and indices.shape == values.shape
+        whole = (
+            a.value if problem.kwargs["keepdims"] else np.expand_dims(a.value, axis)
+            for a in (values, indices)
+        )
+        values, indices = whole
+        np.testing.assert_array_equal(np.take_along_axis(x, indices, axis), values)
+
+
+class TestMax(Line, OpContract):
+    function = staticmethod(tg.max)
+    reference = staticmethod(reference.max_over)
+    problems = one_axis_problems()
+    large_problems = LARGE_LINES
+    conventions = [
+        Convention("equal", ([1.0, 3.0, 3.0],), 3.0, ([0.0, 1.0, 0.0],), {"axis": 0}),
+        Convention("NaN", ([np.inf, np.nan],), np.nan, ([0.0, 1.0],), {"axis": 0}),
+        Convention("all", ([[1.0, 2.0], [2.0, 0.0]],), 2.0, ([[0, 1.0], [0, 0]],), {"axis": None}),
+    ]
+    bad_input = [*BAD_LINES, Bad("shapes", (X, X.T), {}, ShapeError, "shapes that broadcast")]
+
+    def test_names_of_what_it_gives(self):
+        x = tg.Tensor([[1.0, 5.0], [7.0, 2.0]], requires_grad=True)
+        found = x.max(1)
+        assert found.values.value.tolist() == [5, 7] and found.indices.value.tolist() == [1, 0]
+        assert found[0] is found.values and not found.indices.requires_grad
+        assert x.max().item() == 7 and x.max(0, keepdims=True).values.shape == (1, 2)
+
+    def test_of_two_operands(self, device):
+        x, y = tg.Tensor([[1.0], [4.0]], requires_grad=True, device=device), np.float32([2, 3])
+        assert tg.max(x, y).value.tolist() == tg.max(x, other=y).value.tolist() == [[2, 3], [4, 4]]
+        assert x.min(tg.Tensor(y, device=device)).value.tolist() == [[1, 1], [2, 3]]
+
+    def test_integers_and_bools(self, device):
+        for dtype in ("int32", "bool", "uint64"):
+            x = tg.Tensor(np.array([[0, 1], [1, 0]], dtype), device=device)
+            values, indices = tg.max(x, 0)
+            assert values.dtype == dtype and values.value.tolist() == [1, 1]
+            assert indices.value.tolist() == [1, 0]
+
+    def test_places_are_nodes_of_the_graph(self, device):
+        """Another batch has other places, and another size."""
+        x = tg.Tensor(np.float32([[1, 2], [4, 3]]), device=device, name="x")
+        values, indices = tg.max(x, 1)
+        graph = tg.Graph(values, indices)
+        graph.forward({"x": np.float32([[0, 9], [8, 7], [5, 6]])})
+        assert values.value.tolist() == [9, 8, 6] and indices.value.tolist() == [1, 0, 1]
+
+
+class TestMin(Line, OpContract):
+    function = staticmethod(tg.min)
+    reference = staticmethod(reference.min_over)
+    problems = one_axis_problems()
+    conventions = [
+        Convention("equal", ([3.0, 1.0, 1.0],), 1.0, ([0.0, 1.0, 0.0],), {"axis": 0}),
+        Convention("NaN", ([-np.inf, np.nan],), np.nan, ([0.0, 1.0],), {"axis": 0}),
+    ]
+    bad_input = BAD_LINES

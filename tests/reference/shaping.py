@@ -1,6 +1,7 @@
 """Clipping, variance, sums and the moving of elements in loops.  Nothing here calls tinygraph."""
 
 import math
+import operator
 from fractions import Fraction
 
 import numpy as np
@@ -21,6 +22,27 @@ def min_over(x, axis=None, keepdims=False):
     return over_axes(
         lambda values: math.nan if any(map(math.isnan, values)) else min(values), x, axis, keepdims
     )
+
+
+def _place(x, axis, keepdims, before):
+    """The place of the first element that no other comes before, along an axis or in all of x."""
+
+    def first(values):
+        best = 0
+        for i, v in enumerate(values):
+            if before(v, values[best]) or (math.isnan(v) and not math.isnan(values[best])):
+                best = i
+        return best
+
+    return over_axes(first, x, axis, keepdims)
+
+
+def argmax(x, axis=None, keepdims=False):
+    return _place(x, axis, keepdims, operator.gt)
+
+
+def argmin(x, axis=None, keepdims=False):
+    return _place(x, axis, keepdims, operator.lt)
 
 
 def var(x, axis=None, keepdims=False, correction=0):

@@ -19,7 +19,7 @@ from tinygraph.testing.problem import laid_out
 FAMILIES = {
     "elementwise": [tg.relu, tg.exp, tg.gelu],
     "broadcast": [tg.add, tg.mul, tg.maximum],
-    "axis": [tg.sum, tg.max, tg.logsumexp],
+    "axis": [tg.sum, tg.amax, tg.logsumexp],
     "linear": [tg.linear],
     "conv": [tg.conv2d],
     "pool": [tg.max_pool2d, tg.avg_pool2d],

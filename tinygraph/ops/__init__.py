@@ -60,6 +60,10 @@ from tinygraph.ops.leaky_relu import leaky_relu as leaky_relu
 from tinygraph.ops.linear import linear as linear
 from tinygraph.ops.logsumexp import logsumexp as logsumexp
 from tinygraph.ops.matmul import matmul as matmul
+from tinygraph.ops.max import amax as amax
+from tinygraph.ops.max import amin as amin
+from tinygraph.ops.max import argmax as argmax
+from tinygraph.ops.max import argmin as argmin
 from tinygraph.ops.max import max as max
 from tinygraph.ops.max import min as min
 from tinygraph.ops.max_pool2d import max_pool2d as max_pool2d
@@ -100,6 +104,7 @@ bmm = mm = matmul
 clamp = clip
 eq, ne = equal, not_equal
 swapaxes = swapdims = transpose
+moveaxis = movedim
 gt, ge, lt, le = greater, greater_equal, less, less_equal
 
 EXPORTS = [name for name, value in globals().items() if name[0] != "_" and callable(value)]

@@ -1,27 +1,35 @@
-"""Maximum and minimum over axes.
+"""Maximum and minimum over axes, and their places.
 
     R     the elements that meet in one element of the output, row by row over the reduced axes
 
-    max      y[k] = max over r in R of x[k, r]          r* = the first maximum of each R
-    min      y[k] = min over r in R of x[k, r]          r* = the first minimum of each R
+    amax, max    y[k] = max over r in R of x[k, r]          r* = the first maximum of each R
+    amin, min    y[k] = min over r in R of x[k, r]          r* = the first minimum of each R
+    argmax, argmin    r*, as its number within R
 
     gx[k, r] = gy[k] where r = r*, else 0
 
-A NaN counts as larger, or smaller, than everything, so that it shows.  Forward stores r*, as its
-number within R; backward only reads it.
+A NaN counts as larger, or smaller, than everything, so that it shows.  Forward stores r*; backward
+only reads it.
+
+max and min along one axis give both.  An op has one output: x is gone over once, for the places,
+and the values are gathered from there, one element for each output.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple, overload
 
 import numpy as np
 
 from tinygraph.cuda import InOut, op_kernel
-from tinygraph.errors import ShapeError
+from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
+from tinygraph.ops.arithmetic import maximum, minimum
+from tinygraph.ops.gather import Gather
+from tinygraph.ops.reshape import Squeeze
 from tinygraph.ops.shared.axes import (
     arranged,
     as_int64,
@@ -30,17 +38,26 @@ from tinygraph.ops.shared.axes import (
     restored,
     sets_of,
 )
+from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.launch import for_each
 from tinygraph.ops.shared.reductions import Reduction, count, reduction
-from tinygraph.shapes import Array, Axis, Spec, as_axes, require_float
-from tinygraph.tensor import Operand, Tensor
+from tinygraph.shapes import Array, Axis, Spec, as_axes, as_axis, normalize_axes, require_float
+from tinygraph.tensor import Operand, Tensor, as_tensor
 
 
-@frozen
-class Max(Reduction, Op):
-    extreme: ClassVar[Any] = np.maximum
-    first_extreme: ClassVar[Any] = staticmethod(np.argmax)  # or the first NaN
-    kernel_order: ClassVar[str] = "Larger"  # in max.cu
+class ValuesAndIndices(NamedTuple):
+    """What a function that picks elements along an axis gives: the elements, and their places."""
+
+    values: Tensor
+    indices: Tensor
+
+
+class _Extreme(Reduction):
+    """Mixed into the ops below: an order of numbers, and how kernels find the first one in it."""
+
+    extreme: ClassVar[Any]
+    first_extreme: ClassVar[Any]
+    kernel_order: ClassVar[str]  # in max.cu
 
     def infer(self, x: Spec) -> Spec:
         if x.dtype.kind == "f":
@@ -51,6 +68,31 @@ class Max(Reduction, Op):
             way_out = "give x an element there, for example with tg.pad"
             raise ShapeError(self.name, "x", expected, x.shape, way_out)
         return Spec(shape, x.dtype)
+
+    def leaders(self, mem: Memory, x: Array, wanted: bool) -> tuple[Array, Array]:
+        """Extreme elements, and where `wanted` their places, by kernels."""
+        axes, shape = self.over(x.shape)
+        sets = sets_of(x.shape, axes)
+        compared = x if x.dtype.kind == "f" or x.dtype == np.uint64 else as_int64(mem, x)
+        source = arranged(mem, compared, axes)
+        places = mem.empty((0,), np.int64)  # of the elements: in the first stage, where they stand
+        kernel = op_kernel("max", "extreme_forward", source.dtype, self.kernel_order)
+        while sets.slices > 1:
+            leaders = mem.empty((sets.outputs, sets.slices), source.dtype)
+            their_places = mem.empty(leaders.shape, np.int64)
+            sets.launch(kernel, source, places, leaders, their_places)
+            source, places, sets = leaders, their_places, sets.parts()
+        y = mem.empty(shape, source.dtype)
+        where = mem.empty(shape if wanted else (0,), np.int64)
+        sets.launch(kernel, source, places, y, where)
+        return y, where
+
+
+@frozen
+class Max(_Extreme, Op):
+    extreme: ClassVar[Any] = np.maximum
+    first_extreme: ClassVar[Any] = staticmethod(np.argmax)  # or the first NaN
+    kernel_order: ClassVar[str] = "Larger"
 
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         axes, shape = self.over(x.shape)
@@ -73,24 +115,11 @@ class Max(Reduction, Op):
         return (moved_back(sets, shape, order),)
 
     def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        axes, shape = self.over(x.shape)
-        sets, wanted = sets_of(x.shape, axes), mem.needs[0]
-        compared = x if x.dtype.kind == "f" or x.dtype == np.uint64 else as_int64(mem, x)
-        source = arranged(mem, compared, axes)
-        places = mem.empty((0,), np.int64)  # of the elements: in the first stage, where they stand
-        kernel = op_kernel("max", "extreme_forward", source.dtype, self.kernel_order)
-        while sets.slices > 1:
-            leaders = mem.empty((sets.outputs, sets.slices), source.dtype)
-            their_places = mem.empty(leaders.shape, np.int64)
-            sets.launch(kernel, source, places, leaders, their_places)
-            source, places, sets = leaders, their_places, sets.parts()
-        y = mem.empty(shape, source.dtype)
-        where = mem.empty((y.size if wanted else 0,), np.int64)
-        sets.launch(kernel, source, places, y, where)
+        y, where = self.leaders(mem, x, mem.needs[0])
         if y.dtype != x.dtype:
-            y, wide = mem.empty(shape, x.dtype), y
+            y, wide = mem.empty(y.shape, x.dtype), y
             y[...] = wide
-        return y, (where, x.shape) if wanted else None
+        return y, (where, x.shape) if mem.needs[0] else None
 
     def backward_kernel(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         where, shape = saved
@@ -109,8 +138,33 @@ class Min(Max):
     kernel_order: ClassVar[str] = "Smaller"
 
 
+@frozen
+class Argmax(_Extreme, Op):
+    first_extreme: ClassVar[Any] = staticmethod(np.argmax)
+    kernel_order: ClassVar[str] = "Larger"
+
+    def infer(self, x: Spec) -> Spec:
+        return Spec(super().infer(x).shape, np.dtype(np.int64))
+
+    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        places = mem.empty(self.over(x.shape)[1], np.int64)
+        self.first_extreme(x, self.axis, places, keepdims=self.keepdims)
+        return places, None
+
+    def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        return self.leaders(mem, x, wanted=True)[1], None
+
+    backward_kernel: Any = Op.backward_kernel  # places have no derivative
+
+
+@frozen
+class Argmin(Argmax):
+    first_extreme: ClassVar[Any] = staticmethod(np.argmin)
+    kernel_order: ClassVar[str] = "Smaller"
+
+
 @reduction
-def max(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def amax(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The largest element, over some axes or all.
 
     Parameters
@@ -134,14 +188,14 @@ def max(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     Examples
     --------
     >>> import tinygraph as tg
-    >>> tg.max([[1.0, 5.0], [3.0, 2.0]], axis=1).value
+    >>> tg.amax([[1.0, 5.0], [3.0, 2.0]], axis=1).value
     array([5., 3.], dtype=float32)
     """
-    return Max(as_axes("max", axis), bool(keepdims))(x)
+    return Max(as_axes("amax", axis), bool(keepdims))(x)
 
 
 @reduction
-def min(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def amin(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The smallest element, over some axes or all.
 
     Parameters
@@ -165,7 +219,156 @@ def min(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     Examples
     --------
     >>> import tinygraph as tg
-    >>> tg.min([[1.0, 5.0], [3.0, 2.0]], axis=1).value
+    >>> tg.amin([[1.0, 5.0], [3.0, 2.0]], axis=1).value
     array([1., 2.], dtype=float32)
     """
-    return Min(as_axes("min", axis), bool(keepdims))(x)
+    return Min(as_axes("amin", axis), bool(keepdims))(x)
+
+
+_place = documented(
+    """
+    Parameters
+    ----------
+    x : Tensor
+        Any shape; float32, float64, integers or bools.
+    axis : int, optional
+        The axis to look along.  Not given: the place in all of `x`, row by row.
+    keepdims : bool
+        Keep the reduced axes with size 1.
+
+    Returns
+    -------
+    Tensor
+        int64, without a gradient.  Of equals the first; the first NaN comes before any number.
+
+    Raises
+    ------
+    ShapeError
+        There is no such axis, or no element to choose.
+    DtypeError
+        `axis` is no integer, or `x` is float16.
+    """
+)
+
+
+@_place
+def argmax(x: Operand, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """Where the largest element stands, along one axis or in all of x.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> x = [[1.0, 5.0], [3.0, 2.0]]
+    >>> tg.argmax(x, axis=1).value, tg.argmax(x).item()
+    (array([1, 0]), 1)
+    """
+    return Argmax(None if axis is None else as_axis("argmax", axis), bool(keepdims))(x)
+
+
+@_place
+def argmin(x: Operand, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """Where the smallest element stands, along one axis or in all of x.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> x = [[1.0, 5.0], [3.0, 2.0]]
+    >>> tg.argmin(x, axis=1).value, tg.argmin(x).item()
+    (array([0, 1]), 0)
+    """
+    return Argmin(None if axis is None else as_axis("argmin", axis), bool(keepdims))(x)
+
+
+def _values_and_indices(
+    name: str, op: type[Argmax], x: Operand, axis: Any, keepdims: bool
+) -> ValuesAndIndices:
+    """The elements at the places that an op finds along one axis, and these places."""
+    if isinstance(axis, Sequence):
+        way_out = f"tg.a{name} takes several axes, tg.{name}imum two operands of any kind"
+        raise ArgumentError(name, "axis", "one axis, or a tensor", repr(axis), way_out)
+    node = as_tensor(x)
+    (place,) = normalize_axes(name, as_axis(name, axis), node.ndim)
+    places = op(place, keepdims=True)(node)
+    both = Gather(place)(node, places), places
+    return ValuesAndIndices(*[y if keepdims else Squeeze(place)(y) for y in both])
+
+
+_along_one = documented(
+    """
+    Parameters
+    ----------
+    x : Tensor
+        Any shape; float32, float64, integers or bools.
+    axis : int or Tensor, optional
+        The axis to look along; or the other operand.
+    keepdims : bool
+        Keep the reduced axes with size 1, so that the results broadcast against `x`.
+
+    Returns
+    -------
+    Tensor or named tuple
+        Without an axis, and of two operands, one Tensor.  Along an axis `(values, indices)`: the
+        elements, and their places along it, which are int64 and have no gradient.
+
+    Raises
+    ------
+    ShapeError
+        There is no such axis, there is no element to choose, or two operands do not broadcast.
+    DtypeError
+        `axis` is no integer, or `x` is float16.
+    ArgumentError
+        `axis` is a list or tuple.
+    """
+)
+
+
+@overload
+def max(x: Operand, axis: None = None, keepdims: bool = False) -> Tensor: ...
+@overload
+def max(x: Operand, axis: int, keepdims: bool = False) -> ValuesAndIndices: ...
+@overload
+def max(x: Operand, axis: Tensor | Array) -> Tensor: ...
+@_along_one
+def max(
+    x: Operand, axis: int | Tensor | Array | None = None, keepdims: bool = False
+) -> Tensor | ValuesAndIndices:
+    """The largest of all elements, or along one axis with its place, or of two operands.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> values, indices = tg.max([[1.0, 5.0], [3.0, 2.0]], 1)
+    >>> values.value, indices.value, tg.max([1.0, 5.0]).item()
+    (array([5., 3.], dtype=float32), array([1, 0]), 5.0)
+    """
+    if isinstance(axis, (Tensor, np.ndarray)):
+        return maximum(x, axis)
+    if axis is None:
+        return Max(None, bool(keepdims))(x)
+    return _values_and_indices("max", Argmax, x, axis, keepdims)
+
+
+@overload
+def min(x: Operand, axis: None = None, keepdims: bool = False) -> Tensor: ...
+@overload
+def min(x: Operand, axis: int, keepdims: bool = False) -> ValuesAndIndices: ...
+@overload
+def min(x: Operand, axis: Tensor | Array) -> Tensor: ...
+@_along_one
+def min(
+    x: Operand, axis: int | Tensor | Array | None = None, keepdims: bool = False
+) -> Tensor | ValuesAndIndices:
+    """The smallest of all elements, or along one axis with its place, or of two operands.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> values, indices = tg.min([[1.0, 5.0], [3.0, 2.0]], 1)
+    >>> values.value, indices.value, tg.min([1.0, 5.0]).item()
+    (array([1., 2.], dtype=float32), array([0, 1]), 1.0)
+    """
+    if isinstance(axis, (Tensor, np.ndarray)):
+        return minimum(x, axis)
+    if axis is None:
+        return Min(None, bool(keepdims))(x)
+    return _values_and_indices("min", Argmin, x, axis, keepdims)

@@ -35,6 +35,8 @@ WORDS_OF: dict[str, dict[str, str]] = {
     "gather": {"index": "indices"},
     "heaviside": {"values": "value"},
     "matmul": {"other": "w", "mat2": "w"},
+    "max": {"other": "axis"},
+    "min": {"other": "axis"},
     "pow": {"exponent": "y"},
     "split": {"split_size": "size_or_sizes", "split_size_or_sections": "size_or_sizes"},
     "transpose": {"axis0": "dim0", "axis1": "dim1"},
