@@ -11,13 +11,17 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Plot:
-    """Lines over sizes: a name for the file, axis labels, and points (x, y) by label."""
+    """Lines over sizes: a name for the file, axis labels, and points (x, y) by label.
+
+    With `log_y` lines in proportion to the size are straight, and a factor is as high everywhere.
+    """
 
     name: str
     title: str
     x: str
     y: str
     lines: Mapping[str, Sequence[tuple[float, float]]]
+    log_y: bool = False
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -71,16 +75,24 @@ def plain_ticks(axis: Any) -> None:
     axis.set_minor_locator(NullLocator())
 
 
-def draw_lines(plot: Plot, path: Path, note: str = "", log_y: bool = False) -> bool:
-    """Draw lines over sizes on a logarithmic axis; False, and no file, without matplotlib."""
-    made = new_figure(8, 3.5)
+def draw_lines(plot: Plot, path: Path, note: str = "") -> bool:
+    """Draw lines over sizes on a logarithmic axis; False, and no file, without matplotlib.
+
+    Lines of others are dashed.  The legend has the order in which the lines end.
+    """
+    made = new_figure(9.5, 3.8)
     if made is None:
         return False
     figure, axes = made
-    for label, points in plot.lines.items():
-        axes.plot(*zip(*points, strict=True), marker="o", label=label)
+    lines = sorted(plot.lines.items(), key=lambda line: line[1][-1][1], reverse=True)
+    for label, points in lines:
+        style = "-" if label.startswith("tinygraph") else "--"
+        colour = f"C{list(plot.lines).index(label)}"
+        axes.plot(*zip(*points, strict=True), style, marker="o", color=colour, label=label)
     axes.set(xlabel=plot.x, ylabel=plot.y, xscale="log")
-    if log_y:
+    axes.grid(color="0.9")
+    axes.spines[["top", "right"]].set_visible(False)
+    if plot.log_y:
         axes.set_yscale("log")
         plain_ticks(axes.yaxis)
     else:
@@ -89,7 +101,7 @@ def draw_lines(plot: Plot, path: Path, note: str = "", log_y: bool = False) -> b
     axes.set_xticks(xs, [f"{x:g}" for x in xs], minor=False)
     axes.set_xticks([], minor=True)
     axes.set_title(plot.title + (f"\n{note}" if note else ""))
-    figure.legend(loc="outside right upper")
+    figure.legend(loc="outside right center", frameon=False)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path)
     return True

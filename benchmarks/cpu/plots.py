@@ -23,8 +23,8 @@ def draw(points: Mapping[str, Point], folder: Path, stem: str) -> dict[str, str]
     for name, title, unit, value in kinds:
         lines = over_batch(points, value)
         file = f"{stem}-{name}.svg"
-        plot = Plot(name, title, "batch", unit, lines)
-        if lines and draw_lines(plot, folder / file, log_y=True):
+        plot = Plot(name, title, "batch", unit, lines, log_y=True)
+        if lines and draw_lines(plot, folder / file):
             drawn[file] = title
     file = f"{stem}-ratios.svg"
     if draw_ratios(points, folder / file):

@@ -107,13 +107,14 @@ def _begin(args: argparse.Namespace, cupy: Any) -> Any:
     folder = args.output or (
         Path(tempfile.mkdtemp(prefix="tinygraph-gpu-")) if args.rehearse else DEFAULT_OUTPUT
     )
+    rounds = "rehearse" if args.rehearse else "quick" if args.quick else "full"
     page = Page(folder.absolute() / f"gpu-{name}-{date}.md", list(SECTIONS), args.rehearse)
     if args.rehearse:
         title = f"{REHEARSAL}: tinygraph without a GPU, {date}"
     else:
         title = f"tinygraph on {machine.gpu_name(cupy)}, {date}"
     about = machine.about(cupy, torch_side.find(gpu=cupy is not None), date) + (
-        f"\n- rounds: {ROUNDS['quick' if args.quick else 'full']}, taking turns; figures are "
+        f"\n- rounds: {ROUNDS[rounds]}, taking turns; figures are "
         "medians with smallest and largest; * marks a figure whose wall time is much longer than "
         "its events" + ("\n- quick: fewer sizes, kernels and rounds" if args.quick else "")
     )

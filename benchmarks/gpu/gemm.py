@@ -16,7 +16,7 @@ from benchmarks.gpu import ours
 from benchmarks.gpu.page import Result
 from benchmarks.gpu.room import Room
 from benchmarks.report import Plot, Table
-from benchmarks.timing import Ratio
+from benchmarks.timing import Ratio, digits
 
 TITLE = "GEMM beside cuBLAS"
 SIZES = [256, 512, 1024, 2048, 4096, 8192]
@@ -46,7 +46,7 @@ def run(room: Room) -> Result:
 def _compare(room: Room, result: Result, library: Any, precision: str, sizes: list[int]) -> None:
     """The table of one precision, and its plot."""
     peer = room.peer("cuBLAS", "numpy")
-    head = ["size", "ours ms", f"{peer} ms", "ours GFLOP/s", f"{peer} GFLOP/s"]
+    head = ["size", "ours ms", f"{peer} ms", "ours TFLOP/s", f"{peer} TFLOP/s"]
     shown = Table([*head, f"share of {peer}", "our error", f"error of {peer}"])
     result.blocks += [f"**{precision}**", shown]
     own_line, their_line = [], []
@@ -61,7 +61,7 @@ def _compare(room: Room, result: Result, library: Any, precision: str, sizes: li
             raise ArithmeticError(f"our product of size {n} is wrong: error {errors[0]:.2g}")
         times = room.in_turns(runs)
         share = Ratio.of(times["ours"], times["theirs"])
-        speeds = [2 * n**3 / times[side].median / 1e9 for side in ("ours", "theirs")]
+        speeds = [2 * n**3 / times[side].median / 1e12 for side in ("ours", "theirs")]
         own_line.append((n, speeds[0]))
         their_line.append((n, speeds[1]))
         shown.rows.append(
@@ -69,8 +69,7 @@ def _compare(room: Room, result: Result, library: Any, precision: str, sizes: li
                 str(n),
                 times["ours"].text(),
                 times["theirs"].text(),
-                f"{speeds[0]:.0f}",
-                f"{speeds[1]:.0f}",
+                *map(digits, speeds),
                 share.text(),
                 *(f"{e:.1e}" for e in errors),
             ]
@@ -83,7 +82,7 @@ def _compare(room: Room, result: Result, library: Any, precision: str, sizes: li
     name = "gemm-tf32" if precision == ours.TF32 else "gemm-float32"
     result.plots.append(
         Plot(
-            name, f"GEMM, {precision}", "size", "GFLOP/s", {"tinygraph": own_line, peer: their_line}
+            name, f"GEMM, {precision}", "size", "TFLOP/s", {"tinygraph": own_line, peer: their_line}
         )
     )
 

@@ -65,7 +65,8 @@ class Result:
 def section_text(result: Result, pictures: Mapping[str, str], rehearse: bool) -> str:
     """One section as Markdown; `pictures` has the file of each plot that was drawn."""
     heading = f"## {result.title}" + (f" ({REHEARSAL})" if rehearse else "")
-    parts = [heading, *map(str, result.blocks)]
+    shown = [b for b in result.blocks if not isinstance(b, Table) or b.rows]
+    parts = [heading, *map(str, shown)]
     parts += [f"![{p.title}]({pictures[p.name]})" for p in result.plots if p.name in pictures]
     if result.failed:
         parts.append(f"**Failed:** {result.failed}")

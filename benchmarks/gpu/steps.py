@@ -27,7 +27,8 @@ Step = Callable[[], Any]
 
 def workloads(room: Room) -> list[Workload]:
     if room.rehearse:
-        return [seed_network(2, 4, size=8), mlp(4, 8, 6), vgg(2, (2,), size=4)]
+        stages = [seed_network(batch, 4, size=8) for batch in (2, 4)]
+        return [*stages, mlp(4, 8, 6), vgg(2, (2,), size=4)]
     full = [(100, 256), (250, 256), (500, 256), (1000, 256), (1000, 128), (1000, 64), (1000, 32)]
     sizes = room.choose(full, [(100, 256), (1000, 256), (1000, 32)], [])
     return [*(seed_network(*size) for size in sizes), mlp(), vgg()]
@@ -52,19 +53,20 @@ def measured(
         shown = Table([*head, "PyTorch compiled / this"] if modes else head)
         result.blocks += [f"**{precision}**", shown]
         lines: dict[str, list[tuple[float, float]]] = {}
+        filters = len(networks[0].weights[0])  # of the plot
         for workload in networks:
             with ours.precision(precision):
                 times = _times(room, result, workload, precision, modes)
             shown.rows += _rows(result, workload, precision, times, modes)
             room.tell(result)
-            if workload.is_seed_network and workload.weights[0].shape[0] == 256:
+            if workload.is_seed_network and len(workload.weights[0]) == filters:
                 for side, taken in times.items():
                     point = (float(len(workload.labels)), taken.median * 1e3)
                     lines.setdefault(side, []).append(point)
-        if lines and not modes:
+        if not modes and any(len(points) > 1 for points in lines.values()):
             name = "steps-tf32" if precision == ours.TF32 else "steps-float32"
-            title = f"Seed network, 256 filters, {precision}"
-            result.plots.append(Plot(name, title, "batch", "ms a step", lines))
+            title = f"Seed network, {filters} filters, {precision}"
+            result.plots.append(Plot(name, title, "batch", "ms a step", lines, log_y=True))
     return result
 
 

@@ -145,4 +145,5 @@ def test_rehearsal_of_every_section(tmp_path):
     assert re.search(fused, sections["steps"]), sections["steps"]
     assert False in torch.precisions
     pictures = re.findall(r"!\[.*\]\((.*)\)", text)
-    assert pictures and all(page.REHEARSAL in (tmp_path / p).read_text() for p in pictures)
+    assert len(set(pictures)) == len(pictures) == 4
+    assert all(page.REHEARSAL in (tmp_path / p).read_text() for p in pictures)

@@ -4,6 +4,7 @@ import importlib
 
 from benchmarks.gpu import SECTIONS, page, section
 from benchmarks.gpu.room import Room, WallClock
+from benchmarks.report import Table
 
 
 def test_sections_can_be_read_back_and_what_lost_stands_on_top(tmp_path):
@@ -29,6 +30,12 @@ def test_sections_can_be_read_back_and_what_lost_stands_on_top(tmp_path):
     assert made.path.read_text() == text
     made.begin("GPU, today", "- about", keep=False)
     assert not made.sections
+
+
+def test_a_table_without_rows_is_left_out():
+    shown, empty = Table(["size", "ms"], [["256", "0.5"]]), Table(["kernel", "us"])
+    text = page.section_text(page.Result("Title", blocks=[shown, empty]), {}, False)
+    assert "| 256 | 0.5 |" in text and "kernel" not in text
 
 
 def test_a_rehearsal_says_so_and_nothing_lost_or_won(tmp_path):
