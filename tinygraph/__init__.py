@@ -33,9 +33,10 @@ from tinygraph.tensor import Tensor, leaf
 __version__ = "0.1.0"
 
 # What lower floors reach above themselves, beside the ops (ops/__init__.py).
-above.leaf = leaf
+above.Tensor, above.leaf = Tensor, leaf
 above.fill_uniform = fill_uniform
 above.kernel_table = later("tinygraph.kernel_table", "tabulate")
+above.small_picture = later("tinygraph.show.graph_picture", "small_picture")
 above.raise_for_bad_values = raise_for_bad_values
 
 if TYPE_CHECKING:

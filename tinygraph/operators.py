@@ -6,14 +6,16 @@ once (ops/__init__.py); in the same way the engine reaches the few other things 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
-from tinygraph.errors import GraphError, ShapeError
-from tinygraph.shapes import Array
+from tinygraph.errors import DtypeError, GraphError, ShapeError
+from tinygraph.running import here
+from tinygraph.shapes import Array, Shape, normalize_axes
 
 Node = TypeVar("Node")  # Tensor, which is built on this file
 
@@ -26,21 +28,88 @@ class _op:
     It stands in its place until `settle` puts the function itself there.
     """
 
-    def __init__(self, function: str = "", reflected: bool = False) -> None:
-        self.function, self.reflected = function, reflected
+    def __init__(
+        self,
+        function: str = "",
+        *,
+        reflected: bool = False,
+        in_place: bool = False,
+        given: Any = (),
+    ) -> None:
+        self.function, self.given = function, given
+        self.reflected, self.in_place = reflected, in_place
 
     if TYPE_CHECKING:
 
         def __get__(self, node: Operators[Node], kind: object) -> Callable[..., Node]: ...
 
+    def found(
+        self, name: str, functions: Mapping[str, Callable[..., Any]], spelled: Mapping[Any, Any]
+    ) -> Callable[..., Any]:
+        """The function.  A method knows other words for its arguments; an operator needs none."""
+        function, given = functions[self.function or name], self.given
+        if self.reflected:
+            return lambda x, y: function(y, x)
+        if self.in_place:
+            return lambda x, y: _changed(x, function, y)
+        if given:
+            return lambda x: function(x, *given)
+        return function if name[:2] == "__" else spelled.get(function, function)
 
-class Operators(Generic[Node]):
+
+class Count(int):
+    """A number of elements, as numpy's `x.size`; called, it is the shape, as PyTorch's `x.size()`.
+
+    >>> n = Count.of((2, 3))
+    >>> n, n(), n(-1)
+    (6, (2, 3), 3)
+    """
+
+    shape: Shape
+
+    @classmethod
+    def of(cls, shape: Shape) -> Count:
+        made = cls(math.prod(shape))
+        made.shape = shape
+        return made
+
+    def __call__(self, dim: int | None = None) -> Any:
+        if dim is None:
+            return self.shape
+        return self.shape[normalize_axes("size", dim, len(self.shape))[0]]
+
+
+class Conversions(Generic[Node]):
+    """Number types and devices as methods, as PyTorch has them: `x.double()`."""
+
+    __slots__ = ()
+
+    half, float = _op("astype", given=("float16",)), _op("astype", given=("float32",))
+    double, bool = _op("astype", given=("float64",)), _op("astype", given=("bool",))
+    byte, char = _op("astype", given=("uint8",)), _op("astype", given=("int8",))
+    short, int = _op("astype", given=("int16",)), _op("astype", given=("int32",))
+    long = _op("astype", given=("int64",))
+    cpu = _op("to", given=("cpu",))
+
+    def cuda(self, device: Any = "cuda", non_blocking: Any = False) -> Node:
+        """The tensor on a GPU; `non_blocking` changes nothing here."""
+        return above.to(self, "cuda" if device is None else device)
+
+    def type_as(self, other: Any) -> Node:
+        """The same numbers in the dtype of another tensor."""
+        return above.astype(self, other.dtype)
+
+
+class Operators(Conversions[Node]):
     """What a Tensor can do beside being a node."""
 
     if TYPE_CHECKING:  # a Tensor has them
         value: Array
+        op: Any
+        requires_grad: bool
         numpy: Callable[[], Array]
         item: Callable[[], Any]
+        detach: Callable[[], Any]
 
     __slots__ = ()
 
@@ -64,20 +133,92 @@ class Operators(Generic[Node]):
     def __iter__(self) -> Iterator[Node]:
         return (self[i] for i in range(len(self)))
 
+    def __format__(self, form: str) -> str:
+        return format(self.item() if form or not self.value.ndim else str(self), form)
+
+    def _repr_svg_(self) -> str | None:
+        """What a notebook shows: the graph below, where it has a picture of some size."""
+        return above.small_picture(self) if self.op is not None else None
+
+    # ---- numbers and arrays -----------------------------------------------------------------
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return self.value.size
+
+    def dim(self) -> int:
+        """The number of axes."""
+        return self.value.ndim
+
+    nelement, ndimension = numel, dim
+
+    def tolist(self) -> Any:
+        """The numbers as lists in lists; of a 0-d tensor the number."""
+        return self.numpy().tolist()
+
+    @property
+    def data(self) -> Node:
+        """A leaf on the same memory that requires no gradient; to assign it writes that memory."""
+        return self.detach()
+
+    @data.setter
+    def data(self, numbers: Any) -> None:
+        here.top.write(self, _fitting("data", self, numbers))
+
+    def requires_grad_(self, requires_grad: bool = True) -> Operators[Node]:
+        """Set whether `backward` shall leave a gradient in `.grad`; the leaf itself is returned."""
+        if self.op is not None:
+            way_out = "call it on a leaf: x.detach().requires_grad_()"
+            raise GraphError(
+                "requires_grad_", "self", "a leaf", f"what {self.op.name} made", way_out
+            )
+        if requires_grad and self.value.dtype.kind != "f":
+            way_out = "convert it first: x.float()"
+            raise DtypeError("requires_grad_", "self", "a float", self.value.dtype, way_out)
+        self.requires_grad = requires_grad  # type: ignore[misc]  # a slot of Tensor
+        return self
+
+    # ---- shapes -----------------------------------------------------------------------------
+
     def reshape(self, *shape: Any) -> Node:
         return above.reshape(self, shape[0] if len(shape) == 1 else shape)
+
+    view = reshape
+
+    def expand(self, *shape: Any) -> Node:
+        return above.expand(self, shape[0] if len(shape) == 1 else shape)
+
+    def view_as(self, other: Any) -> Node:
+        """The same elements in the shape of another tensor."""
+        return above.reshape(self, other.shape)
+
+    reshape_as = view_as
+
+    def expand_as(self, other: Any) -> Node:
+        """This tensor repeated along axes of size 1, to the shape of another."""
+        return above.expand(self, other.shape)
+
+    def contiguous(self) -> Operators[Node]:
+        """The tensor itself: ops take arrays in any layout."""
+        return self
 
     @property
     def T(self) -> Node:
         return above.transpose(self)
 
-    def expand(self, *shape: Any) -> Node:
-        return above.expand(self, shape[0] if len(shape) == 1 else shape)
+    @property
+    def mT(self) -> Node:
+        """Matrices transposed: the last two axes swapped."""
+        return above.transpose(self, -2, -1)
 
-    to = astype = flatten = squeeze = unsqueeze = gather = matmul = mm = bmm = _op()
-    sum = mean = amax = amin = argmax = argmin = var = cumsum = logsumexp = softmax = (
-        log_softmax
-    ) = _op()
+    # ---- ops under their own names ----------------------------------------------------------
+
+    def where(self, condition: Any, other: Any) -> Node:
+        return above.where(condition, self, other)
+
+    clone = to = astype = flatten = squeeze = unsqueeze = gather = matmul = mm = bmm = _op()
+    sum = mean = var = cumsum = logsumexp = softmax = log_softmax = _op()
+    amax = amin = argmax = argmin = _op()
     abs = absolute = neg = negative = exp = log = sqrt = relu = sigmoid = tanh = heaviside = _op()
     add = sub = subtract = mul = multiply = div = divide = true_divide = pow = _op()
     maximum = minimum = clip = clamp = _op()
@@ -96,37 +237,58 @@ class Operators(Generic[Node]):
     __matmul__, __rmatmul__ = _op("matmul"), _op("matmul", reflected=True)
     __lt__, __le__ = _op("less"), _op("less_equal")
     __gt__, __ge__ = _op("greater"), _op("greater_equal")
-    __eq__ = _op("equal")  # type: ignore[assignment]  # elementwise, as in numpy
-    __ne__ = _op("not_equal")  # type: ignore[assignment]
+
+    def __eq__(self, other: Any) -> Any:  # element by element, as in numpy
+        return False if other is None else above.eq(self, other)
+
+    def __ne__(self, other: Any) -> Any:
+        return True if other is None else above.ne(self, other)
+
     __hash__ = object.__hash__  # a node is a key by identity, though == compares elements
 
-    def _refuse_in_place(self, *_: Any) -> Any:
+    __iadd__, __isub__ = _op("add", in_place=True), _op("sub", in_place=True)
+    __imul__, __itruediv__ = _op("mul", in_place=True), _op("div", in_place=True)
+    __ipow__, __imatmul__ = _op("pow", in_place=True), _op("matmul", in_place=True)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
         raise GraphError(
-            "Tensor: a node cannot be changed in place, for later nodes and saved values depend on "
-            "it. Way out: write a = a + b instead of a += b, tg.where(...) or tg.concatenate(...) "
-            "instead of a[i] = b, and change a leaf through its array: leaf.value[...] = array"
+            "Tensor: elements of a node cannot be assigned, for later nodes and saved values "
+            "depend on them. Way out: tg.where(...) or tg.concatenate(...) instead of a[i] = b, "
+            "and change a leaf through its array: leaf.value[...] = array"
         )
 
-    __setitem__ = __iadd__ = __isub__ = __imul__ = __itruediv__ = _refuse_in_place
-    __ipow__ = __imatmul__ = _refuse_in_place
+
+def _changed(x: Any, function: Callable[[Any, Any], Any], other: Any) -> Any:
+    """`x += other`: a new node, to which Python binds the name; a parameter is written instead.
+
+    What is written belongs to a model or requires a gradient: others hold it, under other names.
+    """
+    if x.op is not None or not (x.requires_grad or type(x) is not above.Tensor):
+        return function(x, other)
+    if here.top.remembers:
+        raise GraphError(
+            f"{x.name or 'Tensor'}: a leaf that requires a gradient or belongs to a model cannot "
+            "be changed in place here. Way out: with tg.no_grad(): w -= lr * w.grad"
+        )
+    here.top.write(x, _fitting("in place", x, function(x, other)))
+    return x
+
+
+def _fitting(op: str, x: Any, numbers: Any) -> Array:
+    """The array of a node, or of other numbers, as it can be written into a leaf."""
+    found = isinstance(numbers, Operators)
+    array: Array = numbers.value if found else x.device.from_numpy(np.asarray(numbers))
+    if array.shape != x.shape:
+        raise ShapeError(op, x.name or "self", f"an array of shape {x.shape}", array.shape)
+    if not np.can_cast(array.dtype, x.dtype, "same_kind"):
+        raise DtypeError(op, x.name or "self", f"{x.dtype}, as the leaf has", array.dtype)
+    return array
 
 
 def settle(functions: Mapping[str, Callable[..., Any]], spelled: Mapping[Any, Any]) -> None:
-    """Put functions in the place of what is declared, and give them to `above`.
-
-    A method is the function that knows other words for its arguments, where there is one; an
-    operator needs none.
-    """
+    """Put functions in the place of what is declared, and give them to `above`."""
     vars(above).update(functions)
-    for name, declared in list(vars(Operators).items()):
-        if isinstance(declared, _op):
-            function = functions[declared.function or name]
-            if declared.reflected:
-                function = _swapped(function)
-            elif name[:2] != "__":
-                function = spelled.get(function, function)
-            setattr(Operators, name, function)
-
-
-def _swapped(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    return lambda x, y: function(y, x)
+    for kind in (Operators, Conversions):
+        for name, declared in list(vars(kind).items()):
+            if isinstance(declared, _op):
+                setattr(kind, name, declared.found(name, functions, spelled))

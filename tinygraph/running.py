@@ -41,6 +41,7 @@ import numpy as np
 
 from tinygraph.errors import GraphError
 from tinygraph.promises import backward_mistake, forward_mistake
+from tinygraph.writes import Writes
 
 
 class Eager:
@@ -111,6 +112,11 @@ class Eager:
 
     def read(self, node: Any) -> None:
         """The host is about to read a node's value."""
+
+    def write(self, node: Any, array: Any) -> None:
+        """Write an array of a leaf's shape, dtype and device into its value."""
+        node.value[...] = array
+        Writes.note(node)
 
     def share(self, made: Any, node: Any) -> None:
         """A leaf was made that has the value of a node."""

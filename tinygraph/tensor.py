@@ -21,7 +21,7 @@ import numpy as np
 
 from tinygraph.device import CPU, Device, get_device
 from tinygraph.errors import DtypeError, ShapeError
-from tinygraph.operators import Operators, above
+from tinygraph.operators import Count, Operators, above
 from tinygraph.running import here
 from tinygraph.shapes import Array, Shape, Spec, as_numbers
 from tinygraph.writes import Writes
@@ -139,8 +139,8 @@ class Tensor(Operators["Tensor"]):
         return self.value.ndim
 
     @property
-    def size(self) -> int:
-        return self.value.size
+    def size(self) -> Count:
+        return Count.of(self.value.shape)
 
     @property
     def is_leaf(self) -> bool:

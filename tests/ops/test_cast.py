@@ -5,7 +5,7 @@ import pytest
 
 import tinygraph as tg
 from tests import reference
-from tests.op_contract import Bad, OpContract, Problem
+from tests.op_contract import Bad, Convention, OpContract, Problem
 from tests.strategies import elementwise_problems
 from tinygraph.errors import DtypeError
 from tinygraph.ops.cast import Cast
@@ -47,6 +47,21 @@ class TestAstype(OpContract):
         y = x.astype(dtype)
         assert not y.requires_grad and not y.astype("float32").requires_grad
         assert y.astype("float32").value.tolist() == [0, 1 if dtype is bool else 2]
+
+
+class TestClone(OpContract):
+    function = staticmethod(tg.clone)
+    reference = staticmethod(lambda x: reference.elementwise(lambda v: v, x))
+    problems = elementwise_problems()
+    conventions = [Convention("all bits", ([np.nan, -0.0, np.inf],), value=[np.nan, -0.0, np.inf])]
+    bad_input = [Bad("text", (["a"],), {}, DtypeError, "expected floats up to 64 bits")]
+
+    @pytest.mark.parametrize("dtype", ["float16", "int8", "uint64", "bool"])
+    def test_of_any_dtype(self, dtype):
+        x = tg.Tensor([0, 1], dtype=dtype)
+        y = x.clone()
+        assert y.dtype == x.dtype and y.value.tolist() == [0, 1]
+        assert not np.shares_memory(x.value, y.value)
 
 
 PAIRS = [

@@ -22,6 +22,7 @@ from tinygraph.ops.binary_cross_entropy_with_logits import (
     binary_cross_entropy_with_logits as binary_cross_entropy_with_logits,
 )
 from tinygraph.ops.cast import astype as astype
+from tinygraph.ops.cast import clone as clone
 from tinygraph.ops.clip import clip as clip
 from tinygraph.ops.comparison import equal as equal
 from tinygraph.ops.comparison import greater as greater

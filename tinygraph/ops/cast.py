@@ -105,3 +105,33 @@ def astype(x: Operand, dtype: Any) -> Tensor:
         raise DtypeError("astype", "dtype", expected, repr(dtype)) from None
     node = as_tensor(x)
     return node if node.dtype == target else Cast(target)(node)
+
+
+def clone(x: Operand) -> Tensor:
+    """A copy: a node of its own, through which the gradient goes on as it is.
+
+    Parameters
+    ----------
+    x : Tensor
+        Any shape and dtype.
+
+    Returns
+    -------
+    Tensor
+        Same shape, dtype and numbers, in memory of its own.
+
+    Raises
+    ------
+    DtypeError
+        `x` does not hold numbers.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> x = tg.Tensor([1.0, 2.0])
+    >>> y = x.clone()
+    >>> y.value is x.value, y.value
+    (False, array([1., 2.], dtype=float32))
+    """
+    node = as_tensor(x)
+    return Cast(node.dtype)(node)

@@ -199,6 +199,12 @@ class Trace(Runner):
                 "which is another one at every call. Way out: read it outside"
             )
 
+    def write(self, node: Tensor, array: Any) -> None:
+        raise Refused(
+            f"it changes {node.name or 'a leaf'} in place, which a plan does not repeat. Way out: "
+            "an optimiser of tg.optim, or do it outside"
+        )
+
     def knows(self, node: Tensor) -> bool:
         """Whether the value of a node is known only when a plan runs."""
         return node in self._known or node in self.aliases

@@ -19,6 +19,8 @@ from tinygraph.show.paths import writable
 from tinygraph.show.svg import to_svg
 from tinygraph.tensor import Tensor
 
+MOST_SHOWN = 40  # nodes, where nobody asked for a picture
+
 
 @documented(PICTURE)
 def graph(
@@ -68,6 +70,12 @@ def graph(
     else:
         target.write_bytes(render(boxes, suffix))
     return target
+
+
+def small_picture(node: Tensor) -> str | None:
+    """The graph below a node as SVG, for a notebook; None where it would fill more than a page."""
+    boxes = collect((node,), MOST_SHOWN)
+    return to_svg(boxes) if len(boxes) <= MOST_SHOWN else None
 
 
 def as_outputs(op: str, outputs: Tensor | Graph | Sequence[Tensor]) -> tuple[Tensor, ...]:
