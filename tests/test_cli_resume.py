@@ -108,10 +108,9 @@ def contents(folder):
         (["--lr", "0.2"], ["lr is 0.1 there and 0.2 here"]),
         (
             ["--epochs", "9", "--seed", "4"],
-            ["epochs is 3 there and 9 here", "seed is 0 there and 4"],
+            ["seed is 0 there and 4"],
         ),
         (["--data", "mnist"], ["data is 'digits' there and 'mnist' here"]),
-        (["--duration", "1h"], ["duration is None there and 3600.0 here"]),
         (["--run", "other"], ["leave out --run"]),
         (["--dry-run"], ["--dry-run"]),
     ],
@@ -151,6 +150,37 @@ def test_resume_what_cannot_be_resumed(capsys, stopped):
         path.write_bytes(path.read_bytes()[:-1])
     assert main(["train", "--resume", "run"]) == 1
     assert "a whole checkpoint" in capsys.readouterr().err
+
+
+def test_a_finished_run_goes_on_for_longer_with_the_same_bits(stopped, whole, capsys):
+    """One epoch, then up to three: as three at once."""
+    assert main([*TRAIN[:-1], "1", "--run", "short"]) == 0
+    capsys.readouterr()
+    assert main(["train", "--resume", "short", "--epochs", "3"]) == 0
+    assert "the run is finished" not in capsys.readouterr().out
+    name = "parameters.safetensors"
+    assert Path("short", name).read_bytes() == (whole / name).read_bytes()
+    assert [row["epoch"] for row in RunFolder.open("short").rows()] == [1, 2, 3]
+    assert RunFolder.open("short").config["settings"]["epochs"] == 3
+    before = contents(Path("short"))
+    assert main(["train", "--resume", "short", "--epochs", "2"]) == 2
+    assert "--epochs: expected at least 3, which are done, got 2" in capsys.readouterr().err
+    assert contents(Path("short")) == before
+
+
+def test_a_run_says_whether_it_is_finished(stopped, capsys):
+    assert main(["evaluate", "run"]) == 0
+    first, *_ = capsys.readouterr().out.splitlines()
+    assert first.startswith("the run stopped after 1 of 3 epochs; go on with `tinygraph train")
+    assert main(["evaluate", "run", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["finished"] is False
+    assert main(["train", "--resume", "run"]) == 0
+    assert "the run is finished" not in capsys.readouterr().out
+    assert main(["train", "--resume", "run"]) == 0
+    expected = "the run is finished, 3 of 3 epochs: --epochs goes on, with more of them"
+    assert expected in capsys.readouterr().out.splitlines()
+    assert main(["evaluate", "run"]) == 0
+    assert capsys.readouterr().out.startswith("test ")
 
 
 def test_resume_a_finished_run(stopped, capsys):

@@ -15,6 +15,8 @@ from tinygraph.errors import ArgumentError, CheckpointError, install
 from tinygraph.recipes.settings import DeviceName, fit
 from tinygraph.training import Progress, RunFolder
 
+HOW_LONG = ("epochs", "duration")  # settings that a resumed run may have others of
+
 
 def train(args: Namespace) -> dict[str, Any]:
     """Train a recipe or go on with a run, draw the pictures, and name all files."""
@@ -28,6 +30,8 @@ def train(args: Namespace) -> dict[str, Any]:
             return _rehearsed(recipe, config, args)
         run = RunFolder(args.run) if args.run else RunFolder.new(recipe.name)
     print(f"{recipe.name}: {listed(asdict(config))}", flush=True)
+    if run.opened and run.finished:
+        print(f"{how_far(run)}: --epochs goes on, with more of them", flush=True)
     data_dir = args.data_dir or run.config.get("data_dir")
     try:
         with plain_warnings():
@@ -47,6 +51,7 @@ def train(args: Namespace) -> dict[str, Any]:
         "recipe": recipe.name,
         "settings": asdict(config),
         "run": str(run.path),
+        "finished": run.finished,
         "files": files,
         "notes": notes,
         "epochs": run.rows(),
@@ -55,7 +60,10 @@ def train(args: Namespace) -> dict[str, Any]:
 
 
 def _taken_up(args: Namespace) -> tuple[recipes.Recipe, Any, RunFolder]:
-    """Recipe, settings and folder of a run that goes on; refused with other settings."""
+    """Recipe, settings and folder of a run that goes on, for longer if asked to.
+
+    Refused with other settings.
+    """
     if args.run or args.dry_run:
         raise ArgumentError(
             "train: --resume goes on in the folder of its run: leave out --run and --dry-run"
@@ -79,13 +87,19 @@ def _taken_up(args: Namespace) -> tuple[recipes.Recipe, Any, RunFolder]:
     differing = [
         f"{name} is {saved[name]!r} there and {value!r} here"
         for name, value in asked.items()
-        if saved.get(name) != value
+        if saved.get(name) != value and name not in HOW_LONG
     ]
     if differing:
         raise ArgumentError(
             f"train: --resume {args.resume}: the run has other settings: {'; '.join(differing)}. "
             "Way out: leave these options out, or start a new run"
         )
+    config = recipe.settings({**asdict(config), **{n: asked[n] for n in HOW_LONG if n in asked}})
+    if (asked.get("epochs") or run.epochs_done) < run.epochs_done:
+        expected = f"at least {run.epochs_done}, which are done"
+        raise ArgumentError("train", "--epochs", expected, asked["epochs"], "start a new run")
+    if asdict(config) != {name: value for name, value in saved.items() if name != "recipe"}:
+        run.lengthen(asdict(config))
     return recipe, config, run
 
 
@@ -138,10 +152,24 @@ def evaluate(args: Namespace) -> dict[str, Any]:
     run = RunFolder.open(args.run)
     recipe = _recipe_of(run, args.recipe)
     refuse_data_files(recipe, args)
+    if not run.finished:
+        print(f"{how_far(run)}; go on with `{run.resume_command}`")
     result = recipe.evaluate(run, args.data_dir, args.best, device)
     for name in sorted(result, key=lambda name: name == recipe.metric):
         print(f"test {name} {result[name]:.4f}")
-    return {"recipe": recipe.name, "run": str(run.path), "test": result}
+    return {
+        "recipe": recipe.name,
+        "run": str(run.path),
+        "finished": run.finished,
+        "test": result,
+    }
+
+
+def how_far(run: RunFolder) -> str:
+    """How much of its training a run has behind it, in words."""
+    done, asked = run.epochs_done, run.epochs_asked
+    of = f"{done} of {asked} epochs" if asked else f"{done} epochs"
+    return f"the run is finished, {of}" if run.finished else f"the run stopped after {of}"
 
 
 def list_recipes(args: Namespace) -> dict[str, Any]:

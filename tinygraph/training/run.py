@@ -133,6 +133,24 @@ class RunFolder:
         file = self.config.get("file")
         return f"tinygraph train {f'{file} ' if file else ''}--resume {self.path}"
 
+    @property
+    def epochs_done(self) -> int:
+        """The last epoch that the log has a row of; 0 before the first."""
+        rows = self.rows() if (self.path / "log.jsonl").exists() else []
+        return int(rows[-1].get("epoch", len(rows))) if rows else 0
+
+    @property
+    def epochs_asked(self) -> int | None:
+        """How many epochs the settings ask for; None where it is a duration."""
+        settings = self.config.get("settings")
+        asked = settings.get("epochs") if isinstance(settings, dict) else None
+        return asked if isinstance(asked, int) else None
+
+    @property
+    def finished(self) -> bool:
+        """Whether the training came to its end: then there is a result.json."""
+        return (self.path / "result.json").exists()
+
     def files(self) -> list[Path]:
         """What a user may want to look at: every file but the checkpoints."""
         whole = (path for path in self.path.rglob("*") if path.is_file())
@@ -144,6 +162,11 @@ class RunFolder:
         """Write config.json."""
         self.config = dict(config)
         return write_json(self.path / "config.json", self.config)
+
+    def lengthen(self, settings: Mapping[str, Any]) -> None:
+        """Take settings that ask for more: what the run came to is no longer its result."""
+        self.write_config({**self.config, "settings": dict(settings)})
+        (self.path / "result.json").unlink(missing_ok=True)
 
     def write_environment(self, **facts: Any) -> Path:
         """Write environment.json: what `environment()` finds, and further facts such as seeds.
