@@ -40,16 +40,19 @@ class Spec(NamedTuple):
 
 
 def require_float(op: str, **specs: Spec | None) -> None:
-    """Raise DtypeError unless every input that is given is float32 or float64, all of one dtype."""
+    """Raise DtypeError unless every input that is given is float32 or float64, all of one dtype.
+
+    Of two dtypes the float64 is named: most often it is an array that numpy made so.
+    """
     given = [(name, spec) for name, spec in specs.items() if spec is not None]
     first_name, first = given[0]
     for name, spec in given:
         if spec.dtype.char not in "fd":
             raise DtypeError(op, name, "float32 or float64", spec.dtype, "x.astype('float32')")
         if spec.dtype != first.dtype:
-            expected = f"{first.dtype}, the dtype of {first_name}"
-            way_out = f"convert one of the two, for example {name}.astype('{first.dtype}')"
-            raise DtypeError(op, name, expected, spec.dtype, way_out)
+            wide, other = (first_name, name) if first.dtype.char == "d" else (name, first_name)
+            expected = f"float32, the dtype of {other}"
+            raise DtypeError(op, wide, expected, "float64", f"{wide}.astype('float32')")
 
 
 def require_ndim(op: str, argument: str, spec: Spec, ndim: int, legend: str) -> None:

@@ -293,7 +293,7 @@ class Experiment:
 def torment(count=100_000, seed=0):
     """Damage checkpoints `count` times."""
     tally = Tally("damaged checkpoints")
-    warnings.filterwarnings("ignore", message=".*training on a batch")
+    warnings.filterwarnings("ignore", message="batch norm is training on")
     with tempfile.TemporaryDirectory(dir=memory_disk()) as folder:
         experiment = Experiment(Path(folder), random.Random(seed))
         for _ in range(count):

@@ -82,7 +82,7 @@ def finish(path, rule):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            warnings.filterwarnings("ignore", message=".*training on a batch")
+            warnings.filterwarnings("ignore", message="batch norm is training on")
             return fingerprint(run_or_resume(copy, rule))
     finally:
         shutil.rmtree(copy)
@@ -101,7 +101,7 @@ def calm(folder, rule):
 def torment(count=1000, seed=0):
     """Kill `count` times; every kill is followed by a comparison of all bits."""
     tally, rng = Tally("kill -9"), random.Random(seed)
-    warnings.filterwarnings("ignore", message=".*training on a batch")
+    warnings.filterwarnings("ignore", message="batch norm is training on")
     with tempfile.TemporaryDirectory(dir=memory_disk()) as name:
         folder = Path(name)
         ends = {rule: calm(folder, rule) for rule in RULES}

@@ -77,18 +77,21 @@ def test_a_summary_moves_no_statistics():
     assert net[1].num_batches_tracked.item() == 0
 
 
-def test_a_small_batch_in_training_warns_once_for_each_layer():
+def test_a_small_batch_in_training_warns_once():
     net = nn.Sequential(nn.BatchNorm1d(2), nn.BatchNorm1d(2))
-    words = r"BatchNorm1d \(0\.weight\) is training on a batch of 15: below 16"
-    with pytest.warns(UserWarning) as caught:
-        net(tg.randn(15, 2))
-    assert len(caught) == 2, "one for each layer"
+    words = r"batch norm is training on fewer than 16 numbers \(N \* H \* W\) for each feature"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")  # once for a place in the program and a text
+        for _ in range(2):
+            net(tg.randn(15, 2))
+    assert len(caught) == 1, "for all layers together"
     with pytest.warns(UserWarning, match=words):
-        nn.Sequential(nn.BatchNorm1d(2))(tg.randn(15, 2))
+        nn.BatchNorm2d(2)(tg.randn(1, 2, 3, 5))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         net(tg.randn(15, 2))
         nn.BatchNorm1d(2)(tg.randn(16, 2))
+        nn.BatchNorm2d(2)(tg.randn(1, 2, 4, 4))
         nn.BatchNorm1d(2).eval()(tg.randn(1, 2))
 
 

@@ -58,7 +58,7 @@ class TestConv2d(OpContract):
         Bad("stride", (X, W), {"stride": 0}, ArgumentError, "stride"),
         Bad("padding", (X, W), {"padding": "valid"}, ArgumentError, "'same'"),
         Bad("algorithm", (X, W), {"algorithm": "fft"}, ArgumentError, "or 'naive_implicit' or"),
-        Bad("dtype", (X, W.astype("f4")), {}, DtypeError, "w: expected float64, the dtype of x"),
+        Bad("dtype", (X, W.astype("f4")), {}, DtypeError, "x: expected float32, the dtype of w"),
         Bad("integers", (X.astype(int), W), {}, DtypeError, "float32 or float64"),
     ]
 

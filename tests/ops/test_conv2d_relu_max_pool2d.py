@@ -44,7 +44,7 @@ class TestConv2dReluMaxPool2d(OpContract):
         Bad("pool", (X, W), {"pool": 4}, ArgumentError, "tg.max_pool2d(tg.relu(tg.conv2d("),
         Bad("pool of pairs", (X, W), {"pool": (2, 2)}, ArgumentError, "pool: expected 2 or 3"),
         Bad("stride", (X, W), {"stride": 0}, ArgumentError, "stride"),
-        Bad("dtype", (X, W.astype("f4")), {}, DtypeError, "w: expected float64, the dtype of x"),
+        Bad("dtype", (X, W.astype("f4")), {}, DtypeError, "x: expected float32, the dtype of w"),
         Bad("integers", (X.astype(int), W), {}, DtypeError, "float32 or float64"),
     ]
 

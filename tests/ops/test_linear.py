@@ -35,7 +35,7 @@ class TestLinear(OpContract):
         Bad("0-d", (1.0, W.astype("f4")), {}, ShapeError, "3 features on the last axis"),
         Bad("weights", (X, W[0]), {}, ShapeError, "w: expected 2 axes (O, I)"),
         Bad("bias", (X, W, np.ones(3)), {}, ShapeError, "b: expected shape (4,)"),
-        Bad("dtype", (X.astype("f4"), W), {}, DtypeError, "the dtype of x"),
+        Bad("dtype", (X.astype("f4"), W), {}, DtypeError, "w: expected float32, the dtype of x"),
         Bad("integers", (X.astype(int), W), {}, DtypeError, "float32 or float64"),
     ]
 

@@ -81,19 +81,20 @@ class BatchNorm(Module):
             self.eps,
         )
         if self.training:
-            here.top.do(partial(self._after_training_batch, x.shape[0]), "count", anywhere=True)
+            each = x.size // max(self.num_features, 1)  # N * H * W
+            here.top.do(partial(self._after_training_batch, each), "count", anywhere=True)
         return y
 
-    def _after_training_batch(self, samples: int) -> None:
+    def _after_training_batch(self, each: int) -> None:
         if self.num_batches_tracked is not None:
             _count(self.num_batches_tracked)
-        if samples < SMALL_BATCH and not self._warned:
+        if each < SMALL_BATCH and not self._warned:
             self._warned = True
-            name = self.weight.name if self.weight is not None else None
+            # One text for all layers and batches: Python shows it once for a place in the program.
             warnings.warn(
-                f"{type(self).__name__} ({name or 'without weight'}) is training on a batch of "
-                f"{samples}: below {SMALL_BATCH} samples its mean and variance are noisy. Way out: "
-                "larger batches, layer.eval() to use the running statistics, or nn.LayerNorm",
+                f"batch norm is training on fewer than {SMALL_BATCH} numbers (N * H * W) for each "
+                "feature: their mean and variance are noisy. Way out: larger batches, layer.eval() "
+                "to use the running statistics, or nn.LayerNorm",
                 UserWarning,
                 stacklevel=6,
             )
