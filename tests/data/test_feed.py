@@ -119,14 +119,17 @@ def test_at_most_two_batches_are_in_flight(monkeypatch):
         assert len(made) == handed_out + 1
 
 
-def test_batches_that_are_there_already_and_lists(cupy):
-    """Both go on in their order, among others."""
+def test_batches_of_any_nest(cupy):
+    """Arrays and Tensors of the host go over, Tensors of the GPU and strings stay, in order."""
     there = tg.Tensor([[7.0]], device="cuda")
-    given = [([[1.0]], [1]), (there, np.array([2])), (np.array([[3.0]]), np.array([3]))]
+    here = {"x": tg.Tensor([[1.0]]), "more": (np.array([2]), ["a"])}
+    given = [here, {"x": there}, {"x": np.array([[3.0]])}]
     found = list(feeding.feed(iter(x for x in given), tg.device.get_device("cuda")))
-    assert found[1][0] is there
-    assert [float(x.item()) for x, _ in found] == [1, 7, 3]
-    assert [x.dtype for x, _ in found] == ["float32", "float32", "float64"]
+    assert found[1]["x"] is there
+    assert [batch["x"].item() for batch in found] == [1, 7, 3]
+    assert [batch["x"].dtype for batch in found] == ["float32", "float32", "float64"]
+    number, names = found[0]["more"]
+    assert (number.device, number.item(), names) == ("cuda", 2, ["a"])
 
 
 def test_a_loader_of_the_host_copies_ahead_for_a_gpu(monkeypatch):

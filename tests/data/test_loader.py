@@ -29,7 +29,7 @@ def flat(batches):
 
 @given(size=SIZES, batch=BATCHES, seed=SEEDS, shuffle=st.booleans())
 def test_every_sample_once_per_epoch(size, batch, seed, shuffle):
-    loader = DataLoader(numbered(size), batch, shuffle, seed)
+    loader = DataLoader(numbered(size), batch, shuffle, seed=seed)
     for _ in range(2):
         batches = epoch(loader)
         assert sorted(flat(batches)) == list(range(size))
@@ -39,7 +39,7 @@ def test_every_sample_once_per_epoch(size, batch, seed, shuffle):
 
 @given(size=SIZES, batch=BATCHES, seed=SEEDS)
 def test_drop_last_keeps_whole_batches_only(size, batch, seed):
-    loader = DataLoader(numbered(size), batch, True, seed, drop_last=True)
+    loader = DataLoader(numbered(size), batch, True, seed=seed, drop_last=True)
     batches = epoch(loader)
     assert [len(b) for b in batches] == [batch] * (size // batch)
     assert len(set(flat(batches))) == size // batch * batch
@@ -47,7 +47,7 @@ def test_drop_last_keeps_whole_batches_only(size, batch, seed):
 
 @given(batch=BATCHES, seed=SEEDS)
 def test_inputs_stay_with_their_labels(batch, seed):
-    for inputs, labels in DataLoader(numbered(20), batch, True, seed):
+    for inputs, labels in DataLoader(numbered(20), batch, True, seed=seed):
         np.testing.assert_array_equal(inputs[:, 0], -labels)
 
 
@@ -137,7 +137,7 @@ def test_bad_batch_size(bad):
 @pytest.mark.parametrize("bad", [-1, 1 << 64, 0.5, "a"])
 def test_bad_seed(bad):
     with pytest.raises(ArgumentError, match="seed"):
-        DataLoader(numbered(3), 1, True, bad)
+        DataLoader(numbered(3), 1, True, seed=bad)
     with pytest.raises(ArgumentError, match="seed"):
         numbered(3).split(0.5, bad)
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tinygraph.data import ArrayDataset, DataLoader
+from tinygraph.data import ArrayDataset, BatchedDataset, DataLoader
 from tinygraph.data.prefetch import ahead
 from tinygraph.errors import ArgumentError
 
@@ -37,7 +37,7 @@ def eventually(condition):
     return condition()
 
 
-class Counting:
+class Counting(BatchedDataset):
     """Sample i is i; counts the batches that were begun, and fails at one if asked to."""
 
     def __init__(self, size, fails_at=None):
@@ -61,8 +61,8 @@ class Counting:
 )
 def test_same_batches_in_the_same_order(size, batch, depth, seed):
     data = ArrayDataset(np.arange(size) * 2, np.arange(size))
-    plain = DataLoader(data, batch, True, seed)
-    ahead_of = DataLoader(data, batch, True, seed, prefetch=depth)
+    plain = DataLoader(data, batch, True, seed=seed)
+    ahead_of = DataLoader(data, batch, True, seed=seed, prefetch=depth)
     for _ in range(2):
         for (x, y), (px, py) in zip(plain, ahead_of, strict=True):
             np.testing.assert_array_equal(x, px)

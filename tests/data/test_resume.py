@@ -44,11 +44,11 @@ def left_at(loader, cut):
 )
 def test_any_cut_gives_the_uninterrupted_sequence(size, batch, cut, seed, shuffle, before, after):
     data = dataset(size)
-    whole = batches(DataLoader(data, batch, shuffle, seed), 4)
+    whole = batches(DataLoader(data, batch, shuffle, seed=seed), 4)
     cut = min(cut, len(whole))
-    taken, state = left_at(DataLoader(data, batch, shuffle, seed, prefetch=before), cut)
+    taken, state = left_at(DataLoader(data, batch, shuffle, seed=seed, prefetch=before), cut)
     assert taken == whole[:cut]
-    resumed = DataLoader(data, batch, shuffle, seed, prefetch=after)
+    resumed = DataLoader(data, batch, shuffle, seed=seed, prefetch=after)
     resumed.load_state_dict(state)
     rest = []
     while resumed.epoch < 4:

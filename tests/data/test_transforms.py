@@ -94,7 +94,7 @@ def test_a_sample_does_not_depend_on_its_batch_or_thread(seed, epoch, order, bat
     alone = [data[i][0] for i in order]
     np.testing.assert_array_equal(data[list(order)][0], alone)
     np.testing.assert_array_equal(data[-1][0], data[7][0])
-    loader = DataLoader(data, batch, True, seed, prefetch=depth)
+    loader = DataLoader(data, batch, True, seed=seed, prefetch=depth)
     loader.epoch = epoch
     for inputs, labels in loader:
         for image, label in zip(inputs, labels, strict=True):

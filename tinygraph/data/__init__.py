@@ -6,7 +6,14 @@ A dataset is one file with one function, and one line in registry.py.
 from tinygraph.data.cache import CacheWarning as CacheWarning
 from tinygraph.data.cache import cached as cached
 from tinygraph.data.cifar10 import cifar10 as cifar10
+from tinygraph.data.collate import default_collate as default_collate
+from tinygraph.data.combine import ConcatDataset as ConcatDataset
+from tinygraph.data.combine import Subset as Subset
+from tinygraph.data.combine import random_split as random_split
 from tinygraph.data.dataset import ArrayDataset as ArrayDataset
+from tinygraph.data.dataset import BatchedDataset as BatchedDataset
+from tinygraph.data.dataset import Dataset as Dataset
+from tinygraph.data.dataset import TensorDataset as TensorDataset
 from tinygraph.data.digits import digits as digits
 from tinygraph.data.idx import read_idx as read_idx
 from tinygraph.data.image_folder import ImageFolder as ImageFolder
@@ -15,6 +22,12 @@ from tinygraph.data.loader import DataLoader as DataLoader
 from tinygraph.data.mnist import mnist as mnist
 from tinygraph.data.registry import datasets as datasets
 from tinygraph.data.registry import load as load
+from tinygraph.data.samplers import BatchSampler as BatchSampler
+from tinygraph.data.samplers import RandomSampler as RandomSampler
+from tinygraph.data.samplers import Sampler as Sampler
+from tinygraph.data.samplers import SequentialSampler as SequentialSampler
+from tinygraph.data.samplers import SubsetRandomSampler as SubsetRandomSampler
+from tinygraph.data.samplers import WeightedRandomSampler as WeightedRandomSampler
 from tinygraph.data.splice import splice as splice
 from tinygraph.data.super_resolution import super_resolution as super_resolution
 from tinygraph.data.transforms import Draws as Draws

@@ -1,19 +1,24 @@
-"""ArrayDataset: samples and their labels, held in memory.
+"""Datasets: what a DataLoader reads samples from, and the two that hold them in memory.
+
+    Dataset           one sample at an int
+    BatchedDataset    also many at once, at a slice or an array of ints: ArrayDataset, TensorDataset
 
 N samples; inputs (N, ...), labels (N,)
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tinygraph.checks import MAX_WORD, number, whole
-from tinygraph.errors import ShapeError
+from tinygraph.data.nested import parts
+from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.random import philox
 from tinygraph.shapes import Array
+from tinygraph.tensor import as_tensor
 
 SPLITS = ("train", "test")
 
@@ -21,6 +26,9 @@ SPLITS = ("train", "test")
 SPLIT_STREAM = 1 << 63
 SHUFFLE_STREAM = SPLIT_STREAM + 1
 TRANSFORM_STREAM = SPLIT_STREAM + 2
+REPLACEMENT_STREAM = SPLIT_STREAM + 3
+WEIGHTED_STREAM = SPLIT_STREAM + 4
+WORKER_STREAM = SPLIT_STREAM + 5
 
 
 def permutation(size: int, seed: int, stream: int, step: int = 0) -> Array:
@@ -35,7 +43,130 @@ def permutation(size: int, seed: int, stream: int, step: int = 0) -> Array:
     return np.argsort(philox(seed, stream, step).random_raw(size), kind="stable")
 
 
-class ArrayDataset:
+def at_epoch(data: Any, epoch: int) -> Any:
+    """A dataset or sampler as it is in an epoch: what its `for_epoch(epoch)` returns, if any."""
+    for_epoch = getattr(data, "for_epoch", None)
+    return data if for_epoch is None else for_epoch(epoch)
+
+
+def sample(dataset: Any, index: int) -> Any:
+    """One sample; an error says which one it is of."""
+    try:
+        return dataset[index]
+    except Exception as error:
+        error.add_note(f"at sample {index}, {type(dataset).__name__}")
+        raise
+
+
+def samples_at(dataset: Any, indices: Array) -> list[Any] | Samples:
+    """As many samples as there are indices."""
+    if isinstance(dataset, BatchedDataset):
+        return dataset.__getitems__(indices)
+    many = getattr(dataset, "__getitems__", None)
+    if many is None:
+        return [sample(dataset, index) for index in indices.tolist()]
+    samples = many(indices.tolist())
+    name = type(dataset).__name__
+    if not isinstance(samples, (list, Samples)):
+        got = f"a {type(samples).__name__}"
+        way_out = "derive it from tg.data.BatchedDataset, whose __getitem__ gives whole batches"
+        raise DtypeError(name, "__getitems__", "a list of samples", got, way_out)
+    if len(samples) != len(indices):
+        raise wrong_length(name, "__getitems__", len(indices), len(samples))
+    return samples
+
+
+def wrong_length(name: str, method: str, count: int, got: Any) -> ShapeError:
+    """The error of a dataset that gives another number of samples than it was asked for."""
+    way_out = "give a sample for each index"
+    return ShapeError(name, method, f"{count} samples, one for each index", got, way_out)
+
+
+class Dataset:
+    """The base of datasets: `__getitem__(index)` gives the sample at an int, `__len__` their count.
+
+    A `DataLoader` takes anything that has these two, of whatever class.  It looks for two more:
+
+    - `__getitems__(indices)` gives many samples at once, as a list.
+    - `for_epoch(epoch)` gives the dataset of another epoch, where samples differ from one to the
+      next.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> class Squares(tg.data.Dataset):
+    ...     def __len__(self):
+    ...         return 4
+    ...
+    ...     def __getitem__(self, index):
+    ...         return {"x": index, "y": index**2}
+    >>> [batch] = tg.data.DataLoader(Squares(), batch_size=4)
+    >>> batch["y"]
+    Tensor([0, 1, 4, 9], dtype=int64)
+    """
+
+    if TYPE_CHECKING:
+
+        def __len__(self) -> int: ...
+
+    def __getitem__(self, index: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} has no __getitem__(index)")
+
+
+class BatchedDataset(Dataset):
+    """The base of datasets whose `__getitem__` takes an array of ints too, and gives a whole batch.
+
+    A `DataLoader` hands such a batch out as it is: nothing is collated.
+
+    Examples
+    --------
+    >>> import numpy as np, tinygraph as tg
+    >>> class Table(tg.data.BatchedDataset):
+    ...     rows = np.arange(8.0).reshape(4, 2)
+    ...
+    ...     def __len__(self):
+    ...         return len(self.rows)
+    ...
+    ...     def __getitem__(self, index):
+    ...         return {"row": self.rows[index]}
+    >>> [batch] = tg.data.DataLoader(Table(), batch_size=4)
+    >>> batch["row"].shape
+    (4, 2)
+    """
+
+    def __getitems__(self, indices: Any) -> Samples:
+        """The samples at these ints: one by one, or all in one batch."""
+        return Samples(self, indices)
+
+
+class Samples:
+    """Samples of a BatchedDataset: a sequence that is read when it is asked for, or in one go."""
+
+    def __init__(self, dataset: Any, indices: Any) -> None:
+        self.dataset = dataset
+        self.indices = np.asarray(indices, np.int64)
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __getitem__(self, place: int) -> Any:
+        return sample(self.dataset, int(self.indices[place]))
+
+    def __iter__(self) -> Iterator[Any]:
+        return (sample(self.dataset, index) for index in self.indices.tolist())
+
+    def batch(self) -> Any:
+        """All of them, as the dataset puts them together."""
+        batch = self.dataset[self.indices]
+        length = self.indices.shape
+        for part in parts(batch):
+            if part.shape[:1] != length:
+                name, got = type(self.dataset).__name__, f"shape {part.shape}"
+                raise wrong_length(name, "__getitem__", len(self), got)
+        return batch
+
+
+class ArrayDataset(BatchedDataset):
     """Inputs and labels as two arrays of equal length.
 
     Parameters
@@ -130,3 +261,53 @@ class ArrayDataset:
     def __repr__(self) -> str:
         shape, dtype = self.inputs.shape[1:], self.inputs.dtype
         return f"ArrayDataset({self.name or 'unnamed'}: {len(self)} samples of {dtype} {shape})"
+
+
+class TensorDataset(BatchedDataset):
+    """Tensors of equal length: sample i is the tuple of their elements i.
+
+    Parameters
+    ----------
+    *tensors : Tensor or array_like (N, ...)
+        Arrays become Tensors.
+
+    Raises
+    ------
+    ShapeError
+        The lengths differ, or a Tensor has no axis.
+    ArgumentError
+        No Tensor.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> data = tg.data.TensorDataset(tg.Tensor([[1.0], [2.0], [3.0]]), tg.Tensor([0, 1, 0]))
+    >>> len(data), data[1]
+    (3, (Tensor([2.], dtype=float32), Tensor(1, dtype=int64)))
+    """
+
+    def __init__(self, *tensors: Any) -> None:
+        if not tensors:
+            raise ArgumentError("TensorDataset", "tensors", "at least one", "none")
+        self.tensors = tuple([as_tensor(tensor) for tensor in tensors])
+        for place, tensor in enumerate(self.tensors):
+            if not tensor.ndim:
+                raise ShapeError("TensorDataset", f"tensors[{place}]", "at least one axis", "none")
+            if len(tensor) != len(self.tensors[0]):
+                raise ShapeError(
+                    "TensorDataset",
+                    f"tensors[{place}]",
+                    f"{len(self.tensors[0])} samples, as tensors[0] has",
+                    len(tensor),
+                )
+
+    def __len__(self) -> int:
+        return len(self.tensors[0])
+
+    def __getitem__(self, index: Any) -> tuple[Any, ...]:
+        """The elements at an int, a slice or an array of ints."""
+        return tuple([t[index] if t.requires_grad else t[index].detach() for t in self.tensors])
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{tensor.dtype} {tensor.shape[1:]}" for tensor in self.tensors)
+        return f"TensorDataset({len(self)} samples of {parts})"

@@ -14,11 +14,14 @@ stream's handle, without a wait, and the handle of a stream that is gone may be 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from typing import Any
 
+import numpy as np
+
 from tinygraph.cuda.pinned import Pinned
+from tinygraph.data.nested import mapped, parts
 from tinygraph.shapes import as_numbers
 from tinygraph.tensor import Tensor, leaf
 
@@ -33,10 +36,12 @@ class _Buffer:
         self.pinned = Pinned(device.cupy)
         self.used = device.cupy.cuda.Event(disable_timing=True)
         self.there: list[Any] = []
+        self.batch: Any = None
 
-    def fill(self, parts: Iterable[Any]) -> None:
+    def fill(self, batch: Any) -> None:
         """Queue the copy of a batch, as soon as the buffer is free."""
-        arrays = [as_numbers(part, None, copy=None) for part in parts]
+        self.batch = batch
+        arrays = [as_numbers(np.asarray(part), None, copy=None) for part in parts(batch)]
         self.stream.wait_event(self.used)  # steps may still read the GPU's memory
         if [(a.shape, a.dtype) for a in arrays] != [(a.shape, a.dtype) for a in self.there]:
             self._make(arrays)
@@ -52,10 +57,11 @@ class _Buffer:
         """Those of the arrays that lay in the same memory: they were queued before it was freed."""
         self.stream.wait_event(self._current().record())
 
-    def take(self) -> tuple[Tensor, ...]:
-        """The batch as leaves; what is queued from now on comes after its copy."""
+    def take(self) -> Any:
+        """The batch with leaves in it; what is queued from now on comes after its copy."""
         self.pinned.arrived(self._current())
-        return tuple([leaf(array, self.device) for array in self.there])
+        there = iter(self.there)
+        return mapped(lambda _: leaf(next(there), self.device), self.batch)
 
     def release(self) -> None:
         """Everything that reads the batch is queued."""
@@ -66,20 +72,20 @@ class _Buffer:
 
 
 class _There:
-    """A batch that has Tensors already: as it is."""
+    """A batch that has Tensors of a GPU already: as it is."""
 
-    def __init__(self, parts: tuple[Any, ...]) -> None:
-        self.parts = parts
+    def __init__(self, batch: Any) -> None:
+        self.batch = batch
 
-    def take(self) -> tuple[Any, ...]:
-        return self.parts
+    def take(self) -> Any:
+        return self.batch
 
     def release(self) -> None:
         """Nothing will be written to it."""
 
 
-def feed(batches: Iterator[Any], device: Any) -> Generator[tuple[Tensor, ...], None, None]:
-    """The batches as Tensors on a GPU, each copied while the one before is used.
+def feed(batches: Iterator[Any], device: Any) -> Generator[Any, None, None]:
+    """The batches, with Tensors on a GPU for their arrays, each copied while the last one is used.
 
     A Tensor holds its batch until the next one is asked for.
     """
@@ -89,8 +95,8 @@ def feed(batches: Iterator[Any], device: Any) -> Generator[tuple[Tensor, ...], N
     with closing(batches):  # type: ignore[type-var]  # a generator
         for number, batch in enumerate(batches):
             coming: _Buffer | _There
-            if any(isinstance(part, Tensor) for part in batch):
-                coming = _There(tuple(batch))
+            if any(isinstance(part, Tensor) and not part.device.on_host for part in parts(batch)):
+                coming = _There(batch)
             else:
                 coming = buffers[number % IN_FLIGHT]
                 coming.fill(batch)

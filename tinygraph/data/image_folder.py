@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.checks import one_of, whole
+from tinygraph.data.dataset import BatchedDataset, sample
 from tinygraph.data.files import fault
 from tinygraph.data.images import (
     MAX_PIXELS,
@@ -30,7 +31,7 @@ from tinygraph.shapes import Array
 UNLABELLED = -1
 
 
-class ImageFolder:
+class ImageFolder(BatchedDataset):
     """Paths of images and their labels; made by `image_folder`.
 
     Indexing decodes: (inputs, label) at an int, (stacked inputs, labels) at a slice or an array of
@@ -72,7 +73,7 @@ class ImageFolder:
         chosen = np.arange(len(self))[index]
         if not chosen.ndim:
             return self._image(int(chosen)), self.labels[chosen]
-        images = [self._image(int(i)) for i in chosen]
+        images = [sample(self, int(i))[0] for i in chosen]
         for i, image in zip(chosen, images, strict=True):
             if image.shape != images[0].shape:
                 raise ShapeError(

@@ -12,57 +12,67 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from tinygraph.checks import MAX_WORD, whole
-from tinygraph.data.dataset import SHUFFLE_STREAM, permutation
+from tinygraph.checks import whole
 from tinygraph.data.feed import feed
+from tinygraph.data.fetch import Collate, Fetcher
 from tinygraph.data.prefetch import ahead
+from tinygraph.data.samplers import (
+    BatchSampler,
+    RandomSampler,
+    SequentialSampler,
+    cut,
+    seed_of,
+)
 from tinygraph.device import Device, get_device
-from tinygraph.errors import CheckpointError
+from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.shapes import Array
 
-Batch = tuple[Any, Any]
-
-
-class Dataset(Protocol):
-    """What a DataLoader needs: a length, and (inputs, labels) at an array of ints.
-
-    A dataset whose samples differ from epoch to epoch has a method `for_epoch(epoch)` that returns
-    the dataset of that epoch.
-    """
-
-    def __len__(self) -> int: ...
-    def __getitem__(self, index: Any, /) -> tuple[Any, Any]: ...
+Batch = Any  # as the dataset or collate_fn makes it: mostly (inputs, labels)
 
 
 class DataLoader:
     """Batches of a dataset.  Each `for` goes through one epoch, from its first batch.
+
+    Samples are read by `dataset[i]`, for one int each, and put together by `collate_fn`.  A dataset
+    that makes batches itself, such as `ArrayDataset`, is asked for a whole batch.
 
     A `for` that is left early leaves its epoch behind: the next one starts the next epoch, as in
     PyTorch.  Only after `load_state_dict` does a `for` begin in the middle of an epoch.
 
     Parameters
     ----------
-    dataset : ArrayDataset, ImageFolder, TransformedDataset
-        Or anything with a length that gives (inputs, labels) at an array of ints.
+    dataset : Dataset
+        Or anything with `__getitem__(int)` and a length.
     batch_size : int
         Samples in a batch; the last one may be smaller.
     shuffle : bool
         Whether each epoch has an order of its own.
-    seed : int
-        Together with the number of the epoch, it fixes the order.
+    sampler : Sampler, optional
+        The order of an epoch, in place of `shuffle`: any iterable of ints with a length.
+    batch_sampler : BatchSampler, optional
+        The batches of an epoch, in place of `batch_size`, `shuffle`, `sampler` and `drop_last`: any
+        iterable of lists of ints with a length.
+    collate_fn : callable, optional
+        Makes a batch of a list of samples; by default `default_collate`, which gives Tensors.
+    pin_memory : bool
+        Taken, and changes nothing: what goes to a GPU goes through pinned memory anyway.
     drop_last : bool
         Leave out the last batch where it is smaller.
+    generator : Generator, optional
+        Gives the seed.
+    seed : int
+        Together with the number of the epoch, it fixes the order.
     prefetch : int
         Make up to this many batches in advance, in one background thread; 0 for no thread.  The
         batches and their order are the same.  2 keeps one batch ready while another is made.  The
         thread ends with the epoch, or when the iterator is closed or dropped.
     device : str, optional
-        "cuda": inputs and labels come as Tensors there, each copied in the background while the
-        batch before is used.  They hold their values until the next one is asked for.
+        "cuda": arrays and Tensors of a batch come as Tensors there, each copied in the background
+        while the batch before is used.  They hold their values until the next one is asked for.
 
     Attributes
     ----------
@@ -75,7 +85,10 @@ class DataLoader:
     Raises
     ------
     ArgumentError
-        A batch size below 1, prefetch below 0, or a bad seed.
+        A batch size below 1, prefetch below 0, or a bad seed; arguments that exclude each other; a
+        dataset without `__getitem__` or length.
+    ShapeError, DtypeError
+        When a batch is asked for: samples that do not go together, or not as many as asked for.
 
     Examples
     --------
@@ -90,28 +103,52 @@ class DataLoader:
 
     def __init__(
         self,
-        dataset: Dataset,
+        dataset: Any,
         batch_size: int = 1,
-        shuffle: bool = False,
-        seed: int = 0,
+        shuffle: bool | None = None,
+        sampler: Any = None,
+        batch_sampler: Any = None,
+        num_workers: int = 0,
+        collate_fn: Collate | None = None,
+        pin_memory: bool = False,
         drop_last: bool = False,
+        *,
+        generator: Any = None,
+        seed: int = 0,
         prefetch: int = 0,
         device: str | Device | None = None,
     ) -> None:
         self.dataset = dataset
-        self.batch_size = whole("DataLoader", "batch_size", batch_size)
         self.shuffle = bool(shuffle)
-        self.seed = whole("DataLoader", "seed", seed, 0, MAX_WORD)
+        self.seed = seed_of("DataLoader", generator, seed)
         self.drop_last = bool(drop_last)
+        _require_samples(dataset, sized=sampler is None and batch_sampler is None)
+        if batch_sampler is not None:
+            given = {"batch_size": batch_size != 1, "shuffle": shuffle, "drop_last": drop_last}
+            _exclude("batch_sampler", given | {"sampler": sampler is not None})
+            self.sampler, self.batch_sampler = None, _sized("batch_sampler", batch_sampler)
+        else:
+            if sampler is not None:
+                _exclude("sampler", {"shuffle": shuffle})
+                self.sampler = _sized("sampler", sampler)
+            elif shuffle:
+                self.sampler = RandomSampler(dataset, seed=self.seed)
+            else:
+                self.sampler = SequentialSampler(dataset)
+            size = whole("DataLoader", "batch_size", batch_size)
+            self.batch_sampler = BatchSampler(self.sampler, size, drop_last)
+        self.batch_size = None if self.sampler is None else self.batch_sampler.batch_size
+        self.num_workers = whole("DataLoader", "num_workers", num_workers, 0, 0)
+        self.collate_fn = collate_fn
         self.prefetch = whole("DataLoader", "prefetch", prefetch, 0)
         self.device = get_device(device)
         self._running: object | None = None  # the run whose batches count
+        self._cuts: tuple[int, list[Array]] | None = None  # an epoch, and its batches
         self._place(0, 0)
 
     def __len__(self) -> int:
         """The number of batches in an epoch."""
-        whole, rest = divmod(len(self.dataset), self.batch_size)
-        return whole + bool(rest and not self.drop_last)
+        return len(self.batch_sampler)
 
     @property
     def epoch(self) -> int:
@@ -129,9 +166,7 @@ class DataLoader:
 
     def order(self, epoch: int) -> Array:
         """The order in which an epoch visits the samples."""
-        if self.shuffle:
-            return permutation(len(self.dataset), self.seed, SHUFFLE_STREAM, epoch)
-        return np.arange(len(self.dataset))
+        return np.concatenate([np.empty(0, np.int64), *self._cut(epoch)])
 
     def __iter__(self) -> Iterator[Batch]:
         return self.batches()
@@ -146,7 +181,7 @@ class DataLoader:
 
     def _run(self, run: object, epoch: int, position: int, device: Device) -> Iterator[Batch]:
         """The batches of an epoch from a position on; keeps the state while no other run began."""
-        batches: Any = self._cut(epoch, position)
+        batches: Any = self._made(epoch, self._cut(epoch)[position:])
         if self.prefetch:
             batches = ahead(batches, self.prefetch, f"epoch {epoch}, batch", position)
         if not device.on_host:
@@ -159,20 +194,29 @@ class DataLoader:
         if self._running is run:
             self._place(epoch + 1, 0)
 
-    def _cut(self, epoch: int, position: int) -> Generator[Batch, None, None]:
-        for_epoch = getattr(self.dataset, "for_epoch", None)
-        dataset = self.dataset if for_epoch is None else for_epoch(epoch)
-        order = self.order(epoch)
-        for batch in range(position, len(self)):
-            start = batch * self.batch_size
-            yield dataset[order[start : start + self.batch_size]]
+    def _cut(self, epoch: int) -> list[Array]:
+        """The indices of each batch of an epoch; a sampler is asked once for the one under way."""
+        if self._cuts is None or self._cuts[0] != epoch:
+            self._cuts = epoch, cut(self.batch_sampler, epoch)
+        return self._cuts[1]
+
+    def _made(self, epoch: int, cuts: list[Array]) -> Generator[Batch, None, None]:
+        """The batches of these indices."""
+        fetcher = Fetcher(self.dataset, self.collate_fn)
+        for indices in cuts:
+            yield fetcher.batch(epoch, indices)
+
+    def first_batch(self) -> Batch:
+        """The first batch of the epoch; the loader stays where it is."""
+        return Fetcher(self.dataset, self.collate_fn).batch(self._epoch, self._cut(self._epoch)[0])
 
     def _place(self, epoch: int, position: int) -> None:
         """Stand before a batch; whichever iterator is under way no longer counts."""
         self._epoch, self._position = epoch, position
         self._running = None
+        self._cuts = None
 
-    def state_dict(self) -> dict[str, int | bool]:
+    def state_dict(self) -> dict[str, Any]:
         """Where this loader stands, as plain ints and bools.
 
         Returns
@@ -239,16 +283,47 @@ class DataLoader:
                 )
         self._place(state["epoch"], state["position"])
 
-    def _settings(self) -> dict[str, int | bool]:
+    def _settings(self) -> dict[str, Any]:
         """What must be equal, so that a position means the same batches."""
         return {
             "seed": self.seed,
             "shuffle": self.shuffle,
             "batch_size": self.batch_size,
             "drop_last": self.drop_last,
-            "length": len(self.dataset),
+            "length": len(self.dataset if hasattr(self.dataset, "__len__") else self.batch_sampler),
         }
 
 
 def _listed(values: Mapping[str, Any], names: list[str]) -> str:
     return ", ".join(f"{name} {values[name]!r}" for name in names)
+
+
+def _require_samples(dataset: Any, sized: bool) -> None:
+    """A dataset whose samples can be asked for by their numbers."""
+    absent = [] if hasattr(dataset, "__getitem__") else ["__getitem__"]
+    if sized and not hasattr(dataset, "__len__"):
+        absent.append("__len__")
+    if absent:
+        way_out = "read what can only be iterated into a list, or index it: the order is by index"
+        raise ArgumentError(
+            "DataLoader",
+            "dataset",
+            "one with __getitem__(index) and __len__()",
+            f"a {type(dataset).__name__} without {' and '.join(absent)}",
+            way_out,
+        )
+
+
+def _sized(argument: str, sampler: Any) -> Any:
+    if hasattr(sampler, "__iter__") and hasattr(sampler, "__len__"):
+        return sampler
+    way_out = "seed=... by name" if isinstance(sampler, (int, np.integer)) else "pass a list"
+    raise ArgumentError("DataLoader", argument, "an iterable with a length", repr(sampler), way_out)
+
+
+def _exclude(argument: str, given: Mapping[str, Any]) -> None:
+    """What an argument decides must not be given beside it."""
+    others = [name for name, is_given in given.items() if is_given]
+    if others:
+        expected = f"without {', '.join(others)}, which it decides"
+        raise ArgumentError("DataLoader", argument, expected, "both", "pass one of them")

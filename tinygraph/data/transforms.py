@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.checks import MAX_WORD, number, whole
-from tinygraph.data.dataset import TRANSFORM_STREAM
+from tinygraph.data.dataset import TRANSFORM_STREAM, BatchedDataset, at_epoch, sample
 from tinygraph.data.image_folder import height_and_width
 from tinygraph.data.images import pillow
 from tinygraph.errors import ShapeError
@@ -263,7 +263,7 @@ def compose(*transforms: Callable[[Any, Any, Draws], tuple[Any, Any]]) -> Transf
     return Transform(f"compose({', '.join(map(repr, transforms))})", chain)
 
 
-class TransformedDataset:
+class TransformedDataset(BatchedDataset):
     """A dataset whose samples go through a transform when they are asked for.
 
     Parameters
@@ -314,7 +314,7 @@ class TransformedDataset:
         chosen = np.arange(len(self))[index]
         if not chosen.ndim:
             return self._sample(int(chosen))
-        samples = [self._sample(int(i)) for i in chosen]
+        samples = [sample(self, int(i)) for i in chosen]
         if not samples:
             return self.dataset[chosen]
         inputs, targets = zip(*samples, strict=True)
@@ -326,8 +326,7 @@ class TransformedDataset:
 
     def for_epoch(self, epoch: int) -> TransformedDataset:
         """The same samples as they are in another epoch; this dataset stays as it is."""
-        inner = getattr(self.dataset, "for_epoch", None)
-        dataset = self.dataset if inner is None else inner(epoch)
+        dataset = at_epoch(self.dataset, epoch)
         return TransformedDataset(dataset, self.transform, self.seed, epoch)
 
     def __repr__(self) -> str:

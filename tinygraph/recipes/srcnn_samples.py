@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinygraph.data import ArrayDataset, Draws, ImageFolder, cached, degrade, super_resolution
-from tinygraph.data.dataset import SHUFFLE_STREAM, permutation
+from tinygraph.data.dataset import SHUFFLE_STREAM, BatchedDataset, permutation
 from tinygraph.errors import ArgumentError, DatasetError, install
 from tinygraph.recipes.srcnn_colour import luma
 from tinygraph.shapes import Array
@@ -169,7 +169,7 @@ def prepared(
     return cached(lambda: crops.cut(pairs(collections.training, scale)), name, cache_dir, settings)
 
 
-class Portions:
+class Portions(BatchedDataset):
     """Epochs of a given size, pass after pass over all samples, each pass in an order of its own.
 
     An epoch is what lies between two looks at the validation pictures; a pass over all crops would

@@ -103,8 +103,7 @@ def batches(model: Module, loader: DataLoader) -> Iterator[tuple[Any, Any]]:
 
 def first_batch(loader: DataLoader) -> tuple[Array, Array]:
     """Inputs and labels of the first batch of an epoch; the loader stays where it is."""
-    order = loader.order(loader.epoch)[: loader.batch_size]
-    inputs, labels = (np.asarray(part) for part in loader.dataset[order])
+    inputs, labels = (np.asarray(part) for part in loader.first_batch())
     return inputs, labels
 
 
