@@ -3,6 +3,7 @@
 Read module.py first.  A new layer goes into the file of its family, with one line here.
 """
 
+from tinygraph.nn import functional as functional
 from tinygraph.nn import init as init
 from tinygraph.nn.activation import ELU as ELU
 from tinygraph.nn.activation import GELU as GELU

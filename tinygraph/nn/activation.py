@@ -10,6 +10,7 @@ from tinygraph.ops.elu import elu
 from tinygraph.ops.gelu import gelu
 from tinygraph.ops.leaky_relu import leaky_relu
 from tinygraph.ops.relu import relu
+from tinygraph.ops.shared.spelling import spelled
 from tinygraph.ops.sigmoid import sigmoid
 from tinygraph.ops.softmax import log_softmax, softmax
 from tinygraph.ops.softplus import softplus
@@ -25,18 +26,24 @@ class Identity(Module):
 
 
 class ReLU(Module):
-    """Rectified linear unit: see `tg.relu`."""
+    """Rectified linear unit: see `tg.relu`.  `inplace` is taken, and changes nothing."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        pass
 
     def forward(self, x: Operand) -> Tensor:
         return relu(x)
 
 
 class LeakyReLU(Module):
-    """Rectified linear unit with a slope below 0: see `tg.leaky_relu`."""
+    """Rectified linear unit with a slope below 0: see `tg.leaky_relu`.
+
+    `inplace` is taken, and changes nothing.
+    """
 
     _settings: ClassVar[tuple[str, ...]] = ("negative_slope",)
 
-    def __init__(self, negative_slope: float = 0.01) -> None:
+    def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
         self.negative_slope = number("LeakyReLU", "negative_slope", negative_slope)
 
     def forward(self, x: Operand) -> Tensor:
@@ -44,11 +51,11 @@ class LeakyReLU(Module):
 
 
 class ELU(Module):
-    """Exponential linear unit: see `tg.elu`."""
+    """Exponential linear unit: see `tg.elu`.  `inplace` is taken, and changes nothing."""
 
     _settings: ClassVar[tuple[str, ...]] = ("alpha",)
 
-    def __init__(self, alpha: float = 1.0) -> None:
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         self.alpha = number("ELU", "alpha", alpha)
 
     def forward(self, x: Operand) -> Tensor:
@@ -112,6 +119,7 @@ class Softmax(Module):
 
     _settings: ClassVar[tuple[str, ...]] = ("axis",)
 
+    @spelled  # as `dim` too
     def __init__(self, axis: int = -1) -> None:
         self.axis = axis
 

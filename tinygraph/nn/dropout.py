@@ -17,6 +17,8 @@ class Dropout(Module):
     ----------
     p : float
         Probability of dropping an element, 0 to 1.
+    inplace : bool
+        Taken, and changes nothing.
 
     Examples
     --------
@@ -30,7 +32,7 @@ class Dropout(Module):
 
     _settings: ClassVar[tuple[str, ...]] = ("p",)
 
-    def __init__(self, p: float = 0.5) -> None:
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         self.p = number("Dropout", "p", p, 0, 1)
 
     def forward(self, x: Operand) -> Tensor:

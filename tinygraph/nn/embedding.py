@@ -23,6 +23,8 @@ class Embedding(Module):
         V: indices are 0 to V - 1.
     embedding_dim : int
         D: the length of a row.
+    padding_idx : int, optional
+        An index that stands for nothing: its row is 0 at first and gets no gradient.
     dtype : dtype
         Of the table, and of the output.
 
@@ -38,9 +40,21 @@ class Embedding(Module):
     (1, 3, 4)
     """
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, *, dtype: Any = np.float32) -> None:
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        *,
+        dtype: Any = np.float32,
+    ) -> None:
         self.num_embeddings = whole("Embedding", "num_embeddings", num_embeddings)
         self.embedding_dim = whole("Embedding", "embedding_dim", embedding_dim)
+        self.padding_idx = padding_idx
+        if padding_idx is not None:
+            last = self.num_embeddings - 1
+            padding = whole("Embedding", "padding_idx", padding_idx, -last - 1, last)
+            self.padding_idx = padding % self.num_embeddings
         shape = (self.num_embeddings, self.embedding_dim)
         self.weight = Parameter(np.empty(shape, dtype), name="weight")
         self.reset_parameters()
@@ -48,9 +62,12 @@ class Embedding(Module):
     def reset_parameters(self) -> None:
         """Draw the table anew."""
         normal_(self.weight)
+        if self.padding_idx is not None:
+            self.weight.value[self.padding_idx] = 0
 
     def forward(self, indices: Operand) -> Tensor:
-        return embedding(indices, self.weight)
+        return embedding(indices, self.weight, self.padding_idx)
 
     def extra_repr(self) -> str:
-        return f"{self.num_embeddings}, {self.embedding_dim}"
+        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        return f"{self.num_embeddings}, {self.embedding_dim}{padding}"

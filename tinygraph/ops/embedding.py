@@ -14,14 +14,18 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.checks import whole
 from tinygraph.cuda import op_kernel
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
+from tinygraph.ops.comparison import equal
+from tinygraph.ops.reshape import unsqueeze
 from tinygraph.ops.shared.axes import as_int64
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.launch import for_each
 from tinygraph.ops.shared.scatter import sum_by_row
+from tinygraph.ops.where import where
 from tinygraph.shapes import (
     Array,
     Spec,
@@ -30,7 +34,7 @@ from tinygraph.shapes import (
     require_ndim,
     require_range,
 )
-from tinygraph.tensor import Operand, Tensor
+from tinygraph.tensor import Operand, Tensor, as_tensor
 
 
 @frozen
@@ -90,7 +94,7 @@ class Embedding(Op):
 
 
 @documented()
-def embedding(indices: Operand, weight: Operand) -> Tensor:
+def embedding(indices: Operand, weight: Operand, padding_idx: int | None = None) -> Tensor:
     """Rows of a table, one for each index.
 
     Parameters
@@ -99,6 +103,9 @@ def embedding(indices: Operand, weight: Operand) -> Tensor:
         Integers from 0 to V - 1, any shape.  Negative numbers are refused.
     weight : Tensor (V, D)
         One row of features for each index; float32 or float64.
+    padding_idx : int, optional
+        An index whose row gets no gradient: it stands where there is nothing to learn.  A negative
+        one counts from the end.
 
     Returns
     -------
@@ -113,7 +120,8 @@ def embedding(indices: Operand, weight: Operand) -> Tensor:
     ShapeError
         `weight` has not two axes.
     ArgumentError
-        An index is negative or not below V; the message names it and where it stands.
+        An index is negative or not below V; the message names it and where it stands.  Or
+        `padding_idx` is not from -V to V - 1.
 
     Examples
     --------
@@ -123,4 +131,10 @@ def embedding(indices: Operand, weight: Operand) -> Tensor:
     array([[2. , 2.5],
            [0. , 0.5]], dtype=float32)
     """
-    return Embedding()(indices, weight)
+    y = Embedding()(indices, weight)
+    if padding_idx is None:
+        return y
+    rows = as_tensor(weight).shape[0]
+    padding = whole("embedding", "padding_idx", padding_idx, -rows, rows - 1) % rows
+    is_padding = unsqueeze(equal(indices, padding), -1)  # (..., 1)
+    return where(is_padding, y.detach(), y)

@@ -28,6 +28,12 @@ WORDS = {
     "weight": ("w",),
 }
 
+# Functions that take `inplace` in PyTorch.  It saves memory there; here it changes nothing.
+INPLACE = {
+    *("alpha_dropout", "celu", "dropout", "dropout1d", "dropout2d", "elu", "hardsigmoid"),
+    *("hardswish", "hardtanh", "leaky_relu", "mish", "relu", "relu6", "selu", "silu", "threshold"),
+}
+
 # What is a word of one function alone.
 WORDS_OF: dict[str, dict[str, str]] = {
     "embedding": {"input": "indices"},
@@ -64,14 +70,17 @@ def spelled(function: Callable[..., Any]) -> Callable[..., Any]:
     Raises, when it is called, an ArgumentError for an argument that is given under two names.
     """
     words = words_of(function)
+    unused = {"inplace"} if function.__name__ in INPLACE else set()
+    others = words.keys() | unused
 
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
         if not options:
             return function(*args)
-        if words.keys().isdisjoint(options):
+        if others.isdisjoint(options):
             return function(*args, **options)
-        return function(*args, **_ours(function, words, args, options))
+        needed = {word: value for word, value in options.items() if word not in unused}
+        return function(*args, **_ours(function, words, args, needed))
 
     return call
 

@@ -1,0 +1,134 @@
+"""The functions of ops under `nn.functional`, with PyTorch's arguments where these differ.
+
+    import tinygraph.nn.functional as F
+
+    F.relu(x), F.mse_loss(y, t)                 tg.relu, tg.mse_loss
+    F.cross_entropy(logits, labels)             tg.softmax_cross_entropy; label -100 does not count
+
+Every function of `tg` that computes on tensors is here.  Those below have another order of
+arguments, or other defaults, in `nn.functional` than in `tg`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tinygraph import ops
+from tinygraph.errors import ArgumentError
+from tinygraph.ops import *  # noqa: F403  # as in tinygraph/__init__.py
+from tinygraph.tensor import Operand, Tensor, as_tensor
+
+
+def cross_entropy(
+    input: Operand,
+    target: Operand,
+    weight: None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+) -> Tensor:
+    """Cross-entropy between the softmax of logits and labels: see `tg.softmax_cross_entropy`.
+
+    Parameters
+    ----------
+    input : Tensor (N, C) or (N, C, ...)
+        Logits.
+    target : Tensor (N) or (N, ...)
+        Labels from 0 to C - 1.
+    weight : None
+        Classes count alike.
+    ignore_index : int
+        Labels that do not count.
+    reduction : {"mean", "sum", "none"}
+
+    Examples
+    --------
+    >>> import tinygraph.nn.functional as F
+    >>> round(F.cross_entropy([[0.0, 0.0], [3.0, 0.0]], [1, -100]).item(), 4)  # log(2)
+    0.6931
+    """
+    _no_weights("cross_entropy", weight)
+    return ops.softmax_cross_entropy(input, target, reduction, ignore_index)
+
+
+def nll_loss(  # type: ignore[no-redef]
+    input: Operand,
+    target: Operand,
+    weight: None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+) -> Tensor:
+    """Negative log-likelihood of labels: see `tg.nll_loss`; arguments as `cross_entropy`.
+
+    Examples
+    --------
+    >>> import tinygraph.nn.functional as F
+    >>> F.nll_loss([[-1.0, -3.0], [-2.0, -5.0]], [1, -100]).item()
+    3.0
+    """
+    _no_weights("nll_loss", weight)
+    return ops.nll_loss(input, target, reduction, ignore_index)
+
+
+def _no_weights(op: str, weight: object) -> None:
+    if weight is not None:
+        way_out = "reduction='none', and weigh the losses: (losses * w).sum() / w.sum()"
+        raise ArgumentError(op, "weight", "None", type(weight).__name__, way_out)
+
+
+def batch_norm(  # type: ignore[no-redef]
+    input: Operand,
+    running_mean: Operand | None,
+    running_var: Operand | None,
+    weight: Operand | None = None,
+    bias: Operand | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Batch norm, the running statistics first: see `tg.batch_norm`.
+
+    Examples
+    --------
+    >>> import tinygraph.nn.functional as F
+    >>> F.batch_norm([[1.0], [3.0]], None, None, training=True).value.round(3).tolist()
+    [[-1.0], [1.0]]
+    """
+    return ops.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+
+
+def pad(  # type: ignore[no-redef]
+    input: Operand, pad: Sequence[int], mode: str = "constant", value: float | None = None
+) -> Tensor:
+    """A border around an array, its widths from the last axis on: see `tg.pad`.
+
+    Parameters
+    ----------
+    input : Tensor
+        Any shape and dtype.
+    pad : sequence of int
+        Before and after the last axis, then before and after the last but one, ...
+    mode : str
+        "constant".
+    value : float, optional
+        What the border holds; 0 without it.
+
+    Raises
+    ------
+    ArgumentError
+        An odd number of widths, more than two for each axis, or another mode.
+
+    Examples
+    --------
+    >>> import tinygraph.nn.functional as F
+    >>> F.pad([[1.0, 2.0]], (1, 0)).value
+    array([[0., 1., 2.]], dtype=float32)
+    """
+    if mode != "constant":
+        raise ArgumentError("pad", "mode", "'constant'", mode)
+    x, widths = as_tensor(input), list(pad)
+    if len(widths) % 2 or len(widths) > 2 * x.ndim:
+        expected = f"before and after of some last axes: 2, 4, ... {2 * x.ndim} ints"
+        raise ArgumentError("pad", "pad", expected, pad)
+    pairs = [(widths[i], widths[i + 1]) for i in range(0, len(widths), 2)]
+    pairs += [(0, 0)] * (x.ndim - len(pairs))
+    return ops.pad(x, tuple(pairs[::-1]), 0.0 if value is None else value) if pairs else x
