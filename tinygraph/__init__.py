@@ -17,12 +17,14 @@ from tinygraph import cuda, errors
 from tinygraph.anomaly import detect_anomaly, raise_for_bad_values
 from tinygraph.creation import arange, full, ones, randn, zeros
 from tinygraph.cuda.random_numbers import fill_uniform
+from tinygraph.dtypes import promote_types
 from tinygraph.graph import Graph
 from tinygraph.lazy import later, lazy
 from tinygraph.op import Op
 from tinygraph.operators import above
 from tinygraph.ops import *  # noqa: F403  # ops/__init__.py has a line for each function
 from tinygraph.ops import EXPORTS as _op_names
+from tinygraph.ops.shared.operands import result_type
 from tinygraph.parameter import Parameter
 from tinygraph.precision import get_float32_matmul_precision, set_float32_matmul_precision
 from tinygraph.random import manual_seed
@@ -83,7 +85,9 @@ __all__ = [
     "ones",
     "optim",
     "plan",
+    "promote_types",
     "randn",
+    "result_type",
     "save",
     "set_float32_matmul_precision",
     "show",

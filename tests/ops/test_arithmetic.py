@@ -91,7 +91,7 @@ class TestDiv(OpContract):
 
     def test_of_integers(self):
         y = tg.Tensor([7, -7]) / tg.Tensor([2, 2])
-        assert y.dtype == np.float64
+        assert y.dtype == np.float32
         np.testing.assert_array_equal(y.value, [3.5, -3.5])
 
 
@@ -192,7 +192,7 @@ def test_bools_as_in_numpy():
         (tg.minimum(t, f), [True, False]),
     ):
         assert y.dtype == bool and y.value.tolist() == expected
-    assert (t - 1).dtype == np.int64 and (t / f).dtype == np.float64
+    assert (t - 1).dtype == np.int64 and (t / f).dtype == np.float32
 
 
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "maximum", "minimum", "pow"])

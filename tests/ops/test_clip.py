@@ -46,7 +46,6 @@ class TestClip(OpContract):
         Bad("huge", (X, 10**400), {}, ArgumentError, "a number or None"),
         Bad("an array", (X, X), {}, ArgumentError, "tg.minimum(tg.maximum(x, min), max)"),
         Bad("a tensor", (X, tg.Tensor(0.0)), {}, ArgumentError, "a number or None, got Tensor(0."),
-        Bad("fraction", (WHOLE, 0.5), {}, DtypeError, "min: expected an integer, for x is int64"),
         Bad("range", (WHOLE.astype("u1"), 0, 256), {}, ArgumentError, "a number that uint8"),
         Bad("bools", (X > 0, 0), {}, DtypeError, "float32, float64 or an integer, got bool"),
         Bad("float16", (X.astype("f2"), 0), {}, DtypeError, "got float16"),
@@ -68,6 +67,11 @@ class TestClip(OpContract):
         x = X.astype("f4")
         assert tg.clip(x, np.float64(0.5), 1e300).dtype == np.float32
         assert tg.clip(x, max=1e300).value.tolist() == x.tolist()
+
+    def test_integers_become_floats_beside_a_float(self):
+        y = tg.clip(WHOLE.astype("i1"), 0.5, 1)
+        assert y.dtype == np.float32 and y.value.tolist() == np.clip(WHOLE, 0.5, 1).tolist()
+        assert tg.clip(WHOLE, max=np.float64(0.5)).dtype == np.float64
 
     def test_integers_are_exact(self):
         big = 2**53 + 1  # a float64 cannot hold it

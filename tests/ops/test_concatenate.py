@@ -109,7 +109,7 @@ class TestConcatenate(OpContract):
     def apply(self, problem, nodes):
         return self.function(nodes, **problem.kwargs)
 
-    def test_dtypes_are_promoted_as_in_numpy(self):
+    def test_dtypes_are_promoted(self):
         narrow = tg.Tensor(X.astype("f4"), requires_grad=True)
         y = tg.concatenate([narrow, X])
         assert y.dtype == np.float64
@@ -161,7 +161,7 @@ class TestStack(OpContract):
     def apply(self, problem, nodes):
         return self.function(nodes, **problem.kwargs)
 
-    def test_dtypes_are_promoted_as_in_numpy(self):
+    def test_dtypes_are_promoted(self):
         assert tg.stack([X, X.astype("f4")]).dtype == np.float64
         with pytest.raises(DtypeError, match=r"tensors\[1\]: expected float64"):
             Stack(0)(X, X.astype("f4"))

@@ -1,15 +1,20 @@
-"""Promotion: the whole table against numpy, and where a Cast node stands."""
+"""Promotion: the whole table against PyTorch, every op by it, and where a Cast node stands."""
 
 import itertools
+import json
 
 import numpy as np
 import pytest
 
 import tinygraph as tg
-from tinygraph.errors import DtypeError
+from tests.ops import result_types
+from tests.ops.result_types import OPERANDS, operand
+from tinygraph.errors import ArgumentError, DtypeError
 
-DTYPES = ["float32", "float64", "int64", "int32", "bool"]
-NUMBERS = [2.5, 2, True]
+TABLE = json.loads(result_types.FILE.read_text(encoding="utf-8"))
+ALL_PAIRS = [*itertools.product(OPERANDS, repeat=2)]
+USUAL = ["float32", "float64", "int64", "uint8", "bool", "float64[]", "int64[]", "1.0", "1", "True"]
+PAIRS = [*itertools.product(USUAL, repeat=2)]
 FUNCTIONS = {
     tg.add: np.add,
     tg.sub: np.subtract,
@@ -20,49 +25,121 @@ FUNCTIONS = {
     tg.minimum: np.minimum,
     tg.less: np.less,
     tg.equal: np.equal,
-    tg.matmul: np.matmul,
 }
-PAIRS = [
-    *itertools.product(DTYPES, DTYPES),
-    *itertools.product(DTYPES, NUMBERS),
-    *itertools.product(NUMBERS, DTYPES),
+LOSSES = [
+    tg.mse_loss,
+    tg.l1_loss,
+    tg.huber_loss,
+    tg.half_squared_error,
+    tg.binary_cross_entropy,
+    tg.binary_cross_entropy_with_logits,
 ]
 
 
-def operand(kind, wrap):
-    """An array of a dtype, as numpy's or as a Tensor; a number as it is."""
-    return wrap(np.array([1, 1], kind)) if isinstance(kind, str) else kind
+def expected_dtype(x, y):
+    """As in PyTorch, and where it refuses as in numpy."""
+    if TABLE[x][y] is not None:
+        return np.dtype(TABLE[x][y])
+    return np.result_type(x.removesuffix("[]"), y.removesuffix("[]"))
+
+
+def test_the_table_is_that_of_pytorch():
+    pytest.importorskip("torch", reason="needs PyTorch")
+    assert result_types.of_torch() == TABLE
+
+
+@pytest.mark.parametrize("wrap", [tg.Tensor, np.asarray], ids=["tensors", "arrays"])
+def test_result_type_of_every_pair(wrap):
+    wrong = {}
+    for x, y in ALL_PAIRS:
+        found = tg.result_type(*[operand(k, lambda *args: wrap(np.zeros(*args))) for k in (x, y)])
+        if found != expected_dtype(x, y):
+            wrong[x, y] = found
+    assert not wrong and len(ALL_PAIRS) == 27**2
+
+
+def test_promote_types():
+    for x, y in itertools.product(result_types.DTYPES, repeat=2):
+        assert tg.promote_types(x, np.dtype(y)) == expected_dtype(x, y)
+    for bad in ("bfloat16", "complex64", None, np.longdouble, "text"):
+        with pytest.raises(DtypeError, match=r"promote_types: dtype: expected .*tg\.float32"):
+            tg.promote_types(bad, "float32")
+
+
+def test_three_operands_of_three_tiers():
+    whole, single = np.ones(2, "i1"), np.float64(1)
+    assert tg.result_type(whole, single, 1.0) == np.float64
+    assert tg.result_type(whole, 1.0, np.int64(1)) == np.float32
+    assert tg.result_type(whole, np.ones(2, "f4"), single, True) == np.float32
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
-@pytest.mark.parametrize("pair", PAIRS, ids=str)
-def test_dtype_is_that_of_numpy(function, pair):
-    of_numpy = FUNCTIONS[function]
-    if function is tg.matmul and not all(isinstance(kind, str) for kind in pair):
-        return  # a single number: refused by both
-    arrays = [operand(kind, np.asarray) for kind in pair]
-    tensors = [operand(kind, tg.Tensor) for kind in pair]
-    if function in (tg.sub, tg.pow) and np.result_type(*arrays).kind == "b":
-        with pytest.raises(DtypeError, match="got bool"):
-            function(*tensors)
-        return
-    expected = of_numpy(*arrays)
-    y = function(*tensors)
-    assert y.dtype == expected.dtype
-    np.testing.assert_allclose(y.value, expected, rtol=1e-6)
+def test_every_op_computes_in_that_dtype(function):
+    for x, y in PAIRS:
+        dtype = expected_dtype(x, y)
+        tensors = [operand(kind, lambda *args: tg.Tensor(np.ones(*args))) for kind in (x, y)]
+        if function in (tg.sub, tg.pow) and dtype.kind == "b":
+            with pytest.raises(DtypeError, match="got bool"):
+                function(*tensors)
+            continue
+        if function is tg.div and dtype.kind != "f":
+            dtype = np.dtype(np.float32)
+        arrays = [operand(kind, lambda *args: np.ones(*args)) for kind in (x, y)]
+        expected = FUNCTIONS[function](*[np.asarray(a, dtype) for a in arrays])
+        found = function(*tensors)
+        assert found.dtype == expected.dtype, (x, y)
+        np.testing.assert_array_equal(found.value, expected)
+
+
+@pytest.mark.parametrize("function", LOSSES, ids=lambda f: f.__name__)
+def test_losses_of_two_dtypes(function):
+    """The gradient comes back in the dtype of each operand."""
+    x, y = np.array([0.25, 0.5], "f4"), np.array([0, 1])
+    exact = function(x.astype("f8"), y.astype("f8"))
+    for other, dtype in ((y, "f4"), (y == 1, "f4"), (y.astype("f8"), "f8")):
+        for pair in ((x, other), (other, x)):
+            if function is tg.binary_cross_entropy and pair[1] is x:
+                continue  # of probabilities of 0 and 1 it is infinite
+            nodes = [tg.Tensor(a, requires_grad=a.dtype.kind == "f") for a in pair]
+            loss = function(*nodes)
+            loss.backward()
+            assert loss.dtype == dtype
+            assert all(n.grad.dtype == n.dtype for n in nodes if n.requires_grad)
+        np.testing.assert_allclose(function(x, other).item(), exact.item(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("join", [tg.concatenate, tg.stack])
+def test_joined_and_chosen_and_multiplied(join):
+    whole, narrow, wide = np.ones((2, 2), int), np.ones((2, 2), "f4"), np.ones((2, 2))
+    for arrays, dtype in (((whole, narrow), "f4"), ((narrow, wide), "f8"), ((whole, wide), "f8")):
+        assert join(arrays).dtype == tg.matmul(*arrays).dtype == dtype
+        assert tg.where(whole > 0, *arrays).dtype == dtype
+    assert join((whole, whole > 0)).dtype == np.int64
+    assert tg.where(whole > 0, whole, 2.5).dtype == np.float32
 
 
 @pytest.mark.parametrize("number", [np.float64(2), np.float32(2), np.int64(2), np.array(2.0)])
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_numpy_scalars_promote_unlike_python_numbers(dtype, number):
-    x = np.ones(2, dtype)
-    for y, expected in ((tg.Tensor(x) * number, x * number), (number * tg.Tensor(x), number * x)):
-        assert isinstance(y, tg.Tensor) and y.dtype == expected.dtype
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32", "bool"])
+def test_numpy_scalars_are_tensors_without_axes(dtype, number):
+    x = tg.Tensor(np.ones(2, dtype))
+    expected = expected_dtype(dtype, f"{number.dtype}[]")
+    for y in (x * number, number * x, x * tg.Tensor(number)):
+        assert isinstance(y, tg.Tensor) and y.dtype == expected
+
+
+def test_a_single_number_beyond_the_range():
+    """What has a dtype is cast to that of the array; a Python number must fit."""
+    small = tg.Tensor(np.ones(2, "i1"))
+    for number in (np.int64(300), tg.Tensor(300)):
+        assert (small * number).value.tolist() == [44, 44]  # modulo 2^8, as in PyTorch
+    with pytest.raises(ArgumentError, match="one that int8 can hold, got 300"):
+        small * 300
+    assert (tg.Tensor([1.0]) * np.float64(1e300)).item() == np.inf
 
 
 def test_numbers_among_themselves():
     assert tg.add(1, 2).dtype == np.int64 and tg.add(1, 2.5).dtype == np.float32
-    assert tg.div(1, 2).dtype == np.float64 and tg.add(True, True).dtype == bool
+    assert tg.div(1, 2).dtype == np.float32 and tg.add(True, True).dtype == bool
 
 
 def test_a_cast_stands_only_where_a_tensor_has_to_change():

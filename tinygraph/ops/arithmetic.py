@@ -239,7 +239,7 @@ _arithmetic = documented(
     Parameters
     ----------
     x, y : Tensor or number
-        Shapes that broadcast together; dtypes promote as in numpy, Python numbers do not promote.
+        Shapes that broadcast together; dtypes promote as in PyTorch (`tg.result_type`).
 
     Returns
     -------
@@ -308,7 +308,7 @@ def div(x: Operand, y: Operand) -> Tensor:
     Returns
     -------
     Tensor
-        The broadcast shape; float64 where neither is a float.
+        The broadcast shape; float32 where neither is a float.
 
     Examples
     --------

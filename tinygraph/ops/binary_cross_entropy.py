@@ -18,6 +18,7 @@ from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
 from tinygraph.ops.shared.losses import PairLoss, pair_loss
+from tinygraph.ops.shared.operands import promote
 from tinygraph.shapes import Array, require_range
 from tinygraph.tensor import Operand, Tensor
 
@@ -91,4 +92,4 @@ def binary_cross_entropy(x: Operand, y: Operand, reduction: str = "mean") -> Ten
     >>> tg.binary_cross_entropy([0.5, 1.0, 0.0], [1.0, 1.0, 1.0], "none").value.round(4)
     array([  0.6931,   0.    , 100.    ], dtype=float32)
     """
-    return BinaryCrossEntropy(reduction)(x, y)
+    return BinaryCrossEntropy(reduction)(*promote("binary_cross_entropy", x, y))

@@ -18,6 +18,7 @@ from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
 from tinygraph.ops.shared.losses import PairLoss, pair_loss
+from tinygraph.ops.shared.operands import promote
 from tinygraph.ops.sigmoid import Sigmoid
 from tinygraph.ops.softplus import softplus_tail
 from tinygraph.shapes import Array
@@ -65,4 +66,5 @@ def binary_cross_entropy_with_logits(x: Operand, y: Operand, reduction: str = "m
     >>> tg.binary_cross_entropy_with_logits([0.0, 1000.0], [1.0, 0.0], "none").value.round(4)
     array([6.931e-01, 1.000e+03], dtype=float32)
     """
-    return BinaryCrossEntropyWithLogits(reduction)(x, y)
+    op = BinaryCrossEntropyWithLogits(reduction)
+    return op(*promote(op.name, x, y))

@@ -20,11 +20,12 @@ from tinygraph.errors import ArgumentError, DtypeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
+from tinygraph.ops.cast import astype
 from tinygraph.ops.shared.broadcast import rounded
-from tinygraph.ops.shared.operands import NUMBERS, select
+from tinygraph.ops.shared.operands import NUMBERS, result_type, select
 from tinygraph.ops.shared.unary import Unary, unary
 from tinygraph.shapes import Array, Spec
-from tinygraph.tensor import Operand, Tensor
+from tinygraph.tensor import Operand, Tensor, as_tensor
 
 
 @frozen
@@ -70,7 +71,7 @@ def _require_integer(op: str, argument: str, bound: float | None, dtype: np.dtyp
         return
     if not isinstance(bound, int):
         expected = f"an integer, for x is {dtype}"
-        way_out = "make x floating: x.astype('float64')"
+        way_out = "make x floating: x.astype('float32')"
         raise DtypeError(op, argument, expected, bound, way_out)
     limits = np.iinfo(dtype)
     if not limits.min <= bound <= limits.max:
@@ -92,6 +93,14 @@ def _bound(argument: str, value: Any) -> float | None:
     raise ArgumentError("clip", argument, expected, f"{value!r:.80}", way_out)
 
 
+def _promoted(x: Tensor, *bounds: Any) -> Tensor:
+    """Integers between bounds that are floats become floats too; other bounds change no dtype."""
+    if x.value.dtype.kind == "f":
+        return x
+    dtype = result_type(x, *[bound for bound in bounds if bound is not None])
+    return astype(x, dtype) if dtype.kind == "f" else x
+
+
 @unary
 def clip(x: Operand, min: float | None = None, max: float | None = None) -> Tensor:
     """x with what lies below `min` raised to it, and what lies above `max` lowered to it.
@@ -101,8 +110,8 @@ def clip(x: Operand, min: float | None = None, max: float | None = None) -> Tens
     x : Tensor
         Any shape; float32, float64 or integers.
     min, max : float, optional
-        The bounds, of which at least one is given; infinities are allowed.  Integers take
-        integers.
+        The bounds, of which at least one is given; infinities are allowed.  Where one is a float,
+        integers become float32, as in PyTorch.
 
     Returns
     -------
@@ -116,7 +125,7 @@ def clip(x: Operand, min: float | None = None, max: float | None = None) -> Tens
         Neither bound is given, `min` is larger than `max`, or a bound is NaN, no number, or beyond
         the range of an integer `x`.
     DtypeError
-        `x` is float16 or bool, or a bound is floating where `x` holds integers.
+        `x` is float16 or bool.
 
     Examples
     --------
@@ -134,4 +143,4 @@ def clip(x: Operand, min: float | None = None, max: float | None = None) -> Tens
         raise ArgumentError(
             "clip", "min, max", "a min not above max", f"{low} and {high}", "exchange the two"
         )
-    return Clip(low, high)(x)
+    return Clip(low, high)(_promoted(as_tensor(x), min, max))

@@ -87,7 +87,7 @@ def _function(op: Op, sign: str, of_1_2_3_and_2: str) -> Callable[[Operand, Oper
     Parameters
     ----------
     x, y : Tensor or number
-        Shapes that broadcast together; dtypes promote as in numpy, Python numbers do not promote.
+        Shapes that broadcast together; dtypes promote as in PyTorch (`tg.result_type`).
 
     Returns
     -------

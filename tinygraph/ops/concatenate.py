@@ -172,8 +172,8 @@ _joined = documented(
     Parameters
     ----------
     tensors : sequence of Tensor
-        At least one.  Where the dtypes differ, the tensors are cast to the one that numpy would
-        promote to.
+        At least one.  Where the dtypes differ, the tensors are cast to the one that
+        `tg.result_type` gives, as in PyTorch.
 
     Raises
     ------

@@ -90,7 +90,7 @@ def cumsum(x: Operand, axis: int) -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape and dtype of `x`, but 64 bits wide for integers, as in numpy.  On the cpu
+        Of the shape and dtype of `x`, but int64 for bools and small integers.  On the cpu
         each sum is one addition to the one before it, so that rounding grows with the length of the
         axis; kernels add up long axes in pieces.
 

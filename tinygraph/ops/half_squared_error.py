@@ -16,6 +16,7 @@ from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
 from tinygraph.ops.shared.losses import ResidualLoss, pair_loss
+from tinygraph.ops.shared.operands import promote
 from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 
@@ -43,4 +44,4 @@ def half_squared_error(x: Operand, y: Operand, reduction: str = "sum") -> Tensor
     >>> tg.half_squared_error([1.0, 2.0], [1.0, 5.0]).item()
     4.5
     """
-    return HalfSquaredError(reduction)(x, y)
+    return HalfSquaredError(reduction)(*promote("half_squared_error", x, y))

@@ -18,6 +18,7 @@ from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
 from tinygraph.ops.shared.losses import ResidualLoss, pair_loss
+from tinygraph.ops.shared.operands import promote
 from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 
@@ -58,4 +59,5 @@ def huber_loss(x: Operand, y: Operand, reduction: str = "mean", delta: float = 1
     >>> tg.huber_loss([0.0, 0.0], [0.5, 3.0], "none").value
     array([0.125, 2.5  ], dtype=float32)
     """
-    return HuberLoss(reduction, number("huber_loss", "delta", delta, above=0))(x, y)
+    op = HuberLoss(reduction, number("huber_loss", "delta", delta, above=0))
+    return op(*promote(op.name, x, y))

@@ -15,6 +15,7 @@ from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
 from tinygraph.ops.shared.losses import ResidualLoss, pair_loss
+from tinygraph.ops.shared.operands import promote
 from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 
@@ -40,4 +41,4 @@ def l1_loss(x: Operand, y: Operand, reduction: str = "mean") -> Tensor:
     >>> tg.l1_loss([1.0, 2.0], [1.0, 5.0]).item()
     1.5
     """
-    return L1Loss(reduction)(x, y)
+    return L1Loss(reduction)(*promote("l1_loss", x, y))

@@ -176,7 +176,7 @@ def matmul(x: Operand, w: Operand) -> Tensor:
     ----------
     x : Tensor (..., M, K) or (K,)
     w : Tensor (..., K, N) or (K,)
-        The batch axes `...` broadcast together; dtypes promote as in numpy.
+        The batch axes `...` broadcast together; dtypes promote as in PyTorch.
 
     Returns
     -------

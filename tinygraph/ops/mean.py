@@ -15,14 +15,16 @@ from typing import Any
 import numpy as np
 
 from tinygraph.cuda import op_kernel
+from tinygraph.dtypes import float32
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs
+from tinygraph.ops.cast import astype
 from tinygraph.ops.shared.axes import arranged, sets_of
 from tinygraph.ops.shared.reductions import Reduction, count, reduction, spread
 from tinygraph.ops.sum import Sum
 from tinygraph.shapes import Array, Axis, Shape, as_axes
-from tinygraph.tensor import Operand, Tensor
+from tinygraph.tensor import Operand, Tensor, as_tensor
 
 
 @frozen
@@ -65,10 +67,20 @@ class Mean(Sum):
 def mean(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The mean of the elements, over some axes or all.
 
+    Parameters
+    ----------
+    x : Tensor
+        Any shape; integers and bools are made float32.
+
     Returns
     -------
     Tensor
         ... The mean of no element is NaN, without a warning.
+
+    Raises
+    ------
+    DtypeError
+        `axis` is no integer, or `x` is float16.
 
     Examples
     --------
@@ -77,4 +89,6 @@ def mean(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     array([[1.5],
            [3.5]], dtype=float32)
     """
-    return Mean(as_axes("mean", axis), bool(keepdims))(x)
+    node = as_tensor(x)
+    floats = node if node.value.dtype.kind == "f" else astype(node, float32)
+    return Mean(as_axes("mean", axis), bool(keepdims))(floats)

@@ -17,6 +17,7 @@ from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
 from tinygraph.ops.shared.losses import ResidualLoss, pair_loss
+from tinygraph.ops.shared.operands import promote
 from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 
@@ -48,4 +49,4 @@ def mse_loss(x: Operand, y: Operand, reduction: str = "mean") -> Tensor:
     >>> tg.mse_loss([1.0, 2.0], [1.0, 4.0]).item()
     2.0
     """
-    return MseLoss(reduction)(x, y)
+    return MseLoss(reduction)(*promote("mse_loss", x, y))

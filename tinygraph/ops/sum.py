@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.cuda import op_kernel
+from tinygraph.dtypes import int64
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
@@ -25,10 +26,8 @@ from tinygraph.tensor import Operand, Tensor
 
 
 def sum_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype of sums: integers are added in 64 bits as in numpy, for small ones overflow."""
-    if dtype.kind == "f" or dtype.itemsize == 8:
-        return dtype
-    return np.dtype(np.uint64 if dtype.kind == "u" else np.int64)
+    """The dtype of sums: integers are added in int64 as in PyTorch, for small ones overflow."""
+    return dtype if dtype.kind == "f" or dtype.itemsize == 8 else int64
 
 
 def as_summed(mem: Memory, x: Array) -> Array:
@@ -85,7 +84,7 @@ def sum(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     Returns
     -------
     Tensor
-        Of the dtype of `x`, but 64 bits wide for integers, as in numpy.  The sum of nothing is 0.
+        Of the dtype of `x`, but int64 for bools and small integers.  The sum of nothing is 0.
 
     Raises
     ------

@@ -89,8 +89,8 @@ def where(condition: Operand, a: Operand, b: Operand) -> Tensor:
     condition : Tensor
         bool.
     a, b : Tensor or number
-        The three shapes broadcast together; the dtypes of `a` and `b` promote as in numpy, Python
-        numbers do not promote.
+        The three shapes broadcast together; the dtypes of `a` and `b` promote as in PyTorch
+        (`tg.result_type`).
 
     Returns
     -------

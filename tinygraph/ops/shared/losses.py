@@ -195,7 +195,7 @@ pair_loss = documented(
     Parameters
     ----------
     x, y : Tensor
-        Same shape and dtype, float32 or float64.
+        Same shape; float32 or float64, at least one of them.  The dtypes promote as in PyTorch.
     reduction : {"mean", "sum", "none"}
         Over all elements; "none" keeps them.
 
@@ -209,7 +209,7 @@ pair_loss = documented(
     ShapeError
         The shapes differ: nothing is broadcast here.
     DtypeError
-        The inputs are not both float32 or both float64.
+        Neither input is float32 or float64.
     ArgumentError
         An unknown reduction.
     """

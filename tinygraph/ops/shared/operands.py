@@ -1,11 +1,12 @@
 """What ops on several operands share: one dtype for all, broadcasting, and the way back from it.
 
 Kernels are written for one element type, so an op takes operands of one dtype only.  The public
-functions bring them there first, by numpy's rules, with a `Cast` node where one is needed:
+functions bring them there first, by the rule in dtypes.py, with a `Cast` node where one is needed:
 
     float32 tensor * float64 tensor   the first is cast to float64
-    float32 tensor * 2.5              2.5 becomes a float32 leaf: Python numbers do not promote
-    int64 tensor * 2.5                float64, as in numpy
+    float32 tensor * int64 tensor     the second is cast to float32
+    float32 tensor * 2.5              2.5 becomes a float32 leaf
+    int64 tensor * 2.5                the tensor is cast to float32
 
 Broadcasting repeats an operand along an axis, so its gradient is the sum over that axis.
 """
@@ -17,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tinygraph.device import CPU, Device
+from tinygraph.dtypes import OF_NUMBERS, common_dtype, float32
 from tinygraph.errors import ArgumentError, DtypeError
 from tinygraph.memory import Memory
 from tinygraph.ops.cast import Cast
@@ -45,37 +47,63 @@ def device_of(*operands: Operand) -> Device:
 def promote(
     op: str, *operands: Operand, to_float: bool = False, device: Device | None = None
 ) -> tuple[Tensor, ...]:
-    """The operands as tensors of the one dtype that numpy would compute in.
+    """The operands as tensors of one dtype, the one that `result_type` gives.
 
-    With `to_float`, what would be integers or bools becomes float64.  Arrays and numbers go to
+    With `to_float`, what would be integers or bools becomes float32.  Arrays and numbers go to
     `device`, by default to that of the first tensor.
     """
     if len(operands) == 2:  # most calls need no search, and tiny graphs feel each microsecond
         x, y = operands
-        if isinstance(x, Tensor) and x.value.dtype.kind == "f":
-            if isinstance(y, Tensor) and x.value.dtype == y.value.dtype:
-                return x, y
-            if is_number(y):
-                return x, _number(op, y, x.value.dtype, x.device)
+        if isinstance(x, Tensor):
+            dtype = x.value.dtype
+            if isinstance(y, Tensor):
+                if dtype == y.value.dtype and not (to_float and dtype.kind != "f"):
+                    return x, y
+            elif dtype.kind == "f" and is_number(y):
+                return x, _number(op, y, dtype, x.device)
         elif isinstance(y, Tensor) and y.value.dtype.kind == "f" and is_number(x):
             return _number(op, x, y.value.dtype, y.device), y
     if device is None:
         device = device_of(*operands)
     known = [x if is_number(x) else as_tensor(x, device=device) for x in operands]
-    dtype = _common_dtype(known)
+    dtype = result_type(*known)
     if to_float and dtype.kind != "f":
-        dtype = np.dtype(np.float64)
+        dtype = float32
     return tuple(
         [_converted(op, x, data, dtype, device) for x, data in zip(known, operands, strict=True)]
     )
 
 
-def _common_dtype(operands: list[Any]) -> np.dtype[Any]:
-    """numpy's result type; where all are Python numbers, floats are float32 as everywhere here."""
-    if any(isinstance(x, Tensor) for x in operands):
-        return np.result_type(*[x.dtype if isinstance(x, Tensor) else x for x in operands])
-    dtype = np.result_type(*operands)
-    return np.dtype(np.float32) if dtype.kind == "f" else dtype
+def result_type(*operands: Operand) -> np.dtype[Any]:
+    """The dtype in which operands are computed together, as PyTorch has it.
+
+    Parameters
+    ----------
+    *operands : Tensor, array_like or number
+
+    Returns
+    -------
+    dtype
+        Of the highest kind, bool < integer < float, and as wide as the arrays of that kind need.
+        Tensors without axes count where no array is of that kind, and Python numbers, which are
+        int64, float32 or bool, where no tensor is.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.result_type(tg.zeros(2), tg.arange(2)), tg.result_type(tg.arange(2), 2.5)
+    (dtype('float32'), dtype('float32'))
+    """
+    arrays: list[np.dtype[Any]] = []
+    singles: list[np.dtype[Any]] = []
+    numbers = []
+    for x in operands:
+        if is_number(x):
+            numbers.append(OF_NUMBERS[type(x)])
+        else:
+            value = as_tensor(x).value
+            (arrays if value.ndim else singles).append(value.dtype)
+    return common_dtype(tuple(arrays), tuple(singles), tuple(numbers))
 
 
 def _converted(op: str, x: Any, data: Any, dtype: np.dtype[Any], device: Device) -> Tensor:
@@ -84,7 +112,10 @@ def _converted(op: str, x: Any, data: Any, dtype: np.dtype[Any], device: Device)
         return _number(op, x, dtype, device)
     if x.dtype == dtype:
         return x
-    return Cast(dtype)(x) if x is data else as_tensor(data, dtype, device)
+    if x is data:
+        return Cast(dtype)(x)
+    with np.errstate(all="ignore"):  # a single number may be beyond the range of a float
+        return as_tensor(data, dtype, device)
 
 
 def _number(op: str, number: Any, dtype: np.dtype[Any], device: Device) -> Tensor:
