@@ -218,7 +218,7 @@ class Operators(Conversions[Node]):
 
     clone = to = astype = flatten = squeeze = unsqueeze = gather = matmul = mm = bmm = _op()
     sum = mean = var = cumsum = logsumexp = softmax = log_softmax = _op()
-    amax = amin = argmax = argmin = _op()
+    amax = amin = argmax = argmin = std = prod = _op()
     abs = absolute = neg = negative = exp = log = sqrt = relu = sigmoid = tanh = heaviside = _op()
     add = sub = subtract = mul = multiply = div = divide = true_divide = pow = _op()
     maximum = minimum = clip = clamp = _op()

@@ -377,6 +377,6 @@ WORK: dict[str, Work] = {
     "sums_of_parts.cu": sums_of_parts,
     "sum.cu": along_axes(tg.sum),
     "transpose.cu": op(tg.transpose, numbers(64, 64), axes=(1, 0)),
-    "var.cu": along_axes(tg.var),
+    "var.cu": along_axes(tg.var, tg.std),
     "where.cu": op(lambda a, b: tg.where(tg.greater(a, b), a, b), numbers(64, 256), numbers(256)),
 }

@@ -249,7 +249,7 @@ def _softmax(random: np.random.Generator) -> Iterator[Launch]:
 FAMILIES: dict[str, Family] = {
     "mean.cu": along_axes(tg.mean),
     "max.cu": _max,
-    "var.cu": along_axes(tg.var),
+    "var.cu": along_axes(tg.var, tg.std),
     "logsumexp.cu": along_axes(tg.logsumexp),
     "softmax.cu": _softmax,
     "avg_pool2d.cu": _avg_pool2d,

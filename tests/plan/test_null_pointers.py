@@ -32,6 +32,7 @@ OPS = {
     "conv2d": (X, lambda x: tg.conv2d(x, W)),
     "cumsum": (ROWS, lambda x: tg.cumsum(x, axis=0)),
     "var": (X, lambda x: tg.var(x, axis=(0, 2))),
+    "std": (X, lambda x: tg.std(x, axis=(0, 2))),
     "mse_loss": (ROWS, lambda x: tg.mse_loss(x, ROWS)),
     "max": (ROWS, lambda x: tg.amax(x, axis=1)),
 }

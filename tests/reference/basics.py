@@ -244,6 +244,10 @@ def sum_over(x, axis=None, keepdims=False):
     return over_axes(sum, x, axis, keepdims)
 
 
+def product_over(x, axis=None, keepdims=False):
+    return over_axes(math.prod, x, axis, keepdims)
+
+
 def mean_over(x, axis=None, keepdims=False):
     return over_axes(lambda values: math.fsum(values) / len(values), x, axis, keepdims)
 

@@ -45,7 +45,7 @@ def argmin(x, axis=None, keepdims=False):
     return _place(x, axis, keepdims, operator.lt)
 
 
-def var(x, axis=None, keepdims=False, correction=0):
+def var(x, axis=None, keepdims=False, correction=1):
     """By the definition, in exact fractions: only the result is rounded."""
 
     def one(values):
@@ -54,6 +54,10 @@ def var(x, axis=None, keepdims=False, correction=0):
         return float(sum((v - mean) ** 2 for v in exact) / (len(exact) - Fraction(correction)))
 
     return over_axes(one, x, axis, keepdims)
+
+
+def std(x, axis=None, keepdims=False, correction=1):
+    return elementwise(math.sqrt, var(x, axis, keepdims, correction))
 
 
 def squeeze(x, axis=None):

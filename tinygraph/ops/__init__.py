@@ -72,6 +72,7 @@ from tinygraph.ops.mean import mean as mean
 from tinygraph.ops.mse_loss import mse_loss as mse_loss
 from tinygraph.ops.nll_loss import nll_loss as nll_loss
 from tinygraph.ops.pad import pad as pad
+from tinygraph.ops.prod import prod as prod
 from tinygraph.ops.relu import relu as relu
 from tinygraph.ops.reshape import flatten as flatten
 from tinygraph.ops.reshape import reshape as reshape
@@ -93,7 +94,10 @@ from tinygraph.ops.to import to as _to
 from tinygraph.ops.transpose import movedim as movedim
 from tinygraph.ops.transpose import permute as permute
 from tinygraph.ops.transpose import transpose as transpose
+from tinygraph.ops.var import std as std
+from tinygraph.ops.var import std_mean as std_mean
 from tinygraph.ops.var import var as var
+from tinygraph.ops.var import var_mean as var_mean
 from tinygraph.ops.where import where as where
 
 # The same functions under the other names that PyTorch and numpy have for them.

@@ -1,13 +1,17 @@
-"""Variance over axes.
+"""Variance and standard deviation over axes.
 
     R     the elements that meet in one element of the output: all combinations of the reduced axes
-    M     how many they are          c     the correction: 0 for the variance of these elements,
-                                           1 for an unbiased estimate from a sample
+    M     how many they are          c     the correction: 1 for an unbiased estimate from a sample,
+                                           0 for the variance of these elements
 
     m[k]     = sum over r in R of x[k, r] / M
     d[k, r]  = x[k, r] - m[k]
-    y[k]     = sum over r in R of d[k, r]**2 / (M - c)
-    gx[k, r] = gy[k] * 2 * d[k, r] / (M - c)            the share of m vanishes: the d have sum 0
+    v[k]     = sum over r in R of d[k, r]**2 / (M - c)
+
+    var      y = v           gx[k, r] = gy[k] * 2 * d[k, r] / (M - c)
+    std      y = sqrt(v)     gx[k, r] = gy[k] * d[k, r] / (M - c) / y[k]         0 where y is 0
+
+The share of m in gx vanishes, for the d have sum 0.
 
 In two passes, first m, then d, so that nothing cancels where the mean is far from zero.  The
 rounding of m itself is taken out by centring d once more.
@@ -21,19 +25,22 @@ import numpy as np
 
 from tinygraph.checks import number
 from tinygraph.cuda import op_kernel
+from tinygraph.errors import ArgumentError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
-from tinygraph.ops.shared.axes import arranged, sets_of
+from tinygraph.ops.mean import mean
+from tinygraph.ops.shared.axes import arranged, restored, sets_of
+from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.normalization import centred
-from tinygraph.ops.shared.reductions import Reduction, count, reduction, spread
+from tinygraph.ops.shared.reductions import Reduction, count, spread
 from tinygraph.shapes import Array, Axis, Shape, as_axes
-from tinygraph.tensor import Operand, Tensor
+from tinygraph.tensor import Operand, Tensor, as_tensor
 
 
 @frozen
 class Var(Reduction, Op):
-    correction: float = 0.0
+    correction: float = 1.0
 
     def _divisor(self, shape: Shape, axes: tuple[int, ...]) -> float:
         """M - c, but never negative: too few elements give NaN or infinity, as in numpy."""
@@ -59,7 +66,7 @@ class Var(Reduction, Op):
         axes, shape = self.over(x.shape)
         sets, source = sets_of(x.shape, axes), arranged(mem, x, axes)
         divisor = self._divisor(x.shape, axes)
-        kernel = op_kernel("var", "var_forward", x.dtype)
+        kernel = op_kernel("var", "var_forward", x.dtype, type(self).__name__)
         null = mem.empty((0,), x.dtype)
         moments = null  # of the elements: there are none in the first stage
         while sets.slices > 1:
@@ -69,43 +76,208 @@ class Var(Reduction, Op):
         y = mem.empty(shape, x.dtype)
         centers = mem.empty((2, y.size) if mem.needs[0] else (0,), x.dtype)
         sets.launch(kernel, source, moments, null, y, centers, divisor)
-        return y, (x.shape, source, centers) if mem.needs[0] else None
+        return y, (x.shape, y, source, centers) if mem.needs[0] else None
 
-    def numbers(self, shape: Shape, axes: tuple[int, ...]) -> tuple[float, ...]:
-        return (self._divisor(shape, axes) / 2,)
+    def backward_kernel(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
+        shape, *arrays = saved
+        axes, _ = self.over(shape)
+        gx = mem.empty(shape, gy.dtype)
+        kernel = op_kernel("var", "var_backward", gy.dtype, type(self).__name__)
+        half = self._divisor(shape, axes) / 2
+        sets_of(shape, axes).launch_on_elements(kernel, gy, *arrays, gx, half)
+        return (restored(gx, shape, axes),)
 
 
-@reduction
-def var(x: Operand, axis: Axis = None, keepdims: bool = False, correction: float = 0) -> Tensor:
-    """The variance of the elements, over some axes or all.
+@frozen
+class Std(Var):
+    def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
+        y, d = super().forward(mem, x)
+        np.sqrt(y, out=y)
+        return y, (d, y) if mem.needs[0] else None
 
+    def backward(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
+        d, y = saved
+        differs = np.not_equal(y, 0, out=mem.empty(y.shape, bool))
+        g = mem.zeros(y.shape, y.dtype)
+        np.divide(gy, y, out=g, where=differs)
+        g /= 2
+        return super().backward(mem, g, d, needs)
+
+
+def _correction(
+    op: str, correction: float | None, unbiased: bool | None, ddof: float | None
+) -> float:
+    """What is subtracted from the number of elements: 1, or what one of three arguments says."""
+    given = {"correction": correction, "unbiased": unbiased, "ddof": ddof}
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) > 1:
+        expected = "one of correction, unbiased and ddof"
+        raise ArgumentError(op, named[0], expected, " and ".join(named))
+    if unbiased is not None:
+        return 1.0 if unbiased else 0.0
+    return number(op, named[0], given[named[0]]) if named else 1.0
+
+
+_spread = documented(
+    """
     Parameters
     ----------
-    correction : float
-        What is subtracted from the number of elements in the divisor: numpy's `ddof`, and the
-        default is numpy's, 0.  torch's default is 1, which makes the estimate unbiased.
+    x : Tensor
+        Any shape; float32 or float64.
+    axis : int or tuple of int, optional
+        The axes to reduce; all where it is not given.
+    unbiased : bool, optional
+        The older name of a correction of 1 or 0.
+    keepdims : bool
+        Keep the reduced axes with size 1, so that the result broadcasts against `x`.
+    correction : float, optional
+        What is subtracted from the number of elements in the divisor.  Not given: 1, which makes an
+        unbiased estimate of the variance from a sample.  0 for the variance of these elements.
+    ddof : float, optional
+        The correction under numpy's name.  There its default is 0.
 
     Returns
     -------
     Tensor
-        ... Accurate also where the mean is far from zero.  Where there are not more elements
-        than `correction`, NaN or infinity, without a warning.
+        Of the dtype of `x`.  Accurate also where the mean is far from zero.  Where there are not
+        more elements than the correction, NaN or infinity, without a warning.
 
     Raises
     ------
+    ShapeError
+        There is no such axis, or one is named twice.
+    DtypeError
+        `x` is not of a float dtype, or `axis` is no integer.
     ArgumentError
-        `correction` is no finite number.
+        The correction is no finite number, or is given by two arguments.
 
     References
     ----------
     Chan, Golub, LeVeque, "Algorithms for computing the sample variance: analysis and
     recommendations", The American Statistician 37, 1983.
+    """
+)
+
+
+@_spread
+def var(
+    x: Operand,
+    axis: Axis = None,
+    unbiased: bool | None = None,
+    keepdims: bool = False,
+    *,
+    correction: float | None = None,
+    ddof: float | None = None,
+) -> Tensor:
+    """The variance of the elements, over some axes or all: unbiased unless told otherwise.
 
     Examples
     --------
     >>> import tinygraph as tg
     >>> x = tg.Tensor([1.0, 2.0, 3.0])
-    >>> round(tg.var(x).item(), 4), tg.var(x, correction=1).item()
-    (0.6667, 1.0)
+    >>> tg.var(x).item(), round(tg.var(x, correction=0).item(), 4)
+    (1.0, 0.6667)
     """
-    return Var(as_axes("var", axis), bool(keepdims), number("var", "correction", correction))(x)
+    less = _correction("var", correction, unbiased, ddof)
+    return Var(as_axes("var", axis), bool(keepdims), less)(x)
+
+
+@_spread
+def std(
+    x: Operand,
+    axis: Axis = None,
+    unbiased: bool | None = None,
+    keepdims: bool = False,
+    *,
+    correction: float | None = None,
+    ddof: float | None = None,
+) -> Tensor:
+    """The standard deviation of the elements, over some axes or all: the root of `tg.var`.
+
+    Returns
+    -------
+    Tensor
+        ... The gradient is 0 where the standard deviation is.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.std([1.0, 2.0, 3.0]).item()
+    1.0
+    """
+    less = _correction("std", correction, unbiased, ddof)
+    return Std(as_axes("std", axis), bool(keepdims), less)(x)
+
+
+_with_mean = documented(
+    """
+    Parameters
+    ----------
+    x : Tensor
+        Any shape; float32 or float64.
+    axis : int or tuple of int, optional
+        The axes to reduce; all where it is not given.
+    unbiased, keepdims, correction, ddof
+        As for `tg.var`.
+
+    Returns
+    -------
+    tuple of Tensor
+        Two, of the dtype of `x`.
+
+    Raises
+    ------
+    ShapeError
+        There is no such axis, or one is named twice.
+    DtypeError
+        `x` is not of a float dtype, or `axis` is no integer.
+    ArgumentError
+        The correction is no finite number, or is given by two arguments.
+    """
+)
+
+
+@_with_mean
+def var_mean(
+    x: Operand,
+    axis: Axis = None,
+    unbiased: bool | None = None,
+    keepdims: bool = False,
+    *,
+    correction: float | None = None,
+    ddof: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The variance and the mean of the elements, over some axes or all.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> [y.item() for y in tg.var_mean([1.0, 2.0, 3.0])]
+    [1.0, 2.0]
+    """
+    node = as_tensor(x)
+    y = var(node, axis, unbiased, keepdims, correction=correction, ddof=ddof)
+    return y, mean(node, axis, keepdims)
+
+
+@_with_mean
+def std_mean(
+    x: Operand,
+    axis: Axis = None,
+    unbiased: bool | None = None,
+    keepdims: bool = False,
+    *,
+    correction: float | None = None,
+    ddof: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The standard deviation and the mean of the elements, over some axes or all.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> [y.item() for y in tg.std_mean([1.0, 2.0, 3.0])]
+    [1.0, 2.0]
+    """
+    node = as_tensor(x)
+    y = std(node, axis, unbiased, keepdims, correction=correction, ddof=ddof)
+    return y, mean(node, axis, keepdims)

@@ -1,7 +1,12 @@
-// Variance over axes, forward and backward.
+// Variance and standard deviation over axes, forward and backward.
 //
+// instances: var_forward<T, Var>, var_forward<T, Std> for T in float, double
+// instances: var_backward<T, Var>, var_backward<T, Std> for T in float, double
+// operations of var_forward<T, Std>: (10 * kept0 * reduced0 * kept1 * reduced1 * kept2
+//             + 4 * kept0 * kept1 * kept2 * slices + 2 * y)
 // operations of var_forward: (10 * kept0 * reduced0 * kept1 * reduced1 * kept2
 //             + 4 * kept0 * kept1 * kept2 * slices + y)
+// operations of var_backward<T, Std>: 3 * x + 3 * gy
 // operations of var_backward: 3 * x + gy
 //
 // Which thread owns what, grid, block, the order of sums and how memory is read: axes.cuh.
@@ -21,6 +26,21 @@
 // recommendations", The American Statistician 37, 1983.
 
 #include "axes.cuh"
+
+// What is made of a variance, and the upstream gradient of the variance.
+struct Var {
+    FORMULA T of(T variance) { return variance; }
+    FORMULA T gradient(T gy, T) { return gy; }
+};
+
+struct Std {
+    FORMULA T of(T variance) { return sqrt(variance); }
+    FORMULA T gradient(T gy, T y)
+    {
+        const T g = gy / (T(2) * y);
+        return y == T(0) ? T(0) : g;
+    }
+};
 
 template <typename T>
 struct Moments {
@@ -84,8 +104,8 @@ __device__ __forceinline__ Moments<T> moments_of_part(const Sets& sets, const Pa
 // T in, of parts that form such an array; null in the first.
 // Where there are several slices, moments (4, outputs * slices) T out; else null, and y (outputs) T
 // out, centers (2, outputs) T out or null: high and low of the means, for backward.
-// numpy: y = ((x - x.mean((1, 3), keepdims=True))**2).sum((1, 3)) / divisor
-template <typename T>
+// numpy: y = ((x - x.mean((1, 3), keepdims=True))**2).sum((1, 3)) / divisor, or its root
+template <typename T, typename Result>
 __global__ void __launch_bounds__(THREADS, 2)
 var_forward(const T* __restrict__ x, const T* __restrict__ x_moments, T* __restrict__ moments,
             T* __restrict__ y, T* __restrict__ centers, T divisor, SETS_PARAMETERS)
@@ -99,7 +119,7 @@ var_forward(const T* __restrict__ x, const T* __restrict__ x_moments, T* __restr
         if (moments)
             write_moments(moments, sets.parts(), part.index, of);
         if (y)
-            y[part.output] = of.squares / divisor;
+            y[part.output] = Result::of(of.squares / divisor);
         if (centers) {
             centers[part.output] = of.high;
             centers[sets.outputs() + part.output] = of.low;
@@ -107,17 +127,19 @@ var_forward(const T* __restrict__ x, const T* __restrict__ x_moments, T* __restr
     });
 }
 
-// gy (outputs) T in; x as in var_forward, centers (2, outputs) T in; gx (kept0, reduced0, kept1,
+// gy, y (outputs) T in; x as in var_forward, centers (2, outputs) T in; gx (kept0, reduced0, kept1,
 // reduced1, kept2) T out.
-// numpy: gx = gy.reshape(kept0, 1, kept1, 1, kept2) / half_divisor * (x - mean)
-template <typename T>
+// numpy: gx = gv.reshape(kept0, 1, kept1, 1, kept2) / half_divisor * (x - mean), where gv is gy or
+// gy / (2 * y)
+template <typename T, typename Result>
 __global__ void __launch_bounds__(THREADS, 2)
-var_backward(const T* __restrict__ gy, const T* __restrict__ x, const T* __restrict__ centers,
-             T* __restrict__ gx, T half_divisor, SETS_PARAMETERS)
+var_backward(const T* __restrict__ gy, const T* __restrict__ y, const T* __restrict__ x,
+             const T* __restrict__ centers, T* __restrict__ gx, T half_divisor, SETS_PARAMETERS)
 {
     const Sets sets = SETS;
     sets.each_part([&](const Part& part) {
-        const T share = gy[part.output] / half_divisor;
+        const T g = Result::gradient(gy[part.output], y[part.output]);
+        const T share = g / half_divisor;
         const T high = centers[part.output], low = centers[sets.outputs() + part.output];
         for (Walk at = sets.walk(part); at.inside(); at.next())
             gx[at.offset] = share * ((x[at.offset] - high) - low);
