@@ -15,7 +15,7 @@ import pytest
 from tests.test_docs import ROOT, code_blocks, script
 
 PAGE = "docs/add_an_op.md"
-NAMES = ("softsign", "mish", "rms_norm")
+NAMES = ("elliott", "tanhexp", "rms_norm")
 TEXT = (ROOT / PAGE).read_text(encoding="utf-8")
 
 # Files of tests that go over all ops, or over all kernels.
@@ -34,7 +34,7 @@ OVER_ALL = [
 
 
 def python_blocks():
-    """The files of the guide: softsign, mish and rms_norm, each with its test."""
+    """The files of the guide: elliott, tanhexp and rms_norm, each with its test."""
     return [source for kind, source in code_blocks(PAGE) if kind == "python"]
 
 
@@ -82,26 +82,26 @@ def run_tests(copy, *arguments):
 def test_an_op_that_is_not_complete_is_told_all_that_is_missing(copy):
     """What the guide shows for the op's file alone, and no other op is held up."""
     op = python_blocks()[0]
-    write(copy, ("tinygraph/ops/softsign.py", op))
-    passed, output = run_tests(copy, "tests/test_registry.py", "-k", "softsign or tanh")
-    (shown,) = re.findall(r"^```text\n(softsign: .*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
+    write(copy, ("tinygraph/ops/elliott.py", op))
+    passed, output = run_tests(copy, "tests/test_registry.py", "-k", "elliott or tanh")
+    (shown,) = re.findall(r"^```text\n(elliott: .*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
     assert not passed and "1 failed, 1 passed" in output, output
-    told = dict.fromkeys(re.findall(r"^E +(softsign: .*)$", output, re.MULTILINE))
+    told = dict.fromkeys(re.findall(r"^E +(elliott: .*)$", output, re.MULTILINE))
     assert list(told) == shown.splitlines()
 
 
 @pytest.mark.second
 def test_the_ops_of_the_guide_take_the_places_that_it_names(copy):
     """Their printed tests pass, and so does every test that goes over all ops or all kernels."""
-    softsign, test_softsign, mish, test_mish, rms_norm, test_rms_norm = python_blocks()
-    softsign_kernel, rms_norm_kernel = script("refresh_output").blocks(TEXT, "cuda")
+    elliott, test_elliott, tanhexp, test_tanhexp, rms_norm, test_rms_norm = python_blocks()
+    elliott_kernel, rms_norm_kernel = script("refresh_output").blocks(TEXT, "cuda")
     write(
         copy,
-        ("tinygraph/ops/softsign.py", softsign),
-        ("tinygraph/cuda/kernels/softsign.cu", softsign_kernel),
-        ("tests/ops/test_softsign.py", test_softsign),
-        ("tinygraph/ops/mish.py", mish),
-        ("tests/ops/test_mish.py", test_mish),
+        ("tinygraph/ops/elliott.py", elliott),
+        ("tinygraph/cuda/kernels/elliott.cu", elliott_kernel),
+        ("tests/ops/test_elliott.py", test_elliott),
+        ("tinygraph/ops/tanhexp.py", tanhexp),
+        ("tests/ops/test_tanhexp.py", test_tanhexp),
         ("tinygraph/ops/rms_norm.py", rms_norm),
         ("tinygraph/cuda/kernels/rms_norm.cu", rms_norm_kernel),
         ("tests/ops/test_rms_norm.py", test_rms_norm),
@@ -116,18 +116,18 @@ def test_the_ops_of_the_guide_take_the_places_that_it_names(copy):
     passed, output = run_tests(copy, "-k", about_them, *own, *OVER_ALL)
     assert passed, output
     for name in (
-        r"TestSoftsign::test_kernel_equals_reference.*emulator",
-        r"TestMish::test_kernel_equals_reference.*emulator",
-        r"TestMish::test_kernel_under_the_checker",
-        "softsign.softsign",
-        "mish.mish",
-        r"test_an_op_is_complete\[softsign",
-        r"test_an_op_is_complete\[mish",
+        r"TestElliott::test_kernel_equals_reference.*emulator",
+        r"TestTanhexp::test_kernel_equals_reference.*emulator",
+        r"TestTanhexp::test_kernel_under_the_checker",
+        "elliott.elliott",
+        "tanhexp.tanhexp",
+        r"test_an_op_is_complete\[elliott",
+        r"test_an_op_is_complete\[tanhexp",
         r"test_an_op_is_complete\[rms_norm",
         r"emulator_counts\w+\[rms_norm",
-        r"test_a_wrong_gradient_is_found\[softsign",
-        r"emulator_counts\w+\[softsign",
-        r"test_mutant\[softsign",
+        r"test_a_wrong_gradient_is_found\[elliott",
+        r"emulator_counts\w+\[elliott",
+        r"test_mutant\[elliott",
         r"test_mutant\[rms_norm",
         "test_the_table_of_ops_has_every_op",
     ):

@@ -220,6 +220,8 @@ class Operators(Conversions[Node]):
     sum = mean = var = cumsum = logsumexp = softmax = log_softmax = _op()
     amax = amin = argmax = argmin = std = prod = _op()
     abs = absolute = neg = negative = exp = log = sqrt = relu = sigmoid = tanh = heaviside = _op()
+    square = rsqrt = reciprocal = expm1 = log1p = log2 = sin = cos = erf = _op()
+    sign = floor = ceil = trunc = round = _op()
     add = sub = subtract = mul = multiply = div = divide = true_divide = pow = _op()
     maximum = minimum = clip = clamp = _op()
     gt = greater = ge = greater_equal = lt = less = le = less_equal = _op()

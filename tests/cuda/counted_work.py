@@ -323,10 +323,6 @@ WORK: dict[str, Work] = {
     ),
     "conv2d_relu_max_pool2d.cu": op(tg.conv2d_relu_max_pool2d, *convolution(), pool=2),
     "cumsum.cu": along_axes(tg.cumsum),
-    "elementwise.cu": each(
-        *[op(f, numbers(512, low=0.5)) for f in (tg.neg, tg.abs, tg.exp, tg.log, tg.sqrt)],
-        op(tg.neg, integers(512, below=9)),
-    ),
     "embedding.cu": embedding(),
     "expand.cu": each(
         op(tg.expand, numbers(1, 256), shape=(64, 256)),
@@ -358,6 +354,9 @@ WORK: dict[str, Work] = {
     "random.cu": random_numbers,
     "rmsprop.cu": steps(
         tg.optim.RMSprop, {}, {"weight_decay": 0.1}, {"centered": True, "momentum": 0.9}
+    ),
+    "rounding.cu": each(
+        *[op(f, numbers(512)) for f in (tg.sign, tg.floor, tg.ceil, tg.trunc, tg.round)]
     ),
     "scatter.cu": sums_by_row,
     "sgd.cu": steps(

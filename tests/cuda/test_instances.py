@@ -43,6 +43,10 @@ def listed(tmp_path, text):
             [("a<float>", {}), ("b<Tx, float>", {})],
         ),
         (
+            "// instances: a|b<T, X | Y<int, 2>> for T in float\n",
+            [(f"{name}<float, {of}>", {}) for name in "ab" for of in ("X", "Y<int, 2>")],
+        ),
+        (
             "// instances (TILE=16, DEBUG): a<float>\n// instances (TILE = 32): a<float>\n",
             [("a<float>", {"TILE": "16", "DEBUG": "1"}), ("a<float>", {"TILE": "32"})],
         ),

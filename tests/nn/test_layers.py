@@ -59,6 +59,18 @@ LAYERS = [  # a layer, its input, and the op of the input and the layer's parame
     (nn.GELU("tanh"), ROWS, lambda x: tg.gelu(x, "tanh")),
     (nn.Softplus(), ROWS, tg.softplus),
     (nn.Softplus(2.0, threshold=0.5), ROWS, lambda x: tg.softplus(x, 2.0, 0.5)),
+    (nn.SELU(), ROWS, tg.selu),
+    (nn.CELU(), ROWS, tg.celu),
+    (nn.CELU(0.5), ROWS, lambda x: tg.celu(x, 0.5)),
+    (nn.SiLU(), ROWS, tg.silu),
+    (nn.Mish(), ROWS, tg.mish),
+    (nn.Softsign(), ROWS, tg.softsign),
+    (nn.LogSigmoid(), ROWS, tg.logsigmoid),
+    (nn.ReLU6(), ROWS, tg.relu6),
+    (nn.Hardtanh(), ROWS, tg.hardtanh),
+    (nn.Hardtanh(-0.5, 2.0), ROWS, lambda x: tg.hardtanh(x, -0.5, 2.0)),
+    (nn.Hardsigmoid(), ROWS, tg.hardsigmoid),
+    (nn.Hardswish(), ROWS, tg.hardswish),
     (nn.Softmax(0), ROWS, lambda x: tg.softmax(x, 0)),
     (nn.Softmax(), ROWS, lambda x: tg.softmax(x, -1)),
     (nn.LogSoftmax(0), ROWS, lambda x: tg.log_softmax(x, 0)),
@@ -236,7 +248,7 @@ def test_repr(layer, text):
 
 def test_everything_is_exported():
     """Every layer that a file of the room defines."""
-    bases = {"BatchNorm", "LabelLoss", "Loss", "Numbered", "Pool2d"}
+    bases = {"BatchNorm", "Function", "InPlace", "LabelLoss", "Loss", "Numbered", "Pool2d"}
     layers = {c for c in vars(nn).values() if isinstance(c, type) and issubclass(c, nn.Module)}
     for file in Path(nn.__file__).parent.glob("*.py"):
         module = importlib.import_module(f"tinygraph.nn.{file.stem}")
@@ -267,6 +279,8 @@ def test_everything_is_exported():
         (lambda: nn.HuberLoss(delta=0.0), "HuberLoss: delta"),
         (lambda: nn.LeakyReLU("steep"), "LeakyReLU: negative_slope"),
         (lambda: nn.ELU(float("nan")), "ELU: alpha"),
+        (lambda: nn.CELU(0.0), "CELU: alpha: expected a number above 0"),
+        (lambda: nn.Hardtanh(1.0), "Hardtanh: max_val: expected a number above 1"),
         (lambda: nn.GELU("tan"), "GELU: approximate: .* did you mean 'tanh'"),
         (lambda: nn.Softplus(0.0), "Softplus: beta"),
         (lambda: nn.Softplus(1.0, -1.0), "Softplus: threshold"),

@@ -1,72 +1,119 @@
-"""neg, abs, exp, log, sqrt against Python's math, and where they have no value or no slope."""
+"""Functions of one number against Python's math, and where they have no value or no slope."""
+
+import math
 
 import numpy as np
 import pytest
 
 import tinygraph as tg
 from tests import reference
-from tests.op_contract import Bad, OpContract, Problem
-from tests.strategies import elementwise_problems
-from tinygraph.errors import DtypeError
+from tests.reference import elementwise
+from tests.unary_contract import BOOLS, INTEGERS, UnaryContract, edges
+
+inf, nan = math.inf, math.nan
 
 
-def refuses(name, array, words="float32 or float64"):
-    return Bad(str(array.dtype), (array,), {}, DtypeError, f"{name}: x: expected {words}")
-
-
-INTS, BOOLS, HALF = np.array([1, 2]), np.array([True]), np.ones(2, np.float16)
-
-
-LARGE = (Problem((1.5 + np.sin(np.arange(700.0)),)),)  # three blocks
-
-
-class TestNeg(OpContract):
+class TestNeg(UnaryContract):
     function = staticmethod(tg.neg)
     reference = staticmethod(reference.neg)
-    problems = elementwise_problems()
-    large_problems = LARGE
-    bad_input = [
-        refuses("neg", BOOLS, "float32, float64 or an integer"),
-        refuses("neg", HALF, "float32, float64 or an integer"),
+    takes = INTEGERS
+
+
+class TestAbs(UnaryContract):
+    function = staticmethod(tg.abs)
+    reference = staticmethod(reference.absolute)
+    takes = BOOLS
+
+
+class TestSquare(UnaryContract):
+    function = staticmethod(tg.square)
+    reference = staticmethod(lambda x: elementwise(lambda v: v * v, x))
+    takes = INTEGERS
+    conventions = [edges((0.0, 0.0, 0.0), (-inf, inf, -inf), (nan, nan, nan), (-3.0, 9.0, -6.0))]
+
+
+class TestSqrt(UnaryContract):
+    function = staticmethod(tg.sqrt)
+    reference = staticmethod(reference.sqrt)
+    interval = 0.5, 3.0
+
+
+class TestRsqrt(UnaryContract):
+    function = staticmethod(tg.rsqrt)
+    reference = staticmethod(lambda x: elementwise(lambda v: 1 / math.sqrt(v), x))
+    interval = 0.5, 3.0
+    conventions = [
+        edges((0.0, inf, -inf), (-0.0, -inf, inf), (inf, 0.0, -0.0), (-1.0, nan, nan)),
+        edges((0.25, 2.0, -4.0)),
     ]
 
 
-class TestAbs(OpContract):
-    function = staticmethod(tg.abs)
-    reference = staticmethod(reference.absolute)
-    problems = elementwise_problems()
-    large_problems = LARGE
-    bad_input = [refuses("abs", HALF, "float32, float64, an integer or bool")]
+class TestReciprocal(UnaryContract):
+    function = staticmethod(tg.reciprocal)
+    reference = staticmethod(lambda x: elementwise(lambda v: 1 / v, x))
+    interval = 0.5, 3.0
+    conventions = [
+        edges((0.0, inf, -inf), (-0.0, -inf, -inf), (-inf, -0.0, -0.0), (-2.0, -0.5, -0.25))
+    ]
 
 
-class TestExp(OpContract):
+class TestExp(UnaryContract):
     function = staticmethod(tg.exp)
     reference = staticmethod(reference.exp)
-    problems = elementwise_problems()
-    large_problems = LARGE
-    bad_input = [refuses("exp", a) for a in (INTS, BOOLS, HALF)]
 
 
-class TestLog(OpContract):
+class TestExpm1(UnaryContract):
+    function = staticmethod(tg.expm1)
+    reference = staticmethod(lambda x: elementwise(math.expm1, x))
+    conventions = [edges((-0.0, -0.0, 1.0), (1e-300, 1e-300, 1.0), (-inf, -1.0, 0.0))]
+
+    def test_a_small_slope_keeps_its_digits(self, device):
+        x = tg.Tensor([-40.0], dtype="f8", requires_grad=True, device=device)
+        tg.expm1(x).backward([1.0])
+        assert x.grad[0] == pytest.approx(math.exp(-40), rel=1e-14)
+
+
+class TestLog(UnaryContract):
     function = staticmethod(tg.log)
     reference = staticmethod(reference.log)
-    problems = elementwise_problems(0.5, 3.0)
-    large_problems = LARGE
-    bad_input = [refuses("log", a) for a in (INTS, BOOLS, HALF)]
+    interval = 0.5, 3.0
 
 
-class TestSqrt(OpContract):
-    function = staticmethod(tg.sqrt)
-    reference = staticmethod(reference.sqrt)
-    problems = elementwise_problems(0.5, 3.0)
-    large_problems = LARGE
-    bad_input = [refuses("sqrt", a) for a in (INTS, BOOLS, HALF)]
+class TestLog1p(UnaryContract):
+    function = staticmethod(tg.log1p)
+    reference = staticmethod(lambda x: elementwise(math.log1p, x))
+    interval = -0.5, 3.0
+    conventions = [edges((-0.0, -0.0, 1.0), (1e-300, 1e-300, 1.0), (-1.0, -inf, inf))]
+
+
+class TestLog2(UnaryContract):
+    function = staticmethod(tg.log2)
+    reference = staticmethod(lambda x: elementwise(math.log2, x))
+    interval = 0.5, 3.0
+    conventions = [edges((8.0, 3.0, 1 / (8 * math.log(2))), (0.0, -inf, inf), (inf, inf, 0.0))]
+
+
+class TestSin(UnaryContract):
+    function = staticmethod(tg.sin)
+    reference = staticmethod(lambda x: elementwise(math.sin, x))
+    conventions = [edges((0.0, 0.0, 1.0), (-0.0, -0.0, 1.0), (inf, nan, nan))]
+
+
+class TestCos(UnaryContract):
+    function = staticmethod(tg.cos)
+    reference = staticmethod(lambda x: elementwise(math.cos, x))
+    conventions = [edges((0.0, 1.0, -0.0), (-0.0, 1.0, 0.0), (inf, nan, nan))]
+
+
+NAMES = [one.removeprefix("Test").lower() for one in dict(globals()) if one.startswith("Test")]
+EXACT = [tg.neg, tg.abs, tg.square]
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64", "uint8"])
 def test_integers_keep_their_dtype(dtype):
     x = tg.Tensor([1, 2], dtype=dtype)
-    assert tg.neg(x).dtype == dtype and tg.abs(x).dtype == dtype
+    assert all(function(x).dtype == dtype for function in EXACT)
+    assert tg.square(x).value.tolist() == [1, 4]
     assert tg.abs(tg.neg(tg.Tensor([-3, 4], dtype="int32"))).value.tolist() == [3, 4]
     assert tg.abs(tg.Tensor([True, False])).value.tolist() == [True, False]
 
@@ -76,7 +123,7 @@ def test_kernel_of_integers(kernel_device, dtype):
     """Modulo 2^bits, as in numpy: the smallest integer is its own opposite, and 0 - 1 the last."""
     limits = np.iinfo(dtype)
     x = tg.Tensor(np.array([limits.min, limits.max, 3], dtype), device=kernel_device)
-    for function in (tg.neg, tg.abs):
+    for function in EXACT:
         y = function(x)
         assert y.dtype == dtype and y.numpy().tolist() == function(x.numpy()).value.tolist()
 
@@ -86,7 +133,7 @@ def test_kernel_of_bools(kernel_device):
     assert y.dtype == bool and y.numpy().tolist() == [True, False]
 
 
-@pytest.mark.parametrize("name", ["neg", "abs", "exp", "log", "sqrt"])
+@pytest.mark.parametrize("name", NAMES)
 def test_kernel_at_the_edges(kernel_device, name):
     """The values and slopes of numpy at zeros, infinities, NaN, and out of the domain."""
     edges = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -1.0], np.float32)

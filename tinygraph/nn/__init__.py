@@ -5,15 +5,25 @@ Read module.py first.  A new layer goes into the file of its family, with one li
 
 from tinygraph.nn import functional as functional
 from tinygraph.nn import init as init
+from tinygraph.nn.activation import CELU as CELU
 from tinygraph.nn.activation import ELU as ELU
 from tinygraph.nn.activation import GELU as GELU
+from tinygraph.nn.activation import SELU as SELU
+from tinygraph.nn.activation import Hardsigmoid as Hardsigmoid
+from tinygraph.nn.activation import Hardswish as Hardswish
+from tinygraph.nn.activation import Hardtanh as Hardtanh
 from tinygraph.nn.activation import Identity as Identity
 from tinygraph.nn.activation import LeakyReLU as LeakyReLU
+from tinygraph.nn.activation import LogSigmoid as LogSigmoid
 from tinygraph.nn.activation import LogSoftmax as LogSoftmax
+from tinygraph.nn.activation import Mish as Mish
 from tinygraph.nn.activation import ReLU as ReLU
+from tinygraph.nn.activation import ReLU6 as ReLU6
 from tinygraph.nn.activation import Sigmoid as Sigmoid
+from tinygraph.nn.activation import SiLU as SiLU
 from tinygraph.nn.activation import Softmax as Softmax
 from tinygraph.nn.activation import Softplus as Softplus
+from tinygraph.nn.activation import Softsign as Softsign
 from tinygraph.nn.activation import Tanh as Tanh
 from tinygraph.nn.containers import ModuleList as ModuleList
 from tinygraph.nn.containers import Residual as Residual

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from tinygraph.checks import number, one_of
 from tinygraph.nn.module import Module
-from tinygraph.ops.elu import elu
+from tinygraph.ops.elu import celu, elu, selu
 from tinygraph.ops.gelu import gelu
+from tinygraph.ops.hard_activations import hardsigmoid, hardswish, hardtanh, relu6
 from tinygraph.ops.leaky_relu import leaky_relu
 from tinygraph.ops.relu import relu
 from tinygraph.ops.shared.spelling import spelled
 from tinygraph.ops.sigmoid import sigmoid
+from tinygraph.ops.smooth_activations import logsigmoid, mish, silu, softsign
 from tinygraph.ops.softmax import log_softmax, softmax
 from tinygraph.ops.softplus import softplus
 from tinygraph.ops.tanh import tanh
@@ -25,44 +28,81 @@ class Identity(Module):
         return x
 
 
-class ReLU(Module):
-    """Rectified linear unit: see `tg.relu`.  `inplace` is taken, and changes nothing."""
+class Function(Module):
+    """A function of one number, whose further arguments are the settings of the layer."""
 
+    function: ClassVar[Callable[..., Tensor]]
+
+    def forward(self, x: Operand) -> Tensor:
+        return type(self).function(x, *[getattr(self, name) for name in self._settings])
+
+
+class InPlace(Function):
     def __init__(self, inplace: bool = False) -> None:
         pass
 
-    def forward(self, x: Operand) -> Tensor:
-        return relu(x)
+
+class ReLU(InPlace):
+    """Rectified linear unit: see `tg.relu`.  `inplace` is taken, and changes nothing."""
+
+    function = staticmethod(relu)
 
 
-class LeakyReLU(Module):
+class ReLU6(InPlace):
+    """Rectified linear unit that stops at 6: see `tg.relu6`.
+
+    `inplace` is taken, and changes nothing.
+    """
+
+    function = staticmethod(relu6)
+
+
+class LeakyReLU(Function):
     """Rectified linear unit with a slope below 0: see `tg.leaky_relu`.
 
     `inplace` is taken, and changes nothing.
     """
 
+    function = staticmethod(leaky_relu)
     _settings: ClassVar[tuple[str, ...]] = ("negative_slope",)
 
     def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
         self.negative_slope = number("LeakyReLU", "negative_slope", negative_slope)
 
-    def forward(self, x: Operand) -> Tensor:
-        return leaky_relu(x, self.negative_slope)
 
-
-class ELU(Module):
+class ELU(Function):
     """Exponential linear unit: see `tg.elu`.  `inplace` is taken, and changes nothing."""
 
+    function = staticmethod(elu)
     _settings: ClassVar[tuple[str, ...]] = ("alpha",)
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         self.alpha = number("ELU", "alpha", alpha)
 
-    def forward(self, x: Operand) -> Tensor:
-        return elu(x, self.alpha)
+
+class SELU(InPlace):
+    """ELU by which layers keep mean 0 and variance 1: see `tg.selu`.
+
+    `inplace` is taken, and changes nothing.
+    """
+
+    function = staticmethod(selu)
 
 
-class GELU(Module):
+class CELU(Function):
+    """Exponential linear unit without a kink: see `tg.celu`.
+
+    `inplace` is taken, and changes nothing.
+    """
+
+    function = staticmethod(celu)
+    _settings: ClassVar[tuple[str, ...]] = ("alpha",)
+
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        self.alpha = number("CELU", "alpha", alpha, above=0)
+
+
+class GELU(Function):
     """Gaussian error linear unit: see `tg.gelu`.
 
     Parameters
@@ -70,16 +110,32 @@ class GELU(Module):
     approximate : {"none", "tanh"}
     """
 
+    function = staticmethod(gelu)
     _settings: ClassVar[tuple[str, ...]] = ("approximate",)
 
     def __init__(self, approximate: str = "none") -> None:
         self.approximate = one_of("GELU", "approximate", approximate, ("none", "tanh"))
 
-    def forward(self, x: Operand) -> Tensor:
-        return gelu(x, self.approximate)
+
+class SiLU(InPlace):
+    """Sigmoid linear unit, also called swish: see `tg.silu`.
+
+    `inplace` is taken, and changes nothing.
+    """
+
+    function = staticmethod(silu)
 
 
-class Softplus(Module):
+class Mish(InPlace):
+    """x times the hyperbolic tangent of its softplus: see `tg.mish`.
+
+    `inplace` is taken, and changes nothing.
+    """
+
+    function = staticmethod(mish)
+
+
+class Softplus(Function):
     """A ReLU without a kink: see `tg.softplus`.
 
     Parameters
@@ -90,28 +146,73 @@ class Softplus(Module):
         Where beta * x is above it, the output is x.
     """
 
+    function = staticmethod(softplus)
     _settings: ClassVar[tuple[str, ...]] = ("beta", "threshold")
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         self.beta = number("Softplus", "beta", beta, above=0)
         self.threshold = number("Softplus", "threshold", threshold, 0)
 
-    def forward(self, x: Operand) -> Tensor:
-        return softplus(x, self.beta, self.threshold)
+
+class Softsign(Function):
+    """x over 1 + its absolute value: see `tg.softsign`."""
+
+    function = staticmethod(softsign)
 
 
-class Sigmoid(Module):
+class Sigmoid(Function):
     """Logistic function: see `tg.sigmoid`."""
 
-    def forward(self, x: Operand) -> Tensor:
-        return sigmoid(x)
+    function = staticmethod(sigmoid)
 
 
-class Tanh(Module):
+class LogSigmoid(Function):
+    """Logarithm of the logistic function: see `tg.logsigmoid`."""
+
+    function = staticmethod(logsigmoid)
+
+
+class Tanh(Function):
     """Hyperbolic tangent: see `tg.tanh`."""
 
-    def forward(self, x: Operand) -> Tensor:
-        return tanh(x)
+    function = staticmethod(tanh)
+
+
+class Hardtanh(Function):
+    """x brought into an interval: see `tg.hardtanh`.
+
+    Parameters
+    ----------
+    min_val, max_val : float
+        The bounds of the interval.
+    inplace : bool
+        Changes nothing.
+    """
+
+    function = staticmethod(hardtanh)
+    _settings: ClassVar[tuple[str, ...]] = ("min_val", "max_val")
+
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
+        self.min_val = number("Hardtanh", "min_val", min_val)
+        self.max_val = number("Hardtanh", "max_val", max_val, above=self.min_val)
+
+
+class Hardsigmoid(InPlace):
+    """Sigmoid of three straight pieces: see `tg.hardsigmoid`.
+
+    `inplace` is taken, and changes nothing.
+    """
+
+    function = staticmethod(hardsigmoid)
+
+
+class Hardswish(InPlace):
+    """SiLU with a gate of straight pieces: see `tg.hardswish`.
+
+    `inplace` is taken, and changes nothing.
+    """
+
+    function = staticmethod(hardswish)
 
 
 class Softmax(Module):

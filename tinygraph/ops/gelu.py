@@ -6,9 +6,7 @@
     "tanh"   g = (1 + tanh(u)) / 2                                  g' = 2 * g * (1 - g) * u'
              u = sqrt(2 / pi) * (x + 0.044715 * x**3)
 
-Source: Hendrycks, Gimpel, "Gaussian error linear units (GELUs)", arXiv:1606.08415, 2016.  erfc:
-Shepherd, Laframboise, "Chebyshev approximation of (1 + 2x) exp(x**2) erfc(x) in 0 <= x < infinity",
-Mathematics of Computation 36, 1981: one smooth function on the half line, so no branches.
+Source: Hendrycks, Gimpel, "Gaussian error linear units (GELUs)", arXiv:1606.08415, 2016.
 """
 
 from __future__ import annotations
@@ -23,6 +21,7 @@ from tinygraph.checks import one_of
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
+from tinygraph.ops.erf import erfc
 from tinygraph.ops.shared.unary import Unary, unary
 from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
@@ -30,36 +29,6 @@ from tinygraph.tensor import Operand, Tensor
 GATES = ("none", "tanh")
 BLOCK = 8192  # elements; the dozens of steps of a gate then run in cache
 CLOSED = -40.0  # there, and below, the gate is 0 in float64; at 40 it is 1
-
-# (1 + 2 x) exp(x**2) erfc(x) as a polynomial of t = (x - 3.75) / (x + 3.75), constant term first:
-# its Chebyshev series, computed with 50 digits, of which the terms left out sum to 6e-17.
-ERFC = (
-    1.2375126308378275, -0.14024059858554697, 3.5854154854790257e-3, 0.0822767384901452,
-    -0.10880393014244462, 0.09230432116037748, -0.05869339857664934, 0.028362277418956406,
-    -9.746579683265262e-3, 1.7556258528952954e-3, 2.93714378044958e-4, -2.901540805408417e-4,
-    5.164652974177416e-5, 2.238423915508223e-5, -1.1438048033346894e-5, -9.73559896736775e-7,
-    1.7419821586224816e-6, -5.7218230603224086e-8, -2.4857126248016745e-7, 2.3263508708859124e-8,
-    3.197926671666804e-8, -3.744210080962018e-9, -2.623107347133476e-9, 3.1114333809799254e-10,
-)  # fmt: skip
-
-
-def erfc(x: Array) -> Array:
-    """The complementary error function, to about 1e-13 relative in float64, tails included.
-
-    >>> float(erfc(np.array([0.5]))[0]), math.erfc(0.5)
-    (0.4795001221869535, 0.4795001221869535)
-    """
-    size = np.minimum(np.abs(x), 28)  # there exp(-size**2) is 0, and inf / inf does not arise
-    t = (size - 3.75) / (size + 3.75)
-    y = t * ERFC[-1]
-    y += ERFC[-2]
-    for coefficient in ERFC[-3::-1]:
-        y *= t
-        y += coefficient
-    y *= np.exp(-size * size)
-    y /= 1 + 2 * size
-    sign = np.copysign(x.dtype.type(1), x)
-    return (1 - sign) + sign * y  # erfc(-x) = 2 - erfc(x)
 
 
 def _in_blocks(f: Callable[..., None], inputs: list[Array], outputs: list[Array]) -> None:

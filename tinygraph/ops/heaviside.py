@@ -9,7 +9,7 @@ perceptron learns by a rule of its own: w += (label - y) * learning rate * x.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -18,21 +18,17 @@ from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
 from tinygraph.ops.shared.broadcast import rounded
-from tinygraph.ops.shared.unary import Unary, unary
+from tinygraph.ops.shared.unary import Flat, unary
 from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 
 
 @frozen
-class Heaviside(Unary, Op):
+class Heaviside(Flat, Op):
     value: float = 1.0
-    keeps: ClassVar[None] = None
 
     def function(self, mem: Memory, x: Array, y: Array) -> None:
         np.heaviside(x, self.value, out=y)
-
-    def gradient(self, mem: Memory, gy: Array, kept: Any, gx: Array) -> None:
-        gx[...] = 0
 
     def numbers(self, dtype: np.dtype[Any]) -> tuple[float, ...]:
         return (rounded(self.value, dtype),)

@@ -26,7 +26,8 @@ from tinygraph.plan.bound_calls import Binder, BoundCall, NotBound
 from tinygraph.plan.buffers import KeptMemory, Streams, owner
 from tinygraph.shapes import Array
 
-COSTLY = (np.exp, np.expm1, np.log, np.log1p, np.tanh)  # longer than reading a result from memory
+# Longer than reading a result from memory.
+COSTLY = (np.exp, np.expm1, np.log, np.log1p, np.log2, np.tanh, np.sin, np.cos)
 
 
 class Step(NamedTuple):

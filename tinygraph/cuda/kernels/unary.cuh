@@ -18,6 +18,11 @@
 
 #include "packs.cuh"
 
+// A function that is flat between its jumps has its gradient from here.
+struct Flat {
+    FORMULA T gradient(T, T, T, T) { return T(0); }
+};
+
 // x (n) T in, y (n) T out.
 template <typename T, typename Function>
 __global__ void __launch_bounds__(THREADS, 2)

@@ -12,6 +12,8 @@ comma goes on in the next line, and `for T in ...` repeats the names that hold t
     // instances (TILE=16): gemm<T, false, true>, gemm<T, true, false>,
     //                      gemm<T, false, false> for T in float, double
 
+A bar stands between choices: forward|backward<T, Exp|Log> is four names.
+
 Both comment forms will do.  A kernel of the file that no statement names is the one that it is, or
 its instances for float and double.
 """
@@ -20,6 +22,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,7 +35,7 @@ ELEMENT_TYPES = ("float", "double")  # what T stands for where nothing else is s
 
 _STATEMENT = re.compile(r"instances\s*(?:\((?P<macros>[^)]*)\))?\s*:")
 _REPEAT = re.compile(r"(?P<names>.*\S)\s+for\s+(?P<word>\w+)\s+in\s+(?P<types>.+)")
-_NAME = re.compile(r"[A-Za-z_][\w:]*\s*(<.*>)?")
+_NAME = re.compile(r"[A-Za-z_][\w:|]*\s*(<.*>)?")
 _MACRO = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s*(?:=\s*(?P<value>.*\S))?\s*")
 
 
@@ -132,6 +135,7 @@ def _names(text: str, place: str) -> list[str]:
             raise _unreadable(place, "kernel names as NAME or NAME<TYPE, ...>", repr(name))
     if not names:
         raise _unreadable(place, "kernel names", "none")
+    names = [choice for name in names for choice in _choices(name)]
     if not repeat:
         return names
     word = re.compile(rf"\b{repeat['word']}\b")
@@ -139,6 +143,20 @@ def _names(text: str, place: str) -> list[str]:
     if not all(word.search(name) for name in names):
         raise _unreadable(place, f"the word {repeat['word']} in every name", repr(text))
     return [word.sub(kind, name) for name in names for kind in kinds]
+
+
+def _choices(name: str) -> list[str]:
+    """The names that one with bars stands for.
+
+    >>> _choices("forward<T, Exp|Log>")
+    ['forward<T, Exp>', 'forward<T, Log>']
+    """
+    if "|" not in name:
+        return [name]
+    head, bracket, arguments = name.removesuffix(">").partition("<")
+    sets = [part.split("|") for part in (head, *split_text(arguments))]
+    rows = [[choice.strip() for choice in row] for row in product(*sets)]
+    return [f"{row[0]}<{', '.join(row[1:])}>" if bracket else row[0] for row in rows]
 
 
 def _unreadable(place: str, expected: str, got: str) -> ArgumentError:

@@ -1,13 +1,14 @@
 """Functions of one number, element by element: relu, sigmoid, exp, clip, ...
 
 A member states its mathematics twice, and nothing else: in numpy, `function` writes y and
-`gradient` gx = gy * dy/dx (tanh.py is a short one); in CUDA, in the .cu file with the stem of
-the module, a functor with the name of the class (see cuda/kernels/unary.cuh).  Where both methods
-are made of ufuncs, as most are, a plan computes the op in a chain with its neighbours by itself: it
-takes down the calls (plan/elementwise_tape.py).  Scratch arrays come from `mem`.
+`gradient` gx = gy * dy/dx (elementwise.py has short ones); in CUDA, in the .cu file with the stem
+of the module, a functor with the name of the class (see cuda/kernels/unary.cuh).  Where both
+methods are made of ufuncs, as most are, a plan computes the op in a chain with its neighbours by
+itself: it takes down the calls (plan/elementwise_tape.py).  Scratch arrays come from `mem`.
 
 `@unary` above the public function says of argument, result and errors what all members do.
 
+    of        the ufunc that is the function, where there is one: it stands for `function`
     keeps     "x" (the default) or "y": what gradient reads; None where it reads neither
     takes     the dtypes; by default float32 and float64
     numbers   the hyper-parameters of the functor, at most two
@@ -34,20 +35,21 @@ class Unary:
     """Mixed into the ops: the output is like the input, sample by sample."""
 
     name: ClassVar[str]
+    of: ClassVar[Any]
     takes: ClassVar[str] = FLOATS
     keeps: ClassVar[str | None] = "x"
     member: ClassVar[type]  # the class, of this one and its bases, that states the mathematics
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if Unary in cls.__bases__ or "function" in vars(cls):
+        if Unary in cls.__bases__ or vars(cls).keys() & {"function", "of"}:
             cls.member = cls
 
     # ---- what a member writes ---------------------------------------------------------------
 
     def function(self, mem: Memory, x: Array, y: Array) -> None:
         """Write f(x) into y."""
-        raise NotImplementedError
+        self.of(x, out=y)
 
     def gradient(self, mem: Memory, gy: Array, kept: Array, gx: Array) -> None:
         """Write gy * f'(x) into gx; `kept` is x or y, as `keeps` says."""
@@ -102,6 +104,15 @@ class Unary:
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         return "map"
+
+
+class Flat(Unary):
+    """Mixed into functions that are flat between their jumps: the derivative is 0 at those too."""
+
+    keeps: ClassVar[None] = None
+
+    def gradient(self, mem: Memory, gy: Array, kept: Any, gx: Array) -> None:
+        gx[...] = 0
 
 
 unary = documented(

@@ -1,0 +1,59 @@
+"""sign, floor, ceil, trunc and round against Python's own, at whole numbers, halves and NaN."""
+
+import math
+
+import numpy as np
+import pytest
+
+import tinygraph as tg
+from tests.reference import elementwise
+from tests.unary_contract import INTEGERS, UnaryContract, edges
+
+inf, nan = math.inf, math.nan
+
+
+BETWEEN = -2.9, 3.1  # of 700 numbers from the one to the other none is whole
+
+
+class TestSign(UnaryContract):
+    function = staticmethod(tg.sign)
+    reference = staticmethod(lambda x: elementwise(lambda v: float(v > 0) - float(v < 0), x))
+    takes = INTEGERS
+    conventions = [edges((0.0, 0.0, 0.0), (-0.0, 0.0, 0.0), (-inf, -1.0, 0.0), (nan, nan, 0.0))]
+
+    @pytest.mark.parametrize("dtype", ["int8", "int64", "uint8"])
+    def test_kernel_of_integers(self, kernel_device, dtype):
+        x = np.array([0, 3, np.iinfo(dtype).min], dtype)
+        y = tg.sign(tg.Tensor(x, device=kernel_device))
+        assert y.dtype == dtype and y.numpy().tolist() == np.sign(x).tolist()
+
+
+class TestFloor(UnaryContract):
+    interval = BETWEEN
+    function = staticmethod(tg.floor)
+    reference = staticmethod(lambda x: elementwise(lambda v: float(math.floor(v)), x))
+    conventions = [edges((-0.5, -1.0, 0.0), (3.0, 3.0, 0.0), (-0.0, -0.0, 0.0), (inf, inf, 0.0))]
+
+
+class TestCeil(UnaryContract):
+    interval = BETWEEN
+    function = staticmethod(tg.ceil)
+    reference = staticmethod(lambda x: elementwise(lambda v: float(math.ceil(v)), x))
+    conventions = [edges((-0.5, -0.0, 0.0), (3.0, 3.0, 0.0), (0.1, 1.0, 0.0), (nan, nan, 0.0))]
+
+
+class TestTrunc(UnaryContract):
+    interval = BETWEEN
+    function = staticmethod(tg.trunc)
+    reference = staticmethod(lambda x: elementwise(lambda v: float(math.trunc(v)), x))
+    conventions = [edges((-0.5, -0.0, 0.0), (-3.0, -3.0, 0.0), (1.9, 1.0, 0.0), (-inf, -inf, 0.0))]
+
+
+class TestRound(UnaryContract):
+    interval = BETWEEN
+    function = staticmethod(tg.round)
+    reference = staticmethod(lambda x: elementwise(lambda v: float(round(v)), x))
+    conventions = [
+        edges((0.5, 0.0, 0.0), (1.5, 2.0, 0.0), (2.5, 2.0, 0.0), (-0.5, -0.0, 0.0)),
+        edges((0.49999999999999994, 0.0, 0.0), (4503599627370497.5, 4503599627370498.0, 0.0)),
+    ]

@@ -1,0 +1,47 @@
+"""The contract of a function of one number: `OpContract` with all filled in that members share."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from hypothesis import strategies as st
+
+from tests.op_contract import Bad, Convention, OpContract, Problem
+from tests.strategies import elementwise_problems
+from tinygraph.errors import DtypeError
+
+FLOATS = "float32 or float64"
+INTEGERS = "float32, float64 or an integer"
+BOOLS = "float32, float64, an integer or bool"
+
+
+class UnaryContract(OpContract):
+    """A member says its function and reference, by `edges` its conventions, and what is its own."""
+
+    interval = -3.0, 3.0  # that numbers are drawn from
+    settings: ClassVar[tuple[dict[str, Any], ...]] = ({},)
+    takes = FLOATS
+    bad_settings: ClassVar[tuple[Bad, ...]] = ()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.problems = st.builds(
+            lambda problem, settings: problem._replace(kwargs=settings),
+            elementwise_problems(*cls.interval),
+            st.sampled_from(cls.settings),
+        )
+        blocks = np.linspace(*cls.interval, 700)  # three, the last one in part
+        cls.large_problems = tuple(Problem((blocks,), settings) for settings in cls.settings)
+        refused = [np.ones(2, np.float16)]
+        refused += [np.array([1, 2])] if cls.takes == FLOATS else []
+        refused += [np.array([True])] if cls.takes != BOOLS else []
+        words = f"{cls.function.__name__}: x: expected {cls.takes}"
+        cls.bad_input = [Bad(str(a.dtype), (a,), {}, DtypeError, words) for a in refused]
+        cls.bad_input += cls.bad_settings
+
+
+def edges(*rows: tuple[float, float, float], **kwargs: Any) -> Convention:
+    """What is agreed at some numbers: rows of (x, y, derivative)."""
+    x, y, slopes = map(list, zip(*rows, strict=True))
+    return Convention("edges", (x,), y, (slopes,), kwargs)

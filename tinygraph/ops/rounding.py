@@ -1,0 +1,149 @@
+"""Whole numbers near x, and its sign: functions that are flat between their jumps.
+
+    sign   y = -1 where x < 0, 0 at 0, 1 where x > 0
+    floor  y = the largest whole number <= x
+    ceil   y = the smallest whole number >= x
+    trunc  y = x without its fraction
+    round  y = the nearest whole number, of two the even one
+           gx = 0, at the jumps too
+
+Infinities and NaN come out as they are, but for the sign of an infinity.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from tinygraph.frozen import frozen
+from tinygraph.op import Op
+from tinygraph.ops.shared.operands import NUMBERS
+from tinygraph.ops.shared.unary import Flat, unary
+from tinygraph.tensor import Operand, Tensor
+
+
+@frozen
+class Sign(Flat, Op):
+    of = np.sign
+    takes: ClassVar[str] = NUMBERS
+
+
+@frozen
+class Floor(Flat, Op):
+    of = np.floor
+
+
+@frozen
+class Ceil(Flat, Op):
+    of = np.ceil
+
+
+@frozen
+class Trunc(Flat, Op):
+    of = np.trunc
+
+
+@frozen
+class Round(Flat, Op):
+    of = np.rint
+
+
+@unary
+def sign(x: Operand) -> Tensor:
+    """The sign: -1, 0 or 1.
+
+    Parameters
+    ----------
+    x : Tensor
+        Any shape; float32, float64 or integers.
+
+    Returns
+    -------
+    Tensor
+        ... NaN propagates.  The gradient is 0.
+
+    Raises
+    ------
+    DtypeError
+        `x` does not hold numbers.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.sign([-2.5, 0.0, 7.0]).value
+    array([-1.,  0.,  1.], dtype=float32)
+    """
+    return Sign()(x)
+
+
+@unary
+def floor(x: Operand) -> Tensor:
+    """The largest whole number that is not above x.
+
+    Returns
+    -------
+    Tensor
+        ... The gradient is 0.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.floor([-1.5, 1.5]).value
+    array([-2.,  1.], dtype=float32)
+    """
+    return Floor()(x)
+
+
+@unary
+def ceil(x: Operand) -> Tensor:
+    """The smallest whole number that is not below x.
+
+    Returns
+    -------
+    Tensor
+        ... The gradient is 0.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.ceil([-1.5, 1.5]).value
+    array([-1.,  2.], dtype=float32)
+    """
+    return Ceil()(x)
+
+
+@unary
+def trunc(x: Operand) -> Tensor:
+    """The whole number that is left when the fraction is cut off.
+
+    Returns
+    -------
+    Tensor
+        ... The gradient is 0.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.trunc([-1.5, 1.5]).value
+    array([-1.,  1.], dtype=float32)
+    """
+    return Trunc()(x)
+
+
+@unary
+def round(x: Operand) -> Tensor:
+    """The nearest whole number; where two are as near, the even one.
+
+    Returns
+    -------
+    Tensor
+        ... The gradient is 0.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.round([0.5, 1.5, 2.4]).value
+    array([0., 2., 2.], dtype=float32)
+    """
+    return Round()(x)
