@@ -34,7 +34,7 @@ from tinygraph.data import ArrayDataset
 from tinygraph.errors import DivergenceError
 from tinygraph.optim import SGD, clip_grad_norm
 from tinygraph.recipes.quick import QuickRecipe, Row, log_column
-from tinygraph.recipes.settings import NotNegative, Positive, Several
+from tinygraph.recipes.settings import NotNegative, PlanSettings, Positive, Several
 from tinygraph.recipes.task import Data, Folder, Task
 from tinygraph.shapes import Array
 from tinygraph.show.figures import new_figure, save
@@ -43,7 +43,7 @@ from tinygraph.training.evaluation import forward
 
 
 @dataclass
-class Config:
+class Config(PlanSettings):
     """Settings.  `points` are learnt from; as many others of the same line are for the test."""
 
     points: Several = 50
@@ -53,10 +53,6 @@ class Config:
     lr: float = 0.01
     tolerance: Positive = 1e-10  # length of the gradient at which it has stopped
     epochs: int = 10_000  # at most
-    seed: int = 0
-    device: str = "cpu"
-    compile: bool = False  # forward and backward through a plan
-    tune: bool = False  # with compile: measure tiles and threads, and keep the fastest
 
 
 class Line(NamedTuple):

@@ -26,6 +26,7 @@ import tinygraph as tg
 from tinygraph import nn
 from tinygraph.optim import SGD
 from tinygraph.recipes.images import ImageRecipe, Shape3, image_shape
+from tinygraph.recipes.settings import TrainingSettings
 
 CLASSES = 10
 USUAL = {"digits": (16, 30), "mnist": (100, 3)}  # batch size and epochs where none are given
@@ -33,7 +34,7 @@ Padding = Literal["valid", "same"]
 
 
 @dataclass
-class Config:
+class Config(TrainingSettings):
     """Settings.  Without a batch size or epochs: 16 and 30 for digits, 100 and 3 for mnist."""
 
     data: str = "digits"
@@ -41,15 +42,7 @@ class Config:
     padding: Padding = "valid"  # or "same": convolution and pooling pad, and leave no pixel out
     strict: bool = False  # refuse images of which the pooling leaves pixels out
     batch_size: int | None = None
-    epochs: int | None = None
     lr: float = 0.1
-    seed: int = 0
-    duration: float | None = None  # seconds, in the place of epochs
-    backup_every: float | None = None  # seconds
-    device: str = "cpu"  # or "emulator": the .cu kernels on the CPU; or "cuda"
-    capture: bool = True  # on a GPU: each step as one CUDA graph, where it can be one
-    compile: bool = False  # forward and backward through a plan
-    tune: bool = False  # with compile: measure tiles and threads, and keep the fastest
 
     def __post_init__(self) -> None:
         batch_size, epochs = USUAL.get(self.data, USUAL["digits"])

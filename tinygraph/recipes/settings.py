@@ -7,7 +7,11 @@ tuple[X, ...], list[X]      0.1,0.1,0.01; of a fixed length where the type says 
 a TypedDict                 an object of these keys; no text gives one
 Annotated[X, Limit(...)]    an X within limits, such as Count and Positive below
 
-Settings that many recipes have are held to limits by their name; see USUAL.
+Settings that many recipes have are held to limits by their name, see USUAL, and stand here, once:
+
+PlanSettings        of a recipe that learns by gradients: seed, device, compile, tune
+TrainerSettings     of one whose steps are those of a Trainer: capture too
+TrainingSettings    of one that may take long: epochs, duration, backup_every too
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from __future__ import annotations
 import math
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from pathlib import Path
 from typing import (
@@ -70,9 +74,45 @@ USUAL: dict[str, Any] = {
 }
 
 
+@dataclass(kw_only=True)
+class PlanSettings:
+    """Settings of a recipe that learns by gradients; a config inherits them."""
+
+    seed: int = 0
+    device: str = "cpu"  # or "emulator": the .cu kernels on the CPU; or "cuda"
+    compile: bool = False  # forward and backward through a plan
+    tune: bool = False  # with compile: measure tiles and threads, and keep the fastest
+
+
+@dataclass(kw_only=True)
+class TrainerSettings(PlanSettings):
+    """Those of a recipe whose steps are those of a Trainer."""
+
+    capture: bool = True  # on a GPU: each step as one CUDA graph, where it can be one
+
+
+@dataclass(kw_only=True)
+class TrainingSettings(TrainerSettings):
+    """Those of a training that may take long."""
+
+    epochs: int | None = None
+    duration: float | None = None  # seconds, in the place of epochs
+    backup_every: float | None = None  # seconds
+
+
+def names_of(config: type[Any]) -> list[str]:
+    """The settings that a recipe has: its own, then those that it inherits.
+
+    >>> names_of(TrainerSettings)
+    ['seed', 'device', 'compile', 'tune', 'capture']
+    """
+    known = [field for field in fields(config) if field.init]
+    return [field.name for field in sorted(known, key=lambda field: bool(field.kw_only))]
+
+
 def require_settings(recipe: str, config: type[Any], names: Mapping[str, Any]) -> None:
     """ArgumentError for the first name that is no setting of the recipe, with the nearest one."""
-    known = [field.name for field in fields(config) if field.init]
+    known = names_of(config)
     for name in names:
         if name not in known:
             expected = f"one of its settings ({', '.join(known)})"

@@ -30,7 +30,7 @@ from tinygraph.data import splice
 from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.optim import SGD
 from tinygraph.recipes.recipe import Recipe
-from tinygraph.recipes.settings import Count, Share
+from tinygraph.recipes.settings import Count, Share, TrainingSettings
 from tinygraph.recipes.splice_mlp_network import (
     LEARNING_RATE,
     MOMENTUM,
@@ -49,7 +49,7 @@ HIDDEN = (20,)
 
 
 @dataclass
-class Config:
+class Config(TrainingSettings):
     """Settings.  With a network file, those that are None are taken from it."""
 
     network: str | None = None  # a text file to begin with
@@ -57,14 +57,6 @@ class Config:
     randomize: bool = False  # draw the weights of the file anew
     lr: float | None = None
     momentum: Share | None = None
-    epochs: int | None = None
-    seed: int = 0
-    duration: float | None = None  # seconds, in the place of epochs
-    backup_every: float | None = None  # seconds
-    device: str = "cpu"  # or "emulator": the .cu kernels on the CPU; or "cuda"
-    capture: bool = True  # on a GPU: each step as one CUDA graph, where it can be one
-    compile: bool = False  # forward and backward through a plan
-    tune: bool = False  # with compile: measure tiles and threads, and keep the fastest
 
     def __post_init__(self) -> None:
         if self.network is None:

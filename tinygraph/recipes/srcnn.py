@@ -32,7 +32,14 @@ from tinygraph.data import DataLoader
 from tinygraph.errors import ArgumentError, CheckpointError, DatasetError
 from tinygraph.optim import Optimizer
 from tinygraph.recipes.recipe import Recipe
-from tinygraph.recipes.settings import Count, NotNegative, Positive, Several, Share
+from tinygraph.recipes.settings import (
+    Count,
+    NotNegative,
+    Positive,
+    Several,
+    Share,
+    TrainingSettings,
+)
 from tinygraph.recipes.srcnn_config import (
     DISTRIBUTIONS,
     REQUIRED,
@@ -67,7 +74,7 @@ from tinygraph.training import Progress, RunFolder, save_arrays
 
 
 @dataclass
-class Config:
+class Config(TrainingSettings):
     """Settings.  What is None comes from the JSON file, where there is one, or is as usual."""
 
     config: str | None = None  # a JSON file; see srcnn_config.py
@@ -90,15 +97,7 @@ class Config:
     places: Literal["grid", "random"] = "grid"  # of the crops
     crops: Count = 1600  # in an epoch
     batch_size: int = 16
-    epochs: int | None = None  # 20
-    seed: int = 0
-    duration: float | None = None  # seconds, in the place of epochs
     pictures: Literal["t91", "at hand"] | None = None  # t91 where its folder is found
-    backup_every: float | None = None  # seconds
-    device: str = "cpu"  # or "emulator": the .cu kernels on the CPU; or "cuda"
-    capture: bool = True  # on a GPU: each step as one CUDA graph, where it can be one
-    compile: bool = False  # forward and backward through a plan
-    tune: bool = False  # with compile: measure tiles and threads, and keep the fastest
 
     def __post_init__(self) -> None:
         if self.config is not None and any(getattr(self, name) is None for name in REQUIRED):

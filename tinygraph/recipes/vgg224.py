@@ -30,7 +30,7 @@ from tinygraph.data import ArrayDataset
 from tinygraph.optim import Adadelta
 from tinygraph.random import philox
 from tinygraph.recipes.quick import QuickRecipe, Row
-from tinygraph.recipes.settings import Count
+from tinygraph.recipes.settings import Count, TrainerSettings
 from tinygraph.recipes.task import Data, Folder, Task
 from tinygraph.recipes.vgg import shape_chain, vgg
 from tinygraph.tensor import Tensor
@@ -43,7 +43,7 @@ CLASSES = 10
 
 
 @dataclass
-class Config:
+class Config(TrainerSettings):
     """Settings of the one step."""
 
     widths: tuple[Count, ...] = WIDTHS
@@ -52,11 +52,6 @@ class Config:
     dropout: float = 0.5
     batch_size: int = 16
     lr: float = 1.0  # the published ADADELTA
-    seed: int = 0
-    device: str = "cpu"  # or "emulator": the .cu kernels on the CPU; or "cuda"
-    capture: bool = True  # on a GPU: each step as one CUDA graph, where it can be one
-    compile: bool = False  # forward and backward through a plan
-    tune: bool = False  # with compile: measure tiles and threads, and keep the fastest
 
 
 class Vgg224(QuickRecipe):

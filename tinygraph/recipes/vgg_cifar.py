@@ -26,7 +26,7 @@ from tinygraph.data.transforms import Transform
 from tinygraph.errors import DatasetError
 from tinygraph.optim import Adadelta
 from tinygraph.recipes.images import ImageRecipe, Shape3, image_shape
-from tinygraph.recipes.settings import Count
+from tinygraph.recipes.settings import Count, TrainingSettings
 from tinygraph.recipes.task import Data, Folder
 from tinygraph.recipes.vgg import shape_chain, vgg
 
@@ -35,7 +35,7 @@ SHIFT = 1 / 16  # of its size: how far a picture is moved at most, each way
 
 
 @dataclass
-class Config:
+class Config(TrainingSettings):
     """Settings.  Without `data`: cifar10 where its files are found, otherwise digits."""
 
     data: str | None = None
@@ -45,17 +45,9 @@ class Config:
     dropout: float = 0.2
     augment: bool = True
     batch_size: int = 100
-    epochs: int | None = None
     lr: float = 1.0  # the published ADADELTA
     rho: float = 0.95
     weight_decay: float = 0.0
-    seed: int = 0
-    duration: float | None = None  # seconds, in the place of epochs
-    backup_every: float | None = None  # seconds
-    device: str = "cpu"  # or "emulator": the .cu kernels on the CPU; or "cuda"
-    capture: bool = True  # on a GPU: each step as one CUDA graph, where it can be one
-    compile: bool = False  # forward and backward through a plan
-    tune: bool = False  # with compile: measure tiles and threads, and keep the fastest
 
     def __post_init__(self) -> None:
         if self.epochs is None and self.duration is None:

@@ -39,7 +39,7 @@ from tinygraph.errors import ArgumentError, DivergenceError
 from tinygraph.optim import SGD
 from tinygraph.recipes.network_picture import beside, network_svg
 from tinygraph.recipes.quick import Differentiate, QuickRecipe, Row
-from tinygraph.recipes.settings import Count, Positive, Share
+from tinygraph.recipes.settings import Count, PlanSettings, Positive, Share
 from tinygraph.recipes.task import Data, Folder, Task
 from tinygraph.recipes.truth_tables import Function, truth_table
 from tinygraph.shapes import Array
@@ -49,7 +49,7 @@ from tinygraph.training.evaluation import forward
 
 
 @dataclass
-class Config:
+class Config(PlanSettings):
     """Settings."""
 
     function: Function = "xor"
@@ -59,10 +59,6 @@ class Config:
     tolerance: Positive = 0.01  # of J
     epochs: int = 5000  # at most
     gradients: Literal["graph", "delta_rule"] = "graph"
-    seed: int = 0
-    device: str = "cpu"
-    compile: bool = False  # the graph's forward and backward through a plan
-    tune: bool = False  # with compile: measure tiles and threads, and keep the fastest
 
     def __post_init__(self) -> None:
         if self.compile and self.gradients != "graph":
