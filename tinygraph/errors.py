@@ -85,6 +85,10 @@ class DatasetError(TinygraphError, RuntimeError):
     """A data file that is missing, corrupt, truncated or does not belong to its companion."""
 
 
+class WorkerError(TinygraphError, RuntimeError):
+    """A process of a DataLoader that ended, that did not answer in time, or could not begin."""
+
+
 class GradcheckError(TinygraphError, AssertionError):
     """An analytic gradient that differs from the numeric one.  `report` holds what was found."""
 

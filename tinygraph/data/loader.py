@@ -10,13 +10,13 @@ therefore two numbers: the epoch, and the batches of it that were handed out.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
 from typing import Any
 
 import numpy as np
 
-from tinygraph.checks import whole
+from tinygraph.checks import number, whole
 from tinygraph.data.feed import feed
 from tinygraph.data.fetch import Collate, Fetcher
 from tinygraph.data.prefetch import ahead
@@ -27,6 +27,7 @@ from tinygraph.data.samplers import (
     cut,
     seed_of,
 )
+from tinygraph.data.workers import Job, Workers
 from tinygraph.device import Device, get_device
 from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.shapes import Array
@@ -56,20 +57,35 @@ class DataLoader:
     batch_sampler : BatchSampler, optional
         The batches of an epoch, in place of `batch_size`, `shuffle`, `sampler` and `drop_last`: any
         iterable of lists of ints with a length.
+    num_workers : int
+        Processes that make the batches, the same ones in the same order for any number; 0 for this
+        process.  They pay where reading a sample takes long.  They are spawned: a script needs
+        `if __name__ == "__main__":`, and the dataset is sent to each at the start of an epoch.
     collate_fn : callable, optional
         Makes a batch of a list of samples; by default `default_collate`, which gives Tensors.
     pin_memory : bool
         Taken, and changes nothing: what goes to a GPU goes through pinned memory anyway.
     drop_last : bool
         Leave out the last batch where it is smaller.
+    timeout : float
+        Seconds to wait for a batch of a worker; 0 for any time.
+    worker_init_fn : callable, optional
+        Called in each worker with its number, before its first batch.
+    multiprocessing_context : str, optional
+        How workers are started: "spawn" by default, "forkserver", or "fork", which takes datasets
+        of a notebook and may hang where threads run; or a context of `multiprocessing`.
     generator : Generator, optional
         Gives the seed.
+    prefetch_factor : int, optional
+        How many batches each worker makes in advance; by default 2.
+    persistent_workers : bool
+        Keep the workers, and the datasets that they have, from one epoch to the next.
     seed : int
         Together with the number of the epoch, it fixes the order.
     prefetch : int
-        Make up to this many batches in advance, in one background thread; 0 for no thread.  The
-        batches and their order are the same.  2 keeps one batch ready while another is made.  The
-        thread ends with the epoch, or when the iterator is closed or dropped.
+        Without workers, make up to this many batches in advance, in one background thread; 0 for no
+        thread.  The batches and their order are the same.  2 keeps one batch ready while another is
+        made.  The thread ends with the epoch, or when the iterator is closed or dropped.
     device : str, optional
         "cuda": arrays and Tensors of a batch come as Tensors there, each copied in the background
         while the batch before is used.  They hold their values until the next one is asked for.
@@ -87,6 +103,8 @@ class DataLoader:
     ArgumentError
         A batch size below 1, prefetch below 0, or a bad seed; arguments that exclude each other; a
         dataset without `__getitem__` or length.
+    WorkerError
+        A worker was killed, or is not in time; others raise what the dataset has raised.
     ShapeError, DtypeError
         When a batch is asked for: samples that do not go together, or not as many as asked for.
 
@@ -112,8 +130,13 @@ class DataLoader:
         collate_fn: Collate | None = None,
         pin_memory: bool = False,
         drop_last: bool = False,
-        *,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], Any] | None = None,
+        multiprocessing_context: Any = None,
         generator: Any = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
         seed: int = 0,
         prefetch: int = 0,
         device: str | Device | None = None,
@@ -138,9 +161,21 @@ class DataLoader:
             size = whole("DataLoader", "batch_size", batch_size)
             self.batch_sampler = BatchSampler(self.sampler, size, drop_last)
         self.batch_size = None if self.sampler is None else self.batch_sampler.batch_size
-        self.num_workers = whole("DataLoader", "num_workers", num_workers, 0, 0)
         self.collate_fn = collate_fn
+        self.num_workers = whole("DataLoader", "num_workers", num_workers, 0)
+        self.timeout = number("DataLoader", "timeout", timeout, 0)
+        self.worker_init_fn = worker_init_fn
+        self.multiprocessing_context = multiprocessing_context
+        self.persistent_workers = bool(persistent_workers)
         self.prefetch = whole("DataLoader", "prefetch", prefetch, 0)
+        if self.num_workers:
+            _exclude("num_workers", {"prefetch": prefetch}, "prefetch_factor=... for workers")
+        else:
+            of_workers = {"persistent_workers": persistent_workers}
+            of_workers["prefetch_factor"] = prefetch_factor is not None
+            _exclude("num_workers=0", of_workers, "num_workers=1 or more")
+        self.prefetch_factor = whole("DataLoader", "prefetch_factor", prefetch_factor or 2)
+        self._idle: Workers | None = None  # those that wait for the next epoch
         self.device = get_device(device)
         self._running: object | None = None  # the run whose batches count
         self._cuts: tuple[int, list[Array]] | None = None  # an epoch, and its batches
@@ -181,7 +216,11 @@ class DataLoader:
 
     def _run(self, run: object, epoch: int, position: int, device: Device) -> Iterator[Batch]:
         """The batches of an epoch from a position on; keeps the state while no other run began."""
-        batches: Any = self._made(epoch, self._cut(epoch)[position:])
+        cuts = self._cut(epoch)[position:]
+        if self.num_workers:
+            batches: Any = self._made_by_workers(epoch, position, cuts)
+        else:
+            batches = self._made(epoch, cuts)
         if self.prefetch:
             batches = ahead(batches, self.prefetch, f"epoch {epoch}, batch", position)
         if not device.on_host:
@@ -205,6 +244,22 @@ class DataLoader:
         fetcher = Fetcher(self.dataset, self.collate_fn)
         for indices in cuts:
             yield fetcher.batch(epoch, indices)
+
+    def _made_by_workers(
+        self, epoch: int, position: int, cuts: list[Array]
+    ) -> Generator[Batch, None, None]:
+        """The same batches, made by processes that end with them, or wait for the next epoch."""
+        workers, self._idle = self._idle, None
+        if workers is None:
+            job = Job(Fetcher(self.dataset, self.collate_fn), self.seed, self.worker_init_fn)
+            workers = Workers(self.num_workers, job, self.multiprocessing_context, self.timeout)
+        try:
+            yield from workers.batches(epoch, position, cuts, self.prefetch_factor)
+        finally:
+            if self.persistent_workers and self._idle is None and workers.sound:
+                self._idle = workers
+            else:
+                workers.close()
 
     def first_batch(self) -> Batch:
         """The first batch of the epoch; the loader stays where it is."""
@@ -249,8 +304,8 @@ class DataLoader:
         Parameters
         ----------
         state : mapping
-            From a loader of the same settings, on a dataset of the same length.  `prefetch` is free
-            to differ.
+            From a loader of the same settings, on a dataset of the same length.  `num_workers`
+            and `prefetch` are free to differ.
 
         Raises
         ------
@@ -321,9 +376,9 @@ def _sized(argument: str, sampler: Any) -> Any:
     raise ArgumentError("DataLoader", argument, "an iterable with a length", repr(sampler), way_out)
 
 
-def _exclude(argument: str, given: Mapping[str, Any]) -> None:
-    """What an argument decides must not be given beside it."""
+def _exclude(argument: str, given: Mapping[str, Any], way_out: str = "pass one of them") -> None:
+    """What must not be given beside an argument."""
     others = [name for name, is_given in given.items() if is_given]
     if others:
-        expected = f"without {', '.join(others)}, which it decides"
-        raise ArgumentError("DataLoader", argument, expected, "both", "pass one of them")
+        expected = f"without {', '.join(others)}"
+        raise ArgumentError("DataLoader", argument, expected, "both", way_out)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ class Draws:
 
 @dataclass(frozen=True)
 class Transform:
-    """A function of (inputs, target, draws) that can be printed."""
+    """A function of (inputs, target, draws) that can be printed, and sent to a worker."""
 
     text: str
     function: Callable[[Any, Any, Draws], tuple[Any, Any]]
@@ -106,27 +107,31 @@ def random_crop(size: int | tuple[int, int], padding: int = 0) -> Transform:
     height, width = height_and_width("random_crop", "size", size)
     whole("random_crop", "padding", padding, 0)
 
-    def crop(inputs: Any, target: Any, draws: Draws) -> tuple[Any, Any]:
-        rows, columns = (n + 2 * padding for n in _plane("random_crop", inputs))
-        if rows < height or columns < width:
-            raise ShapeError(
-                "random_crop",
-                "inputs",
-                f"at least {height} by {width} pixels",
-                f"{rows} by {columns}",
-                "use a smaller window, or padding",
-            )
-        top, left = draws.integer(rows - height + 1), draws.integer(columns - width + 1)
+    settings = partial(_crop, height, width, padding)
+    return Transform(f"random_crop({(height, width)}, padding={padding})", settings)
 
-        def window(image: Array) -> Array:
-            if padding:
-                edges = [(0, 0)] * (image.ndim - 2) + [(padding, padding)] * 2
-                image = np.pad(image, edges)
-            return image[..., top : top + height, left : left + width]
 
-        return _both("random_crop", window, inputs, target)
+def _crop(
+    height: int, width: int, padding: int, inputs: Any, target: Any, draws: Draws
+) -> tuple[Any, Any]:
+    rows, columns = (n + 2 * padding for n in _plane("random_crop", inputs))
+    if rows < height or columns < width:
+        raise ShapeError(
+            "random_crop",
+            "inputs",
+            f"at least {height} by {width} pixels",
+            f"{rows} by {columns}",
+            "use a smaller window, or padding",
+        )
+    top, left = draws.integer(rows - height + 1), draws.integer(columns - width + 1)
 
-    return Transform(f"random_crop({(height, width)}, padding={padding})", crop)
+    def window(image: Array) -> Array:
+        if padding:
+            edges = [(0, 0)] * (image.ndim - 2) + [(padding, padding)] * 2
+            image = np.pad(image, edges)
+        return image[..., top : top + height, left : left + width]
+
+    return _both("random_crop", window, inputs, target)
 
 
 def horizontal_flip(probability: float = 0.5) -> Transform:
@@ -156,13 +161,14 @@ def horizontal_flip(probability: float = 0.5) -> Transform:
     """
     number("horizontal_flip", "probability", probability, 0, 1)
 
-    def flip(inputs: Any, target: Any, draws: Draws) -> tuple[Any, Any]:
-        _plane("horizontal_flip", inputs)
-        if draws.uniform() >= probability:
-            return inputs, target
-        return _both("horizontal_flip", lambda image: image[..., ::-1], inputs, target)
+    return Transform(f"horizontal_flip({probability})", partial(_flip, probability))
 
-    return Transform(f"horizontal_flip({probability})", flip)
+
+def _flip(probability: float, inputs: Any, target: Any, draws: Draws) -> tuple[Any, Any]:
+    _plane("horizontal_flip", inputs)
+    if draws.uniform() >= probability:
+        return inputs, target
+    return _both("horizontal_flip", lambda image: image[..., ::-1], inputs, target)
 
 
 def degrade(scale: int) -> Transform:
@@ -209,31 +215,31 @@ def degrade(scale: int) -> Transform:
     ((1, 6, 9), (1, 6, 9))
     """
     whole("degrade", "scale", scale, 2)
+    pillow("degrade")  # an error now, rather than at the first sample
+    return Transform(f"degrade({scale})", partial(_degrade, scale))
+
+
+def _degrade(scale: int, inputs: Any, target: Any, draws: Draws) -> tuple[Any, Any]:
     library = pillow("degrade")
 
     def resize(plane: Array, height: int, width: int) -> Array:
         image = library.fromarray(plane)
         return np.asarray(image.resize((width, height), library.Resampling.BICUBIC))
 
-    def pair(inputs: Any, target: Any, draws: Draws) -> tuple[Any, Any]:
-        rows, columns = (n // scale for n in _plane("degrade", inputs))
-        if not rows or not columns:
-            raise ShapeError(
-                "degrade",
-                "inputs",
-                f"at least {scale} by {scale} pixels",
-                " by ".join(map(str, inputs.shape[-2:])),
-            )
-        high = np.ascontiguousarray(inputs[..., : rows * scale, : columns * scale], np.float32)
-        low = np.empty_like(high)
-        planes = zip(
-            high.reshape(-1, *high.shape[-2:]), low.reshape(-1, *low.shape[-2:]), strict=True
+    rows, columns = (n // scale for n in _plane("degrade", inputs))
+    if not rows or not columns:
+        raise ShapeError(
+            "degrade",
+            "inputs",
+            f"at least {scale} by {scale} pixels",
+            " by ".join(map(str, inputs.shape[-2:])),
         )
-        for before, after in planes:
-            after[...] = resize(resize(before, rows, columns), *after.shape)
-        return low, high
-
-    return Transform(f"degrade({scale})", pair)
+    high = np.ascontiguousarray(inputs[..., : rows * scale, : columns * scale], np.float32)
+    low = np.empty_like(high)
+    planes = zip(high.reshape(-1, *high.shape[-2:]), low.reshape(-1, *low.shape[-2:]), strict=True)
+    for before, after in planes:
+        after[...] = resize(resize(before, rows, columns), *after.shape)
+    return low, high
 
 
 def compose(*transforms: Callable[[Any, Any, Draws], tuple[Any, Any]]) -> Transform:
@@ -255,12 +261,13 @@ def compose(*transforms: Callable[[Any, Any, Draws], tuple[Any, Any]]) -> Transf
     compose(degrade(3), random_crop((33, 33), padding=0))
     """
 
-    def chain(inputs: Any, target: Any, draws: Draws) -> tuple[Any, Any]:
-        for transform in transforms:
-            inputs, target = transform(inputs, target, draws)
-        return inputs, target
+    return Transform(f"compose({', '.join(map(repr, transforms))})", partial(_chain, transforms))
 
-    return Transform(f"compose({', '.join(map(repr, transforms))})", chain)
+
+def _chain(transforms: Any, inputs: Any, target: Any, draws: Draws) -> tuple[Any, Any]:
+    for transform in transforms:
+        inputs, target = transform(inputs, target, draws)
+    return inputs, target
 
 
 class TransformedDataset(BatchedDataset):
