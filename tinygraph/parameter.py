@@ -78,6 +78,8 @@ class Parameter(Kept):
 class Buffer(Kept):
     """A leaf that belongs to a module's state but that no optimiser changes: running statistics.
 
+    One that is not `persistent` moves with the module, but is not part of its `state_dict`.
+
     Examples
     --------
     >>> from tinygraph import nn
@@ -87,4 +89,17 @@ class Buffer(Kept):
     (['running_mean'], [])
     """
 
-    __slots__ = ()
+    __slots__ = ("persistent",)
+
+    def __init__(
+        self,
+        data: Any,
+        dtype: Any = None,
+        device: str | Device | None = None,
+        name: str | None = None,
+        persistent: bool = True,
+    ) -> None:
+        if device is None and isinstance(data, Tensor):
+            device = data.device
+        super().__init__(data, False, dtype, device, name)
+        self.persistent = bool(persistent)

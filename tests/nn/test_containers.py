@@ -43,7 +43,7 @@ def test_indexing():
     part = net[1:]
     assert isinstance(part, nn.Sequential) and list(part) == [b, c]
     assert [n for n, _ in part.named_parameters()] == ["2.weight", "2.bias"]
-    with pytest.raises(IndexError, match="index 3 of 3 layers"):
+    with pytest.raises(IndexError, match="index 3 of 3 members"):
         net[3]
     with pytest.raises(IndexError):
         net[-4]
@@ -186,3 +186,99 @@ def test_residual_refusals():
     with pytest.raises(ArgumentError, match="layer 0: expected a Module"):
         nn.Residual(tg.relu)
     assert nn.Residual()(tg.ones(2)).value.tolist() == [2, 2], "without layers f is the identity"
+
+
+# ---- lists that change, dicts, lists of parameters ----------------------------------------------
+
+
+def numbered(count):
+    return [nn.Linear(1, 1) for _ in range(count)]
+
+
+@pytest.mark.parametrize("kind", [nn.Sequential, nn.ModuleList])
+def test_members_are_put_in_replaced_and_taken_out_as_of_a_list(kind):
+    a, b, c, d, e = numbered(5)
+    members = kind(a, b) if kind is nn.Sequential else kind([a, b])
+    expected = [a, b]
+    assert members.append(c) is members and members.insert(1, d) is members
+    expected[1:1] = [d]
+    expected.append(c)
+    assert list(members) == expected and list(members.members()) == ["0", "1", "2", "3"]
+    members[-1] = e
+    expected[-1] = e
+    assert list(members) == expected
+    del members[0]
+    assert members.pop(1) is expected.pop(2) and list(members) == expected[1:]
+    del members[:]
+    assert len(members) == 0
+    members.extend([a, b])
+    assert [name for name, _ in members.named_parameters()] == [
+        "0.weight", "0.bias", "1.weight", "1.bias",
+    ]  # fmt: skip
+
+
+def test_names_stay_with_their_layers():
+    a, b, c = numbered(3)
+    net = nn.Sequential({"first": a, "last": b})
+    net.insert(1, c)
+    assert list(net.members().items()) == [("first", a), ("1", c), ("last", b)]
+    net["first"] = b
+    assert net[0] is b
+
+
+@pytest.mark.parametrize("index", [5, -4, "hidden"])
+def test_a_place_that_is_not_there(index):
+    net = nn.Sequential(*numbered(3))
+    before = list(net)
+    with pytest.raises((IndexError, ArgumentError), match="Sequential: index"):
+        net[index] = nn.ReLU()
+    assert list(net) == before
+
+
+def test_what_is_no_layer_leaves_the_list_as_it_was():
+    net = nn.Sequential(*numbered(2))
+    before = net.members()
+    for change in (
+        lambda: net.insert(0, tg.relu),
+        lambda: net.append(3),
+        lambda: net.__setitem__(0, nn.ReLU),
+        lambda: net.extend([nn.ReLU(), None]),
+    ):
+        with pytest.raises(ArgumentError, match="expected a Module"):
+            change()
+        assert net.members() == before
+
+
+def test_a_dict_of_layers():
+    a, b = numbered(2)
+    layers = nn.ModuleDict({"a": a, "b": b})
+    assert layers["a"] is a is layers.a and "b" in layers and "c" not in layers and len(layers) == 2
+    assert list(layers) == list(layers.keys()) == ["a", "b"] and list(layers.values()) == [a, b]
+    layers["b"] = a
+    layers.update([("c", b)])
+    assert dict(layers.items()) == {"a": a, "b": a, "c": b}
+    assert [name for name, _ in layers.named_parameters()] == [
+        "a.weight", "a.bias", "c.weight", "c.bias",
+    ]  # fmt: skip
+    assert layers.pop("a") is a
+    del layers["b"]
+    assert list(layers) == ["c"]
+    with pytest.raises(ArgumentError, match=r"ModuleDict: index: expected one of \['c'\], got 'a'"):
+        layers["a"]
+    with pytest.raises(ArgumentError, match="a word without dots that names no method"):
+        layers["keys"] = a
+    with pytest.raises(ArgumentError, match="layer d: expected a Module"):
+        layers["d"] = tg.relu
+
+
+def test_lists_and_dicts_of_parameters():
+    p, q = nn.Parameter([1.0]), nn.Parameter([2.0])
+    several = nn.ParameterList([p]).append(q)
+    assert list(several.parameters()) == [p, q] and several[1] is q
+    assert [x.item() for x in several] == [1, 2]
+    named = nn.ParameterDict({"p": p})
+    named["q"] = q
+    assert list(named.state_dict()) == ["p", "q"] and named.q is q
+    for container in (several, named):
+        with pytest.raises(ArgumentError, match=r"parameter .*expected a Parameter.*nn.Parameter"):
+            container["0" if container is several else "x"] = tg.ones(1)

@@ -248,7 +248,8 @@ def test_repr(layer, text):
 
 def test_everything_is_exported():
     """Every layer that a file of the room defines."""
-    bases = {"BatchNorm", "Function", "InPlace", "LabelLoss", "Loss", "Numbered", "Pool2d"}
+    bases = {"BatchNorm", "Container", "Function", "InPlace", "LabelLoss", "Loss", "Named"}
+    bases |= {"Numbered", "Pool2d"}
     layers = {c for c in vars(nn).values() if isinstance(c, type) and issubclass(c, nn.Module)}
     for file in Path(nn.__file__).parent.glob("*.py"):
         module = importlib.import_module(f"tinygraph.nn.{file.stem}")

@@ -5,6 +5,7 @@ Read module.py first.  A new layer goes into the file of its family, with one li
 
 from tinygraph.nn import functional as functional
 from tinygraph.nn import init as init
+from tinygraph.nn import vectors as vectors
 from tinygraph.nn.activation import CELU as CELU
 from tinygraph.nn.activation import ELU as ELU
 from tinygraph.nn.activation import GELU as GELU
@@ -25,7 +26,10 @@ from tinygraph.nn.activation import Softmax as Softmax
 from tinygraph.nn.activation import Softplus as Softplus
 from tinygraph.nn.activation import Softsign as Softsign
 from tinygraph.nn.activation import Tanh as Tanh
+from tinygraph.nn.containers import ModuleDict as ModuleDict
 from tinygraph.nn.containers import ModuleList as ModuleList
+from tinygraph.nn.containers import ParameterDict as ParameterDict
+from tinygraph.nn.containers import ParameterList as ParameterList
 from tinygraph.nn.containers import Residual as Residual
 from tinygraph.nn.containers import Sequential as Sequential
 from tinygraph.nn.conv import Conv2d as Conv2d
@@ -51,3 +55,5 @@ from tinygraph.nn.shape import Flatten as Flatten
 from tinygraph.nn.shape import Unflatten as Unflatten
 from tinygraph.parameter import Buffer as Buffer
 from tinygraph.parameter import Parameter as Parameter
+
+utils = vectors

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeVar, overload
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
+from typing import Any, ClassVar, TypeVar, overload
 
 from tinygraph.errors import ArgumentError, ShapeError, nearest
 from tinygraph.nn.module import Module
+from tinygraph.parameter import Parameter
 from tinygraph.tensor import Operand, Tensor, as_tensor
 
 L = TypeVar("L", bound="Numbered")
 
 
-class Numbered(Module):
-    """What Sequential and ModuleList share: layers with a place and a name, as attributes."""
+class Container(Module):
+    """What the containers share: members with names, as attributes, in an order."""
+
+    holds: ClassVar[type] = Module
 
     def put(self, named: Mapping[Any, Any]) -> None:
-        """Check layers and their names, and make them attributes: "0", "1", ... are names too."""
-        op = type(self).__name__
-        for name, layer in named.items():
-            if not isinstance(layer, Module):
-                raise ArgumentError(
-                    op,
-                    f"layer {name}",
-                    "a Module",
-                    _describe(layer),
-                    "an op is wrapped in its layer: nn.ReLU() for tg.relu",
-                )
+        """Check members and their names, and make them attributes: "0", "1", ... are names too."""
+        op, kind = type(self).__name__, self.holds.__name__
+        what, way_out = "layer", "an op is wrapped in its layer: nn.ReLU() for tg.relu"
+        if self.holds is Parameter:
+            what, way_out = "parameter", "nn.Parameter(array)"
+        for name, member in named.items():
+            if not isinstance(member, self.holds):
+                raise ArgumentError(op, f"{what} {name}", f"a {kind}", _describe(member), way_out)
             if not isinstance(name, str) or not name or "." in name or hasattr(type(self), name):
                 raise ArgumentError(
                     op, "name", "a word without dots that names no method", repr(name)
@@ -34,33 +34,103 @@ class Numbered(Module):
         vars(self).update(named)
         self._name_leaves()
 
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
+    def members(self) -> dict[str, Any]:
+        """By name, in their order."""
+        return {name: x for name, x in vars(self).items() if isinstance(x, self.holds)}
 
-    def __iter__(self) -> Iterator[Module]:
-        return self.children()
+    def __len__(self) -> int:
+        return len(self.members())
+
+    def find(self, name: Any) -> Any:
+        """The member of that name."""
+        named = self.members()
+        if name not in named:
+            expected, hint = f"one of {list(named)}", nearest(str(name), named)
+            raise ArgumentError(type(self).__name__, "index", expected, repr(name), hint)
+        return named[name]
+
+
+class Numbered(Container):
+    """Members with a place: a list.  A name that is a number is that of the place."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.members().values())
 
     @overload
-    def __getitem__(self, index: int | str) -> Module: ...
+    def __getitem__(self, index: int | str) -> Any: ...
     @overload
     def __getitem__(self: L, index: slice) -> L: ...
-    def __getitem__(self, index: int | str | slice) -> Module:
-        """A layer by number or name; a slice is a container of the same layers and names."""
-        named = dict(self.named_children())
+    def __getitem__(self, index: int | str | slice) -> Any:
+        """A member by number or name; a slice is a container of the same members and names."""
+        if isinstance(index, str):
+            return self.find(index)
         if isinstance(index, slice):
             part = type(self)()
-            vars(part).update(list(named.items())[index])  # no new names: still part of the whole
+            vars(part).update(list(self.members().items())[index])  # still part of the whole
             return part
-        op = type(self).__name__
+        return self._at(index)[1]
+
+    def __setitem__(self, index: int | str, member: Any) -> None:
+        """Another member in that place, under the same name."""
         if isinstance(index, str):
-            if index not in named:
-                raise ArgumentError(
-                    op, "index", f"one of {list(named)}", repr(index), nearest(index, named)
-                )
-            return named[index]
-        if not -len(named) <= index < len(named):
-            raise IndexError(f"{op}: index {index} of {len(named)} layers")
-        return list(named.values())[index]
+            self.find(index)
+        self.put({index if isinstance(index, str) else self._at(index)[0]: member})
+
+    def __delitem__(self, index: int | slice) -> None:
+        """Leave members out; those behind move up."""
+        items = list(self.members().items())
+        if not isinstance(index, slice):
+            self._at(index)
+        del items[index]
+        self._place(items)
+
+    def append(self: L, member: Any) -> L:
+        """Put a member at the end; returns itself."""
+        return self.extend([member])
+
+    def extend(self: L, members: Iterable[Any]) -> L:
+        """Put several members at the end; returns itself."""
+        if isinstance(members, Module) and not isinstance(members, Numbered):
+            raise ArgumentError(
+                type(self).__name__,
+                "modules",
+                "an iterable of Modules",
+                _describe(members),
+                "pass a list: [module]",
+            )
+        self.put({str(i): member for i, member in enumerate(members, start=len(self))})
+        return self
+
+    def insert(self: L, index: int, member: Any) -> L:
+        """Put a member before that place, as in a list; returns itself."""
+        items = list(self.members().items())
+        items.insert(index, ("0", member))
+        self._place(items)
+        return self
+
+    def pop(self, index: int = -1) -> Any:
+        """Take a member out."""
+        found = self[index]
+        del self[index]
+        return found
+
+    def _at(self, index: int) -> tuple[str, Any]:
+        items = list(self.members().items())
+        if not -len(items) <= index < len(items):
+            raise IndexError(f"{type(self).__name__}: index {index} of {len(items)} members")
+        return items[index]
+
+    def _place(self, items: list[tuple[str, Any]]) -> None:
+        """These members in this order, numbers made anew."""
+        named = {str(i) if n.isdigit() else n: member for i, (n, member) in enumerate(items)}
+        before = self.members()
+        for name in before:
+            del vars(self)[name]
+        try:
+            self.put(named)
+        except ArgumentError:
+            self.put(before)
+            raise
 
 
 class Sequential(Numbered):
@@ -85,6 +155,8 @@ class Sequential(Numbered):
     >>> named = nn.Sequential({"hidden": nn.Linear(2, 8), "out": nn.Linear(8, 1)})
     >>> [name for name, _ in named.named_parameters()]
     ['hidden.weight', 'hidden.bias', 'out.weight', 'out.bias']
+    >>> net.insert(2, nn.Dropout(0.1))[2], len(net.append(nn.Sigmoid()))
+    (Dropout(p=0.1), 5)
     """
 
     def __init__(self, *layers: Module | Mapping[str, Module]) -> None:
@@ -131,22 +203,112 @@ class ModuleList(Numbered):
     def __init__(self, modules: Iterable[Module] = ()) -> None:
         self.extend(modules)
 
-    def append(self, module: Module) -> ModuleList:
-        """Put a layer at the end; returns itself."""
-        return self.extend([module])
 
-    def extend(self, modules: Iterable[Module]) -> ModuleList:
-        """Put several layers at the end; returns itself."""
-        if isinstance(modules, Module) and not isinstance(modules, Numbered):
-            raise ArgumentError(
-                "ModuleList",
-                "modules",
-                "an iterable of Modules",
-                _describe(modules),
-                "pass a list: [module]",
-            )
-        self.put({str(i): module for i, module in enumerate(modules, start=len(self))})
-        return self
+class ParameterList(Numbered):
+    """Parameters in a list that is searched, as ModuleList is one of modules.
+
+    Parameters
+    ----------
+    values : iterable of Parameter
+        They are called "0", "1", ...
+
+    Examples
+    --------
+    >>> from tinygraph import nn
+    >>> scales = nn.ParameterList([nn.Parameter([1.0]), nn.Parameter([2.0])])
+    >>> [p.item() for p in scales], list(scales.state_dict())
+    ([1.0, 2.0], ['0', '1'])
+    """
+
+    holds = Parameter
+
+    def __init__(self, values: Iterable[Parameter] = ()) -> None:
+        self.extend(values)
+
+
+class Named(Container):
+    """Members with names: a dict."""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.members())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.members()
+
+    def __getitem__(self, name: str) -> Any:
+        return self.find(name)
+
+    def __setitem__(self, name: str, member: Any) -> None:
+        self.put({name: member})
+
+    def __delitem__(self, name: str) -> None:
+        self.find(name)
+        del vars(self)[name]
+
+    def keys(self) -> KeysView[str]:
+        """The names."""
+        return self.members().keys()
+
+    def values(self) -> ValuesView[Any]:
+        """The members."""
+        return self.members().values()
+
+    def items(self) -> ItemsView[str, Any]:
+        """Names and members."""
+        return self.members().items()
+
+    def update(self, named: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
+        """Put several in."""
+        self.put(dict(named))
+
+    def pop(self, name: str) -> Any:
+        """Take a member out."""
+        found = self[name]
+        del self[name]
+        return found
+
+
+class ModuleDict(Named):
+    """Layers in a dict that is searched for parameters; what runs when, your `forward` says.
+
+    Parameters
+    ----------
+    modules : mapping from name to Module, or pairs of them
+        Each is an attribute of that name too.
+
+    Raises
+    ------
+    ArgumentError
+        Something is not a Module, or a name contains a dot or is taken by a method.
+
+    Examples
+    --------
+    >>> from tinygraph import nn
+    >>> heads = nn.ModuleDict({"digit": nn.Linear(8, 10), "sign": nn.Linear(8, 1)})
+    >>> heads["digit"] is heads.digit, "sign" in heads, list(heads)
+    (True, True, ['digit', 'sign'])
+    """
+
+    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] = ()) -> None:
+        self.update(modules)
+
+
+class ParameterDict(Named):
+    """Parameters in a dict that is searched, as ModuleDict is one of modules.
+
+    Examples
+    --------
+    >>> from tinygraph import nn
+    >>> list(nn.ParameterDict({"scale": nn.Parameter([1.0])}).named_parameters())[0][0]
+    'scale'
+    """
+
+    holds = Parameter
+
+    def __init__(
+        self, values: Mapping[str, Parameter] | Iterable[tuple[str, Parameter]] = ()
+    ) -> None:
+        self.update(values)
 
 
 class Residual(Module):

@@ -24,6 +24,7 @@ from tinygraph.device import get_device
 from tinygraph.errors import ArgumentError
 from tinygraph.nn.loading import IncompatibleKeys, fitting
 from tinygraph.nn.summary import summarize
+from tinygraph.nn.tree import Tree
 from tinygraph.parameter import Buffer, Parameter
 from tinygraph.running import here
 from tinygraph.shapes import Array, Shape
@@ -34,7 +35,7 @@ M = TypeVar("M", bound="Module")
 T = TypeVar("T", bound=Tensor)
 
 
-class Module:
+class Module(Tree):
     """A layer or a network.  Subclass it: make parameters in `__init__`, write `forward`.
 
     Attributes that are a `Parameter`, a `Buffer` or a `Module` are found; those in a list, a tuple,
@@ -77,71 +78,6 @@ class Module:
     def __call__(self, *inputs: Any, **options: Any) -> Any:
         return here.top.call(self, inputs, options)
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        _refuse_hidden(self, name, value)
-        _refuse_loss(self, name, vars(self).get(name), value)
-        super().__setattr__(name, value)
-        if isinstance(value, (Parameter, Buffer, Module)):
-            self._name_leaves()
-
-    # ---- what is in here --------------------------------------------------------------------
-
-    def named_children(self) -> Iterator[tuple[str, Module]]:
-        """The modules that are attributes of this one, with the names of the attributes."""
-        for name, value in vars(self).items():
-            _refuse_hidden(self, name, value)
-            if isinstance(value, Module):
-                yield name, value
-
-    def children(self) -> Iterator[Module]:
-        """The modules that are attributes of this one."""
-        return (child for _, child in self.named_children())
-
-    def named_modules(self) -> Iterator[tuple[str, Module]]:
-        """This module as "" and all below it by dotted names, parents first, each one once."""
-        seen: set[int] = set()
-        stack: list[tuple[str, Module]] = [("", self)]
-        while stack:
-            path, module = stack.pop()
-            if id(module) in seen:
-                continue
-            seen.add(id(module))
-            yield path, module
-            below = [(_join(path, name), child) for name, child in module.named_children()]
-            stack.extend(reversed(below))
-
-    def modules(self) -> Iterator[Module]:
-        """This module and all below it, each one once."""
-        return (module for _, module in self.named_modules())
-
-    def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
-        """All parameters by dotted names.  One that is shared comes once, under its first name."""
-        return self._named_leaves(Parameter)
-
-    def parameters(self) -> Iterator[Parameter]:
-        """All parameters, each one once: what an optimiser takes."""
-        return (parameter for _, parameter in self.named_parameters())
-
-    def named_buffers(self) -> Iterator[tuple[str, Buffer]]:
-        """All buffers by dotted names, each one once."""
-        return self._named_leaves(Buffer)
-
-    def buffers(self) -> Iterator[Buffer]:
-        """All buffers, each one once."""
-        return (buffer for _, buffer in self.named_buffers())
-
-    def _named_leaves(self, *kinds: type[T]) -> Iterator[tuple[str, T]]:
-        seen: set[Tensor] = set()
-        for path, module in self.named_modules():
-            for name, value in vars(module).items():
-                if isinstance(value, kinds) and value not in seen:
-                    seen.add(value)
-                    yield _join(path, name), value
-
-    def _name_leaves(self) -> None:
-        for name, leaf in self._named_leaves(Parameter, Buffer):
-            leaf.name = name
-
     # ---- modes, gradients, devices ----------------------------------------------------------
 
     def train(self: M, mode: bool = True) -> M:
@@ -177,8 +113,8 @@ class Module:
                 else:
                     attributes["training"] = mode
 
-    def zero_grad(self) -> None:
-        """Forget the gradients of all parameters."""
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients of all parameters; `set_to_none` is taken, and always so."""
         for parameter in self.parameters():
             parameter.grad = None
 
@@ -230,7 +166,7 @@ class Module:
 
     def state_dict(self) -> dict[str, Array]:
         """Copies of all parameters and buffers as numpy arrays, by dotted names."""
-        leaves = self._named_leaves(Parameter, Buffer)
+        leaves = self._saved_leaves()
         return {name: np.array(leaf.numpy(), order="C") for name, leaf in leaves}
 
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:
@@ -264,7 +200,7 @@ class Module:
         >>> bool((a.weight.value == b.weight.value).all())
         True
         """
-        leaves = dict(self._named_leaves(Parameter, Buffer))
+        leaves = dict(self._saved_leaves())
         names = self._all_names()  # a shared leaf may go by any of its names, or by several
         arrays, passed_over = fitting(type(self).__name__, state, leaves, names, strict)
         for name, array in arrays.items():
@@ -272,20 +208,6 @@ class Module:
             leaf.value[...] = leaf.device.from_numpy(array)
         Writes.note(*[names[name] for name in arrays])
         return passed_over
-
-    def _all_names(self) -> dict[str, Tensor]:
-        """Every parameter and buffer under every path that leads to it."""
-        names: dict[str, Tensor] = {}
-        stack: list[tuple[str, Module, tuple[Module, ...]]] = [("", self, ())]
-        while stack:
-            path, module, above = stack.pop()
-            for name, value in vars(module).items():
-                if isinstance(value, (Parameter, Buffer)):
-                    names[_join(path, name)] = value
-            below = [(_join(path, name), child) for name, child in module.named_children()]
-            way = (*above, module)  # a module that holds one of these would be walked forever
-            stack.extend((p, child, way) for p, child in reversed(below) if child not in way)
-        return names
 
     # ---- showing ----------------------------------------------------------------------------
 
@@ -337,37 +259,3 @@ class Module:
         lines += [f"({name}): {child!r}" for name, child in children]
         body = "\n".join(lines).replace("\n", "\n  ")
         return f"{type(self).__name__}(\n  {body}\n)"
-
-
-def _join(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
-
-
-def _refuse_hidden(module: Module, name: str, value: Any) -> None:
-    """Raise for a list, tuple, set or dict with modules or parameters in it."""
-    if not isinstance(value, (list, tuple, set, dict)):
-        return
-    inside = value.values() if isinstance(value, dict) else value
-    if any(isinstance(x, (Module, Parameter, Buffer)) for x in inside):
-        raise ArgumentError(
-            type(module).__name__,
-            name,
-            "a Module, Parameter or Buffer as an attribute of its own",
-            f"a {type(value).__name__} of them, in which none would be found",
-            "wrap it: nn.ModuleList([...]) or nn.Sequential(...)",
-        )
-
-
-def _refuse_loss(module: Module, name: str, before: Any, value: Any) -> None:
-    """Raise for what would take the place of a parameter, a buffer or a module, and is none."""
-    kinds = (Parameter, Buffer), (Module,)
-    for kind in kinds:
-        if isinstance(before, kind) and value is not None and not isinstance(value, kind):
-            way_out = f"{name}.value = array for other numbers, nn.Parameter(array) for a new one"
-            raise ArgumentError(
-                type(module).__name__,
-                name,
-                f"a {' or a '.join(k.__name__ for k in kind)}, or None",
-                type(value).__name__,
-                way_out if kind is kinds[0] else f"del module.{name}, where it shall be no layer",
-            )

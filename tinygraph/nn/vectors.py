@@ -1,0 +1,52 @@
+"""All parameters as one vector and back; with clipping, what PyTorch calls `nn.utils`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from tinygraph.errors import ShapeError
+from tinygraph.ops.concatenate import concatenate
+from tinygraph.ops.reshape import reshape
+from tinygraph.optim.clipping import clip_grad_norm, clip_grad_value
+from tinygraph.tensor import Operand, Tensor, as_tensor
+
+clip_grad_norm_, clip_grad_value_ = clip_grad_norm, clip_grad_value
+
+
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
+    """All elements of some tensors, one after the other: a node, through which gradients flow.
+
+    Examples
+    --------
+    >>> from tinygraph import nn
+    >>> nn.utils.parameters_to_vector(nn.Linear(3, 2).parameters()).shape
+    (8,)
+    """
+    return concatenate([reshape(p, -1) for p in parameters])
+
+
+def vector_to_parameters(vec: Operand, parameters: Iterable[Tensor]) -> None:
+    """Write the elements of a vector into parameters, as `parameters_to_vector` laid them out.
+
+    Raises
+    ------
+    ShapeError
+        The vector has not as many elements as all of them.  Nothing was changed.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> w = tg.Parameter([[0.0, 0.0]])
+    >>> tg.nn.utils.vector_to_parameters([1.0, 2.0], [w])
+    >>> w.value
+    array([[1., 2.]], dtype=float32)
+    """
+    vector, members = as_tensor(vec).numpy(), list(parameters)
+    total = sum(p.value.size for p in members)
+    if vector.shape != (total,):
+        raise ShapeError("vector_to_parameters", "vec", f"({total},)", vector.shape)
+    ends = np.cumsum([p.value.size for p in members])[:-1]
+    for p, part in zip(members, np.split(vector, ends), strict=True):
+        p.value = part.reshape(p.shape).astype(p.dtype, copy=False)
