@@ -218,7 +218,7 @@ class Operators(Conversions[Node]):
 
     clone = to = astype = flatten = squeeze = unsqueeze = gather = matmul = mm = bmm = _op()
     sum = mean = var = cumsum = logsumexp = softmax = log_softmax = _op()
-    amax = amin = argmax = argmin = std = prod = _op()
+    amax = amin = argmax = argmin = std = prod = any = all = count_nonzero = norm = _op()
     abs = absolute = neg = negative = exp = log = sqrt = relu = sigmoid = tanh = heaviside = _op()
     square = rsqrt = reciprocal = expm1 = log1p = log2 = sin = cos = erf = _op()
     sign = floor = ceil = trunc = round = _op()

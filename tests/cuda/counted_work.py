@@ -322,6 +322,7 @@ WORK: dict[str, Work] = {
         tg.conv2d, numbers(2, 128, 8, 8), numbers(128, 128, 1, 1), numbers(128)
     ),
     "conv2d_relu_max_pool2d.cu": op(tg.conv2d_relu_max_pool2d, *convolution(), pool=2),
+    "count_nonzero.cu": along_axes(tg.count_nonzero, tg.all),
     "cumsum.cu": along_axes(tg.cumsum),
     "embedding.cu": embedding(),
     "expand.cu": each(
@@ -350,7 +351,9 @@ WORK: dict[str, Work] = {
     "mean.cu": along_axes(tg.mean),
     "mse_loss.cu": losses(tg.mse_loss),
     "nll_loss.cu": labels(tg.nll_loss),
+    "norm.cu": each(along_axes(tg.norm), along_axes(lambda x, axis: tg.norm(x, 3, axis))),
     "pad.cu": op(tg.pad, numbers(8, 62), pad_width=((0, 0), (1, 1)), value=0.5),
+    "prod.cu": along_axes(tg.prod),
     "random.cu": random_numbers,
     "rmsprop.cu": steps(
         tg.optim.RMSprop, {}, {"weight_decay": 0.1}, {"centered": True, "momentum": 0.9}

@@ -121,7 +121,7 @@ SHARED_WORK = {
     "mean.cu: mean_forward": each_thread(0, 1),
     "mean.cu: mean_backward": each_thread(1),
     "var.cu: var_forward": each_thread(4, 4),
-    "var.cu: var_backward": each_thread(1),
+    "var.cu: var_backward": each_thread(3),
     "logsumexp.cu: logsumexp_forward": each_thread(2, 1),
     "softmax.cu: softmax_forward": each_thread(3, 1),
     "softmax.cu: softmax_backward": each_thread(0, 1),

@@ -244,6 +244,18 @@ def sum_over(x, axis=None, keepdims=False):
     return over_axes(sum, x, axis, keepdims)
 
 
+def count_nonzero(x, axis=None, keepdims=False):
+    return over_axes(lambda values: sum(v != 0 for v in values), x, axis, keepdims)
+
+
+def any_over(x, axis=None, keepdims=False):
+    return over_axes(any, x, axis, keepdims)
+
+
+def all_over(x, axis=None, keepdims=False):
+    return over_axes(all, x, axis, keepdims)
+
+
 def product_over(x, axis=None, keepdims=False):
     return over_axes(math.prod, x, axis, keepdims)
 

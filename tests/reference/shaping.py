@@ -45,6 +45,18 @@ def argmin(x, axis=None, keepdims=False):
     return _place(x, axis, keepdims, operator.lt)
 
 
+def norm(x, p=2, axis=None, keepdims=False):
+    def one(values):
+        sizes = [abs(v) for v in values]
+        if p == 0:
+            return float(sum(v != 0 for v in sizes))
+        if math.isinf(p):
+            return max(sizes) if p > 0 else min(sizes)
+        return math.fsum(v**p for v in sizes) ** (1 / p)
+
+    return over_axes(one, x, axis, keepdims)
+
+
 def var(x, axis=None, keepdims=False, correction=1):
     """By the definition, in exact fractions: only the result is rounded."""
 

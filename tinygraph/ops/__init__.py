@@ -36,6 +36,9 @@ from tinygraph.ops.concatenate import stack as stack
 from tinygraph.ops.concatenate import vstack as vstack
 from tinygraph.ops.conv2d import conv2d as conv2d
 from tinygraph.ops.conv2d_relu_max_pool2d import conv2d_relu_max_pool2d as conv2d_relu_max_pool2d
+from tinygraph.ops.count_nonzero import all as all
+from tinygraph.ops.count_nonzero import any as any
+from tinygraph.ops.count_nonzero import count_nonzero as count_nonzero
 from tinygraph.ops.cumsum import cumsum as cumsum
 from tinygraph.ops.dropout import dropout as dropout
 from tinygraph.ops.elementwise import abs as abs
@@ -86,6 +89,7 @@ from tinygraph.ops.max_pool2d import max_pool2d as max_pool2d
 from tinygraph.ops.mean import mean as mean
 from tinygraph.ops.mse_loss import mse_loss as mse_loss
 from tinygraph.ops.nll_loss import nll_loss as nll_loss
+from tinygraph.ops.norm import norm as norm
 from tinygraph.ops.pad import pad as pad
 from tinygraph.ops.prod import prod as prod
 from tinygraph.ops.relu import relu as relu

@@ -37,8 +37,8 @@ struct Std {
     FORMULA T of(T variance) { return sqrt(variance); }
     FORMULA T gradient(T gy, T y)
     {
-        const T g = gy / (T(2) * y);
-        return y == T(0) ? T(0) : g;
+        const bool flat = y == T(0);
+        return (flat ? T(0) : gy) / (T(2) * (flat ? T(1) : y));
     }
 };
 
