@@ -1,5 +1,6 @@
 """Transforms: pure functions of (seed, epoch, sample), compared with numpy and Pillow."""
 
+import pickle
 import sys
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from tests.data.real_files import set5_folder
 from tinygraph.data import (
     ArrayDataset,
+    Compose,
     DataLoader,
     Draws,
     TransformedDataset,
@@ -144,6 +146,36 @@ def test_crop_pads_with_zeros():
     inputs, _ = random_crop(2, padding=1)(image, 0, draws)
     assert inputs.tolist() == [[[0, 0], [2, 0]]]
     assert draws.counts == [3, 3]
+
+
+@pytest.mark.parametrize("shape", [(2, 5, 7), (3, 2, 5, 7)])
+def test_a_sample_and_a_batch_are_cut_and_mirrored_along_the_same_axes(shape):
+    """(C, H, W) and (N, C, H, W); only width and height are touched."""
+    images = np.arange(np.prod(shape)).reshape(shape)
+    mirrored, _ = horizontal_flip(1.0)(images, 0, Scripted(0.5))
+    np.testing.assert_array_equal(mirrored, np.flip(images, axis=len(shape) - 1))
+    window, _ = random_crop((2, 4))(images, 0, Scripted(1, 3))
+    np.testing.assert_array_equal(window, images[..., 1:3, 3:7])
+
+
+def test_compose_for_a_dataset_of_ones_own():
+    both = Compose([lambda image: image + 1, lambda image: image[:, ::-1]])
+    np.testing.assert_array_equal(both(np.array([[1, 2]])), [[3, 2]])
+    assert Compose([])(5) == 5 and repr(Compose([abs])) == "Compose([<built-in function abs>])"
+    for wrong in (horizontal_flip(), 3):
+        with pytest.raises(ArgumentError, match=r"transforms\[1\].*TransformedDataset"):
+            Compose([abs, wrong])
+
+
+def test_transforms_can_be_sent_to_another_process():
+    transform = compose(random_crop(3, padding=1), horizontal_flip(), degrade(2))
+    again = pickle.loads(pickle.dumps(transform))
+    assert repr(again) == repr(transform)
+    image = np.arange(36.0).reshape(1, 6, 6)
+    for part, other in zip(
+        transform(image, 0, Draws(1, 2, 3)), again(image, 0, Draws(1, 2, 3)), strict=True
+    ):
+        np.testing.assert_array_equal(part, other)
 
 
 def test_a_target_that_is_an_image_follows():

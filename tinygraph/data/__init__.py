@@ -1,6 +1,9 @@
-"""Data: datasets, in memory or on disk, and their batches as numpy arrays.
+"""Data: datasets, in memory or on disk, in which order they are visited, and their batches.
 
-A dataset is one file with one function, and one line in registry.py.
+    Dataset, ArrayDataset, TensorDataset     samples           Subset, ConcatDataset, random_split
+    RandomSampler, BatchSampler, ...         their order       DataLoader     their batches
+
+A dataset that is downloaded is one file with one function, and one line in registry.py.
 """
 
 from tinygraph.data.cache import CacheWarning as CacheWarning
@@ -15,6 +18,7 @@ from tinygraph.data.dataset import BatchedDataset as BatchedDataset
 from tinygraph.data.dataset import Dataset as Dataset
 from tinygraph.data.dataset import TensorDataset as TensorDataset
 from tinygraph.data.digits import digits as digits
+from tinygraph.data.draws import Draws as Draws
 from tinygraph.data.idx import read_idx as read_idx
 from tinygraph.data.image_folder import ImageFolder as ImageFolder
 from tinygraph.data.image_folder import image_folder as image_folder
@@ -30,7 +34,7 @@ from tinygraph.data.samplers import SubsetRandomSampler as SubsetRandomSampler
 from tinygraph.data.samplers import WeightedRandomSampler as WeightedRandomSampler
 from tinygraph.data.splice import splice as splice
 from tinygraph.data.super_resolution import super_resolution as super_resolution
-from tinygraph.data.transforms import Draws as Draws
+from tinygraph.data.transforms import Compose as Compose
 from tinygraph.data.transforms import Transform as Transform
 from tinygraph.data.transforms import TransformedDataset as TransformedDataset
 from tinygraph.data.transforms import compose as compose

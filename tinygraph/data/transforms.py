@@ -3,15 +3,16 @@
     inputs   one sample, (..., H, W): an image, or the channels of one
     target   its label; or an image of the same height and width, which is cut and flipped likewise
 
-A sample looks the same whichever batch it is in, whichever thread makes it, and whether or not the
-run was stopped before.  Epochs differ from one another.
+A sample looks the same whichever batch it is in, whichever thread or process makes it, and whether
+or not the run was stopped before.  Epochs differ from one another.
 
-A transform is a function of (inputs, target, draws) that returns (inputs, target).
+A transform is a function of (inputs, target, draws) that returns (inputs, target).  Those of images
+work on the last two axes; one call takes one decision, be its input a sample or a whole batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,40 +20,12 @@ from typing import Any
 import numpy as np
 
 from tinygraph.checks import MAX_WORD, number, whole
-from tinygraph.data.dataset import TRANSFORM_STREAM, BatchedDataset, at_epoch, sample
+from tinygraph.data.dataset import BatchedDataset, at_epoch, sample
+from tinygraph.data.draws import Draws
 from tinygraph.data.image_folder import height_and_width
 from tinygraph.data.images import pillow
-from tinygraph.errors import ShapeError
-from tinygraph.random import philox
+from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.shapes import Array
-
-_WORD_BITS = 64
-
-
-class Draws:
-    """The random numbers of one sample in one epoch, drawn one after the other.
-
-    The Philox key is (seed, stream of transforms); the counter's high words hold the epoch and the
-    sample, so that no two samples share a number.
-    """
-
-    def __init__(self, seed: int, epoch: int, sample: int) -> None:
-        self._place = (seed, TRANSFORM_STREAM, epoch, sample << _WORD_BITS)
-        self._generator: np.random.Philox | None = None
-
-    def word(self) -> int:
-        """The next 64 random bits."""
-        if self._generator is None:  # many transforms draw nothing
-            self._generator = philox(*self._place)
-        return int(self._generator.random_raw())
-
-    def integer(self, count: int) -> int:
-        """One of 0 ... count - 1, each as likely as the others to within count / 2**64."""
-        return (self.word() * count) >> _WORD_BITS
-
-    def uniform(self) -> float:
-        """A float64 number in [0, 1)."""
-        return (self.word() >> 11) * 2.0**-53
 
 
 @dataclass(frozen=True)
@@ -268,6 +241,50 @@ def _chain(transforms: Any, inputs: Any, target: Any, draws: Draws) -> tuple[Any
     for transform in transforms:
         inputs, target = transform(inputs, target, draws)
     return inputs, target
+
+
+class Compose:
+    """Functions of one thing, one after the other: for the `__getitem__` of a dataset of one's own.
+
+    Where numbers are to be drawn, use `TransformedDataset`, with `compose` for several transforms.
+
+    Parameters
+    ----------
+    transforms : sequence of callable
+        Each takes what the one before has returned.
+
+    Raises
+    ------
+    ArgumentError
+        A `Transform`, which takes a target and random numbers as well; or something not callable.
+
+    Examples
+    --------
+    >>> import numpy as np, tinygraph as tg
+    >>> prepare = tg.data.Compose([np.float32, lambda x: x / 2, lambda x: x - 1])
+    >>> prepare([4, 8])
+    array([1., 3.], dtype=float32)
+    """
+
+    def __init__(self, transforms: Sequence[Callable[[Any], Any]]) -> None:
+        self.transforms = list(transforms)
+        for place, transform in enumerate(self.transforms):
+            if isinstance(transform, Transform) or not callable(transform):
+                raise ArgumentError(
+                    "Compose",
+                    f"transforms[{place}]",
+                    "a function of one argument",
+                    repr(transform),
+                    "TransformedDataset(data, compose(...)) for transforms of pairs",
+                )
+
+    def __call__(self, sample: Any) -> Any:
+        for transform in self.transforms:
+            sample = transform(sample)
+        return sample
+
+    def __repr__(self) -> str:
+        return f"Compose({self.transforms!r})"
 
 
 class TransformedDataset(BatchedDataset):

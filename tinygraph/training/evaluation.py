@@ -15,6 +15,7 @@ from tinygraph.data import DataLoader
 from tinygraph.device import CPU, Device
 from tinygraph.errors import ArgumentError
 from tinygraph.nn import Module
+from tinygraph.ops.to import to
 from tinygraph.running import no_grad
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor, as_tensor
@@ -88,7 +89,8 @@ def evaluate(model: Module, loader: DataLoader, loss: Loss) -> dict[str, float]:
 def forward(model: Module, inputs: Array, labels: Array) -> tuple[Tensor, Tensor]:
     """The model's output and the labels, both on the device of the model."""
     device = device_of(model)
-    return model(as_tensor(inputs, device=device)), as_tensor(labels, device=device)
+    there = [to(as_tensor(part, device=device), device) for part in (inputs, labels)]
+    return model(there[0]), there[1]
 
 
 def device_of(model: Module) -> Device:
