@@ -274,3 +274,55 @@ def test_repr():
     assert repr(SGD([ones(1)], lr=0.5)) == (
         "SGD(1 parameters: lr=0.5, momentum=0.0, weight_decay=0.0, dampening=0.0, nesterov=False)"
     )
+
+
+# ---- one more group -----------------------------------------------------------------------------
+
+
+def test_a_group_that_is_added_is_as_one_that_was_there_at_first(device):
+    """Settings, names, state and updates, in the middle of a training."""
+
+    def made():
+        return [tg.Parameter(np.arange(n, dtype="f4"), name=name, device=device)
+                for n, name in ((3, "a"), (5, "b"), (2, None))]  # fmt: skip
+
+    def train(optimizer, steps):
+        for _ in range(steps):
+            for p in optimizer.parameters.values():
+                p.grad = p.device.from_numpy(np.ones(p.shape, "f4"))
+            optimizer.step()
+
+    a, b, c = made()
+    grown = tg.optim.Adam([a], lr=0.1)
+    train(grown, 2)
+    grown.add_param_group({"params": [b, c], "lr": 0.5})
+    train(grown, 3)
+    a2, b2, c2 = made()
+    early, late = tg.optim.Adam([a2], lr=0.1), tg.optim.Adam([b2, c2], lr=0.5)
+    train(early, 5)
+    train(late, 3)
+    for p, q in ((a, a2), (b, b2), (c, c2)):
+        np.testing.assert_array_equal(p.numpy(), q.numpy())
+    assert list(grown.parameters) == list(grown.state) == ["a", "b", "1.1"]
+    assert [group["lr"] for group in grown.param_groups] == [0.1, 0.5]
+    again = tg.optim.Adam([{"params": [a]}, {"params": [b, c]}], lr=1.0)
+    again.load_state_dict(grown.state_dict())
+    assert again.param_groups[1]["lr"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("group", "words"),
+    [
+        (lambda w: {"params": [w]}, "each Parameter once, got w more than once"),
+        (lambda w: {"params": [tg.Parameter([1.0])], "lr": -1}, "lr"),
+        (lambda w: {"params": [tg.Parameter([1.0])], "rate": 1}, "rate"),
+        (lambda w: {"lr": 1.0}, "params"),
+        (lambda w: [tg.Parameter([1.0])], "params"),
+    ],
+)
+def test_a_group_that_cannot_be_added_changes_nothing(group, words):
+    w = tg.Parameter([1.0], name="w")
+    sgd = tg.optim.SGD([w], lr=0.5)
+    with pytest.raises(ArgumentError, match=words):
+        sgd.add_param_group(group(w))
+    assert len(sgd.groups) == 1 and list(sgd.parameters) == ["w"]

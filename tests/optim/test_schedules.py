@@ -12,10 +12,19 @@ from tests.optim.expected import TORCH
 from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.optim import (
     SGD,
+    Adagrad,
+    Adam,
+    ConstantLR,
     CosineAnnealingLR,
+    ExponentialLR,
+    LambdaLR,
+    LinearLR,
     LinearWarmup,
+    MultiStepLR,
+    OneCycleLR,
     ReduceLROnPlateau,
     Schedule,
+    SequentialLR,
     StepLR,
 )
 
@@ -46,6 +55,88 @@ def test_plateau_equals_pytorch(case):
         schedule.step(metric)
         seen.append(schedule.optimizer.groups[0]["lr"])
     assert seen == pytest.approx(case["rates"], rel=1e-12)
+
+
+@pytest.mark.parametrize("case", TORCH["one_cycle"], ids=lambda c: str(c["settings"]))
+@pytest.mark.parametrize(("kind", "key"), [(SGD, "momentum"), (Adam, "betas")])
+def test_one_cycle_equals_pytorch(case, kind, key):
+    more = {"momentum": 0.9} if key == "momentum" else {}
+    optimizer = kind([tg.Parameter([1.0])], lr=0.8, **more)
+    schedule = OneCycleLR(optimizer, max_lr=2.0, **case["settings"])
+    (group,) = optimizer.param_groups
+    for step, (lr, momentum) in enumerate(case[key]):
+        assert group["lr"] == pytest.approx(lr, rel=1e-12, abs=1e-12), step
+        assert group[key] == pytest.approx(
+            tuple(momentum) if key == "betas" else momentum, rel=1e-12
+        ), step
+        if step < 12:
+            schedule.step()
+
+
+def test_one_cycle_without_momentum_and_after_its_end():
+    plain = sgd(1.0)
+    adagrad = Adagrad([tg.Parameter([1.0])])
+    with pytest.raises(ArgumentError, match=r"cycle_momentum: expected an optimizer with momentum"):
+        OneCycleLR(adagrad, 1.0, 5)
+    schedule = OneCycleLR(plain, [1.0], 3, cycle_momentum=False)
+    rates(schedule, 2)
+    with pytest.raises(ArgumentError, match="at most 2 steps, as total_steps says, got step 3"):
+        schedule.step()
+
+
+def sequence():
+    optimizer = sgd(0.8)
+    warm = LinearLR(optimizer, start_factor=0.1, total_iters=3)
+    same = ConstantLR(optimizer, factor=1.0, total_iters=1)
+    fall = ExponentialLR(optimizer, gamma=0.5)
+    return SequentialLR(optimizer, [warm, same, fall], milestones=[3, 5])
+
+
+def test_sequential_equals_pytorch():
+    assert rates(sequence(), 12) == pytest.approx(TORCH["sequential"], rel=1e-12)
+
+
+@pytest.mark.parametrize("done", [0, 2, 3, 6])
+def test_sequential_goes_on_where_it_was_saved(done):
+    whole, first, again = sequence(), sequence(), sequence()
+    expected = rates(whole, 9)
+    rates(first, done)
+    again.load_state_dict(json.loads(json.dumps(first.state_dict())))
+    assert rates(again, 9 - done) == expected[done:]
+
+
+def test_lambdas_one_for_all_groups_or_one_for_each():
+    assert rates(LambdaLR(sgd(1.0), lambda t: 0.5**t), 2) == [1, 0.5, 0.25]
+    each = LambdaLR(sgd(1.0, 2.0), [lambda t: t, lambda t: 1.0])
+    each.step()
+    assert each.get_last_lr() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda o: LambdaLR(o, [abs, abs]), "lr_lambda: expected a function, or 1, one for each"),
+        (lambda o: LambdaLR(o, 3), "lr_lambda"),
+        (lambda o: MultiStepLR(o, [1, -1]), "milestones"),
+        (lambda o: OneCycleLR(o, 1.0), "expected total_steps, or epochs and steps_per_epoch"),
+        (lambda o: OneCycleLR(o, [1.0, 2.0], 5), "max_lr: expected one number, or 1"),
+        (lambda o: OneCycleLR(o, 1.0, 5, anneal_strategy="cosine"), "anneal_strategy"),
+        (lambda o: SequentialLR(o, [StepLR(o, 1)], [2]), "milestones: expected 0 rising"),
+        (lambda o: SequentialLR(o, [StepLR(o, 1)] * 3, [2, 2]), "milestones: expected 2 rising"),
+        (lambda o: SequentialLR(o, [StepLR(sgd(1.0), 1)], []), "of the same optimizer"),
+        (lambda o: SequentialLR(o, [ReduceLROnPlateau(o)], []), "in closed form"),
+    ],
+)
+def test_settings_that_cannot_be(make, words):
+    with pytest.raises(ArgumentError, match=words):
+        make(sgd(1.0))
+
+
+def test_a_second_schedule_begins_where_the_first_one_began():
+    """Not at the rate that the first one has set: as in PyTorch."""
+    optimizer = sgd(1.0)
+    LinearLR(optimizer, start_factor=0.1)
+    assert ExponentialLR(optimizer, 0.5).base_rates == [1.0]
 
 
 def test_every_group_has_a_base_of_its_own():

@@ -29,12 +29,32 @@ class Books:
 
     def __init__(self, params: Iterable[Any], defaults: Mapping[str, Any]) -> None:
         self.op = type(self).__name__
-        self.groups, names = read_groups(self.op, params, defaults)
-        for group in self.groups:
+        self.defaults = dict(defaults)
+        self.groups: list[Group] = []
+        self.parameters: dict[str, Parameter] = {}
+        self.state: dict[str, dict[str, Any]] = {}
+        self._take(*read_groups(self.op, params, defaults))
+        self._base_rates: list[float] = []
+
+    def _take(self, groups: list[Group], names: list[str]) -> None:
+        """Enter groups and the names of their parameters, which have been read."""
+        for group in groups:
             self.check(settings_of(group))
-        members = [p for group in self.groups for p in group["params"]]
-        self.parameters: dict[str, Parameter] = dict(zip(names, members, strict=True))
-        self.state: dict[str, dict[str, Any]] = {name: {} for name in names}
+        self.groups += groups
+        members = [p for group in groups for p in group["params"]]
+        self.parameters |= zip(names, members, strict=True)
+        self.state |= {name: {} for name in names}
+
+    @property
+    def param_groups(self) -> list[Group]:
+        """`groups`, under PyTorch's name."""
+        return self.groups
+
+    def base_rates(self) -> list[float]:
+        """The learning rates that groups had when this was first asked for, by a schedule."""
+        for group in self.groups[len(self._base_rates) :]:
+            self._base_rates.append(float(group["lr"]))
+        return [*self._base_rates]
 
     def check(self, group: Group) -> None:
         """Raise ArgumentError for hyper-parameters that cannot be."""

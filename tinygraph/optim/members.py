@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,19 @@ from tinygraph.parameter import Parameter
 from tinygraph.tensor import Tensor
 
 Group = dict[str, Any]
+Pairs = list[tuple["str | None", Parameter]]
 
 
-def read_groups(op: str, params: Any, defaults: Mapping[str, Any]) -> tuple[list[Group], list[str]]:
+def read_groups(
+    op: str,
+    params: Any,
+    defaults: Mapping[str, Any],
+    taken: Sequence[Pairs] = (),
+) -> tuple[list[Group], list[str]]:
     """Groups with all hyper-parameters and a list of Parameters each, and the names of the latter.
 
     `params` is an iterable of Parameters, of pairs (name, Parameter), or of groups of these.
+    `taken` are the groups that the optimiser has already.
     """
     members = _listed(op, params)
     as_groups = [isinstance(m, Mapping) for m in members]
@@ -43,7 +50,7 @@ def read_groups(op: str, params: Any, defaults: Mapping[str, Any]) -> tuple[list
         pairs.append(_pairs(op, given["params"]))
         settings = {key: plain(given.get(key, value)) for key, value in defaults.items()}
         groups.append({"params": [p for _, p in pairs[-1]], **settings})
-    return groups, _unique_names(op, pairs)
+    return groups, _unique_names(op, [*taken, *pairs])[sum(map(len, taken)) :]
 
 
 def plain(value: Any) -> Any:
@@ -79,7 +86,7 @@ def _listed(op: str, params: Any) -> list[Any]:
     return members
 
 
-def _pairs(op: str, params: Any) -> list[tuple[str | None, Parameter]]:
+def _pairs(op: str, params: Any) -> Pairs:
     """The members of one group as pairs of a name that was given, if it was, and a Parameter."""
     pairs = []
     for member in _listed(op, params):
@@ -97,7 +104,7 @@ def _pairs(op: str, params: Any) -> list[tuple[str | None, Parameter]]:
     return pairs
 
 
-def _unique_names(op: str, groups: list[list[tuple[str | None, Parameter]]]) -> list[str]:
+def _unique_names(op: str, groups: Sequence[Pairs]) -> list[str]:
     """What each parameter's state goes by: the name given, its own if unique, or "group.index"."""
     everything = [pair for pairs in groups for pair in pairs]
     times = Counter(p for _, p in everything)

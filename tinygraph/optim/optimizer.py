@@ -38,7 +38,7 @@ import numpy as np
 from tinygraph.device import Device
 from tinygraph.errors import ArgumentError, DeviceError, ShapeError
 from tinygraph.optim.books import Books, settings_of
-from tinygraph.optim.members import Group
+from tinygraph.optim.members import Group, read_groups
 from tinygraph.optim.operations import counted
 from tinygraph.optim.parts import Part, by_launches, launch
 from tinygraph.parameter import Parameter
@@ -95,11 +95,16 @@ class Optimizer(Books):
 
     def __init__(self, params: Iterable[Any], **defaults: Any) -> None:
         super().__init__(params, defaults)
-        self._devices = {name: p.device for name, p in self.parameters.items()}
-        self._scratch = _Scratch(list(self.parameters.values()), self.scratch_arrays)
         self._work: list[_Work] = []
         # One dict for each group, the same at every step: a captured step reads it again.
-        self._live: list[Group] = [{} for _ in self.groups]
+        self._live: list[Group] = []
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """For the parameters, as many as they are now."""
+        self._devices = {name: p.device for name, p in self.parameters.items()}
+        self._scratch = _Scratch(list(self.parameters.values()), self.scratch_arrays)
+        self._live += [{} for _ in self.groups[len(self._live) :]]
         self._seen: list[tuple[Any, ...]] = []  # the hyper-parameters that `_work` was made from
 
     # ---- what a subclass writes -------------------------------------------------------------
@@ -230,6 +235,29 @@ class Optimizer(Books):
         return np.add(out, grad, out=out)
 
     # ---- what users call --------------------------------------------------------------------
+
+    def add_param_group(self, param_group: Group) -> None:
+        """Take one more group: a dict with parameters as "params", and settings of its own.
+
+        Raises
+        ------
+        ArgumentError
+            As for the constructor; nothing was changed.
+
+        Examples
+        --------
+        >>> import tinygraph as tg
+        >>> sgd = tg.optim.SGD([tg.Parameter([1.0])], lr=0.5)
+        >>> sgd.add_param_group({"params": [tg.Parameter([2.0])], "lr": 0.1})
+        >>> [group["lr"] for group in sgd.param_groups]
+        [0.5, 0.1]
+        """
+        taken: list[Any] = [
+            list(zip(named["params"], group["params"], strict=True))
+            for named, group in zip(self.named_groups(), self.groups, strict=True)
+        ]
+        self._take(*read_groups(self.op, [param_group], self.defaults, taken))
+        self._make_room()
 
     @np.errstate(all="ignore")  # inf and nan are results, not accidents
     def step(self) -> None:

@@ -6,8 +6,9 @@
                         what another schedule gives for t - total_iters
     ReduceLROnPlateau   lr = max(lr * factor, min_lr) when a metric has stopped to improve
 
-`base` is a group's learning rate when the schedule was made.  All but the last are closed forms: a
-rate does not depend on the rates before it.  What a step is, an epoch or a batch, the caller says
+`base` is a group's learning rate when the optimiser's first schedule was made.  All but the last
+are closed forms: a rate does not depend on the rates before it.  More of them stand in decays.py,
+one_cycle.py and chains.py.  What a step is, an epoch or a batch, the caller says
 by calling `schedule.step()` after each.
 """
 
@@ -61,12 +62,16 @@ class Schedule:
                 self.op, "optimizer", "an Optimizer with a learning rate", type(optimizer).__name__
             )
         self.optimizer = optimizer
-        self.base_rates = [float(group["lr"]) for group in optimizer.groups]
+        self.base_rates = optimizer.base_rates()
         self.steps = 0
 
     def rate(self, base: float, t: int) -> float:
         """The learning rate after t steps, for a group whose rate was `base` at first."""
         raise ArgumentError(f"{self.op}: no rate. Way out: define rate(self, base, t) in the class")
+
+    def get_last_lr(self) -> list[float]:
+        """The learning rates as they are now, one for each group."""
+        return [float(group["lr"]) for group in self.optimizer.groups]
 
     def step(self, metric: float | None = None) -> None:
         """Go on by one epoch (or batch), and set the learning rates of all groups.

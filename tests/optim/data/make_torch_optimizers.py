@@ -84,6 +84,39 @@ def rates(name: str, settings: dict, epochs: int) -> list[float]:
     return seen
 
 
+def one_cycle(settings: dict) -> dict:
+    """Learning rates and momenta of OneCycleLR, before the first step too."""
+    seen = []
+    for kind, key in ((torch.optim.SGD, "momentum"), (torch.optim.Adam, "betas")):
+        more = {"momentum": 0.9} if key == "momentum" else {}
+        optimizer = kind([torch.zeros(1, requires_grad=True)], lr=0.8, **more)
+        schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=2.0, **settings)
+        (group,) = optimizer.param_groups
+        rows = [[group["lr"], group[key]]]
+        for _ in range(12):
+            optimizer.step()
+            schedule.step()
+            rows.append([group["lr"], group[key]])
+        seen.append(rows)
+    return {"settings": settings, "momentum": seen[0], "betas": seen[1]}
+
+
+def sequential() -> list[float]:
+    """A warm-up, a constant rate, and a decay."""
+    sgd = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.8)
+    kinds = torch.optim.lr_scheduler
+    warm = kinds.LinearLR(sgd, start_factor=0.1, total_iters=3)
+    same = kinds.ConstantLR(sgd, factor=1.0, total_iters=1)
+    fall = kinds.ExponentialLR(sgd, gamma=0.5)
+    schedule = kinds.SequentialLR(sgd, [warm, same, fall], milestones=[3, 5])
+    seen = [sgd.param_groups[0]["lr"]]
+    for _ in range(12):
+        sgd.step()
+        schedule.step()
+        seen.append(sgd.param_groups[0]["lr"])
+    return seen
+
+
 PLATEAU = [5.0, 4.0, 4.0, 3.9999, 4.1, 4.0, 3.0, 3.5, 3.5, 3.5, 3.5, 3.5, 3.5, 3.5, 3.5, 3.5]
 PLATEAU_CASES = [
     {"patience": 2},
@@ -124,8 +157,24 @@ if __name__ == "__main__":
                 ("StepLR", {"step_size": 3, "gamma": 0.5}),
                 ("CosineAnnealingLR", {"T_max": 12}),
                 ("CosineAnnealingLR", {"T_max": 12, "eta_min": 0.1}),
+                ("MultiStepLR", {"milestones": [3, 7, 7], "gamma": 0.5}),
+                ("ExponentialLR", {"gamma": 0.75}),
+                ("LinearLR", {"start_factor": 0.25, "end_factor": 0.5, "total_iters": 6}),
+                ("ConstantLR", {"factor": 0.5, "total_iters": 4}),
+                ("PolynomialLR", {"total_iters": 8, "power": 1.5}),
             ]
         ],
+        "one_cycle": [
+            one_cycle(s)
+            for s in [
+                {"total_steps": 13},
+                {"epochs": 2, "steps_per_epoch": 10, "pct_start": 0.4, "div_factor": 10.0},
+                {"total_steps": 13, "anneal_strategy": "linear", "final_div_factor": 2.0},
+                {"total_steps": 13, "three_phase": True, "base_momentum": 0.5},
+                {"total_steps": 13, "three_phase": True, "anneal_strategy": "linear"},
+            ]
+        ],
+        "sequential": sequential(),
         "plateau": {
             "metrics": PLATEAU,
             "cases": [{"settings": s, "rates": plateau_rates(s)} for s in PLATEAU_CASES],
