@@ -98,12 +98,13 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Tests that did not run for want of a GPU are told, also without `-rs`."""
     skipped = terminalreporter.stats.get("skipped", [])
     needed = "Skipped: needs a GPU: "
-    waiting = [r for r in skipped if "gpu" in r.keywords and r.longrepr[2].startswith(needed)]
+    tests = [r for r in skipped if hasattr(r, "keywords")]  # a file that is skipped has none
+    waiting = [r for r in tests if "gpu" in r.keywords and r.longrepr[2].startswith(needed)]
     if waiting:
         reason = waiting[0].longrepr[2].removeprefix(needed)
-        tests = "1 test" if len(waiting) == 1 else f"{len(waiting)} tests"
+        count = "1 test" if len(waiting) == 1 else f"{len(waiting)} tests"
         terminalreporter.section("tests without a GPU", yellow=True)
-        terminalreporter.line(f"{tests} marked gpu did not run: {reason}")
+        terminalreporter.line(f"{count} marked gpu did not run: {reason}")
 
 
 # ---- hypothesis -----------------------------------------------------------------------------

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.data.dataset import Samples
 from tinygraph.data.nested import like
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.ops import stack
@@ -21,7 +20,7 @@ _TEXT = (str, bytes)
 _NUMBER = (bool, int, float, np.generic)
 
 
-def default_collate(samples: Sequence[Any] | Samples) -> Any:
+def default_collate(samples: Sequence[Any]) -> Any:
     """A batch of samples: the nest of a sample, with the samples of the batch on a first axis.
 
     ================================  ============================================
@@ -37,8 +36,7 @@ def default_collate(samples: Sequence[Any] | Samples) -> Any:
     Parameters
     ----------
     samples : sequence
-        At least one.  Samples of a dataset that makes batches itself, such as `ArrayDataset`, come
-        as it makes them.
+        At least one.
 
     Raises
     ------
@@ -54,8 +52,6 @@ def default_collate(samples: Sequence[Any] | Samples) -> Any:
     {'x': Tensor([[0., 0.],
             [1., 1.]], dtype=float64), 'name': ['a', 'b']}
     """
-    if isinstance(samples, Samples):
-        return samples.batch()
     return collate(samples, range(len(samples)))
 
 

@@ -105,7 +105,7 @@ class Dataset:
     Tensor([0, 1, 4, 9], dtype=int64)
     """
 
-    if TYPE_CHECKING:
+    if TYPE_CHECKING:  # there is no length that could stand in for one that is not stated
 
         def __len__(self) -> int: ...
 
@@ -140,7 +140,7 @@ class BatchedDataset(Dataset):
 
 
 class Samples:
-    """Samples of a BatchedDataset: a sequence that is read when it is asked for, or in one go."""
+    """Samples of a BatchedDataset that are still to be read: one by one, or in one batch."""
 
     def __init__(self, dataset: Any, indices: Any) -> None:
         self.dataset = dataset
@@ -148,9 +148,6 @@ class Samples:
 
     def __len__(self) -> int:
         return len(self.indices)
-
-    def __getitem__(self, place: int) -> Any:
-        return sample(self.dataset, int(self.indices[place]))
 
     def __iter__(self) -> Iterator[Any]:
         return (sample(self.dataset, index) for index in self.indices.tolist())

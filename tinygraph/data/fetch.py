@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tinygraph.data.collate import collate
+from tinygraph.data.collate import collate, default_collate
 from tinygraph.data.dataset import Samples, at_epoch, samples_at
 from tinygraph.shapes import Array
 
@@ -26,8 +26,8 @@ class Fetcher:
         if epoch != self._epoch:
             self._epoch, self._now = epoch, at_epoch(self.dataset, epoch)
         samples = samples_at(self._now, indices)
-        if self.collate_fn is not None:
-            return self.collate_fn(samples)
+        if self.collate_fn not in (None, default_collate):
+            return self.collate_fn(list(samples))
         return (
             samples.batch() if isinstance(samples, Samples) else collate(samples, indices.tolist())
         )
