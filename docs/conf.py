@@ -11,6 +11,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
+import names_table  # noqa: E402  # docs/names_table.py
 import ops_table  # noqa: E402  # docs/ops_table.py
 
 import tinygraph  # noqa: E402
@@ -22,7 +23,7 @@ project_copyright = "2026, tinygraph contributors"
 version = release = tinygraph.__version__
 
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode", "myst_parser"]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "reference/generated/names_table.md"]  # a part of another page
 default_role = "literal"  # docstrings write `x` for code
 nitpicky = False
 
@@ -78,6 +79,7 @@ def as_plain_text(app: Any, what: str, name: str, obj: Any, options: Any, lines:
 
 write_ops_page()
 ops_table.write()
+names_table.write()
 
 
 def setup(app: Any) -> None:

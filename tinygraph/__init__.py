@@ -19,7 +19,7 @@ from tinygraph.creation import arange, full, ones, randn, zeros
 from tinygraph.cuda.random_numbers import fill_uniform
 from tinygraph.dtypes import promote_types
 from tinygraph.graph import Graph
-from tinygraph.lazy import later, lazy
+from tinygraph.lazy import later, lazy, no_such_name
 from tinygraph.op import Op
 from tinygraph.operators import above
 from tinygraph.ops import *  # noqa: F403  # ops/__init__.py has a line for each function
@@ -38,6 +38,7 @@ __version__ = "0.1.0"
 above.Tensor, above.leaf = Tensor, leaf
 above.fill_uniform = fill_uniform
 above.kernel_table = later("tinygraph.kernel_table", "tabulate")
+above.no_such_name = no_such_name
 above.small_picture = later("tinygraph.show.graph_picture", "small_picture")
 above.raise_for_bad_values = raise_for_bad_values
 
@@ -59,7 +60,7 @@ else:
         "testing": "tinygraph.testing",
         "training": "tinygraph.training",
     }
-    __getattr__, __dir__ = lazy(__name__, _HOMES)
+    __getattr__, __dir__ = lazy(__name__, _HOMES, "torch")
     # `tg.plan` is a function, and lives in a room of its name.  Python binds the room to that name
     # when it loads it, which is therefore done before; loaded is only its list of contents.
     del plan, tinygraph

@@ -8,10 +8,13 @@ from importlib import import_module
 from typing import Any
 
 
-def lazy(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Any]:
+def lazy(
+    package: str, homes: Mapping[str, str], place: str = ""
+) -> tuple[Callable[[str], Any], Any]:
     """A package's `__getattr__` and `__dir__` (PEP 562) for names that wait for their first use.
 
-    `homes` maps each name to the module that has it; a module is its own home.
+    `homes` maps each name to the module that has it; a module is its own home.  For a name that is
+    not there the error says what PyTorch's name of that `place` is called here (coming_from.py).
 
     >>> getattr_, _ = lazy("os", {"sqrt": "math", "path": "os.path"})
     >>> getattr_("sqrt")(9.0)
@@ -21,12 +24,19 @@ def lazy(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], 
 
     def __getattr__(name: str) -> Any:
         if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            if not place or name[0] == "_":  # which modules are asked for all the time
+                raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise AttributeError(no_such_name(place, name, sorted({*names, *homes})))
         module = import_module(homes[name])
         names[name] = module if homes[name] == f"{package}.{name}" else getattr(module, name)
         return names[name]
 
     return __getattr__, lambda: sorted({*names, *homes})
+
+
+def no_such_name(*args: Any) -> Any:
+    """The message of an AttributeError; the table of names is loaded now."""
+    return later("tinygraph.coming_from", "no_such_name")(*args)
 
 
 def later(home: str, name: str) -> Callable[..., Any]:

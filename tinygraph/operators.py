@@ -79,6 +79,47 @@ class Count(int):
         return self.shape[normalize_axes("size", dim, len(self.shape))[0]]
 
 
+class _absent:
+    """A method of PyTorch's that is not here: asked for, it says what to write instead."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, node: Any, kind: Any) -> Any:
+        raise AttributeError(above.no_such_name("Tensor", self.name, []))
+
+
+class Absent:
+    """Methods of PyTorch's that are not here (coming_from.py); `settle` fills it.
+
+    A `__getattr__` in their place would make every access to an attribute of a node slow.
+    """
+
+    __slots__ = ()
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name not in vars(Absent)]
+
+
+# Those without an op of their name; one that has become a method since is that method.
+ABSENT = """
+    abs_ acos acosh add_ addcdiv addcmul addmm allclose apply_ argsort argwhere asin asinh
+    atan atan2 atanh baddbmm bernoulli bfloat16 bincount broadcast_to clamp_ clamp_max clamp_min
+    clip_ copy_ cosh cross cummax cummin cumprod data_ptr det detach_ diag diagonal diff dist div_
+    dot element_size erfc erfinv exp2 exp_ fill_ fix flip fliplr flipud float_power ger grad_fn
+    histc hypot index_add index_add_ index_copy index_fill index_put index_select inner inverse
+    is_contiguous is_cpu is_cuda is_floating_point is_same_size isclose isfinite isinf isnan
+    itemsize kron kthvalue lerp lgamma log10 log_ logaddexp logcumsumexp logit map_ masked_fill
+    masked_fill_ masked_scatter masked_select matrix_exp matrix_power median mode msort mul_
+    multinomial mv nan_to_num narrow nbytes neg_ new_empty new_full new_ones new_tensor new_zeros
+    nonzero normal_ outer pin_memory pow_ prelu qr quantile random_ ravel relu_ repeat
+    repeat_interleave roll rot90 scatter scatter_ scatter_add scatter_add_ select sgn
+    share_memory_ sigmoid_ sinc sinh sort sqrt_ squeeze_ storage stride sub_ sum_to_size svd t t_
+    take take_along_dim tan tanh_ tile topk trace transpose_ tril triu type unfold uniform_ unique
+    unsqueeze_ untyped_storage xlogy zero_
+"""
+
+
 class Conversions(Generic[Node]):
     """Number types and devices as methods, as PyTorch has them: `x.double()`."""
 
@@ -100,7 +141,7 @@ class Conversions(Generic[Node]):
         return above.astype(self, other.dtype)
 
 
-class Operators(Conversions[Node]):
+class Operators(Conversions[Node], Absent):
     """What a Tensor can do beside being a node."""
 
     if TYPE_CHECKING:  # a Tensor has them
@@ -290,6 +331,8 @@ def _fitting(op: str, x: Any, numbers: Any) -> Array:
 def settle(functions: Mapping[str, Callable[..., Any]], spelled: Mapping[Any, Any]) -> None:
     """Put functions in the place of what is declared, and give them to `above`."""
     vars(above).update(functions)
+    for name in ABSENT.split():
+        setattr(Absent, name, _absent(name))
     for kind in (Operators, Conversions):
         for name, declared in list(vars(kind).items()):
             if isinstance(declared, _op):

@@ -141,7 +141,7 @@ def gather() -> Work:
     return each(
         *[
             op(
-                lambda x, i=indices: tg.gather(x, tg.Tensor(i, device="emulator"), 1),
+                lambda x, i=indices: tg.gather(x, 1, tg.Tensor(i, device="emulator")),
                 numbers(256, 8),
             )
             for indices in (integers(256, 1, below=8), integers(256, 64, below=8))

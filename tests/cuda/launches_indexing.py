@@ -20,7 +20,7 @@ from tinygraph.ops.shared import scatter
 
 def _gather(random: np.random.Generator) -> Iterator[Launch]:
     def gather(x: Any, indices: np.ndarray, axis: int) -> Any:
-        return tg.gather(x, tg.Tensor(indices, device=x.device), axis)
+        return tg.gather(x, axis, tg.Tensor(indices, device=x.device))
 
     shapes = [((1,), 1, 0), ((3, 7, 2), 5, 1), ((2, 150), 1, 1), ((4, 70), 128, 0)]
     for shape, count, axis in shapes:

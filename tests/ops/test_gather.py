@@ -11,6 +11,7 @@ from tests.strategies import numbers, seeds, shapes
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 
 X = np.arange(6.0).reshape(2, 3)
+ARRAYS = ("x", "indices")  # the axis stands between them
 
 
 @st.composite
@@ -26,7 +27,7 @@ def gather_problems(draw):
     indices = np.random.default_rng(draw(seeds)).integers(0, shape[axis], own)
     indices = indices.astype(draw(st.sampled_from(["i1", "i4", "i8", "u1", "u8"])))
     kwargs = {"axis": axis - len(shape) * draw(st.booleans())}
-    return Problem((numbers(draw(seeds), shape), indices), kwargs, (axis > 0, True))
+    return Problem((numbers(draw(seeds), shape), indices), kwargs, (axis > 0, True), names=ARRAYS)
 
 
 class TestGather(OpContract):
@@ -37,13 +38,16 @@ class TestGather(OpContract):
         Problem(
             (numbers(0, (40, 7, 2)), np.random.default_rng(1).integers(0, 7, (40, 5, 2))),
             {"axis": 1},
+            names=ARRAYS,
         ),
         Problem(
-            (numbers(2, (5, 9)), np.random.default_rng(3).integers(0, 5, (60, 9))), {"axis": 0}
+            (numbers(2, (5, 9)), np.random.default_rng(3).integers(0, 5, (60, 9))),
+            {"axis": 0},
+            names=ARRAYS,
         ),
     )
     claims = [
-        (Problem((X, np.zeros((2, 3), int)), {"axis": axis}, carries), claim)
+        (Problem((X, np.zeros((2, 3), int)), {"axis": axis}, carries, names=ARRAYS), claim)
         for axis, carries, claim in (
             (1, (True, True), "map"),
             (-1, (True, True), "map"),
@@ -57,33 +61,33 @@ class TestGather(OpContract):
     bad_input = [
         Bad(
             "too large",
-            (X, [[0], [3]], 1),
+            (X, 1, [[0], [3]]),
             {},
             ArgumentError,
             "numbers from 0 to 2, the positions along axis 1 of x, got 3 at index (1, 0)",
         ),
-        Bad("negative", (X, [[0, 0, -1]], 0), {}, ArgumentError, "got -1 at index (0, 2)"),
-        Bad("huge", (X, np.full((2, 1), 2**64 - 1, "u8"), 1), {}, ArgumentError, str(2**64 - 1)),
+        Bad("negative", (X, 0, [[0, 0, -1]]), {}, ArgumentError, "got -1 at index (0, 2)"),
+        Bad("huge", (X, 1, np.full((2, 1), 2**64 - 1, "u8")), {}, ArgumentError, str(2**64 - 1)),
         Bad(
             "empty axis",
-            (X[:, :0], [[0], [0]], 1),
+            (X[:, :0], 1, [[0], [0]]),
             {},
             ArgumentError,
             "none, for x of shape (2, 0) has no element there, got 0 at index (0, 0)",
         ),
-        Bad("swapped", ([[0], [1]], X, 1), {}, DtypeError, "x comes first, then the indices"),
-        Bad("bools", (X, X > 1, 1), {}, DtypeError, "indices: expected integers, got bool"),
-        Bad("rank", (X, [0, 1], 1), {}, ShapeError, "tg.unsqueeze"),
+        Bad("swapped", ([[0], [1]], 1, X), {}, DtypeError, "x comes first, then the indices"),
+        Bad("bools", (X, 1, X > 1), {}, DtypeError, "indices: expected integers, got bool"),
+        Bad("rank", (X, 1, [0, 1]), {}, ShapeError, "tg.unsqueeze"),
         Bad(
             "smaller",
-            (X, [[0]], 1),
+            (X, 1, [[0]]),
             {},
             ShapeError,
             "the sizes of x, (2, 3), on every axis but 1, got shape (1, 1)",
         ),
-        Bad("axis", (X, [[0], [1]], 2), {}, ShapeError, "an axis from -2 to 1"),
+        Bad("axis", (X, 2, [[0], [1]]), {}, ShapeError, "an axis from -2 to 1"),
         Bad("0-d", (1.0, 0, 0), {}, ShapeError, "no axis: the input is 0-d"),
-        Bad("float axis", (X, [[0], [1]], 1.0), {}, DtypeError, "axis: expected an int, got 1.0"),
+        Bad("float axis", (X, 1.0, [[0], [1]]), {}, DtypeError, "axis: expected an int, got 1.0"),
     ]
 
     @pytest.mark.parametrize("count", [3, 63])
@@ -92,7 +96,7 @@ class TestGather(OpContract):
         x = tg.Tensor(np.zeros((1, 2), np.float32), requires_grad=True, device=device)
         g = np.zeros((1, count), np.float32)
         g[0, [0, count // 3, count - 1]] = 1, 1e8, -1e8
-        tg.gather(x, [[1] * count], 1).backward(g)
+        tg.gather(x, 1, [[1] * count]).backward(g)
         assert x.device.to_numpy(x.grad).tolist() == [[0, 0]]
 
     def test_many_repeated_indices(self, device):
@@ -102,7 +106,7 @@ class TestGather(OpContract):
         grads = []
         for _ in range(2):
             x = tg.Tensor(np.zeros(7), requires_grad=True, device=device)
-            tg.gather(x, indices, 0).backward(g)
+            tg.gather(x, 0, indices).backward(g)
             grads.append(x.device.to_numpy(x.grad))
         np.testing.assert_allclose(grads[0], np.bincount(indices, g, 7), rtol=1e-12)
         assert grads[0].tobytes() == grads[1].tobytes()
@@ -110,7 +114,7 @@ class TestGather(OpContract):
     def test_indices_are_an_input_that_can_be_fed(self):
         x = tg.Tensor(X, requires_grad=True)
         at = tg.Tensor([[0], [0]], name="at")
-        graph = tg.Graph(tg.gather(x, at, 1))
+        graph = tg.Graph(tg.gather(x, 1, at))
         (y,) = graph.forward({"at": np.array([[2, 1], [0, 0]])})
         assert y.value.tolist() == [[2, 1], [3, 3]]
         graph.backward([np.array([[1.0, 2.0], [3.0, 4.0]])])
@@ -119,7 +123,7 @@ class TestGather(OpContract):
             graph.forward({"at": np.array([[2], [3]])})
 
     def test_integers_and_bools(self, device):
-        y = tg.gather(tg.Tensor(X > 2, device=device), [[0], [2]], 1)
+        y = tg.gather(tg.Tensor(X > 2, device=device), 1, [[0], [2]])
         assert y.numpy().tolist() == [[False], [True]]
-        y = tg.gather(tg.Tensor(X.astype("i2"), device=device), [[1, 0, 1]], 0)
+        y = tg.gather(tg.Tensor(X.astype("i2"), device=device), 0, [[1, 0, 1]])
         assert y.dtype == np.int16 and y.numpy().tolist() == [[3, 1, 5]]

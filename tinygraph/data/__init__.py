@@ -6,6 +6,8 @@
 A dataset that is downloaded is one file with one function, and one line in registry.py.
 """
 
+from typing import TYPE_CHECKING
+
 from tinygraph.data.cache import CacheWarning as CacheWarning
 from tinygraph.data.cache import cached as cached
 from tinygraph.data.cifar10 import cifar10 as cifar10
@@ -41,3 +43,7 @@ from tinygraph.data.transforms import compose as compose
 from tinygraph.data.transforms import degrade as degrade
 from tinygraph.data.transforms import horizontal_flip as horizontal_flip
 from tinygraph.data.transforms import random_crop as random_crop
+from tinygraph.lazy import lazy as _lazy
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = _lazy(__name__, {}, "utils.data")

@@ -3,6 +3,9 @@
 Read module.py first.  A new layer goes into the file of its family, with one line here.
 """
 
+from typing import TYPE_CHECKING
+
+from tinygraph.lazy import lazy as _lazy
 from tinygraph.nn import functional as functional
 from tinygraph.nn import init as init
 from tinygraph.nn import vectors as vectors
@@ -57,3 +60,6 @@ from tinygraph.parameter import Buffer as Buffer
 from tinygraph.parameter import Parameter as Parameter
 
 utils = vectors
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = _lazy(__name__, {}, "nn")

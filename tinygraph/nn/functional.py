@@ -12,11 +12,16 @@ arguments, or other defaults, in `nn.functional` than in `tg`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tinygraph import ops
 from tinygraph.errors import ArgumentError
+from tinygraph.lazy import lazy
 from tinygraph.ops import *  # noqa: F403  # as in tinygraph/__init__.py
 from tinygraph.tensor import Operand, Tensor, as_tensor
+
+if not TYPE_CHECKING:
+    __getattr__, _ = lazy(__name__, {}, "nn.functional")
 
 
 def cross_entropy(

@@ -122,19 +122,19 @@ def _positions(mem: Memory, shape: Shape, indices: Array, axis: int) -> Array:
     return at
 
 
-def gather(x: Operand, indices: Operand, axis: int) -> Tensor:
-    """Along one axis, the elements at the given positions: numpy's `take_along_axis`.
+def gather(x: Operand, axis: int, indices: Operand) -> Tensor:
+    """Along one axis, the elements at the given positions, as numpy's `take_along_axis`.
 
     Parameters
     ----------
     x : Tensor
         At least one axis; any dtype.
+    axis : int
+        The axis to take elements along.
     indices : Tensor
         Integers from 0 to the size of `x` along `axis`, less 1; negative numbers are refused.  As
         many axes as `x`, and the same sizes but along `axis`: nothing is broadcast.  They are an
         input of the graph, and no gradient goes to them.
-    axis : int
-        The axis to take elements along.
 
     Returns
     -------
@@ -155,7 +155,7 @@ def gather(x: Operand, indices: Operand, axis: int) -> Tensor:
     --------
     >>> import tinygraph as tg
     >>> probabilities = tg.Tensor([[0.9, 0.1], [0.2, 0.8]])
-    >>> tg.gather(probabilities, [[1], [1]], axis=1).value
+    >>> tg.gather(probabilities, 1, [[1], [1]]).value
     array([[0.1],
            [0.8]], dtype=float32)
     """

@@ -3,6 +3,9 @@
 A new one is a file of its own, with one line here.
 """
 
+from typing import TYPE_CHECKING
+
+from tinygraph.lazy import lazy as _lazy
 from tinygraph.optim import lr_scheduler as lr_scheduler
 from tinygraph.optim.adadelta import Adadelta as Adadelta
 from tinygraph.optim.adagrad import Adagrad as Adagrad
@@ -26,3 +29,6 @@ from tinygraph.optim.lr_scheduler import StepLR as StepLR
 from tinygraph.optim.optimizer import Optimizer as Optimizer
 from tinygraph.optim.rmsprop import RMSprop as RMSprop
 from tinygraph.optim.sgd import SGD as SGD
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = _lazy(__name__, {}, "optim")

@@ -1,0 +1,251 @@
+"""The table of PyTorch's names: complete, true, and compared with PyTorch where it is installed."""
+
+import importlib
+import inspect
+
+import numpy as np
+import pytest
+
+import tinygraph as tg
+from tests.test_docs import script
+from tinygraph import coming_from
+from tinygraph.operators import ABSENT as ABSENT_METHODS
+
+names_table = script("names_table")
+PLACES = list(coming_from.HERE)
+MODULES = {
+    "torch": ["torch"],
+    "Tensor": ["torch.Tensor"],
+    "nn": ["torch.nn"],
+    "nn.functional": ["torch.nn.functional"],
+    "optim": ["torch.optim", "torch.optim.lr_scheduler", "torch.nn.utils"],
+    "utils.data": ["torch.utils.data"],
+}
+
+
+@pytest.fixture(scope="module")
+def torch():
+    return pytest.importorskip("torch", reason="compares with PyTorch, which is not installed")
+
+
+def theirs(place):
+    """What has the names of a place in PyTorch."""
+    for path in MODULES[place]:
+        yield torch_tensor() if path == "torch.Tensor" else importlib.import_module(path)
+
+
+def torch_tensor():
+    return importlib.import_module("torch").Tensor
+
+
+# ---- the table -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_no_row_is_stale(place):
+    """What is other, or ours alone, is there.  A row of what is absent counts until it comes."""
+    where = names_table.home(place)
+    other = [n for n in coming_from.OTHER if names_table.in_place(n, place)]
+    assert not [n for n in other if not hasattr(where, n.rpartition(".")[2])]
+    assert not [n for n in coming_from.OURS[place].split() if not hasattr(where, n)]
+
+
+def test_every_absent_method_has_a_way_out():
+    methods = ABSENT_METHODS.split()
+    assert len(methods) == len(set(methods))
+    assert not [n for n in methods if not coming_from.way_out("Tensor", n)]
+    rows = {n.rpartition(".")[2] for n in coming_from.ABSENT if n.startswith("Tensor.")}
+    assert rows <= set(methods)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_names_of_the_table_are_pytorchs(place, torch):
+    rows = [*coming_from.ABSENT, *coming_from.OTHER]
+    names = {n.rpartition(".")[2] for n in rows if names_table.in_place(n, place)}
+    names |= set(names_table.same(place))
+    there = list(theirs(place))
+    names -= {"grad_fn"}  # which PyTorch's class does not show
+    unknown = {n for n in names if not any(hasattr(module, n) for module in there)}
+    assert not unknown, "put ours into coming_from.OURS"
+    ours = {n for n in coming_from.OURS[place].split() if hasattr(there[0], n)}
+    assert not ours - {"data", "training", "load", "saved", "values"}
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda: tg.einsum, r"^tg.einsum: PyTorch has it, .* Way out: reshape, permute and tg"),
+        (lambda: tg.soft_max, r"^tg has no attribute 'soft_max'; did you mean 'softmax'\?$"),
+        (lambda: tg.ones(2).add_, r"^Tensor.add_: PyTorch has it, .* Way out: a new node"),
+        (lambda: tg.Tensor.cumprod, r"^Tensor.cumprod: .* Way out: x.log\(\).cumsum"),
+        (lambda: tg.nn.LSTM, r"^tg.nn.LSTM: .* Way out: a loop over steps"),
+        (lambda: tg.nn.Linea, r"^tg.nn has no attribute 'Linea'; did you mean 'Linear'\?$"),
+        (lambda: tg.nn.functional.interpolate, r"^tg.nn.functional.interpolate: .* Way out"),
+        (lambda: tg.optim.LBFGS, r"^tg.optim.LBFGS: .* Way out: a subclass"),
+        (lambda: tg.data.IterableDataset, r"^tg.data.IterableDataset: .* Way out: a Dataset"),
+    ],
+)
+def test_a_name_that_is_not_there_says_ours(ask, words):
+    with pytest.raises(AttributeError, match=words):
+        ask()
+
+
+def test_absent_methods_are_not_listed():
+    x = tg.ones(2)
+    assert not hasattr(x, "add_") and "add_" not in dir(x) and "add" in dir(x)
+
+
+# ---- the same, called on both --------------------------------------------------------------
+
+X = np.array([[0.5, 1.5, 0.25], [2.0, 0.75, 1.25]], np.float32)
+Y = np.array([[1.0, 0.5, 0.25], [2.0, 3.0, 1.25]], np.float32)
+IMAGE = np.random.default_rng(0).standard_normal((2, 3, 4, 4)).astype(np.float32)
+WEIGHT = np.random.default_rng(1).standard_normal((4, 3, 3, 3)).astype(np.float32)
+LABELS = np.array([0, 2])
+INDEX = np.array([[0, 2], [1, 1]])
+
+BINARY = """add sub subtract mul multiply div divide true_divide pow maximum minimum eq ne gt lt le
+    ge not_equal greater greater_equal less less_equal floor_divide remainder mse_loss l1_loss
+    huber_loss smooth_l1_loss"""
+CASES = {  # arguments in PyTorch's order, where they are not (X) or (X, Y)
+    "all": [(X > 1,), (X > 1, 1)],
+    "any": [(X > 1,), (X > 1, 1)],
+    "arange": [(5,), (1, 7, 2)],
+    "binary_cross_entropy": [(X / 4, Y / 4)],
+    "binary_cross_entropy_with_logits": [(X, Y / 4)],
+    "bmm": [(IMAGE[0], IMAGE[1])],
+    "cat": [([X, Y],), ([X, Y], 1)],
+    "chunk": [(X, 2), (X, 2, 1)],
+    "clamp": [(X, 0.5), (X, 0.5, 1.0)],
+    "conv2d": [(IMAGE, WEIGHT), (IMAGE, WEIGHT, WEIGHT[:, 0, 0, 0], 2, 1)],
+    "cross_entropy": [(X, LABELS)],
+    "cumsum": [(X, 1), (X, 0)],
+    "dropout": [(X, 0.0, True), (X, 0.5, False)],
+    "embedding": [(INDEX, X.T.copy()), (INDEX, X.T.copy(), 1)],
+    "expand": [(X[:1], 4, 3), (X[:1], (4, 3))],
+    "expand_as": [(X[:1], Y)],
+    "flatten": [(IMAGE,), (IMAGE, 1), (IMAGE, 1, 2)],
+    "full": [((2, 3), 1.5), ((2,), 3)],
+    "gather": [(X, 1, INDEX)],
+    "hstack": [([X, Y],)],
+    "item": [(X[0, 0],)],
+    "layer_norm": [(X, (3,)), (X, (3,), X[0], X[1])],
+    "linear": [(X, Y), (X, Y, X[:, 0])],
+    "log_softmax": [(X, 1)],
+    "logsumexp": [(X, 1), (X, 0, True)],
+    "matmul": [(X, Y.T.copy())],
+    "max": [(X,), (X, 1), (X, 0, True), (X, Y)],
+    "max_pool2d": [(IMAGE, 2), (IMAGE, 3, 1, 1)],
+    "avg_pool2d": [(IMAGE, 2), (IMAGE, 3, 1, 1)],
+    "mean": [(X,), (X, 1), (X, (0, 1), True)],
+    "movedim": [(IMAGE, 1, 3)],
+    "nll_loss": [(-X, LABELS)],
+    "batch_norm": [(X, Y[0], Y[1], X[0], X[1])],
+    "ones": [(2, 3), ((2, 3),)],
+    "pad": [(X, (1, 2)), (X, (1, 2, 0, 1), "constant", 7.0)],
+    "permute": [(IMAGE, (0, 2, 3, 1))],
+    "prod": [(X,), (X, 1)],
+    "reshape": [(X, (3, 2)), (X, (-1,))],
+    "softmax": [(X, 1), (X, 0)],
+    "split": [(X, 2, 1), (X, [1, 2], 1)],
+    "squeeze": [(X[:1],), (X[:1], 0)],
+    "stack": [([X, Y],), ([X, Y], 1)],
+    "std": [(X,), (X, 1)],
+    "sum": [(X,), (X, 1), (X, (0, 1), True)],
+    "tensor_split": [(X, 2, 1), (X, [1], 1)],
+    "to": [(X, "cpu")],
+    "transpose": [(IMAGE, 1, 3), (X, 0, 1)],
+    "type_as": [(X, LABELS)],
+    "unbind": [(X,), (X, 1)],
+    "unsqueeze": [(X, 0), (X, -1)],
+    "view": [(X, 3, 2), (X, (-1,)), (X, -1)],
+    "view_as": [(X, Y.T)],
+    "vstack": [([X, Y],)],
+    "where": [(X > 1, X, Y)],
+    "zeros": [(2, 3), ((2, 3),)],
+}
+CASES |= {name: [(X, Y)] for name in BINARY.split()}
+CASES |= {"var": CASES["std"], "var_mean": CASES["std"], "std_mean": CASES["std"]}
+CASES |= {"min": CASES["max"], "amax": CASES["mean"], "amin": CASES["mean"], "mm": CASES["matmul"]}
+CASES |= {"argmax": [(X,), (X, 1)], "argmin": [(X,), (X, 1)], "reshape_as": CASES["view_as"]}
+CASES |= {"concat": CASES["cat"], "concatenate": CASES["cat"], "clip": CASES["clamp"]}
+CASES |= {"moveaxis": CASES["movedim"], "swapaxes": CASES["transpose"]}
+CASES |= {"swapdims": CASES["transpose"]}
+OF_METHODS = {"where": [(X, X > 1, Y)], "permute": [(IMAGE, 0, 2, 3, 1)], "dropout": []}
+
+# Called by tests of their own, for numbers are drawn, or nothing comes back.
+ELSEWHERE = """no_grad get_float32_matmul_precision set_float32_matmul_precision promote_types
+    result_type randn cuda backward detach requires_grad_ retain_grad register_hook data"""
+
+
+def compared(name, ours, theirs, args, torch):
+    """Both results, flat lists of arrays."""
+    mine = ours(*changed(args, tg.Tensor))
+    reference = theirs(*changed(args, lambda a: torch.tensor(np.asarray(a))))
+    return flat(mine), flat(reference)
+
+
+def changed(args, make):
+    if isinstance(args, (tuple, list)):
+        return type(args)(changed(each, make) for each in args)
+    return make(args) if isinstance(args, (np.ndarray, np.generic)) else args
+
+
+def flat(result):
+    if isinstance(result, (tuple, list)):
+        return [array for each in result for array in flat(each)]
+    return [result.numpy() if hasattr(result, "numpy") else np.asarray(result)]
+
+
+def agree(name, ours, theirs, torch, cases):
+    for args in cases:
+        mine, reference = compared(name, ours, theirs, args, torch)
+        assert len(mine) == len(reference), name
+        for a, b in zip(mine, reference, strict=True):
+            assert a.shape == b.shape and a.dtype == b.dtype, (name, a.dtype, b.dtype)
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+def callables(place):
+    where = names_table.home(place)
+    same = [n for n in names_table.same(place) if n not in ELSEWHERE.split()]
+    return [n for n in same if inspect.isroutine(inspect.getattr_static(where, n, None))]
+
+
+@pytest.mark.parametrize("name", callables("torch"))
+def test_a_function_is_the_same(name, torch):
+    agree(name, getattr(tg, name), getattr(torch, name), torch, CASES.get(name, [(X,)]))
+
+
+@pytest.mark.parametrize("name", callables("nn.functional"))
+def test_a_function_of_nn_is_the_same(name, torch):
+    theirs = getattr(torch.nn.functional, name)
+    agree(name, getattr(tg.nn.functional, name), theirs, torch, CASES.get(name, [(X,)]))
+
+
+@pytest.mark.parametrize("name", callables("Tensor"))
+def test_a_method_is_the_same(name, torch):
+    cases = OF_METHODS.get(name, CASES.get(name, [(X,)]))
+    agree(name, getattr(tg.Tensor, name), getattr(torch.Tensor, name), torch, cases)
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in names_table.same("Tensor") if n not in callables("Tensor")]
+)
+def test_an_attribute_is_there_in_both(name, torch):
+    assert hasattr(tg.Tensor(X), name) and hasattr(torch.tensor(X), name)
+
+
+def test_mT_and_T(torch):
+    for name, array in (("T", X), ("mT", IMAGE)):
+        mine, reference = getattr(tg.Tensor(array), name), getattr(torch.tensor(array), name)
+        np.testing.assert_array_equal(mine.value, reference.numpy())
+
+
+@pytest.mark.parametrize("name", names_table.same("nn"))
+def test_a_layer_takes_its_arguments_by_pytorchs_names(name, torch):
+    """Each parameter of ours that PyTorch's layer has stands at the same place among these."""
+    mine = inspect.signature(getattr(tg.nn, name)).parameters
+    theirs = list(inspect.signature(getattr(torch.nn, name)).parameters)
+    shared = [p for p in mine if p in theirs and mine[p].kind is not mine[p].KEYWORD_ONLY]
+    assert shared == sorted(shared, key=theirs.index)

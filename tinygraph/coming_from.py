@@ -1,0 +1,303 @@
+"""PyTorch's names that mean something else here, and those that are not here, with the way out.
+
+A name that stands neither in OTHER nor in ABSENT nor in OURS, and that a place has, means what it
+means in PyTorch.  The page "Coming from PyTorch" is made from this (docs/names_table.py), and so
+is the error of a name that does not exist; nothing else loads it.
+
+    torch.optim.SGD        place "optim"       torch.optim, its lr_scheduler, and nn.utils
+    torch.utils.data.X     place "utils.data"  tg.data
+"""
+
+from __future__ import annotations
+
+from tinygraph.errors import nearest
+
+HERE = {  # a place of PyTorch's, and its name here
+    "torch": "tg",
+    "Tensor": "Tensor",
+    "nn": "tg.nn",
+    "nn.functional": "tg.nn.functional",
+    "optim": "tg.optim",
+    "utils.data": "tg.data",
+}
+
+_OFTEN = {  # sentences that several rows end in
+    "LATER": "add it as an op, in a file of its own: docs/add_an_op.md",
+    "HOST": "on the host, where the graph ends: numpy on x.numpy()",
+    "WRITE": "a new node: x = x + y, or x += y; a parameter is written so under tg.no_grad()",
+}
+
+
+def _rows(texts: dict[str, str]) -> dict[str, str]:
+    """Rows `name name: sentence` of some places; a line that is indented further goes on."""
+    rows = {}
+    for place, text in texts.items():
+        for row in text.replace("\n        ", " ").strip().splitlines():
+            names, _, sentence = row.strip().partition(": ")
+            for word, often in _OFTEN.items():
+                sentence = sentence.replace(word, often)
+            rows.update({f"{place}.{name}": sentence for name in names.split()})
+    return rows
+
+
+OTHER = _rows(
+    {
+        "torch": """
+    Graph: the graph below some tensors, which can be run again
+    Tensor: a leaf made of numbers, `Tensor(data, requires_grad, dtype, device, name)`; never of
+        sizes
+    batch_norm: without `cudnn_enabled`
+    binary_cross_entropy_with_logits: as in `nn.functional`
+    compile: makes a plan of a training step, and has options of its own: see the page on plans
+    cuda: the kernels of this package and `capture`; no streams and no memory statistics
+    embedding: indices first, then the weight, as in `nn.functional`
+    equal: compares element by element, as in numpy; one bool: `(x == y).numpy().all()`
+    heaviside: `value` is one number
+    load: reads what `tg.save` and safetensors wrote; files of PyTorch where it is installed
+    manual_seed: draws other numbers than PyTorch from the same seed
+    save: writes a safetensors file of arrays and plain values, never a pickle
+    testing: gradient checks, and strategies for tests of ops
+""",
+        "Tensor": """
+    backward: without `create_graph` and `inputs`: see `tg.autograd.grad`
+    data: a leaf on the same memory; to assign it writes that memory, of the same shape
+    device: compares with its name: `x.device == 'cpu'`
+    dtype: numpy's
+    heaviside: `value` is one number
+    equal: compares element by element, as in numpy
+    grad: an array, no Tensor: `w.grad = None` in place of `w.grad.zero_()`
+    name: a label for pictures and errors, and for feeding a graph
+    retain_grad: returns the tensor
+    shape: a tuple of ints
+    size: a count too, as in numpy: `x.size` is an int, `x.size()` the shape
+""",
+        "nn": """
+    BatchNorm1d: takes no `track_running_stats`
+    BatchNorm2d: takes no `track_running_stats`
+    Buffer: a leaf that keeps its shape and dtype
+    CrossEntropyLoss: `(reduction, ignore_index)`; without the latter no label is passed over
+    Module: lists of layers must be a `ModuleList`; `super().__init__()` may be left out
+    NLLLoss: `(reduction, ignore_index)`; without the latter no label is passed over
+    Parameter: keeps its shape and dtype; `Parameter(data, requires_grad, dtype, device, name)`
+""",
+        "optim": """
+    Optimizer: a subclass writes `update`: see its page
+    clip_grad_norm: `nn.utils.clip_grad_norm_` of PyTorch
+""",
+    }
+)
+
+OURS = {  # names that PyTorch has not
+    "torch": """Op Parameter Spec astype avg_pool2d binary_cross_entropy col2im
+        conv2d_relu_max_pool2d data detect_anomaly elu errors expand gelu getitem global_avg_pool2d
+        half_squared_error hardsigmoid hardswish hardtanh huber_loss im2col l1_loss leaky_relu
+        linear logsigmoid mish mse_loss nll_loss pad plan relu6 show silu softmax_cross_entropy
+        softplus softsign training""",
+    "Tensor": "astype inputs keeps_grad made_at needs op saved spec value written",
+    "nn": "GlobalAvgPool2d HalfSquaredError Residual",
+    "nn.functional": """astype col2im conv2d_relu_max_pool2d expand getitem global_avg_pool2d
+        half_squared_error im2col softmax_cross_entropy""",
+    "optim": "LinearWarmup Schedule clip_grad_value",
+    "utils.data": """Compose ArrayDataset BatchedDataset CacheWarning Draws ImageFolder Transform
+        TransformedDataset cached cifar10 compose datasets degrade digits horizontal_flip
+        image_folder load mnist random_crop read_idx splice super_resolution""",
+}
+
+ABSENT = _rows(
+    {
+        "torch": """
+    einsum tensordot: reshape, permute and tg.matmul
+    dot inner mv: tg.matmul(x, y)
+    outer ger: x.unsqueeze(1) * y
+    addmm baddbmm addbmm addmv: b + x @ y
+    addcmul: x + value * a * b
+    addcdiv: x + value * a / b
+    lerp: x + weight * (y - x)
+    dist: ((x - y) ** 2).sum().sqrt()
+    t: x.T
+    numel: x.numel()
+    is_tensor: isinstance(x, tg.Tensor)
+    clamp_min: tg.clamp(x, min=...)
+    clamp_max: tg.clamp(x, max=...)
+    isnan: x != x
+    isinf isfinite: np.isfinite(x.numpy()); tg.detect_anomaly() finds the op that makes them
+    isclose allclose: np.allclose(x.numpy(), y.numpy())
+    index_select take take_along_dim: x[:, indices], or tg.gather(x, dim, indices)
+    select narrow: indexing: x[:, i], x[:, start : start + length]
+    scatter scatter_add scatter_reduce index_add index_copy index_fill index_put: tg.where(mask,
+        a, b); the gradient of x[indices] and of tg.gather adds up so
+    masked_fill masked_scatter: tg.where(mask, value, x)
+    masked_select nonzero argwhere unique unique_consecutive bincount histc: HOST; shapes of a
+        graph do not depend on numbers
+    sort argsort topk kthvalue msort median quantile mode: indices = np.argsort(x.numpy(),
+        axis), then tg.gather(x, axis, indices)
+    searchsorted bucketize: HOST
+    repeat_interleave tile: x.unsqueeze(dim).expand(...).reshape(...)
+    flip fliplr flipud: x[::-1], x[:, ::-1]
+    roll rot90: tg.cat of two slices
+    tril triu: tg.where(np.tri(n, dtype=bool), x, 0.0)
+    tril_indices triu_indices meshgrid cartesian_prod combinations: the function of numpy, for
+        indices have no gradient
+    cumprod: x.log().cumsum(dim).exp(), above 0
+    cummax cummin logcumsumexp diff trace diag diagonal kron cross: LATER
+    acos acosh arccos arccosh asin asinh arcsin arcsinh atan atanh arctan arctanh: LATER
+    atan2 arctan2 cosh sinh tan sinc lgamma digamma erfinv logit hypot: LATER
+    sgn: tg.sign(x)
+    fix: tg.trunc(x)
+    exp2: 2.0 ** x
+    log10: tg.log(x) / math.log(10)
+    logaddexp: tg.logsumexp(tg.stack([x, y]), 0)
+    float_power: x.double() ** y
+    erfc: 1 - tg.erf(x)
+    xlogy: tg.where(x == 0, 0.0, x * tg.log(y))
+    nan_to_num: tg.where(x != x, 0.0, x)
+    det inverse cholesky svd qr slogdet pinverse matrix_exp matrix_power: HOST: np.linalg,
+        without a gradient
+    linalg fft special sparse: HOST
+    stft istft: LATER
+    cdist pairwise_distance: ((x.unsqueeze(1) - y) ** 2).sum(-1).sqrt()
+    cosine_similarity: (x * y).sum(-1) / (x * x).sum(-1).sqrt() / (y * y).sum(-1).sqrt()
+    conv1d: tg.conv2d(x.unsqueeze(2), w.unsqueeze(2))
+    conv3d conv_transpose1d conv_transpose2d conv_transpose3d max_pool3d: LATER
+    max_pool1d avg_pool1d: tg.max_pool2d(x.unsqueeze(2), (1, k)).squeeze(2)
+    adaptive_avg_pool1d: x.mean(-1) where the output has size 1
+    group_norm instance_norm rms_norm: x.mean and x.var over reshaped groups
+    prelu: tg.where(x > 0, x, weight * x)
+    threshold: tg.where(x > threshold, x, value)
+    hardshrink rrelu bilinear: LATER
+    pixel_shuffle pixel_unshuffle channel_shuffle: reshape and permute
+    vmap func: ops take batches on axis 0
+    broadcast_to: x.expand(shape)
+    broadcast_tensors: x.expand(shape) for each
+    view_as_real view_as_complex complex complex64 complex128 bfloat16: float32 or float64
+        throughout
+    bernoulli multinomial normal poisson: numpy.random.default_rng(seed)
+    Generator seed initial_seed get_rng_state set_rng_state: tg.manual_seed(seed)
+    is_grad_enabled set_grad_enabled enable_grad inference_mode: with tg.no_grad(): ...
+    autocast amp: float32 throughout; tg.set_float32_matmul_precision('high') on a GPU
+    get_default_dtype set_default_dtype: pass dtype= where a tensor is made
+    get_default_device set_default_device: pass device= where a tensor is made
+    set_printoptions: np.set_printoptions
+    use_deterministic_algorithms: every op gives the same bits at every run
+    set_num_threads get_num_threads: OMP_NUM_THREADS=1 in the environment
+    jit fx export onnx: tg.compile(step), and tg.save for the numbers
+    distributed multiprocessing: one process and one device
+    utils: tg.data is torch.utils.data; tg.optim has clipping
+    Size: shapes are tuples
+    FloatTensor DoubleTensor LongTensor IntTensor BoolTensor: tg.Tensor(data, dtype=...)
+    hub quantization: nothing of that kind here
+""",
+        "Tensor": """
+    add_ sub_ mul_ div_ pow_ neg_ abs_ exp_ log_ sqrt_ sigmoid_ tanh_ relu_ clamp_ clip_: WRITE
+    copy_ zero_ fill_ normal_ uniform_ random_ masked_fill_ index_add_ scatter_ scatter_add_:
+        WRITE; tg.nn.init fills parameters
+    squeeze_ unsqueeze_ transpose_ t_: x = x.squeeze(), a view of the same memory
+    detach_: x = x.detach()
+    repeat: tg.cat([x] * n, dim), or x.expand(...)
+    unfold: tg.im2col(x, kernel_size) for images
+    new_zeros new_ones new_full new_tensor new_empty: tg.zeros(shape, dtype=x.dtype,
+        device=x.device)
+    grad_fn: x.op, and x.inputs
+    is_cuda is_cpu: x.device == 'cuda'
+    is_contiguous stride storage data_ptr untyped_storage: x.value is the array, with strides
+    is_floating_point: x.dtype.kind == 'f'
+    element_size itemsize: x.dtype.itemsize
+    nbytes: x.value.nbytes
+    is_same_size: x.shape == y.shape
+    pin_memory: DataLoader(..., device='cuda') copies through pinned memory
+    type: x.dtype, and x.astype(dtype)
+    sum_to_size: x.sum(dim, keepdim=True)
+    ravel: x.flatten()
+    apply_ map_: HOST
+    share_memory_: one process
+""",
+        "nn": """
+    Conv1d: Conv2d on x.unsqueeze(2), with kernel (1, k)
+    Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d: LATER
+    MaxPool1d AvgPool1d: MaxPool2d((1, k)) on x.unsqueeze(2)
+    MaxPool3d AvgPool3d MaxUnpool2d FractionalMaxPool2d LPPool2d: LATER
+    AdaptiveAvgPool1d AdaptiveAvgPool2d: GlobalAvgPool2d() where the output has size 1
+    AdaptiveMaxPool1d AdaptiveMaxPool2d: x.amax((2, 3)) where the output has size 1
+    GroupNorm InstanceNorm1d InstanceNorm2d InstanceNorm3d RMSNorm BatchNorm3d: x.mean and x.var
+        over reshaped groups
+    LocalResponseNorm SyncBatchNorm: LATER
+    RNN RNNCell GRU GRUCell LSTM LSTMCell: a loop over steps, with Linear and tg.tanh
+    MultiheadAttention Transformer TransformerEncoder TransformerEncoderLayer: tg.softmax(q @
+        k.mT / d ** 0.5) @ v between Linear layers
+    TransformerDecoder TransformerDecoderLayer: as TransformerEncoderLayer
+    PReLU: a Parameter, and tg.where(x > 0, x, weight * x)
+    GLU: a, b = x.chunk(2, dim=-1); a * tg.sigmoid(b)
+    Threshold Hardshrink Softshrink Tanhshrink Softmin RReLU: tg.where, or x - tg.tanh(x)
+    Dropout1d Dropout2d Dropout3d AlphaDropout: tg.dropout of ones (N, C, 1, 1), times x
+    Upsample UpsamplingNearest2d UpsamplingBilinear2d: x[:, :, :, None, :,
+        None].expand(...).reshape(...)
+    PixelShuffle PixelUnshuffle ChannelShuffle: reshape and permute
+    ZeroPad1d ZeroPad2d ConstantPad1d ConstantPad2d: nn.functional.pad in forward
+    ReflectionPad2d ReplicationPad2d CircularPad2d: tg.cat of slices
+    Fold Unfold: tg.col2im, tg.im2col
+    SmoothL1Loss: HuberLoss(delta), divided by delta
+    KLDivLoss: (t * (t.log() - x)).sum() / len(x)
+    CosineSimilarity PairwiseDistance CosineEmbeddingLoss: a few ops: see
+        torch.cosine_similarity
+    GaussianNLLLoss PoissonNLLLoss CTCLoss TripletMarginLoss MarginRankingLoss: LATER
+    EmbeddingBag: Embedding, then mean or sum over an axis
+    LazyLinear LazyConv2d: sizes are given: model.summary(x) says them
+    DataParallel parallel: one process and one device
+""",
+        "nn.functional": """
+    conv1d conv3d conv_transpose2d: tg.conv2d
+    scaled_dot_product_attention: tg.softmax(q @ k.mT / d ** 0.5) @ v
+    interpolate upsample: x[:, :, :, None, :, None].expand(...).reshape(...)
+    one_hot: np.eye(n)[labels]
+    normalize: x / (x * x).sum(-1, keepdim=True).sqrt()
+    unfold: tg.im2col
+    fold: tg.col2im
+    smooth_l1_loss: huber_loss(x, t, delta=beta) / beta
+    kl_div: (t * (t.log() - x)).sum() / len(x)
+    glu: a, b = x.chunk(2, dim=-1); a * tg.sigmoid(b)
+    adaptive_avg_pool2d: tg.global_avg_pool2d(x) where the output has size 1
+    gumbel_softmax: tg.softmax(x - tg.log(-tg.log(noise)))
+    grid_sample affine_grid: LATER
+""",
+        "optim": """
+    LBFGS Rprop NAdam RAdam Adamax Adafactor ASGD Muon SparseAdam: a subclass of
+        tg.optim.Optimizer with one method, update
+    MultiplicativeLR: set optimizer.lr yourself, or a subclass of tg.optim.Schedule
+    CyclicLR CosineAnnealingWarmRestarts: a subclass of
+        tg.optim.Schedule: rate(base, t)
+    ChainedScheduler: tg.optim.LinearWarmup(optimizer, n, then=schedule)
+    LRScheduler: tg.optim.Schedule
+    clip_grad_norm_: tg.optim.clip_grad_norm
+    clip_grad_value_: tg.optim.clip_grad_value
+""",
+        "utils.data": """
+    IterableDataset ChainDataset: a Dataset with __getitem__ and __len__
+    StackDataset: TensorDataset
+    DistributedSampler get_worker_info: one process trains
+    default_convert: batches are arrays
+""",
+    }
+)
+
+
+def way_out(place: str, name: str) -> str:
+    """What to write in the place of a name of PyTorch's that is not here; "" for no such name."""
+    found = ABSENT.get(f"{place}.{name}")
+    if found is None and place in ("Tensor", "nn.functional"):  # most are functions of torch too
+        found = ABSENT.get(f"torch.{name}")
+    return found or ""
+
+
+def no_such_name(place: str, name: str, known: list[str]) -> str:
+    """The message of an AttributeError: what to write instead, or the nearest name.
+
+    >>> no_such_name("torch", "einsum", [])
+    'tg.einsum: PyTorch has it, tinygraph has not. Way out: reshape, permute and tg.matmul'
+    >>> no_such_name("torch", "soft_max", ["softmax"])
+    "tg has no attribute 'soft_max'; did you mean 'softmax'?"
+    """
+    instead = way_out(place, name)
+    if instead:
+        return f"{HERE[place]}.{name}: PyTorch has it, tinygraph has not. Way out: {instead}"
+    hint = nearest(name, known)
+    return f"{HERE[place]} has no attribute {name!r}{f'; {hint}' if hint else ''}"
