@@ -257,7 +257,9 @@ class Operators(Conversions[Node], Absent):
     def where(self, condition: Any, other: Any) -> Node:
         return above.where(condition, self, other)
 
-    clone = to = astype = flatten = squeeze = unsqueeze = gather = matmul = mm = bmm = _op()
+    clone = to = astype = flatten = squeeze = unsqueeze = unflatten = gather = matmul = mm = bmm = (
+        _op()
+    )
     sum = mean = var = cumsum = logsumexp = softmax = log_softmax = _op()
     amax = amin = argmax = argmin = std = prod = any = all = count_nonzero = norm = _op()
     abs = absolute = neg = negative = exp = log = sqrt = relu = sigmoid = tanh = heaviside = _op()
@@ -268,6 +270,8 @@ class Operators(Conversions[Node], Absent):
     gt = greater = ge = greater_equal = lt = less = le = less_equal = _op()
     eq = equal = ne = not_equal = _op()
     transpose = swapaxes = swapdims = permute = movedim = moveaxis = _op()
+    tile = roll = flip = repeat_interleave = _op()
+    repeat = _op("tile")  # as in PyTorch; numpy's is repeat_interleave
     split: Any = _op()  # several nodes
     tensor_split = chunk = unbind = max = min = split
 

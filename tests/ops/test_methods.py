@@ -78,6 +78,10 @@ METHODS = [  # a name, arguments of the method, those of the function
     ("squeeze", (), ()),
     ("squeeze", {"axis": 0}, {"axis": 0}),
     ("unsqueeze", ((0, -1),), ((0, -1),)),
+    ("unflatten", (2, (2, 2)), (2, (2, 2))),
+    ("tile", (2, 1, 3), ((2, 1, 3),)),
+    ("flip", (1, 2), ((1, 2),)),
+    ("roll", {"shifts": 1, "dims": 2}, (1, 2)),
 ]
 
 

@@ -66,6 +66,6 @@ class TestNorm(OpContract):
 
     @pytest.mark.parametrize("p", [2, 3, 1])
     def test_a_length_of_0_has_the_gradient_0(self, p, device):
-        x = tg.Tensor([[0.0, 0.0], [3.0, 0.0]], requires_grad=True, device=device)
+        x = tg.Tensor([[0.0, 0.0], [1.0, 0.0]], requires_grad=True, device=device)
         tg.norm(x, p, 1).sum().backward()
         assert x.device.to_numpy(x.grad).tolist() == [[0, 0], [1, 0]]

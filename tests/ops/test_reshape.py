@@ -1,11 +1,13 @@
 """reshape, flatten, squeeze, unsqueeze against loops, and what they promise about samples."""
 
+import math
+
 import numpy as np
 from hypothesis import strategies as st
 
 import tinygraph as tg
 from tests import reference
-from tests.op_contract import Bad, OpContract, Problem, claims_of
+from tests.op_contract import Bad, Convention, OpContract, Problem, claims_of
 from tests.strategies import numbers, seeds, shapes
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 
@@ -42,11 +44,11 @@ def flatten_problems(draw):
 
 @st.composite
 def squeeze_problems(draw):
-    """One array with axes of size 1, and some of those axes, or none named."""
+    """One array with axes of size 1, and some of its axes, or none named; others stay."""
     shape = draw(shapes(max_side=2))
-    ones = [a - len(shape) * draw(st.booleans()) for a, n in enumerate(shape) if n == 1]
-    several = st.lists(st.sampled_from(ones), unique=True).map(tuple) if ones else st.just(())
-    axis = draw(st.one_of(st.none(), several, *map(st.just, ones)))
+    axes = [a - len(shape) * draw(st.booleans()) for a in range(len(shape))]
+    several = st.lists(st.sampled_from(axes), unique=True).map(tuple) if axes else st.just(())
+    axis = draw(st.one_of(st.none(), several, *map(st.just, axes)))
     return Problem((numbers(draw(seeds), shape),), {"axis": axis}, (True,) if shape else None)
 
 
@@ -60,6 +62,23 @@ def unsqueeze_problems(draw):
     axis = tuple(a - n * draw(st.booleans()) for a in places)
     kwargs = {"axis": axis[0] if new == 1 and draw(st.booleans()) else axis}
     return Problem((numbers(draw(seeds), shape),), kwargs, (True,) if shape else None)
+
+
+EMPTY = {"axis": 0, "sizes": (0, 3)}
+
+
+@st.composite
+def unflatten_problems(draw):
+    """One array, and one axis of it as several, one of whose sizes may be left open."""
+    shape = list(draw(shapes(min_dims=1, max_dims=3)))
+    axis = draw(st.integers(-len(shape), len(shape) - 1))
+    sizes = draw(st.lists(st.integers(1, 3), min_size=1, max_size=3))
+    shape[axis] = math.prod(sizes)
+    if draw(st.booleans()):
+        sizes[draw(st.integers(0, len(sizes) - 1))] = -1
+    kwargs = {"axis": axis, "sizes": tuple(sizes)}
+    carries = (True,) if axis % len(shape) else None
+    return Problem((numbers(draw(seeds), shape),), kwargs, carries)
 
 
 class TestReshape(OpContract):
@@ -136,8 +155,6 @@ class TestSqueeze(OpContract):
         (0, None),
     )
     bad_input = [
-        Bad("size", (X, 1), {}, ShapeError, "axes of size 1, got axis 1 of size 3"),
-        Bad("one of two", (X[:1], (0, 1)), {}, ShapeError, "got axis 1 of size 3"),
         Bad("axis", (X, 3), {}, ShapeError, "an axis from -3 to 2"),
         Bad("twice", (X[:1], (0, -3)), {}, ShapeError, "each axis once"),
         Bad("0-d", (1.0, 0), {}, ShapeError, "no axis: the input is 0-d"),
@@ -148,6 +165,33 @@ class TestSqueeze(OpContract):
         x = tg.Tensor(np.ones((1, 3, 1, 2))).transpose()
         y = tg.squeeze(x)
         assert y.shape == (2, 3) and np.shares_memory(y.value, x.value)
+
+
+class TestUnflatten(OpContract):
+    function = staticmethod(tg.unflatten)
+    reference = staticmethod(reference.unflatten)
+    problems = unflatten_problems()
+    claims = [
+        (Problem((X,), {"axis": axis, "sizes": (-1, 1)}, (True,)), claim)
+        for axis, claim in ((1, "map"), (-1, "map"), (0, None), (-3, None))
+    ]
+    conventions = [Convention("an empty axis", ([],), np.zeros((0, 3)), ([],), EMPTY)]
+    bad_input = [
+        Bad("axis", (X, 3, (1,)), {}, ShapeError, "an axis from -3 to 2, got 3"),
+        Bad("0-d", (1.0, 0, (1,)), {}, ShapeError, "no axis: the input is 0-d"),
+        Bad(
+            "product",
+            (X, 1, (2, 2)),
+            {},
+            ShapeError,
+            "sizes whose product is 3, the size of axis 1",
+        ),
+        Bad("no multiple", (X, 1, (2, -1)), {}, ShapeError, "product is 3, the size of axis 1"),
+        Bad("two unknown", (X, 1, (-1, -1)), {}, ShapeError, "sizes: expected at most one -1"),
+        Bad("no size", (X[:, :1], 1, ()), {}, ShapeError, "sizes: expected sizes whose product"),
+        Bad("floats", (X, 1, (3.0,)), {}, ArgumentError, "an int or a tuple of ints"),
+        Bad("float axis", (X, 1.0, (3,)), {}, DtypeError, "axis: expected an int, got 1.0"),
+    ]
 
 
 class TestUnsqueeze(OpContract):

@@ -78,6 +78,58 @@ def squeeze(x, axis=None):
     return refilled(x, tuple(n for a, n in enumerate(x.shape) if a not in dropped))
 
 
+def unflatten(x, axis, sizes):
+    axis %= x.ndim
+    known = math.prod(n for n in sizes if n != -1)
+    found = [x.shape[axis] // known if n == -1 else n for n in sizes]
+    return refilled(x, (*x.shape[:axis], *found, *x.shape[axis + 1 :]))
+
+
+def tile(x, dims):
+    counts = dims if isinstance(dims, tuple) else (dims,)
+    ndim = max(x.ndim, len(counts))
+    whole = refilled(x, (1,) * (ndim - x.ndim) + x.shape)
+    counts = (1,) * (ndim - len(counts)) + counts
+    y = np.empty([n * count for n, count in zip(whole.shape, counts, strict=True)])
+    for index in np.ndindex(y.shape):
+        y[index] = whole[tuple(i % n for i, n in zip(index, whole.shape, strict=True))]
+    return y
+
+
+def repeat_interleave(x, repeats, axis=None):
+    if axis is None:
+        x, axis = refilled(x, (x.size,)), 0
+    axis %= x.ndim
+    counts = [repeats] * x.shape[axis] if isinstance(repeats, int) else repeats
+    order = [i for i, count in enumerate(counts) for _ in range(count)]
+    return picked(x, order, axis)
+
+
+def picked(x, order, axis):
+    """Along an axis, the elements of these numbers."""
+    y = np.empty([len(order) if a == axis else n for a, n in enumerate(x.shape)])
+    for index in np.ndindex(y.shape):
+        y[index] = x[tuple(order[i] if a == axis else i for a, i in enumerate(index))]
+    return y
+
+
+def roll(x, shifts, axis=None):
+    if axis is None:
+        return refilled(roll(refilled(x, (x.size,)), shifts, 0), x.shape)
+    pairs = [(shifts, axis)] if isinstance(axis, int) else zip(shifts, axis, strict=True)
+    for shift, a in pairs:
+        n = x.shape[a]
+        x = picked(x, [(i - shift) % n for i in range(n)], a % x.ndim)
+    return x
+
+
+def flip(x, axis=None):
+    axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    for a in axes:
+        x = picked(x, list(range(x.shape[a]))[::-1], a % x.ndim)
+    return x
+
+
 def unsqueeze(x, axis):
     axes = axis if isinstance(axis, tuple) else (axis,)
     ndim = x.ndim + len(axes)

@@ -96,7 +96,10 @@ from tinygraph.ops.relu import relu as relu
 from tinygraph.ops.reshape import flatten as flatten
 from tinygraph.ops.reshape import reshape as reshape
 from tinygraph.ops.reshape import squeeze as squeeze
+from tinygraph.ops.reshape import unflatten as unflatten
 from tinygraph.ops.reshape import unsqueeze as unsqueeze
+from tinygraph.ops.roll import flip as flip
+from tinygraph.ops.roll import roll as roll
 from tinygraph.ops.rounding import ceil as ceil
 from tinygraph.ops.rounding import floor as floor
 from tinygraph.ops.rounding import round as round
@@ -118,6 +121,8 @@ from tinygraph.ops.split import tensor_split as tensor_split
 from tinygraph.ops.split import unbind as unbind
 from tinygraph.ops.sum import sum as sum
 from tinygraph.ops.tanh import tanh as tanh
+from tinygraph.ops.tile import repeat_interleave as repeat_interleave
+from tinygraph.ops.tile import tile as tile
 from tinygraph.ops.to import to as _to
 from tinygraph.ops.transpose import movedim as movedim
 from tinygraph.ops.transpose import permute as permute

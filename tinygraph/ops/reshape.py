@@ -1,10 +1,10 @@
-"""Reshape, flatten, squeeze, unsqueeze: the same elements in the same order, in another shape.
+"""Reshape and its kin: the same elements in the same order, in another shape.
 
     y.shape = the new shape, and y.ravel()[i] = x.ravel()[i]        row by row
     gx      = gy in the shape of x
 
-    flatten      joins neighbouring axes into one
-    squeeze      drops axes of size 1          unsqueeze    puts some in
+    flatten      joins neighbouring axes into one          unflatten    makes several of one
+    squeeze      drops axes of size 1                      unsqueeze    puts some in
 
 All are views wherever the memory layout of x allows one; squeeze and unsqueeze always.
 """
@@ -28,10 +28,10 @@ from tinygraph.shapes import (
     Shape,
     Spec,
     as_axes,
+    as_axis,
     integer,
     integers,
     normalize_axes,
-    reduced_shape,
 )
 from tinygraph.tensor import Operand, Tensor
 
@@ -118,6 +118,26 @@ class Flatten(_Regrouping, Op):
 
 
 @frozen
+class Unflatten(_Regrouping, Op):
+    axis: int
+    sizes: Shape  # as they were given, with their -1
+
+    def _shape(self, shape: Shape) -> Shape:
+        (axis,) = normalize_axes(self.name, self.axis, len(shape))
+        size, known = shape[axis], math.prod([n for n in self.sizes if n != -1])
+        left = size // known if known else 0
+        found = tuple([left if n == -1 else n for n in self.sizes])
+        if math.prod(found) != size or not found:
+            expected = f"sizes whose product is {size}, the size of axis {axis}"
+            way_out = "leave one size to be found: -1"
+            raise ShapeError(self.name, "sizes", expected, self.sizes, way_out)
+        return (*shape[:axis], *found, *shape[axis + 1 :])
+
+    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
+        return "map" if self.axis % specs[0].ndim else None
+
+
+@frozen
 class Squeeze(_Regrouping, Op):
     axis: Axes = None
 
@@ -125,12 +145,7 @@ class Squeeze(_Regrouping, Op):
         if self.axis is None:
             return tuple([n for n in shape if n != 1])
         axes = normalize_axes(self.name, self.axis, len(shape))
-        for axis in axes:
-            if shape[axis] != 1:
-                got = f"axis {axis} of size {shape[axis]}"
-                way_out = f"x has shape {shape}; name only axes of size 1"
-                raise ShapeError(self.name, "axis", "axes of size 1", got, way_out)
-        return reduced_shape(shape, axes, keepdims=False)
+        return tuple([n for a, n in enumerate(shape) if n != 1 or a not in axes])
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         if self.axis is None:
@@ -243,19 +258,52 @@ def flatten(x: Operand, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 
 @rearranged
+def unflatten(x: Operand, axis: int, sizes: Shape) -> Tensor:
+    """One axis cut into several: the inverse of flatten.
+
+    Parameters
+    ----------
+    axis : int
+        The axis to cut.
+    sizes : tuple of int
+        The sizes in its place; at most one is -1 and follows from the others.
+
+    Raises
+    ------
+    ShapeError
+        There is no such axis, or its size is not the product of `sizes`.
+    DtypeError
+        `axis` is no integer.
+    ArgumentError
+        A size that is no integer.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.unflatten(tg.zeros(2, 12), 1, (3, -1)).shape
+    (2, 3, 4)
+    """
+    places = as_sizes("unflatten", "sizes", sizes)
+    if places.count(-1) > 1:
+        raise ShapeError("unflatten", "sizes", "at most one -1", places)
+    return Unflatten(as_axis("unflatten", axis), places)(x)
+
+
+@rearranged
 def squeeze(x: Operand, axis: Axis = None) -> Tensor:
     """The same elements without axes of size 1.
 
     Parameters
     ----------
     axis : int or tuple of int, optional
-        The axes to drop, all of size 1.  Not given: every axis of size 1, a batch of one sample
-        too; name the axes where the graph is to run with any batch size.
+        The axes to drop where their size is 1; others stay, as in PyTorch.  Not given: every axis
+        of size 1, a batch of one sample too; name the axes where the graph is to run with any batch
+        size.
 
     Raises
     ------
     ShapeError
-        There is no such axis, one is named twice, or its size is not 1 (torch would keep it).
+        There is no such axis, or one is named twice.
     DtypeError
         `axis` is no integer.
 

@@ -38,13 +38,17 @@ INPLACE = {
 WORDS_OF: dict[str, dict[str, str]] = {
     "embedding": {"input": "indices"},
     "expand": {"size": "shape"},
+    "flip": {"dims": "axis"},
     "gather": {"index": "indices"},
     "heaviside": {"values": "value"},
     "matmul": {"other": "w", "mat2": "w"},
     "max": {"other": "axis"},
     "min": {"other": "axis"},
+    "permute": {"axes": "dims"},
     "pow": {"exponent": "y"},
+    "roll": {"dims": "axis"},
     "split": {"split_size": "size_or_sizes", "split_size_or_sections": "size_or_sizes"},
+    "tile": {"reps": "dims"},
     "transpose": {"axis0": "dim0", "axis1": "dim1"},
     "where": {"input": "a", "other": "b"},
 }
