@@ -352,3 +352,37 @@ def test_tiles_beyond_an_edge_are_issued(shape):
         tile = int(dict(product.kernel.source.defines)["GEMM_TILE"])
         assert counted == pytest.approx(product.issued_operations, rel=0.15), (file, tile)
         assert product.operations <= product.issued_operations
+
+
+@pytest.mark.parametrize(
+    "images, filters, settings",
+    [
+        ((2, 1, 9, 9), (5, 1, 3, 3), {}),  # 5 of 32 filters, 9 of 16 taps
+        ((3, 4, 6, 5), (36, 4, 3, 3), {"padding": 1}),  # 90 of 128 outputs
+        ((1, 4, 7, 8), (6, 2, 2, 2), {"groups": 2, "stride": 2}),
+        ((1, 3, 5, 5), (70, 3, 1, 1), {"algorithm": "naive_implicit"}),  # 70 of 128 filters
+        ((1, 30, 3, 3), (2, 30, 3, 3), {"padding": 1}),  # two chunks of the sum forward
+    ],
+)
+def test_a_convolution_issues_what_reaches_beyond_its_edges(images, filters, settings):
+    """In all three passes, with the rest of the last step of a sum."""
+
+    def apply():
+        x, w = (
+            tg.Tensor(np.ones(shape, np.float32), requires_grad=True, device="emulator")
+            for shape in (images, filters)
+        )
+        tg.sum(tg.conv2d(x, w, **settings)).backward()
+
+    file = "conv2d_implicit.cu"
+    counted = counted_in(file, apply)
+    with tg.cuda.recording() as launches:
+        apply()
+    made = [one for one in launches if one.kernel.source.path.name == file]
+    assert len(made) == len(counted) == 3
+    for launch, found in zip(made, counted, strict=True):
+        assert launch.kernel.name == found.kernel
+        assert found.counted == pytest.approx(launch.issued_operations, rel=0.02), launch.kernel
+        assert launch.operations < launch.issued_operations
+        taps = np.prod(filters[1:]) * filters[0] * images[0]
+        assert launch.operations == 2 * taps * launch.scalars["OH"] * launch.scalars["OW"]

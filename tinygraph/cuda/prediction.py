@@ -46,10 +46,11 @@ class _Launching(NamedTuple):
 class Host(Enum):
     """Who launches: assumptions, in seconds, none of them measured by us.
 
-    The gaps are those that NVIDIA measured between short kernels on a V100 ("Getting Started with
-    CUDA Graphs", 2019): 0.5 us in a graph, 0.9 us in a stream.  To both comes 1 us, until the
-    blocks of a kernel have started and the last of them has ended.  A host needs 20 us for a launch
-    and the op around it; where kernels take less, they wait for it.
+    The gaps are given as those that NVIDIA measured between short kernels on a V100 ("Getting
+    Started with CUDA Graphs", 2019): 0.5 us in a graph, 0.9 us in a stream.  They were not checked
+    against that text, which was not at hand.  To both comes 1 us, until the blocks of a kernel have
+    started and the last of them has ended.  A host needs 20 us for a launch and the op around it;
+    where kernels take less, they wait for it.
     """
 
     CAPTURED = _Launching(0.5e-6 + 1e-6, 0.0)

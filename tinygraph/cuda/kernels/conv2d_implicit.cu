@@ -39,9 +39,18 @@
 // __launch_bounds__(256, 2): 64 sums, what a thread has fetched, addresses: 126 registers for float on
 // sm_90 with 128 rows, so that two blocks fit, 16 of 64 warps.
 //
-// operations of conv2d_implicit_forward: y * (2 * (C // G) * KH * KW + (b > 0))
+// operations of conv2d_implicit_forward: N * O * OH * OW * (2 * (C // G) * KH * KW + (b > 0))
 // operations of conv2d_implicit_input_gradient: 2 * gy * (C // G) * KH * KW
 // operations of conv2d_implicit_weight_gradient: 2 * gy * (C // G) * KH * KW
+// issued operations of conv2d_implicit_forward<float>:
+//     (2 * G * TILE_ROWS * ceil_div(OG, TILE_ROWS) * 128 * ceil_div(N * OH * OW, 128)
+//      * 16 * ceil_div(CG * KH * KW, 16))
+// issued operations of conv2d_implicit_input_gradient<float>:
+//     (2 * G * TILE_ROWS * ceil_div(CG, TILE_ROWS) * 128 * ceil_div(N * H * W, 128)
+//      * 16 * ceil_div(OG * KH * KW, 16))
+// issued operations of conv2d_implicit_weight_gradient<float>:
+//     (2 * G * TILE_ROWS * ceil_div(OG, TILE_ROWS) * 128 * ceil_div(CG * KH * KW, 128)
+//      * N * 16 * ceil_div(OH * OW, 16))
 //
 // main loop of conv2d_implicit_forward<float> (GEMM_MMA=19): at least 0.11 HMMA
 // main loop of conv2d_implicit_forward<float> (GEMM_MMA=16): at least 0.07 HMMA

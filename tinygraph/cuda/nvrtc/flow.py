@@ -3,6 +3,9 @@
     block   instructions that run one after the other: only the last one may jump
     loop    blocks from which a jump leads back to a block through which every way to them goes
 
+Blocks and jumps are found here: nvdisasm prints them as well (-bbcfg), but as text of a drawing, in
+the place of JSON, with the jumps of parted warps, and without loops.
+
 A divergent warp is no way of its own: `BRA.DIV` and its like lead to code that runs where threads
 of a warp have parted, and are taken as never jumping.
 
