@@ -142,7 +142,7 @@ def test_an_error_comes_in_its_place_with_its_origin():
     ],
 )
 def test_trouble_in_a_worker(options, error, message):
-    loader = DataLoader(**{"dataset": data.Numbers(), "batch_size": 2, "num_workers": 2} | options)
+    loader = DataLoader(**{"dataset": data.Numbers(), "batch_size": 2, "num_workers": 1} | options)
     with pytest.raises(error, match=message):
         list(loader)
     assert not multiprocessing.active_children()
