@@ -84,6 +84,15 @@ OTHER = _rows(
     Optimizer: a subclass writes `update`: see its page
     clip_grad_norm: `nn.utils.clip_grad_norm_` of PyTorch
 """,
+        "utils.data": """
+    DataLoader: an array dataset (`mnist`, `ArrayDataset`) yields numpy arrays, all others Tensors;
+        `seed=` fixes the order; workers are spawned; no `batch_size=None`
+    Dataset: no `a + b`: `ConcatDataset([a, b])`
+    RandomSampler SubsetRandomSampler WeightedRandomSampler: the same order each time, from `seed`
+        and the epoch; a DataLoader asks for each epoch, by hand `sampler.for_epoch(1)` does
+    default_collate: a tuple of samples stays a tuple
+    random_split: cuts other parts from the same seed
+""",
     }
 )
 
@@ -271,10 +280,11 @@ ABSENT = _rows(
     clip_grad_value_: tg.optim.clip_grad_value
 """,
         "utils.data": """
-    IterableDataset ChainDataset: a Dataset with __getitem__ and __len__
-    StackDataset: TensorDataset
-    DistributedSampler get_worker_info: one process trains
-    default_convert: batches are arrays
+    IterableDataset ChainDataset: a Dataset with __getitem__ and __len__: batches are made by index
+    StackDataset: a Dataset whose sample is the tuple of theirs
+    DistributedSampler: one process trains
+    get_worker_info: worker_init_fn is told the number of the worker
+    default_convert: tg.Tensor(array)
 """,
     }
 )
