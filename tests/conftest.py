@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tinygraph import device as device_module
+from tinygraph.device import _DEVICES
 
 DEVICES = ["cpu", "emulator"]
 REHEARSAL = Path(__file__).parent / "fake_cupy"
@@ -68,7 +68,7 @@ def rehearsed_cuda(monkeypatch):
     """
     for name, module in some_cupy().items():
         monkeypatch.setitem(sys.modules, name, module)
-    monkeypatch.delitem(device_module._DEVICES, "cuda", raising=False)
+    monkeypatch.delitem(_DEVICES, "cuda", raising=False)
     cupy = some_cupy()["cupy"]
     streams = None if REAL_CUPY else some_cupy()["cupy._stream"]
     if streams:
@@ -78,7 +78,7 @@ def rehearsed_cuda(monkeypatch):
     pool.free_all_blocks()
     yield cupy
     pool.set_limit(size=0)
-    device_module._DEVICES.pop("cuda", None)
+    _DEVICES.pop("cuda", None)
     if streams:
         hidden = list(streams.hidden)
         streams.reset()

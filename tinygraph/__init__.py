@@ -12,12 +12,24 @@ Tensors are the nodes of a graph, ops its arithmetic.  Start reading in tensor.p
 
 from typing import TYPE_CHECKING
 
+from numpy import dtype, finfo, iinfo
+
 import tinygraph.plan
 from tinygraph import cuda, errors
 from tinygraph.anomaly import detect_anomaly, raise_for_bad_values
-from tinygraph.creation import arange, full, ones, randn, zeros
+from tinygraph.creation import *  # noqa: F403
+from tinygraph.creation import __all__ as _creation
 from tinygraph.cuda.random_numbers import fill_uniform
-from tinygraph.dtypes import promote_types
+from tinygraph.device import device
+from tinygraph.dtypes import *  # noqa: F403
+from tinygraph.dtypes import __all__ as _dtypes
+from tinygraph.dtypes import bool_ as bool
+from tinygraph.dtypes import float16 as half
+from tinygraph.dtypes import float32 as float
+from tinygraph.dtypes import float64 as double
+from tinygraph.dtypes import int16 as short
+from tinygraph.dtypes import int32 as int
+from tinygraph.dtypes import int64 as long
 from tinygraph.graph import Graph
 from tinygraph.lazy import later, lazy, no_such_name
 from tinygraph.op import Op
@@ -45,6 +57,7 @@ above.raise_for_bad_values = raise_for_bad_values
 if TYPE_CHECKING:
     from tinygraph import data, nn, optim, show, testing, training
     from tinygraph.plan import compile, plan
+    from tinygraph.sampling import normal, rand, rand_like, randint, randn, randn_like, randperm
     from tinygraph.saving import load, save
 else:
     # What they import is much, and a graph needs none of it.
@@ -53,6 +66,13 @@ else:
         "plan": "tinygraph.plan.graph_plan",
         "load": "tinygraph.saving",
         "save": "tinygraph.saving",
+        "normal": "tinygraph.sampling",
+        "rand": "tinygraph.sampling",
+        "rand_like": "tinygraph.sampling",
+        "randint": "tinygraph.sampling",
+        "randn": "tinygraph.sampling",
+        "randn_like": "tinygraph.sampling",
+        "randperm": "tinygraph.sampling",
         "data": "tinygraph.data",
         "nn": "tinygraph.nn",
         "optim": "tinygraph.optim",
@@ -62,7 +82,8 @@ else:
     }
     __getattr__, __dir__ = lazy(__name__, _HOMES, "torch")
     # `tg.plan` is a function, and lives in a room of its name.  Python binds the room to that name
-    # when it loads it, which is therefore done before; loaded is only its list of contents.
+    # when it loads it, which is therefore done before; loaded is only its list of contents.  In the
+    # same way `tg.device` and `tg.tensor` hide the modules of these names.
     del plan, tinygraph
 
 __all__ = [
@@ -71,29 +92,43 @@ __all__ = [
     "Parameter",
     "Spec",
     "Tensor",
-    "arange",
+    "bool",
     "compile",
     "cuda",
     "data",
     "detect_anomaly",
+    "device",
+    "double",
+    "dtype",
     "errors",
-    "full",
+    "finfo",
+    "float",
     "get_float32_matmul_precision",
+    "half",
+    "iinfo",
+    "int",
     "load",
+    "long",
     "manual_seed",
     "nn",
     "no_grad",
-    "ones",
     "optim",
+    "normal",
     "plan",
-    "promote_types",
+    "rand",
+    "rand_like",
+    "randint",
     "randn",
+    "randn_like",
+    "randperm",
     "result_type",
     "save",
     "set_float32_matmul_precision",
+    "short",
     "show",
     "testing",
     "training",
-    "zeros",
+    *_creation,
+    *_dtypes,
     *_op_names,
 ]

@@ -1,49 +1,268 @@
-"""Leaves made from a shape: zeros, ones, full, arange, randn."""
+"""Leaves: from data, filled or counted, and like another tensor.  Drawn ones: sampling.py.
+
+What every leaf can be told stands in `Options`, and is described once.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypedDict, TypeVar, Unpack, cast
 
 import numpy as np
 
-from tinygraph.device import Device
-from tinygraph.errors import ArgumentError
-from tinygraph.random import default_generator
-from tinygraph.running import here
-from tinygraph.tensor import Tensor
+from tinygraph.checks import whole
+from tinygraph.device import Device, get_device
+from tinygraph.dtypes import Dtype, as_dtype, differentiable, float32, int64
+from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.ops.shared.docstrings import documented
+from tinygraph.ops.shared.spelling import spelled
+from tinygraph.ops.to import to
+from tinygraph.shapes import Array, Shape, as_numbers
+from tinygraph.tensor import Operand, Tensor, leaf
+from tinygraph.tensor import as_tensor as as_node
+
+__all__ = [
+    "arange",
+    "as_tensor",
+    "empty",
+    "empty_like",
+    "eye",
+    "from_numpy",
+    "full",
+    "full_like",
+    "is_tensor",
+    "linspace",
+    "ones",
+    "ones_like",
+    "tensor",
+    "zeros",
+    "zeros_like",
+]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Make = Callable[[Device, Dtype], Array]
 
 
-def _shape(op: str, shape: tuple[Any, ...]) -> tuple[int, ...]:
-    """`zeros(2, 3)` and `zeros((2, 3))` mean the same."""
-    sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
-    if not all(isinstance(n, (int, np.integer)) and n >= 0 for n in sizes):
-        raise ArgumentError(op, "shape", "sizes of 0 or more, as ints or a tuple", sizes)
-    return tuple(int(n) for n in sizes)
+class Options(TypedDict, total=False):
+    """The keywords of whatever makes a leaf."""
+
+    dtype: Any
+    device: str | int | Device | None
+    requires_grad: bool
+    name: str | None
+    pin_memory: bool
 
 
-def full(
-    shape: int | tuple[int, ...],
-    fill_value: float,
+_OPTIONS = """
+    Parameters
+    ----------{x}
+    dtype : dtype, optional
+        {dtype}
+    device : str, optional
+        {device}
+    requires_grad : bool
+        Whether `backward` shall leave a gradient in `.grad`.  Only for float dtypes.
+    name : str, optional
+        As that of a `Tensor`.
+    pin_memory : bool
+        Changes nothing: copies to a GPU pin what they need.
+
+    Returns
+    -------
+    Tensor
+        A leaf.
+
+    Raises
+    ------
+    ArgumentError
+        There is no such device.
+    DtypeError
+        There is no such dtype, or an integer tensor shall require a gradient.
+    """
+_CPU = '"cpu" (the default), "emulator" or "cuda".'
+_created = documented(_OPTIONS.format(x="", dtype="By default float32.", device=_CPU))
+_X = """
+    x : Tensor
+        Whose shape is taken."""
+_OF_X = "By default that of `x`."
+_like = documented(_OPTIONS.format(x=_X, dtype=_OF_X, device=_OF_X))
+_sized = documented(
+    """
+    Parameters
+    ----------
+    size : int or tuple of int
+        The shape; ints one after the other mean the same as a tuple.
+
+    Raises
+    ------
+    ArgumentError
+        ... A size is no int of 0 or more.
+    """
+)
+
+
+def new_leaf(
+    op: str,
+    make: Make,
+    default: Any,
+    dtype: Any = None,
+    device: str | int | Device | None = None,
     requires_grad: bool = False,
-    dtype: Any = np.float32,
-    device: str | Device | None = None,
     name: str | None = None,
+    pin_memory: bool = False,
 ) -> Tensor:
-    """A leaf of the given shape, filled with one value.
+    """A leaf with the array of `make(device, dtype)`; what comes after `default` are `Options`."""
+    place = get_device(device)
+    kind = as_dtype(op, default if dtype is None else dtype)
+    made = leaf(make(place, kind), place, name)
+    made.requires_grad = differentiable(op, requires_grad, kind)
+    return made
+
+
+def shape_of(op: str, sizes: tuple[Any, ...], size: Any = None) -> Shape:
+    """The shape that `zeros(2, 3)`, `zeros((2, 3))` and `zeros(size=(2, 3))` mean."""
+    given = sizes if size is None else (size,)
+    listed = given[0] if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
+    return tuple([whole(op, "size", n, least=0) for n in listed])
+
+
+def created(function: Function) -> Function:
+    """What makes a leaf: described, and told its arguments by other words too."""
+    return cast(Function, spelled(_created(function)))
+
+
+def sized(function: Function) -> Function:
+    """The same of a leaf of a given shape."""
+    return created(_sized(function))
+
+
+def like(function: Function) -> Function:
+    """The same of a leaf of the shape of another tensor."""
+    return cast(Function, spelled(_like(function)))
+
+
+# ---- from data ------------------------------------------------------------------------------
+
+
+@created
+def tensor(data: Any, **options: Unpack[Options]) -> Tensor:
+    """A leaf with a copy of the data.
+
+    Parameters
+    ----------
+    data : array_like
+        Numbers; of a Tensor, the value.
+    dtype : dtype, optional
+        By default that of an array; int64, float32 or bool for Python's numbers.
+    device : str, optional
+        By default that of a Tensor, and else "cpu".
+
+    Raises
+    ------
+    DtypeError
+        ... Or `data` is not made of numbers in a rectangular array.
 
     Examples
     --------
     >>> import tinygraph as tg
-    >>> tg.full((2, 2), 7.0).value
-    array([[7., 7.],
-           [7., 7.]], dtype=float32)
+    >>> tg.tensor([1, 2.5]), tg.tensor([1, 2])
+    (Tensor([1. , 2.5], dtype=float32), Tensor([1, 2], dtype=int64))
     """
-    array = np.full(_shape("full", (shape,)), fill_value, dtype)
-    return Tensor(array, requires_grad, dtype, device, name)
+    if isinstance(data, Tensor) and options.get("device") is None:
+        options["device"] = data.device
+    array = as_numbers(data, options.get("dtype"), copy=True)
+    return new_leaf("tensor", lambda place, _: place.from_numpy(array), array.dtype, **options)
 
 
-def zeros(*shape: Any, **options: Any) -> Tensor:
-    """A leaf of zeros; `options` are those of `full`: requires_grad, dtype, device, name.
+def as_tensor(data: Operand, dtype: Any = None, device: str | Device | None = None) -> Tensor:
+    """The data as a tensor, copied only where another dtype or device asks for it.
+
+    Parameters
+    ----------
+    data : Tensor or array_like
+        A Tensor stays the node that it is, or is brought to dtype and device by ops that gradients
+        go through.
+    dtype, device : optional
+        By default those of the data; Python's numbers are int64, float32 or bool, on the cpu.
+
+    Returns
+    -------
+    Tensor
+        On the cpu it shares the memory of an array of its dtype.
+
+    Raises
+    ------
+    DtypeError
+        `data` is not made of numbers, or there is no such dtype.
+    ArgumentError
+        There is no such device.
+
+    Examples
+    --------
+    >>> import numpy as np, tinygraph as tg
+    >>> array = np.zeros(2)
+    >>> x = tg.as_tensor(array)
+    >>> array[0] = 5
+    >>> x, tg.as_tensor(x) is x
+    (Tensor([5., 0.], dtype=float64), True)
+    """
+    if isinstance(data, Tensor):
+        return to(data, device, dtype)
+    return as_node(data, dtype, get_device(device))
+
+
+def from_numpy(array: Array) -> Tensor:
+    """A tensor on the cpu that shares the memory of a numpy array.
+
+    Parameters
+    ----------
+    array : numpy.ndarray
+        Of floats up to 64 bits, integers or bools.
+
+    Returns
+    -------
+    Tensor
+        A leaf of the array's shape and dtype.
+
+    Raises
+    ------
+    DtypeError
+        `array` is no numpy array, or of another dtype.
+
+    Examples
+    --------
+    >>> import numpy as np, tinygraph as tg
+    >>> tg.from_numpy(np.arange(3.0))
+    Tensor([0., 1., 2.], dtype=float64)
+    """
+    if not isinstance(array, np.ndarray):
+        got = type(array).__name__
+        raise DtypeError("from_numpy", "array", "a numpy array", got, "tg.tensor takes all data")
+    return as_node(array)
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether x is a Tensor.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.is_tensor(tg.zeros(2)), tg.is_tensor([0.0, 0.0])
+    (True, False)
+    """
+    return isinstance(x, Tensor)
+
+
+# ---- filled ---------------------------------------------------------------------------------
+
+
+def _filled(op: str, shape: Shape, value: Any, default: Dtype, options: Options) -> Tensor:
+    return new_leaf(op, lambda at, dtype: at.full(shape, dtype, value), default, **options)
+
+
+@sized
+def zeros(*sizes: Any, size: Any = None, **options: Unpack[Options]) -> Tensor:
+    """A leaf of zeros.
 
     Examples
     --------
@@ -51,11 +270,12 @@ def zeros(*shape: Any, **options: Any) -> Tensor:
     >>> tg.zeros(2, 3).shape, tg.zeros((2, 3)).dtype
     ((2, 3), dtype('float32'))
     """
-    return full(_shape("zeros", shape), 0, **options)
+    return _filled("zeros", shape_of("zeros", sizes, size), 0, float32, options)
 
 
-def ones(*shape: Any, **options: Any) -> Tensor:
-    """A leaf of ones; `options` are those of `full`.
+@sized
+def ones(*sizes: Any, size: Any = None, **options: Unpack[Options]) -> Tensor:
+    """A leaf of ones.
 
     Examples
     --------
@@ -63,21 +283,95 @@ def ones(*shape: Any, **options: Any) -> Tensor:
     >>> tg.ones(3).value
     array([1., 1., 1.], dtype=float32)
     """
-    return full(_shape("ones", shape), 1, **options)
+    return _filled("ones", shape_of("ones", sizes, size), 1, float32, options)
 
 
+@sized
+def empty(*sizes: Any, size: Any = None, **options: Unpack[Options]) -> Tensor:
+    """A leaf that nobody has written to: its numbers are what was in memory.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.empty(2, 3).shape
+    (2, 3)
+    """
+    shape = shape_of("empty", sizes, size)
+    return new_leaf("empty", lambda at, dtype: at.empty(shape, dtype), float32, **options)
+
+
+@sized
+def full(size: Any, fill_value: Any, **options: Unpack[Options]) -> Tensor:
+    """A leaf filled with one number.
+
+    Parameters
+    ----------
+    fill_value : number
+        Or a tensor or array of a single element.
+    dtype : dtype, optional
+        By default that of the number: int64 for an int, float32 for a float, bool for a bool.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.full((2, 2), 7.0).value
+    array([[7., 7.],
+           [7., 7.]], dtype=float32)
+    >>> tg.full((2,), 7).dtype
+    dtype('int64')
+    """
+    number = as_numbers(fill_value, options.get("dtype"), copy=None)
+    if number.size != 1:
+        expected, got = "a single number", f"shape {number.shape}"
+        raise ShapeError("full", "fill_value", expected, got, "tg.expand repeats a tensor")
+    return _filled("full", shape_of("full", (size,)), number.item(), number.dtype, options)
+
+
+@created
+def eye(n: int, m: int | None = None, **options: Unpack[Options]) -> Tensor:
+    """A matrix with ones on its diagonal, and zeros.
+
+    Parameters
+    ----------
+    n : int
+        The number of rows.
+    m : int, optional
+        The number of columns; by default `n`.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.eye(2).value
+    array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    """
+    rows = whole("eye", "n", n, least=0)
+    columns = rows if m is None else whole("eye", "m", m, least=0)
+    return _from_host("eye", np.eye(rows, columns), float32, options)
+
+
+# ---- counted --------------------------------------------------------------------------------
+
+
+def _from_host(op: str, array: Array, default: Dtype, options: Options) -> Tensor:
+    """A leaf with an array that was made on the host."""
+    return new_leaf(
+        op, lambda at, dtype: at.from_numpy(array.astype(dtype, copy=False)), default, **options
+    )
+
+
+@created
 def arange(
-    start: float,
-    stop: float | None = None,
-    step: float = 1,
-    requires_grad: bool = False,
-    dtype: Any = None,
-    device: str | Device | None = None,
-    name: str | None = None,
+    start: float, end: float | None = None, step: float = 1, **options: Unpack[Options]
 ) -> Tensor:
-    """Evenly spaced numbers from `start` up to, without, `stop`; `arange(n)` counts from 0.
+    """Evenly spaced numbers from `start` up to, without, `end`; `arange(n)` counts from 0.
 
-    int64 where all arguments are ints, else float32.
+    Parameters
+    ----------
+    start, end, step : number
+        A step of -1 counts down.
+    dtype : dtype, optional
+        By default int64 where all three are ints, else float32.
 
     Examples
     --------
@@ -87,27 +381,94 @@ def arange(
     """
     if not step:
         raise ArgumentError("arange", "step", "any number but 0", step)
-    first, last = (0, start) if stop is None else (start, stop)
-    if dtype is None:
-        whole = all(isinstance(v, (int, np.integer)) for v in (first, last, step))
-        dtype = np.int64 if whole else np.float32
-    return Tensor(np.arange(first, last, step, dtype=dtype), requires_grad, dtype, device, name)
+    first, last = (0, start) if end is None else (start, end)
+    whole = all(isinstance(v, (int, np.integer)) for v in (first, last, step))
+    return _from_host("arange", np.arange(first, last, step), int64 if whole else float32, options)
 
 
-def randn(
-    *shape: Any,
-    requires_grad: bool = False,
-    dtype: Any = np.float32,
-    device: str | Device | None = None,
-    name: str | None = None,
-) -> Tensor:
-    """A leaf of standard normal numbers, from the generator that `manual_seed` seeds.
+@created
+def linspace(start: float, end: float, steps: int, **options: Unpack[Options]) -> Tensor:
+    """So many evenly spaced numbers from `start` to `end`, both of them included.
+
+    Parameters
+    ----------
+    start, end : number
+        The first and the last number.
+    steps : int
+        How many numbers.
 
     Examples
     --------
     >>> import tinygraph as tg
-    >>> tg.randn(2, 3).shape
+    >>> tg.linspace(0, 1, 5).value
+    array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
+    """
+    count = whole("linspace", "steps", steps, least=0)
+    return _from_host("linspace", np.linspace(start, end, count), float32, options)
+
+
+# ---- like another tensor --------------------------------------------------------------------
+
+
+def like_options(x: Operand, options: Options) -> dict[str, Any]:
+    """The keywords of a leaf like x: its shape, and unless others are given dtype and device."""
+    node = as_node(x)
+    asked = {key: value for key, value in options.items() if value is not None}
+    return {"size": node.shape, "dtype": node.dtype, "device": node.device, **asked}
+
+
+@like
+def zeros_like(x: Operand, **options: Unpack[Options]) -> Tensor:
+    """Zeros of the shape of x.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.zeros_like(tg.arange(2)).value
+    array([0, 0])
+    """
+    return zeros(**like_options(x, options))
+
+
+@like
+def ones_like(x: Operand, **options: Unpack[Options]) -> Tensor:
+    """Ones of the shape of x.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.ones_like(tg.zeros(2)).value
+    array([1., 1.], dtype=float32)
+    """
+    return ones(**like_options(x, options))
+
+
+@like
+def empty_like(x: Operand, **options: Unpack[Options]) -> Tensor:
+    """A leaf of the shape of x that nobody has written to.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.empty_like(tg.zeros(2, 3)).shape
     (2, 3)
     """
-    numbers = here.top.do(default_generator.numpy, "randn").standard_normal(_shape("randn", shape))
-    return Tensor(numbers, requires_grad, dtype, device, name)
+    return empty(**like_options(x, options))
+
+
+@like
+def full_like(x: Operand, fill_value: Any, **options: Unpack[Options]) -> Tensor:
+    """One number in the shape of x.
+
+    Parameters
+    ----------
+    fill_value : number
+        Or a tensor or array of a single element.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.full_like(tg.zeros(2), 7).value
+    array([7., 7.], dtype=float32)
+    """
+    return full(fill_value=fill_value, **like_options(x, options))

@@ -26,6 +26,8 @@ _NOTHING = nullcontext()
 class Device:
     """A place for arrays; equal to its own name, so that `t.device == "cpu"` reads well.
 
+    `type` and `index` are what PyTorch calls the name and the number of a GPU.
+
     `runs_kernels` tells the engine which body of an op to call: numpy's, or the CUDA kernel's.
     `on_host` tells whether the host can look at values without waiting for a copy.
     """
@@ -33,7 +35,12 @@ class Device:
     name = "cpu"
     runs_kernels = False
     on_host = True
+    index: int | None = None
     arch: str | None = None  # the architecture of a GPU, as in "sm_90"
+
+    @property
+    def type(self) -> str:
+        return self.name
 
     def synchronize(self) -> None:
         """Wait until everything that was launched is done; at once where nothing runs behind."""
@@ -138,7 +145,8 @@ class CudaDevice(Device):
 
     def __init__(self) -> None:
         self.cupy = cupy()
-        self.arch = f"sm_{self.cupy.cuda.Device().compute_capability}"
+        gpu = self.cupy.cuda.Device()
+        self.index, self.arch = gpu.id, f"sm_{gpu.compute_capability}"
         self._constants: OrderedDict[Any, Array] = OrderedDict()
         limit = os.environ.get("TINYGRAPH_CUDA_MEMORY_LIMIT")
         if limit is not None:
@@ -281,13 +289,13 @@ _DEVICES: dict[str, Device] = {device.name: device for device in (CPU, EMULATOR)
 _NAMES = (*_DEVICES, "cuda")
 
 
-def get_device(name: str | Device | None) -> Device:
-    """The device of that name; None stands for the cpu.
+def get_device(name: str | int | Device | None) -> Device:
+    """The device of that name; None stands for the cpu, an int for a GPU.
 
     Raises
     ------
     DeviceError
-        "cuda" without CuPy or without a GPU.
+        "cuda" without CuPy or without a GPU, or "cuda:1" where it is not CuPy's current one.
     ArgumentError
         There is no such device.
 
@@ -298,14 +306,56 @@ def get_device(name: str | Device | None) -> Device:
         return CPU
     if isinstance(name, Device):
         return name
-    asked = str(name)
-    if asked == "cuda" and asked not in _DEVICES:
-        _DEVICES[asked] = CudaDevice()
-    if asked in _DEVICES:
-        return _DEVICES[asked]
-    raise ArgumentError(
-        "device", "name", "'cpu', 'emulator' or 'cuda'", repr(name), nearest(asked, _NAMES)
-    )
+    asked = f"cuda:{name}" if isinstance(name, int) else str(name)
+    place, _, index = asked.partition(":")
+    if place == "cuda" and place not in _DEVICES:
+        _DEVICES[place] = CudaDevice()
+    found = _DEVICES.get(place)
+    if found is None or (index and not index.isdigit()):
+        raise ArgumentError(
+            "device", "name", "'cpu', 'emulator' or 'cuda'", repr(name), nearest(asked, _NAMES)
+        )
+    if index and int(index) != (found.index or 0):
+        raise DeviceError(
+            "device",
+            "index",
+            f"{found.index or 0}, the only {place} device in use",
+            index,
+            f"CUDA_VISIBLE_DEVICES={index} in the environment, and device 'cuda'",
+        )
+    return found
+
+
+def device(type: str | int | Device, index: int | None = None) -> Device:
+    """The device of that name, as tensors and modules are told one.
+
+    Parameters
+    ----------
+    type : str, int or Device
+        "cpu" (numpy), "emulator" (the CUDA kernels, on the CPU) or "cuda" (the current GPU, through
+        CuPy), also with a number as in "cuda:0".  A number alone means a GPU.
+    index : int, optional
+        The number of the GPU.
+
+    Returns
+    -------
+    Device
+        Always the same object, with `.type` and `.index`; equal to its name.
+
+    Raises
+    ------
+    DeviceError
+        There is no CuPy, no GPU, or the GPU of that number is not the current one.
+    ArgumentError
+        There is no device of that name.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.device("cpu"), tg.zeros(2).device == tg.device("cpu")
+    (device('cpu'), True)
+    """
+    return get_device(type if index is None else f"{type}:{index}")
 
 
 def set_memory_limit(limit: int) -> None:

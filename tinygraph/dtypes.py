@@ -23,6 +23,21 @@ import numpy as np
 
 from tinygraph.errors import DtypeError
 
+__all__ = [
+    "float16",
+    "float32",
+    "float64",
+    "int16",
+    "int32",
+    "int64",
+    "int8",
+    "promote_types",
+    "uint16",
+    "uint32",
+    "uint64",
+    "uint8",
+]
+
 Dtype: TypeAlias = np.dtype[Any]
 
 bool_ = np.dtype(np.bool_)
@@ -43,7 +58,7 @@ def as_dtype(op: str, dtype: Any) -> Dtype:
     """
     try:
         found = np.dtype(dtype)
-    except TypeError:
+    except (TypeError, ValueError):
         found = None
     if found is None or dtype is None or found.kind not in _RANKS or found.itemsize > 8:
         expected = "a float up to 64 bits, an integer or bool"
@@ -52,6 +67,14 @@ def as_dtype(op: str, dtype: Any) -> Dtype:
             way_out = "tg.float32; there are no bfloat16 and no complex numbers"
         raise DtypeError(op, "dtype", expected, repr(dtype) if found is None else found, way_out)
     return found
+
+
+def differentiable(op: str, requires_grad: bool, dtype: Dtype) -> bool:
+    """`requires_grad` as it was asked for; of what is no float it is refused."""
+    if requires_grad and dtype.kind != "f":
+        expected, got = "False for a dtype without derivatives", f"True with {dtype}"
+        raise DtypeError(op, "requires_grad", expected, got, "pass dtype='float32'")
+    return requires_grad
 
 
 def promote_types(a: Any, b: Any) -> Dtype:

@@ -20,7 +20,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tinygraph.device import CPU, Device, get_device
-from tinygraph.errors import DtypeError, ShapeError
+from tinygraph.dtypes import differentiable
+from tinygraph.errors import ShapeError
 from tinygraph.operators import Count, Operators, above
 from tinygraph.running import here
 from tinygraph.shapes import Array, Shape, Spec, as_numbers
@@ -108,10 +109,7 @@ class Tensor(Operators["Tensor"]):
     ) -> None:
         place = get_device(device)
         self._begin(place.from_numpy(as_numbers(data, dtype, copy=True)), place, name)
-        if requires_grad and self.value.dtype.kind != "f":
-            expected, got = "False for a dtype without derivatives", f"True with {self.value.dtype}"
-            raise DtypeError("Tensor", "requires_grad", expected, got, "pass dtype='float32'")
-        self.requires_grad = requires_grad
+        self.requires_grad = differentiable("Tensor", requires_grad, self.value.dtype)
 
     def _begin(self, value: Any, device: Device, name: str | None) -> None:
         """Fill the slots as those of a leaf that requires no gradient."""

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cuda.recorder import SCALE, SLOTS, kernel_of
-from tinygraph import device
 from tinygraph.cuda import InOut, Kernel, Out, blocks, checking, op_kernel
 from tinygraph.cuda.emulator.findings import Finding
+from tinygraph.device import EMULATOR
 from tinygraph.errors import DtypeError, KernelCompileError, KernelLaunchError
 from tinygraph.running import Eager, here
 
@@ -92,24 +92,24 @@ def test_checking_ends_with_its_block_also_after_an_error(loaded, scale, arrays)
 def test_an_array_of_device_empty_is_an_output_once(loaded, scale, arrays):
     x = arrays[0]
     with checking():
-        y = device.EMULATOR.empty((10, 100), np.float32)
+        y = EMULATOR.empty((10, 100), np.float32)
         scale(4, 256, x, y, 2.0, 1000)
         assert roles(loaded)[1] == "out"
         scale(4, 256, x, y, 2.0, 1000)
         assert roles(loaded)[1] == "auto"
-        scale(4, 256, x, device.EMULATOR.empty(4, np.float32).reshape(2, 2), 2.0, 4)
+        scale(4, 256, x, EMULATOR.empty(4, np.float32).reshape(2, 2), 2.0, 4)
         assert roles(loaded)[1] == "out"
-        scale(4, 256, x, InOut(device.EMULATOR.empty(4, np.float32)), 2.0, 4)
+        scale(4, 256, x, InOut(EMULATOR.empty(4, np.float32)), 2.0, 4)
         assert roles(loaded)[1] == "inout"
-        scale(4, 256, x, device.EMULATOR.empty(8, np.float32)[:4], 2.0, 4)
+        scale(4, 256, x, EMULATOR.empty(8, np.float32)[:4], 2.0, 4)
         assert roles(loaded)[1] == "auto"
-        scale(4, 256, x, device.EMULATOR.zeros(8, np.float32), 2.0, 4)
+        scale(4, 256, x, EMULATOR.zeros(8, np.float32), 2.0, 4)
         assert roles(loaded)[1] == "auto"
 
 
 def test_a_fresh_array_that_is_only_read_stays_fresh(loaded, scale):
     with checking():
-        y = device.EMULATOR.empty(4, np.float32)
+        y = EMULATOR.empty(4, np.float32)
         scale(1, 4, y, np.zeros(4, np.float32), 2.0, 4)
         scale(1, 4, np.zeros(4, np.float32), y, 2.0, 4)
         assert roles(loaded) == ["in", "out", "in", "in"]
@@ -118,9 +118,9 @@ def test_a_fresh_array_that_is_only_read_stays_fresh(loaded, scale):
 def test_freshness_ends_with_checking_and_with_the_array(loaded, scale, arrays):
     x = arrays[0]
     with checking():
-        y = device.EMULATOR.empty(4, np.float32)
+        y = EMULATOR.empty(4, np.float32)
         for _ in range(100):  # the next array may get the address, and the id, of the last
-            device.EMULATOR.empty(4, np.float32)
+            EMULATOR.empty(4, np.float32)
             scale(1, 4, x, np.zeros(4, np.float32), 2.0, 4)
             assert roles(loaded)[1] == "auto"
     with checking():

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from tests.cuda.recorder import SCALE, kernel_of, refused
-from tinygraph import device
 from tinygraph.cuda import Kernel, Out, nvrtc
 from tinygraph.cuda.nvrtc import library
 from tinygraph.cuda.nvrtc.library import architectures
+from tinygraph.device import cupy as import_cupy
 from tinygraph.errors import DeviceError, KernelCompileError, KernelLaunchError
 
 
@@ -238,10 +238,10 @@ def test_the_checker_runs_on_the_host_only(cupy, loaded, scale):
 def test_without_a_gpu_or_without_cupy_the_ways_out_are_named(cupy, monkeypatch):
     cupy.available = False
     with pytest.raises(DeviceError, match="expected an NVIDIA GPU.*emulator"):
-        device.cupy()
+        import_cupy()
     monkeypatch.setitem(sys.modules, "cupy", None)  # the import fails
     with pytest.raises(DeviceError, match=r"'\.\[cuda12\]'.*cuda13.*emulator"):
-        device.cupy()
+        import_cupy()
 
 
 def test_importing_tinygraph_imports_neither_cupy_nor_the_emulator():

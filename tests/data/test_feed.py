@@ -124,7 +124,7 @@ def test_batches_of_any_nest(cupy):
     there = tg.Tensor([[7.0]], device="cuda")
     here = {"x": tg.Tensor([[1.0]]), "more": (np.array([2]), ["a"])}
     given = [here, {"x": there}, {"x": np.array([[3.0]])}]
-    found = list(feeding.feed(iter(x for x in given), tg.device.get_device("cuda")))
+    found = list(feeding.feed(iter(x for x in given), tg.device("cuda")))
     assert found[1]["x"] is there
     assert [batch["x"].item() for batch in found] == [1, 7, 3]
     assert [batch["x"].dtype for batch in found] == ["float32", "float32", "float64"]
@@ -134,7 +134,7 @@ def test_batches_of_any_nest(cupy):
 
 def test_a_loader_of_the_host_copies_ahead_for_a_gpu(monkeypatch):
     one = loader()
-    batches = one.batches(tg.device.get_device("cuda"))
+    batches = one.batches(tg.device("cuda"))
     x, _ = next(batches)
     assert x.device == "cuda" and one.position == 1
     assert type(next(iter(loader()))[0]) is np.ndarray

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
-from tinygraph.errors import ArgumentError, DeviceError
+from tinygraph.errors import ArgumentError, DeviceError, DtypeError
 
 
 def test_is_the_tensor_itself_where_it_lies(device):
@@ -61,3 +61,36 @@ def test_an_op_without_a_kernel_names_the_way_out():
     with pytest.raises(DeviceError, match=r"twice: no kernel yet. Way out: x.to\('cpu'\)"):
         Twice()(x)
     assert Twice()(x.to("cpu")).device == "cpu"
+
+
+def test_another_dtype_a_device_with_it_or_both_of_a_tensor():
+    x = tg.Tensor([1.5, -2.5], requires_grad=True)
+    other = tg.zeros(3, dtype=tg.float64, device="emulator")
+    for y, dtype, device in (
+        (x.to(tg.float64), "f8", "cpu"),
+        (x.to(float), "f8", "cpu"),
+        (x.to(np.int32), "i4", "cpu"),
+        (x.to("emulator", tg.float64), "f8", "emulator"),
+        (x.to(device="emulator"), "f4", "emulator"),
+        (x.to(dtype=tg.long, non_blocking=True), "i8", "cpu"),
+        (x.to(other), "f8", "emulator"),
+    ):
+        assert (y.dtype, y.device) == (dtype, device)
+    assert x.to(tg.float32) is x.to("cpu", tg.float32) is x.to(tg.zeros(1)) is x.to() is x
+    y = x.to("emulator", tg.float64)
+    (y * y).sum().backward()
+    assert x.grad.dtype == np.float32 and x.grad.tolist() == [3, -5]
+
+
+def test_a_copy_shares_nothing_and_passes_the_gradient():
+    x = tg.Tensor([1.0], requires_grad=True)
+    y = x.to("cpu", copy=True)
+    assert y is not x and y.value is not x.value and not np.shares_memory(y.value, x.value)
+    (3 * y).backward()
+    assert x.grad.tolist() == [3]
+    assert x.to("cpu", copy=False) is x
+
+
+def test_a_dtype_that_no_tensor_has():
+    with pytest.raises(DtypeError, match="to: dtype: .*got complex128"):
+        tg.zeros(1).to(complex)

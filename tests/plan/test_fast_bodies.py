@@ -183,7 +183,7 @@ def test_arrays_in_other_layouts(dtype, op):
     frozen.flags.writeable = False
     wanted = results(op, (x, w), g)
     for arrays in [(shifted, frozen, g), tuple([np.asfortranarray(a) for a in (x, w, g)])]:
-        mem = tg.memory.eager_memory((True, True), tg.device.CPU)
+        mem = tg.memory.eager_memory((True, True), tg.device("cpu"))
         y, saved = op.forward(mem, *arrays[:2])
         found = [y, *op.backward(mem, arrays[2], saved, (True, True))]
         for ours, theirs in zip(found, wanted, strict=True):

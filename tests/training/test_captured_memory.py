@@ -75,7 +75,7 @@ def test_batches_of_the_host_go_through_pinned_memory(tmp_path, capture):
     del pageable[:]
     trainer.fit(*loaders(), EPOCHS)
     assert pageable and max(pageable) < min(sizes)  # rates and tables of an optimiser alone
-    there = [one.batches(tg.device.get_device("cuda")) for one in loaders()]
+    there = [one.batches(tg.device("cuda")) for one in loaders()]
     assert all(type(part) is tg.Tensor for one in there for batch in one for part in batch)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.cuda import op_kernel
+from tinygraph.dtypes import as_dtype
 from tinygraph.errors import DtypeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
@@ -79,7 +80,7 @@ def astype(x: Operand, dtype: Any) -> Tensor:
     x : Tensor
         Any shape and dtype.
     dtype : dtype
-        A float, an integer or bool: "float64", np.int32, bool.
+        A float, an integer or bool: tg.float64, "float64", np.int32, bool.
 
     Returns
     -------
@@ -98,12 +99,7 @@ def astype(x: Operand, dtype: Any) -> Tensor:
     >>> tg.astype([1.0, -2.7], "int32").value
     array([ 1, -2], dtype=int32)
     """
-    try:
-        target = np.dtype(dtype)
-    except TypeError:
-        expected = "the name of a dtype, such as 'float32'"
-        raise DtypeError("astype", "dtype", expected, repr(dtype)) from None
-    node = as_tensor(x)
+    node, target = as_tensor(x), as_dtype("astype", dtype)
     return node if node.dtype == target else Cast(target)(node)
 
 

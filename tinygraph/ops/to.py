@@ -1,4 +1,4 @@
-"""to: a tensor on another device.
+"""to: a tensor on another device, or in another dtype (cast.py).
 
     y  = x, where y lies on the target device
     gx = gy, where gx lies on the device of x
@@ -10,10 +10,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tinygraph.device import Device, get_device
+from tinygraph.dtypes import as_dtype
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
+from tinygraph.ops.cast import Cast
 from tinygraph.shapes import Array, Spec
 from tinygraph.tensor import Operand, Tensor, as_tensor
 
@@ -38,18 +42,31 @@ class To(Op):
         return "map"
 
 
-def to(x: Operand, device: str | Device) -> Tensor:
-    """The tensor on that device: `x` itself where it is there already.
+def to(
+    x: Operand,
+    device: Any = None,
+    dtype: Any = None,
+    non_blocking: bool = False,
+    copy: bool = False,
+) -> Tensor:
+    """The tensor on another device, in another dtype or both: `x` itself where nothing changes.
 
-    Gradients come back to the device of `x`.  A leaf that shall live elsewhere for good is made
-    there, `Tensor(data, device=...)`, or moved with its module, `module.to(device)`.
+    Gradients come back to the device of `x` and in its dtype.  A leaf that shall live elsewhere for
+    good is made there, `Tensor(data, device=...)`, or moved with its module, `module.to(device)`.
 
     Parameters
     ----------
     x : Tensor
         Any shape and dtype.
-    device : str
-        "cpu" or "emulator".
+    device : str, dtype or Tensor, optional
+        "cpu", "emulator" or "cuda".  A dtype may stand in its place, `x.to(tg.float64)`; a Tensor
+        stands for its own device and dtype.
+    dtype : dtype, optional
+        By default that of `x`.
+    non_blocking : bool
+        Changes nothing: launches do not wait for one another.
+    copy : bool
+        Make a new node in any case, in memory of its own.
 
     Returns
     -------
@@ -63,13 +80,22 @@ def to(x: Operand, device: str | Device) -> Tensor:
         The device is not available.
     ArgumentError
         There is no device of that name.
+    DtypeError
+        `dtype` is none that a Tensor can have.
 
     Examples
     --------
     >>> import tinygraph as tg
     >>> x = tg.Tensor([1.0])
-    >>> x.to("cpu") is x, x.to("emulator").device
-    (True, device('emulator'))
+    >>> x.to("cpu") is x, x.to("emulator").device, x.to(tg.float64).dtype
+    (True, device('emulator'), dtype('float64'))
     """
-    node, target = as_tensor(x), get_device(device)
-    return node if target is node.device else To(node.device, target)(node)
+    node, place = as_tensor(x), device
+    if isinstance(device, Tensor):
+        place, dtype = device.device, device.dtype
+    elif isinstance(device, (np.dtype, type)):
+        place, dtype = None, device
+    kind = node.dtype if dtype is None else as_dtype("to", dtype)
+    target = node.device if place is None else get_device(place)
+    made = Cast(kind)(node) if copy or kind != node.dtype else node
+    return made if target is made.device else To(made.device, target)(made)

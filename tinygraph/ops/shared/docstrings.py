@@ -60,8 +60,9 @@ def documented(family: str = "") -> Callable[[_Function], _Function]:
         for title, section in common.items():
             own[title] = _merged(section, own[title]) if title in own else section
         if "Parameters" in own:
-            arguments: tuple[str, ...] = function.__code__.co_varnames
+            arguments = [*function.__code__.co_varnames]
             entries = _entries(own["Parameters"])
+            arguments += [name for entry in entries for name in _names(entry)]  # of **options
             entries.sort(key=lambda entry: arguments.index(_names(entry)[0]))
             own["Parameters"] = "".join(entries)
         source = _SOURCE.search(sys.modules[function.__module__].__doc__ or "")

@@ -24,6 +24,7 @@ WORDS = {
     "keepdim": ("keepdims",),
     "keepdims": ("keepdim",),
     "other": ("y",),
+    "shape": ("size",),
     "target": ("y", "labels"),
     "weight": ("w",),
 }
@@ -36,11 +37,13 @@ INPLACE = {
 
 # What is a word of one function alone.
 WORDS_OF: dict[str, dict[str, str]] = {
+    "arange": {"stop": "end"},
     "embedding": {"input": "indices"},
     "expand": {"size": "shape"},
     "flip": {"dims": "axis"},
     "gather": {"index": "indices"},
     "heaviside": {"values": "value"},
+    "linspace": {"stop": "end", "num": "steps"},
     "matmul": {"other": "w", "mat2": "w"},
     "max": {"other": "axis"},
     "min": {"other": "axis"},
