@@ -107,11 +107,19 @@ def test_streams_and_steps_differ():
 
 
 def test_generator_resumes():
-    a = Generator(5)
+    a = Generator(seed=5)
     a.numpy(), a.numpy()
     b = Generator()
     b.load_state_dict(a.state_dict())
     assert a.numpy().random() == b.numpy().random()
+
+
+def test_generator_as_pytorch_writes_it():
+    mine = tg.Generator(device="cpu")
+    assert mine.manual_seed(7) is mine and mine.initial_seed() == 7 and mine.device == "cpu"
+    assert tg.Generator(seed=7).state_dict() == mine.state_dict()
+    with pytest.raises(ArgumentError, match="device: name"):
+        tg.Generator("7")
 
 
 @pytest.mark.parametrize("seed", [-1, 2**64, 1.5, "1"])

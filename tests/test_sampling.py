@@ -45,7 +45,7 @@ def test_a_seed_gives_the_same_numbers_on_every_device(name, device):
 @pytest.mark.parametrize("name", DRAWS)
 def test_a_generator_of_ones_own_leaves_the_default_one_alone(name):
     before = tg.random.default_generator.state_dict()
-    a, b, c = (DRAWS[name](generator=Generator(seed)).value for seed in (1, 1, 2))
+    a, b, c = (DRAWS[name](generator=Generator(seed=seed)).value for seed in (1, 1, 2))
     assert a.tobytes() == b.tobytes() != c.tobytes()
     assert tg.random.default_generator.state_dict() == before
 

@@ -39,7 +39,7 @@ from tinygraph.ops import EXPORTS as _op_names
 from tinygraph.ops.shared.operands import result_type
 from tinygraph.parameter import Parameter
 from tinygraph.precision import get_float32_matmul_precision, set_float32_matmul_precision
-from tinygraph.random import manual_seed
+from tinygraph.random import Generator, manual_seed
 from tinygraph.running import no_grad
 from tinygraph.shapes import Spec
 from tinygraph.tensor import Tensor, leaf
@@ -87,6 +87,7 @@ else:
     del plan, tinygraph
 
 __all__ = [
+    "Generator",
     "Graph",
     "Op",
     "Parameter",

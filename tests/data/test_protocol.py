@@ -218,7 +218,7 @@ def test_shuffle_is_the_random_sampler():
     data = list(range(20))
     one = DataLoader(data, 3, shuffle=True, seed=4)
     other = DataLoader(data, 3, sampler=RandomSampler(data, seed=4))
-    third = DataLoader(data, 3, shuffle=True, generator=Generator(4))
+    third = DataLoader(data, 3, shuffle=True, generator=Generator(seed=4))
     for _ in range(2):
         same = [[b.numpy().tolist() for b in loader] for loader in (one, other, third)]
         assert same[0] == same[1] == same[2]
@@ -244,7 +244,7 @@ class Endless:
         ({"batch_sampler": [[0]], "batch_size": 2}, "batch_sampler: expected without batch_size"),
         ({"batch_sampler": [[0]], "sampler": [0]}, "batch_sampler: expected without sampler"),
         ({"batch_sampler": [[0]], "drop_last": True}, "expected without drop_last"),
-        ({"generator": Generator(1), "seed": 1}, "seed: expected none beside a generator"),
+        ({"generator": Generator(seed=1), "seed": 1}, "seed: expected none beside a generator"),
         ({"generator": 7}, "generator: expected a Generator, got 7"),
     ],
 )

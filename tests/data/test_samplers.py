@@ -124,7 +124,7 @@ def test_batches_of_ones_own():
 
 
 def test_a_generator_gives_the_seed():
-    assert list(RandomSampler(range(9), generator=Generator(3))) == list(
+    assert list(RandomSampler(range(9), generator=Generator(seed=3))) == list(
         RandomSampler(range(9), seed=3)
     )
 

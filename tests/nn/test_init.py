@@ -110,9 +110,9 @@ def test_float32_and_float64_layers_start_alike():
 def test_generators():
     a, b, c = weight(50), weight(50), weight(50)
     before = tg.random.default_generator.stream
-    init.uniform_(a, generator=Generator(3))
-    init.uniform_(b, generator=Generator(3))
-    init.uniform_(c, generator=Generator(4))
+    init.uniform_(a, generator=Generator(seed=3))
+    init.uniform_(b, generator=Generator(seed=3))
+    init.uniform_(c, generator=Generator(seed=4))
     assert (a.value == b.value).all() and not (a.value == c.value).any()
     assert tg.random.default_generator.stream == before
     init.normal_(a)

@@ -244,7 +244,7 @@ def _check(op: str, tensor: Any, generator: Generator | None) -> Generator:
             "generator",
             "a tinygraph.random.Generator",
             type(generator).__name__,
-            "tinygraph.random.Generator(seed)",
+            "tg.Generator(seed=1)",
         )
     return default_generator if generator is None else generator
 
