@@ -47,7 +47,7 @@ class TestClip(OpContract):
         Bad("an array", (X, X), {}, ArgumentError, "tg.minimum(tg.maximum(x, min), max)"),
         Bad("a tensor", (X, tg.Tensor(0.0)), {}, ArgumentError, "a number or None, got Tensor(0."),
         Bad("range", (WHOLE.astype("u1"), 0, 256), {}, ArgumentError, "a number that uint8"),
-        Bad("bools", (X > 0, 0), {}, DtypeError, "float32, float64 or an integer, got bool"),
+        Bad("bools", (X > 0, False), {}, DtypeError, "float32, float64 or an integer, got bool"),
         Bad("float16", (X.astype("f2"), 0), {}, DtypeError, "got float16"),
     ]
 
@@ -72,6 +72,7 @@ class TestClip(OpContract):
         y = tg.clip(WHOLE.astype("i1"), 0.5, 1)
         assert y.dtype == np.float32 and y.value.tolist() == np.clip(WHOLE, 0.5, 1).tolist()
         assert tg.clip(WHOLE, max=np.float64(0.5)).dtype == np.float64
+        assert tg.clip(WHOLE > 0, 1, 2).dtype == np.int64
 
     def test_integers_are_exact(self):
         big = 2**53 + 1  # a float64 cannot hold it

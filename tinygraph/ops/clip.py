@@ -94,11 +94,11 @@ def _bound(argument: str, value: Any) -> float | None:
 
 
 def _promoted(x: Tensor, *bounds: Any) -> Tensor:
-    """Integers between bounds that are floats become floats too; other bounds change no dtype."""
+    """x in the dtype that it has beside its bounds, but integers stay as narrow as they are."""
     if x.value.dtype.kind == "f":
         return x
     dtype = result_type(x, *[bound for bound in bounds if bound is not None])
-    return astype(x, dtype) if dtype.kind == "f" else x
+    return x if dtype.kind in "iu" and x.value.dtype.kind in "iu" else astype(x, dtype)
 
 
 @unary
@@ -125,7 +125,7 @@ def clip(x: Operand, min: float | None = None, max: float | None = None) -> Tens
         Neither bound is given, `min` is larger than `max`, or a bound is NaN, no number, or beyond
         the range of an integer `x`.
     DtypeError
-        `x` is float16 or bool.
+        `x` is float16, or bool between bounds that are bools.
 
     Examples
     --------
