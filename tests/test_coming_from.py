@@ -121,16 +121,19 @@ CASES = {  # arguments in PyTorch's order, where they are not (X) or (X, Y)
     "cross_entropy": [(X, LABELS)],
     "cumsum": [(X, 1), (X, 0)],
     "dropout": [(X, 0.0, True), (X, 0.5, False)],
+    "eye": [(3,), (2, 3)],
     "embedding": [(INDEX, X.T.copy()), (INDEX, X.T.copy(), 1)],
     "expand": [(X[:1], 4, 3), (X[:1], (4, 3))],
     "expand_as": [(X[:1], Y)],
     "flatten": [(IMAGE,), (IMAGE, 1), (IMAGE, 1, 2)],
     "full": [((2, 3), 1.5), ((2,), 3)],
+    "full_like": [(X, 1.5), (INDEX, 3)],
     "gather": [(X, 1, INDEX)],
     "hstack": [([X, Y],)],
     "item": [(X[0, 0],)],
     "layer_norm": [(X, (3,)), (X, (3,), X[0], X[1])],
     "linear": [(X, Y), (X, Y, X[:, 0])],
+    "linspace": [(0, 1, 5), (3, -1, 2)],
     "log_softmax": [(X, 1)],
     "logsumexp": [(X, 1), (X, 0, True)],
     "matmul": [(X, Y.T.copy())],
@@ -153,6 +156,7 @@ CASES = {  # arguments in PyTorch's order, where they are not (X) or (X, Y)
     "std": [(X,), (X, 1)],
     "sum": [(X,), (X, 1), (X, (0, 1), True)],
     "tensor_split": [(X, 2, 1), (X, [1], 1)],
+    "tensor": [([1.0, 2.5],), (3,), ([[True]],)],
     "to": [(X, "cpu")],
     "transpose": [(IMAGE, 1, 3), (X, 0, 1)],
     "type_as": [(X, LABELS)],
@@ -175,7 +179,8 @@ OF_METHODS = {"where": [(X, X > 1, Y)], "permute": [(IMAGE, 0, 2, 3, 1)], "dropo
 
 # Called by tests of their own, for numbers are drawn, or nothing comes back.
 ELSEWHERE = """no_grad get_float32_matmul_precision set_float32_matmul_precision promote_types
-    result_type randn cuda backward detach requires_grad_ retain_grad register_hook data"""
+    result_type from_numpy empty empty_like rand randn randint randperm rand_like randn_like cuda
+    backward detach requires_grad_ retain_grad register_hook data"""
 
 
 def compared(name, ours, theirs, args, torch):

@@ -49,12 +49,18 @@ OTHER = _rows(
     batch_norm: without `cudnn_enabled`
     binary_cross_entropy_with_logits: as in `nn.functional`
     compile: makes a plan of a training step, and has options of its own: see the page on plans
+    Generator: draws other numbers than PyTorch from the same seed, the same ones on every device
     cuda: the kernels of this package and `capture`; no streams and no memory statistics
+    device: a function; devices compare with their names: `x.device == 'cuda'`
     embedding: indices first, then the weight, as in `nn.functional`
     equal: compares element by element, as in numpy; one bool: `(x == y).numpy().all()`
     heaviside: `value` is one number
     load: reads what `tg.save` and safetensors wrote; files of PyTorch where it is installed
     manual_seed: draws other numbers than PyTorch from the same seed
+    mean: of integers and bools too, in float32
+    normal: `mean` and `std` are numbers; of tensors, `mean + std * tg.randn(size)`
+    promote_types result_type: uint16, uint32 and uint64 beside other integers are as in numpy;
+        numpy's scalars are tensors without axes, not Python's numbers
     save: writes a safetensors file of arrays and plain values, never a pickle
     testing: gradient checks, and strategies for tests of ops
 """,
@@ -125,7 +131,6 @@ ABSENT = _rows(
     dist: ((x - y) ** 2).sum().sqrt()
     t: x.T
     numel: x.numel()
-    is_tensor: isinstance(x, tg.Tensor)
     clamp_min: tg.clamp(x, min=...)
     clamp_max: tg.clamp(x, max=...)
     isnan: x != x
@@ -180,8 +185,13 @@ ABSENT = _rows(
     broadcast_tensors: x.expand(shape) for each
     view_as_real view_as_complex complex complex64 complex128 bfloat16: float32 or float64
         throughout
-    bernoulli multinomial normal poisson: numpy.random.default_rng(seed)
-    Generator seed initial_seed get_rng_state set_rng_state: tg.manual_seed(seed)
+    bernoulli: (tg.rand_like(p) < p).float()
+    multinomial: one number of each row: tg.argmax(tg.log(p) - tg.log(-tg.log(tg.rand_like(p))), -1)
+    poisson: numpy.random.default_rng(seed)
+    randint_like: tg.randint(low, high, x.shape)
+    logspace: 10 ** tg.linspace(start, end, steps)
+    asarray: tg.as_tensor
+    seed initial_seed get_rng_state set_rng_state: tg.manual_seed(seed)
     is_grad_enabled set_grad_enabled enable_grad inference_mode: with tg.no_grad(): ...
     autocast amp: float32 throughout; tg.set_float32_matmul_precision('high') on a GPU
     get_default_dtype set_default_dtype: pass dtype= where a tensor is made
