@@ -52,6 +52,7 @@ HEAVY = {
     "tinygraph.cli",
     "tinygraph.cuda.emulator.compiler",
     "tinygraph.cuda.emulator.native",
+    "tinygraph.cuda.arguments",
     "tinygraph.cuda.nvrtc.compiling",
     "tinygraph.cuda.reading.signature",
     "tinygraph.plan.compiled",

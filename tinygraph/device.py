@@ -168,7 +168,7 @@ class CudaDevice(Device):
 
     def empty(self, shape: Shape, dtype: Any) -> Array:
         try:
-            array = self.cupy.empty(shape, dtype)
+            array = self.cupy.ndarray(shape, dtype)
         except self.cupy.cuda.memory.OutOfMemoryError as error:
             raise self._out_of_memory(shape, dtype) from error
         here.top.fresh(array)

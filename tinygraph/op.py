@@ -150,12 +150,13 @@ class Op:
 
 def as_tensors(operands: tuple[Operand, ...]) -> tuple[Tensor, ...]:
     """Operands as nodes; arrays and numbers go to the device of the first tensor, or the cpu."""
-    device = CPU
     for x in operands:
-        if isinstance(x, Tensor):
-            device = x.device
+        if not isinstance(x, Tensor):
             break
-    return tuple([x if isinstance(x, Tensor) else as_tensor(x, None, device) for x in operands])
+    else:
+        return operands  # type: ignore[return-value]
+    devices = [x.device for x in operands if isinstance(x, Tensor)] or [CPU]
+    return tuple([as_tensor(x, None, devices[0]) for x in operands])
 
 
 def evaluate(node: Tensor) -> None:
@@ -163,13 +164,12 @@ def evaluate(node: Tensor) -> None:
 
     Nodes that are not to remember have no gradients that they need, so that nothing is saved.
     """
-    op, device, top, arrays = node.op, node.inputs[0].device, here.top, []
-    for x in node.inputs:
-        if x.device is not device:
-            raise DeviceError(
-                op.name, "inputs", f"all on {device}", f"one on {x.device}", "x.to(device)"
-            )
-        arrays.append(x.value)
+    op, inputs, top = node.op, node.inputs, here.top
+    device = inputs[0].device
+    arrays = [x.value for x in inputs if x.device is device]
+    if len(arrays) < len(inputs):
+        (got, *_) = [f"one on {x.device}" for x in inputs if x.device is not device]
+        raise DeviceError(op.name, "inputs", f"all on {device}", got, "x.to(device)")
     spec = op.infer(*[Spec(a.shape, a.dtype) for a in arrays])
     # A GPU would have to be waited for.  There kernels make NaN of a bad value, and the graph is
     # searched when a NaN is read (`Tensor.item`); without a graph the op looks at once.
@@ -178,7 +178,7 @@ def evaluate(node: Tensor) -> None:
     elif not top.remembers and type(op).check is not Op.check:
         op.check(*device.to_host(*arrays))
     differentiable = top.remembers and spec.dtype.kind == "f"
-    needs = tuple([differentiable and x.requires_grad for x in node.inputs])
+    needs = tuple([differentiable and x.requires_grad for x in inputs])
     with device.quiet():  # inf and nan are results, not accidents
         returned = top.forward(node, eager_memory(needs, device), arrays)
     node.value, node.saved = keep_forward(op, spec, returned, not node.device.runs_kernels)

@@ -45,12 +45,15 @@ def require_float(op: str, **specs: Spec | None) -> None:
 
     Of two dtypes the float64 is named: most often it is an array that numpy made so.
     """
-    given = [(name, spec) for name, spec in specs.items() if spec is not None]
-    first_name, first = given[0]
-    for name, spec in given:
+    first_name, first = "", None
+    for name, spec in specs.items():
+        if spec is None:
+            continue
         if spec.dtype.char not in "fd":
             raise DtypeError(op, name, "float32 or float64", spec.dtype, "x.astype('float32')")
-        if spec.dtype != first.dtype:
+        if first is None:
+            first_name, first = name, spec
+        elif spec.dtype != first.dtype:
             wide, other = (first_name, name) if first.dtype.char == "d" else (name, first_name)
             expected = f"float32, the dtype of {other}"
             raise DtypeError(op, wide, expected, "float64", f"{wide}.astype('float32')")

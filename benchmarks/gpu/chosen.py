@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import tinygraph as tg
-from tinygraph.cuda import Out, op_kernel
+from tinygraph.cuda import op_kernel
 from tinygraph.memory import eager_memory
 from tinygraph.op import Op
 from tinygraph.ops.conv2d import Conv2d
@@ -29,10 +29,9 @@ from tinygraph.ops.shared.gemm import (
     GemmChoice,
     choose_gemm,
     chunks_of_sum,
-    run_gemm,
     tile_grid,
 )
-from tinygraph.ops.shared.launch import THREADS
+from tinygraph.ops.shared.launch import THREADS, ChunkedLaunch
 from tinygraph.ops.shared.single_channel_stage import SingleChannelStage
 from tinygraph.plan.rewrites.stage_and_linear import StageAndLinear
 from tinygraph.shapes import Shape
@@ -97,17 +96,14 @@ def _product(a: Any, b: Any, choice: GemmChoice) -> Side:
     (m, k), n = a.shape, b.shape[1]
     kernel = op_kernel("matmul", "matmul", F4, **choice.macros, TRANSPOSE_A=0, TRANSPOSE_B=0)
     grid = tile_grid(choice.tile, m, n, choice.chunks, F4)
-    mem = eager_memory((), a.device)
     # one product, one term: sizes 1 and steps 0 of two batch axes and of a summed one
     axes = (1, 1, 0, 0, 0, 0, 1, 0, 0)
+    bound = kernel.bind(grid, THREADS, m, n, k, *axes, choice.chunks, 0)
+    product, mem = ChunkedLaunch(bound, choice.chunks), eager_memory((), a.device)
 
     def run() -> list[Any]:
         c = mem.empty((m, n), F4)
-
-        def launch(out: Any) -> None:
-            kernel(grid, THREADS, a.value, b.value, Out(out), m, n, k, *axes, choice.chunks, 0)
-
-        run_gemm(choice.chunks, c, mem, launch)
+        product.write(mem, c, a.value, b.value)
         return [c]
 
     return _side(run, a.device.to_numpy)
@@ -162,8 +158,8 @@ class Pass(NamedTuple):
             launch = self.op.launch(*self, F4, choice)
 
             def run() -> list[Any]:
-                result = mem.empty(launch.result, F4)
-                launch.run(mem, result, *arrays)
+                result = mem.empty(self.op.result(*self), F4)
+                launch.write(mem, result, *arrays)
                 return [result]
 
             return _side(run, x.device.to_numpy)

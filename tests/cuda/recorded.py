@@ -16,7 +16,7 @@ import numpy as np
 import tinygraph as tg
 from tests.cuda.launch import Launch, Updated
 from tinygraph.cuda import Kernel, Out
-from tinygraph.cuda.launch import Argument
+from tinygraph.cuda.arguments import Argument
 
 
 class _RecordedModule:

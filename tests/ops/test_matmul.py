@@ -10,7 +10,7 @@ from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import numbers, seeds, shapes
 from tinygraph.errors import DtypeError, ShapeError
 from tinygraph.memory import eager_memory
-from tinygraph.ops.shared.gemm import Axis, _planned, gemm
+from tinygraph.ops.shared.gemm import Axis, _product, gemm
 
 
 @st.composite
@@ -170,12 +170,12 @@ def test_gemm_of_an_empty_sum_is_zero(axes):
 def test_gemm_of_more_products_than_a_grid_has_blocks(monkeypatch, m, n):
     """Blocks take several products, one after the other; the limit is lowered for the test."""
     monkeypatch.setattr("tinygraph.ops.shared.gemm.MOST_BLOCKS", 2)
-    _planned.cache_clear()
+    _product.cache_clear()
     rng = np.random.default_rng(0)
     a, b, c = rng.standard_normal((5, m, 3)), rng.standard_normal((5, 3, n)), np.empty((5, m, n))
     with tg.cuda.checking():
         gemm("nn", a, b, c, m, n, 3, batch=[Axis(5, m * 3, 3 * n)])
-    _planned.cache_clear()
+    _product.cache_clear()
     np.testing.assert_allclose(c, a @ b, rtol=1e-12, atol=1e-12)
 
 

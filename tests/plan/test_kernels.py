@@ -304,8 +304,8 @@ def test_another_precision_takes_other_buffers(monkeypatch, request):
     """Tensor cores have larger tiles, so that a sum is in chunks: its parts want memory."""
     monkeypatch.setattr(gemm, "ENOUGH_BLOCKS", 4)
     monkeypatch.setattr(gemm, "SHORTEST_SUM", 16)
-    gemm._planned.cache_clear()
-    request.addfinalizer(gemm._planned.cache_clear)
+    gemm._product.cache_clear()
+    request.addfinalizer(gemm._product.cache_clear)
     rng = np.random.default_rng(0)
     x, w = rng.integers(-4, 5, (65, 64)).astype(F), rng.integers(-4, 5, (65, 64)).astype(F)
     w = tg.Parameter(w, device="emulator")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from tinygraph.cuda.emulator.findings import Finding, Report
 from tinygraph.cuda.extents import blocks
 from tinygraph.cuda.kernel import Kernel, op_kernel
-from tinygraph.cuda.launch import InOut, Launch, Out
+from tinygraph.cuda.launch import BoundLaunch, InOut, Launch, Out
 from tinygraph.cuda.recording import RecordedLaunch, checking, recording
 from tinygraph.device import set_memory_limit
 from tinygraph.lazy import lazy
@@ -26,6 +26,7 @@ else:
     __getattr__, __dir__ = lazy(__name__, {"CapturedStep": _HOME, "capture": _HOME})
 
 __all__ = [
+    "BoundLaunch",
     "CapturedStep",
     "Finding",
     "InOut",

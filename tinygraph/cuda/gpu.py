@@ -22,7 +22,7 @@ from tinygraph.cuda.nvrtc.occupancy import MAX_BLOCK
 from tinygraph.errors import KernelCompileError, KernelLaunchError
 
 if TYPE_CHECKING:
-    from tinygraph.cuda.launch import Launch
+    from tinygraph.cuda.launch import BoundLaunch, Launch
 
 # Above this a GPU gives dynamic shared memory only to kernels that ask for it.
 SHARED_WITHOUT_ASKING = 48 * 1024
@@ -72,9 +72,7 @@ class GpuKernel:
                 "pip install nvidia-cuda-nvrtc-cu12, and no newer one beside it",
             ) from error
         self.function = module.get_function(compiled.symbol)
-        parameters = list(enumerate(kernel.signature.parameters))
-        self._pointers = [at for at, p in parameters if p.pointer]
-        self._scalars = [(at, p.dtype.type) for at, p in parameters if not p.pointer]
+        self._pointers = [at for at, p in enumerate(kernel.signature.parameters) if p.pointer]
 
     def launch_there(self, launch: Launch) -> None:
         """`launch` on a machine of several GPUs, of which another may be the current one."""
@@ -89,25 +87,41 @@ class GpuKernel:
         KernelLaunchError
             For a block that does not fit the GPU, and where the driver refuses.
         """
-        arguments = list(launch.values)
+        bound, arguments = launch.bound, launch.open.copy()
         for at in self._pointers:
             if not arguments[at].size:  # a view of no elements has an address all the same
                 arguments[at] = NULL
-        for at, scalar in self._scalars:
-            arguments[at] = scalar(arguments[at])
-        if launch.shared or self._large:
+        for at, parameter, *_ in bound.scalars:
+            arguments[at] = parameter.dtype.type(arguments[at])
+        last = bound.by_value
+        if last is None:
+            last = bound.by_value = self._by_value(bound)
+        if bound.shared or self._large:
             self._check(launch)
         events = launch.events
         if events:
             events[0].record()
         try:
-            self.function(launch.grid, launch.block, tuple(arguments), launch.shared)
+            self.function(bound.grid, bound.block, (*arguments, *last), bound.shared)
             if launch.waits:
                 self._cuda.get_current_stream().synchronize()
         except self._errors as error:
             raise _failed(launch, error) from error
         if events:
             events[1].record()
+
+    def _by_value(self, bound: BoundLaunch) -> list[Any]:
+        """The bound numbers in memory of their own, from where the driver reads them.
+
+        CuPy would make such a thing of every number in every launch.
+        """
+        if not bound.numbers:
+            return []
+        parameters = bound.kernel.signature.parameters[-len(bound.numbers) :]
+        return [
+            self._cuda.function.CNumpyArray(np.array(number, parameter.dtype))
+            for parameter, number in zip(parameters, bound.numbers, strict=True)
+        ]
 
     def _check(self, launch: Launch) -> None:
         """Hold a launch to the GPU, and let it have its dynamic shared memory."""

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tinygraph.cuda.emulator.findings import Report
-from tinygraph.cuda.launch import Argument, ArgumentList, InOut, Launch, Out, is_cupy
+from tinygraph.cuda.launch import BoundLaunch, Launch, is_cupy
 from tinygraph.cuda.reading.source import KERNELS, Source
 from tinygraph.errors import DtypeError, KernelLaunchError
-from tinygraph.running import here
 
 if TYPE_CHECKING:
-    from tinygraph.cuda.reading.signature import KernelParameter, Signature
+    from tinygraph.cuda.arguments import ArgumentList
+    from tinygraph.cuda.reading.signature import Signature
 
 Extents = int | Sequence[int]
 
@@ -100,7 +100,9 @@ class Kernel:
     @cached_property
     def arguments(self) -> ArgumentList:
         """The parameters, made ready to check arguments."""
-        return ArgumentList(self.signature)
+        checks = import_module("tinygraph.cuda.arguments")
+        made: ArgumentList = checks.ArgumentList(self.signature)
+        return made
 
     def __repr__(self) -> str:
         return f"Kernel({self.source.name!r}, {self.name!r})"
@@ -128,7 +130,35 @@ class Kernel:
         DeviceError
             If the device is missing.
         """
-        here.top.launch(Launch(self, grid, block, args, shared))
+        BoundLaunch(self, grid, block, (), shared)(*args)
+
+    def bind(self, grid: Extents, block: Extents, *last: Any, shared: int = 0) -> BoundLaunch:
+        """The launch but for its first arguments, checked once; call it with these.
+
+        Parameters
+        ----------
+        grid, block, shared
+            As in a launch.
+        *last : numbers
+            For the last parameters of the kernel.
+
+        Raises
+        ------
+        KernelLaunchError
+            For what does not fit, arrays among the last parameters too.
+
+        Examples
+        --------
+        >>> fill = Kernel('''
+        ... __global__ void fill(float* x, float value, int n) {
+        ...     for (int i = threadIdx.x; i < n; i += blockDim.x) x[i] = value;
+        ... }''', "fill")
+        >>> of_four, x = fill.bind(1, 32, 4), np.zeros(4, np.float32)
+        >>> of_four(x, 1.5)
+        >>> x
+        array([1.5, 1.5, 1.5, 1.5], dtype=float32)
+        """
+        return BoundLaunch(self, grid, block, last, shared)
 
     def run(self, launch: Launch) -> None:
         """Make a launch, which every runner has seen."""
@@ -177,7 +207,7 @@ class Kernel:
         KernelLaunchError, KernelCompileError
             As in a launch.
         """
-        launch = Launch(self, grid, block, args, shared)
+        launch = Launch(self.bind(grid, block, shared=shared), args)
         if launch.on_gpu:
             expected = "numpy arrays: the checker runs on the CPU"
             way_out = "copy them to the host with x.get()"
@@ -226,13 +256,7 @@ class Kernel:
         return self._modules[checked]
 
     def _report(self, launch: Launch, profile: bool) -> Report:
-        values = self.arguments.typed(launch.values)
-        arguments = [
-            Argument(parameter, value, _role(parameter, given))
-            for parameter, given, value in zip(
-                self.signature.parameters, launch.args, values, strict=True
-            )
-        ]
+        arguments = self.arguments.for_checker(launch.args, launch.values)
         module = self._module(checked=True)
         return module.check(arguments, launch.grid, launch.block, launch.shared, profile)
 
@@ -256,13 +280,7 @@ class Kernel:
         return self._on_gpus[gpu]
 
 
-def _role(parameter: KernelParameter, given: Any) -> str:
-    """How the checker is to take an argument: "in", "out", "inout" or "auto"."""
-    if not parameter.pointer or parameter.const:
-        return "in"
-    return "inout" if isinstance(given, InOut) else "out" if isinstance(given, Out) else "auto"
-
-
+@lru_cache(maxsize=None, typed=True)  # 1 and 1.0 are two macros
 def op_kernel(stem: str, function: str, *template: Any, **macros: object) -> Kernel:
     """A kernel of an op: an instance of a function in tinygraph/cuda/kernels/<stem>.cu.
 
@@ -288,11 +306,6 @@ def op_kernel(stem: str, function: str, *template: Any, **macros: object) -> Ker
     >>> op_kernel("comparison", "compare", "uint8", "Less").name
     'compare<unsigned char, Less>'
     """
-    return _asked_for(stem, function, *template, **macros)
-
-
-@lru_cache(maxsize=None, typed=True)  # 1 and 1.0 are two macros
-def _asked_for(stem: str, function: str, *template: Any, **macros: object) -> Kernel:
     words = []
     for t in template:
         is_name = isinstance(t, str) and t not in _C_TYPES

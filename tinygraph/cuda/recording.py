@@ -241,8 +241,8 @@ class _Checked(Runner):
     def launch(self, launch: Launch) -> None:
         if not launch.on_gpu:
             launch.checked = True
-            given = zip(launch.kernel.signature.parameters, launch.args, launch.values, strict=True)
-            launch.args = tuple([self._marked(p, arg, value) for p, arg, value in given])
+            given = zip(launch.kernel.signature.parameters, launch.given, launch.open, strict=False)
+            launch.given = tuple([self._marked(p, arg, value) for p, arg, value in given])
         self.below.launch(launch)
 
     def _marked(self, parameter: KernelParameter, given: Any, array: Array) -> Any:

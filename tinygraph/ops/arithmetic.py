@@ -94,6 +94,8 @@ class Arithmetic(Broadcasting):
         return z
 
     def _kept(self, mem: Memory, x: Array, y: Array, z: Array) -> Any:
+        if True not in mem.needs:
+            return None
         (_, for_gx), (_, for_gy) = self.slopes
         x_needs, y_needs = mem.needs
         read = (for_gx if x_needs else "") + (for_gy if y_needs else "")

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Any, ClassVar, NamedTuple
 
@@ -26,7 +25,7 @@ from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.reshape import unsqueeze
 from tinygraph.ops.shared.docstrings import documented
-from tinygraph.ops.shared.launch import for_each
+from tinygraph.ops.shared.launch import for_each, remembered
 from tinygraph.ops.shared.operands import promote
 from tinygraph.ops.shared.strided import word_kernel, words
 from tinygraph.shapes import Array, Shape, Spec, integer, normalize_axes
@@ -41,7 +40,7 @@ class Places(NamedTuple):
     shapes: Sequence[Shape]
 
 
-@lru_cache(maxsize=1024)
+@remembered
 def _places(axis: int, is_new: bool, *shapes: Shape) -> tuple[Shape, Places]:
     """The shape of y, and how tensors of these shapes lie in it; is_new: they lack the axis."""
     first = shapes[0]

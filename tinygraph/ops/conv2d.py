@@ -27,12 +27,11 @@ processing", IWFHR 2006; Dumoulin, Visin, "A guide to convolution arithmetic", a
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.cuda import Kernel, Out, blocks, op_kernel
+from tinygraph.cuda import Out, blocks, op_kernel
 from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
@@ -40,13 +39,12 @@ from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.im2col import fold, fold_kernel, unfold, unfold_kernel
 from tinygraph.ops.shared.convolution import (
     ConvolutionChoice,
-    ConvolutionLaunch,
     Sum,
     choose_convolution,
     convolution_launch,
 )
-from tinygraph.ops.shared.gemm import MOST_BLOCKS, Axis, column_sums, gemm, tile_for, tile_grid
-from tinygraph.ops.shared.launch import THREADS
+from tinygraph.ops.shared.gemm import MOST_BLOCKS, Axis, gemm, tile_for, tile_grid
+from tinygraph.ops.shared.launch import THREADS, ChunkedLaunch, remembered
 from tinygraph.ops.shared.windows import Windows2d, sliding, windows_2d
 from tinygraph.precision import get_float32_matmul_precision
 from tinygraph.shapes import Array, Pair, Shape, Spec, require_bias, require_float, require_ndim
@@ -123,36 +121,39 @@ class Conv2d(Op):
     def forward_kernel(
         self, mem: Memory, x: Array, w: Array, b: Array | None = None
     ) -> tuple[Array, Any]:
-        launch = self._launch("forward", x, w)
-        y = mem.empty(launch.result, x.dtype)
-        if y.size:
-            launch.run(mem, y, w, x, mem.empty((0,), x.dtype) if b is None else b)
+        bias = mem.empty((0,), x.dtype) if b is None else b
+        y = self._compute(mem, "forward", x, w, w, x, bias)
         return y, (x, w) if any(mem.needs) else None
 
     def backward_kernel(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         x, w = saved
         gx = gw = gb = None
         if needs[0]:
-            launch = self._launch("input_gradient", x, w)
-            gx = mem.empty(launch.result, gy.dtype)
-            if gx.size:
-                launch.run(mem, gx, w, gy)
+            gx = self._compute(mem, "input_gradient", x, w, w, gy)
         if needs[1]:
-            launch = self._launch("weight_gradient", x, w)
-            gw = mem.empty(launch.result, gy.dtype)
-            if gw.size:
-                launch.run(mem, gw, gy, x)
+            gw = self._compute(mem, "weight_gradient", x, w, gy, x)
         if True in needs[2:]:
             gb = mem.empty((len(w),), gy.dtype)
             _bias_gradient(mem, gy, gb)
         return (gx, gw, gb)[: len(needs)]
 
-    def _launch(self, name: str, x: Array, w: Array) -> ConvolutionLaunch:
-        precision = get_float32_matmul_precision()
-        return _launch_of(self, name, x.shape, w.shape, x.dtype, precision)
+    def _compute(self, mem: Memory, name: str, x: Array, w: Array, *arrays: Array) -> Array:
+        """What a kernel of implicit GEMM makes of the arrays."""
+        out = mem.empty(self.result(name, x.shape, w.shape), x.dtype)
+        if out.size:
+            precision = get_float32_matmul_precision()
+            launch = _launch_of(self, name, x.shape, w.shape, x.dtype, precision)
+            launch.write(mem, out, *arrays)
+        return out
+
+    def result(self, name: str, x: Shape, w: Shape) -> Shape:
+        """The shape of what is computed: "forward", "input_gradient" or "weight_gradient"."""
+        if name == "forward":
+            return x[0], w[0], *self._windows(x, w).out
+        return x if name == "input_gradient" else w
 
     def product_of(self, name: str, x: Shape, w: Shape) -> Sum:
-        """The product of one group: "forward", "input_gradient" or "weight_gradient"."""
+        """The product of one group."""
         n, _, m, k, p = self._product(x, w)
         if name == "forward":
             return Sum(m, n * p, 1, k)
@@ -170,7 +171,7 @@ class Conv2d(Op):
 
     def launch(
         self, name: str, x: Shape, w: Shape, dtype: Any, choice: ConvolutionChoice
-    ) -> ConvolutionLaunch:
+    ) -> ChunkedLaunch:
         """The launch of implicit GEMM that computes it so."""
         windows = self._windows(x, w)
         pixels, outputs = math.prod(x[1:]), w[0] * math.prod(windows.out)
@@ -180,22 +181,17 @@ class Conv2d(Op):
         at = windows.numbers("out", "stride", "before", "dilation")
         # As CONVOLUTION_PARAMETERS in implicit_gemm.cuh.
         numbers = (*x, w[0], *w[2:], *at, self.groups, w[1], w[0] // self.groups)
-        results = {
-            "forward": (x[0], w[0], *windows.out),
-            "input_gradient": x,
-            "weight_gradient": w,
-        }
         size = self.product_of(name, x, w)
-        return convolution_launch(name, results[name], choice, size, self.groups, dtype, numbers)
+        return convolution_launch(name, choice, size, self.groups, dtype, numbers)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         return "map" if carries[0] and not any(carries[1:]) else None
 
 
-@lru_cache(maxsize=4096)
+@remembered
 def _launch_of(
     op: Conv2d, name: str, x: Shape, w: Shape, dtype: Any, precision: str
-) -> ConvolutionLaunch:
+) -> ChunkedLaunch:
     """The launch of a pass, remembered: a network asks for the same ones in every step."""
     return op.launch(name, x, w, dtype, op.choice(name, x, w, dtype, precision))
 
@@ -253,19 +249,16 @@ def _bias_gradient(mem: Memory, gy: Array, gb: Array) -> None:
     n, o, p = gy.shape[0], gy.shape[1], gy.shape[2] * gy.shape[3]
     if not o:
         return
-    kernel, chunks, images_per_chunk = _bias_launch(n, p, gy.dtype)
-    partial = mem.empty((chunks, o), gy.dtype) if chunks > 1 else gb
-    kernel((o, chunks), THREADS, gy, Out(partial), n, o, p, images_per_chunk)
-    if chunks > 1:
-        column_sums(mem, partial, gb)
+    _bias_launch(n, o, p, gy.dtype).write(mem, gb, gy)
 
 
-@lru_cache(maxsize=4096)
-def _bias_launch(n: int, p: int, dtype: Any) -> tuple[Kernel, int, int]:
-    """The kernel of the bias's gradient, chunks of images, and how many images are in each."""
+@remembered
+def _bias_launch(n: int, o: int, p: int, dtype: Any) -> ChunkedLaunch:
+    """Blocks sum chunks of images of one channel."""
     images_per_chunk = max(1, CHUNK // max(p, 1), blocks(n, MOST_BLOCKS))
     chunks = max(blocks(n, images_per_chunk), 1)
-    return op_kernel("conv2d", "conv2d_bias_gradient", dtype), chunks, images_per_chunk
+    kernel = op_kernel("conv2d", "conv2d_bias_gradient", dtype)
+    return ChunkedLaunch(kernel.bind((o, chunks), THREADS, n, o, p, images_per_chunk), chunks)
 
 
 ALGORITHMS = {

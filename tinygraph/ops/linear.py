@@ -11,26 +11,22 @@ All axes of x but the last stand for samples.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from tinygraph.cuda import Kernel, Out, blocks, op_kernel
+from tinygraph.cuda import blocks, op_kernel
 from tinygraph.errors import ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.shared.gemm import (
     MOST_BLOCKS,
-    REMEMBERED,
     choose_gemm,
-    column_sums,
     gemm,
-    run_gemm,
     tile_grid,
 )
-from tinygraph.ops.shared.launch import THREADS
+from tinygraph.ops.shared.launch import THREADS, ChunkedLaunch, column_sums, remembered
 from tinygraph.precision import get_float32_matmul_precision
 from tinygraph.shapes import Array, Spec, require_bias, require_float, require_ndim
 from tinygraph.tensor import Operand, Tensor
@@ -39,19 +35,25 @@ FEW_OUTPUTS = 16
 CHUNK, ROWS = 2048, 32  # features and rows of a block; the numbers of linear_few_outputs.cu
 
 
+@remembered
+def _output(op: str, x: Spec, w: Spec, b: Spec | None) -> Spec:
+    """Shape and dtype of y."""
+    require_float(op, x=x, w=w, b=b)
+    require_ndim(op, "w", w, 2, "(O, I)")
+    features_out, features_in = w.shape
+    if not x.shape or x.shape[-1] != features_in:
+        expected = f"{features_in} features on the last axis, as w has"
+        way_out = "w is (out, in); flatten images first with tg.flatten(x, 1)"
+        got = f"x.shape {x.shape}, w.shape {w.shape}"
+        raise ShapeError(op, "x", expected, got, way_out)
+    require_bias(op, b, features_out)
+    return Spec((*x.shape[:-1], features_out), x.dtype)
+
+
 @frozen
 class Linear(Op):
     def infer(self, x: Spec, w: Spec, b: Spec | None = None) -> Spec:
-        require_float(self.name, x=x, w=w, b=b)
-        require_ndim(self.name, "w", w, 2, "(O, I)")
-        features_out, features_in = w.shape
-        if not x.shape or x.shape[-1] != features_in:
-            expected = f"{features_in} features on the last axis, as w has"
-            way_out = "w is (out, in); flatten images first with tg.flatten(x, 1)"
-            got = f"x.shape {x.shape}, w.shape {w.shape}"
-            raise ShapeError(self.name, "x", expected, got, way_out)
-        require_bias(self.name, b, features_out)
-        return Spec((*x.shape[:-1], features_out), x.dtype)
+        return _output(self.name, x, w, b)
 
     def forward(self, mem: Memory, x: Array, w: Array, b: Array | None = None) -> tuple[Array, Any]:
         y = mem.empty((*x.shape[:-1], w.shape[0]), x.dtype)
@@ -78,18 +80,12 @@ class Linear(Op):
     ) -> tuple[Array, Any]:
         (o, i), rows = w.shape, math.prod(x.shape[:-1])
         y = mem.empty((*x.shape[:-1], o), x.dtype)
-        if y.size and o <= FEW_OUTPUTS and i >= CHUNK and rows <= ROWS * MOST_BLOCKS:
-            few_outputs(mem, x, w, b, y)
-            return y, (x, w)
-        if b is None:
+        if b is None and not _has_few_outputs(rows, o, i):
             gemm("nt", x, w, y, rows, o, i, mem=mem)
         elif y.size:
-            kernel, grid, chunks = _planned(rows, o, i, x.dtype, get_float32_matmul_precision())
-
-            def launch(y: Array) -> None:
-                kernel(grid, THREADS, x, w, b, Out(y), rows, o, i, chunks)
-
-            run_gemm(chunks, y, mem, launch)
+            bias = mem.empty((0,), x.dtype) if b is None else b
+            affine = _affine(rows, o, i, x.dtype, get_float32_matmul_precision())
+            affine.write(mem, y, x, w, bias)
         return y, (x, w)
 
     def backward_kernel(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
@@ -112,27 +108,22 @@ class Linear(Op):
         return "map" if several and carries[0] and not any(carries[1:]) else None
 
 
-@lru_cache(maxsize=REMEMBERED)
-def _planned(
-    rows: int, o: int, i: int, dtype: Any, precision: str
-) -> tuple[Kernel, tuple[int, int], int]:
-    """Kernel, grid and chunks, remembered; `precision` is what choose_gemm finds set."""
+def _has_few_outputs(rows: int, o: int, i: int) -> bool:
+    """Whether rows of x are so long, and outputs so few, that memory is what limits."""
+    return o <= FEW_OUTPUTS and i >= CHUNK and rows <= ROWS * MOST_BLOCKS
+
+
+@remembered
+def _affine(rows: int, o: int, i: int, dtype: Any, precision: str) -> ChunkedLaunch:
+    """The launch that takes x, w and b; `precision` is what choose_gemm finds set."""
+    if _has_few_outputs(rows, o, i):  # reads x once
+        chunks, stem = blocks(i, CHUNK), "linear_few_outputs"
+        kernel = op_kernel(stem, stem, dtype, OUTPUTS=o)
+        return ChunkedLaunch(kernel.bind((chunks, blocks(rows, ROWS)), THREADS, rows, i), chunks)
     choice = choose_gemm(rows, o, i, dtype)
     kernel = op_kernel("linear", "linear_forward", dtype, **choice.macros)
-    return kernel, tile_grid(choice.tile, rows, o, choice.chunks, dtype), choice.chunks
-
-
-def few_outputs(mem: Memory, x: Array, w: Array, b: Array | None, y: Array) -> None:
-    """The kernel that reads long rows of x once, for so few outputs that memory is what limits."""
-    (o, i), rows = w.shape, y.size // len(w)
-    chunks = blocks(i, CHUNK)
-    kernel = op_kernel("linear_few_outputs", "linear_few_outputs", x.dtype, OUTPUTS=o)
-    bias = mem.empty((0,), x.dtype) if b is None else b
-
-    def launch(y: Array) -> None:
-        kernel((chunks, blocks(rows, ROWS)), THREADS, x, w, bias, Out(y), rows, i)
-
-    run_gemm(chunks, y, mem, launch)
+    grid = tile_grid(choice.tile, rows, o, choice.chunks, dtype)
+    return ChunkedLaunch(kernel.bind(grid, THREADS, rows, o, i, choice.chunks), choice.chunks)
 
 
 def linear(x: Operand, w: Operand, b: Operand | None = None) -> Tensor:

@@ -11,7 +11,6 @@ A vector x (K,) counts as one row, a vector w (K,) as one column; that axis is d
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +19,8 @@ from tinygraph.errors import ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
-from tinygraph.ops.shared.gemm import REMEMBERED, Axis, broadcast_steps, gemm
+from tinygraph.ops.shared.gemm import Axis, broadcast_steps, gemm
+from tinygraph.ops.shared.launch import remembered
 from tinygraph.ops.shared.operands import (
     ALL,
     broadcast_claim,
@@ -50,7 +50,7 @@ class _Stacks(NamedTuple):
     factors: tuple[Axis, ...]  # the batch axes, with the steps of x and w
 
     @staticmethod
-    @lru_cache(maxsize=REMEMBERED)
+    @remembered
     def of(x: Shape, w: Shape) -> _Stacks:
         rows, columns = _as_matrices(x, w)
         (m, k), n = rows[-2:], columns[-1]
@@ -70,7 +70,7 @@ class _Stacks(NamedTuple):
         return [axis for axis, to in both if to], [axis for axis, to in both if not to]
 
 
-@lru_cache(maxsize=REMEMBERED)
+@remembered
 def _shape(op: str, x: Shape, w: Shape) -> Shape:
     """The shape of x @ w."""
     for name, shape in (("x", x), ("w", w)):
@@ -98,7 +98,8 @@ def _shape(op: str, x: Shape, w: Shape) -> Shape:
 @frozen
 class Matmul(Op):
     def infer(self, x: Spec, w: Spec) -> Spec:
-        require_one_dtype(self.name, ALL, x=x, w=w)
+        if x.dtype != w.dtype or x.dtype.char not in ALL:
+            require_one_dtype(self.name, ALL, x=x, w=w)
         return Spec(_shape(self.name, x.shape, w.shape), x.dtype)
 
     def forward(self, mem: Memory, x: Array, w: Array) -> tuple[Array, Any]:

@@ -9,7 +9,7 @@ from cupy._array import ndarray
 from cupy._stream import CUDADriverError, get_current_stream
 from tests import cubins
 from tinygraph.cuda import nvrtc
-from tinygraph.cuda.launch import ArgumentList
+from tinygraph.cuda.arguments import ArgumentList
 
 cubins.watch()
 
@@ -23,6 +23,13 @@ def set_attribute(function, attribute, value):
     if attribute != 8 or value > found._limits.dynamic:
         raise CUDADriverError("CUDA_ERROR_INVALID_VALUE: invalid argument")
     found._dynamic = value
+
+
+class CNumpyArray:
+    """An argument as it lies in an array of the host."""
+
+    def __init__(self, array):
+        self.array = array
 
 
 launches = []  # the name of every launch that was queued or captured
@@ -61,8 +68,10 @@ class Function:
         values, keep = [], []
         for parameter, value in zip(self._signature.parameters, args, strict=True):
             if not parameter.pointer:
-                assert isinstance(value, np.generic) and value.dtype == parameter.dtype, parameter
-                values.append(value.item())
+                number = value.array if isinstance(value, CNumpyArray) else value
+                assert isinstance(number, (np.generic, np.ndarray)), parameter
+                assert number.dtype == parameter.dtype, parameter
+                values.append(number.item())
             elif isinstance(value, ndarray):  # its address, also where it has no elements
                 values.append(value._host if value.size else value.data.ptr)
                 keep.append(value._host)

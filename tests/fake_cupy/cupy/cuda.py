@@ -3,7 +3,7 @@
 import types
 
 from cupy._memory import Memory, MemoryPointer, MemoryPool, OutOfMemoryError, using_allocator
-from cupy._module import Module, set_attribute
+from cupy._module import CNumpyArray, Module, set_attribute
 from cupy._stream import (
     ERROR_MEMORY_ALLOCATION,
     CUDADriverError,
@@ -17,6 +17,7 @@ from cupy._stream import (
 )
 
 memory = types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError)
+function = types.SimpleNamespace(CNumpyArray=CNumpyArray)
 driver = types.SimpleNamespace(
     CUDADriverError=CUDADriverError,
     CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8,
@@ -39,6 +40,7 @@ __all__ = [
     "Module",
     "Stream",
     "driver",
+    "function",
     "get_current_stream",
     "get_elapsed_time",
     "is_available",

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.cuda.arguments import Argument, ArgumentList
 from tinygraph.cuda.emulator.compiler import INCLUDE
 from tinygraph.cuda.emulator.copies import Copy, copy_apart, copy_back, copy_of, value_of
 from tinygraph.cuda.emulator.findings import CAUSES, SECTOR, Finding, LineCounts, Report
@@ -29,7 +30,6 @@ from tinygraph.cuda.emulator.native import (
     runtime,
 )
 from tinygraph.cuda.emulator.operations import count as operations_executed
-from tinygraph.cuda.launch import Argument, ArgumentList
 
 _KINDS = [
     "",

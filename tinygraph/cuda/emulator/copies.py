@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.cuda.launch import Argument
+from tinygraph.cuda.arguments import Argument
 
 _ALIGNED = 256  # bytes: how an array lies in the memory of a GPU
 

@@ -14,15 +14,14 @@ x.shape  ->  (kept0, reduced0, kept1, reduced1, kept2)       axes of size 1 left
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.cuda import Kernel, blocks
+from tinygraph.cuda import BoundLaunch, Kernel, blocks
 from tinygraph.memory import Memory
-from tinygraph.ops.shared.launch import THREADS, for_each
+from tinygraph.ops.shared.launch import THREADS, on_elements, remembered
 from tinygraph.shapes import Array, Shape
 
 WARP = 32
@@ -75,7 +74,9 @@ class Sets(NamedTuple):
 
     def launch(self, kernel: Kernel, *arguments: Any) -> None:
         """One group of threads for each slice of each set; nothing for no outputs."""
-        for_each(kernel, self.outputs * self.slices * self.group, *arguments, *self)
+        launch = _over(kernel, self)
+        if launch:
+            launch(*arguments)
 
     def launch_on_elements(self, kernel: Kernel, *arguments: Any) -> None:
         """The same, for a kernel that writes an array of all elements: nothing for none."""
@@ -83,7 +84,13 @@ class Sets(NamedTuple):
             self.launch(kernel, *arguments)
 
 
-@lru_cache(maxsize=1024)
+@remembered
+def _over(kernel: Kernel, sets: Sets) -> BoundLaunch | None:
+    threads = sets.outputs * sets.slices * sets.group
+    return on_elements(kernel, threads, *sets) if threads else None
+
+
+@remembered
 def sets_of(shape: Shape, axes: tuple[int, ...]) -> Sets:
     """The sets of an array that has been `arranged`; `axes` are those that are reduced.
 
@@ -120,7 +127,7 @@ def moved_back(x: Array, shape: Shape, order: tuple[int, ...]) -> Array:
     return x.reshape([shape[a] for a in order]).transpose(back)
 
 
-@lru_cache(maxsize=1024)
+@remembered
 def _order(shape: Shape, axes: tuple[int, ...]) -> tuple[int, ...] | None:
     """The axes with the reduced ones last, where they change too often for a kernel."""
     return None if len(_merged(shape, axes)) <= 5 else kept_then_reduced(len(shape), axes)

@@ -13,15 +13,13 @@ are repeated along every second one; these are written out whole first.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinygraph.cuda import Kernel, blocks, op_kernel
+from tinygraph.cuda import BoundLaunch, Kernel, blocks, op_kernel
 from tinygraph.memory import Memory
-from tinygraph.ops.shared.launch import MOST_BLOCKS, THREADS, for_each
+from tinygraph.ops.shared.launch import MOST_BLOCKS, THREADS, ChunkedLaunch, on_elements, remembered
 from tinygraph.shapes import Array, Shape, broadcast_axes
 
 MOST_AXES = 6  # the same number stands in broadcast.cuh
@@ -50,7 +48,7 @@ class Axes(NamedTuple):
         return (len(self.sizes), *self.sizes, *(1,) * (MOST_AXES - len(self.sizes)))
 
 
-@lru_cache(maxsize=1024)
+@remembered
 def merge(out: Shape, *shapes: Shape) -> Axes:
     """The axes of operands of these shapes, which are broadcast to `out`.
 
@@ -82,24 +80,25 @@ def _whole(mem: Memory, x: Array, shape: Shape) -> Array:
     return copies
 
 
-@lru_cache(maxsize=1024)
-def _arguments(out: Shape, *shapes: Shape) -> tuple[int, ...]:
-    """What a launch over `out` takes behind its arrays; () where there are too many axes."""
+@remembered
+def _over(kernel: Kernel, out: Shape, *shapes: Shape) -> BoundLaunch | None:
+    """The launch over `out` but for its arrays; None where there are too many axes."""
     axes = merge(out, *shapes)
     if len(axes.sizes) > MOST_AXES:
-        return ()
-    return math.prod(out), *axes.arguments, *axes.masks
+        return None
+    size = math.prod(out)
+    return on_elements(kernel, size, size, *axes.arguments, *axes.masks)
 
 
 def for_each_broadcast(mem: Memory, kernel: Kernel, out: Array, *operands: Array) -> None:
     """Launch kernel(*operands, out, size, axes, masks); for no element, launch nothing."""
     if not out.size:
         return
-    arguments = _arguments(out.shape, *[x.shape for x in operands])
-    if not arguments:
-        operands = tuple([_whole(mem, x, out.shape) for x in operands])
-        arguments = _arguments(out.shape, *[out.shape for _ in operands])
-    for_each(kernel, out.size, *operands, out, *arguments)
+    launch = _over(kernel, out.shape, *[x.shape for x in operands])
+    if launch:
+        launch(*operands, out)
+    else:
+        for_each_broadcast(mem, kernel, out, *[_whole(mem, x, out.shape) for x in operands])
 
 
 # ---- the way back ---------------------------------------------------------------------------
@@ -114,7 +113,7 @@ class Tiling(NamedTuple):
     terms_of_a_chunk: int
 
 
-@lru_cache(maxsize=1024)
+@remembered
 def tiling(outputs: int, terms: int, keeps_innermost: bool) -> Tiling:
     """How to deal out `terms` terms of each of `outputs` sums, one of both on the innermost axis.
 
@@ -157,36 +156,36 @@ def sum_broadcast(
     that it does not read.  It is launched as kernel(g, *operands, sums, tiling, axes, kept axes,
     masks of the operands).
     """
-    total = _empty_sum(mem, shape, g)
-    if total is not None:
-        return total
+    if not (g.size and math.prod(shape)):  # no terms, or no sums: nothing is to be launched
+        return mem.zeros(shape, g.dtype)
     used = [x for x in operands if x is not None]
     axes = merge(g.shape, shape, *[x.shape for x in used])
     if len(axes.sizes) > MOST_AXES:  # the terms one by one, then the sums
         wholes = [x if x is None else _whole(mem, x, g.shape) for x in operands]
         return sum_to(mem, sum_broadcast(mem, kernel, g.shape, g, *wholes), shape)
     kept, *left = axes.masks
-    masks = [kept, *[0 if x is None else left.pop(0) for x in operands]]
-    none = mem.empty((0,), g.dtype)
-    arrays = [g, *[none if x is None else x for x in operands]]
-    return _launch_sums(mem, kernel, arrays, mem.empty(shape, g.dtype), axes, masks)
+    masks = kept, *[0 if x is None else left.pop(0) for x in operands]
+    none, total = mem.empty((0,), g.dtype), mem.empty(shape, g.dtype)
+    launch = _sums(kernel, total.size, g.size // total.size, axes, masks)
+    launch.write(mem, total, g, *[none if x is None else x for x in operands])
+    return total
 
 
 def sum_to(mem: Memory, g: Array, shape: Shape) -> Array:
     """g summed over the axes along which an operand of `shape` was repeated; g itself for none."""
     if g.shape == shape:
         return g
-    total = _empty_sum(mem, shape, g)
-    if total is not None:
-        return total
+    if not (g.size and math.prod(shape)):  # no terms, or no sums: nothing is to be launched
+        return mem.zeros(shape, g.dtype)
     axes = merge(g.shape, shape)
     if len(axes.sizes) > MOST_AXES:  # one axis after the other
         axis = broadcast_axes(shape, g.shape)[0]
         one = (*g.shape[:axis], 1, *g.shape[axis + 1 :])
         g = sum_to(mem, g, one)
         return sum_to(mem, g.reshape(_without_ones_in_front(one, len(shape))), shape)
-    kernel = op_kernel("expand", "expand_backward", g.dtype)
-    return _launch_sums(mem, kernel, [g], mem.empty(shape, g.dtype), axes, axes.masks)
+    kernel, total = op_kernel("expand", "expand_backward", g.dtype), mem.empty(shape, g.dtype)
+    _sums(kernel, total.size, g.size // total.size, axes, axes.masks).write(mem, total, g)
+    return total
 
 
 def _without_ones_in_front(shape: Shape, ndim: int) -> Shape:
@@ -197,31 +196,13 @@ def _without_ones_in_front(shape: Shape, ndim: int) -> Shape:
     return shape[front:]
 
 
-def _empty_sum(mem: Memory, shape: Shape, g: Array) -> Array | None:
-    """The sums where nothing is to be launched: there is no output, or there are no terms."""
-    return None if g.size and math.prod(shape) else mem.zeros(shape, g.dtype)
-
-
-def _launch_sums(
-    mem: Memory,
-    kernel: Kernel,
-    arrays: list[Array],
-    total: Array,
-    axes: Axes,
-    masks: Sequence[int],
-    cut: bool = True,
-) -> Array:
-    """Write the sums to `total`; the masks are those of its axes and of the operands behind g."""
-    outputs, terms = total.size, arrays[0].size // total.size
+@remembered
+def _sums(
+    kernel: Kernel, outputs: int, terms: int, axes: Axes, masks: tuple[int, ...]
+) -> ChunkedLaunch:
+    """The launch of sums; the masks are those of its axes and of the operands behind g."""
     tile = tiling(outputs, terms, keeps_innermost=bool(masks[0] & 1))
-    if not cut:
-        tile = tile._replace(chunks=1, terms_of_a_chunk=terms)
-    sums = total if tile.chunks == 1 else mem.empty((tile.chunks, outputs), total.dtype)
     grid = blocks(outputs, THREADS // tile.lanes), tile.chunks
     numbers = outputs, terms, tile.terms_of_a_chunk, tile.lanes, tile.spacing
-    kernel(grid, THREADS, *arrays, sums, *numbers, *axes.arguments, *masks)
-    if tile.chunks > 1:
-        kernel = op_kernel("expand", "expand_backward", total.dtype)
-        over_chunks = Axes((outputs, tile.chunks), (0b01,))
-        _launch_sums(mem, kernel, [sums], total, over_chunks, over_chunks.masks, cut=False)
-    return total
+    launch = kernel.bind(grid, THREADS, *numbers, *axes.arguments, *masks)
+    return ChunkedLaunch(launch, tile.chunks)

@@ -10,13 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.cuda import Kernel, Out, blocks, op_kernel
+from tinygraph.cuda import blocks, op_kernel
 from tinygraph.frozen import frozen
-from tinygraph.memory import Memory
-from tinygraph.ops.shared.gemm import STEP, chunks_of_sum, run_gemm
-from tinygraph.ops.shared.launch import THREADS
+from tinygraph.ops.shared.gemm import STEP, chunks_of_sum
+from tinygraph.ops.shared.launch import THREADS, ChunkedLaunch
 from tinygraph.precision import TENSOR_CORE_NUMBERS
-from tinygraph.shapes import Array, Shape
 
 # Rows of a tile, and what part of the instructions of its main loop are multiply-adds (on sm_90).
 TILES = {32: 0.57, 64: 0.71, 128: 0.82}
@@ -79,35 +77,15 @@ def tiles_of(tile: int, size: Sum, dtype: Any) -> int:
     return blocks(size.rows, tile) * blocks(size.columns, width)
 
 
-@frozen
-class ConvolutionLaunch:
-    """A launch of implicit GEMM, as far as shapes tell."""
-
-    kernel: Kernel
-    result: Shape
-    grid: tuple[int, int]
-    numbers: Sequence[int]
-    chunks: int
-
-    def run(self, mem: Memory, result: Array, *arrays: Array) -> None:
-        """Write the product of the arrays, in the order of the kernel's parameters."""
-
-        def launch(out: Array) -> None:
-            self.kernel(self.grid, THREADS, *arrays, Out(out), *self.numbers, self.chunks)
-
-        run_gemm(self.chunks, result, mem, launch)
-
-
 def convolution_launch(
     name: str,
-    result: Shape,
     choice: ConvolutionChoice,
     size: Sum,
     groups: int,
     dtype: Any,
     numbers: Sequence[int],
-) -> ConvolutionLaunch:
+) -> ChunkedLaunch:
     """The launch of conv2d_implicit_NAME for the products of all groups."""
     kernel = op_kernel("conv2d_implicit", f"conv2d_implicit_{name}", dtype, **choice.macros)
     grid = tiles_of(choice.tile, size, dtype), groups * choice.chunks
-    return ConvolutionLaunch(kernel, result, grid, numbers, choice.chunks)
+    return ChunkedLaunch(kernel.bind(grid, THREADS, *numbers, choice.chunks), choice.chunks)

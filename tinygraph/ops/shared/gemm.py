@@ -15,15 +15,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from tinygraph.cuda import InOut, Kernel, Out, blocks, op_kernel
+from tinygraph.cuda import BoundLaunch, InOut, blocks, op_kernel
+from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
-from tinygraph.ops.shared.launch import THREADS
+from tinygraph.ops.shared.launch import THREADS, ChunkedLaunch, remembered
 from tinygraph.ops.shared.strided import merged
 from tinygraph.precision import TENSOR_CORE_NUMBERS, get_float32_matmul_precision
 from tinygraph.shapes import Array, Shape
@@ -31,13 +31,11 @@ from tinygraph.shapes import Array, Shape
 Layout = Literal["nn", "nt", "tn"]
 
 MOST_BLOCKS = 65535  # on the second axis of a grid
-ROWS_PER_CHUNK = 1024  # column_sums: one block sums so many rows
 STEP = 16  # numbers of a sum that a block takes at a time
 SHORTEST_SUM = 1024  # no chunk of a sum is shorter
 ENOUGH_BLOCKS = 256  # and no sum is cut where this many blocks work without it
 MOST_CHUNKS = 64
 MULTIPROCESSORS = 100  # of a large GPU, about
-REMEMBERED = 4096  # kinds of products, and pairs of shapes, whose launches are remembered
 
 
 class Axis(NamedTuple):
@@ -149,43 +147,30 @@ def gemm(
     """
     if not c.size:
         return
-    plan = _planned(
-        layout,
-        m,
-        n,
-        k,
-        c.dtype,
-        tuple(batch),
-        tuple(sums),
-        mem is not None,
-        get_float32_matmul_precision(),
-    )
-
-    def launch(c: Array) -> None:
-        if not plan.launches and not plan.repeats:
-            plan.kernel(plan.grid, THREADS, a, b, Out(c), *plan.numbers, 0)
-            return
-        flat_a, flat_b, flat_c = a.reshape(-1), b.reshape(-1), c.reshape(-1)
-        for part, (a_start, b_start) in enumerate(_starts(plan.launches)):
-            target = flat_c[part * plan.size : (part + 1) * plan.size]
-            for term, (a_term, b_term) in enumerate(_starts(plan.repeats)):
-                factors = flat_a[a_start + a_term :], flat_b[b_start + b_term :]
-                written = InOut(target) if term else Out(target)
-                plan.kernel(plan.grid, THREADS, *factors, written, *plan.numbers, int(term > 0))
-
-    run_gemm(plan.chunks, c, mem, launch)
+    cut, precision = mem is not None, get_float32_matmul_precision()
+    product = _product(layout, m, n, k, c.dtype, tuple(batch), tuple(sums), cut, precision)
+    if not product.launches and not product.repeats:
+        product.first.write(mem, c, a, b)
+        return
+    flat_a, flat_b, flat_c = a.reshape(-1), b.reshape(-1), c.reshape(-1)
+    for part, (a_start, b_start) in enumerate(_starts(product.launches)):
+        target = flat_c[part * product.size : (part + 1) * product.size]
+        for term, (a_term, b_term) in enumerate(_starts(product.repeats)):
+            factors = flat_a[a_start + a_term :], flat_b[b_start + b_term :]
+            if term:
+                product.more(*factors, InOut(target))
+            else:
+                product.first.write(mem, target, *factors)
 
 
-class _Planned:
+@frozen
+class _Product:
     """What `gemm` launches for one kind of products.
 
     Attributes
     ----------
-    kernel : Kernel
-    grid : (int, int)
-    numbers : tuple of int
-        The kernel's arguments behind the arrays, but for the last one.
-    chunks : int
+    first, more : ChunkedLaunch, BoundLaunch
+        Writes a part of c, and adds to one.
     launches, repeats : tuple of Axis
         Axes of c that the host walks over, a launch for each part; and those of the sum, a launch
         for each term.
@@ -193,22 +178,15 @@ class _Planned:
         Elements of a part of c.
     """
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        grid: tuple[int, int],
-        numbers: tuple[int, ...],
-        chunks: int,
-        launches: tuple[Axis, ...],
-        repeats: tuple[Axis, ...],
-        size: int,
-    ) -> None:
-        self.kernel, self.grid, self.numbers, self.chunks = kernel, grid, numbers, chunks
-        self.launches, self.repeats, self.size = launches, repeats, size
+    first: ChunkedLaunch
+    more: BoundLaunch
+    launches: tuple[Axis, ...]
+    repeats: tuple[Axis, ...]
+    size: int
 
 
-@lru_cache(maxsize=REMEMBERED)
-def _planned(
+@remembered
+def _product(
     layout: Layout,
     m: int,
     n: int,
@@ -218,11 +196,8 @@ def _planned(
     sums: tuple[Axis, ...],
     cut: bool,
     precision: str,
-) -> _Planned:
-    """The launches of a product, remembered: a network asks for the same ones in every step.
-
-    They depend on nothing but the arguments; `precision` is what choose_gemm finds set.
-    """
+) -> _Product:
+    """The launches of a product; `precision` is what choose_gemm finds set."""
     kept, summed = merged(batch), merged(sums)
     if any(axis.size == 0 for axis in summed):
         summed = (Axis(0, 0, 0),)
@@ -241,25 +216,11 @@ def _planned(
         TRANSPOSE_B=int(layout == "nt"),
     )
     both = zip(outer, inner, strict=True)  # sizes, steps of a, steps of b
-    return _Planned(
-        kernel,
-        tile_grid(choice.tile, m, n, choice.chunks * products, dtype),
-        (m, n, k, *itertools.chain(*both), *last, choice.chunks),
-        choice.chunks,
-        launches,
-        repeats,
-        products * m * n,
-    )
-
-
-def run_gemm(chunks: int, c: Array, mem: Memory | None, launch: Callable[[Array], None]) -> None:
-    """Launch what writes c, or its parts, one for each chunk of the sum; these are added up."""
-    if chunks == 1 or mem is None:
-        launch(c)
-        return
-    parts = mem.empty((chunks, c.size), c.dtype)
-    launch(parts)
-    column_sums(mem, parts, c.reshape(-1))
+    grid = tile_grid(choice.tile, m, n, choice.chunks * products, dtype)
+    numbers = (m, n, k, *itertools.chain(*both), *last, choice.chunks)
+    first, more = [kernel.bind(grid, THREADS, *numbers, adds) for adds in (0, 1)]
+    first_in_chunks = ChunkedLaunch(first, choice.chunks)
+    return _Product(first_in_chunks, more, launches, repeats, products * m * n)
 
 
 def chunks_of_sum(terms: int, k: int, busy: int, shortest: int) -> int:
@@ -293,21 +254,3 @@ def broadcast_steps(shape: Shape, full: Shape, size: int) -> list[int]:
         if shape[-axis] != 1:
             steps[-axis] = size * math.prod(shape[len(shape) - axis + 1 :])
     return steps
-
-
-def column_sums(mem: Memory, x: Array, sums: Array) -> None:
-    """Write the sums over axis 0 of x (rows, columns) into sums (columns).
-
-    A long axis is cut into chunks, whose sums are added by a second launch: several blocks work on
-    it, and short sums round less.  The cut depends on the shape alone.
-    """
-    rows, columns = x.shape
-    if not columns:
-        return
-    rows_per_chunk = max(ROWS_PER_CHUNK, blocks(rows, MOST_BLOCKS))
-    chunks = max(blocks(rows, rows_per_chunk), 1)
-    partial = mem.empty((chunks, columns), x.dtype) if chunks > 1 else sums
-    kernel = op_kernel("linear", "column_sums", x.dtype)
-    kernel((blocks(columns, 32), chunks), THREADS, x, Out(partial), rows, columns, rows_per_chunk)
-    if chunks > 1:
-        column_sums(mem, partial, sums)

@@ -7,7 +7,6 @@ function says of arguments and errors what all members do.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +17,7 @@ from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs
 from tinygraph.ops.shared.axes import restored, sets_of
 from tinygraph.ops.shared.docstrings import documented
+from tinygraph.ops.shared.launch import remembered
 from tinygraph.shapes import Array, Axes, Shape, Spec, normalize_axes, reduced_shape, require_float
 
 
@@ -56,7 +56,7 @@ class Reduction:
         return None if 0 in self.over(specs[0].shape)[0] else "map"
 
 
-@lru_cache(maxsize=1024)
+@remembered
 def _over(op: str, axis: Axes, keepdims: bool, shape: Shape) -> tuple[tuple[int, ...], Shape]:
     axes = normalize_axes(op, axis, len(shape))
     return axes, reduced_shape(shape, axes, keepdims)

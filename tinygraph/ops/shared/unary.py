@@ -20,11 +20,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.cuda import Kernel, op_kernel
+from tinygraph.cuda import BoundLaunch, op_kernel
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs
 from tinygraph.ops.shared.docstrings import documented
-from tinygraph.ops.shared.launch import for_each
+from tinygraph.ops.shared.launch import on_elements, remembered
 from tinygraph.ops.shared.operands import FLOATS, require_one_dtype
 from tinygraph.shapes import Array, Spec
 
@@ -96,14 +96,24 @@ class Unary:
             return None
         return y if self.keeps == "y" else x
 
-    def _launch(self, kernel: str, *arrays: Array) -> None:
-        x, stem = arrays[0], self.member.__module__.rpartition(".")[2]
-        a, b = (*self.numbers(x.dtype), *_NONE[x.dtype.kind == "f"])[:2]
-        run: Kernel = op_kernel(stem, kernel, x.dtype, self.functor)
-        for_each(run, x.size, *arrays, x.size, a, b)
+    def _launch(self, function: str, *arrays: Array) -> None:
+        x, numbers = arrays[0], self.numbers(arrays[0].dtype)
+        if x.size:
+            launch = _over(self.member, self.functor, function, x.dtype, x.size, len(numbers))
+            launch(*arrays, *((x.size, *numbers) if numbers else ()))
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         return "map"
+
+
+@remembered
+def _over(
+    member: type, functor: str, function: str, dtype: Any, size: int, given: int
+) -> BoundLaunch:
+    """The launch over so many elements; where hyper-parameters are given, size is with them."""
+    kernel = op_kernel(member.__module__.rpartition(".")[2], function, dtype, functor)
+    absent = _NONE[dtype.kind == "f"][given:]
+    return on_elements(kernel, size, *(absent if given else (size, *absent)))
 
 
 class Flat(Unary):

@@ -9,14 +9,13 @@ Window (u, v) has at kernel offset (i, j) the pixel (u * stride + i * dilation -
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
-from tinygraph.cuda import op_kernel
+from tinygraph.cuda import BoundLaunch, op_kernel
 from tinygraph.errors import ArgumentError
 from tinygraph.frozen import frozen
 from tinygraph.ops.shared.docstrings import documented
-from tinygraph.ops.shared.launch import for_each
+from tinygraph.ops.shared.launch import on_elements, remembered
 from tinygraph.shapes import (
     Array,
     Pair,
@@ -57,7 +56,7 @@ class Windows2d(NamedTuple):
                 yield i, j, (..., to_rows, to_columns), (..., from_rows, from_columns)
 
 
-@lru_cache(maxsize=1024)
+@remembered
 def windows_2d(
     op: str,
     size: Pair,
@@ -109,8 +108,8 @@ class Pooling:
 
     def _launch(self, direction: str, image: Shape, elements: int, *arrays: Array) -> None:
         """Launch a kernel on the arrays, with a thread for each of so many elements."""
-        kernel = op_kernel(self.stem, f"{self.stem}_{direction}", arrays[0].dtype)
-        for_each(kernel, elements, *arrays, elements, *self._geometry(image))
+        if elements:
+            _over(self, direction, image, arrays[0].dtype, elements)(*arrays)
 
     def _geometry(self, image: Shape) -> tuple[int, ...]:
         """H W OH OW KH KW, strides and padding before, as the kernels take them."""
@@ -119,6 +118,12 @@ class Pooling:
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         return "map"
+
+
+@remembered
+def _over(op: Pooling, direction: str, image: Shape, dtype: Any, elements: int) -> BoundLaunch:
+    kernel = op_kernel(op.stem, f"{op.stem}_{direction}", dtype)
+    return on_elements(kernel, elements, elements, *op._geometry(image))
 
 
 def pooling(
