@@ -15,8 +15,8 @@ def cupy(rehearsed_cuda):
     return rehearsed_cuda
 
 
-def loader(**options):
-    return tg.data.DataLoader(DATA, batch_size=4, shuffle=True, seed=5, **options)
+def loader(data=DATA, **options):
+    return tg.data.DataLoader(data, batch_size=4, shuffle=True, seed=5, **options)
 
 
 @pytest.mark.parametrize("prefetch", [0, 2])
@@ -149,7 +149,10 @@ def test_position_counts_what_was_handed_out():
     feed.close()
 
 
-def test_a_trainer_learns_the_same_from_either():
+@pytest.mark.parametrize("data", [DATA, tg.data.ConcatDataset([DATA])], ids=["arrays", "samples"])
+def test_a_trainer_learns_the_same_from_either(data):
+    """Samples are collated into Tensors of the host."""
+
     def losses(device):
         tg.manual_seed(0)
         model = tg.nn.Linear(40, 22).to("cuda")
@@ -159,6 +162,8 @@ def test_a_trainer_learns_the_same_from_either():
             tg.softmax_cross_entropy,
             progress=False,
         )
-        return [{**row, "seconds": 0} for row in trainer.fit(loader(device=device), epochs=3)]
+        return [
+            {**row, "seconds": 0} for row in trainer.fit(loader(data=data, device=device), epochs=3)
+        ]
 
     assert losses("cuda") == losses(None)

@@ -228,6 +228,15 @@ def test_what_changes_nothing_is_taken():
     assert [b.item() for b in DataLoader([5], pin_memory=True)] == [5]
 
 
+def test_the_first_batch_moves_nothing():
+    loader = DataLoader(list(range(9)), 4, shuffle=True, seed=2)
+    first = loader.first_batch().numpy().tolist()
+    assert (loader.epoch, loader.position) == (0, 0)
+    assert next(iter(loader)).numpy().tolist() == first
+    with pytest.raises(ArgumentError, match="at least one batch, got none"):
+        DataLoader([1, 2], 3, drop_last=True).first_batch()
+
+
 class Endless:
     def __iter__(self):
         return iter(int, 1)

@@ -148,6 +148,19 @@ def test_trouble_in_a_worker(options, error, message):
     assert not multiprocessing.active_children()
 
 
+def test_a_killed_worker_costs_no_batch():
+    loader = DataLoader(data.Numbers(60), 2, shuffle=True, num_workers=1)
+    received = []
+    with pytest.raises(WorkerError, match="SIGKILL"):
+        for batch in loader:
+            received.append(batch["i"].numpy().tolist())
+            os.kill(batch["pid"].numpy()[0], signal.SIGKILL)
+    loader.load_state_dict(loader.state_dict())
+    rest = numbers(loader)
+    assert received + rest == numbers(DataLoader(data.Numbers(60), 2, shuffle=True))
+    assert received and rest
+
+
 def test_no_process_is_left_where_the_loop_is():
     loader = DataLoader(data.Numbers(400), 2, num_workers=1)
     for _ in loader:

@@ -162,6 +162,7 @@ class DataLoader:
             self.batch_sampler = BatchSampler(self.sampler, size, drop_last)
         self.batch_size = None if self.sampler is None else self.batch_sampler.batch_size
         self.collate_fn = collate_fn
+        self.pin_memory = bool(pin_memory)
         self.num_workers = whole("DataLoader", "num_workers", num_workers, 0)
         self.timeout = number("DataLoader", "timeout", timeout, 0)
         self.worker_init_fn = worker_init_fn
@@ -263,7 +264,10 @@ class DataLoader:
 
     def first_batch(self) -> Batch:
         """The first batch of the epoch; the loader stays where it is."""
-        return Fetcher(self.dataset, self.collate_fn).batch(self._epoch, self._cut(self._epoch)[0])
+        cuts = self._cut(self._epoch)
+        if not cuts:
+            raise ArgumentError("DataLoader", "dataset", "samples for at least one batch", "none")
+        return Fetcher(self.dataset, self.collate_fn).batch(self._epoch, cuts[0])
 
     def _place(self, epoch: int, position: int) -> None:
         """Stand before a batch; whichever iterator is under way no longer counts."""

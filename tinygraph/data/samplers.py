@@ -272,7 +272,8 @@ class BatchSampler(Sampler):
     def cut(self) -> list[Array]:
         """The batches of an epoch, each as an array of indices."""
         order = _order(at_epoch(self.sampler, self.epoch))
-        starts = range(0, len(self) * self.batch_size, self.batch_size)
+        end = len(order) - len(order) % self.batch_size if self.drop_last else len(order)
+        starts = range(0, end, self.batch_size)
         return [order[start : start + self.batch_size] for start in starts]
 
 
