@@ -105,8 +105,9 @@ OTHER = _rows(
 OURS = {  # names that PyTorch has not
     "torch": """Op Parameter Spec astype avg_pool2d binary_cross_entropy col2im
         conv2d_relu_max_pool2d data detect_anomaly elu errors expand gelu getitem global_avg_pool2d
-        half_squared_error hardsigmoid hardswish hardtanh huber_loss im2col l1_loss leaky_relu
-        linear logsigmoid mish mse_loss nll_loss pad plan relu6 show silu softmax_cross_entropy
+        glu half_squared_error hardsigmoid hardswish hardtanh huber_loss im2col l1_loss leaky_relu
+        linear logsigmoid mish mse_loss nll_loss one_hot pad plan relu6 show silu
+        softmax_cross_entropy
         softplus softsign training""",
     "Tensor": "astype inputs keeps_grad made_at needs op saved spec value written",
     "nn": "GlobalAvgPool2d HalfSquaredError Residual",
@@ -121,9 +122,9 @@ OURS = {  # names that PyTorch has not
 ABSENT = _rows(
     {
         "torch": """
-    einsum tensordot: reshape, permute and tg.matmul
-    dot inner mv: tg.matmul(x, y)
-    outer ger: x.unsqueeze(1) * y
+    tensordot: tg.einsum
+    inner: tg.einsum('...k, ...k', x, y)
+    ger: tg.outer(x, y)
     addmm baddbmm addbmm addmv: b + x @ y
     addcmul: x + value * a * b
     addcdiv: x + value * a / b
@@ -133,14 +134,12 @@ ABSENT = _rows(
     numel: x.numel()
     clamp_min: tg.clamp(x, min=...)
     clamp_max: tg.clamp(x, max=...)
-    isnan: x != x
-    isinf isfinite: np.isfinite(x.numpy()); tg.detect_anomaly() finds the op that makes them
     isclose allclose: np.allclose(x.numpy(), y.numpy())
     index_select take take_along_dim: x[:, indices], or tg.gather(x, dim, indices)
     select narrow: indexing: x[:, i], x[:, start : start + length]
     scatter scatter_add scatter_reduce index_add index_copy index_fill index_put: tg.where(mask,
         a, b); the gradient of x[indices] and of tg.gather adds up so
-    masked_fill masked_scatter: tg.where(mask, value, x)
+    masked_scatter: tg.where(mask, values, x)
     masked_select nonzero argwhere unique unique_consecutive bincount histc: HOST; shapes of a
         graph do not depend on numbers
     sort argsort topk kthvalue msort median quantile mode: indices = np.argsort(x.numpy(),
@@ -149,7 +148,6 @@ ABSENT = _rows(
     repeat_interleave tile: x.unsqueeze(dim).expand(...).reshape(...)
     flip fliplr flipud: x[::-1], x[:, ::-1]
     roll rot90: tg.cat of two slices
-    tril triu: tg.where(np.tri(n, dtype=bool), x, 0.0)
     tril_indices triu_indices meshgrid cartesian_prod combinations: the function of numpy, for
         indices have no gradient
     cumprod: x.log().cumsum(dim).exp(), above 0
@@ -170,7 +168,6 @@ ABSENT = _rows(
     linalg fft special sparse: HOST
     stft istft: LATER
     cdist pairwise_distance: ((x.unsqueeze(1) - y) ** 2).sum(-1).sqrt()
-    cosine_similarity: (x * y).sum(-1) / (x * x).sum(-1).sqrt() / (y * y).sum(-1).sqrt()
     conv1d: tg.conv2d(x.unsqueeze(2), w.unsqueeze(2))
     conv3d conv_transpose1d conv_transpose2d conv_transpose3d max_pool3d: LATER
     max_pool1d avg_pool1d: tg.max_pool2d(x.unsqueeze(2), (1, k)).squeeze(2)
@@ -245,7 +242,6 @@ ABSENT = _rows(
         k.mT / d ** 0.5) @ v between Linear layers
     TransformerDecoder TransformerDecoderLayer: as TransformerEncoderLayer
     PReLU: a Parameter, and tg.where(x > 0, x, weight * x)
-    GLU: a, b = x.chunk(2, dim=-1); a * tg.sigmoid(b)
     Threshold Hardshrink Softshrink Tanhshrink Softmin RReLU: tg.where, or x - tg.tanh(x)
     Dropout1d Dropout2d Dropout3d AlphaDropout: tg.dropout of ones (N, C, 1, 1), times x
     Upsample UpsamplingNearest2d UpsamplingBilinear2d: x[:, :, :, None, :,
@@ -256,8 +252,7 @@ ABSENT = _rows(
     Fold Unfold: tg.col2im, tg.im2col
     SmoothL1Loss: HuberLoss(delta), divided by delta
     KLDivLoss: (t * (t.log() - x)).sum() / len(x)
-    CosineSimilarity PairwiseDistance CosineEmbeddingLoss: a few ops: see
-        torch.cosine_similarity
+    PairwiseDistance CosineEmbeddingLoss: tg.norm(x - y, dim=1); tg.cosine_similarity
     GaussianNLLLoss PoissonNLLLoss CTCLoss TripletMarginLoss MarginRankingLoss: LATER
     EmbeddingBag: Embedding, then mean or sum over an axis
     LazyLinear LazyConv2d: sizes are given: model.summary(x) says them
@@ -267,13 +262,11 @@ ABSENT = _rows(
     conv1d conv3d conv_transpose2d: tg.conv2d
     scaled_dot_product_attention: tg.softmax(q @ k.mT / d ** 0.5) @ v
     interpolate upsample: x[:, :, :, None, :, None].expand(...).reshape(...)
-    one_hot: np.eye(n)[labels]
     normalize: x / (x * x).sum(-1, keepdim=True).sqrt()
     unfold: tg.im2col
     fold: tg.col2im
     smooth_l1_loss: huber_loss(x, t, delta=beta) / beta
     kl_div: (t * (t.log() - x)).sum() / len(x)
-    glu: a, b = x.chunk(2, dim=-1); a * tg.sigmoid(b)
     adaptive_avg_pool2d: tg.global_avg_pool2d(x) where the output has size 1
     gumbel_softmax: tg.softmax(x - tg.log(-tg.log(noise)))
     grid_sample affine_grid: LATER
@@ -311,8 +304,8 @@ def way_out(place: str, name: str) -> str:
 def no_such_name(place: str, name: str, known: list[str]) -> str:
     """The message of an AttributeError: what to write instead, or the nearest name.
 
-    >>> no_such_name("torch", "einsum", [])
-    'tg.einsum: PyTorch has it, tinygraph has not. Way out: reshape, permute and tg.matmul'
+    >>> no_such_name("torch", "tensordot", [])
+    'tg.tensordot: PyTorch has it, tinygraph has not. Way out: tg.einsum'
     >>> no_such_name("torch", "soft_max", ["softmax"])
     "tg has no attribute 'soft_max'; did you mean 'softmax'?"
     """

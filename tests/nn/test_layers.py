@@ -73,6 +73,7 @@ LAYERS = [  # a layer, its input, and the op of the input and the layer's parame
     (nn.Hardswish(), ROWS, tg.hardswish),
     (nn.Softmax(0), ROWS, lambda x: tg.softmax(x, 0)),
     (nn.Softmax(), ROWS, lambda x: tg.softmax(x, -1)),
+    (nn.GLU(1), IMAGES, lambda x: tg.glu(x, 1)),
     (nn.LogSoftmax(0), ROWS, lambda x: tg.log_softmax(x, 0)),
     (nn.Flatten(), IMAGES, lambda x: tg.flatten(x, 1)),
     (nn.Flatten(0, 1), IMAGES, lambda x: tg.flatten(x, 0, 1)),
@@ -91,6 +92,15 @@ def test_a_layer_is_its_op(layer, array, op, dtype):
     assert y.dtype == dtype and list(parameters) == ["weight", "bias"][: len(parameters)]
     expected = op(x, *[p.astype(dtype) for p in parameters.values()])
     assert y.value.tobytes() == expected.value.tobytes()
+
+
+def test_cosine_similarity():
+    for layer, settings in (
+        (nn.CosineSimilarity(), {}),
+        (nn.CosineSimilarity(dim=0, eps=3.0), {"axis": 0, "eps": 3.0}),
+    ):
+        expected = tg.cosine_similarity(ROWS, ROWS[::-1], **settings)
+        assert layer(tg.Tensor(ROWS), ROWS[::-1]).value.tobytes() == expected.value.tobytes()
 
 
 LOSSES = [  # a layer, the input, the target, the op
@@ -248,8 +258,8 @@ def test_repr(layer, text):
 
 def test_everything_is_exported():
     """Every layer that a file of the room defines."""
-    bases = {"BatchNorm", "Container", "Function", "InPlace", "LabelLoss", "Loss", "Named"}
-    bases |= {"Numbered", "Pool2d"}
+    bases = {"AlongAxis", "BatchNorm", "Container", "Function", "InPlace", "LabelLoss", "Loss"}
+    bases |= {"Named", "Numbered", "Pool2d"}
     layers = {c for c in vars(nn).values() if isinstance(c, type) and issubclass(c, nn.Module)}
     for file in Path(nn.__file__).parent.glob("*.py"):
         module = importlib.import_module(f"tinygraph.nn.{file.stem}")

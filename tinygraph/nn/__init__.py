@@ -12,6 +12,7 @@ from tinygraph.nn import vectors as vectors
 from tinygraph.nn.activation import CELU as CELU
 from tinygraph.nn.activation import ELU as ELU
 from tinygraph.nn.activation import GELU as GELU
+from tinygraph.nn.activation import GLU as GLU
 from tinygraph.nn.activation import SELU as SELU
 from tinygraph.nn.activation import Hardsigmoid as Hardsigmoid
 from tinygraph.nn.activation import Hardswish as Hardswish
@@ -36,6 +37,7 @@ from tinygraph.nn.containers import ParameterList as ParameterList
 from tinygraph.nn.containers import Residual as Residual
 from tinygraph.nn.containers import Sequential as Sequential
 from tinygraph.nn.conv import Conv2d as Conv2d
+from tinygraph.nn.distance import CosineSimilarity as CosineSimilarity
 from tinygraph.nn.dropout import Dropout as Dropout
 from tinygraph.nn.embedding import Embedding as Embedding
 from tinygraph.nn.linear import Linear as Linear

@@ -9,6 +9,7 @@ from tinygraph.checks import number, one_of
 from tinygraph.nn.module import Module
 from tinygraph.ops.elu import celu, elu, selu
 from tinygraph.ops.gelu import gelu
+from tinygraph.ops.glu import glu
 from tinygraph.ops.hard_activations import hardsigmoid, hardswish, hardtanh, relu6
 from tinygraph.ops.leaky_relu import leaky_relu
 from tinygraph.ops.relu import relu
@@ -29,7 +30,7 @@ class Identity(Module):
 
 
 class Function(Module):
-    """A function of one number, whose further arguments are the settings of the layer."""
+    """A function of one array, whose further arguments are the settings of the layer."""
 
     function: ClassVar[Callable[..., Tensor]]
 
@@ -215,21 +216,27 @@ class Hardswish(InPlace):
     function = staticmethod(hardswish)
 
 
-class Softmax(Module):
-    """Exponentials that sum to one along an axis: see `tg.softmax`."""
-
+class AlongAxis(Function):
     _settings: ClassVar[tuple[str, ...]] = ("axis",)
 
     @spelled  # as `dim` too
     def __init__(self, axis: int = -1) -> None:
         self.axis = axis
 
-    def forward(self, x: Operand) -> Tensor:
-        return softmax(x, self.axis)
+
+class Softmax(AlongAxis):
+    """Exponentials that sum to one along an axis: see `tg.softmax`."""
+
+    function = staticmethod(softmax)
 
 
-class LogSoftmax(Softmax):
+class LogSoftmax(AlongAxis):
     """Logarithm of softmax along an axis: see `tg.log_softmax`."""
 
-    def forward(self, x: Operand) -> Tensor:
-        return log_softmax(x, self.axis)
+    function = staticmethod(log_softmax)
+
+
+class GLU(AlongAxis):
+    """One half along an axis, gated by the other half: see `tg.glu`."""
+
+    function = staticmethod(glu)

@@ -36,11 +36,13 @@ from tinygraph.ops.concatenate import stack as stack
 from tinygraph.ops.concatenate import vstack as vstack
 from tinygraph.ops.conv2d import conv2d as conv2d
 from tinygraph.ops.conv2d_relu_max_pool2d import conv2d_relu_max_pool2d as conv2d_relu_max_pool2d
+from tinygraph.ops.cosine_similarity import cosine_similarity as cosine_similarity
 from tinygraph.ops.count_nonzero import all as all
 from tinygraph.ops.count_nonzero import any as any
 from tinygraph.ops.count_nonzero import count_nonzero as count_nonzero
 from tinygraph.ops.cumsum import cumsum as cumsum
 from tinygraph.ops.dropout import dropout as dropout
+from tinygraph.ops.einsum import einsum as einsum
 from tinygraph.ops.elementwise import abs as abs
 from tinygraph.ops.elementwise import cos as cos
 from tinygraph.ops.elementwise import exp as exp
@@ -60,10 +62,14 @@ from tinygraph.ops.elu import selu as selu
 from tinygraph.ops.embedding import embedding as embedding
 from tinygraph.ops.erf import erf as erf
 from tinygraph.ops.expand import expand as expand
+from tinygraph.ops.finite import isfinite as isfinite
+from tinygraph.ops.finite import isinf as isinf
+from tinygraph.ops.finite import isnan as isnan
 from tinygraph.ops.gather import gather as gather
 from tinygraph.ops.gelu import gelu as gelu
 from tinygraph.ops.getitem import getitem as getitem
 from tinygraph.ops.global_avg_pool2d import global_avg_pool2d as global_avg_pool2d
+from tinygraph.ops.glu import glu as glu
 from tinygraph.ops.half_squared_error import half_squared_error as half_squared_error
 from tinygraph.ops.hard_activations import hardsigmoid as hardsigmoid
 from tinygraph.ops.hard_activations import hardswish as hardswish
@@ -78,6 +84,9 @@ from tinygraph.ops.layer_norm import layer_norm as layer_norm
 from tinygraph.ops.leaky_relu import leaky_relu as leaky_relu
 from tinygraph.ops.linear import linear as linear
 from tinygraph.ops.logsumexp import logsumexp as logsumexp
+from tinygraph.ops.masks import masked_fill as masked_fill
+from tinygraph.ops.masks import tril as tril
+from tinygraph.ops.masks import triu as triu
 from tinygraph.ops.matmul import matmul as matmul
 from tinygraph.ops.max import amax as amax
 from tinygraph.ops.max import amin as amin
@@ -90,8 +99,14 @@ from tinygraph.ops.mean import mean as mean
 from tinygraph.ops.mse_loss import mse_loss as mse_loss
 from tinygraph.ops.nll_loss import nll_loss as nll_loss
 from tinygraph.ops.norm import norm as norm
+from tinygraph.ops.one_hot import one_hot as one_hot
 from tinygraph.ops.pad import pad as pad
 from tinygraph.ops.prod import prod as prod
+from tinygraph.ops.products import bmm as bmm
+from tinygraph.ops.products import dot as dot
+from tinygraph.ops.products import mm as mm
+from tinygraph.ops.products import mv as mv
+from tinygraph.ops.products import outer as outer
 from tinygraph.ops.relu import relu as relu
 from tinygraph.ops.reshape import flatten as flatten
 from tinygraph.ops.reshape import reshape as reshape
@@ -138,7 +153,6 @@ cat = concat = concatenate
 absolute, negative = abs, neg
 multiply, subtract = mul, sub
 divide = true_divide = div
-bmm = mm = matmul
 clamp = clip
 eq, ne = equal, not_equal
 swapaxes = swapdims = transpose

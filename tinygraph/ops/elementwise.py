@@ -162,9 +162,6 @@ class Cos(Unary, Op):
         gx *= gy
 
 
-_NEG, _ABS, _EXP, _LOG, _SQRT = Neg(), Abs(), Exp(), Log(), Sqrt()
-
-
 @unary
 def neg(x: Operand) -> Tensor:
     """The number with the opposite sign, `-x`.
@@ -185,7 +182,7 @@ def neg(x: Operand) -> Tensor:
     >>> (-tg.Tensor([1.0, -2.0])).value
     array([-1.,  2.], dtype=float32)
     """
-    return _NEG(x)
+    return Neg()(x)
 
 
 @unary
@@ -213,7 +210,7 @@ def abs(x: Operand) -> Tensor:
     >>> abs(tg.Tensor([1.0, -2.0])).value
     array([1., 2.], dtype=float32)
     """
-    return _ABS(x)
+    return Abs()(x)
 
 
 @unary
@@ -254,7 +251,7 @@ def sqrt(x: Operand) -> Tensor:
     >>> tg.sqrt([4.0, 9.0]).value
     array([2., 3.], dtype=float32)
     """
-    return _SQRT(x)
+    return Sqrt()(x)
 
 
 @unary
@@ -293,7 +290,7 @@ def exp(x: Operand) -> Tensor:
     >>> tg.exp([0.0, 1.0]).value.round(4)
     array([1.    , 2.7183], dtype=float32)
     """
-    return _EXP(x)
+    return Exp()(x)
 
 
 @unary
@@ -319,7 +316,7 @@ def log(x: Operand) -> Tensor:
     >>> tg.log([1.0, 0.0]).value
     array([  0., -inf], dtype=float32)
     """
-    return _LOG(x)
+    return Log()(x)
 
 
 @unary

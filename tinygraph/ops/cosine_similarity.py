@@ -1,0 +1,63 @@
+"""Cosine similarity: the cosine of the angle between two vectors.
+
+    n = sqrt(max(sum of x**2, eps**2))      the length of x, of eps at least; m that of y
+    z = sum of (x / n) * (y / m)            along an axis
+
+Each vector is divided by its length before the product, which could overflow.
+"""
+
+from __future__ import annotations
+
+from tinygraph.checks import number
+from tinygraph.ops.arithmetic import div, maximum, mul
+from tinygraph.ops.elementwise import sqrt, square
+from tinygraph.ops.expand import expand
+from tinygraph.ops.shared.operands import promote
+from tinygraph.ops.sum import sum
+from tinygraph.shapes import broadcast_shapes, normalize_axes
+from tinygraph.tensor import Operand, Tensor
+
+
+def cosine_similarity(x: Operand, y: Operand, axis: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between vectors that lie along an axis: from -1 to 1.
+
+    Parameters
+    ----------
+    x, y : Tensor
+        Shapes that broadcast together; dtypes promote as in PyTorch.
+    axis : int
+        The axis of the vectors, in the broadcast shape.
+    eps : float
+        At least 0.  Shorter vectors count as of this length, so that of a vector of zeros the
+        result and the gradient are finite.
+
+    Returns
+    -------
+    Tensor
+        The broadcast shape without the axis.
+
+    Raises
+    ------
+    ShapeError
+        The shapes do not broadcast together, or the axis is not there.
+    DtypeError
+        Neither operand is of a float dtype.
+    ArgumentError
+        `eps` is out of its range.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.cosine_similarity([[3.0, 4.0]], [[6.0, 8.0], [-4.0, 3.0]]).value
+    array([1., 0.], dtype=float32)
+    """
+    eps = number("cosine_similarity", "eps", eps, 0)
+    x, y = promote("cosine_similarity", x, y)
+    shape = broadcast_shapes("cosine_similarity", x.shape, y.shape)
+    (axis,) = normalize_axes("cosine_similarity", axis, len(shape))
+    directions = []
+    for v in (x, y):
+        vectors = v if v.shape == shape else expand(v, shape)
+        length = sqrt(maximum(sum(square(vectors), axis, keepdims=True), eps**2))
+        directions.append(div(vectors, length))
+    return sum(mul(*directions), axis)

@@ -1,0 +1,127 @@
+"""Elements replaced by their place: masked_fill, tril, triu.
+
+    masked_fill  y = value where the mask holds, else x
+    tril         y[..., i, j] = x[..., i, j] where j <= i + d, else 0       d is the diagonal
+    triu         y[..., i, j] = x[..., i, j] where j >= i + d, else 0
+
+What is replaced has no influence, NaN included, and gets no gradient.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tinygraph.checks import whole
+from tinygraph.errors import DtypeError, ShapeError
+from tinygraph.ops.shared.docstrings import documented
+from tinygraph.ops.where import where
+from tinygraph.shapes import Array, broadcast_shapes
+from tinygraph.tensor import Operand, Tensor, as_tensor
+
+FARTHEST = 2**31  # no matrix has that many rows
+
+
+def masked_fill(x: Operand, mask: Operand, value: Operand) -> Tensor:
+    """`x` with `value` in the place of the elements where the mask holds.
+
+    Parameters
+    ----------
+    x : Tensor
+        Any shape.
+    mask : Tensor
+        bool, of a shape that broadcasts to that of `x`.
+    value : number
+        Or a tensor of one element.
+
+    Returns
+    -------
+    Tensor
+        Shape of `x`.  What is replaced gets no gradient, and its NaN has no influence.
+
+    Raises
+    ------
+    ShapeError
+        `mask` does not broadcast to the shape of `x`, or `value` is not one number.
+    DtypeError
+        `mask` is not bool.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> x = tg.Tensor([1.0, -2.0, 3.0])
+    >>> tg.masked_fill(x, x < 0, 0.5).value
+    array([1. , 0.5, 3. ], dtype=float32)
+    """
+    x = as_tensor(x)
+    mask = mask if isinstance(mask, Tensor) else np.asarray(mask)
+    if mask.dtype != bool:
+        way_out = "a comparison makes it: mask != 0"
+        raise DtypeError("masked_fill", "mask", "bool", mask.dtype, way_out)
+    if broadcast_shapes("masked_fill", x.shape, mask.shape) != x.shape:
+        expected = f"a shape that broadcasts to {x.shape}, that of x"
+        raise ShapeError("masked_fill", "mask", expected, mask.shape, "tg.where broadcasts both")
+    if np.shape(value) not in ((), (1,)):
+        expected, way_out = "one number", "tg.where(mask, value, x)"
+        raise ShapeError("masked_fill", "value", expected, np.shape(value), way_out)
+    return where(mask, value, x)
+
+
+_triangle = documented(
+    """
+    Parameters
+    ----------
+    x : Tensor (..., M, N)
+    diagonal : int
+        The diagonal where it ends: 0 is the main one, 1 the one above, -1 the one below.
+
+    Returns
+    -------
+    Tensor (..., M, N)
+        Same dtype.  What is replaced gets no gradient, and its NaN has no influence.
+
+    Raises
+    ------
+    ShapeError
+        `x` has fewer than two axes.
+    ArgumentError
+        `diagonal` is not an int.
+    """
+)
+
+
+@_triangle
+def tril(x: Operand, diagonal: int = 0) -> Tensor:
+    """The lower triangle of matrices, 0 above it.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.tril(tg.ones((2, 3))).value
+    array([[1., 0., 0.],
+           [1., 1., 0.]], dtype=float32)
+    """
+    return _kept("tril", x, diagonal, lambda rows, columns, d: np.tri(rows, columns, d, bool))
+
+
+@_triangle
+def triu(x: Operand, diagonal: int = 0) -> Tensor:
+    """The upper triangle of matrices, 0 below it.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.triu(tg.ones((2, 3)), 1).value
+    array([[0., 1., 1.],
+           [0., 0., 1.]], dtype=float32)
+    """
+    return _kept("triu", x, diagonal, lambda rows, columns, d: ~np.tri(rows, columns, d - 1, bool))
+
+
+def _kept(op: str, x: Operand, diagonal: int, triangle: Any) -> Tensor:
+    x, diagonal = as_tensor(x), whole(op, "diagonal", diagonal, -FARTHEST, FARTHEST)
+    if x.ndim < 2:
+        raise ShapeError(op, "x", "at least two axes, (..., M, N)", x.shape)
+    mask: Array = triangle(*x.shape[-2:], diagonal)
+    return where(mask, x, x.dtype.type(0))
