@@ -2,7 +2,7 @@
 //
 // instances: prod_forward<T> for T in float, double, long long
 // operations of prod_forward: (2 * kept0 * reduced0 * kept1 * reduced1 * kept2
-//             + y)  # less where no element is 0
+//             + y)
 // operations of prod_backward: x + gy  # less where elements are 0
 //
 // Which thread owns what, grid, block, the order of factors and how memory is read: axes.cuh.
@@ -56,7 +56,7 @@ prod_forward(const T* __restrict__ x, const T* __restrict__ x_factors, T* __rest
             factors[sets.parts() + part.index] = zeros;
         }
         if (y)  // infinity times 0 is NaN
-            y[part.output] = zeros == T(0) ? product : Product::combine(product, T(0));
+            y[part.output] = Product::combine(product, zeros == T(0) ? T(1) : T(0));
     });
 }
 
