@@ -43,6 +43,8 @@ def _rows(texts: dict[str, str]) -> dict[str, str]:
 OTHER = _rows(
     {
         "torch": """
+    amax amin: of equal elements the first gets the gradient, in PyTorch each an equal share; so do
+        `max` and `min` of all elements, and `norm` for p = inf
     Graph: the graph below some tensors, which can be run again
     Tensor: a leaf made of numbers, `Tensor(data, requires_grad, dtype, device, name)`; never of
         sizes
@@ -65,6 +67,7 @@ OTHER = _rows(
     testing: gradient checks, and strategies for tests of ops
 """,
         "Tensor": """
+    amax amin: of equal elements the first gets the gradient, in PyTorch each an equal share
     backward: without `create_graph` and `inputs`: see `tg.autograd.grad`
     data: a leaf on the same memory; to assign it writes that memory, of the same shape
     device: compares with its name: `x.device == 'cpu'`
@@ -145,9 +148,8 @@ ABSENT = _rows(
     sort argsort topk kthvalue msort median quantile mode: indices = np.argsort(x.numpy(),
         axis), then tg.gather(x, axis, indices)
     searchsorted bucketize: HOST
-    repeat_interleave tile: x.unsqueeze(dim).expand(...).reshape(...)
-    flip fliplr flipud: x[::-1], x[:, ::-1]
-    roll rot90: tg.cat of two slices
+    fliplr flipud: tg.flip(x, 1), tg.flip(x, 0)
+    rot90: tg.flip(x, 1).transpose(0, 1)
     tril_indices triu_indices meshgrid cartesian_prod combinations: the function of numpy, for
         indices have no gradient
     cumprod: x.log().cumsum(dim).exp(), above 0
@@ -209,7 +211,6 @@ ABSENT = _rows(
         WRITE; tg.nn.init fills parameters
     squeeze_ unsqueeze_ transpose_ t_: x = x.squeeze(), a view of the same memory
     detach_: x = x.detach()
-    repeat: tg.cat([x] * n, dim), or x.expand(...)
     unfold: tg.im2col(x, kernel_size) for images
     new_zeros new_ones new_full new_tensor new_empty: tg.zeros(shape, dtype=x.dtype,
         device=x.device)
@@ -262,7 +263,7 @@ ABSENT = _rows(
     conv1d conv3d conv_transpose2d: tg.conv2d
     scaled_dot_product_attention: tg.softmax(q @ k.mT / d ** 0.5) @ v
     interpolate upsample: x[:, :, :, None, :, None].expand(...).reshape(...)
-    normalize: x / (x * x).sum(-1, keepdim=True).sqrt()
+    normalize: x / x.norm(dim=-1, keepdim=True)
     unfold: tg.im2col
     fold: tg.col2im
     smooth_l1_loss: huber_loss(x, t, delta=beta) / beta
