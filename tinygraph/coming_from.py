@@ -238,7 +238,6 @@ ABSENT = _rows(
     GroupNorm InstanceNorm1d InstanceNorm2d InstanceNorm3d RMSNorm BatchNorm3d: x.mean and x.var
         over reshaped groups
     LocalResponseNorm SyncBatchNorm: LATER
-    RNN RNNCell GRU GRUCell LSTM LSTMCell: a loop over steps, with Linear and tg.tanh
     MultiheadAttention Transformer TransformerEncoder TransformerEncoderLayer: tg.softmax(q @
         k.mT / d ** 0.5) @ v between Linear layers
     TransformerDecoder TransformerDecoderLayer: as TransformerEncoderLayer

@@ -258,8 +258,8 @@ def test_repr(layer, text):
 
 def test_everything_is_exported():
     """Every layer that a file of the room defines."""
-    bases = {"AlongAxis", "BatchNorm", "Container", "Function", "InPlace", "LabelLoss", "Loss"}
-    bases |= {"Named", "Numbered", "Pool2d"}
+    bases = {"AlongAxis", "BatchNorm", "Cell", "Container", "Function", "InPlace"}
+    bases |= {"LabelLoss", "Layers", "Loss", "Named", "Numbered", "Pool2d", "Recurrent"}
     layers = {c for c in vars(nn).values() if isinstance(c, type) and issubclass(c, nn.Module)}
     for file in Path(nn.__file__).parent.glob("*.py"):
         module = importlib.import_module(f"tinygraph.nn.{file.stem}")

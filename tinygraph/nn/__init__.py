@@ -56,6 +56,12 @@ from tinygraph.nn.normalization import LayerNorm as LayerNorm
 from tinygraph.nn.pooling import AvgPool2d as AvgPool2d
 from tinygraph.nn.pooling import GlobalAvgPool2d as GlobalAvgPool2d
 from tinygraph.nn.pooling import MaxPool2d as MaxPool2d
+from tinygraph.nn.recurrent import GRU as GRU
+from tinygraph.nn.recurrent import LSTM as LSTM
+from tinygraph.nn.recurrent import RNN as RNN
+from tinygraph.nn.recurrent import GRUCell as GRUCell
+from tinygraph.nn.recurrent import LSTMCell as LSTMCell
+from tinygraph.nn.recurrent import RNNCell as RNNCell
 from tinygraph.nn.shape import Flatten as Flatten
 from tinygraph.nn.shape import Unflatten as Unflatten
 from tinygraph.parameter import Buffer as Buffer

@@ -70,6 +70,7 @@ from tinygraph.ops.gelu import gelu as gelu
 from tinygraph.ops.getitem import getitem as getitem
 from tinygraph.ops.global_avg_pool2d import global_avg_pool2d as global_avg_pool2d
 from tinygraph.ops.glu import glu as glu
+from tinygraph.ops.gru_layer import gru_layer as gru_layer
 from tinygraph.ops.half_squared_error import half_squared_error as half_squared_error
 from tinygraph.ops.hard_activations import hardsigmoid as hardsigmoid
 from tinygraph.ops.hard_activations import hardswish as hardswish
@@ -87,6 +88,7 @@ from tinygraph.ops.logsumexp import logsumexp as logsumexp
 from tinygraph.ops.masks import masked_fill as masked_fill
 from tinygraph.ops.masks import tril as tril
 from tinygraph.ops.masks import triu as triu
+from tinygraph.ops.lstm_layer import lstm_layer as lstm_layer
 from tinygraph.ops.matmul import matmul as matmul
 from tinygraph.ops.max import amax as amax
 from tinygraph.ops.max import amin as amin
@@ -113,6 +115,7 @@ from tinygraph.ops.reshape import reshape as reshape
 from tinygraph.ops.reshape import squeeze as squeeze
 from tinygraph.ops.reshape import unflatten as unflatten
 from tinygraph.ops.reshape import unsqueeze as unsqueeze
+from tinygraph.ops.rnn_layer import rnn_layer as rnn_layer
 from tinygraph.ops.roll import flip as flip
 from tinygraph.ops.roll import roll as roll
 from tinygraph.ops.rounding import ceil as ceil
