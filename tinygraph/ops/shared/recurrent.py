@@ -29,8 +29,8 @@ from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs
 from tinygraph.operators import above
 from tinygraph.ops.shared.docstrings import documented
-from tinygraph.ops.shared.gemm import column_sums, gemm
-from tinygraph.ops.shared.launch import for_each
+from tinygraph.ops.shared.gemm import gemm
+from tinygraph.ops.shared.launch import column_sums, for_each
 from tinygraph.shapes import Array, Spec, require_bias, require_float, require_ndim
 
 
