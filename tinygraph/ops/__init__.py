@@ -85,10 +85,10 @@ from tinygraph.ops.layer_norm import layer_norm as layer_norm
 from tinygraph.ops.leaky_relu import leaky_relu as leaky_relu
 from tinygraph.ops.linear import linear as linear
 from tinygraph.ops.logsumexp import logsumexp as logsumexp
+from tinygraph.ops.lstm_layer import lstm_layer as lstm_layer
 from tinygraph.ops.masks import masked_fill as masked_fill
 from tinygraph.ops.masks import tril as tril
 from tinygraph.ops.masks import triu as triu
-from tinygraph.ops.lstm_layer import lstm_layer as lstm_layer
 from tinygraph.ops.matmul import matmul as matmul
 from tinygraph.ops.max import amax as amax
 from tinygraph.ops.max import amin as amin
