@@ -55,7 +55,7 @@ above.small_picture = later("tinygraph.show.graph_picture", "small_picture")
 above.raise_for_bad_values = raise_for_bad_values
 
 if TYPE_CHECKING:
-    from tinygraph import data, nn, optim, show, testing, training
+    from tinygraph import autograd, data, nn, optim, show, testing, training
     from tinygraph.plan import compile, plan
     from tinygraph.sampling import normal, rand, rand_like, randint, randn, randn_like, randperm
     from tinygraph.saving import load, save
@@ -73,6 +73,7 @@ else:
         "randn": "tinygraph.sampling",
         "randn_like": "tinygraph.sampling",
         "randperm": "tinygraph.sampling",
+        "autograd": "tinygraph.autograd",
         "data": "tinygraph.data",
         "nn": "tinygraph.nn",
         "optim": "tinygraph.optim",
@@ -93,6 +94,7 @@ __all__ = [
     "Parameter",
     "Spec",
     "Tensor",
+    "autograd",
     "bool",
     "compile",
     "cuda",

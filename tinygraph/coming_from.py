@@ -68,7 +68,7 @@ OTHER = _rows(
 """,
         "Tensor": """
     amax amin: of equal elements the first gets the gradient, in PyTorch each an equal share
-    backward: without `create_graph` and `inputs`: see `tg.autograd.grad`
+    backward: without `inputs`; `create_graph=True` is refused: there are no second derivatives
     data: a leaf on the same memory; to assign it writes that memory, of the same shape
     device: compares with its name: `x.device == 'cpu'`
     dtype: numpy's
@@ -112,7 +112,7 @@ OURS = {  # names that PyTorch has not
         linear logsigmoid mish mse_loss nll_loss one_hot pad plan relu6 show silu
         softmax_cross_entropy
         softplus softsign training""",
-    "Tensor": "astype inputs keeps_grad made_at needs op saved spec value written",
+    "Tensor": "astype hooks inputs keeps_grad made_at needs op saved spec value written",
     "nn": "GlobalAvgPool2d HalfSquaredError Residual",
     "nn.functional": """astype col2im conv2d_relu_max_pool2d expand getitem global_avg_pool2d
         half_squared_error im2col softmax_cross_entropy""",

@@ -74,7 +74,20 @@ def gradients_of(outputs: Sequence[Tensor], gradients: Any) -> Sequence[Any]:
     return found
 
 
-def upstream_of(node: Tensor, gradient: Any) -> Array:
+def upstream_of(
+    outputs: Sequence[Tensor], gradients: Sequence[Any], create_graph: bool
+) -> list[Array]:
+    """The upstream gradients of some outputs, checked; gradients have no graph of their own."""
+    if create_graph:
+        raise GraphError(
+            "backward: there are no second derivatives (create_graph=True): the backward of an op "
+            "computes with arrays, not with nodes. Way out: write the first derivative as ops of "
+            "the graph, and differentiate that"
+        )
+    return [_upstream(node, given) for node, given in zip(outputs, gradients, strict=True)]
+
+
+def _upstream(node: Tensor, gradient: Any) -> Array:
     """The upstream gradient of an output: what was given, checked, or 1 for a single element."""
     if not node.requires_grad:
         raise GraphError(

@@ -17,6 +17,7 @@ import numpy as np
 from tinygraph.device import Device
 from tinygraph.errors import GraphError
 from tinygraph.feeds import FREED, fed, gradients_of, refuse_freed, upstream_of
+from tinygraph.hooks import through_hooks
 from tinygraph.memory import eager_memory
 from tinygraph.op import differentiate, evaluate
 from tinygraph.operators import above
@@ -152,16 +153,25 @@ class Graph:
 
 
 def run_backward(
-    outputs: Sequence[Tensor], gradients: Sequence[Any], retain_graph: bool = False
+    outputs: Sequence[Tensor],
+    gradients: Sequence[Any],
+    retain_graph: bool = False,
+    create_graph: bool = False,
+    into: dict[Tensor, Any] | None = None,
 ) -> None:
-    """The reverse walk from some outputs; None stands for an upstream gradient of 1."""
-    upstream = [upstream_of(x, given) for x, given in zip(outputs, gradients, strict=True)]
-    walk = partial(_walk_back, outputs, upstream, retain_graph)
+    """The reverse walk from some outputs; None stands for an upstream gradient of 1.
+
+    The gradients of the nodes in `into` go there, and nothing into any `.grad`.
+    """
+    upstream = upstream_of(outputs, gradients, create_graph)
+    walk = partial(_walk_back, outputs, upstream, retain_graph, into)
     here.top.walk_back(walk, outputs, gradients)
 
 
 @np.errstate(all="ignore")  # inf and nan are results, not accidents
-def _walk_back(outputs: Sequence[Tensor], upstream: Sequence[Array], retain_graph: bool) -> None:
+def _walk_back(
+    outputs: Sequence[Tensor], upstream: Sequence[Array], retain_graph: bool, into: Any
+) -> None:
     """`pending` holds the gradients of nodes that are not visited yet; nothing else holds them."""
     pending: dict[Tensor, Array] = {}
     ours: set[Tensor] = set()  # nodes whose pending array was made here, and may be added into
@@ -185,7 +195,12 @@ def _walk_back(outputs: Sequence[Tensor], upstream: Sequence[Array], retain_grap
     for node in reversed(order):
         if node not in pending:  # no path that carries a gradient reaches it
             continue
-        if node.op is None or node.keeps_grad:
+        if node.hooks:
+            pending[node] = through_hooks(node, pending[node])
+        if into is not None:
+            if node in into:
+                into[node] = node.device.copy(pending[node])
+        elif node.op is None or node.keeps_grad:
             if node.grad is None and let_go(pending, node):
                 node.grad = pending[node]
             else:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 
 from tinygraph.errors import DtypeError, GraphError, ShapeError
+from tinygraph.hooks import register_hook
 from tinygraph.running import here
 from tinygraph.shapes import Array, Shape, normalize_axes
 
@@ -217,6 +218,8 @@ class Operators(Conversions[Node], Absent):
             raise DtypeError("requires_grad_", "self", "a float", self.value.dtype, way_out)
         self.requires_grad = requires_grad  # type: ignore[misc]  # a slot of Tensor
         return self
+
+    register_hook = register_hook
 
     # ---- shapes -----------------------------------------------------------------------------
 

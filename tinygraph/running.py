@@ -113,6 +113,9 @@ class Eager:
     def read(self, node: Any) -> None:
         """The host is about to read a node's value."""
 
+    def aside(self, what: str) -> None:
+        """Code of the user's is about to see what is computed, or to replace it: it `what`."""
+
     def write(self, node: Any, array: Any) -> None:
         """Write an array of a leaf's shape, dtype and device into its value."""
         node.value[...] = array

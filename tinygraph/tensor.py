@@ -76,6 +76,7 @@ class Tensor(Operators["Tensor"]):
         "__weakref__",
         "device",
         "grad",
+        "hooks",
         "inputs",
         "keeps_grad",
         "made_at",
@@ -96,6 +97,7 @@ class Tensor(Operators["Tensor"]):
     inputs: tuple[Tensor, ...]
     needs: tuple[bool, ...]  # for each input, whether its gradient was wanted at evaluation
     saved: Any  # what op.forward saved for op.backward
+    hooks: tuple[Any, ...]  # functions that its gradient goes through (hooks.py)
     made_at: str | None  # the user's source line, under detect_anomaly
     written: int  # what `Writes.count` was when the value came about
 
@@ -115,7 +117,7 @@ class Tensor(Operators["Tensor"]):
         """Fill the slots as those of a leaf that requires no gradient."""
         self.value, self.device, self.name = value, device, name
         self.grad = self.op = self.saved = self.made_at = None
-        self.inputs, self.needs, self.written = (), (), Writes.count
+        self.inputs, self.needs, self.hooks, self.written = (), (), (), Writes.count
         self.requires_grad = self.keeps_grad = False
 
     # ---- what a node is ---------------------------------------------------------------------
@@ -171,7 +173,9 @@ class Tensor(Operators["Tensor"]):
 
     # ---- walks over the graph (graph.py) ----------------------------------------------------
 
-    def backward(self, gradient: Any = None, retain_graph: bool = False) -> None:
+    def backward(
+        self, gradient: Any = None, retain_graph: bool = False, create_graph: bool = False
+    ) -> None:
         """Add the gradient of this node to `.grad` of every leaf below that requires one.
 
         Parameters
@@ -180,6 +184,8 @@ class Tensor(Operators["Tensor"]):
             The upstream gradient, of this node's shape.  Only a single element can do without: 1.
         retain_graph : bool
             Keep what the ops saved, so that backward can be called again.
+        create_graph : bool
+            False: there are no second derivatives.
 
         Raises
         ------
@@ -188,7 +194,7 @@ class Tensor(Operators["Tensor"]):
         ShapeError
             `gradient` is missing though there are several elements, or has another shape.
         """
-        above.backward([self], [gradient], retain_graph)
+        above.backward([self], [gradient], retain_graph, create_graph)
 
     def detach(self) -> Tensor:
         """A leaf with the same value (shared, not copied) that requires no gradient."""

@@ -124,6 +124,9 @@ class _Captured(Runner):
             if optimizer.fixed(False)[1] != before:
                 self.wait("counts on the host, in the optimiser's state: see Optimizer.rates")
 
+    def aside(self, what: str) -> None:
+        self.wait(what)
+
     def write(self, node: Any, array: Any) -> None:
         self.wait(f"changes {node.name or 'a leaf'} in place, outside of an optimiser")
 

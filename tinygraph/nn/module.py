@@ -14,7 +14,7 @@ module needs no call of `super().__init__()`, and `del net.hidden` removes a lay
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar, TypeVar
 
@@ -22,6 +22,7 @@ import numpy as np
 
 from tinygraph.device import get_device
 from tinygraph.errors import ArgumentError
+from tinygraph.hooks import Handle, call_with_hooks
 from tinygraph.nn.loading import IncompatibleKeys, fitting
 from tinygraph.nn.summary import summarize
 from tinygraph.nn.tree import Tree
@@ -66,6 +67,8 @@ class Module(Tree):
     """
 
     training = True
+    _before_forward: tuple[Any, ...] = ()
+    _after_forward: tuple[Any, ...] = ()
     _settings: ClassVar[tuple[str, ...]] = ()  # attributes that `repr` shows
     _unusual: ClassVar[dict[str, Any]] = {}  # those that it shows where they are not as here
 
@@ -76,7 +79,32 @@ class Module(Tree):
         )
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
+        if self._before_forward or self._after_forward:
+            return call_with_hooks(self, inputs, options)
         return here.top.call(self, inputs, options)
+
+    def register_forward_pre_hook(self, hook: Callable[[Any, Any], Any]) -> Handle:
+        """Call `hook(module, inputs)` before `forward`; what it returns are the inputs then.
+
+        Returns a handle, whose `remove()` takes the hook away.
+        """
+        return Handle(self, "_before_forward", hook)
+
+    def register_forward_hook(self, hook: Callable[[Any, Any, Any], Any]) -> Handle:
+        """Call `hook(module, inputs, output)` after `forward`; what it returns is the output then.
+
+        Returns a handle, whose `remove()` takes the hook away.
+
+        Examples
+        --------
+        >>> from tinygraph import nn
+        >>> layer, seen = nn.ReLU(), []
+        >>> with layer.register_forward_hook(lambda module, x, y: seen.append(y.shape)):
+        ...     y = layer([[1.0, -1.0]])
+        >>> seen
+        [(1, 2)]
+        """
+        return Handle(self, "_after_forward", hook)
 
     # ---- modes, gradients, devices ----------------------------------------------------------
 

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from tinygraph.device import CPU, Device
+from tinygraph.hooks import hooked, through_hooks
 from tinygraph.plan.changes import Account, difference
 from tinygraph.plan.code import code_of
 from tinygraph.plan.fast import with_compiled_bodies
@@ -58,9 +59,9 @@ class Recorded:
             value, device = tensor.value, tensor.device
             if value.shape != spec.shape or value.dtype != spec.dtype or device is not self.device:
                 return False
-            if tensor.requires_grad is not requires_grad:
+            if tensor.requires_grad is not requires_grad or tensor.hooks:
                 return False
-        return all(module.training is mode for module, mode in self.modules)
+        return all(module.training is mode and not hooked(module) for module, mode in self.modules)
 
     def compare(self, later: Account) -> None:
         """Refused where a later call did something else than the first.
@@ -124,6 +125,8 @@ class Recorded:
 
 
 def _accumulate(tensor: Tensor, gradient: Array) -> None:
+    if tensor.hooks:
+        gradient = through_hooks(tensor, gradient)
     if tensor.grad is None:
         tensor.grad = tensor.device.copy(gradient)
     else:
@@ -171,6 +174,8 @@ def recorded_of(
     places = places_of(result, outputs, trace)
     if any(node.keeps_grad for node in trace.nodes):
         raise Refused("it asks for the gradient of a node with retain_grad")
+    if any(x.hooks for node in trace.nodes for x in (node, *node.inputs)):
+        raise Refused("a tensor of it has a hook, which a plan does not call")
     before, root, after = _sorted_events(trace)
     root_output = None
     if root is None:

@@ -199,6 +199,9 @@ class Trace(Runner):
                 "which is another one at every call. Way out: read it outside"
             )
 
+    def aside(self, what: str) -> None:
+        raise Refused(f"it {what}, which a plan does not repeat. Way out: do that without a plan")
+
     def write(self, node: Tensor, array: Any) -> None:
         raise Refused(
             f"it changes {node.name or 'a leaf'} in place, which a plan does not repeat. Way out: "
