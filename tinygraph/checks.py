@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from tinygraph.errors import ArgumentError, nearest
@@ -82,6 +82,21 @@ def _limits(
         low = f" above {above:g}" if above is not None else ""
         return f"{low}, to {high}" if low and high else f"{low} {high}".rstrip()
     return f" from {least:g} to {high}" if high else f" of at least {least:g}"
+
+
+def alone(
+    op: str, argument: str, others: Mapping[str, Any], way_out: str = "pass one of them"
+) -> None:
+    """ArgumentError where one of `others` is given (is true) beside an argument that excludes it.
+
+    >>> alone("DataLoader", "sampler", {"shuffle": True})  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    tinygraph.errors.ArgumentError: DataLoader: sampler: expected without shuffle, got both. Way ...
+    """
+    given = [name for name, is_given in others.items() if is_given]
+    if given:
+        raise ArgumentError(op, argument, f"without {', '.join(given)}", "both", way_out)
 
 
 def one_of(op: str, argument: str, value: Word, known: Iterable[Word]) -> Word:

@@ -183,6 +183,10 @@ def test_no_process_is_left_where_the_loop_is():
         ({"persistent_workers": True}, "num_workers=0: expected without persistent_workers"),
         ({"prefetch_factor": 2}, "num_workers=0: expected without prefetch_factor"),
         ({"num_workers": 1, "prefetch_factor": -1}, "prefetch_factor: expected an int of at least"),
+        (
+            {"num_workers": 1, "prefetch_factor": 0},
+            "prefetch_factor: expected an int of at least 1",
+        ),
         ({"timeout": -1}, "timeout: expected a number of at least 0"),
     ],
 )

@@ -10,24 +10,18 @@ therefore two numbers: the epoch, and the batches of it that were handed out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from typing import Any
 
 import numpy as np
 
-from tinygraph.checks import number, whole
+from tinygraph.checks import alone, whole
 from tinygraph.data.feed import feed
 from tinygraph.data.fetch import Collate, Fetcher
 from tinygraph.data.prefetch import ahead
-from tinygraph.data.samplers import (
-    BatchSampler,
-    RandomSampler,
-    SequentialSampler,
-    cut,
-    seed_of,
-)
-from tinygraph.data.workers import Job, Workers
+from tinygraph.data.samplers import cut, samplers_of, seed_of
+from tinygraph.data.workers import Crew, Start
 from tinygraph.device import Device, get_device
 from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.shapes import Array
@@ -145,38 +139,22 @@ class DataLoader:
         self.shuffle = bool(shuffle)
         self.seed = seed_of("DataLoader", generator, seed)
         self.drop_last = bool(drop_last)
-        _require_samples(dataset, sized=sampler is None and batch_sampler is None)
-        if batch_sampler is not None:
-            given = {"batch_size": batch_size != 1, "shuffle": shuffle, "drop_last": drop_last}
-            _exclude("batch_sampler", given | {"sampler": sampler is not None})
-            self.sampler, self.batch_sampler = None, _sized("batch_sampler", batch_sampler)
-        else:
-            if sampler is not None:
-                _exclude("sampler", {"shuffle": shuffle})
-                self.sampler = _sized("sampler", sampler)
-            elif shuffle:
-                self.sampler = RandomSampler(dataset, seed=self.seed)
-            else:
-                self.sampler = SequentialSampler(dataset)
-            size = whole("DataLoader", "batch_size", batch_size)
-            self.batch_sampler = BatchSampler(self.sampler, size, drop_last)
+        self.sampler, self.batch_sampler = samplers_of(
+            dataset, batch_size, shuffle, sampler, batch_sampler, drop_last, self.seed
+        )
         self.batch_size = None if self.sampler is None else self.batch_sampler.batch_size
         self.collate_fn = collate_fn
         self.pin_memory = bool(pin_memory)
-        self.num_workers = whole("DataLoader", "num_workers", num_workers, 0)
-        self.timeout = number("DataLoader", "timeout", timeout, 0)
-        self.worker_init_fn = worker_init_fn
-        self.multiprocessing_context = multiprocessing_context
-        self.persistent_workers = bool(persistent_workers)
         self.prefetch = whole("DataLoader", "prefetch", prefetch, 0)
+        self.num_workers = whole("DataLoader", "num_workers", num_workers, 0)
         if self.num_workers:
-            _exclude("num_workers", {"prefetch": prefetch}, "prefetch_factor=... for workers")
+            alone("DataLoader", "num_workers", {"prefetch": prefetch}, "prefetch_factor=...")
         else:
-            of_workers = {"persistent_workers": persistent_workers}
-            of_workers["prefetch_factor"] = prefetch_factor is not None
-            _exclude("num_workers=0", of_workers, "num_workers=1 or more")
-        self.prefetch_factor = whole("DataLoader", "prefetch_factor", prefetch_factor or 2)
-        self._idle: Workers | None = None  # those that wait for the next epoch
+            given = {"prefetch_factor": prefetch_factor is not None}
+            given["persistent_workers"] = persistent_workers
+            alone("DataLoader", "num_workers=0", given, "num_workers=1 or more")
+        start = Start(self.num_workers, worker_init_fn, multiprocessing_context, timeout)
+        self._crew = Crew(start, prefetch_factor, persistent_workers)
         self.device = get_device(device)
         self._running: object | None = None  # the run whose batches count
         self._cuts: tuple[int, list[Array]] | None = None  # an epoch, and its batches
@@ -218,10 +196,11 @@ class DataLoader:
     def _run(self, run: object, epoch: int, position: int, device: Device) -> Iterator[Batch]:
         """The batches of an epoch from a position on; keeps the state while no other run began."""
         cuts = self._cut(epoch)[position:]
+        fetcher = Fetcher(self.dataset, self.collate_fn)
         if self.num_workers:
-            batches: Any = self._made_by_workers(epoch, position, cuts)
+            batches: Any = self._crew.batches(fetcher, self.seed, epoch, position, cuts)
         else:
-            batches = self._made(epoch, cuts)
+            batches = (fetcher.batch(epoch, indices) for indices in cuts)
         if self.prefetch:
             batches = ahead(batches, self.prefetch, f"epoch {epoch}, batch", position)
         if not device.on_host:
@@ -239,28 +218,6 @@ class DataLoader:
         if self._cuts is None or self._cuts[0] != epoch:
             self._cuts = epoch, cut(self.batch_sampler, epoch)
         return self._cuts[1]
-
-    def _made(self, epoch: int, cuts: list[Array]) -> Generator[Batch, None, None]:
-        """The batches of these indices."""
-        fetcher = Fetcher(self.dataset, self.collate_fn)
-        for indices in cuts:
-            yield fetcher.batch(epoch, indices)
-
-    def _made_by_workers(
-        self, epoch: int, position: int, cuts: list[Array]
-    ) -> Generator[Batch, None, None]:
-        """The same batches, made by processes that end with them, or wait for the next epoch."""
-        workers, self._idle = self._idle, None
-        if workers is None:
-            job = Job(Fetcher(self.dataset, self.collate_fn), self.seed, self.worker_init_fn)
-            workers = Workers(self.num_workers, job, self.multiprocessing_context, self.timeout)
-        try:
-            yield from workers.batches(epoch, position, cuts, self.prefetch_factor)
-        finally:
-            if self.persistent_workers and self._idle is None and workers.sound:
-                self._idle = workers
-            else:
-                workers.close()
 
     def first_batch(self) -> Batch:
         """The first batch of the epoch; the loader stays where it is."""
@@ -355,34 +312,3 @@ class DataLoader:
 
 def _listed(values: Mapping[str, Any], names: list[str]) -> str:
     return ", ".join(f"{name} {values[name]!r}" for name in names)
-
-
-def _require_samples(dataset: Any, sized: bool) -> None:
-    """A dataset whose samples can be asked for by their numbers."""
-    absent = [] if hasattr(dataset, "__getitem__") else ["__getitem__"]
-    if sized and not hasattr(dataset, "__len__"):
-        absent.append("__len__")
-    if absent:
-        way_out = "read what can only be iterated into a list, or index it: the order is by index"
-        raise ArgumentError(
-            "DataLoader",
-            "dataset",
-            "one with __getitem__(index) and __len__()",
-            f"a {type(dataset).__name__} without {' and '.join(absent)}",
-            way_out,
-        )
-
-
-def _sized(argument: str, sampler: Any) -> Any:
-    if hasattr(sampler, "__iter__") and hasattr(sampler, "__len__"):
-        return sampler
-    way_out = "seed=... by name" if isinstance(sampler, (int, np.integer)) else "pass a list"
-    raise ArgumentError("DataLoader", argument, "an iterable with a length", repr(sampler), way_out)
-
-
-def _exclude(argument: str, given: Mapping[str, Any], way_out: str = "pass one of them") -> None:
-    """What must not be given beside an argument."""
-    others = [name for name, is_given in given.items() if is_given]
-    if others:
-        expected = f"without {', '.join(others)}"
-        raise ArgumentError("DataLoader", argument, expected, "both", way_out)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tinygraph.checks import MAX_WORD, whole
+from tinygraph.checks import MAX_WORD, alone, whole
 from tinygraph.data.dataset import (
     REPLACEMENT_STREAM,
     SHUFFLE_STREAM,
@@ -275,6 +275,56 @@ class BatchSampler(Sampler):
         end = len(order) - len(order) % self.batch_size if self.drop_last else len(order)
         starts = range(0, end, self.batch_size)
         return [order[start : start + self.batch_size] for start in starts]
+
+
+def samplers_of(
+    dataset: Any,
+    batch_size: Any,
+    shuffle: Any,
+    sampler: Any,
+    batch_sampler: Any,
+    drop_last: Any,
+    seed: int,
+) -> tuple[Any, Any]:
+    """The sampler and the batch sampler that these arguments of a DataLoader ask for.
+
+    There is no sampler where batches are given.
+    """
+    _require_samples(dataset, sized=sampler is None and batch_sampler is None)
+    if batch_sampler is not None:
+        given = {"batch_size": batch_size != 1, "shuffle": shuffle, "drop_last": drop_last}
+        alone("DataLoader", "batch_sampler", given | {"sampler": sampler is not None})
+        return None, _sized("batch_sampler", batch_sampler)
+    size = whole("DataLoader", "batch_size", batch_size)
+    if sampler is not None:
+        alone("DataLoader", "sampler", {"shuffle": shuffle})
+        order = _sized("sampler", sampler)
+    else:
+        order = RandomSampler(dataset, seed=seed) if shuffle else SequentialSampler(dataset)
+    return order, BatchSampler(order, size, drop_last)
+
+
+def _require_samples(dataset: Any, sized: bool) -> None:
+    """A dataset whose samples can be asked for by their numbers."""
+    absent = [] if hasattr(dataset, "__getitem__") else ["__getitem__"]
+    if sized and not hasattr(dataset, "__len__"):
+        absent.append("__len__")
+    if absent:
+        way_out = "read what can only be iterated into a list, or index it: the order is by index"
+        raise ArgumentError(
+            "DataLoader",
+            "dataset",
+            "one with __getitem__(index) and __len__()",
+            f"a {type(dataset).__name__} without {' and '.join(absent)}",
+            way_out,
+        )
+
+
+def _sized(argument: str, sampler: Any) -> Any:
+    if hasattr(sampler, "__iter__") and hasattr(sampler, "__len__"):
+        return sampler
+    way_out = "seed=... by name" if isinstance(sampler, (int, np.integer)) else "pass a list"
+    raise ArgumentError("DataLoader", argument, "an iterable with a length", repr(sampler), way_out)
 
 
 def cut(batch_sampler: Any, epoch: int) -> list[Array]:

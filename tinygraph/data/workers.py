@@ -35,6 +35,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tinygraph.checks import number, whole
 from tinygraph.data.dataset import WORKER_STREAM
 from tinygraph.data.fetch import Fetcher
 from tinygraph.errors import ArgumentError, WorkerError
@@ -42,7 +43,8 @@ from tinygraph.random import manual_seed, philox
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor, leaf
 
-START = "spawn"
+METHOD = "spawn"
+AHEAD = 2  # batches that each worker is asked for in advance
 _GRACE = 2.0  # seconds that a worker has to end by itself, which it does between two batches
 
 _DEAD_WAY_OUT = (
@@ -59,12 +61,21 @@ class Task(NamedTuple):
     indices: Array
 
 
+class Start(NamedTuple):
+    """How many workers are started, and in which way; as DataLoader's arguments."""
+
+    processes: int
+    init: Callable[[int], Any] | None = None
+    context: Any = None
+    timeout: float = 0
+
+
 class Job(NamedTuple):
     """What a worker is told when it is started."""
 
     fetcher: Fetcher
     seed: int
-    worker_init_fn: Callable[[int], Any] | None
+    init: Callable[[int], Any] | None
 
 
 class _Failed(NamedTuple):
@@ -112,19 +123,20 @@ class _Worker:
 class Workers:
     """So many processes, from their start until `close`."""
 
-    def __init__(self, count: int, job: Job, start: Any = None, timeout: float = 0) -> None:
-        self.timeout = timeout
+    def __init__(self, start: Start, fetcher: Fetcher, seed: int) -> None:
+        self.timeout = start.timeout
         self.sound = True  # whether all of them can be asked for more
         self._waiting: deque[tuple[_Worker, Task]] = deque()  # what was asked for, oldest first
         self._workers: list[_Worker] = []
-        context = (
-            start if hasattr(start, "Process") else multiprocessing.get_context(start or START)
-        )
+        context: Any = start.context
+        if not hasattr(context, "Process"):
+            context = multiprocessing.get_context(context or METHOD)
+        job = Job(fetcher, seed, start.init)
         sent = job if context.get_start_method() == "fork" else _payload(job)
         try:
             with _uninterrupted():
-                for number in range(count):
-                    self._workers.append(_Worker(number, context, sent))
+                for place in range(start.processes):
+                    self._workers.append(_Worker(place, context, sent))
         except BaseException:
             self.close()
             raise
@@ -187,6 +199,31 @@ class Workers:
     __del__ = close
 
 
+class Crew:
+    """The workers of a loader: new ones for each epoch, or the same again."""
+
+    def __init__(self, start: Start, ahead: int | None, stays: bool) -> None:
+        number("DataLoader", "timeout", start.timeout, 0)
+        self.start = start
+        self.ahead = whole("DataLoader", "prefetch_factor", AHEAD if ahead is None else ahead)
+        self.stays = bool(stays)
+        self._idle: Workers | None = None  # those that wait for the next epoch
+
+    def batches(
+        self, fetcher: Fetcher, seed: int, epoch: int, first: int, cuts: Sequence[Array]
+    ) -> Generator[Any, None, None]:
+        """The batches of these indices, in their order, numbered from `first`."""
+        workers, self._idle = self._idle, None
+        workers = workers or Workers(self.start, fetcher, seed)
+        try:
+            yield from workers.batches(epoch, first, cuts, self.ahead)
+        finally:
+            if self.stays and self._idle is None and workers.sound:
+                self._idle = workers
+            else:
+                workers.close()
+
+
 def _join(processes: Sequence[Any]) -> None:
     """Wait for processes, for a while."""
     limit = time.monotonic() + _GRACE
@@ -236,8 +273,8 @@ def work(connection: Connection, other_end: Connection, sent: Job | bytes, numbe
     with suppress(OSError):  # the program has closed its end
         try:
             job = sent if isinstance(sent, Job) else _loaded(sent)
-            if job.worker_init_fn is not None:
-                job.worker_init_fn(number)
+            if job.init is not None:
+                job.init(number)
         except Exception as error:
             connection.send_bytes(_failed(error))
             return
