@@ -59,8 +59,11 @@ def promote(
             if isinstance(y, Tensor):
                 if dtype == y.value.dtype and not (to_float and dtype.kind != "f"):
                     return x, y
-            elif dtype.kind == "f" and is_number(y):
-                return x, _number(op, y, dtype, x.device)
+            elif dtype.kind == "f":
+                if is_number(y):
+                    return x, _number(op, y, dtype, x.device)
+                if isinstance(y, np.ndarray) and y.dtype == dtype:
+                    return x, as_tensor(y, device=x.device)
         elif isinstance(y, Tensor) and y.value.dtype.kind == "f" and is_number(x):
             return _number(op, x, y.value.dtype, y.device), y
     if device is None:
