@@ -63,7 +63,7 @@ _OPTIONS = """
     requires_grad : bool
         Whether `backward` shall leave a gradient in `.grad`.  Only for float dtypes.
     name : str, optional
-        As that of a `Tensor`.
+        Shown in pictures and errors.
     pin_memory : bool
         Changes nothing: copies to a GPU pin what they need.
 
