@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.checks import number
-from tinygraph.cuda import op_kernel
+from tinygraph.cuda import Kernel, op_kernel
 from tinygraph.errors import ArgumentError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
@@ -26,20 +26,15 @@ from tinygraph.ops.cast import astype
 from tinygraph.ops.count_nonzero import count_nonzero
 from tinygraph.ops.elementwise import abs
 from tinygraph.ops.max import Max, Min
-from tinygraph.ops.shared.axes import arranged, restored, sets_of
+from tinygraph.ops.shared.axes import arranged, sets_of
 from tinygraph.ops.shared.reductions import Reduction, reduction, spread
-from tinygraph.shapes import Array, Axis, as_axes, require_float
+from tinygraph.shapes import Array, Axis, Shape, as_axes, require_float
 from tinygraph.tensor import Operand, Tensor, as_tensor
 
 
 @frozen
 class Norm(Reduction, Op):
     p: float = 2.0
-
-    @property
-    def _kind(self) -> str:
-        """What kernels know a norm by."""
-        return "Euclidean" if self.p == 2 else "General"
 
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         axes, shape = self.over(x.shape)
@@ -73,7 +68,7 @@ class Norm(Reduction, Op):
     def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         axes, shape = self.over(x.shape)
         source, sets = arranged(mem, x, axes), sets_of(x.shape, axes)
-        kernel = op_kernel("norm", "norm_forward", x.dtype, self._kind)
+        kernel = self.kernel("forward", x.dtype)
         null = mem.empty((0,), x.dtype)
         elements, sums = source, null  # from the second stage on there are sums alone
         while sets.slices > 1:
@@ -84,13 +79,12 @@ class Norm(Reduction, Op):
         sets.launch(kernel, elements, sums, null, y, self.p)
         return y, (x.shape, source, y) if mem.needs[0] else None
 
-    def backward_kernel(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
-        shape, *arrays = saved
-        axes, _ = self.over(shape)
-        gx = mem.empty(shape, gy.dtype)
-        kernel = op_kernel("norm", "norm_backward", gy.dtype, self._kind)
-        sets_of(shape, axes).launch_on_elements(kernel, gy, *arrays, gx, self.p - 1)
-        return (restored(gx, shape, axes),)
+    def kernel(self, function: str, dtype: np.dtype[Any]) -> Kernel:
+        kind = "Euclidean" if self.p == 2 else "General"
+        return op_kernel("norm", f"norm_{function}", dtype, kind)
+
+    def numbers(self, shape: Shape, axes: tuple[int, ...]) -> tuple[float, ...]:
+        return (self.p - 1,)
 
 
 @reduction

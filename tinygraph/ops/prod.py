@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.cuda import op_kernel
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
@@ -59,7 +58,7 @@ class Prod(Reduction, Op):
         axes, shape = self.over(x.shape)
         y = mem.empty(shape, sum_dtype(x.dtype))
         source, sets = arranged(mem, as_summed(mem, x), axes), sets_of(x.shape, axes)
-        kernel = op_kernel("prod", "prod_forward", source.dtype)
+        kernel = self.kernel("forward", source.dtype)
         null = mem.empty((0,), source.dtype)
         factors = null  # of the elements: there are none in the first stage
         while sets.slices > 1:

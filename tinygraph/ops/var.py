@@ -24,13 +24,13 @@ from typing import Any
 import numpy as np
 
 from tinygraph.checks import number
-from tinygraph.cuda import op_kernel
+from tinygraph.cuda import Kernel, op_kernel
 from tinygraph.errors import ArgumentError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.mean import mean
-from tinygraph.ops.shared.axes import arranged, restored, sets_of
+from tinygraph.ops.shared.axes import arranged, sets_of
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.normalization import centred
 from tinygraph.ops.shared.reductions import Reduction, count, spread
@@ -66,7 +66,7 @@ class Var(Reduction, Op):
         axes, shape = self.over(x.shape)
         sets, source = sets_of(x.shape, axes), arranged(mem, x, axes)
         divisor = self._divisor(x.shape, axes)
-        kernel = op_kernel("var", "var_forward", x.dtype, type(self).__name__)
+        kernel = self.kernel("forward", x.dtype)
         null = mem.empty((0,), x.dtype)
         moments = null  # of the elements: there are none in the first stage
         while sets.slices > 1:
@@ -78,14 +78,11 @@ class Var(Reduction, Op):
         sets.launch(kernel, source, moments, null, y, centers, divisor)
         return y, (x.shape, y, source, centers) if mem.needs[0] else None
 
-    def backward_kernel(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
-        shape, *arrays = saved
-        axes, _ = self.over(shape)
-        gx = mem.empty(shape, gy.dtype)
-        kernel = op_kernel("var", "var_backward", gy.dtype, type(self).__name__)
-        half = self._divisor(shape, axes) / 2
-        sets_of(shape, axes).launch_on_elements(kernel, gy, *arrays, gx, half)
-        return (restored(gx, shape, axes),)
+    def kernel(self, function: str, dtype: np.dtype[Any]) -> Kernel:
+        return op_kernel("var", f"var_{function}", dtype, type(self).__name__)
+
+    def numbers(self, shape: Shape, axes: tuple[int, ...]) -> tuple[float, ...]:
+        return (self._divisor(shape, axes) / 2,)
 
 
 @frozen

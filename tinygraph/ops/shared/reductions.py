@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.cuda import op_kernel
+from tinygraph.cuda import Kernel, op_kernel
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs
@@ -38,6 +38,10 @@ class Reduction:
         require_float(self.name, x=x)
         return Spec(self.over(x.shape)[1], x.dtype)
 
+    def kernel(self, function: str, dtype: np.dtype[Any]) -> Kernel:
+        """A kernel of the op by what its name ends in: "forward" or "backward"."""
+        return op_kernel(self.name, f"{self.name}_{function}", dtype)
+
     def numbers(self, shape: Shape, axes: tuple[int, ...]) -> tuple[float, ...]:
         """What the kernel of backward takes at its end, before the sets."""
         return ()
@@ -47,8 +51,7 @@ class Reduction:
         shape, *arrays = saved
         axes, _ = self.over(shape)
         gx = mem.empty(shape, gy.dtype)
-        kernel = op_kernel(self.name, f"{self.name}_backward", gy.dtype)
-        numbers = self.numbers(shape, axes)
+        kernel, numbers = self.kernel("backward", gy.dtype), self.numbers(shape, axes)
         sets_of(shape, axes).launch_on_elements(kernel, gy, *arrays, gx, *numbers)
         return (restored(gx, shape, axes),)
 
