@@ -179,6 +179,7 @@ CASES |= {"dot": [(X[0], Y[1])], "mv": [(X, Y[0])], "outer": [(X[0], Y[:, 0])]}
 CASES |= {"einsum": [("ij, kj -> ik", X, Y), ("ij,ij", X, Y), ("...j->j", X)]}
 CASES |= {"cosine_similarity": [(X, Y), (X, Y, 0)], "glu": [(IMAGE,), (IMAGE, 2)]}
 CASES |= {"masked_fill": [(X, X > 1, -1.0)], "one_hot": [(LABELS,), (LABELS, 5)]}
+CASES |= {"prelu": [(X - 1, Y[0]), (X - 1, Y[0, :1])]}
 CASES |= {"tril": [(X,), (X, -1)], "triu": [(X,), (X, 1)]}
 CASES |= {"var": CASES["std"], "var_mean": CASES["std"], "std_mean": CASES["std"]}
 CASES |= {"min": CASES["max"], "amax": CASES["mean"], "amin": CASES["mean"], "mm": CASES["matmul"]}

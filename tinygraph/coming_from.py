@@ -175,7 +175,6 @@ ABSENT = _rows(
     max_pool1d avg_pool1d: tg.max_pool2d(x.unsqueeze(2), (1, k)).squeeze(2)
     adaptive_avg_pool1d: x.mean(-1) where the output has size 1
     group_norm instance_norm rms_norm: x.mean and x.var over reshaped groups
-    prelu: tg.where(x > 0, x, weight * x)
     threshold: tg.where(x > threshold, x, value)
     hardshrink rrelu bilinear: LATER
     pixel_shuffle pixel_unshuffle channel_shuffle: reshape and permute
@@ -241,7 +240,6 @@ ABSENT = _rows(
     MultiheadAttention Transformer TransformerEncoder TransformerEncoderLayer: tg.softmax(q @
         k.mT / d ** 0.5) @ v between Linear layers
     TransformerDecoder TransformerDecoderLayer: as TransformerEncoderLayer
-    PReLU: a Parameter, and tg.where(x > 0, x, weight * x)
     Threshold Hardshrink Softshrink Tanhshrink Softmin RReLU: tg.where, or x - tg.tanh(x)
     Dropout1d Dropout2d Dropout3d AlphaDropout: tg.dropout of ones (N, C, 1, 1), times x
     Upsample UpsamplingNearest2d UpsamplingBilinear2d: x[:, :, :, None, :,

@@ -107,16 +107,15 @@ ABSENT = """
     abs_ acos acosh add_ addcdiv addcmul addmm allclose apply_ argsort argwhere asin asinh atan
     atan2 atanh baddbmm bernoulli bfloat16 bincount broadcast_to clamp_ clamp_max clamp_min clip_
     copy_ cosh cross cummax cummin cumprod data_ptr det detach_ diag diagonal diff dist div_
-    element_size erfc erfinv exp2 exp_ fill_ fix fliplr flipud float_power ger grad_fn histc
-    hypot index_add index_add_ index_copy index_fill index_put index_select inner inverse
-    is_contiguous is_cpu is_cuda is_floating_point is_same_size isclose itemsize kron kthvalue
-    lerp lgamma log10 log_ logaddexp logcumsumexp logit map_ masked_fill_ masked_scatter
-    masked_select matrix_exp matrix_power median mode msort mul_ multinomial nan_to_num narrow
-    nbytes neg_ new_empty new_full new_ones new_tensor new_zeros nonzero normal_ pin_memory pow_
-    prelu qr quantile random_ ravel relu_ rot90 scatter scatter_
-    scatter_add scatter_add_ select sgn share_memory_ sigmoid_ sinc sinh sort sqrt_ squeeze_
-    storage stride sub_ sum_to_size svd t t_ take take_along_dim tan tanh_ topk trace
-    transpose_ type unfold uniform_ unique unsqueeze_ untyped_storage xlogy zero_
+    element_size erfc erfinv exp2 exp_ fill_ fix fliplr flipud float_power ger grad_fn histc hypot
+    index_add index_add_ index_copy index_fill index_put index_select inner inverse is_contiguous
+    is_cpu is_cuda is_floating_point is_same_size isclose itemsize kron kthvalue lerp lgamma log10
+    log_ logaddexp logcumsumexp logit map_ masked_fill_ masked_scatter masked_select matrix_exp
+    matrix_power median mode msort mul_ multinomial nan_to_num narrow nbytes neg_ new_empty
+    new_full new_ones new_tensor new_zeros nonzero normal_ pin_memory pow_ qr quantile random_
+    ravel relu_ rot90 scatter scatter_ scatter_add scatter_add_ select sgn share_memory_ sigmoid_
+    sinc sinh sort sqrt_ squeeze_ storage stride sub_ sum_to_size svd t t_ take take_along_dim tan
+    tanh_ topk trace transpose_ type unfold uniform_ unique unsqueeze_ untyped_storage xlogy zero_
 """
 
 
@@ -265,7 +264,7 @@ class Operators(Conversions[Node], Absent):
     sum = mean = var = cumsum = logsumexp = softmax = log_softmax = _op()
     amax = amin = argmax = argmin = std = prod = any = all = count_nonzero = norm = _op()
     abs = absolute = neg = negative = exp = log = sqrt = relu = sigmoid = tanh = heaviside = _op()
-    square = rsqrt = reciprocal = expm1 = log1p = log2 = sin = cos = erf = _op()
+    prelu = square = rsqrt = reciprocal = expm1 = log1p = log2 = sin = cos = erf = _op()
     sign = floor = ceil = trunc = round = _op()
     add = sub = subtract = mul = multiply = div = divide = true_divide = pow = _op()
     maximum = minimum = clip = clamp = _op()

@@ -22,6 +22,7 @@ from tinygraph.nn.activation import LeakyReLU as LeakyReLU
 from tinygraph.nn.activation import LogSigmoid as LogSigmoid
 from tinygraph.nn.activation import LogSoftmax as LogSoftmax
 from tinygraph.nn.activation import Mish as Mish
+from tinygraph.nn.activation import PReLU as PReLU
 from tinygraph.nn.activation import ReLU as ReLU
 from tinygraph.nn.activation import ReLU6 as ReLU6
 from tinygraph.nn.activation import Sigmoid as Sigmoid

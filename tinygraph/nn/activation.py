@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from tinygraph.checks import number, one_of
+import numpy as np
+
+from tinygraph.checks import number, one_of, whole
 from tinygraph.nn.module import Module
 from tinygraph.ops.elu import celu, elu, selu
 from tinygraph.ops.gelu import gelu
 from tinygraph.ops.glu import glu
 from tinygraph.ops.hard_activations import hardsigmoid, hardswish, hardtanh, relu6
 from tinygraph.ops.leaky_relu import leaky_relu
+from tinygraph.ops.prelu import prelu
 from tinygraph.ops.relu import relu
 from tinygraph.ops.shared.spelling import spelled
 from tinygraph.ops.sigmoid import sigmoid
@@ -19,6 +22,7 @@ from tinygraph.ops.smooth_activations import logsigmoid, mish, silu, softsign
 from tinygraph.ops.softmax import log_softmax, softmax
 from tinygraph.ops.softplus import softplus
 from tinygraph.ops.tanh import tanh
+from tinygraph.parameter import Parameter
 from tinygraph.tensor import Operand, Tensor
 
 
@@ -69,6 +73,36 @@ class LeakyReLU(Function):
 
     def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
         self.negative_slope = number("LeakyReLU", "negative_slope", negative_slope)
+
+
+class PReLU(Module):
+    """Rectified linear unit whose slope below 0 is learned: see `tg.prelu`.
+
+    Parameters
+    ----------
+    num_parameters : int
+        1, or the number of channels, each of which has a slope.
+    init : float
+        The slope at first.
+    dtype : dtype
+        Of the slopes; the input must have it too.
+
+    Attributes
+    ----------
+    weight : Parameter (num_parameters,)
+    """
+
+    _settings: ClassVar[tuple[str, ...]] = ("num_parameters",)
+
+    def __init__(
+        self, num_parameters: int = 1, init: float = 0.25, *, dtype: Any = np.float32
+    ) -> None:
+        self.num_parameters = whole("PReLU", "num_parameters", num_parameters)
+        slopes = np.full(self.num_parameters, number("PReLU", "init", init), dtype)
+        self.weight = Parameter(slopes, name="weight")
+
+    def forward(self, x: Operand) -> Tensor:
+        return prelu(x, self.weight)
 
 
 class ELU(Function):

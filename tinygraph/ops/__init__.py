@@ -103,6 +103,7 @@ from tinygraph.ops.nll_loss import nll_loss as nll_loss
 from tinygraph.ops.norm import norm as norm
 from tinygraph.ops.one_hot import one_hot as one_hot
 from tinygraph.ops.pad import pad as pad
+from tinygraph.ops.prelu import prelu as prelu
 from tinygraph.ops.prod import prod as prod
 from tinygraph.ops.products import bmm as bmm
 from tinygraph.ops.products import dot as dot
