@@ -54,9 +54,12 @@ class ArgumentList:
     >>> from tinygraph.cuda.reading.source import Source
     >>> text = "__global__ void scale(const float* x, float alpha, int n) {}"
     >>> arguments = ArgumentList(parse(Source.read(text), "scale"))
-    >>> values, on_gpu = arguments.values((np.ones(3, np.float32), 2, 3))
-    >>> values, on_gpu, len(arguments.pack(values))
-    ([array([1., 1., 1.], dtype=float32), 2.0, 3], False, 48)
+    >>> numbers, left = arguments.bound([3])
+    >>> values, on_gpu = arguments.first((np.ones(3, np.float32), 2), left)
+    >>> values, numbers, on_gpu
+    ([array([1., 1., 1.], dtype=float32), 2.0], [3], False)
+    >>> len(arguments.pack([*values, *numbers]))
+    48
     """
 
     def __init__(self, signature: Signature) -> None:
@@ -92,16 +95,12 @@ class ArgumentList:
         left = self._scalars[: len(self._scalars) - len(numbers)]
         return [self._scalar(parameter, number) for parameter, number in pairs], left
 
-    def values(self, arguments: Sequence[Any]) -> tuple[list[Value], bool]:
-        """All arguments, as `first` gives them."""
-        return self.first(arguments, self._scalars)
-
     def first(
         self, arguments: Sequence[Any], scalars: Sequence[_Scalar]
     ) -> tuple[list[Value], bool]:
         """Arguments without marks, scalars as Python numbers; and whether arrays are cupy's.
 
-        They are all but those that are bound, of which `bound` has said what scalars are left.
+        They are all but the last ones, if some are bound: `bound` says which scalars are left.
 
         Raises
         ------

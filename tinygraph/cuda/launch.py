@@ -133,6 +133,7 @@ class Out(_Marked):
     The checker reports elements that are read before they are written, or never written.  A plain
     launch takes it as the array itself.
 
+    >>> import numpy as np
     >>> Out(np.zeros(2)).array
     array([0., 0.])
     """
