@@ -11,7 +11,7 @@
 // main loop issues 69 % are multiply-adds forward, 58 and 73 % for the gradients of images, filters.
 // Step 3 (TABLE=1): 16 threads work that out for all, a step ahead: 82, 78 and 80 %.  Also
 //     TILE_ROWS   a tile of 128 filters does four times the work that 32 filters need.  Of a tile of
-//                 32 rows 57 % are multiply-adds, of 64 rows 71 %: each element that is gathered
+//                 32 rows 59 % are multiply-adds, of 64 rows 72 %: each element that is gathered
 //                 serves fewer of them.
 //     chunks      where blocks are too few for all multiprocessors, several share the sum of a tile:
 //                 each writes a part of the result, and column_sums (linear.cu) adds the parts
@@ -56,14 +56,20 @@
 // main loop of conv2d_implicit_forward<float> (GEMM_MMA=16): at least 0.07 HMMA
 // main loop of conv2d_implicit_forward<float> (TILE_ROWS=128, TABLE=1): at least 0.75 FFMA,
 //     at most 0 divisions
+// main loop of conv2d_implicit_forward<float> (TILE_ROWS=64, TABLE=1): at least 0.70 FFMA
+// main loop of conv2d_implicit_forward<float> (TILE_ROWS=32, TABLE=1): at least 0.57 FFMA
 // main loop of conv2d_implicit_input_gradient<float> (GEMM_MMA=19): at least 0.11 HMMA
 // main loop of conv2d_implicit_input_gradient<float> (GEMM_MMA=16): at least 0.07 HMMA
 // main loop of conv2d_implicit_input_gradient<float> (TILE_ROWS=128, TABLE=1): at least 0.75 FFMA,
 //     at most 0 divisions
+// main loop of conv2d_implicit_input_gradient<float> (TILE_ROWS=64, TABLE=1): at least 0.66 FFMA
+// main loop of conv2d_implicit_input_gradient<float> (TILE_ROWS=32, TABLE=1): at least 0.53 FFMA
 // main loop of conv2d_implicit_weight_gradient<float> (GEMM_MMA=19): at least 0.11 HMMA
 // main loop of conv2d_implicit_weight_gradient<float> (GEMM_MMA=16): at least 0.07 HMMA
 // main loop of conv2d_implicit_weight_gradient<float> (TILE_ROWS=128, TABLE=1): at least 0.75 FFMA,
 //     at most 0 divisions
+// main loop of conv2d_implicit_weight_gradient<float> (TILE_ROWS=64, TABLE=1): at least 0.70 FFMA
+// main loop of conv2d_implicit_weight_gradient<float> (TILE_ROWS=32, TABLE=1): at least 0.57 FFMA
 //
 // instances (TILE_ROWS=32, TABLE=1): conv2d_implicit_forward<T>, conv2d_implicit_input_gradient<T>,
 //            conv2d_implicit_weight_gradient<T> for T in float, double
@@ -91,7 +97,8 @@ conv2d_implicit_forward(const T* __restrict__ w, const T* __restrict__ x, const 
     const Convolution at = CONVOLUTION;
     const int group = blockIdx.y % G, chunk = blockIdx.y / G;
     const int rows = OG, taps = at.taps();
-    if (threadIdx.x == 0) tile.template find<ConvolutionTile<T>>(rows, at.outputs(), N, chunk);
+    if (threadIdx.x == 0)
+        tile.template find<ConvolutionTile<T>>(rows, at.outputs(), N, chunk, group);
     __syncthreads();
 
     const SumSteps steps(1, taps, chunks, chunk);
@@ -102,7 +109,7 @@ conv2d_implicit_forward(const T* __restrict__ w, const T* __restrict__ x, const 
     const T* bias = chunk == 0 ? b : nullptr;
     const auto epilogue = [=](T sum, int channel) -> T { return bias ? sum + bias[channel] : sum; };
     convolution_tile<T>(filters, columns, steps, [&](int r, int c, const T (&some)[NEIGHBOURS]) {
-        write_to_images(y, some, r, c, tile, rows, group * rows, O, N, epilogue);
+        write_to_images(y, some, r, c, tile, rows, O, N, epilogue);
     });
 }
 
@@ -115,7 +122,7 @@ conv2d_implicit_input_gradient(const T* __restrict__ w, const T* __restrict__ gy
     __shared__ int4 places[2 * STEP];
     const Convolution at = CONVOLUTION;
     const int group = blockIdx.y % G, chunk = blockIdx.y / G, rows = CG;
-    if (threadIdx.x == 0) tile.template find<ConvolutionTile<T>>(rows, H * W, N, chunk);
+    if (threadIdx.x == 0) tile.template find<ConvolutionTile<T>>(rows, H * W, N, chunk, group);
     __syncthreads();
 
     const SumSteps steps(1, OG * KH * KW, chunks, chunk);
@@ -125,7 +132,7 @@ conv2d_implicit_input_gradient(const T* __restrict__ w, const T* __restrict__ gy
     Gathered<T, OutputColumns<T>> columns(outputs, places, steps.k);
     const auto epilogue = [](T sum, int) -> T { return sum; };
     convolution_tile<T>(filters, columns, steps, [&](int r, int c, const T (&some)[NEIGHBOURS]) {
-        write_to_images(gx, some, r, c, tile, rows, group * rows, C, N, epilogue);
+        write_to_images(gx, some, r, c, tile, rows, C, N, epilogue);
     });
 }
 

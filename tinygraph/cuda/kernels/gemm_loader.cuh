@@ -2,11 +2,18 @@
 // step of STEP numbers of the summed axis.
 //
 //     struct Loader {
+//         // Whether steps inside of a term have a loop of their own: where they are less work.
+//         static constexpr bool SHORT_WHEN_WHOLE;
+//         // The greatest k0 of a step that may be fetched as a whole.  Asked for before begin.
+//         __device__ int last_whole() const;
 //         // Called once, before the first step: it begins at number k0 of term s.
 //         __device__ void begin(int s, int k0);
+//         // Called between two terms.
+//         __device__ void next_term();
 //         // Read this thread's part of the panel of the step at k0 of term s into registers.  Numbers
-//         // of the summed axis from K on are T(0).  Steps come in order, one after the other.
-//         __device__ void fetch(int s, int k0);
+//         // of the summed axis from K on are T(0).  Steps come in order, one after the other;
+//         // turn is 0 and 1 by turns.
+//         __device__ void fetch(int s, int k0, bool whole, int turn);
 //         // Write it to the panel.  Rows or columns of the operand beyond an edge may be anything.
 //         template <typename Panel>
 //         __device__ void store(Panel &panel) const;
@@ -24,28 +31,53 @@
 // Both operands through two panels each: while multiply(panel of A, of B) works on this pair, the
 // numbers of the next are on their way from global memory to registers.  One barrier a step: the
 // other pair is written while slow threads still read this one.
-template <typename PanelA, typename PanelB, typename LoaderA, typename LoaderB, typename Multiply>
-__device__ __forceinline__ void pipeline(PanelA (&a_panels)[2], PanelB (&b_panels)[2], LoaderA &a,
-                                         LoaderB &b, SumSteps step, Multiply multiply)
+//
+// Inside of a term nothing has to be asked: those steps have a loop of their own, where a warp
+// issues loads, products and stores and little else.  Two steps in one turn of it would spare a few
+// instructions more, but then compilers move products behind the barrier, and stores wait for loads.
+template <typename Panels, typename LoaderA, typename LoaderB, typename Multiply>
+__device__ __forceinline__ void pipeline(Panels (&panels)[2], LoaderA &a, LoaderB &b, SumSteps step,
+                                         Multiply multiply)
 {
     if (!step.left) return;
+    const int last_whole = min(a.last_whole(), b.last_whole());
+    int turn = 0;  // of the panels that are filled; work is on the others
+    const auto fetch = [&](bool whole) {
+        a.fetch(step.term, step.k, whole, turn);
+        b.fetch(step.term, step.k, whole, turn);
+    };
+    const auto store = [&]() {
+        a.store(panels[turn].a);
+        b.store(panels[turn].b);
+        turn = 1 - turn;
+        __syncthreads();  // the panels are complete, and everyone has read the others
+    };
+    const auto work = [&]() { multiply(panels[1 - turn].a, panels[1 - turn].b); };
     a.begin(step.term, step.k);
     b.begin(step.term, step.k);
-    a.fetch(step.term, step.k);
-    b.fetch(step.term, step.k);
-    a.store(a_panels[0]);
-    b.store(b_panels[0]);
-    __syncthreads();  // the first panels are complete
-    for (int now = 0; step.left; now = 1 - now) {
+    fetch(step.k <= last_whole);
+    store();
+    while (step.left) {
+        if constexpr (LoaderB::SHORT_WHEN_WHOLE) {
+#pragma unroll 1
+            while (step.left > 1 && step.k + STEP < last_whole) {
+                step.k += STEP;
+                --step.left;
+                fetch(true);
+                work();
+                store();
+            }
+        }
         step.next();
         if (step.left) {
-            a.fetch(step.term, step.k);
-            b.fetch(step.term, step.k);
+            if (step.k == 0) {
+                a.next_term();
+                b.next_term();
+            }
+            fetch(step.k <= last_whole);
         }
-        multiply(a_panels[now], b_panels[now]);
-        a.store(a_panels[1 - now]);  // after the last step what they hold once more: nobody reads it
-        b.store(b_panels[1 - now]);
-        __syncthreads();  // the next panels are complete, and everyone has read these
+        work();
+        store();  // after the last step what they hold once more: nobody reads it
     }
 }
 
@@ -65,19 +97,24 @@ struct MatrixLoader {
     static constexpr int NEAR = K_CONTIGUOUS || X_ROWS ? 32 / (4 * sizeof(T)) : TX / 4;
     static constexpr int FURTHER = X_ROWS && !K_CONTIGUOUS ? 1 : STEP / COUNT;
 
+    static constexpr bool SHORT_WHEN_WHOLE = true;
+
     const T* next;   // where the thread's first four of the next step lies
     long long term;  // from one term of the sum to the next
     int K, X, x0;
-    int last_whole;  // the greatest k0 whose step is fetched in fours
     T some[COUNT][4];
 
     __device__ __forceinline__ MatrixLoader(const T* matrix, long long term, int K, int X, int x0)
         : next(matrix), term(term), K(K), X(X), x0(x0)
     {
+    }
+
+    __device__ __forceinline__ int last_whole() const
+    {
         const int row_length = K_CONTIGUOUS ? K : X;
-        const bool in_fours = reinterpret_cast<unsigned long long>(matrix) % 16 == 0 &&
+        const bool in_fours = reinterpret_cast<unsigned long long>(next) % 16 == 0 &&
                               row_length % 4 == 0 && term % 4 == 0;
-        last_whole = in_fours ? K - STEP : -1;
+        return in_fours ? K - STEP : -1;
     }
 
     // Where the thread's first four stands in the panel.
@@ -99,26 +136,29 @@ struct MatrixLoader {
         return min(x0 + x(), K_CONTIGUOUS ? X - 1 : (X - 1) / 4 * 4);
     }
     // How far apart numbers lie that follow each other along k.
-    __device__ __forceinline__ long long pitch() const { return K_CONTIGUOUS ? 1 : X; }
+    __device__ __forceinline__ long long pitch() const
+    {
+        return K_CONTIGUOUS ? 1 : in_registers(X);
+    }
 
     __device__ __forceinline__ void begin(int s, int k0)
     {
         next += s * term + (k0 + k()) * pitch() + place() * (K_CONTIGUOUS ? (long long)K : 1);
     }
 
-    __device__ __forceinline__ void fetch(int, int k0)
+    __device__ __forceinline__ void next_term()
     {
-        if (k0 < last_whole) {
-            fetch_fours();
-            next += STEP * pitch();
-            return;
-        }
-        if (k0 == last_whole) {
+        next += term - (K + STEP - 1) / STEP * STEP * pitch();
+    }
+
+    __device__ __forceinline__ void fetch(int, int k0, bool whole, int)
+    {
+        if (whole) {
             fetch_fours();
         } else {
             fetch_one_by_one(K - k0 - k());
         }
-        next += k0 + STEP < K ? STEP * pitch() : term - k0 * pitch();
+        next += STEP * pitch();
     }
     __device__ __forceinline__ void fetch_fours()
     {

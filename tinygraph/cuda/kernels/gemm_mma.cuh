@@ -17,9 +17,9 @@
 // each lane 4 bytes of a row, which is one word: lane 4g + t gets word t of row g, and that is how
 // mma.m16n8k8 wants tf32 and mma.m16n8k16 wants pairs of bf16.
 //
-// Of what a warp issues for 16 numbers of k, 32 of 117 to 125 instructions are products for tf32, and
-// 16 of 71 to 79 for bf16, which do twice as much: 26 % and 21 % (matmul, NVRTC 13.5, sm_90).  What
-// is left beside loads and rounding is the loop and its addresses.
+// Of what a warp issues for 16 numbers of k, 32 of 101 to 106 instructions are products for tf32, and
+// 16 of 55 to 60 for bf16, which do twice as much: 30 % and 27 % (matmul, NVRTC 13.5, sm_90).  All but
+// about 14 of the others fetch, round, store and load again what is multiplied.
 //
 // Deterministic on one GPU: no atomics, the order of steps is fixed.  For sm_80 and later; before,
 // gemm_pipelined computes the same product in float32 with the same grid.
@@ -98,6 +98,17 @@ __device__ __forceinline__ void store_rounded(unsigned* to, const float (&some)[
     }
 }
 
+// A word of a panel, some bytes from its first.  In bytes, because an instruction adds the place of
+// the panel to a thread's bytes by itself, but not to its words.
+__device__ __forceinline__ unsigned* word_at(unsigned* first, int bytes)
+{
+    return reinterpret_cast<unsigned*>(reinterpret_cast<char*>(first) + bytes);
+}
+__device__ __forceinline__ const unsigned* word_at(const unsigned* first, int bytes)
+{
+    return reinterpret_cast<const unsigned*>(reinterpret_cast<const char*>(first) + bytes);
+}
+
 // The loader of a matrix, stored (X, K) if K_CONTIGUOUS, else (K, X).
 template <bool K_CONTIGUOUS>
 struct MmaMatrix : MatrixLoader<float, K_CONTIGUOUS, MMA_TILE, true> {
@@ -107,7 +118,7 @@ struct MmaMatrix : MatrixLoader<float, K_CONTIGUOUS, MMA_TILE, true> {
     __device__ __forceinline__ void store(unsigned (&panel)[ROWS][PITCH]) const
     {
         const int x = this->x(threadIdx.x), k = this->k(threadIdx.x);
-        unsigned* to = &panel[0][0] + (x * PITCH + k / Number::PER_WORD);
+        unsigned* to = word_at(&panel[0][0], x * (PITCH * 4) + k * (4 / Number::PER_WORD));
         if constexpr (K_CONTIGUOUS) {
 #pragma unroll
             for (int i = 0; i < this->COUNT; ++i)
@@ -124,12 +135,12 @@ struct MmaMatrix : MatrixLoader<float, K_CONTIGUOUS, MMA_TILE, true> {
 
 // 16 rows and 8 words: of A as mma wants them, [0] row g, word t; [1] row g + 8; [2], [3] word t + 4.  Of
 // two operands B, 8 rows each, one after the other: [0] row g, word t; [1] word t + 4; [2], [3] row g + 8.
-// This is where the lane's row of 4 words begins, from row x on.
+// This is where the lane's row of 4 words begins, from row x on, in bytes.
 template <bool OF_A>
 __device__ __forceinline__ int fragment_at(int x, int pitch)
 {
     const int lane = threadIdx.x % 32, low = lane / 8 % 2, high = lane / 16;
-    return (x + lane % 8 + (OF_A ? low : high) * 8) * pitch + (OF_A ? high : low) * 4;
+    return (x + lane % 8 + (OF_A ? low : high) * 8) * (pitch * 4) + (OF_A ? high : low) * 16;
 }
 
 // Add the products of one pair of panels to the warp's 64x32 elements.
@@ -139,8 +150,10 @@ __device__ __forceinline__ void mma_panels(const unsigned (&a_panel)[ROWS_A][PIT
                                            float (&sum)[4][4][4])
 {
     const int warp = threadIdx.x / 32;
-    const unsigned* a_from = &a_panel[0][0] + fragment_at<true>(warp / 4 * 64, PITCH_A);
-    const unsigned* b_from = &b_panel[0][0] + fragment_at<false>(warp % 4 * 32, PITCH_B);
+    const unsigned* a_from =
+        word_at(&a_panel[0][0], fragment_at<true>(warp / 4 * 64, PITCH_A));
+    const unsigned* b_from =
+        word_at(&b_panel[0][0], fragment_at<false>(warp % 4 * 32, PITCH_B));
 #pragma unroll
     for (int word = 0; word < WORDS; word += 8) {
         unsigned b[2][4];  // of 4 operands
@@ -159,18 +172,24 @@ __device__ __forceinline__ void mma_panels(const unsigned (&a_panel)[ROWS_A][PIT
     }
 }
 
-// One tile of C: the sum over `steps`, then write(r, c, two) for two neighbours of row r of the
-// tile at a time.  All threads of the block call it together, for one tile after the other.
-template <typename LoaderA, typename LoaderB, typename Writer>
-__device__ __forceinline__ void mma_tile(LoaderA &a, LoaderB &b, const SumSteps &steps,
-                                         Writer write)
+// The warp's elements of one tile of C: the sum over `steps`.  All threads of the block call it
+// together, for one tile after the other.
+template <typename LoaderA, typename LoaderB>
+__device__ __forceinline__ void sum_tile(LoaderA &a, LoaderB &b, const SumSteps &steps,
+                                         float (&sum)[4][4][4])
 {
-    __shared__ __align__(16) unsigned a_panels[2][MMA_TILE][MMA_PITCH];
-    __shared__ __align__(16) unsigned b_panels[2][MMA_TILE][MMA_PITCH];
-    float sum[4][4][4] = {};
-    pipeline(a_panels, b_panels, a, b, steps,
+    struct __align__(16) Panels {
+        unsigned a[MMA_TILE][MMA_PITCH], b[MMA_TILE][MMA_PITCH];
+    };
+    __shared__ Panels panels[2];
+    pipeline(panels, a, b, steps,
              [&](const auto &a_panel, const auto &b_panel) { mma_panels(a_panel, b_panel, sum); });
+}
 
+// write(r, c, two) for two neighbours of row r of the tile at a time.
+template <typename Writer>
+__device__ __forceinline__ void write_tile(const float (&sum)[4][4][4], Writer write)
+{
     const unsigned thread = thread_now();
     const int warp = thread / 32, g = thread % 32 / 4, t = thread % 4;
 #pragma unroll
@@ -186,12 +205,14 @@ template <bool A_TRANSPOSED, bool B_TRANSPOSED, typename Epilogue>
 __device__ void gemm_mma(const GemmProblem<float> &p, Epilogue epilogue)
 {
     for (long long z = blockIdx.y; z < p.parts(); z += gridDim.y) {
-        const int tiles_across = (p.N + MMA_TILE - 1) / MMA_TILE, tile = block_now();
-        const int row0 = tile / tiles_across * MMA_TILE, column0 = tile % tiles_across * MMA_TILE;
-        MmaMatrix<!A_TRANSPOSED> a(p.a_at(z), p.a_sum, p.K, p.M, row0);
-        MmaMatrix<B_TRANSPOSED> b(p.b_at(z), p.b_sum, p.K, p.N, column0);
-        mma_tile(a, b, SumSteps(p, z), [&](int r, int c, const float (&two)[2]) {
-            const int row = row0 + r, column = column0 + c;
+        const int2 begin = tile_now<MMA_TILE, MMA_TILE>(p);
+        MmaMatrix<!A_TRANSPOSED> a(p.a_at(z), p.a_sum, p.K, p.M, begin.x);
+        MmaMatrix<B_TRANSPOSED> b(p.b_at(z), p.b_sum, p.K, p.N, begin.y);
+        float sum[4][4][4] = {};
+        sum_tile(a, b, SumSteps(p, z), sum);
+        const int2 tile = tile_now<MMA_TILE, MMA_TILE>(p);
+        write_tile(sum, [&](int r, int c, const float (&two)[2]) {
+            const int row = tile.x + r, column = tile.y + c;
             if (row >= p.M) return;
             float* to = p.c_at(z) + (long long)row * p.N + column;
 #pragma unroll

@@ -13,8 +13,8 @@
 // What is not a multiply-add takes the place of one: a multiprocessor issues one instruction of a
 // warp at a time, of any kind.  So where a thread reads is worked out before the loop, global memory
 // is read four numbers at once, and threads beyond an edge of the matrix read its last row or column
-// instead of asking in each step; what they compute is never written.  Of 1191 instructions that a
-// warp issues for 16 numbers of k, loads and barrier among them, 1024 are multiply-adds: 86 %
+// instead of asking in each step; what they compute is never written.  Of 1163 to 1179 instructions
+// that a warp issues for 16 numbers of k, loads and barrier among them, 1024 are multiply-adds: 87 %
 // (matmul and linear, NVRTC 13.5, sm_90).
 //
 // An operand comes from a loader (gemm_loader.cuh), so that a convolution can build its panels out of
@@ -72,21 +72,27 @@ __device__ __forceinline__ void multiply_panels(
     }
 }
 
-// One tile of C: the sum over `steps`, then `write` for all its elements.  All threads of the block
-// call it together; a block may call it again for its next tile.
-template <typename T, typename Tile = Pipelined<T>, typename LoaderA, typename LoaderB,
-          typename Writer>
-__device__ __forceinline__ void pipelined_tile(LoaderA &a, LoaderB &b,
-                                               const SumSteps &steps, Writer write)
+// The thread's elements of one tile of C: the sum over `steps`.  All threads of the block call it
+// together, for one tile after the other.
+template <typename Tile, typename T, typename LoaderA, typename LoaderB>
+__device__ __forceinline__ void sum_tile(LoaderA &a, LoaderB &b, const SumSteps &steps,
+                                         T (&sum)[Tile::ROWS * 4][Tile::COLUMNS][4])
 {
-    __shared__ __align__(16) T a_panels[2][STEP][Tile::TM + Tile::PAD];
-    __shared__ __align__(16) T b_panels[2][STEP][Tile::TN + Tile::PAD];
-    T sum[Tile::ROWS * 4][Tile::COLUMNS][4] = {};
-    pipeline(a_panels, b_panels, a, b, steps,
+    struct __align__(16) Panels {
+        T a[STEP][Tile::TM + Tile::PAD], b[STEP][Tile::TN + Tile::PAD];
+    };
+    __shared__ Panels panels[2];
+    pipeline(panels, a, b, steps,
              [&](const auto &a_panel, const auto &b_panel) {
                  multiply_panels<Tile>(a_panel, b_panel, sum);
              });
+}
 
+// write(r, c, four) for all of them.
+template <typename Tile, typename T, typename Writer>
+__device__ __forceinline__ void write_tile(const T (&sum)[Tile::ROWS * 4][Tile::COLUMNS][4],
+                                           Writer write)
+{
     const int r = thread_now() / Tile::ACROSS * 4, c = thread_now() % Tile::ACROSS * 4;
 #pragma unroll
     for (int i = 0; i < Tile::ROWS * 4; ++i)
@@ -100,13 +106,15 @@ __device__ void gemm_pipelined(const GemmProblem<T> &p, Epilogue epilogue)
 {
     using Tile = Pipelined<T>;
     for (long long z = blockIdx.y; z < p.parts(); z += gridDim.y) {
-        const int tiles_across = (p.N + Tile::TN - 1) / Tile::TN, tile = block_now();
-        const int row0 = tile / tiles_across * Tile::TM, column0 = tile % tiles_across * Tile::TN;
-        PanelMatrix<T, !A_TRANSPOSED> a(p.a_at(z), p.a_sum, p.K, p.M, row0);
-        PanelMatrix<T, B_TRANSPOSED> b(p.b_at(z), p.b_sum, p.K, p.N, column0);
+        const int2 begin = tile_now<Tile::TM, Tile::TN>(p);
+        PanelMatrix<T, !A_TRANSPOSED> a(p.a_at(z), p.a_sum, p.K, p.M, begin.x);
+        PanelMatrix<T, B_TRANSPOSED> b(p.b_at(z), p.b_sum, p.K, p.N, begin.y);
+        T sum[Tile::ROWS * 4][Tile::COLUMNS][4] = {};
+        sum_tile<Tile>(a, b, SumSteps(p, z), sum);
         const bool aligned = rows_aligned(p.c_at(z), p.N);
-        pipelined_tile<T>(a, b, SumSteps(p, z), [&](int r, int c, const T (&four)[4]) {
-            write_four(p, z, row0 + r, column0 + c, four, aligned, epilogue);
+        const int2 tile = tile_now<Tile::TM, Tile::TN>(p);
+        write_tile<Tile>(sum, [&](int r, int c, const T (&four)[4]) {
+            write_four(p, z, tile.x + r, tile.y + c, four, aligned, epilogue);
         });
     }
 }

@@ -64,6 +64,29 @@ __device__ __forceinline__ unsigned block_now()
 }
 #endif
 
+// Row and column of C where the block's tile of TM x TN elements begins.
+template <int TM, int TN, typename T>
+__device__ __forceinline__ int2 tile_now(const GemmProblem<T> &p)
+{
+    const int tiles_across = (p.N + TN - 1) / TN, tile = block_now();
+    return make_int2(tile / tiles_across * TM, tile % tiles_across * TN);
+}
+
+// The same value, in registers.  Else a compiler makes it anew wherever it is needed, out of
+// parameters of the kernel and what was added to them: several instructions in the place of one.
+template <typename T>
+__device__ __forceinline__ T in_registers(T value)
+{
+#ifndef TINYGRAPH_EMULATOR
+    if constexpr (sizeof(T) == 8) {
+        asm("" : "+l"(value));
+    } else {
+        asm("" : "+r"(value));
+    }
+#endif
+    return value;
+}
+
 constexpr int STEP = 16;  // numbers of the summed axis that a block takes at a time
 
 // The steps of one chunk of a sum, one after the other:

@@ -56,10 +56,10 @@ struct LeftMatrix : PanelMatrix<T, true, ConvolutionTile<T>::TM> {
     {
         return thread_now() % THREADS >= STEP * ConvolutionTile<T>::TM / 4;
     }
-    __device__ __forceinline__ void fetch(int s, int k0)
+    __device__ __forceinline__ void fetch(int s, int k0, bool whole, int turn)
     {
         if (idle()) return;
-        Panel::fetch(s, k0);
+        Panel::fetch(s, k0, whole, turn);
     }
     template <int ROWS, int PITCH>
     __device__ __forceinline__ void store(T (&panel)[ROWS][PITCH]) const
@@ -89,9 +89,14 @@ __device__ __forceinline__ void convolution_tile(LoaderA &a, LoaderB &b, const S
                                                  Writer write)
 {
 #ifdef GEMM_ON_TENSOR_CORES
-    mma_tile(a, b, steps, write);
+    float sum[4][4][4] = {};
+    sum_tile(a, b, steps, sum);
+    write_tile(sum, write);
 #else
-    pipelined_tile<T, ConvolutionTile<T>>(a, b, steps, write);
+    using Tile = ConvolutionTile<T>;
+    T sum[Tile::ROWS * 4][Tile::COLUMNS][4] = {};
+    sum_tile<Tile>(a, b, steps, sum);
+    write_tile<Tile>(sum, write);
 #endif
 }
 
@@ -131,17 +136,6 @@ struct Column {
     int row, column;
 };
 
-// The same address, in registers.  Else the compiler makes it anew for each element, out of a
-// parameter of the kernel and what was added to it: four instructions in the place of one.
-template <typename T>
-__device__ __forceinline__ const T* in_registers(const T* address)
-{
-#ifndef TINYGRAPH_EMULATOR
-    asm("" : "+l"(address));
-#endif
-    return address;
-}
-
 // The right factor, as it lies in memory: Factor is one of the three below.
 //
 // A thread has one column x in all steps, for the width of a panel divides 256, and COUNT numbers
@@ -149,10 +143,10 @@ __device__ __forceinline__ const T* in_registers(const T* address)
 template <typename T, typename Factor>
 struct Gathered {
     static constexpr int TX = ConvolutionTile<T>::TN, COUNT = STEP * TX / THREADS;
+    static constexpr bool SHORT_WHEN_WHOLE = ConvolutionTile<T>::TM < TX;
 
     const Factor& factor;
     int4* places;  // 2 * STEP: of the numbers of this step and of the next one
-    int now = 0;
     const Column at;
     T some[COUNT];
 
@@ -166,23 +160,25 @@ struct Gathered {
 #endif
     }
 
+    __device__ __forceinline__ int last_whole() const { return factor.K() - STEP; }
     __device__ __forceinline__ void begin(int, int) {}
+    __device__ __forceinline__ void next_term() {}
 
-    __device__ __forceinline__ void fetch(int s, int k0)
+    __device__ __forceinline__ void fetch(int s, int k0, bool, int turn)
     {
         const unsigned thread = thread_now();
         const int mine = thread / TX * COUNT;
 #if TABLE
         if (thread < STEP) {  // those of the next step; between two steps there is a barrier
             const int next = k0 + STEP < factor.K() ? k0 + STEP : 0;
-            places[(1 - now) * STEP + thread] = packed(factor.place(next + thread));
+            places[(1 - turn) * STEP + thread] = packed(factor.place(next + thread));
         }
 #endif
         const T* first = in_registers(factor.first(s) + at.offset);
 #pragma unroll
         for (int i = 0; i < COUNT; ++i) {
 #if TABLE
-            const Place p = unpacked(places[now * STEP + mine + i]);
+            const Place p = unpacked(places[turn * STEP + mine + i]);
 #else
             const Place p = factor.place(k0 + mine + i);
 #endif
@@ -191,7 +187,6 @@ struct Gathered {
             some[i] = T(0);
             if (row_inside & column_inside) some[i] = __ldg(first + p.offset);
         }
-        now = 1 - now;
     }
 
     template <typename Panel>
@@ -206,11 +201,12 @@ struct Gathered {
 // shared memory: what a thread needs before and after the main loop holds no registers during it.
 struct TileOrigin {
     int row, image, place, size;
-    int part;  // images of the chunks before this one
+    int part;   // images of the chunks before this one
+    int first;  // channel of the group
 
     // By one thread.
     template <typename Tile>
-    __device__ void find(int rows, int size, int images, int chunk)
+    __device__ void find(int rows, int size, int images, int chunk, int group)
     {
         const int tiles_down = (rows + Tile::TM - 1) / Tile::TM;
         const long long column = (long long)(blockIdx.x / tiles_down) * Tile::TN;
@@ -219,6 +215,7 @@ struct TileOrigin {
         place = static_cast<int>(column % size);
         this->size = size;
         part = chunk * images;
+        first = group * rows;
     }
 };
 
@@ -351,7 +348,10 @@ struct TapsOfFilters {
         next += (long long)((k0 + k()) / window) * at.taps() + tap;
     }
 
-    __device__ __forceinline__ void fetch(int, int k0)
+    __device__ __forceinline__ int last_whole() const { return at.OG * at.KH * at.KW - STEP; }
+    __device__ __forceinline__ void next_term() {}
+
+    __device__ __forceinline__ void fetch(int, int k0, bool, int)
     {
         const int window = at.KH * at.KW, filter = at.taps(), numbers = at.OG * window - k0 - k();
         const int further = tap + 1 < window ? 1 : filter - window + 1;  // to k + 1
@@ -381,14 +381,13 @@ struct TapsOfFilters {
 template <typename T, typename Epilogue>
 __device__ __forceinline__ void write_to_images(T* y, const T (&some)[NEIGHBOURS], int row,
                                                 int column, const TileOrigin &tile, int rows,
-                                                int first_channel, int channels, int images,
-                                                Epilogue epilogue)
+                                                int channels, int images, Epilogue epilogue)
 {
     int n = tile.image + (tile.place + column) / tile.size;
     int place = (tile.place + column) % tile.size;
     row += tile.row;
     if (row >= rows) return;
-    const int channel = first_channel + row;
+    const int channel = tile.first + row;
     T* to = y + ((long long)(tile.part + n) * channels + channel) * tile.size;
 #pragma unroll
     for (int j = 0; j < NEIGHBOURS; ++j) {

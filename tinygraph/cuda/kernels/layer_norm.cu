@@ -46,6 +46,8 @@ layer_norm_forward(const T* __restrict__ x, const T* __restrict__ weight,
     const long long first = row * features;
     const int lane = threadIdx.x % ROW_THREADS;
     Accumulator<T> own;
+    if (lane < features)
+        own.shift = x[first + lane];
     for (long long d = lane; d < features; d += ROW_THREADS)
         own.add(x[first + d]);
     const T origin = x[first];

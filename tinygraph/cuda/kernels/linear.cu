@@ -27,9 +27,9 @@
 //                                              * ceil_div(R, GEMM_TILE) * ceil_div(O, GEMM_TILE))
 // operations of column_sums: rows * columns
 //
-// main loop of linear_forward<float> (GEMM_TILE=128, GEMM_MMA=19): at least 0.25 HMMA
-// main loop of linear_forward<float> (GEMM_TILE=128, GEMM_MMA=16): at least 0.20 HMMA
-// main loop of linear_forward<float> (GEMM_TILE=128): at least 0.85 FFMA, at least 12 bytes a load
+// main loop of linear_forward<float> (GEMM_TILE=128, GEMM_MMA=19): at least 0.29 HMMA
+// main loop of linear_forward<float> (GEMM_TILE=128, GEMM_MMA=16): at least 0.26 HMMA
+// main loop of linear_forward<float> (GEMM_TILE=128): at least 0.86 FFMA, at least 12 bytes a load
 //
 // instances (GEMM_TILE=16): linear_forward<T> for T in float, double
 // instances (GEMM_TILE=64): linear_forward<T> for T in float, double

@@ -18,9 +18,9 @@
 // issued operations of matmul<float>: (2 * K * sums * outer * inner * GEMM_TILE * GEMM_TILE
 //                                      * ceil_div(M, GEMM_TILE) * ceil_div(N, GEMM_TILE))
 //
-// main loop of matmul<float> (GEMM_TILE=128, GEMM_MMA=19): at least 0.25 HMMA, at least 12 bytes a load
-// main loop of matmul<float> (GEMM_TILE=128, GEMM_MMA=16): at least 0.20 HMMA, at least 12 bytes a load
-// main loop of matmul<float> (GEMM_TILE=128): at least 0.85 FFMA, at least 12 bytes a load,
+// main loop of matmul<float> (GEMM_TILE=128, GEMM_MMA=19): at least 0.29 HMMA, at least 12 bytes a load
+// main loop of matmul<float> (GEMM_TILE=128, GEMM_MMA=16): at least 0.26 HMMA, at least 12 bytes a load
+// main loop of matmul<float> (GEMM_TILE=128): at least 0.86 FFMA, at least 12 bytes a load,
 //     at most 0 divisions
 //
 // instances (GEMM_TILE=16, TRANSPOSE_A=0, TRANSPOSE_B=0): matmul<T> for T in float, double

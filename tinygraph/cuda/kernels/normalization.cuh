@@ -24,15 +24,13 @@ struct Moments {
     T squares;  // sum of (x - mean)^2
 };
 
-// The numbers that one thread meets, one after the other.
+// The numbers that one thread meets, one after the other; shift is the first of them.
 template <typename T>
 struct Accumulator {
     T shift = 0, count = 0, sum = 0, squares = 0;
 
     __device__ __forceinline__ void add(T value)
     {
-        if (count == T(0))
-            shift = value;
         const T d = value - shift;
         count += 1;
         sum += d;
