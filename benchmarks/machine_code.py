@@ -86,6 +86,8 @@ def _rows() -> Iterator[Row]:
         ("batch norm, moments", "batch_norm", r"batch_moments<float.*>"),
         ("batch norm, normalize", "batch_norm", r"normalize<float.*>"),
         ("batch norm, backward", "batch_norm", r"normalize_backward<float.*>"),
+        ("mean squared error", "mse_loss", r"mse_loss_forward<float.*>"),
+        ("where", "where", r"where_forward<float.*>"),
         ("ReLU", "relu", r"unary_forward<float, Relu.*>"),
         ("x + y", "arithmetic", r"binary_forward<float, Add.*>"),
         ("exp", "elementwise", r"unary_forward<float, Exp.*>"),

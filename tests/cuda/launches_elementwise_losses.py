@@ -21,7 +21,8 @@ def _forward(
 ) -> Iterator[Launch]:
     """Each loss by itself, and the sums of each block."""
     name = f"{launch.file.removesuffix('.cu')}_forward<float>"
-    owner = np.arange(n) // BLOCK % grid  # the block that owns an element
+    own = np.r_[np.arange(n // 4 * 4) // 4, np.arange(n % 4)]  # packs of 4 floats, and the rest
+    owner = own // BLOCK % grid  # the block that owns an element
     sums = np.array([losses[owner == i].sum() / 2 for i in range(grid)], F4)
     each = Out(losses.astype(F4))
     yield launch(name, grid, *arrays, each, null(), n, 1, *constants, label=f"n={n} each")

@@ -28,31 +28,33 @@ __device__ __forceinline__ T limited_variance(T x)
 // probability has the loss NaN.
 // numpy: losses = -(y * np.log(x) + (1 - y) * np.log1p(-x))
 template <typename T>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, 2)
 binary_cross_entropy_forward(const T* __restrict__ x, const T* __restrict__ y,
                              T* __restrict__ losses, T* __restrict__ sums, long long n, T divisor)
 {
-    write_losses(losses, sums, n, divisor, [=](long long i) {
-        const T yes = y[i] * limited_log(log(x[i]));
-        const T no = (T(1) - y[i]) * limited_log(log1p(-x[i]));
+    const auto loss = [](T p, T label) {
+        const T yes = label * limited_log(log(p));
+        const T no = (T(1) - label) * limited_log(log1p(-p));
         return T(0) - (yes + no);  // unlike a negation, never -0
-    });
+    };
+    write_losses(losses, sums, n, divisor, loss, reads(x), reads(y));
 }
 
 // gloss (n) T in where `each` is 1, (1) where it is 0; x, y (n) T in; gx, gy (n) T out or null.
 // numpy: gx = scale * gloss * (x - y) / np.maximum(x * (1 - x), 1e-12)
 //        gy = scale * gloss * (np.log1p(-x) - np.log(x))
 template <typename T>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, 2)
 binary_cross_entropy_backward(const T* __restrict__ gloss, const T* __restrict__ x,
                               const T* __restrict__ y, T* __restrict__ gx, T* __restrict__ gy,
                               long long n, T scale, int each)
 {
-    for (long long i = first_element(); i < n; i += element_stride()) {
-        const T g = upstream(gloss, each, i, scale), p = x[i];
+    const auto slopes = [=](T g, T p, T label, T& of_x, T& of_y) {
         if (gx)
-            gx[i] = (p - y[i]) / limited_variance(p) * g;
+            of_x = (p - label) / limited_variance(p) * g;
         if (gy)
-            gy[i] = (limited_log(log1p(-p)) - limited_log(log(p))) * g;
-    }
+            of_y = (limited_log(log1p(-p)) - limited_log(log(p))) * g;
+    };
+    with_upstream(gloss, each, n, scale, slopes, reads(x), reads(y), writes_if_any(gx),
+                  writes_if_any(gy));
 }

@@ -15,31 +15,32 @@
 // sums (gridDim.x) T out or null: the losses, or their sums over the divisor.
 // numpy: losses = np.maximum(x, 0) - x * y + np.log1p(np.exp(-np.abs(x)))
 template <typename T>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, 2)
 binary_cross_entropy_with_logits_forward(const T* __restrict__ x, const T* __restrict__ y,
                                          T* __restrict__ losses, T* __restrict__ sums,
                                          long long n, T divisor)
 {
-    write_losses(losses, sums, n, divisor, [=](long long i) {
-        const T logit = x[i];
+    const auto loss = [](T logit, T label) {
         // The tail last: where y is the class of x, all else is 0.
-        return ((logit > T(0) ? logit : T(0)) - logit * y[i]) + softplus_tail(logit);
-    });
+        return ((logit > T(0) ? logit : T(0)) - logit * label) + softplus_tail(logit);
+    };
+    write_losses(losses, sums, n, divisor, loss, reads(x), reads(y));
 }
 
 // gloss (n) T in where `each` is 1, (1) where it is 0; x, y (n) T in; gx, gy (n) T out or null.
 // numpy: gx = scale * gloss * (1 / (1 + np.exp(-x)) - y); gy = -scale * gloss * x
 template <typename T>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, 2)
 binary_cross_entropy_with_logits_backward(const T* __restrict__ gloss, const T* __restrict__ x,
                                           const T* __restrict__ y, T* __restrict__ gx,
                                           T* __restrict__ gy, long long n, T scale, int each)
 {
-    for (long long i = first_element(); i < n; i += element_stride()) {
-        const T g = upstream(gloss, each, i, scale);
+    const auto slopes = [=](T g, T logit, T label, T& of_x, T& of_y) {
         if (gx)
-            gx[i] = (logistic(x[i]) - y[i]) * g;
+            of_x = (logistic(logit) - label) * g;
         if (gy)
-            gy[i] = -x[i] * g;
-    }
+            of_y = -logit * g;
+    };
+    with_upstream(gloss, each, n, scale, slopes, reads(x), reads(y), writes_if_any(gx),
+                  writes_if_any(gy));
 }

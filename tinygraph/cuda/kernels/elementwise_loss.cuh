@@ -1,7 +1,7 @@
 // The skeleton of losses that compare two arrays element by element: what a loss adds is one
 // function of an element.
 //
-// Which thread owns what, grid, block and memory: the grid-stride loop of prelude.cuh.
+// Which thread owns what, grid, block and memory: packs.cuh.
 // Deterministic: the sum is taken in a fixed order (reduce.cuh), which depends on n alone.
 //
 // A loss of each element is written as it is.  A sum or a mean is one launch where a single block
@@ -10,23 +10,23 @@
 
 #pragma once
 
+#include "packs.cuh"
 #include "reduce.cuh"
 
-// losses (n) T out or null, sums (gridDim.x) T out or null: one of the two.
-// loss_at(i) is called once for each element.
-// numpy: losses = loss_at(np.arange(n)), or sums.sum() == loss_at(np.arange(n)).sum() / divisor
-template <typename T, typename LossAt>
+// losses (n) T out or null, sums (gridDim.x) T out or null: one of the two.  loss_of(...) is called
+// once for each element, with what `arrays` name (packs.cuh).
+// numpy: losses = loss_of(*arrays), or sums.sum() == loss_of(*arrays).sum() / divisor
+template <typename T, typename LossOf, typename... Arrays>
 __device__ __forceinline__ void write_losses(T* losses, T* sums, long long n, T divisor,
-                                             LossAt loss_at)
+                                             LossOf loss_of, const Arrays&... arrays)
 {
     __shared__ T scratch[WARPS];
     T sum = 0;
-    for (long long i = first_element(); i < n; i += element_stride()) {
-        const T loss = loss_at(i);
-        if (losses)
-            losses[i] = loss;
+    const auto add = [&](T& loss, auto&... of) {
+        loss = loss_of(of...);
         sum += loss;
-    }
+    };
+    by_packs(n, add, writes_if_any(losses), arrays...);
     if (losses)
         return;  // all threads together, so nobody waits for them
     sum = reduce_group<Sum, THREADS>(sum, scratch);
@@ -34,10 +34,18 @@ __device__ __forceinline__ void write_losses(T* losses, T* sums, long long n, T 
         sums[blockIdx.x] = sum / divisor;
 }
 
-// The gradient that reaches the loss of element i.  gloss (n) T where `each` is 1, (1) where it
-// is 0; scale is 1 / n for a mean, else 1, times what the loss leaves out of its slopes.
-template <typename T>
-__device__ __forceinline__ T upstream(const T* gloss, int each, long long i, T scale)
+// slope_of(g, ...) is called once for each element, with the gradient that reaches its loss and what
+// `arrays` name.  gloss (n) T where `each` is 1, (1) where it is 0; scale is 1 / n for a mean, else 1,
+// times what the loss leaves out of its slopes.
+template <typename T, typename SlopeOf, typename... Arrays>
+__device__ __forceinline__ void with_upstream(const T* gloss, int each, long long n, T scale,
+                                              SlopeOf slope_of, const Arrays&... arrays)
 {
-    return gloss[each ? i : 0] * scale;
+    if (each) {
+        const auto own = [=](T g, auto&... of) { slope_of(g * scale, of...); };
+        by_packs(n, own, reads(gloss), arrays...);
+    } else {
+        const T g = gloss[0];
+        by_packs(n, [=](auto&... of) { slope_of(g * scale, of...); }, arrays...);
+    }
 }

@@ -15,11 +15,10 @@ __global__ void __launch_bounds__(THREADS)
 huber_loss_forward(const T* __restrict__ x, const T* __restrict__ y, T* __restrict__ slope,
                    T* __restrict__ losses, T* __restrict__ sums, long long n, T divisor, T delta)
 {
-    write_losses(losses, sums, n, divisor, [=](long long i) {
-        const T d = x[i] - y[i];
-        const T clipped = d < -delta ? -delta : d > delta ? delta : d;  // a NaN stays
-        if (slope)
-            slope[i] = clipped;
-        return clipped * (d - clipped / T(2));
-    });
+    const auto loss = [=](T x, T y, T& slope) {
+        const T d = x - y;
+        slope = d < -delta ? -delta : d > delta ? delta : d;  // a NaN stays
+        return slope * (d - slope / T(2));
+    };
+    write_losses(losses, sums, n, divisor, loss, reads(x), reads(y), writes_if_any(slope));
 }

@@ -15,10 +15,10 @@ __global__ void __launch_bounds__(THREADS)
 l1_loss_forward(const T* __restrict__ x, const T* __restrict__ y, T* __restrict__ slope,
                 T* __restrict__ losses, T* __restrict__ sums, long long n, T divisor)
 {
-    write_losses(losses, sums, n, divisor, [=](long long i) {
-        const T d = x[i] - y[i];
-        if (slope)
-            slope[i] = d > T(0) ? T(1) : d < T(0) ? T(-1) : d;  // 0 stays, and so does NaN
+    const auto loss = [](T x, T y, T& slope) {
+        const T d = x - y;
+        slope = d > T(0) ? T(1) : d < T(0) ? T(-1) : d;  // 0 stays, and so does NaN
         return fabs(d);
-    });
+    };
+    write_losses(losses, sums, n, divisor, loss, reads(x), reads(y), writes_if_any(slope));
 }

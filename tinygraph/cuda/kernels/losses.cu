@@ -17,7 +17,8 @@ template <typename T>
 __global__ void __launch_bounds__(THREADS)
 loss_finish(const T* __restrict__ partial, T* __restrict__ loss, long long n, T divisor)
 {
-    write_losses<T>(nullptr, loss, n, divisor, [=](long long i) { return partial[i]; });
+    T* const no_losses = nullptr;
+    write_losses(no_losses, loss, n, divisor, [](T sum) { return sum; }, reads(partial));
 }
 
 // partial_sums (n) T in, partial_counts (n) int64 in, sum (1) T out, count (1) int64 out.
@@ -45,11 +46,10 @@ __global__ void __launch_bounds__(THREADS)
 residual_loss_backward(const T* __restrict__ gloss, const T* __restrict__ slope,
                        T* __restrict__ gx, T* __restrict__ gy, long long n, T scale, int each)
 {
-    for (long long i = first_element(); i < n; i += element_stride()) {
-        const T g = slope[i] * upstream(gloss, each, i, scale);
-        if (gx)
-            gx[i] = g;
-        if (gy)
-            gy[i] = -g;
-    }
+    const auto slopes = [](T g, T of_loss, T& of_x, T& of_y) {
+        of_x = of_loss * g;
+        of_y = -of_x;
+    };
+    with_upstream(gloss, each, n, scale, slopes, reads(slope), writes_if_any(gx),
+                  writes_if_any(gy));
 }

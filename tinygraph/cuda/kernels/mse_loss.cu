@@ -15,10 +15,9 @@ __global__ void __launch_bounds__(THREADS)
 mse_loss_forward(const T* __restrict__ x, const T* __restrict__ y, T* __restrict__ slope,
                  T* __restrict__ losses, T* __restrict__ sums, long long n, T divisor)
 {
-    write_losses(losses, sums, n, divisor, [=](long long i) {
-        const T d = x[i] - y[i];
-        if (slope)
-            slope[i] = d;
-        return d * d;
-    });
+    const auto loss = [](T x, T y, T& slope) {
+        slope = x - y;
+        return slope * slope;
+    };
+    write_losses(losses, sums, n, divisor, loss, reads(x), reads(y), writes_if_any(slope));
 }

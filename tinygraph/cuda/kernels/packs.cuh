@@ -38,8 +38,8 @@ __device__ __forceinline__ void copy_pack(void* to, const void* from)
     *static_cast<Whole*>(to) = *static_cast<const Whole*>(from);
 }
 
-// What a function does with an array.  Of one that is null, which UpdatesIfAny may be, it sees zeros, and what
-// it writes is forgotten.
+// What a function does with an array.  Of one that is null, which those named IfAny may be, it sees
+// zeros, and what it writes is forgotten.
 template <typename T> struct Reads {
     const T* of;
 };
@@ -56,11 +56,20 @@ template <typename T> struct UpdatesIfAny {
     T* of;
 };
 
+template <typename T> struct WritesIfAny {
+    T* of;
+};
+
 template <typename T> __device__ __forceinline__ Reads<T> reads(const T* x) { return {x}; }
 template <typename T> __device__ __forceinline__ Writes<T> writes(T* x) { return {x}; }
 template <typename T> __device__ __forceinline__ Updates<T> updates(T* x) { return {x}; }
 
 template <typename T> __device__ __forceinline__ UpdatesIfAny<T> updates_if_any(T* x)
+{
+    return {x};
+}
+
+template <typename T> __device__ __forceinline__ WritesIfAny<T> writes_if_any(T* x)
 {
     return {x};
 }
@@ -125,6 +134,12 @@ __device__ __forceinline__ Pack<N, T> before(const UpdatesIfAny<T>& array, long 
 }
 
 template <bool WHOLE, int N, typename T>
+__device__ __forceinline__ Pack<N, T> before(const WritesIfAny<T>&, long long)
+{
+    return {};
+}
+
+template <bool WHOLE, int N, typename T>
 __device__ __forceinline__ void after(const Reads<T>&, long long, const Pack<N, T>&)
 {
 }
@@ -143,6 +158,14 @@ __device__ __forceinline__ void after(const Updates<T>& array, long long i, cons
 
 template <bool WHOLE, int N, typename T>
 __device__ __forceinline__ void after(const UpdatesIfAny<T>& array, long long i,
+                                      const Pack<N, T>& pack)
+{
+    if (array.of)
+        store_pack<WHOLE>(array.of + i, pack);
+}
+
+template <bool WHOLE, int N, typename T>
+__device__ __forceinline__ void after(const WritesIfAny<T>& array, long long i,
                                       const Pack<N, T>& pack)
 {
     if (array.of)

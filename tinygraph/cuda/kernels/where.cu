@@ -14,7 +14,8 @@
 //            Grid (ceil(outputs * lanes / 256), chunks), block (256).
 //
 // Memory: neighbouring threads touch neighbouring elements of y and gy, and of an operand along the
-// axes that it has.  The branch that is not taken is not read.
+// axes that it has.  Forward goes by packs (packs.cuh) where all operands have all elements, or all
+// but b, which is a single number; else the branch that is not taken is not read.
 // Operations: none but the sums: bound by memory.
 
 #include "broadcast.cuh"
@@ -22,11 +23,22 @@
 // condition bool in, a, b T in, of shapes that broadcast to that of y (n) T out.
 // numpy: y = np.where(condition, a, b)
 template <typename T>
-__global__ void __launch_bounds__(THREADS, 4)
+__global__ void __launch_bounds__(THREADS, 2)
 where_forward(const bool* __restrict__ condition, const T* __restrict__ a,
               const T* __restrict__ b, T* __restrict__ y, long long n, AXES_PARAMETERS,
               int condition_axes, int a_axes, int b_axes)
 {
+    if (side_by_side(number_of_axes, condition_axes, a_axes, b_axes)) {
+        const auto choose = [](T left, T right, bool first, T& out) { out = first ? left : right; };
+        by_packs(n, choose, reads(a), reads(b), reads(condition), writes(y));
+        return;
+    }
+    if (side_by_side(number_of_axes, condition_axes, a_axes)) {
+        const T right = b[0];
+        const auto choose = [=](T left, bool first, T& out) { out = first ? left : right; };
+        by_packs(n, choose, reads(a), reads(condition), writes(y));
+        return;
+    }
     const int own[] = {condition_axes, a_axes, b_axes};
     each_element(n, AXES, own, [=](long long i, const long long(&at)[3]) {
         y[i] = condition[at[0]] ? a[at[1]] : b[at[2]];
