@@ -108,6 +108,8 @@ BINARY = """add sub subtract mul multiply div divide true_divide pow maximum min
     ge not_equal greater greater_equal less less_equal floor_divide remainder mse_loss l1_loss
     huber_loss smooth_l1_loss"""
 CASES = {  # arguments in PyTorch's order, where they are not (X) or (X, Y)
+    "adaptive_avg_pool1d": [(IMAGE[0], 1), (IMAGE[0], 3)],
+    "adaptive_avg_pool2d": [(IMAGE, 1), (IMAGE, (3, 5)), (IMAGE, (None, 2))],
     "all": [(X > 1,), (X > 1, 1)],
     "any": [(X > 1,), (X > 1, 1)],
     "arange": [(5,), (1, 7, 2)],

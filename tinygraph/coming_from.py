@@ -106,7 +106,7 @@ OTHER = _rows(
 )
 
 OURS = {  # names that PyTorch has not
-    "torch": """Op Parameter Spec astype avg_pool2d binary_cross_entropy col2im
+    "torch": """Op Parameter Spec adaptive_avg_pool2d astype avg_pool2d binary_cross_entropy col2im
         conv2d_relu_max_pool2d data detect_anomaly elu errors expand gelu getitem global_avg_pool2d
         glu half_squared_error hardsigmoid hardswish hardtanh huber_loss im2col l1_loss leaky_relu
         linear logsigmoid mish mse_loss nll_loss one_hot pad plan relu6 show silu
@@ -173,7 +173,6 @@ ABSENT = _rows(
     conv1d: tg.conv2d(x.unsqueeze(2), w.unsqueeze(2))
     conv3d conv_transpose1d conv_transpose2d conv_transpose3d max_pool3d: LATER
     max_pool1d avg_pool1d: tg.max_pool2d(x.unsqueeze(2), (1, k)).squeeze(2)
-    adaptive_avg_pool1d: x.mean(-1) where the output has size 1
     group_norm instance_norm rms_norm: x.mean and x.var over reshaped groups
     threshold: tg.where(x > threshold, x, value)
     hardshrink rrelu bilinear: LATER
@@ -232,7 +231,6 @@ ABSENT = _rows(
     Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d: LATER
     MaxPool1d AvgPool1d: MaxPool2d((1, k)) on x.unsqueeze(2)
     MaxPool3d AvgPool3d MaxUnpool2d FractionalMaxPool2d LPPool2d: LATER
-    AdaptiveAvgPool1d AdaptiveAvgPool2d: GlobalAvgPool2d() where the output has size 1
     AdaptiveMaxPool1d AdaptiveMaxPool2d: x.amax((2, 3)) where the output has size 1
     GroupNorm InstanceNorm1d InstanceNorm2d InstanceNorm3d RMSNorm BatchNorm3d: x.mean and x.var
         over reshaped groups
@@ -265,7 +263,6 @@ ABSENT = _rows(
     fold: tg.col2im
     smooth_l1_loss: huber_loss(x, t, delta=beta) / beta
     kl_div: (t * (t.log() - x)).sum() / len(x)
-    adaptive_avg_pool2d: tg.global_avg_pool2d(x) where the output has size 1
     gumbel_softmax: tg.softmax(x - tg.log(-tg.log(noise)))
     grid_sample affine_grid: LATER
 """,

@@ -44,6 +44,8 @@ LAYERS = [  # a layer, its input, and the op of the input and the layer's parame
         lambda x: tg.avg_pool2d(x, 2, padding=1, count_include_pad=False),
     ),
     (nn.GlobalAvgPool2d(), IMAGES, tg.global_avg_pool2d),
+    (nn.AdaptiveAvgPool2d((2, None)), IMAGES, lambda x: tg.adaptive_avg_pool2d(x, (2, None))),
+    (nn.AdaptiveAvgPool1d(3), TABLE, lambda x: tg.adaptive_avg_pool1d(x, 3)),
     (nn.LayerNorm(9), ROWS, lambda x, *a: tg.layer_norm(x, 9, *a)),
     (nn.LayerNorm((4, 3), eps=0.1), TABLE, lambda x, *a: tg.layer_norm(x, (4, 3), *a, eps=0.1)),
     (nn.LayerNorm(3, elementwise_affine=False), TABLE, lambda x: tg.layer_norm(x, 3)),

@@ -3,6 +3,7 @@
 from tests.reference.activations import *  # noqa: F403
 from tests.reference.basics import *  # noqa: F403
 from tests.reference.fused import *  # noqa: F403
+from tests.reference.images import *  # noqa: F403
 from tests.reference.normalization import *  # noqa: F403
 from tests.reference.recurrent import gru_layer as gru_layer
 from tests.reference.recurrent import lstm_layer as lstm_layer

@@ -54,6 +54,8 @@ from tinygraph.nn.module import Module as Module
 from tinygraph.nn.normalization import BatchNorm1d as BatchNorm1d
 from tinygraph.nn.normalization import BatchNorm2d as BatchNorm2d
 from tinygraph.nn.normalization import LayerNorm as LayerNorm
+from tinygraph.nn.pooling import AdaptiveAvgPool1d as AdaptiveAvgPool1d
+from tinygraph.nn.pooling import AdaptiveAvgPool2d as AdaptiveAvgPool2d
 from tinygraph.nn.pooling import AvgPool2d as AvgPool2d
 from tinygraph.nn.pooling import GlobalAvgPool2d as GlobalAvgPool2d
 from tinygraph.nn.pooling import MaxPool2d as MaxPool2d

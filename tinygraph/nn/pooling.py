@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from tinygraph.nn.covered import require_covered
 from tinygraph.nn.module import Module
+from tinygraph.ops.adaptive_avg_pool2d import adaptive_avg_pool1d, adaptive_avg_pool2d
 from tinygraph.ops.avg_pool2d import avg_pool2d
 from tinygraph.ops.global_avg_pool2d import global_avg_pool2d
 from tinygraph.ops.max_pool2d import max_pool2d
@@ -127,3 +128,39 @@ class GlobalAvgPool2d(Module):
 
     def forward(self, x: Operand) -> Tensor:
         return global_avg_pool2d(x)
+
+
+class AdaptiveAvgPool2d(Module):
+    """Images of any size to (N, C, *output_size): see `tg.adaptive_avg_pool2d`.
+
+    Parameters
+    ----------
+    output_size : int or (OH, OW)
+        None on an axis: the size of the image.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.nn.AdaptiveAvgPool2d((7, 1))(tg.ones((2, 8, 10, 12))).shape
+    (2, 8, 7, 1)
+    """
+
+    _settings: ClassVar[tuple[str, ...]] = ("output_size",)
+
+    def __init__(self, output_size: int | tuple[int | None, int | None] | None) -> None:
+        self.output_size = output_size
+
+    def forward(self, x: Operand) -> Tensor:
+        return adaptive_avg_pool2d(x, self.output_size)
+
+
+class AdaptiveAvgPool1d(Module):
+    """Sequences of any length to (N, C, output_size): see `tg.adaptive_avg_pool1d`."""
+
+    _settings: ClassVar[tuple[str, ...]] = ("output_size",)
+
+    def __init__(self, output_size: int) -> None:
+        self.output_size = output_size
+
+    def forward(self, x: Operand) -> Tensor:
+        return adaptive_avg_pool1d(x, self.output_size)

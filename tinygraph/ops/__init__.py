@@ -7,6 +7,8 @@ by these names.
 
 from tinygraph.operators import above as _above
 from tinygraph.operators import settle as _settle
+from tinygraph.ops.adaptive_avg_pool2d import adaptive_avg_pool1d as adaptive_avg_pool1d
+from tinygraph.ops.adaptive_avg_pool2d import adaptive_avg_pool2d as adaptive_avg_pool2d
 from tinygraph.ops.arithmetic import Add as _Add
 from tinygraph.ops.arithmetic import add as add
 from tinygraph.ops.arithmetic import div as div
