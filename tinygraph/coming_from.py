@@ -111,11 +111,11 @@ OURS = {  # names that PyTorch has not
         glu half_squared_error hardsigmoid hardswish hardtanh huber_loss im2col l1_loss leaky_relu
         linear logsigmoid mish mse_loss nll_loss one_hot pad plan relu6 show silu
         softmax_cross_entropy
-        softplus softsign training""",
+        gru_layer lstm_layer rnn_layer softplus softsign training""",
     "Tensor": "astype hooks inputs keeps_grad made_at needs op saved spec value written",
     "nn": "GlobalAvgPool2d HalfSquaredError Residual",
     "nn.functional": """astype col2im conv2d_relu_max_pool2d expand getitem global_avg_pool2d
-        half_squared_error im2col softmax_cross_entropy""",
+        gru_layer half_squared_error im2col lstm_layer rnn_layer softmax_cross_entropy""",
     "optim": "LinearWarmup Schedule clip_grad_value",
     "utils.data": """Compose ArrayDataset BatchedDataset CacheWarning Draws ImageFolder Transform
         TransformedDataset cached cifar10 compose datasets degrade digits horizontal_flip

@@ -269,6 +269,8 @@ class Operators(Conversions[Node], Absent):
     add = sub = subtract = mul = multiply = div = divide = true_divide = pow = _op()
     maximum = minimum = clip = clamp = _op()
     gt = greater = ge = greater_equal = lt = less = le = less_equal = _op()
+    bitwise_and = bitwise_or = bitwise_xor = bitwise_not = _op()
+    logical_and = logical_or = logical_xor = logical_not = _op()
     eq = equal = ne = not_equal = _op()
     transpose = swapaxes = swapdims = permute = movedim = moveaxis = _op()
     tile = roll = flip = repeat_interleave = _op()
@@ -286,6 +288,11 @@ class Operators(Conversions[Node], Absent):
     __lt__, __le__ = _op("less"), _op("less_equal")
     __gt__, __ge__ = _op("greater"), _op("greater_equal")
 
+    __and__, __rand__ = _op("bitwise_and"), _op("bitwise_and", reflected=True)
+    __or__, __ror__ = _op("bitwise_or"), _op("bitwise_or", reflected=True)
+    __xor__, __rxor__ = _op("bitwise_xor"), _op("bitwise_xor", reflected=True)
+    __invert__ = _op("bitwise_not")
+
     def __eq__(self, other: Any) -> Any:  # element by element, as in numpy
         return False if other is None else above.eq(self, other)
 
@@ -296,6 +303,8 @@ class Operators(Conversions[Node], Absent):
 
     __iadd__, __isub__ = _op("add", in_place=True), _op("sub", in_place=True)
     __imul__, __itruediv__ = _op("mul", in_place=True), _op("div", in_place=True)
+    __iand__, __ior__ = _op("bitwise_and", in_place=True), _op("bitwise_or", in_place=True)
+    __ixor__ = _op("bitwise_xor", in_place=True)
     __ipow__, __imatmul__ = _op("pow", in_place=True), _op("matmul", in_place=True)
 
     def __setitem__(self, index: Any, value: Any) -> None:

@@ -113,6 +113,12 @@ def comparisons() -> Work:
     return each(*[op(f, numbers(512), numbers(512)) for f in functions])
 
 
+def logic() -> Work:
+    random = np.random.default_rng(0)
+    x, y = (random.integers(-9, 9, 512) for _ in range(2))
+    return each(*[op(f, x, y) for f in (tg.bitwise_and, tg.bitwise_or, tg.bitwise_xor)])
+
+
 def clipping() -> None:
     for norm_type in (2.0, 3.0):
         weights = [tg.Parameter(numbers(n), device="emulator") for n in (512, 4096)]
@@ -307,6 +313,7 @@ WORK: dict[str, Work] = {
     "cast.cu": cast(),
     "clipping.cu": clipping,
     "comparison.cu": comparisons(),
+    "logic.cu": logic(),
     "concatenate.cu": op(lambda x, y: tg.concatenate((x, y), 1), numbers(8, 64), numbers(8, 64)),
     "conv2d.cu": each(
         op(tg.conv2d, numbers(1, 16, 6, 6), numbers(16, 16, 3, 3), numbers(16), algorithm="im2col"),

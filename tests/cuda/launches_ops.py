@@ -190,6 +190,14 @@ def _comparison(random: np.random.Generator) -> Iterator[Launch]:
             )
 
 
+def _logic(random: np.random.Generator) -> Iterator[Launch]:
+    for function in (tg.bitwise_and, tg.bitwise_or, tg.bitwise_xor):
+        for shapes in (((1,), (1,)), ((256,), (256,)), ((7, 43), (43,)), ((5, 1, 3), (4, 1))):
+            x, y = (random.integers(-9, 9, shape) for shape in shapes)
+            label = f"{function.__name__} {shapes}"
+            yield from op_launches(function, x, y, differentiable=False, label=label)
+
+
 def _batch_norm(random: np.random.Generator) -> Iterator[Launch]:
     for shape in ((2, 1), (300, 3), (4, 3, 5, 7), (2, 2, 20, 31), (6, 1, 16, 16)):
         x = 2 * _numbers(random, shape) + 1
@@ -260,6 +268,7 @@ FAMILIES: dict[str, Family] = {
     "getitem.cu": _getitem,
     "concatenate.cu": _concatenate,
     "comparison.cu": _comparison,
+    "logic.cu": _logic,
     "batch_norm.cu": _batch_norm,
     "layer_norm.cu": _layer_norm,
 }

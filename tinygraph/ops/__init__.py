@@ -86,6 +86,14 @@ from tinygraph.ops.l1_loss import l1_loss as l1_loss
 from tinygraph.ops.layer_norm import layer_norm as layer_norm
 from tinygraph.ops.leaky_relu import leaky_relu as leaky_relu
 from tinygraph.ops.linear import linear as linear
+from tinygraph.ops.logic import bitwise_and as bitwise_and
+from tinygraph.ops.logic import bitwise_not as bitwise_not
+from tinygraph.ops.logic import bitwise_or as bitwise_or
+from tinygraph.ops.logic import bitwise_xor as bitwise_xor
+from tinygraph.ops.logic import logical_and as logical_and
+from tinygraph.ops.logic import logical_not as logical_not
+from tinygraph.ops.logic import logical_or as logical_or
+from tinygraph.ops.logic import logical_xor as logical_xor
 from tinygraph.ops.logsumexp import logsumexp as logsumexp
 from tinygraph.ops.lstm_layer import lstm_layer as lstm_layer
 from tinygraph.ops.masks import masked_fill as masked_fill
