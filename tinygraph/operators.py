@@ -269,6 +269,7 @@ class Operators(Conversions[Node], Absent):
     add = sub = subtract = mul = multiply = div = divide = true_divide = pow = _op()
     maximum = minimum = clip = clamp = _op()
     gt = greater = ge = greater_equal = lt = less = le = less_equal = _op()
+    floor_divide = remainder = _op()
     bitwise_and = bitwise_or = bitwise_xor = bitwise_not = _op()
     logical_and = logical_or = logical_xor = logical_not = _op()
     eq = equal = ne = not_equal = _op()
@@ -288,6 +289,8 @@ class Operators(Conversions[Node], Absent):
     __lt__, __le__ = _op("less"), _op("less_equal")
     __gt__, __ge__ = _op("greater"), _op("greater_equal")
 
+    __floordiv__, __rfloordiv__ = _op("floor_divide"), _op("floor_divide", reflected=True)
+    __mod__, __rmod__ = _op("remainder"), _op("remainder", reflected=True)
     __and__, __rand__ = _op("bitwise_and"), _op("bitwise_and", reflected=True)
     __or__, __ror__ = _op("bitwise_or"), _op("bitwise_or", reflected=True)
     __xor__, __rxor__ = _op("bitwise_xor"), _op("bitwise_xor", reflected=True)
@@ -303,6 +306,8 @@ class Operators(Conversions[Node], Absent):
 
     __iadd__, __isub__ = _op("add", in_place=True), _op("sub", in_place=True)
     __imul__, __itruediv__ = _op("mul", in_place=True), _op("div", in_place=True)
+    __ifloordiv__ = _op("floor_divide", in_place=True)
+    __imod__ = _op("remainder", in_place=True)
     __iand__, __ior__ = _op("bitwise_and", in_place=True), _op("bitwise_or", in_place=True)
     __ixor__ = _op("bitwise_xor", in_place=True)
     __ipow__, __imatmul__ = _op("pow", in_place=True), _op("matmul", in_place=True)

@@ -119,6 +119,11 @@ def logic() -> Work:
     return each(*[op(f, x, y) for f in (tg.bitwise_and, tg.bitwise_or, tg.bitwise_xor)])
 
 
+def whole_division() -> Work:
+    x, y = numbers(512), numbers(512, low=1, high=2)
+    return each(op(tg.floor_divide, x, y), op(tg.remainder, x, y))
+
+
 def clipping() -> None:
     for norm_type in (2.0, 3.0):
         weights = [tg.Parameter(numbers(n), device="emulator") for n in (512, 4096)]
@@ -313,6 +318,7 @@ WORK: dict[str, Work] = {
     "cast.cu": cast(),
     "clipping.cu": clipping,
     "comparison.cu": comparisons(),
+    "floor_divide.cu": whole_division(),
     "logic.cu": logic(),
     "concatenate.cu": op(lambda x, y: tg.concatenate((x, y), 1), numbers(8, 64), numbers(8, 64)),
     "conv2d.cu": each(

@@ -198,6 +198,19 @@ def _logic(random: np.random.Generator) -> Iterator[Launch]:
             yield from op_launches(function, x, y, differentiable=False, label=label)
 
 
+def _floor_divide(random: np.random.Generator) -> Iterator[Launch]:
+    for shapes in (((1,), (1,)), ((7, 43), (43,)), ((5, 1, 3), (4, 1))):
+        x, y = (random.integers(-9, 9, shape) for shape in shapes)
+        y = y + (y == 0)
+        x.flat[0], y.flat[0] = np.iinfo(x.dtype).min, -1
+        for function in (tg.floor_divide, tg.remainder):
+            label = f"{function.__name__} {shapes}"
+            yield from op_launches(function, x, y, differentiable=False, label=label)
+            floats = (x / 4).astype(F4), y.astype(F4)
+            differentiable = function is tg.remainder
+            yield from op_launches(function, *floats, differentiable=differentiable, label=label)
+
+
 def _batch_norm(random: np.random.Generator) -> Iterator[Launch]:
     for shape in ((2, 1), (300, 3), (4, 3, 5, 7), (2, 2, 20, 31), (6, 1, 16, 16)):
         x = 2 * _numbers(random, shape) + 1
@@ -268,6 +281,7 @@ FAMILIES: dict[str, Family] = {
     "getitem.cu": _getitem,
     "concatenate.cu": _concatenate,
     "comparison.cu": _comparison,
+    "floor_divide.cu": _floor_divide,
     "logic.cu": _logic,
     "batch_norm.cu": _batch_norm,
     "layer_norm.cu": _layer_norm,

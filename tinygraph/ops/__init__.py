@@ -67,6 +67,8 @@ from tinygraph.ops.expand import expand as expand
 from tinygraph.ops.finite import isfinite as isfinite
 from tinygraph.ops.finite import isinf as isinf
 from tinygraph.ops.finite import isnan as isnan
+from tinygraph.ops.floor_divide import floor_divide as floor_divide
+from tinygraph.ops.floor_divide import remainder as remainder
 from tinygraph.ops.gather import gather as gather
 from tinygraph.ops.gelu import gelu as gelu
 from tinygraph.ops.getitem import getitem as getitem
