@@ -120,8 +120,10 @@ def logic() -> Work:
 
 
 def whole_division() -> Work:
-    x, y = numbers(512), numbers(512, low=1, high=2)
-    return each(op(tg.floor_divide, x, y), op(tg.remainder, x, y))
+    x = integers(512, below=9).astype(F4) + F4(0.5)
+    y = np.full(512, -2, F4)  # each rest has another sign, and no quotient is rounded
+    quotient = op(lambda x, y: tg.floor_divide(x.detach(), y.detach()), x, y)
+    return each(quotient, op(tg.remainder, x, y))
 
 
 def clipping() -> None:

@@ -2,7 +2,7 @@
 //
 // instances: whole<T, FloorDivide>, whole<T, Remainder> for T in float, double, int, long long
 // instances: whole<T, MinusQuotient> for T in float, double
-// operations of whole: 0  # what a division with a remainder costs depends on the numbers
+// operations of whole: 7 * n  # two less where the rest has the sign of y
 //
 // Integers of any width do; the host names their types as it needs them.
 //
