@@ -256,7 +256,6 @@ ABSENT = _rows(
 """,
         "nn.functional": """
     conv1d conv3d conv_transpose2d: tg.conv2d
-    scaled_dot_product_attention: tg.softmax(q @ k.mT / d ** 0.5) @ v
     interpolate upsample: x[:, :, :, None, :, None].expand(...).reshape(...)
     normalize: x / x.norm(dim=-1, keepdim=True)
     unfold: tg.im2col

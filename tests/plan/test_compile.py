@@ -343,3 +343,12 @@ def test_an_op_that_breaks_the_contract_of_mem_is_named():
     run(np.array([1.0]))
     with pytest.raises(tg.errors.GraphError, match="fickle: mem.empty"):
         run(np.array([2.0]))
+
+
+def test_an_array_that_the_function_moves_is_taken_where_it_goes():
+    w = tg.Parameter([[2.0]], device="emulator")
+    run = tg.compile(lambda x: tg.sum(tg.linear(tg.Tensor.to(x, "emulator"), w)))
+    x = np.ones((3, 1), F)
+    for _ in range(3):
+        assert run(x).item() == 6
+    assert "runs as it stands" not in run.explain()

@@ -50,7 +50,7 @@ def trained(name, run, **settings):
     return json.loads((run.path / "tuning.json").read_text())["choices"]
 
 
-@pytest.mark.filterwarnings("ignore:.*batch of 2:UserWarning")
+@pytest.mark.filterwarnings("ignore:batch norm is training on:UserWarning")
 @pytest.mark.parametrize("name", SMALL)
 def test_the_choice_lies_in_the_run_folder(name, monkeypatch):
     if name == "srcnn":

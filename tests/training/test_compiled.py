@@ -8,7 +8,7 @@ from tests.training.networks import EPOCHS, fingerprint, loaders, trainer
 from tests.training.test_resume import stop_after
 from tinygraph.training import DivergenceError, RunFolder, Stopped, Trainer
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*batch of.*:UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:batch norm is training on:UserWarning")
 
 
 def worker(run=None, compile=True):

@@ -17,6 +17,9 @@ from tinygraph.ops.arithmetic import minimum as minimum
 from tinygraph.ops.arithmetic import mul as mul
 from tinygraph.ops.arithmetic import pow as pow
 from tinygraph.ops.arithmetic import sub as sub
+from tinygraph.ops.attention import (
+    scaled_dot_product_attention as scaled_dot_product_attention,
+)
 from tinygraph.ops.avg_pool2d import avg_pool2d as avg_pool2d
 from tinygraph.ops.batch_norm import batch_norm as batch_norm
 from tinygraph.ops.binary_cross_entropy import binary_cross_entropy as binary_cross_entropy

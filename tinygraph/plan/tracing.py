@@ -92,6 +92,7 @@ class Trace(Runner):
         self.modules: list[tuple[Any, bool]] = []  # those called, and the mode they were in
         self.aliases: dict[Tensor, Tensor] = {}  # by `detach`: the node whose value each shares
         self.arguments: list[Tensor] = []  # the leaves that stand for them, in order
+        self._arrays: set[Tensor] = set()  # those of arrays, which go where they are needed
         self._known: set[Tensor] = set()  # nodes, arguments and aliases
         self.unsure: set[Tensor] = set()
         self._watched = watched
@@ -124,6 +125,8 @@ class Trace(Runner):
         node = leaf(_nothing(spec), self.device)
         node.requires_grad = requires_grad
         self.arguments.append(node)
+        if device is None:
+            self._arrays.add(node)
         self._known.add(node)
         return node
 
@@ -138,7 +141,9 @@ class Trace(Runner):
             if x.op is None and x.requires_grad:
                 self._watch(x)
         spec = op.infer(*[Spec(x.shape, x.dtype) for x in inputs])
-        if op.output_device(self.device) is not self.device:
+        if (target := op.output_device(self.device)) is not self.device:
+            if inputs[0] in self._arrays:
+                raise Elsewhere(target, self.device)
             raise Refused(
                 "it moves a tensor to another device; a plan stays on one. Way out: move "
                 "arguments before the call, results after it"
