@@ -10,7 +10,7 @@ import pytest
 
 from tests.test_cli_resume import stop_after
 from tinygraph.cli import machine, main
-from tinygraph.cuda import Kernel
+from tinygraph.cuda import Kernel, recording
 from tinygraph.errors import KernelCompileError
 from tinygraph.recipes import task
 from tinygraph.training import RunFolder, load_arrays
@@ -36,16 +36,10 @@ def whole(tmp_path_factory):
 
 
 @pytest.fixture
-def launches(monkeypatch):
-    """The names of the kernels that are launched."""
-    names, launch = [], Kernel.__call__
-
-    def spy(self, *args, **options):
-        names.append(self.name)
-        launch(self, *args, **options)
-
-    monkeypatch.setattr(Kernel, "__call__", spy)
-    return names
+def launches():
+    """The kernels that are launched."""
+    with recording() as made:
+        yield made
 
 
 def missing_compiler(monkeypatch):
@@ -56,7 +50,7 @@ def missing_compiler(monkeypatch):
 
     monkeypatch.setattr(task, "find_compiler", refuse)
     monkeypatch.setattr(machine, "find_compiler", refuse)
-    monkeypatch.setattr(Kernel, "__call__", lambda *_, **__: refuse())
+    monkeypatch.setattr(Kernel, "run", lambda *_: refuse())
 
 
 def failure(capsys, arguments, code):
@@ -190,7 +184,8 @@ def test_parameters_are_plain_numbers(whole):
 def test_doctor_has_run_a_kernel(capsys, launches):
     assert main(["doctor", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["devices"]["emulator"] == "available" and launches == ["probe"]
+    assert found["devices"]["emulator"] == "available"
+    assert [launch.kernel.name for launch in launches] == ["probe"]
     assert found["compiler"]
 
 

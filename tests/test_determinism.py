@@ -15,8 +15,11 @@ import tinygraph_pytest
 from tests.testing.drawn import draw
 
 ROOT = Path(__file__).parents[1]
-# What draws on purpose from a generator that nobody seeded, because a test wants to be noticed.
+# What draws on purpose from a generator that nobody seeded, because a test wants to be noticed; in
+# a worker of a DataLoader, because the loader is to have seeded it.
 ON_PURPOSE = {
+    ("tests/data/worker_datasets.py", "np.random.random()"),
+    ("tests/data/worker_datasets.py", "random.random()"),
     ("tests/plan/test_changes.py", "np.random.default_rng()"),
     ("tests/testing/test_gradcheck.py", "np.random.random()"),
 }

@@ -24,12 +24,13 @@ import pytest
 import tinygraph as tg
 from tests.cuda.contract_work import contract_work
 from tests.cuda.counted_work import WORK
-from tinygraph.cuda import Kernel, recording
+from tinygraph.cuda import recording
 from tinygraph.cuda.reading.instances import instances
 from tinygraph.cuda.reading.operation_counts import operation_count, statements
 from tinygraph.cuda.reading.preprocessor import preprocess
 from tinygraph.cuda.reading.signature import kernels, parse
 from tinygraph.cuda.reading.source import KERNELS, Source
+from tinygraph.running import Runner
 
 FILES = sorted(path.name for path in KERNELS.glob("*.cu"))
 # Additions in each thread of a group that reduces a sum (reduce.cuh): five exchanges in the warp,
@@ -168,28 +169,35 @@ class Counted:
 
 def counted_in(file, work):
     """What is counted in each launch of a file's kernels while `work` runs."""
-    found = []
+    with Profiled(file) as profiled:
+        work()
+    assert profiled.found, f"{file}: no launch of its kernels came to the runner"
+    return profiled.found
 
-    def profiled(kernel, grid, block, *args, shared=0):
-        if kernel.source.path.name != file:
-            return launch(kernel, grid, block, *args, shared=shared)
+
+class Profiled(Runner):
+    """Profiles the launches of a file's kernels under the checker, in their place."""
+
+    def __init__(self, file):
+        self.file, self.found = file, []
+
+    def launch(self, launch):
+        kernel = launch.kernel
+        if kernel.source.path.name != self.file:
+            self.below.launch(launch)
+            return
         with recording(execute=False) as launches:
-            launch(kernel, grid, block, *args, shared=shared)
+            launch.bound(*launch.given)
         (one,) = launches
-        report = kernel.check(grid, block, *args, shared=shared, profile=True)
+        extents = launch.grid, launch.block
+        report = kernel.check(*extents, *launch.args, shared=launch.shared, profile=True)
         assert report.ok, report.text()
         at = {use.parameter: use.array.size for use in one.arrays}
         at |= dict(kernel.source.defines) | one.scalars
         at["threads"] = int(np.prod(one.grid) * np.prod(one.block))
-        beyond = SHARED_WORK.get(f"{file}: {kernel.signature.function}", lambda at: 0)(at)
+        beyond = SHARED_WORK.get(f"{self.file}: {kernel.signature.function}", lambda at: 0)(at)
         counts = one.operations, report.operations, beyond, at["threads"]
-        found.append(Counted(kernel.name, *counts))
-        return None
-
-    launch = Kernel.__call__
-    with mock.patch.object(Kernel, "__call__", profiled):
-        work()
-    return found
+        self.found.append(Counted(kernel.name, *counts))
 
 
 ELEMENT_TYPE = re.compile(r"\b(unsigned |signed )?(float|double|bool|char|short|int|long long)\b")
