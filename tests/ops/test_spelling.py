@@ -21,6 +21,7 @@ SPELLINGS = [  # a function, its arguments under other names, and without names
     ("where", {"condition": X > 2, "input": X, "other": 0.0}, (X > 2, X, 0.0)),
     ("mm", {"input": X, "mat2": X.T}, (X, X.T)),
     ("cat", {"tensors": [X, X], "dim": 1}, ([X, X], 1)),
+    ("cosine_similarity", {"x1": X, "x2": X + 1, "dim": 1}, (X, X + 1, 1)),
     ("embedding", {"input": [1], "weight": X}, ([1], X)),
     ("linear", {"input": X, "weight": X, "bias": X[0, :2]}, (X, X, X[0, :2])),
     ("mse_loss", {"input": X, "target": X + 1}, (X, X + 1)),

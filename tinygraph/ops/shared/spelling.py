@@ -38,6 +38,7 @@ INPLACE = {
 # What is a word of one function alone.
 WORDS_OF: dict[str, dict[str, str]] = {
     "arange": {"stop": "end"},
+    "cosine_similarity": {"x1": "x", "x2": "y"},
     "embedding": {"input": "indices"},
     "expand": {"size": "shape"},
     "flip": {"dims": "axis"},
@@ -55,7 +56,11 @@ WORDS_OF: dict[str, dict[str, str]] = {
     "permute": {"axes": "dims"},
     "pow": {"exponent": "y"},
     "roll": {"dims": "axis"},
-    "split": {"split_size": "size_or_sizes", "split_size_or_sections": "size_or_sizes"},
+    "split": {
+        "split_size": "size_or_sizes",
+        "split_size_or_sections": "size_or_sizes",
+        "tensor": "x",
+    },
     "tile": {"reps": "dims"},
     "transpose": {"axis0": "dim0", "axis1": "dim1"},
     "where": {"input": "a", "other": "b"},
