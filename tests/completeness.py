@@ -31,6 +31,11 @@ WITHOUT_KERNEL: set[str] = set()
 # Op files that need none: their output is a view of the input, or a copy between devices.
 MOVES_NOTHING = {"reshape", "to"}
 
+# Op files whose ops launch the kernels of another op.
+LAUNCHES_ANOTHERS = {"conv_transpose2d"}
+
+NO_FILE = WITHOUT_KERNEL | MOVES_NOTHING | LAUNCHES_ANOTHERS
+
 # Op files without a public function: methods of Tensor apply their ops.
 METHODS = {"to"}
 
@@ -99,7 +104,7 @@ def op_file(stem, module):
 def kernel_file(stem, module):
     """A .cu of the same name where ops launch it, with its operations stated."""
     path, source = f"tinygraph/cuda/kernels/{stem}.cu", KERNELS / f"{stem}.cu"
-    is_due = bool(op_classes(module)) and stem not in WITHOUT_KERNEL | MOVES_NOTHING
+    is_due = bool(op_classes(module)) and stem not in NO_FILE
     if source.exists() is not is_due:
         if is_due:
             yield path, "the kernels of the op", "no file", "see docs/kernels/reading_a_kernel.md"

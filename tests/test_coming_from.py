@@ -101,6 +101,7 @@ X = np.array([[0.5, 1.5, 0.25], [2.0, 0.75, 1.25]], np.float32)
 Y = np.array([[1.0, 0.5, 0.25], [2.0, 3.0, 1.25]], np.float32)
 IMAGE = np.random.default_rng(0).standard_normal((2, 3, 4, 4)).astype(np.float32)
 WEIGHT = np.random.default_rng(1).standard_normal((4, 3, 3, 3)).astype(np.float32)
+ROWS, TAPS = IMAGE[:, :, 0], WEIGHT[:, :, 0]
 LABELS = np.array([0, 2])
 INDEX = np.array([[0, 2], [1, 1]])
 
@@ -119,6 +120,9 @@ CASES = {  # arguments in PyTorch's order, where they are not (X) or (X, Y)
     "cat": [([X, Y],), ([X, Y], 1)],
     "chunk": [(X, 2), (X, 2, 1)],
     "clamp": [(X, 0.5), (X, 0.5, 1.0)],
+    "conv1d": [(ROWS, TAPS), (ROWS, TAPS, WEIGHT[:, 0, 0, 0], 2, 1)],
+    "conv_transpose1d": [(WEIGHT[0], IMAGE[0]), (WEIGHT[0], IMAGE[0], X[0, :1].repeat(4), 2, 1)],
+    "conv_transpose2d": [(WEIGHT, WEIGHT), (WEIGHT, WEIGHT, X[0], 2, 1, 1)],
     "conv2d": [(IMAGE, WEIGHT), (IMAGE, WEIGHT, WEIGHT[:, 0, 0, 0], 2, 1)],
     "cross_entropy": [(X, LABELS)],
     "cumsum": [(X, 1), (X, 0)],

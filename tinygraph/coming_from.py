@@ -52,6 +52,7 @@ OTHER = _rows(
     binary_cross_entropy_with_logits: as in `nn.functional`
     compile: makes a plan of a training step, and has options of its own: see the page on plans
     Generator: draws other numbers than PyTorch from the same seed, the same ones on every device
+    conv_transpose1d conv_transpose2d: `output_padding` is less than the stride
     cuda: the kernels of this package and `capture`; no streams and no memory statistics
     device: a function; devices compare with their names: `x.device == 'cuda'`
     embedding: indices first, then the weight, as in `nn.functional`
@@ -84,6 +85,7 @@ OTHER = _rows(
     BatchNorm1d: takes no `track_running_stats`
     BatchNorm2d: takes no `track_running_stats`
     Buffer: a leaf that keeps its shape and dtype
+    ConvTranspose1d ConvTranspose2d: `output_padding` is less than the stride
     CrossEntropyLoss: `(reduction, ignore_index)`; without the latter no label is passed over
     Module: lists of layers must be a `ModuleList`; `super().__init__()` may be left out
     NLLLoss: `(reduction, ignore_index)`; without the latter no label is passed over
@@ -170,8 +172,7 @@ ABSENT = _rows(
     linalg fft special sparse: HOST
     stft istft: LATER
     cdist pairwise_distance: ((x.unsqueeze(1) - y) ** 2).sum(-1).sqrt()
-    conv1d: tg.conv2d(x.unsqueeze(2), w.unsqueeze(2))
-    conv3d conv_transpose1d conv_transpose2d conv_transpose3d max_pool3d: LATER
+    conv3d conv_transpose3d max_pool3d: LATER
     max_pool1d avg_pool1d: tg.max_pool2d(x.unsqueeze(2), (1, k)).squeeze(2)
     group_norm instance_norm rms_norm: x.mean and x.var over reshaped groups
     threshold: tg.where(x > threshold, x, value)
@@ -227,8 +228,7 @@ ABSENT = _rows(
     share_memory_: one process
 """,
         "nn": """
-    Conv1d: Conv2d on x.unsqueeze(2), with kernel (1, k)
-    Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d: LATER
+    Conv3d ConvTranspose3d: LATER
     MaxPool1d AvgPool1d: MaxPool2d((1, k)) on x.unsqueeze(2)
     MaxPool3d AvgPool3d MaxUnpool2d FractionalMaxPool2d LPPool2d: LATER
     AdaptiveMaxPool1d AdaptiveMaxPool2d: x.amax((2, 3)) where the output has size 1
@@ -255,7 +255,7 @@ ABSENT = _rows(
     DataParallel parallel: one process and one device
 """,
         "nn.functional": """
-    conv1d conv3d conv_transpose2d: tg.conv2d
+    conv3d: tg.conv2d
     interpolate upsample: x[:, :, :, None, :, None].expand(...).reshape(...)
     normalize: x / x.norm(dim=-1, keepdim=True)
     unfold: tg.im2col

@@ -32,6 +32,19 @@ LAYERS = [  # a layer, its input, and the op of the input and the layer's parame
     (nn.Conv2d(4, 6, 3), IMAGES, tg.conv2d),
     (nn.Conv2d(4, 6, (2, 3), **RECTANGLE), IMAGES, lambda *a: tg.conv2d(*a, **RECTANGLE)),
     (nn.Conv2d(4, 6, 3, padding="same"), IMAGES, lambda *a: tg.conv2d(*a, padding="same")),
+    (nn.Conv1d(4, 6, 2, padding="same"), TABLE, lambda *a: tg.conv1d(*a, padding="same")),
+    (
+        nn.Conv1d(4, 6, (3,), stride=2, padding=1, groups=2),
+        TABLE,
+        lambda *a: tg.conv1d(*a, stride=2, padding=1, groups=2),
+    ),
+    (nn.ConvTranspose2d(4, 2, 2, stride=2), IMAGES, lambda *a: tg.conv_transpose2d(*a, stride=2)),
+    (
+        nn.ConvTranspose2d(4, 6, 3, 2, (0, 1), 1, 2, False, (2, 1)),
+        IMAGES,
+        lambda x, w: tg.conv_transpose2d(x, w, None, 2, (0, 1), 1, 2, (2, 1)),
+    ),
+    (nn.ConvTranspose1d(4, 2, 3, 3, 1, 2), TABLE, lambda *a: tg.conv_transpose1d(*a, 3, 1, 2)),
     (nn.MaxPool2d(2), IMAGES, lambda x: tg.max_pool2d(x, 2)),
     (nn.MaxPool2d(3, 2, 1), IMAGES, lambda x: tg.max_pool2d(x, 3, 2, 1)),
     (nn.MaxPool2d(2, ceil_mode=True), IMAGES, lambda x: tg.max_pool2d(x, 2, ceil_mode=True)),
@@ -262,8 +275,17 @@ def test_repr(layer, text):
 
 def test_everything_is_exported():
     """Every layer that a file of the room defines."""
-    bases = {"AlongAxis", "BatchNorm", "Cell", "Container", "Function", "InPlace"}
-    bases |= {"LabelLoss", "Layers", "Loss", "Named", "Numbered", "Pool2d", "Recurrent"}
+    bases = {"AlongAxis", "BatchNorm", "Cell", "Container", "Convolution", "Function", "InPlace"}
+    bases |= {
+        "LabelLoss",
+        "Layers",
+        "Loss",
+        "Named",
+        "Numbered",
+        "Pool2d",
+        "Recurrent",
+        "TransposedConvolution",
+    }
     layers = {c for c in vars(nn).values() if isinstance(c, type) and issubclass(c, nn.Module)}
     for file in Path(nn.__file__).parent.glob("*.py"):
         module = importlib.import_module(f"tinygraph.nn.{file.stem}")

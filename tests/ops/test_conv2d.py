@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 import tinygraph as tg
 from tests import reference
-from tests.op_contract import Bad, OpContract, Problem
+from tests.op_contract import Bad, Convention, OpContract, Problem
 from tests.strategies import conv_problems, numbers
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.ops.conv2d import Conv2d, _launch_of
@@ -157,3 +158,43 @@ class TestIm2colConv2d(OpContract):
     tolerance = 4.0
     large_problems = TestConv2d.large_problems[:4]
     bad_input = TestConv2d.bad_input[:3]
+
+
+@st.composite
+def sequence_problems(draw):
+    """Those of images, of which one row is left."""
+    problem = draw(conv_problems())
+    x, w, b = problem.args
+    kwargs = {k: v[1] if isinstance(v, tuple) else v for k, v in problem.kwargs.items()}
+    return Problem((x[:, :, 0], w[:, :, 0], b), kwargs, problem.carries)
+
+
+class TestConv1d(OpContract):
+    function = staticmethod(tg.conv1d)
+    reference = staticmethod(reference.conv1d)
+    problems = sequence_problems()
+    tolerance = 4.0
+    large_problems = (large((3, 4, 200), (6, 2, 5), groups=2, stride=2, padding=2, dilation=3),)
+    conventions = [
+        Convention(
+            "cross-correlation",
+            ([[[1.0, 2.0, 4.0]]], [[[-1.0, 1.0]]]),
+            [[[1.0, 2.0]]],
+            ([[[-1.0, 0.0, 1.0]]], [[[3.0, 6.0]]]),
+        )
+    ]
+    bad_input = [
+        Bad("images", (X, W[0]), {}, ShapeError, "conv1d: x: expected 3 axes (N, C, L)"),
+        Bad("weights", (X[0], W), {}, ShapeError, "conv1d: w: expected 3 axes (O, C/groups, K)"),
+        Bad("channels", (X[0], W[:, 0]), {"groups": 2}, ShapeError, "inputs (N, C, L)"),
+        Bad(
+            "short",
+            (X[:, :, 0, :2], W[:, :, 0]),
+            {},
+            ShapeError,
+            "conv1d: x: expected an image of at",
+        ),
+        Bad("two strides", (X[0], W[0]), {"stride": (1, 2)}, ArgumentError, "conv1d: stride"),
+        Bad("padding", (X[0], W[0]), {"padding": "valid"}, ArgumentError, "'same'"),
+        Bad("groups", (X[0], W[0]), {"groups": 0}, ArgumentError, "groups: expected an int"),
+    ]

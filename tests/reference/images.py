@@ -1,8 +1,10 @@
-"""Images and sequences in loops: adaptive pooling.  Nothing here calls tinygraph."""
+"""Images and sequences in loops: adaptive pooling, painting.  Nothing here calls tinygraph."""
 
 import math
 
 import numpy as np
+
+from tests.reference.basics import as_pair, conv2d
 
 
 def _window(u, size, parts):
@@ -23,3 +25,33 @@ def adaptive_avg_pool2d(x, output_size):
 
 def adaptive_avg_pool1d(x, output_size):
     return adaptive_avg_pool2d(x[:, :, None], (1, output_size))[:, :, 0]
+
+
+def conv_transpose2d(x, w, b=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+    """Each pixel paints its filter into a canvas, of which the padding is cut off."""
+    (n, c, h, width), (_, o_group, kh, kw) = x.shape, w.shape
+    step, pad, more, gap = map(as_pair, (stride, padding, output_padding, dilation))
+    high, wide = (
+        (size - 1) * step[a] + gap[a] * (k - 1) + 1 + more[a]
+        for a, (size, k) in enumerate(((h, kh), (width, kw)))
+    )
+    canvas = np.zeros((n, o_group * groups, high, wide))
+    if b is not None:
+        canvas += b[:, None, None]
+    for a, k, u, v in np.ndindex(x.shape):
+        first = k // (c // groups) * o_group
+        for o, i, j in np.ndindex(w.shape[1:]):
+            at = a, first + o, u * step[0] + i * gap[0], v * step[1] + j * gap[1]
+            canvas[at] += x[a, k, u, v] * w[k, o, i, j]
+    return canvas[:, :, pad[0] : high - pad[0], pad[1] : wide - pad[1]]
+
+
+def conv_transpose1d(x, w, b=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+    settings = (1, stride), (0, padding), (0, output_padding), groups, (1, dilation)
+    return conv_transpose2d(x[:, :, None], w[:, :, None], b, *settings)[:, :, 0]
+
+
+def conv1d(x, w, b=None, stride=1, padding=0, dilation=1, groups=1):
+    pads = padding if padding == "same" else (0, padding)
+    settings = (1, stride), pads, (1, dilation), groups
+    return conv2d(x[:, :, None], w[:, :, None], b, *settings)[:, :, 0]

@@ -37,7 +37,10 @@ from tinygraph.nn.containers import ParameterDict as ParameterDict
 from tinygraph.nn.containers import ParameterList as ParameterList
 from tinygraph.nn.containers import Residual as Residual
 from tinygraph.nn.containers import Sequential as Sequential
+from tinygraph.nn.conv import Conv1d as Conv1d
 from tinygraph.nn.conv import Conv2d as Conv2d
+from tinygraph.nn.conv import ConvTranspose1d as ConvTranspose1d
+from tinygraph.nn.conv import ConvTranspose2d as ConvTranspose2d
 from tinygraph.nn.distance import CosineSimilarity as CosineSimilarity
 from tinygraph.nn.dropout import Dropout as Dropout
 from tinygraph.nn.embedding import Embedding as Embedding

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,13 +12,116 @@ from tinygraph.errors import ArgumentError
 from tinygraph.nn.covered import require_covered
 from tinygraph.nn.init import default_affine_
 from tinygraph.nn.module import Module
-from tinygraph.ops.conv2d import conv2d
+from tinygraph.ops.conv2d import conv1d, conv2d
+from tinygraph.ops.conv_transpose2d import conv_transpose1d, conv_transpose2d
+from tinygraph.ops.shared.sequences import along
 from tinygraph.parameter import Parameter
 from tinygraph.shapes import Pair, padding_2d, pair
 from tinygraph.tensor import Operand, Tensor, as_tensor
 
 
-class Conv2d(Module):
+class Convolution(Module):
+    """What convolutional layers share: filters, a bias, and how windows slide."""
+
+    _settings: ClassVar[tuple[str, ...]] = ("kernel_size", "stride")
+    axes: ClassVar[int] = 2  # that windows slide over
+    transposed: ClassVar[bool] = (
+        False  # weights (C, O/groups, ...) in the place of (O, C/groups, ...)
+    )
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | tuple[int, ...],
+        stride: int | tuple[int, ...] = 1,
+        padding: int | tuple[int, ...] | str = 0,
+        dilation: int | tuple[int, ...] = 1,
+        groups: int = 1,
+        bias: bool = True,
+        *,
+        dtype: Any = np.float32,
+    ) -> None:
+        layer = type(self).__name__
+        self.in_channels = whole(layer, "in_channels", in_channels)
+        self.out_channels = whole(layer, "out_channels", out_channels)
+        self.groups = whole(layer, "groups", groups)
+        if self.in_channels % self.groups or self.out_channels % self.groups:
+            raise ArgumentError(
+                layer,
+                "groups",
+                "a divisor of in_channels and of out_channels",
+                f"{groups} for {in_channels} and {out_channels}",
+            )
+        self.kernel_size = self._each("kernel_size", kernel_size)
+        self.stride = self._each("stride", stride)
+        word = isinstance(padding, str) and not self.transposed
+        self.padding: Any = (
+            padding_2d(layer, padding) if word else self._each("padding", padding, 0)
+        )
+        self.dilation = self._each("dilation", dilation)
+        first, second = self.out_channels, self.in_channels
+        if self.transposed:
+            first, second = second, first
+        shape = (first, second // self.groups, *self.kernel_size)
+        self.weight = Parameter(np.empty(shape, dtype), name="weight")
+        biases = np.empty((self.out_channels,), dtype)
+        self.bias = Parameter(biases, name="bias") if bias else None
+        self.reset_parameters()
+
+    def _each(self, argument: str, value: Any, minimum: int = 1) -> tuple[int, ...]:
+        """A setting for each axis that windows slide over."""
+        layer = type(self).__name__
+        if self.axes == 1:
+            return along(layer, argument, value, minimum, 0)[1:]
+        return pair(layer, argument, value, minimum)
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters anew."""
+        default_affine_(self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        text = f"{self.in_channels}, {self.out_channels}, {super().extra_repr()}"
+        return text if self.bias is not None else f"{text}, bias=False"
+
+
+class Conv1d(Convolution):
+    """Convolution of sequences (N, C, L): see `tg.conv1d`.
+
+    Parameters
+    ----------
+    in_channels, out_channels : int
+        C and O; `groups` divides both.
+    kernel_size, stride, dilation : int
+    padding : int or "same"
+    groups : int
+    bias : bool
+    dtype : dtype
+        Of the parameters; the input must have it too.
+
+    Attributes
+    ----------
+    weight : Parameter (O, C/groups, K)
+        Uniform on +-1 / sqrt(C/groups * K) at first.
+    bias : Parameter (O,) or None
+        Likewise.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.nn.Conv1d(3, 8, 5, padding="same")(tg.ones((2, 3, 100))).shape
+    (2, 8, 100)
+    """
+
+    _unusual: ClassVar[dict[str, Any]] = {"padding": (0,), "dilation": (1,), "groups": 1}
+    axes: ClassVar[int] = 1
+
+    def forward(self, x: Operand) -> Tensor:
+        slides: Any = self.stride, self.padding, self.dilation, self.groups
+        return conv1d(x, self.weight, self.bias, *slides)
+
+
+class Conv2d(Convolution):
     """Two-dimensional convolution of images (N, C, H, W): see `tg.conv2d`.
 
     Parameters
@@ -50,7 +154,6 @@ class Conv2d(Module):
     (2, 8, 28, 28)
     """
 
-    _settings: ClassVar[tuple[str, ...]] = ("kernel_size", "stride")
     _unusual: ClassVar[dict[str, Any]] = {
         "padding": (0, 0),
         "dilation": (1, 1),
@@ -72,40 +175,99 @@ class Conv2d(Module):
         strict: bool = False,
         dtype: Any = np.float32,
     ) -> None:
-        self.in_channels = whole("Conv2d", "in_channels", in_channels)
-        self.out_channels = whole("Conv2d", "out_channels", out_channels)
-        self.groups = whole("Conv2d", "groups", groups)
-        if self.in_channels % self.groups or self.out_channels % self.groups:
-            raise ArgumentError(
-                "Conv2d",
-                "groups",
-                "a divisor of in_channels and of out_channels",
-                f"{groups} for {in_channels} and {out_channels}",
-            )
-        self.kernel_size = pair("Conv2d", "kernel_size", kernel_size)
-        self.stride = pair("Conv2d", "stride", stride)
-        self.padding = padding_2d("Conv2d", padding)
-        self.dilation = pair("Conv2d", "dilation", dilation)
+        slides = stride, padding, dilation
+        super().__init__(in_channels, out_channels, kernel_size, *slides, groups, bias, dtype=dtype)
         self.strict = bool(strict)
-        shape = (self.out_channels, self.in_channels // self.groups, *self.kernel_size)
-        self.weight = Parameter(np.empty(shape, dtype), name="weight")
-        self.bias = Parameter(np.empty(shape[:1], dtype), name="bias") if bias else None
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draw the parameters anew."""
-        default_affine_(self.weight, self.bias)
 
     def forward(self, x: Operand) -> Tensor:
         x = as_tensor(x)
+        slides: Any = self.stride, self.padding, self.dilation
         if self.strict:
-            require_covered(
-                "Conv2d", x.shape, self.kernel_size, self.stride, self.padding, self.dilation
-            )
-        return conv2d(
-            x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups
-        )
+            kernel: Any = self.kernel_size
+            require_covered("Conv2d", x.shape, kernel, *slides)
+        settings: Any = *slides, self.groups
+        return conv2d(x, self.weight, self.bias, *settings)
 
-    def extra_repr(self) -> str:
-        text = f"{self.in_channels}, {self.out_channels}, {super().extra_repr()}"
-        return text if self.bias is not None else f"{text}, bias=False"
+
+class TransposedConvolution(Convolution):
+    """What the layers of transposed convolution share."""
+
+    transposed: ClassVar[bool] = True
+    function: ClassVar[Callable[..., Tensor]]
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | tuple[int, ...],
+        stride: int | tuple[int, ...] = 1,
+        padding: int | tuple[int, ...] = 0,
+        output_padding: int | tuple[int, ...] = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: int | tuple[int, ...] = 1,
+        *,
+        dtype: Any = np.float32,
+    ) -> None:
+        slides = stride, padding, dilation
+        super().__init__(in_channels, out_channels, kernel_size, *slides, groups, bias, dtype=dtype)
+        self.output_padding = self._each("output_padding", output_padding, 0)
+
+    def forward(self, x: Operand) -> Tensor:
+        slides = self.stride, self.padding, self.output_padding, self.groups, self.dilation
+        return type(self).function(x, self.weight, self.bias, *slides)
+
+
+class ConvTranspose2d(TransposedConvolution):
+    """Transposed convolution of images (N, C, H, W): see `tg.conv_transpose2d`.
+
+    Parameters
+    ----------
+    in_channels, out_channels : int
+        C and O; `groups` divides both.
+    kernel_size, stride, padding, output_padding, dilation : int or (vertical, horizontal)
+    groups : int
+    bias : bool
+    dtype : dtype
+        Of the parameters; the input must have it too.
+
+    Attributes
+    ----------
+    weight : Parameter (C, O/groups, KH, KW)
+        Uniform on +-1 / sqrt(O/groups * KH * KW) at first, as in PyTorch.
+    bias : Parameter (O,) or None
+        Likewise.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> layer = tg.nn.ConvTranspose2d(8, 4, kernel_size=2, stride=2)
+    >>> layer
+    ConvTranspose2d(8, 4, kernel_size=(2, 2), stride=(2, 2))
+    >>> layer(tg.ones((1, 8, 14, 14))).shape
+    (1, 4, 28, 28)
+    """
+
+    _unusual: ClassVar[dict[str, Any]] = {
+        "padding": (0, 0),
+        "output_padding": (0, 0),
+        "dilation": (1, 1),
+        "groups": 1,
+    }
+    function = staticmethod(conv_transpose2d)
+
+
+class ConvTranspose1d(TransposedConvolution):
+    """Transposed convolution of sequences (N, C, L): see `tg.conv_transpose1d`.
+
+    Its arguments are those of `ConvTranspose2d`, an int each; the weights are (C, O/groups, K).
+    """
+
+    _unusual: ClassVar[dict[str, Any]] = {
+        "padding": (0,),
+        "output_padding": (0,),
+        "dilation": (1,),
+        "groups": 1,
+    }
+    axes: ClassVar[int] = 1
+    function = staticmethod(conv_transpose1d)

@@ -39,8 +39,11 @@ from tinygraph.ops.concatenate import concatenate as concatenate
 from tinygraph.ops.concatenate import hstack as hstack
 from tinygraph.ops.concatenate import stack as stack
 from tinygraph.ops.concatenate import vstack as vstack
+from tinygraph.ops.conv2d import conv1d as conv1d
 from tinygraph.ops.conv2d import conv2d as conv2d
 from tinygraph.ops.conv2d_relu_max_pool2d import conv2d_relu_max_pool2d as conv2d_relu_max_pool2d
+from tinygraph.ops.conv_transpose2d import conv_transpose1d as conv_transpose1d
+from tinygraph.ops.conv_transpose2d import conv_transpose2d as conv_transpose2d
 from tinygraph.ops.cosine_similarity import cosine_similarity as cosine_similarity
 from tinygraph.ops.count_nonzero import all as all
 from tinygraph.ops.count_nonzero import any as any

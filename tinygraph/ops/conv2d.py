@@ -31,6 +31,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tinygraph.checks import whole
 from tinygraph.cuda import Out, blocks, op_kernel
 from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.frozen import frozen
@@ -45,9 +46,19 @@ from tinygraph.ops.shared.convolution import (
 )
 from tinygraph.ops.shared.gemm import MOST_BLOCKS, Axis, gemm, tile_for, tile_grid
 from tinygraph.ops.shared.launch import THREADS, ChunkedLaunch, remembered
+from tinygraph.ops.shared.sequences import OfSequences, along
 from tinygraph.ops.shared.windows import Windows2d, sliding, windows_2d
 from tinygraph.precision import get_float32_matmul_precision
-from tinygraph.shapes import Array, Pair, Shape, Spec, require_bias, require_float, require_ndim
+from tinygraph.shapes import (
+    Array,
+    Pair,
+    Shape,
+    Spec,
+    padding_2d,
+    require_bias,
+    require_float,
+    require_ndim,
+)
 from tinygraph.tensor import Operand, Tensor
 
 CHUNK = 16384  # elements of one channel that one block sums for the bias's gradient
@@ -60,6 +71,7 @@ class Conv2d(Op):
     dilation: Pair
     groups: int
 
+    legends: ClassVar[dict[str, str]] = {"x": "(N, C, H, W)", "w": "(O, C/groups, KH, KW)"}
     naive: ClassVar[bool] = False  # the step of implicit GEMM before the last one
 
     def _windows(self, x: Shape, w: Shape) -> Windows2d:
@@ -72,13 +84,13 @@ class Conv2d(Op):
 
     def infer(self, x: Spec, w: Spec, b: Spec | None = None) -> Spec:
         require_float(self.name, x=x, w=w, b=b)
-        require_ndim(self.name, "x", x, 4, "(N, C, H, W)")
-        require_ndim(self.name, "w", w, 4, "(O, C/groups, KH, KW)")
+        require_ndim(self.name, "x", x, 4, self.legends["x"])
+        require_ndim(self.name, "w", w, 4, self.legends["w"])
         c, (o, c_group, kh, kw) = x.shape[1], w.shape
         if c != c_group * self.groups:
             expected = f"w.shape[1] * groups equal to the {c} channels of x"
             got = f"{c_group} * {self.groups} with w.shape {w.shape}, x.shape {x.shape}"
-            way_out = "weights are (O, C/groups, KH, KW), images (N, C, H, W)"
+            way_out = f"weights are {self.legends['w']}, inputs {self.legends['x']}"
             raise ShapeError(self.name, "w", expected, got, way_out)
         if o % self.groups:
             raise ShapeError(self.name, "w", f"output channels that {self.groups} groups divide", o)
@@ -122,27 +134,27 @@ class Conv2d(Op):
         self, mem: Memory, x: Array, w: Array, b: Array | None = None
     ) -> tuple[Array, Any]:
         bias = mem.empty((0,), x.dtype) if b is None else b
-        y = self._compute(mem, "forward", x, w, w, x, bias)
+        y = self.compute(mem, "forward", x.shape, w, w, x, bias)
         return y, (x, w) if any(mem.needs) else None
 
     def backward_kernel(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         x, w = saved
         gx = gw = gb = None
         if needs[0]:
-            gx = self._compute(mem, "input_gradient", x, w, w, gy)
+            gx = self.compute(mem, "input_gradient", x.shape, w, w, gy)
         if needs[1]:
-            gw = self._compute(mem, "weight_gradient", x, w, gy, x)
+            gw = self.compute(mem, "weight_gradient", x.shape, w, gy, x)
         if True in needs[2:]:
             gb = mem.empty((len(w),), gy.dtype)
             _bias_gradient(mem, gy, gb)
         return (gx, gw, gb)[: len(needs)]
 
-    def _compute(self, mem: Memory, name: str, x: Array, w: Array, *arrays: Array) -> Array:
-        """What a kernel of implicit GEMM makes of the arrays."""
-        out = mem.empty(self.result(name, x.shape, w.shape), x.dtype)
+    def compute(self, mem: Memory, name: str, x: Shape, w: Array, *arrays: Array) -> Array:
+        """What a kernel of implicit GEMM makes of the arrays, for images of shape x."""
+        out = mem.empty(self.result(name, x, w.shape), w.dtype)
         if out.size:
             precision = get_float32_matmul_precision()
-            launch = _launch_of(self, name, x.shape, w.shape, x.dtype, precision)
+            launch = _launch_of(self, name, x, w.shape, w.dtype, precision)
             launch.write(mem, out, *arrays)
         return out
 
@@ -194,6 +206,11 @@ def _launch_of(
 ) -> ChunkedLaunch:
     """The launch of a pass, remembered: a network asks for the same ones in every step."""
     return op.launch(name, x, w, dtype, op.choice(name, x, w, dtype, precision))
+
+
+@frozen
+class Conv1d(OfSequences, Conv2d):
+    legends: ClassVar[dict[str, str]] = {"x": "(N, C, L)", "w": "(O, C/groups, K)"}
 
 
 @frozen
@@ -329,12 +346,57 @@ def conv2d(
     >>> tg.conv2d(x, w, padding="same").shape
     (1, 1, 3, 3)
     """
-    if not isinstance(groups, (int, np.integer)) or groups < 1:
-        raise ArgumentError("conv2d", "groups", "an int of at least 1", repr(groups))
     if algorithm not in ALGORITHMS:
         raise ArgumentError(
             "conv2d", "algorithm", " or ".join(map(repr, ALGORITHMS)), repr(algorithm)
         )
     settings = sliding("conv2d", stride, padding, dilation)
-    op = ALGORITHMS[algorithm](*settings, int(groups))
+    op = ALGORITHMS[algorithm](*settings, whole("conv2d", "groups", groups))
+    return op(x, w) if b is None else op(x, w, b)
+
+
+def conv1d(
+    x: Operand,
+    w: Operand,
+    b: Operand | None = None,
+    stride: int = 1,
+    padding: int | str = 0,
+    dilation: int = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Convolution of sequences with a bank of filters: `conv2d` of images of height 1.
+
+    Parameters
+    ----------
+    x : Tensor (N, C, L)
+        Sequences; float32 or float64.
+    w : Tensor (O, C/groups, K)
+        Filters, of the dtype of `x`.
+    b : Tensor (O,), optional
+        Bias.
+    stride, padding, dilation, groups
+        As for `conv2d`, for one axis; padding may be "same".
+
+    Returns
+    -------
+    Tensor (N, O, OL)
+        OL = floor((L + 2 * padding - dilation * (K - 1) - 1) / stride) + 1.
+
+    Raises
+    ------
+    ShapeError, DtypeError, ArgumentError
+        As `conv2d`.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.conv1d([[[1.0, 2.0, 4.0]]], [[[-1.0, 1.0]]]).value
+    array([[[1., 2.]]], dtype=float32)
+    """
+    steps, gaps = (
+        along("conv1d", name, value, 1, 1)
+        for name, value in (("stride", stride), ("dilation", dilation))
+    )
+    pads = padding if isinstance(padding, str) else along("conv1d", "padding", padding, 0, 0)
+    op = Conv1d(steps, padding_2d("conv1d", pads), gaps, whole("conv1d", "groups", groups))
     return op(x, w) if b is None else op(x, w, b)

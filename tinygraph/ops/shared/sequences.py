@@ -23,21 +23,21 @@ class OfSequences:
     name: ClassVar[str]
     legends: ClassVar[dict[str, str]] = {"x": "(N, C, L)"}  # of inputs with three axes
 
-    def infer(self, *specs: Spec) -> Spec:
+    def infer(self, *specs: Any) -> Spec:
         for (argument, legend), spec in zip(self.legends.items(), specs, strict=False):
             require_ndim(self.name, argument, spec, 3, legend)
         images = [Spec(_raised(spec.shape), spec.dtype) for spec in specs]
         (n, c, _, length), dtype = super().infer(*images)  # type: ignore[misc]
         return Spec((n, c, length), dtype)
 
-    def forward(self, mem: Memory, *arrays: Array) -> tuple[Array, Any]:
+    def forward(self, mem: Memory, *arrays: Any) -> tuple[Array, Any]:
         y, saved = super().forward(mem, *_images(arrays))  # type: ignore[misc]
         return y[:, :, 0], saved
 
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
         return _sequences(super().backward(mem, gy[:, :, None], saved, needs))  # type: ignore[misc]
 
-    def forward_kernel(self, mem: Memory, *arrays: Array) -> tuple[Array, Any]:
+    def forward_kernel(self, mem: Memory, *arrays: Any) -> tuple[Array, Any]:
         y, saved = super().forward_kernel(mem, *_images(arrays))  # type: ignore[misc]
         return y[:, :, 0], saved
 
