@@ -7,7 +7,6 @@ import pytest
 
 import tinygraph as tg
 from tests.ops.test_methods import called
-from tinygraph import ops
 from tinygraph.errors import ArgumentError
 from tinygraph.ops.shared.spelling import WORDS_OF, spelled, words_of
 
@@ -72,7 +71,7 @@ def test_a_parameter_of_its_own_is_no_other_word():
 
 @pytest.mark.parametrize("name", WORDS_OF)
 def test_words_of_one_function_stand_for_its_parameters(name):
-    assert set(WORDS_OF[name].values()) <= inspect.signature(getattr(ops, name)).parameters.keys()
+    assert set(WORDS_OF[name].values()) <= inspect.signature(getattr(tg, name)).parameters.keys()
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,7 @@ WORDS_OF: dict[str, dict[str, str]] = {
     "matmul": {"other": "w"},
     "mm": {"mat2": "y"},
     "mv": {"vec": "y"},
+    "one_hot": {"tensor": "labels"},
     "outer": {"vec2": "y"},
     "max": {"other": "axis"},
     "min": {"other": "axis"},
