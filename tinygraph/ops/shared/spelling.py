@@ -9,7 +9,7 @@ it is exported it learns the other words, so that a new function knows them by i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
@@ -87,37 +87,36 @@ def spelled(function: Callable[..., Any]) -> Callable[..., Any]:
 
     Raises, when it is called, an ArgumentError for an argument that is given under two names.
     """
-    words = words_of(function)
-    unused = {"inplace"} if function.__name__ in INPLACE else set()
-    others = words.keys() | unused
+    words: dict[str, str | None] = {**words_of(function)}
+    if function.__name__ in INPLACE:
+        words["inplace"] = None
+    code = function.__code__
+    places = {name: i for i, name in enumerate(code.co_varnames[: code.co_argcount])}
+
+    def ours(count: int, options: dict[str, Any]) -> dict[str, Any]:
+        """The options under the function's own names, after `count` arguments without a name."""
+        made: dict[str, Any] = {}
+        for word, value in options.items():
+            name = words.get(word, word)
+            if name is None:
+                continue
+            if name in made or (name is not word and places.get(name, count) < count):
+                raise _twice(function.__name__, word, name)
+            made[name] = value
+        return made
 
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
         if not options:
             return function(*args)
-        if others.isdisjoint(options):
-            return function(*args, **options)
-        needed = {word: value for word, value in options.items() if word not in unused}
-        return function(*args, **_ours(function, words, args, needed))
+        for word in options:
+            if word in words:
+                return function(*args, **ours(len(args), options))
+        return function(*args, **options)
 
     return call
 
 
-def _ours(
-    function: Callable[..., Any],
-    words: Mapping[str, str],
-    args: tuple[Any, ...],
-    options: dict[str, Any],
-) -> dict[str, Any]:
-    """The options under the function's own names."""
-    code = function.__code__
-    given = code.co_varnames[: min(len(args), code.co_argcount)]
-    made: dict[str, Any] = {}
-    for word, value in options.items():
-        name = words.get(word, word)
-        if name in made or (name in given and name != word):
-            other = next((w for w in options if w != word and words.get(w, w) == name), name)
-            expected, way_out = f"this or {other}, which is the same", f"leave out {word}="
-            raise ArgumentError(function.__name__, word, expected, "both", way_out)
-        made[name] = value
-    return made
+def _twice(op: str, word: str, name: str) -> ArgumentError:
+    expected = f"this or {name}, which is the same"
+    return ArgumentError(op, word, expected, "both", f"leave out {word}=")
