@@ -49,7 +49,7 @@ OTHER = _rows(
     Tensor: a leaf made of numbers, `Tensor(data, requires_grad, dtype, device, name)`; never of
         sizes
     batch_norm: without `cudnn_enabled`
-    binary_cross_entropy_with_logits: as in `nn.functional`
+    binary_cross_entropy_with_logits kl_div: as in `nn.functional`
     compile: makes a plan of a training step, and has options of its own: see the page on plans
     Generator: draws other numbers than PyTorch from the same seed, the same ones on every device
     conv_transpose1d conv_transpose2d: `output_padding` is less than the stride
@@ -86,9 +86,7 @@ OTHER = _rows(
     BatchNorm2d: takes no `track_running_stats`
     Buffer: a leaf that keeps its shape and dtype
     ConvTranspose1d ConvTranspose2d: `output_padding` is less than the stride
-    CrossEntropyLoss: `(reduction, ignore_index)`; without the latter no label is passed over
     Module: lists of layers must be a `ModuleList`; `super().__init__()` may be left out
-    NLLLoss: `(reduction, ignore_index)`; without the latter no label is passed over
     Parameter: keeps its shape and dtype; `Parameter(data, requires_grad, dtype, device, name)`
 """,
         "optim": """
@@ -109,9 +107,10 @@ OTHER = _rows(
 
 OURS = {  # names that PyTorch has not
     "torch": """Op Parameter Spec adaptive_avg_pool2d astype avg_pool2d binary_cross_entropy col2im
-        conv2d_relu_max_pool2d data detect_anomaly elu errors expand gelu getitem global_avg_pool2d
+        conv2d_relu_max_pool2d cross_entropy data detect_anomaly elu errors expand gelu getitem
+        global_avg_pool2d
         glu half_squared_error hardsigmoid hardswish hardtanh huber_loss im2col l1_loss leaky_relu
-        linear logsigmoid mish mse_loss nll_loss one_hot pad plan relu6 show silu
+        linear logsigmoid mish mse_loss nll_loss one_hot pad plan relu6 show silu smooth_l1_loss
         softmax_cross_entropy
         gru_layer lstm_layer rnn_layer softplus softsign training""",
     "Tensor": "astype hooks inputs keeps_grad made_at needs op saved spec value written",
@@ -246,8 +245,6 @@ ABSENT = _rows(
     ZeroPad1d ZeroPad2d ConstantPad1d ConstantPad2d: nn.functional.pad in forward
     ReflectionPad2d ReplicationPad2d CircularPad2d: tg.cat of slices
     Fold Unfold: tg.col2im, tg.im2col
-    SmoothL1Loss: HuberLoss(delta), divided by delta
-    KLDivLoss: (t * (t.log() - x)).sum() / len(x)
     PairwiseDistance CosineEmbeddingLoss: tg.norm(x - y, dim=1); tg.cosine_similarity
     GaussianNLLLoss PoissonNLLLoss CTCLoss TripletMarginLoss MarginRankingLoss: LATER
     EmbeddingBag: Embedding, then mean or sum over an axis
@@ -260,8 +257,6 @@ ABSENT = _rows(
     normalize: x / x.norm(dim=-1, keepdim=True)
     unfold: tg.im2col
     fold: tg.col2im
-    smooth_l1_loss: huber_loss(x, t, delta=beta) / beta
-    kl_div: (t * (t.log() - x)).sum() / len(x)
     gumbel_softmax: tg.softmax(x - tg.log(-tg.log(noise)))
     grid_sample affine_grid: LATER
 """,

@@ -128,25 +128,40 @@ LOSSES = [  # a layer, the input, the target, the op
     (nn.BCEWithLogitsLoss, ROWS, SHARES, tg.binary_cross_entropy_with_logits, "mean"),
     (nn.BCELoss, SHARES, SHARES[::-1], tg.binary_cross_entropy, "mean"),
     (nn.NLLLoss, ROWS, LABELS, tg.nll_loss, "mean"),
-    (nn.CrossEntropyLoss, ROWS, LABELS, tg.softmax_cross_entropy, "mean"),
+    (nn.CrossEntropyLoss, ROWS, LABELS, tg.cross_entropy, "mean"),
+    (nn.SmoothL1Loss, ROWS, ROWS[::-1], tg.smooth_l1_loss, "mean"),
+    (nn.KLDivLoss, ROWS, SHARES, tg.kl_div, "mean"),
 ]
 
 
 @pytest.mark.parametrize(("loss", "x", "y", "op", "usual"), LOSSES)
 def test_a_loss_is_its_op(loss, x, y, op, usual):
-    for layer, reduction in ((loss(), usual), *((loss(r), r) for r in ("mean", "sum", "none"))):
-        expected = op(x, y, reduction).value
+    choices = [(loss(reduction=r), r) for r in ("mean", "sum", "none")]
+    for layer, reduction in ((loss(), usual), *choices):
+        expected = op(x, y, reduction=reduction).value
         assert layer(tg.Tensor(x), y).value.tobytes() == expected.tobytes()
     with pytest.raises(ArgumentError, match=f"{loss.__name__}: reduction"):
-        loss("avg")
+        loss(reduction="avg")
 
 
 def test_settings_of_losses():
     assert nn.HuberLoss(delta=2.0)([3.0], [0.0]).item() == 2 * (3 - 1)
-    for loss, op in ((nn.NLLLoss, tg.nll_loss), (nn.CrossEntropyLoss, tg.softmax_cross_entropy)):
-        expected = op(ROWS, LABELS, "sum", ignore_index=3).item()
-        assert loss("sum", ignore_index=3)(tg.Tensor(ROWS), LABELS).item() == expected
-        assert expected != op(ROWS, LABELS, "sum").item()
+    for loss, op in ((nn.NLLLoss, tg.nll_loss), (nn.CrossEntropyLoss, tg.cross_entropy)):
+        expected = op(ROWS, LABELS, reduction="sum", ignore_index=3).item()
+        assert loss(reduction="sum", ignore_index=3)(tg.Tensor(ROWS), LABELS).item() == expected
+        assert expected != op(ROWS, LABELS, reduction="sum").item()
+
+
+def test_weights_of_losses_are_buffers():
+    weights, yes = np.linspace(0.5, 2.0, 9), np.linspace(3.0, 1.0, 9)
+    layer = nn.CrossEntropyLoss(weights, label_smoothing=0.1).double()
+    assert list(layer.state_dict()) == ["weight"] and layer.weight.dtype == np.float64
+    expected = tg.cross_entropy(ROWS, LABELS, weights, label_smoothing=0.1).item()
+    assert layer(tg.Tensor(ROWS), LABELS).item() == expected
+    layer = nn.BCEWithLogitsLoss(weights, "sum", yes)
+    expected = tg.binary_cross_entropy_with_logits(ROWS, SHARES, weights, "sum", yes)
+    assert layer(tg.Tensor(ROWS), SHARES).item() == expected.item()
+    assert list(layer.state_dict()) == ["weight", "pos_weight"]
 
 
 def test_layers_without_an_op_and_what_they_leave_out():
@@ -234,9 +249,14 @@ def test_gradients_reach_the_parameters():
         (nn.LogSoftmax(), "LogSoftmax(axis=-1)"),
         (nn.Flatten(), "Flatten(start_dim=1, end_dim=-1)"),
         (nn.CrossEntropyLoss(), "CrossEntropyLoss(reduction='mean')"),
-        (nn.CrossEntropyLoss("sum", -1), "CrossEntropyLoss(reduction='sum', ignore_index=-1)"),
+        (
+            nn.CrossEntropyLoss(None, -1, "sum"),
+            "CrossEntropyLoss(reduction='sum', ignore_index=-1)",
+        ),
         (nn.MSELoss("sum"), "MSELoss(reduction='sum')"),
-        (nn.NLLLoss("sum", -1), "NLLLoss(reduction='sum', ignore_index=-1)"),
+        (nn.NLLLoss(None, -1, "sum"), "NLLLoss(reduction='sum', ignore_index=-1)"),
+        (nn.SmoothL1Loss(beta=0), "SmoothL1Loss(reduction='mean', beta=0.0)"),
+        (nn.KLDivLoss("batchmean"), "KLDivLoss(reduction='batchmean', log_target=False)"),
         (nn.BCELoss(), "BCELoss(reduction='mean')"),
         (nn.HalfSquaredError(), "HalfSquaredError(reduction='sum')"),
         (nn.HuberLoss(delta=0.5), "HuberLoss(reduction='mean', delta=0.5)"),
@@ -277,7 +297,6 @@ def test_everything_is_exported():
     """Every layer that a file of the room defines."""
     bases = {"AlongAxis", "BatchNorm", "Cell", "Container", "Convolution", "Function", "InPlace"}
     bases |= {
-        "LabelLoss",
         "Layers",
         "Loss",
         "Named",
@@ -285,6 +304,7 @@ def test_everything_is_exported():
         "Pool2d",
         "Recurrent",
         "TransposedConvolution",
+        "Weighted",
     }
     layers = {c for c in vars(nn).values() if isinstance(c, type) and issubclass(c, nn.Module)}
     for file in Path(nn.__file__).parent.glob("*.py"):
@@ -311,8 +331,11 @@ def test_everything_is_exported():
         (lambda: nn.Conv2d(1, 1, 3, padding="valid"), "padding"),
         (lambda: nn.MaxPool2d(0), "kernel_size"),
         (lambda: nn.MaxPool2d(2, stride=-1), "stride"),
-        (lambda: nn.CrossEntropyLoss("average"), "CrossEntropyLoss: reduction"),
+        (lambda: nn.CrossEntropyLoss(reduction="average"), "CrossEntropyLoss: reduction"),
         (lambda: nn.MSELoss("meen"), "did you mean 'mean'"),
+        (lambda: nn.CrossEntropyLoss(label_smoothing=2), "CrossEntropyLoss: label_smoothing"),
+        (lambda: nn.SmoothL1Loss(beta=-1), "SmoothL1Loss: beta"),
+        (lambda: nn.BCELoss(reduction="batchmean"), "BCELoss: reduction"),
         (lambda: nn.HuberLoss(delta=0.0), "HuberLoss: delta"),
         (lambda: nn.LeakyReLU("steep"), "LeakyReLU: negative_slope"),
         (lambda: nn.ELU(float("nan")), "ELU: alpha"),

@@ -29,7 +29,10 @@ def label_problems(draw):
             kwargs["reduction"] = "sum"  # the mean of no label at all is NaN: tested by itself
         elif kwargs["ignore_index"] != 0:
             labels[(0,) * labels.ndim] = 0
-    return Problem((numbers(draw(seeds), (n, c, *rest)), labels), kwargs, (True, True))
+    arrays = numbers(draw(seeds), (n, c, *rest)), labels
+    if draw(st.booleans()):
+        return Problem((*arrays, numbers(draw(seeds), (c,), 0.5, 2)), kwargs)
+    return Problem(arrays, kwargs, (True, True))
 
 
 def large_problem(shape, reduction, ignore_index=None):
@@ -63,6 +66,8 @@ class TestNllLoss(OpContract):
         Bad("one-hot ints", (X, [[0, 1, 0]] * 2), {}, ShapeError, "they have no class axis"),
         Bad("no batch", (X[0], 0), {}, ShapeError, "(N, C) or (N, C, D...)"),
         Bad("no class", (X[:, :0], [0, 0]), {}, ShapeError, "at least one class"),
+        Bad("weights", (X, [0, 1], [1.0, 2.0]), {}, ShapeError, "nll_loss: weight: expected shape"),
+        Bad("one weight", (X, [0, 1], 2.0), {}, ShapeError, "a number for each class"),
         Bad("reduction", (X, [0, 1]), {"reduction": "men"}, ArgumentError, "did you mean 'mean'?"),
         Bad("integers", ([[1, 2]], [0]), {}, DtypeError, "log_probabilities: expected float32"),
     ]
@@ -76,7 +81,7 @@ class TestNllLoss(OpContract):
         with np.errstate(divide="ignore"):
             loss.backward()
         np.testing.assert_array_equal(x.grad, np.zeros((rows, 3)))
-        assert tg.nll_loss(x, labels, "sum", -1).item() == 0
+        assert tg.nll_loss(x, labels, None, -1, "sum").item() == 0
 
     def test_ignored_rows_do_not_matter_whatever_they_hold(self, device):
         x = tg.Tensor([[-np.inf, np.nan], [-1.0, -2.0]], requires_grad=True, device=device)

@@ -54,15 +54,16 @@ def logsumexp(x, axis=None, keepdims=False):
     return out if keepdims else out.reshape([n for a, n in enumerate(x.shape) if a not in summed])
 
 
-def nll_loss(log_probabilities, labels, reduction="mean", ignore_index=None):
+def nll_loss(log_probabilities, labels, weight=None, ignore_index=-100, reduction="mean"):
     losses, counted = [], 0
+    weight = [1] * log_probabilities.shape[1] if weight is None else weight.tolist()
     for place in itertools.product(*map(range, labels.shape)):
         label = int(labels[place])
         if label == ignore_index:
             losses.append(0.0)
             continue
-        losses.append(-float(log_probabilities[place[0], label, *place[1:]]))
-        counted += 1
+        losses.append(-weight[label] * float(log_probabilities[place[0], label, *place[1:]]))
+        counted += weight[label]
     return reduced(losses, labels.shape, reduction, counted)
 
 
@@ -72,22 +73,30 @@ def pairwise(loss, x, y, reduction):
     return reduced(losses, x.shape, reduction)
 
 
-def binary_cross_entropy(x, y, reduction="mean"):
+def binary_cross_entropy(x, y, weight=None, reduction="mean"):
     def limited_log(p):
         return max(math.log(p), -100.0) if p else -100.0
 
     def one(p, t):
         return -(t * limited_log(p) + (1 - t) * limited_log(1 - p))
 
-    return pairwise(one, x, y, reduction)
+    return weighted_pairs(lambda p, t, w: w * one(p, t), x, y, weight, reduction)
 
 
-def binary_cross_entropy_with_logits(x, y, reduction="mean"):
-    def one(v, t):
+def weighted_pairs(loss, x, y, weight, reduction):
+    """A loss of triples: two numbers and a weight, 1 where there is none."""
+    weights = np.broadcast_to(1.0 if weight is None else weight, x.shape)
+    triples = zip(*(a.ravel().tolist() for a in (x, y, weights)), strict=True)
+    return reduced([loss(*triple) for triple in triples], x.shape, reduction)
+
+
+def binary_cross_entropy_with_logits(x, y, weight=None, reduction="mean", pos_weight=None):
+    def one(v, t, w):
         yes, no = 1 / (1 + math.exp(-v)), 1 / (1 + math.exp(v))
-        return -(t * math.log(yes) + (1 - t) * math.log(no))
+        return -(w * t * math.log(yes) + (1 - t) * math.log(no))
 
-    return pairwise(one, x, y, reduction)
+    losses = weighted_pairs(one, x, y, pos_weight, "none")
+    return weighted_pairs(lambda loss, _, w: w * loss, losses, losses, weight, reduction)
 
 
 def half_squared_error(x, y, reduction="sum"):
@@ -102,5 +111,13 @@ def huber_loss(x, y, reduction="mean", delta=1.0):
     def one(p, q):
         d = abs(p - q)
         return d * d / 2 if d <= delta else delta * (d - delta / 2)
+
+    return pairwise(one, x, y, reduction)
+
+
+def smooth_l1_loss(x, y, reduction="mean", beta=1.0):
+    def one(p, q):
+        d = abs(p - q)
+        return d * d / 2 / beta if d < beta else d - beta / 2
 
     return pairwise(one, x, y, reduction)

@@ -50,9 +50,11 @@ from tinygraph.nn.loss import BCEWithLogitsLoss as BCEWithLogitsLoss
 from tinygraph.nn.loss import CrossEntropyLoss as CrossEntropyLoss
 from tinygraph.nn.loss import HalfSquaredError as HalfSquaredError
 from tinygraph.nn.loss import HuberLoss as HuberLoss
+from tinygraph.nn.loss import KLDivLoss as KLDivLoss
 from tinygraph.nn.loss import L1Loss as L1Loss
 from tinygraph.nn.loss import MSELoss as MSELoss
 from tinygraph.nn.loss import NLLLoss as NLLLoss
+from tinygraph.nn.loss import SmoothL1Loss as SmoothL1Loss
 from tinygraph.nn.module import Module as Module
 from tinygraph.nn.normalization import BatchNorm1d as BatchNorm1d
 from tinygraph.nn.normalization import BatchNorm2d as BatchNorm2d

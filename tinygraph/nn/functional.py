@@ -3,7 +3,7 @@
     import tinygraph.nn.functional as F
 
     F.relu(x), F.mse_loss(y, t)                 tg.relu, tg.mse_loss
-    F.cross_entropy(logits, labels)             tg.softmax_cross_entropy; label -100 does not count
+    F.cross_entropy(logits, labels)             tg.cross_entropy
 
 Every function of `tg` that computes on tensors is here.  Those below have another order of
 arguments, or other defaults, in `nn.functional` than in `tg`.
@@ -22,62 +22,6 @@ from tinygraph.tensor import Operand, Tensor, as_tensor
 
 if not TYPE_CHECKING:
     __getattr__, _ = lazy(__name__, {}, "nn.functional")
-
-
-def cross_entropy(
-    input: Operand,
-    target: Operand,
-    weight: None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-) -> Tensor:
-    """Cross-entropy between the softmax of logits and labels: see `tg.softmax_cross_entropy`.
-
-    Parameters
-    ----------
-    input : Tensor (N, C) or (N, C, ...)
-        Logits.
-    target : Tensor (N) or (N, ...)
-        Labels from 0 to C - 1.
-    weight : None
-        Classes count alike.
-    ignore_index : int
-        Labels that do not count.
-    reduction : {"mean", "sum", "none"}
-
-    Examples
-    --------
-    >>> import tinygraph.nn.functional as F
-    >>> round(F.cross_entropy([[0.0, 0.0], [3.0, 0.0]], [1, -100]).item(), 4)  # log(2)
-    0.6931
-    """
-    _no_weights("cross_entropy", weight)
-    return ops.softmax_cross_entropy(input, target, reduction, ignore_index)
-
-
-def nll_loss(  # type: ignore[no-redef]
-    input: Operand,
-    target: Operand,
-    weight: None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-) -> Tensor:
-    """Negative log-likelihood of labels: see `tg.nll_loss`; arguments as `cross_entropy`.
-
-    Examples
-    --------
-    >>> import tinygraph.nn.functional as F
-    >>> F.nll_loss([[-1.0, -3.0], [-2.0, -5.0]], [1, -100]).item()
-    3.0
-    """
-    _no_weights("nll_loss", weight)
-    return ops.nll_loss(input, target, reduction, ignore_index)
-
-
-def _no_weights(op: str, weight: object) -> None:
-    if weight is not None:
-        way_out = "reduction='none', and weigh the losses: (losses * w).sum() / w.sum()"
-        raise ArgumentError(op, "weight", "None", type(weight).__name__, way_out)
 
 
 def batch_norm(  # type: ignore[no-redef]

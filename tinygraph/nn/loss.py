@@ -8,14 +8,16 @@ from tinygraph.checks import number, one_of
 from tinygraph.nn.module import Module
 from tinygraph.ops.binary_cross_entropy import binary_cross_entropy
 from tinygraph.ops.binary_cross_entropy_with_logits import binary_cross_entropy_with_logits
+from tinygraph.ops.cross_entropy import cross_entropy
 from tinygraph.ops.half_squared_error import half_squared_error
-from tinygraph.ops.huber_loss import huber_loss
+from tinygraph.ops.huber_loss import huber_loss, smooth_l1_loss
+from tinygraph.ops.kl_div import kl_div
 from tinygraph.ops.l1_loss import l1_loss
 from tinygraph.ops.mse_loss import mse_loss
 from tinygraph.ops.nll_loss import nll_loss
 from tinygraph.ops.shared.losses import REDUCTIONS
-from tinygraph.ops.softmax_cross_entropy import softmax_cross_entropy
-from tinygraph.tensor import Operand, Tensor
+from tinygraph.parameter import Buffer
+from tinygraph.tensor import Operand, Tensor, as_tensor
 
 
 class Loss(Module):
@@ -27,36 +29,39 @@ class Loss(Module):
     """
 
     _settings: ClassVar[tuple[str, ...]] = ("reduction",)
+    _reductions: ClassVar[tuple[str, ...]] = REDUCTIONS
 
     def __init__(self, reduction: str = "mean") -> None:
-        self.reduction = one_of(type(self).__name__, "reduction", reduction, REDUCTIONS)
+        self.reduction = one_of(type(self).__name__, "reduction", reduction, self._reductions)
 
 
-class LabelLoss(Loss):
-    """A loss of integer labels, some of which may not count.
+class Weighted(Loss):
+    """A loss whose classes or elements may count for more or less.
 
     Parameters
     ----------
+    weight : array_like, optional
+        A buffer then: it moves with the module, and stands in its state dict.
     reduction : {"mean", "sum", "none"}
-    ignore_index : int, optional
-        Labels that do not count.
     """
 
-    _unusual: ClassVar[dict[str, Any]] = {"ignore_index": None}
-
-    def __init__(self, reduction: str = "mean", ignore_index: int | None = None) -> None:
+    def __init__(self, weight: Operand | None = None, reduction: str = "mean") -> None:
         super().__init__(reduction)
-        self.ignore_index = ignore_index
+        self.weight = None if weight is None else Buffer(as_tensor(weight).numpy())
 
 
-class CrossEntropyLoss(LabelLoss):
-    """Cross-entropy between the softmax of logits and labels: see `tg.softmax_cross_entropy`.
+class CrossEntropyLoss(Weighted):
+    """Cross-entropy between the softmax of logits and labels: see `tg.cross_entropy`.
 
     Parameters
     ----------
-    reduction : {"mean", "sum", "none"}
+    weight : array_like (C), optional
+        How much each class counts; a buffer.
     ignore_index : int, optional
-        Labels that do not count.
+        Integer labels that do not count.
+    reduction : {"mean", "sum", "none"}
+    label_smoothing : float
+        From 0 to 1: so much of each label is spread over all classes.
 
     Examples
     --------
@@ -65,18 +70,35 @@ class CrossEntropyLoss(LabelLoss):
     0.6931
     """
 
+    _unusual: ClassVar[dict[str, Any]] = {"ignore_index": -100, "label_smoothing": 0.0}
+
+    def __init__(
+        self,
+        weight: Operand | None = None,
+        ignore_index: int | None = -100,
+        reduction: str = "mean",
+        label_smoothing: float = 0.0,
+    ) -> None:
+        super().__init__(weight, reduction)
+        self.ignore_index = ignore_index
+        smoothing = number("CrossEntropyLoss", "label_smoothing", label_smoothing, 0, 1)
+        self.label_smoothing = smoothing
+
     def forward(self, logits: Operand, labels: Operand) -> Tensor:
-        return softmax_cross_entropy(logits, labels, self.reduction, self.ignore_index)
+        settings = self.weight, self.ignore_index, self.reduction, self.label_smoothing
+        return cross_entropy(logits, labels, *settings)
 
 
-class NLLLoss(LabelLoss):
+class NLLLoss(Weighted):
     """Negative log-likelihood of labels, after `LogSoftmax`: see `tg.nll_loss`.
 
     Parameters
     ----------
-    reduction : {"mean", "sum", "none"}
+    weight : array_like (C), optional
+        How much each class counts; a buffer.
     ignore_index : int, optional
         Labels that do not count.
+    reduction : {"mean", "sum", "none"}
 
     Examples
     --------
@@ -85,22 +107,53 @@ class NLLLoss(LabelLoss):
     2.5
     """
 
+    _unusual: ClassVar[dict[str, Any]] = {"ignore_index": -100}
+
+    def __init__(
+        self,
+        weight: Operand | None = None,
+        ignore_index: int | None = -100,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(weight, reduction)
+        self.ignore_index = ignore_index
+
     def forward(self, log_probabilities: Operand, labels: Operand) -> Tensor:
-        return nll_loss(log_probabilities, labels, self.reduction, self.ignore_index)
+        settings = self.weight, self.ignore_index, self.reduction
+        return nll_loss(log_probabilities, labels, *settings)
 
 
-class BCELoss(Loss):
+class BCELoss(Weighted):
     """Cross-entropy between probabilities and labels 0 or 1: see `tg.binary_cross_entropy`."""
 
     def forward(self, x: Operand, y: Operand) -> Tensor:
-        return binary_cross_entropy(x, y, self.reduction)
+        return binary_cross_entropy(x, y, self.weight, self.reduction)
 
 
-class BCEWithLogitsLoss(Loss):
-    """The same of the sigmoid of logits: see `tg.binary_cross_entropy_with_logits`."""
+class BCEWithLogitsLoss(Weighted):
+    """The same of the sigmoid of logits: see `tg.binary_cross_entropy_with_logits`.
+
+    Parameters
+    ----------
+    weight : array_like, optional
+        Factors of the losses; a buffer.
+    reduction : {"mean", "sum", "none"}
+    pos_weight : array_like, optional
+        Factors of the part of a yes; a buffer.
+    """
+
+    def __init__(
+        self,
+        weight: Operand | None = None,
+        reduction: str = "mean",
+        pos_weight: Operand | None = None,
+    ) -> None:
+        super().__init__(weight, reduction)
+        self.pos_weight = None if pos_weight is None else Buffer(as_tensor(pos_weight).numpy())
 
     def forward(self, x: Operand, y: Operand) -> Tensor:
-        return binary_cross_entropy_with_logits(x, y, self.reduction)
+        settings = self.weight, self.reduction, self.pos_weight
+        return binary_cross_entropy_with_logits(x, y, *settings)
 
 
 class MSELoss(Loss):
@@ -156,3 +209,44 @@ class HuberLoss(Loss):
 
     def forward(self, x: Operand, y: Operand) -> Tensor:
         return huber_loss(x, y, self.reduction, self.delta)
+
+
+class SmoothL1Loss(Loss):
+    """Absolute error with a parabola around 0: see `tg.smooth_l1_loss`.
+
+    Parameters
+    ----------
+    reduction : {"mean", "sum", "none"}
+    beta : float
+        Where one becomes the other, at least 0.
+    """
+
+    _settings: ClassVar[tuple[str, ...]] = ("reduction", "beta")
+
+    def __init__(self, reduction: str = "mean", beta: float = 1.0) -> None:
+        super().__init__(reduction)
+        self.beta = number("SmoothL1Loss", "beta", beta, 0)
+
+    def forward(self, x: Operand, y: Operand) -> Tensor:
+        return smooth_l1_loss(x, y, self.reduction, self.beta)
+
+
+class KLDivLoss(Loss):
+    """Divergence of log-probabilities from probabilities: see `tg.kl_div`.
+
+    Parameters
+    ----------
+    reduction : {"mean", "batchmean", "sum", "none"}
+    log_target : bool
+        Whether the second input holds logarithms too.
+    """
+
+    _settings: ClassVar[tuple[str, ...]] = ("reduction", "log_target")
+    _reductions: ClassVar[tuple[str, ...]] = ("batchmean", *REDUCTIONS)
+
+    def __init__(self, reduction: str = "mean", log_target: bool = False) -> None:
+        super().__init__(reduction)
+        self.log_target = bool(log_target)
+
+    def forward(self, x: Operand, y: Operand) -> Tensor:
+        return kl_div(x, y, self.reduction, self.log_target)

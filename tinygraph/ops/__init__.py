@@ -48,6 +48,7 @@ from tinygraph.ops.cosine_similarity import cosine_similarity as cosine_similari
 from tinygraph.ops.count_nonzero import all as all
 from tinygraph.ops.count_nonzero import any as any
 from tinygraph.ops.count_nonzero import count_nonzero as count_nonzero
+from tinygraph.ops.cross_entropy import cross_entropy as cross_entropy
 from tinygraph.ops.cumsum import cumsum as cumsum
 from tinygraph.ops.dropout import dropout as dropout
 from tinygraph.ops.einsum import einsum as einsum
@@ -88,8 +89,10 @@ from tinygraph.ops.hard_activations import hardtanh as hardtanh
 from tinygraph.ops.hard_activations import relu6 as relu6
 from tinygraph.ops.heaviside import heaviside as heaviside
 from tinygraph.ops.huber_loss import huber_loss as huber_loss
+from tinygraph.ops.huber_loss import smooth_l1_loss as smooth_l1_loss
 from tinygraph.ops.im2col import col2im as col2im
 from tinygraph.ops.im2col import im2col as im2col
+from tinygraph.ops.kl_div import kl_div as kl_div
 from tinygraph.ops.l1_loss import l1_loss as l1_loss
 from tinygraph.ops.layer_norm import layer_norm as layer_norm
 from tinygraph.ops.leaky_relu import leaky_relu as leaky_relu

@@ -17,8 +17,10 @@ import numpy as np
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
+from tinygraph.ops.arithmetic import mul
 from tinygraph.ops.shared.losses import PairLoss, pair_loss
 from tinygraph.ops.shared.operands import promote
+from tinygraph.ops.shared.weighted import as_weight, reduced
 from tinygraph.shapes import Array, require_range
 from tinygraph.tensor import Operand, Tensor
 
@@ -31,6 +33,7 @@ class BinaryCrossEntropy(PairLoss, Op):
     def check(self, x: Array, y: Array) -> None:
         way_out = "apply tg.sigmoid, or use tg.binary_cross_entropy_with_logits"
         require_range(self.name, "x", x, 0, 1, "probabilities from 0 to 1", way_out)
+        require_range(self.name, "y", y, 0, 1, "labels from 0 to 1", "divide them by the largest")
 
     def losses(self, mem: Memory, x: Array, y: Array) -> tuple[Array, Any]:
         log_x = np.log(x, out=mem.empty(x.shape, x.dtype))
@@ -61,7 +64,9 @@ class BinaryCrossEntropy(PairLoss, Op):
 
 
 @pair_loss
-def binary_cross_entropy(x: Operand, y: Operand, reduction: str = "mean") -> Tensor:
+def binary_cross_entropy(
+    x: Operand, y: Operand, weight: Operand | None = None, reduction: str = "mean"
+) -> Tensor:
     """Cross-entropy between probabilities of a yes and labels that are 0 (no) or 1 (yes).
 
     Parameters
@@ -70,6 +75,8 @@ def binary_cross_entropy(x: Operand, y: Operand, reduction: str = "mean") -> Ten
         Predicted probabilities from 0 to 1; float32 or float64.
     y : Tensor
         Labels of the same shape and dtype: 0, 1, or a probability in between.
+    weight : Tensor, optional
+        Factors of the losses, of a shape that broadcasts to theirs.
 
     Returns
     -------
@@ -80,7 +87,8 @@ def binary_cross_entropy(x: Operand, y: Operand, reduction: str = "mean") -> Ten
     Raises
     ------
     ArgumentError
-        A probability in `x` is below 0 or above 1, or the reduction is unknown.
+        A number in `x` or `y` is below 0 or above 1, or the reduction is unknown.  On a GPU, which
+        would have to be waited for, the loss of such a number is NaN.
 
     References
     ----------
@@ -89,7 +97,12 @@ def binary_cross_entropy(x: Operand, y: Operand, reduction: str = "mean") -> Ten
     Examples
     --------
     >>> import tinygraph as tg
-    >>> tg.binary_cross_entropy([0.5, 1.0, 0.0], [1.0, 1.0, 1.0], "none").value.round(4)
+    >>> tg.binary_cross_entropy([0.5, 1.0, 0.0], [1.0, 1.0, 1.0], reduction="none").value.round(4)
     array([  0.6931,   0.    , 100.    ], dtype=float32)
     """
-    return BinaryCrossEntropy(reduction)(*promote("binary_cross_entropy", x, y))
+    x, y = promote("binary_cross_entropy", x, y)
+    if weight is None:
+        return BinaryCrossEntropy(reduction)(x, y)
+    losses = BinaryCrossEntropy("none")(x, y)
+    losses = mul(losses, as_weight("binary_cross_entropy", "weight", weight, losses))
+    return reduced("binary_cross_entropy", losses, reduction)

@@ -5,7 +5,7 @@
     gy   = -gloss * x
 
 It is -(y * log(p) + (1 - y) * log(1 - p)) for p = sigmoid(x), rearranged so that neither logarithm
-meets a 0.
+meets a 0.  A weight of the positive class is one more term: y * (weight - 1) * softplus(-x).
 """
 
 from __future__ import annotations
@@ -17,10 +17,13 @@ import numpy as np
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
+from tinygraph.ops.arithmetic import add, mul, sub
+from tinygraph.ops.elementwise import neg
 from tinygraph.ops.shared.losses import PairLoss, pair_loss
 from tinygraph.ops.shared.operands import promote
+from tinygraph.ops.shared.weighted import as_weight, reduced
 from tinygraph.ops.sigmoid import Sigmoid
-from tinygraph.ops.softplus import softplus_tail
+from tinygraph.ops.softplus import softplus, softplus_tail
 from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 
@@ -46,7 +49,13 @@ class BinaryCrossEntropyWithLogits(PairLoss, Op):
 
 
 @pair_loss
-def binary_cross_entropy_with_logits(x: Operand, y: Operand, reduction: str = "mean") -> Tensor:
+def binary_cross_entropy_with_logits(
+    x: Operand,
+    y: Operand,
+    weight: Operand | None = None,
+    reduction: str = "mean",
+    pos_weight: Operand | None = None,
+) -> Tensor:
     """Cross-entropy between the sigmoid of logits and labels that are 0 (no) or 1 (yes).
 
     Parameters
@@ -55,6 +64,16 @@ def binary_cross_entropy_with_logits(x: Operand, y: Operand, reduction: str = "m
         Logits, any numbers: above 0 means yes; float32 or float64.
     y : Tensor
         Labels of the same shape and dtype: 0, 1, or a probability in between.
+    weight : Tensor, optional
+        Factors of the losses, of a shape that broadcasts to theirs.
+    pos_weight : Tensor, optional
+        Factors of the part of a yes, above 1 for more recall, of a shape that broadcasts; (C) for
+        the classes of labels (N, C).
+
+    Raises
+    ------
+    ShapeError
+        The shapes differ: nothing is broadcast here but the weights, to the shape of `x`.
 
     References
     ----------
@@ -63,8 +82,19 @@ def binary_cross_entropy_with_logits(x: Operand, y: Operand, reduction: str = "m
     Examples
     --------
     >>> import tinygraph as tg
-    >>> tg.binary_cross_entropy_with_logits([0.0, 1000.0], [1.0, 0.0], "none").value.round(4)
+    >>> x, y = [0.0, 1000.0], [1.0, 0.0]
+    >>> tg.binary_cross_entropy_with_logits(x, y, reduction="none").value.round(4)
     array([6.931e-01, 1.000e+03], dtype=float32)
     """
-    op = BinaryCrossEntropyWithLogits(reduction)
-    return op(*promote(op.name, x, y))
+    if weight is None and pos_weight is None:
+        op = BinaryCrossEntropyWithLogits(reduction)
+        return op(*promote(op.name, x, y))
+    op = BinaryCrossEntropyWithLogits("none")
+    x, y = promote(op.name, x, y)
+    losses = op(x, y)
+    if pos_weight is not None:
+        more = sub(as_weight(op.name, "pos_weight", pos_weight, losses), 1.0)
+        losses = add(losses, mul(mul(y, more), softplus(neg(x))))
+    if weight is not None:
+        losses = mul(losses, as_weight(op.name, "weight", weight, losses))
+    return reduced(op.name, losses, reduction)

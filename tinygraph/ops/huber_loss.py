@@ -5,6 +5,8 @@
     loss = sum of l / M ("mean"), sum of l ("sum"), l ("none")
     gx = gloss * c / M ("mean"), gloss * c ("sum", "none")         gy = -gx
 
+Smooth L1 is Huber's loss over its delta, so that the line has slope 1 wherever it begins.
+
 Source: Huber, "Robust estimation of a location parameter", Annals of Mathematical Statistics 35,
 1964.
 """
@@ -17,6 +19,8 @@ from tinygraph.checks import number
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
+from tinygraph.ops.arithmetic import div
+from tinygraph.ops.l1_loss import l1_loss
 from tinygraph.ops.shared.losses import ResidualLoss, pair_loss
 from tinygraph.ops.shared.operands import promote
 from tinygraph.shapes import Array
@@ -61,3 +65,30 @@ def huber_loss(x: Operand, y: Operand, reduction: str = "mean", delta: float = 1
     """
     op = HuberLoss(reduction, number("huber_loss", "delta", delta, above=0))
     return op(*promote(op.name, x, y))
+
+
+@pair_loss
+def smooth_l1_loss(x: Operand, y: Operand, reduction: str = "mean", beta: float = 1.0) -> Tensor:
+    """Absolute error with a parabola around 0: Huber's loss divided by where its line begins.
+
+    Parameters
+    ----------
+    beta : float
+        At least 0: the difference at which the loss turns from the square over 2 * beta to a
+        straight line; the absolute error for 0.
+
+    Raises
+    ------
+    ArgumentError
+        An unknown reduction, or `beta` is below 0.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.smooth_l1_loss([0.0, 0.0], [0.5, 3.0], "none", beta=2.0).value
+    array([0.0625, 2.    ], dtype=float32)
+    """
+    beta = number("smooth_l1_loss", "beta", beta, 0)
+    if not beta:
+        return l1_loss(x, y, reduction)
+    return div(huber_loss(x, y, reduction, beta), beta)

@@ -5,7 +5,8 @@
     loss[n] = -x[n, t[n]]
     gx[n]   = -gloss[n] at class t[n], 0 elsewhere
 
-The mean is over all labels that are not `ignore_index`.  With x = log_softmax(logits) this is
+The mean is over all labels that are not `ignore_index`; weights of classes are multiplied, and the
+mean divides by their sum (shared/weighted.py).  With x = log_softmax(logits) this is
 softmax_cross_entropy(logits, t), in two ops.
 
 Source: Goodfellow, Bengio, Courville, "Deep Learning", MIT Press 2016, sections 5.5 and 6.2.2.3.
@@ -22,9 +23,12 @@ from tinygraph.cuda import InOut, op_kernel
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
+from tinygraph.ops.arithmetic import mul
 from tinygraph.ops.shared.axes import as_int64
 from tinygraph.ops.shared.launch import THREADS, for_each, grid_of
 from tinygraph.ops.shared.losses import LabelLoss, label_loss
+from tinygraph.ops.shared.weighted import beside, class_weight, label_weights, reduced
+from tinygraph.ops.sum import sum
 from tinygraph.shapes import Array, Shape
 from tinygraph.tensor import Operand, Tensor
 
@@ -93,8 +97,9 @@ class NllLoss(LabelLoss, Op):
 def nll_loss(
     log_probabilities: Operand,
     labels: Operand,
+    weight: Operand | None = None,
+    ignore_index: int | None = -100,
     reduction: str = "mean",
-    ignore_index: int | None = None,
 ) -> Tensor:
     """Negative log-likelihood of labels under log-probabilities, as `log_softmax` gives them.
 
@@ -102,9 +107,10 @@ def nll_loss(
     ----------
     log_probabilities : Tensor (N, C) or (N, C, D...)
         Logarithms of the probabilities of C classes; float32 or float64.
+    weight : Tensor (C), optional
+        How much each class counts, in the loss and in the mean.
     ignore_index : int, optional
-        Labels of this value count neither in the loss nor in the mean.  PyTorch's default of -100
-        is not taken over: without it, every label must name a class.
+        Labels of this value count neither in the loss nor in the mean.
 
     Returns
     -------
@@ -114,7 +120,7 @@ def nll_loss(
     Raises
     ------
     ShapeError, DtypeError
-        Labels do not fit the log-probabilities, or are not integers.
+        Labels do not fit the log-probabilities, or are not integers; `weight` is not (C).
 
     Examples
     --------
@@ -122,4 +128,9 @@ def nll_loss(
     >>> tg.nll_loss([[-1.0, -0.5], [-3.0, -0.25]], [0, 1]).item()
     0.625
     """
-    return NllLoss(reduction, ignore_index)(log_probabilities, labels)
+    if weight is None:
+        return NllLoss(reduction, ignore_index)(log_probabilities, labels)
+    x, t = beside(log_probabilities, labels)
+    losses = NllLoss("none", ignore_index)(x, t)
+    of_labels = label_weights(class_weight("nll_loss", weight, x), t, ignore_index)
+    return reduced("nll_loss", mul(losses, of_labels), reduction, sum(of_labels))

@@ -24,8 +24,8 @@ __device__ __forceinline__ T limited_variance(T x)
 }
 
 // x (n) T in: probabilities, y (n) T in: labels, losses (n) T out or null,
-// sums (gridDim.x) T out or null: the losses, or their sums over the divisor.  What is no
-// probability has the loss NaN.
+// sums (gridDim.x) T out or null: the losses, or their sums over the divisor.  Where x or y is no
+// probability, the loss is NaN.
 // numpy: losses = -(y * np.log(x) + (1 - y) * np.log1p(-x))
 template <typename T>
 __global__ void __launch_bounds__(THREADS, 2)
@@ -35,7 +35,8 @@ binary_cross_entropy_forward(const T* __restrict__ x, const T* __restrict__ y,
     const auto loss = [](T p, T label) {
         const T yes = label * limited_log(log(p));
         const T no = (T(1) - label) * limited_log(log1p(-p));
-        return T(0) - (yes + no);  // unlike a negation, never -0
+        const T sum = T(0) - (yes + no);  // unlike a negation, never -0
+        return label < T(0) || label > T(1) ? T(NAN) : sum;
     };
     write_losses(losses, sums, n, divisor, loss, reads(x), reads(y));
 }

@@ -1,0 +1,106 @@
+"""Cross-entropy of logits with weights of classes and smoothed labels, as PyTorch has it.
+
+    x (N, C, D...), labels t (N, D...), log p = log_softmax of x over the classes
+    w (C)     the weight of each class, 1 where none is given
+    s         label smoothing: so much of each label is spread over all classes
+
+    l[n, c] = -w[c] * log p[n, c]
+    loss[n] = (1 - s) * l[n, t[n]] + s / C * sum over c of l[n, c]
+    loss    = sum of loss[n] / sum of w[t[n]]                           ("mean")
+
+of labels that are not `ignore_index`.  Both terms are softmax_cross_entropy: of labels, and of w as
+probabilities.  Labels that are probabilities become w * ((1 - s) * t + s / C), and their mean is
+one over rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tinygraph.checks import number
+from tinygraph.errors import ArgumentError
+from tinygraph.ops.arithmetic import add, mul
+from tinygraph.ops.comparison import not_equal
+from tinygraph.ops.expand import expand
+from tinygraph.ops.reshape import reshape
+from tinygraph.ops.shared.losses import label_loss
+from tinygraph.ops.shared.operands import promote
+from tinygraph.ops.shared.weighted import beside, class_weight, label_weights, reduced
+from tinygraph.ops.softmax_cross_entropy import SoftmaxCrossEntropy
+from tinygraph.ops.sum import sum
+from tinygraph.ops.where import where
+from tinygraph.tensor import Operand, Tensor
+
+
+@label_loss
+def cross_entropy(
+    logits: Operand,
+    labels: Operand,
+    weight: Operand | None = None,
+    ignore_index: int | None = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """Cross-entropy between the softmax of logits and labels, with PyTorch's arguments.
+
+    Parameters
+    ----------
+    logits : Tensor (N, C) or (N, C, D...)
+        Scores of C classes, not normalised; float32 or float64.
+    labels : integers (N,) or (N, D...), or probabilities of the shape of `logits`
+        The class of each sample, or how probable each class is.
+    weight : Tensor (C), optional
+        How much each class counts, in the loss and in the mean of integer labels.
+    ignore_index : int, optional
+        Integer labels of this value count neither in the loss nor in the mean.
+    label_smoothing : float
+        From 0 to 1: so much of each label is spread evenly over all classes.
+
+    Raises
+    ------
+    ShapeError, DtypeError
+        Labels do not fit the logits, or are floats without a class axis; `weight` has not the shape
+        (C).
+    ArgumentError
+        A label out of range, an unknown reduction, label_smoothing not from 0 to 1, or an
+        `ignore_index` of at least 0 with probabilities.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> x = [[0.0, 0.0], [3.0, 0.0]]
+    >>> tg.cross_entropy(x, [1, 0], [1.0, 3.0], reduction="none").value.round(4)
+    array([2.0794, 0.0486], dtype=float32)
+    >>> round(tg.cross_entropy(x, [1, -100], label_smoothing=0.1).item(), 4)  # log(2)
+    0.6931
+    """
+    smoothing = number("cross_entropy", "label_smoothing", label_smoothing, 0, 1)
+    x, t = beside(logits, labels)
+    plain = weight is None and not smoothing
+    if t.dtype.kind == "f":
+        if ignore_index is not None and ignore_index >= 0:
+            expected = "a number below 0, or None, with probabilities"
+            raise ArgumentError("cross_entropy", "ignore_index", expected, ignore_index)
+        op = SoftmaxCrossEntropy(reduction)
+        x, t = promote(op.name, x, t)
+        if plain or t.shape != x.shape:  # which the op refuses
+            return op(x, t)
+        t = add(mul(t, 1 - smoothing), smoothing / x.shape[1])
+        return op(x, t if weight is None else mul(t, _columns(x, weight)))
+    if plain:
+        return SoftmaxCrossEntropy(reduction, ignore_index)(x, t)
+    losses = SoftmaxCrossEntropy("none", ignore_index)(x, t)
+    w = class_weight("cross_entropy", np.ones(x.shape[1]) if weight is None else weight, x)
+    of_labels = label_weights(w, t, ignore_index)
+    losses = mul(losses, of_labels)
+    if smoothing:
+        evenly = SoftmaxCrossEntropy("none")(x, expand(_columns(x, w), x.shape))
+        if ignore_index is not None:
+            evenly = where(not_equal(t.astype("int64"), ignore_index), evenly, 0.0)
+        losses = add(mul(losses, 1 - smoothing), mul(evenly, smoothing / x.shape[1]))
+    return reduced("cross_entropy", losses, reduction, sum(of_labels))
+
+
+def _columns(x: Tensor, weight: Operand) -> Tensor:
+    """The weights of classes as (C, 1...), which broadcast against logits (N, C, D...)."""
+    return reshape(class_weight("cross_entropy", weight, x), (-1,) + (1,) * (x.ndim - 2))

@@ -1,0 +1,72 @@
+"""Losses times their weights, by ops that exist.
+
+l        the losses of elements, or of rows that a label t names a class for
+w        a weight for each element, or w[n] = weight[t[n]] and 0 where a label does not count
+
+loss = sum of l * w / M ("mean" over M elements), sum of l * w / sum of w ("mean" over labels),
+       the sum ("sum"), l * w ("none")
+"""
+
+from __future__ import annotations
+
+from tinygraph.checks import one_of
+from tinygraph.errors import ShapeError
+from tinygraph.ops.arithmetic import div
+from tinygraph.ops.cast import astype
+from tinygraph.ops.comparison import not_equal
+from tinygraph.ops.embedding import embedding
+from tinygraph.ops.mean import mean
+from tinygraph.ops.reshape import reshape
+from tinygraph.ops.shared.losses import REDUCTIONS
+from tinygraph.ops.sum import sum
+from tinygraph.ops.where import where
+from tinygraph.shapes import broadcast_shapes
+from tinygraph.tensor import Operand, Tensor, as_tensor
+
+
+def reduced(op: str, losses: Tensor, reduction: str, divisor: Tensor | None = None) -> Tensor:
+    """Single losses reduced; a mean divides by `divisor`, or by their number."""
+    one_of(op, "reduction", reduction, REDUCTIONS)
+    if reduction == "none":
+        return losses
+    if reduction == "sum":
+        return sum(losses)
+    return mean(losses) if divisor is None else div(sum(losses), divisor)
+
+
+def as_weight(op: str, argument: str, weight: Operand, losses: Tensor) -> Tensor:
+    """A weight that broadcasts to the losses, where they are and in their dtype."""
+    w = _like(losses, weight)
+    if broadcast_shapes(op, losses.shape, w.shape) != losses.shape:
+        raise ShapeError(op, argument, f"what broadcasts to {losses.shape}", w.shape)
+    return w
+
+
+def class_weight(op: str, weight: Operand, scores: Tensor) -> Tensor:
+    """A weight for each class of scores (N, C, D...)."""
+    w = _like(scores, weight)
+    if w.shape != scores.shape[1:2]:
+        expected = f"shape {scores.shape[1:2]}, a number for each class"
+        raise ShapeError(op, "weight", expected, w.shape)
+    return w
+
+
+def label_weights(weight: Tensor, labels: Tensor, ignore_index: int | None) -> Tensor:
+    """The weight (C) of the class that each label names; 0 where a label does not count."""
+    t, column = astype(labels, "int64"), reshape(weight, (-1, 1))
+    if ignore_index is None:
+        return reshape(embedding(t, column), t.shape)
+    counts = not_equal(t, ignore_index)
+    of_labels = reshape(embedding(where(counts, t, 0), column), t.shape)
+    return where(counts, of_labels, 0.0)
+
+
+def beside(x: Operand, y: Operand) -> tuple[Tensor, Tensor]:
+    """Two operands as tensors, the second where the first one is, each of its own dtype."""
+    node = as_tensor(x)
+    return node, as_tensor(y, device=node.device)
+
+
+def _like(like: Tensor, weight: Operand) -> Tensor:
+    _, w = beside(like, weight)
+    return w if w.dtype == like.dtype else astype(w, like.dtype)
