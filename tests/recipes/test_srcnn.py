@@ -386,3 +386,10 @@ def test_dry_run_and_download(made_data, capsys):
     assert "--download: expected no such option" in fails(
         capsys, ["train", "srcnn", "--download", *settings]
     )
+
+
+@pytest.mark.parametrize(("gain", "words"), [(0.5, "better than"), (-0.25, "no better than")])
+def test_the_report_says_whether_it_beats_bicubic(gain, words):
+    verdict = srcnn.recipe.verdict({"test": {"psnr": 30 + gain, "bicubic_psnr": 30.0}})
+    assert f"is {words} bicubic" in verdict
+    assert f"({gain:+.2f} dB)" in verdict

@@ -256,16 +256,46 @@ def test_wrong_samples_come_first(tmp_path):
     assert kinds == ["wrong"] * 10 + [None] * 38
     captions = page.texts["figcaption"]
     names, labels, predictions = parts["classes"], parts["labels"], parts["predictions"]
-    for k in range(10):
-        expected = f"✗ predicted {names[predictions[k]]}, is {names[labels[k]]}"
-        assert captions[k] == expected
-    assert captions[10:] == [names[t] for t in labels[10:48]]
+    mistakes = [
+        f"✗ predicted {names[p]}, is {names[t]}"
+        for t, p in zip(labels, predictions, strict=True)
+        if t != p
+    ]
+    assert sorted(captions[:10]) == sorted(mistakes)
+    is_class = [names.index(caption.rpartition(" ")[2]) for caption in captions]
+    assert is_class[:10] == sorted(is_class[:10])
+    assert is_class[10:] == sorted(is_class[10:])
     assert "10 of 60 samples" in page.texts["p"][0]
     image_module = pytest.importorskip("PIL.Image")
-    for k, image in enumerate(page.all("img")):
+    for image in page.all("img"):
+        k = int(image["alt"].split()[1].rstrip(","))  # sample k, class ...
         data = base64.b64decode(image["src"].partition(",")[2])
         pixels = np.asarray(image_module.open(io.BytesIO(data)))
         assert np.abs(pixels / 255 - parts["images"][k, 0]).max() <= 0.5 / 255 + 1e-9
+
+
+def test_mistakes_are_drawn_from_all_classes(tmp_path):
+    """Of class 0 there are a hundred, before the two of class 1 and the one of class 2."""
+    labels = np.array([0] * 100 + [1, 1, 2])
+    images = np.zeros((103, 1, 4, 4), np.float32)
+    page = write(tmp_path, images=images, labels=labels, predictions=(labels + 1) % 3)
+    captions = page.texts["figcaption"]
+    assert captions == [f"✗ predicted {(k + 1) % 3}, is {k}" for k in [0] * 33 + [1, 1, 2]]
+
+
+def test_a_verdict_stands_under_the_heading_and_images_are_compared(tmp_path):
+    images = {"bicubic, 30 dB": np.zeros((4, 6)), "original": np.ones((4, 6))}
+    page = write(tmp_path, verdict="better <by> 1 dB", comparison=images)
+    assert page.texts["p"] == ["better <by> 1 dB"]
+    assert page.texts["figcaption"] == list(images)
+    assert page.all("section")[0]["id"] == "comparison"
+
+
+def test_a_single_epoch_is_a_marked_point_with_its_number(tmp_path):
+    page = write(tmp_path, rows=[{"epoch": 1, "loss": 0.25, "validation_loss": 0.5}])
+    assert page.texts["text"].count("1") == 1  # the only mark of the epochs
+    assert {"0.25", "0.5"} <= set(page.texts["text"])
+    assert all(float(circle["r"]) > 4 for circle in page.all("circle"))
 
 
 def test_large_images_are_thinned_out(tmp_path):

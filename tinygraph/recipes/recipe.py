@@ -122,7 +122,7 @@ class Recipe:
         return self.loss(network(Tensor(inputs, name="inputs")), Tensor(labels, name="targets"))
 
     def answers(self, config: Any, network: Any, facts: dict[str, Any]) -> dict[str, Any]:
-        """Of a classification what the report compares: labels, predictions, images."""
+        """What the report compares; of a classification labels, predictions, images."""
         test = self.test_data(config, facts, facts.get("data_dir"))
         if getattr(test, "labels", np.zeros(0)).dtype.kind not in "iu":
             return {}
@@ -136,6 +136,10 @@ class Recipe:
             "predictions": predictions,
             "classes": test.classes,
         }
+
+    def verdict(self, result: dict[str, Any]) -> str | None:
+        """A sentence of the report on what result.json holds: whether it worked."""
+        return None
 
     def pictures(self, run: RunFolder, config: Any, network: Any) -> Iterator[Path]:
         """Draw what comes after graph and report, and yield the path of each."""
@@ -235,9 +239,11 @@ class Recipe:
         answers: dict[str, Any] = {}
         with suppress(DatasetError), self._reading(run):
             answers = self.answers(config, network, run.config)
+        result = run.result()
         contents = show.ReportContents(
             title=self.title(config),
-            result=run.result(),
+            verdict=self.verdict(result) if result else None,
+            result=result,
             rows=run.rows(),
             config=run.config,
             environment=run.environment(),

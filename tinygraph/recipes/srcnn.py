@@ -56,7 +56,7 @@ from tinygraph.recipes.srcnn_network import (
     read_network,
     write_json_parameters,
 )
-from tinygraph.recipes.srcnn_pictures import draw_run
+from tinygraph.recipes.srcnn_pictures import compared, draw_run
 from tinygraph.recipes.srcnn_quality import means, measure
 from tinygraph.recipes.srcnn_samples import (
     Collections,
@@ -306,13 +306,28 @@ class Srcnn(Recipe):
         return self.loss(network(crop), Tensor(tg.zeros((1, 1, inner, inner)), name="high"))
 
     def answers(self, config: Config, network: Any, facts: dict[str, Any]) -> dict[str, Any]:
-        return {}
+        shown = self.shown(config, facts)
+        return {"comparison": compared(network, shown, config.scale)}
+
+    def verdict(self, result: dict[str, Any]) -> str | None:
+        """Whether it beats bicubic interpolation on the test pictures."""
+        test = result["test"]
+        gain = test["psnr"] - test["bicubic_psnr"]
+        word = "better than" if gain > 0 else "no better than"
+        return (
+            f"On the test pictures SRCNN is {word} bicubic interpolation: {test['psnr']:.2f} dB "
+            f"where that has {test['bicubic_psnr']:.2f} dB ({gain:+.2f} dB)."
+        )
+
+    def shown(self, config: Config, facts: dict[str, Any]) -> Pair:
+        """The picture that is looked at; DatasetError where it is not at hand."""
+        found = collect(config, facts.get("data_dir"))
+        return pairs(found.validation[-3:][:1], config.scale)[0]
 
     def pictures(self, run: RunFolder, config: Config, network: Any) -> Iterator[Path]:
         """Quality, filters; where the pictures are at hand feature maps and a comparison."""
         try:
-            found = collect(config, run.config.get("data_dir"))
-            shown: Pair | None = pairs(found.validation[-3:][:1], config.scale)[0]
+            shown: Pair | None = self.shown(config, run.config)
         except DatasetError:
             shown = None
         yield from draw_run(run, network, shown, config.scale)

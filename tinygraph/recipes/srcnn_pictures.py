@@ -66,18 +66,20 @@ def draw_quality(rows: Sequence[Mapping[str, Any]], path: str | Path) -> Path:
     return save(figure, Path(path))
 
 
-def draw_comparison(network: nn.Sequential, pair: Pair, scale: int, path: str | Path) -> Path:
+def compared(network: nn.Sequential, pair: Pair, scale: int) -> dict[str, Array]:
     """The middle of a picture: bicubic, SRCNN, original; with the PSNR of the whole picture."""
-    learnt = enhance(network, pair.low[0])
     truth = levels(pair.high[0], scale)
-    titles = [
-        f"{word}, {psnr(levels(luma, scale), truth):.2f} dB"
-        for word, luma in (("bicubic", pair.low[0]), ("SRCNN", learnt))
-    ]
-    images = [_middle(pair.low)[0], _middle(learnt[None])[0], _middle(pair.high)[0]]
+    images = {}
+    for word, luma in (("bicubic", pair.low), ("SRCNN", enhance(network, pair.low[0])[None])):
+        images[f"{word}, {psnr(levels(luma[0], scale), truth):.2f} dB"] = _middle(luma)[0]
+    return {**images, "original": _middle(pair.high)[0]}
+
+
+def draw_comparison(network: nn.Sequential, pair: Pair, scale: int, path: str | Path) -> Path:
+    """The images of `compared` side by side."""
     figure = new_figure(9.6, 3.5)
-    titles.append("original")
-    for axes, image, title in zip(figure.subplots(1, 3), images, titles, strict=True):
+    images = compared(network, pair, scale).items()
+    for axes, (title, image) in zip(figure.subplots(1, 3), images, strict=True):
         axes.imshow(image, cmap="gray", vmin=16 / 255, vmax=235 / 255, interpolation="nearest")
         axes.set_axis_off()
         axes.set_title(title, fontsize=10)

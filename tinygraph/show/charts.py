@@ -57,7 +57,8 @@ def lines(name: str, columns: Sequence[tuple[str, Points]]) -> str:
     if x0 == x1:
         x0, x1 = x0 - 1, x1 + 1
     at, up = _scales((x0, x1), (low, high))
-    epochs, marks = ticks(x0, x1, 8, least_step=1), ticks(low, high)
+    epochs = ticks(x0, x1, 8, least_step=1) if len(set(xs)) > 1 else xs[:1]
+    marks = ticks(low, high)
     drawn = _frame({x: at(x) for x in epochs}, {y: up(y) for y in marks}, "epoch")
     for k, (column, points) in enumerate(columns):
         drawn.append(f'<g class="series s{k % 4}">')
@@ -66,12 +67,16 @@ def lines(name: str, columns: Sequence[tuple[str, Points]]) -> str:
             drawn += [f'<path d="M{" L".join(path)}"/>'] if len(path) > 1 else []
         known = [(x, y) for x, y in points if y is not None]
         for x, y in known if len(known) <= TINY_DOTS else []:
-            radius = 2.6 if len(known) <= DOTS else 0.8
+            radius = 4.5 if len(known) == 1 else 2.6 if len(known) <= DOTS else 0.8
             tip = escape(f"epoch {number(x)}: {column} {number(y)}")
             drawn.append(
                 f'<circle cx="{at(x):.1f}" cy="{up(y):.1f}" r="{radius}">'
                 f"<title>{tip}</title></circle>"
             )
+        if len(known) == 1:  # no line says where it lies; two of these stand on either side
+            (x, y), side = known[0], 1 if k % 2 == 0 else -1
+            anchor = "start" if side > 0 else "end"
+            drawn.append(_text(at(x) + 10 * side, up(y) + 4, anchor, number(y)))
         drawn.append("</g>")
     return _svg(name, drawn)
 

@@ -71,9 +71,20 @@ def curves(rows: Sequence[Mapping[str, Any]], path: str | Path = "curves.svg") -
             )
         axes.set(title=words(metric), xlabel="epoch", ylabel=words(metric))
         axes.xaxis.get_major_locator().set_params(integer=True)
+        if len(rows) == 1:
+            _write_numbers(axes)
         axes.grid(alpha=0.3)
         axes.legend()
     return save(figure, target)
+
+
+def _write_numbers(axes: Any) -> None:
+    """Beside the points of a single epoch their numbers, and no other epochs below them."""
+    for line in axes.lines:
+        (x,), (y,) = line.get_data()
+        axes.annotate(f"{y:.4g}", (x, y), xytext=(8, -4), textcoords="offset points")
+        axes.set_xticks([x])
+        line.set_markersize(8)
 
 
 def metric_panels(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:

@@ -22,7 +22,8 @@ def to_dot(boxes: Sequence[Box]) -> str:
         style = STYLES[box.kind]
         looks = ["filled"] + ["rounded"] * bool(style.radius) + ["dashed"] * bool(style.dash)
         cut = "... " if box.cut else ""
-        label = f"{_escape(f'{cut}{box.number}  {box.title}')}\\n{_escape(box.detail)}"
+        lines_of_box = (f"{cut}{box.number}  {box.title}", box.detail, *box.numbers)
+        label = "\\n".join(map(_escape, lines_of_box))
         lines.append(
             f'  n{i} [label="{label}" tooltip="{_escape(box.settings or box.title)}" '
             f'style="{",".join(looks)}" fillcolor="{style.fill}" color="{style.stroke}"];'

@@ -1,7 +1,7 @@
 """The picture of a graph.
 
 boxes.py says what is drawn and layout.py where; svg.py writes it down.  For other formats dot.py
-does, and Graphviz.
+does, and Graphviz.  modules.py finds the module of each node, and folding.py makes one box of it.
 """
 
 from __future__ import annotations
@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from tinygraph.checks import whole
 from tinygraph.errors import GraphError
 from tinygraph.graph import Graph
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.show.boxes import collect
 from tinygraph.show.dot import render, to_dot
 from tinygraph.show.figures import PICTURE
+from tinygraph.show.folding import FITS, fitted
+from tinygraph.show.folding import fold as folded
 from tinygraph.show.paths import writable
 from tinygraph.show.svg import to_svg
 from tinygraph.tensor import Tensor
-
-MOST_SHOWN = 40  # nodes, where nobody asked for a picture
 
 
 @documented(PICTURE)
@@ -28,11 +29,14 @@ def graph(
     path: str | Path = "graph.svg",
     *,
     depth: int | None = None,
+    fold: int | None = None,
+    values: bool = False,
 ) -> Path:
-    """Draw the graph below some tensors: every leaf, op and edge, in forward order from the top.
+    """Draw the graph below some tensors: leaves, ops and edges, in forward order from the top.
 
     Data, constants, parameters and ops differ in outline and colour.  A box holds the node's number
-    in forward order, its name, and its dtype and shape.
+    in forward order, its name, and its dtype and shape.  In a large graph each module is one box,
+    with the number and the shape of its last op.
 
     Parameters
     ----------
@@ -44,13 +48,21 @@ def graph(
     depth : int, optional
         Draw only nodes at most this many edges above the outputs.  A box whose inputs are left out
         shows that by an ellipsis.
+    fold : int, optional
+        Draw a module as one box where its path has this many names: 1 makes one of `layer1`, 2 of
+        `layer1.0`; 0 draws every node.  By default a graph of more than 40 nodes is folded, no
+        more than it takes to fit on a page.  Modules are known by the names of their parameters;
+        an op that takes none stands with the layer before it, or between two of one module.
+    values : bool
+        Show numbers too: of each value, and of each gradient that there is.  Up to four are shown
+        as they are; of more, the smallest, the mean and the largest.
 
     Raises
     ------
     GraphError
         More than 5000 nodes are to be drawn.
     ArgumentError
-        An unknown suffix, a folder that does not exist, a negative depth, no Graphviz.
+        An unknown suffix, a folder that does not exist, a negative depth or fold, no Graphviz.
 
     Examples
     --------
@@ -61,7 +73,11 @@ def graph(
     'relu.svg'
     """
     target = writable("show.graph", path, (".svg", ".dot", ".png", ".pdf"))
-    boxes = collect(as_outputs("show.graph", outputs), depth)
+    boxes = collect(as_outputs("show.graph", outputs), depth, values)
+    if fold is None:
+        boxes = fitted(boxes)
+    elif whole("show.graph", "fold", fold, least=0):
+        boxes = folded(boxes, fold)
     suffix = target.suffix.lower()
     if suffix == ".svg":
         target.write_text(to_svg(boxes), encoding="utf-8")
@@ -74,8 +90,8 @@ def graph(
 
 def small_picture(node: Tensor) -> str | None:
     """The graph below a node as SVG, for a notebook; None where it would fill more than a page."""
-    boxes = collect((node,), MOST_SHOWN)
-    return to_svg(boxes) if len(boxes) <= MOST_SHOWN else None
+    boxes = collect((node,), FITS)
+    return to_svg(boxes) if len(boxes) <= FITS else None
 
 
 def as_outputs(op: str, outputs: Tensor | Graph | Sequence[Tensor]) -> tuple[Tensor, ...]:

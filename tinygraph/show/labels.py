@@ -93,3 +93,16 @@ def class_accuracies(counts: Array) -> list[float | None]:
     """The share of each class's samples that were recognized; None where it has none."""
     totals = counts.sum(axis=1)
     return [float(counts[k, k] / n) if n else None for k, n in enumerate(totals)]
+
+
+def in_turn(truth: Array, among: Array, most: int) -> Array:
+    """At most so many of the samples `among` (N,), one of each class after another; by class.
+
+    >>> in_turn(np.array([0, 0, 0, 1]), np.array([True, True, True, True]), 3).tolist()
+    [0, 1, 3]
+    """
+    found = np.flatnonzero(among)
+    found = found[np.argsort(truth[found], kind="stable")]  # by class, else as they come
+    _, first, counts = np.unique(truth[found], return_index=True, return_counts=True)
+    turn = np.arange(found.size) - np.repeat(first, counts)  # which of its class it is
+    return found[np.sort(np.argsort(turn, kind="stable")[:most])]

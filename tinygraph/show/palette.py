@@ -29,4 +29,5 @@ STYLES = {
     "parameter": Style("#ffe5c2", "#b96a10", 0, "", "parameter"),
     "state": Style("#eadcfb", "#7a4cc2", 0, "4 3", "running statistics"),
     "op": Style("#d9e8ff", "#2f66c4", 8, "", "op"),
+    "module": Style("#c3ece9", "#14706a", 4, "8 3", "module, folded"),
 }

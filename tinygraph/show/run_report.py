@@ -31,6 +31,7 @@ from tinygraph.show.page import (
 from tinygraph.show.paths import writable
 from tinygraph.show.samples import checked_images
 from tinygraph.show.sections import (
+    comparison_html,
     confusion_html,
     curves_html,
     filters_html,
@@ -50,6 +51,8 @@ class ReportContents:
     ----------
     title : str
         The heading.
+    verdict : str, optional
+        A sentence under the heading: whether it worked.
     result : mapping, optional
         Final figures, such as `{"test": {"loss": 0.1, "accuracy": 0.97}}`.
     rows : sequence of mappings, optional
@@ -64,11 +67,14 @@ class ReportContents:
         True and predicted classes, numbered from 0; both or neither.
     classes : sequence of str, optional
         Their names.
+    comparison : mapping from caption to array (H, W), optional
+        Images to stand side by side, as for `show.samples`, each with its caption.
     graph : Tensor, Graph or sequence of Tensor, optional
         What to draw, such as the loss of one batch.
     """
 
     title: str = "Training report"
+    verdict: str | None = None
     result: Mapping[str, Any] | None = None
     rows: Sequence[Mapping[str, Any]] | None = None
     config: Mapping[str, Any] | None = None
@@ -78,6 +84,7 @@ class ReportContents:
     labels: Any = None
     predictions: Any = None
     classes: Sequence[Any] | None = None
+    comparison: Mapping[str, Any] | None = None
     graph: Any = None
 
 
@@ -128,7 +135,8 @@ def report(contents: ReportContents, path: str | Path = "report.html") -> Path:
         )
     _check(contents)
     sections = [Section(anchor, title, body) for anchor, title, body in _sections(contents) if body]
-    page = document(contents.title, _figures(contents), sections)
+    verdict = f'<p class="verdict">{escape(contents.verdict)}</p>\n' if contents.verdict else ""
+    page = document(contents.title, verdict + _figures(contents), sections)
     target.write_text(page, encoding="utf-8")
     return target
 
@@ -139,7 +147,7 @@ def _check(contents: ReportContents) -> None:
     given = {name for name, part in parts.items() if part is not None} - {"title", "classes"}
     if not given:
         raise ArgumentError("show.report", "contents", "at least one part", "none")
-    for name in ("result", "config", "environment", "state"):
+    for name in ("result", "config", "environment", "state", "comparison"):
         if name in given and not isinstance(parts[name], Mapping):
             raise ArgumentError("show.report", name, "a mapping", type(parts[name]).__name__)
     if "rows" in given and not all(isinstance(row, Mapping) for row in parts["rows"]):
@@ -195,7 +203,9 @@ def _sections(contents: ReportContents) -> list[tuple[str, str, str | None]]:
     rows = list(contents.rows or [])
     if rows:
         log = folded(f"{len(rows)} epochs", log_table(rows), len(rows) <= LONG_LOG)
+    compared = comparison_html(contents.comparison) if contents.comparison else None
     return [
+        ("comparison", "Comparison", compared),
         ("curves", "Curves", curves_html(rows)),
         ("samples", "Samples", samples),
         ("confusion", "Confusion matrix", confusion),

@@ -14,7 +14,7 @@ from tinygraph.errors import DtypeError, ShapeError
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.shapes import Array
 from tinygraph.show.figures import CLASSES, PICTURE, new_figure, save
-from tinygraph.show.labels import as_array, checked_pair
+from tinygraph.show.labels import as_array, checked_pair, in_turn
 from tinygraph.show.paths import writable
 from tinygraph.show.text import clip, for_matplotlib
 
@@ -45,7 +45,8 @@ def samples(
     limit : int
         How many images at most; the title says of how many.
     wrong_first : bool
-        Draw the wrong ones before the others, which otherwise keep their order.
+        Draw the wrong ones before the others, both by class; where there are more than `limit`, as
+        many of each class as can be.
 
     Raises
     ------
@@ -70,8 +71,10 @@ def samples(
     truth, predicted, names = checked_pair("show.samples", labels, predictions, classes)
     checked = checked_images("show.samples", images, truth.size)
     wrong = truth != predicted
-    chosen = np.argsort(~wrong, kind="stable") if wrong_first else np.arange(truth.size)
-    chosen = chosen[:limit]
+    chosen = np.arange(truth.size)[:limit]
+    if wrong_first:
+        chosen = in_turn(truth, wrong, limit)
+        chosen = np.concatenate([chosen, in_turn(truth, ~wrong, limit - chosen.size)])
     drawn = as_bytes(checked, chosen)
     columns = min(len(chosen), max(2, round(math.sqrt(1.5 * len(chosen)))))
     rows = math.ceil(len(chosen) / columns)

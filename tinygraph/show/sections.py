@@ -10,15 +10,16 @@ import numpy as np
 
 from tinygraph.errors import GraphError
 from tinygraph.shapes import Array
-from tinygraph.show.boxes import collect
+from tinygraph.show.boxes import Box, collect
 from tinygraph.show.charts import bars, lines, swatch
 from tinygraph.show.curves import is_number, metric_panels, words
+from tinygraph.show.folding import fitted
 from tinygraph.show.graph_picture import as_outputs
 from tinygraph.show.histograms import distributions
-from tinygraph.show.labels import as_array, class_accuracies, confusions, shares
+from tinygraph.show.labels import as_array, class_accuracies, confusions, in_turn, shares
 from tinygraph.show.page import escape, folded, scroll, table
 from tinygraph.show.png import diverging, png_uri
-from tinygraph.show.samples import as_bytes
+from tinygraph.show.samples import as_bytes, checked_images
 from tinygraph.show.sheet import sheet
 from tinygraph.show.svg import to_svg
 from tinygraph.show.text import clip
@@ -55,10 +56,10 @@ def curves_html(rows: Sequence[Mapping[str, Any]]) -> str | None:
 
 
 def samples_html(images: Array, truth: Array, predicted: Array, names: Sequence[str]) -> str:
-    """Images (N, H, W, 1 or 3) with their classes, the wrong ones first."""
+    """Images (N, H, W, 1 or 3) with their classes: the wrong ones first, of all classes."""
     wrong = truth != predicted
-    first = np.flatnonzero(wrong)[:MAX_WRONG]
-    others = np.flatnonzero(~wrong)[: MAX_IMAGES - len(first)]
+    first = in_turn(truth, wrong, MAX_WRONG)
+    others = in_turn(truth, ~wrong, MAX_IMAGES - len(first))
     chosen = np.concatenate([first, others])
     step = -(-max(images.shape[1:3]) // LARGEST_IMAGE)
     drawn = as_bytes(images, chosen)[:, ::step, ::step]
@@ -76,6 +77,19 @@ def samples_html(images: Array, truth: Array, predicted: Array, names: Sequence[
     if len(chosen) < truth.size:
         text += f" Shown: {len(first)} of these, and {len(others)} that were recognized."
     return f'<p>{text}</p>\n<div class="images">\n{chr(10).join(parts)}\n</div>'
+
+
+def comparison_html(images: Mapping[str, Any]) -> str:
+    """Images side by side, as wide as the page has room, with their captions."""
+    figures = []
+    for caption, values in images.items():
+        image = checked_images("show.report", as_array(values)[None], 1)
+        uri = png_uri(as_bytes(image, np.arange(1))[0])
+        text = escape(caption)
+        figures.append(
+            f'<figure><img src="{uri}" alt="{text}"><figcaption>{text}</figcaption></figure>'
+        )
+    return f'<div class="compared">\n{chr(10).join(figures)}</div>'
 
 
 def confusion_html(truth: Array, predicted: Array, names: Sequence[str]) -> str:
@@ -207,13 +221,24 @@ def weights_html(state: Mapping[str, Any]) -> str | None:
 
 
 def graph_html(outputs: Any) -> str:
-    """The picture of the graph; in place of one that is too large, a sentence that says so."""
+    """The picture of the graph; of a large one folded by module, with all of it to unfold.
+
+    In place of one that is too large, a sentence that says so.
+    """
     tensors = as_outputs("show.report", outputs)
     try:
         boxes = collect(tensors)
-        picture = to_svg(boxes)
+        folded_boxes = fitted(boxes)
+        picture = _graph_picture(folded_boxes)
+        if len(folded_boxes) < len(boxes):
+            picture += folded(f"All {len(boxes)} nodes", _graph_picture(boxes))
     except GraphError as error:
         return f"<p>{escape(error)}</p>"
+    return picture
+
+
+def _graph_picture(boxes: Sequence[Box]) -> str:
+    picture = to_svg(boxes)
     width = float(picture.split('width="', 1)[1].split('"', 1)[0])
     # as wide as drawn where there is room, down to a size that can still be read, then it scrolls
     least = min(width, max(320.0, 0.55 * width))

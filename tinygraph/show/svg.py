@@ -12,7 +12,7 @@ from tinygraph.show.palette import FONT, INK, LINE, STYLES, Style
 from tinygraph.show.text import clip, printable
 
 MARGIN = 16.0
-HEIGHT = 38.0  # of a box
+HEIGHT, NUMBERS = 38.0, 14.0  # of a box, and of each line of numbers in it
 ADVANCE = 7.3  # of a character at 12 px, in the widest of the usual monospaced fonts
 LONGEST = 44  # characters of a title; the tooltip holds the rest
 
@@ -23,31 +23,33 @@ def to_svg(boxes: Sequence[Box]) -> str:
         clip(("… " if box.cut else "") + f"{box.number}  {box.title}", LONGEST) for box in boxes
     ]
     widths = [
-        ADVANCE * max(_columns(title), 0.92 * _columns(box.detail)) + 22
+        ADVANCE * max(_columns(title), *[0.92 * _columns(t) for t in (box.detail, *box.numbers)])
+        + 22
         for title, box in zip(titles, boxes, strict=True)
     ]
     layout = arrange([box.inputs for box in boxes], widths)
-    tops = _tops(layout)
-    bottom = tops[-1] + HEIGHT
+    height = HEIGHT + NUMBERS * max(len(box.numbers) for box in boxes)
+    tops = _tops(layout, height)
+    bottom = tops[-1] + height
     legend, legend_width = _legend(boxes, bottom + 26)
     width = max(layout.width, legend_width) + 2 * MARGIN
     shift = MARGIN + (width - 2 * MARGIN - layout.width) / 2
     for layer in layout.layers:
         for place in layer:
             place.x += shift
-    height = bottom + 26 + 22 + MARGIN
+    page = bottom + 26 + 22 + MARGIN
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-            f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="{FONT}" font-size="12">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{page:.0f}" '
+            f'viewBox="0 0 {width:.0f} {page:.0f}" font-family="{FONT}" font-size="12">',
             f"<title>Computational graph of {len(boxes)} nodes</title>",
             '<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
             f'markerHeight="7" orient="auto"><path d="M0 0.5 L8 4 L0 7.5 z" fill="{LINE}"/>'
             "</marker>"
             "</defs>",
-            *_edges(boxes, layout, tops),
+            *_edges(boxes, layout, tops, height),
             *[
-                _box(box, title, place, tops[place.layer])
+                _box(box, title, place, tops[place.layer], height)
                 for box, title, place in zip(boxes, titles, layout.boxes, strict=True)
             ],
             *legend,
@@ -57,28 +59,30 @@ def to_svg(boxes: Sequence[Box]) -> str:
     )
 
 
-def _tops(layout: Arrangement) -> list[float]:
+def _tops(layout: Arrangement, height: float) -> list[float]:
     """The y of each layer.  Where edges run far sideways, the layers stand further apart."""
     tops = [MARGIN]
     for layer in layout.layers[:-1]:
         reach = max((abs(s.x - n.x) for s in layer for n in s.below), default=0.0)
-        tops.append(tops[-1] + HEIGHT + min(34 + 0.12 * reach, 110))
+        tops.append(tops[-1] + height + min(34 + 0.12 * reach, 110))
     return tops
 
 
-def _edges(boxes: Sequence[Box], layout: Arrangement, tops: Sequence[float]) -> list[str]:
+def _edges(
+    boxes: Sequence[Box], layout: Arrangement, tops: Sequence[float], height: float
+) -> list[str]:
     """Every edge, and the trunks that long edges share."""
     lines = [f'<g fill="none" stroke="{LINE}" stroke-width="1.4">']
     for box, place, trunk in zip(boxes, layout.boxes, layout.trunks, strict=True):
         if trunk:
-            path = _trunk(place, trunk, tops)
+            path = _trunk(place, trunk, tops, height)
             lines.append(f'<path class="trunk" data-from="{box.number}" d="{path}"/>')
     for i, box in enumerate(boxes):
         place = layout.boxes[i]
         starts = [start_of_edge(layout.boxes, layout.trunks, s, i) for s in box.inputs]
         ports = _ports(place, starts)
         for source, start, port in zip(box.inputs, starts, ports, strict=True):
-            curve = _curve(start.x, tops[start.layer] + HEIGHT, port, tops[place.layer])
+            curve = _curve(start.x, tops[start.layer] + height, port, tops[place.layer])
             lines.append(
                 f'<path class="edge" data-from="{boxes[source].number}" data-to="{box.number}" '
                 f'd="{curve}" marker-end="url(#arrow)"/>'
@@ -86,14 +90,14 @@ def _edges(boxes: Sequence[Box], layout: Arrangement, tops: Sequence[float]) -> 
     return [*lines, "</g>"]
 
 
-def _trunk(box: Place, trunk: Sequence[Place], tops: Sequence[float]) -> str:
+def _trunk(box: Place, trunk: Sequence[Place], tops: Sequence[float], height: float) -> str:
     """Down the side of each layer in between: straight beside the boxes, curved between layers."""
     pieces = []
-    x, y = box.x, tops[box.layer] + HEIGHT
+    x, y = box.x, tops[box.layer] + height
     for point in trunk:
         top = tops[point.layer]
-        pieces.append(_curve(x, y, point.x, top) + f" V{top + HEIGHT:.1f}")
-        x, y = point.x, top + HEIGHT
+        pieces.append(_curve(x, y, point.x, top) + f" V{top + height:.1f}")
+        x, y = point.x, top + height
     return " ".join(pieces)
 
 
@@ -113,14 +117,18 @@ def _curve(x0: float, y0: float, x1: float, y1: float) -> str:
     return f"M{x0:.1f} {y0:.1f} C{x0:.1f} {middle:.1f} {x1:.1f} {middle:.1f} {x1:.1f} {y1:.1f}"
 
 
-def _box(box: Box, title: str, place: Place, top: float) -> str:
+def _box(box: Box, title: str, place: Place, top: float, height: float) -> str:
     tooltip = f"{box.number} {box.settings or f'{box.kind} {box.title}'} {box.detail}"
+    lines = [(box.detail, ' font-size="11"')] + [(t, ' font-size="10.5"') for t in box.numbers]
     left = place.x - place.width / 2
     return (
         f'<g class="node {box.kind}" data-number="{box.number}"><title>{_text(tooltip)}</title>'
-        + _outline(STYLES[box.kind], left, top, place.width, HEIGHT)
+        + _outline(STYLES[box.kind], left, top, place.width, height)
         + _centred(title, place.x, top + 16, ' font-weight="bold"')
-        + _centred(box.detail, place.x, top + 30, ' font-size="11"')
+        + "".join(
+            _centred(text, place.x, top + 30 + NUMBERS * k, looks)
+            for k, (text, looks) in enumerate(lines)
+        )
         + "</g>"
     )
 
