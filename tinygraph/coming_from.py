@@ -234,8 +234,7 @@ ABSENT = _rows(
     GroupNorm InstanceNorm1d InstanceNorm2d InstanceNorm3d RMSNorm BatchNorm3d: x.mean and x.var
         over reshaped groups
     LocalResponseNorm SyncBatchNorm: LATER
-    MultiheadAttention Transformer TransformerEncoder TransformerEncoderLayer: tg.softmax(q @
-        k.mT / d ** 0.5) @ v between Linear layers
+    Transformer: TransformerEncoder, and MultiheadAttention to what was encoded
     TransformerDecoder TransformerDecoderLayer: as TransformerEncoderLayer
     Threshold Hardshrink Softshrink Tanhshrink Softmin RReLU: tg.where, or x - tg.tanh(x)
     Dropout1d Dropout2d Dropout3d AlphaDropout: tg.dropout of ones (N, C, 1, 1), times x

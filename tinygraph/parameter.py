@@ -34,6 +34,14 @@ class Kept(Tensor):
             Writes.note(self)
         super().__setattr__(name, new)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Kept:
+        """A leaf of its own with a copy of the value, as `copy.deepcopy(module)` needs it."""
+        made = memo[id(self)] = type(self).__new__(type(self))
+        made._begin(self.device.copy(self.value), self.device, self.name)
+        made.requires_grad = self.requires_grad
+        made.grad = None if self.grad is None else self.device.copy(self.grad)
+        return made
+
     def _fitting(self, new: Any) -> Any:
         """The array on this leaf's device, where it is one that the leaf can have."""
         here.top.read(self)  # a trace would lose the assignment
@@ -103,3 +111,8 @@ class Buffer(Kept):
             device = data.device
         super().__init__(data, False, dtype, device, name)
         self.persistent = bool(persistent)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Kept:
+        made = super().__deepcopy__(memo)
+        made.persistent = self.persistent
+        return made

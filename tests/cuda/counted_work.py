@@ -339,6 +339,11 @@ WORK: dict[str, Work] = {
     "conv2d_relu_max_pool2d.cu": op(tg.conv2d_relu_max_pool2d, *convolution(), pool=2),
     "count_nonzero.cu": along_axes(tg.count_nonzero, tg.all),
     "cumsum.cu": along_axes(tg.cumsum),
+    "attention.cu": op(
+        tg.scaled_dot_product_attention,
+        *[numbers(2, 64, 32) for _ in range(3)],
+        numbers(64, 64).astype(F4) > -2,
+    ),
     "embedding.cu": embedding(),
     "expand.cu": each(
         op(tg.expand, numbers(1, 256), shape=(64, 256)),

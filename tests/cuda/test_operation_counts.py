@@ -79,8 +79,16 @@ def each_group(at):
     return blocks * at["groups"] * 20 * 32 * (-(-windows // 32) + 5)
 
 
+def each_tile(at):
+    """Of each of a thread's rows in each tile of keys: three sums of eight threads, the old sums
+    scaled; and at the end the sum inverted, and the logarithm."""
+    rows, tiles = at["threads"] * int(at["TILE"]) // 16, -(-at["S"] // int(at["TILE"]))
+    return rows * (tiles * (7 + int(at["HEAD"]) // 8) + 1) + 2 * at["lse"]
+
+
 # By file and kernel, what may be counted beyond the statement.
 SHARED_WORK = {
+    "attention.cu: attention_forward": each_tile,
     # normalization.cuh: three sums; 11 operations for the moments of a thread, a group's are 10
     "batch_norm.cu: batch_moments": each_thread(11, 3),
     "layer_norm.cu: layer_norm_forward": each_thread(21, 3),

@@ -31,6 +31,9 @@ from tinygraph.nn.activation import Softmax as Softmax
 from tinygraph.nn.activation import Softplus as Softplus
 from tinygraph.nn.activation import Softsign as Softsign
 from tinygraph.nn.activation import Tanh as Tanh
+from tinygraph.nn.attention import MultiheadAttention as MultiheadAttention
+from tinygraph.nn.attention import TransformerEncoder as TransformerEncoder
+from tinygraph.nn.attention import TransformerEncoderLayer as TransformerEncoderLayer
 from tinygraph.nn.containers import ModuleDict as ModuleDict
 from tinygraph.nn.containers import ModuleList as ModuleList
 from tinygraph.nn.containers import ParameterDict as ParameterDict

@@ -26,8 +26,8 @@
 // instances: attention_dots<T> for T in float, double
 // operations of attention_forward: 2 * batch * L * S * (E + F) + 5 * batch * L * S + 2 * o  # fewer if causal
 // operations of attention_dots: 2 * rows * F
-// operations of attention_queries: 2 * batch * L * S * (2 * E + F) + 5 * batch * L * S  # fewer if causal
-// operations of attention_keys: 4 * batch * L * S * (E + F) + 5 * batch * L * S  # fewer if causal
+// operations of attention_queries: 2 * batch * L * S * (2 * E + F) + 6 * batch * L * S + gq  # fewer if causal
+// operations of attention_keys: 4 * batch * L * S * (E + F) + 6 * batch * L * S + gk + gv  # fewer if causal
 //
 // Grid (ceil(rows / TILE), batch), block (128): threadIdx.x = 8 * row + column of a tile of threads; a
 // thread owns TILE / 16 rows, and of each every eighth column.  A row's eight threads stand in one warp.
