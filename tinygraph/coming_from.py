@@ -106,13 +106,12 @@ OTHER = _rows(
 )
 
 OURS = {  # names that PyTorch has not
-    "torch": """Op Parameter Spec adaptive_avg_pool2d astype avg_pool2d binary_cross_entropy col2im
-        conv2d_relu_max_pool2d cross_entropy data detect_anomaly elu errors expand gelu getitem
-        global_avg_pool2d
-        glu half_squared_error hardsigmoid hardswish hardtanh huber_loss im2col l1_loss leaky_relu
-        linear logsigmoid mish mse_loss nll_loss one_hot pad plan relu6 show silu smooth_l1_loss
-        softmax_cross_entropy
-        gru_layer lstm_layer rnn_layer softplus softsign training""",
+    "torch": """Op Parameter Spec adaptive_avg_pool2d astype avg_pool2d binary_cross_entropy
+        col2im conv2d_relu_max_pool2d cross_entropy data detect_anomaly elu errors expand gelu
+        getitem global_avg_pool2d glu gru_layer half_squared_error hardsigmoid hardswish
+        hardtanh huber_loss im2col l1_loss leaky_relu linear logsigmoid lstm_layer mish mse_loss
+        nll_loss one_hot pad plan relu6 rnn_layer scaled_dot_product_attention show silu
+        smooth_l1_loss softmax_cross_entropy softplus softsign training""",
     "Tensor": "astype hooks inputs keeps_grad made_at needs op saved spec value written",
     "nn": "GlobalAvgPool2d HalfSquaredError Residual",
     "nn.functional": """astype col2im conv2d_relu_max_pool2d expand getitem global_avg_pool2d
