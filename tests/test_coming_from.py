@@ -159,7 +159,11 @@ CASES = {  # arguments in PyTorch's order, where they are not (X) or (X, Y)
     "repeat_interleave": [(X, 2), (X, 2, 1), (X, LABELS, 0)],
     "reshape": [(X, (3, 2)), (X, (-1,))],
     "roll": [(X, 1), (X, 2, 1), (X, (1, -1), (0, 1))],
-    "scaled_dot_product_attention": [(IMAGE, IMAGE, IMAGE)],
+    "scaled_dot_product_attention": [
+        (IMAGE, IMAGE, IMAGE),
+        (IMAGE, -IMAGE, IMAGE, IMAGE[0]),
+        (IMAGE, -IMAGE, IMAGE, np.tri(4) > 0),
+    ],
     "softmax": [(X, 1), (X, 0)],
     "split": [(X, 2, 1), (X, [1, 2], 1)],
     "squeeze": [(X[:1],), (X[:1], 0)],

@@ -31,7 +31,7 @@ from tinygraph.dtypes import int16 as short
 from tinygraph.dtypes import int32 as int
 from tinygraph.dtypes import int64 as long
 from tinygraph.graph import Graph
-from tinygraph.lazy import later, lazy, no_such_name
+from tinygraph.lazy import later, lazy
 from tinygraph.op import Op
 from tinygraph.operators import above
 from tinygraph.ops import *  # noqa: F403  # ops/__init__.py has a line for each function
@@ -50,7 +50,7 @@ __version__ = "0.1.0"
 above.Tensor, above.leaf = Tensor, leaf
 above.fill_uniform = fill_uniform
 above.kernel_table = later("tinygraph.kernel_table", "tabulate")
-above.no_such_name = no_such_name
+above.no_such_name = later("tinygraph.coming_from", "no_such_name")
 above.small_picture = later("tinygraph.show.graph_picture", "small_picture")
 above.raise_for_bad_values = raise_for_bad_values
 

@@ -26,17 +26,13 @@ def lazy(
         if name not in homes:
             if not place or name[0] == "_":  # which modules are asked for all the time
                 raise AttributeError(f"module {package!r} has no attribute {name!r}")
-            raise AttributeError(no_such_name(place, name, sorted({*names, *homes})))
+            say = later("tinygraph.coming_from", "no_such_name")
+            raise AttributeError(say(place, name, sorted({*names, *homes})))
         module = import_module(homes[name])
         names[name] = module if homes[name] == f"{package}.{name}" else getattr(module, name)
         return names[name]
 
     return __getattr__, lambda: sorted({*names, *homes})
-
-
-def no_such_name(*args: Any) -> Any:
-    """The message of an AttributeError; the table of names is loaded now."""
-    return later("tinygraph.coming_from", "no_such_name")(*args)
 
 
 def later(home: str, name: str) -> Callable[..., Any]:

@@ -34,6 +34,7 @@ from tinygraph.ops.dropout import dropout
 from tinygraph.ops.expand import expand
 from tinygraph.ops.matmul import matmul
 from tinygraph.ops.reshape import reshape
+from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.launch import for_each
 from tinygraph.ops.shared.operands import device_of
 from tinygraph.ops.softmax import softmax
@@ -152,6 +153,7 @@ class Attention(Op):
         return "map" if fits else None
 
 
+@documented()
 def scaled_dot_product_attention(
     query: Operand,
     key: Operand,
@@ -196,10 +198,6 @@ def scaled_dot_product_attention(
         The inputs are not all float32 or all float64.
     ArgumentError
         Both `attn_mask` and `is_causal`; `enable_gqa`.
-
-    References
-    ----------
-    Vaswani et al., "Attention is all you need", NeurIPS 2017, section 3.2.1.
 
     Examples
     --------
