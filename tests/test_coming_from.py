@@ -138,6 +138,7 @@ CASES = {  # arguments in PyTorch's order, where they are not (X) or (X, Y)
     "gather": [(X, 1, INDEX)],
     "hstack": [([X, Y],)],
     "item": [(X[0, 0],)],
+    "interpolate": [(IMAGE, None, 2.0), (IMAGE, (3, 5), None, "bilinear", True)],
     "layer_norm": [(X, (3,)), (X, (3,), X[0], X[1])],
     "linear": [(X, Y), (X, Y, X[:, 0])],
     "linspace": [(0, 1, 5), (3, -1, 2)],

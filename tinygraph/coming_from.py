@@ -88,6 +88,8 @@ OTHER = _rows(
     ConvTranspose1d ConvTranspose2d: `output_padding` is less than the stride
     Module: lists of layers must be a `ModuleList`; `super().__init__()` may be left out
     Parameter: keeps its shape and dtype; `Parameter(data, requires_grad, dtype, device, name)`
+    Upsample: nearest, nearest-exact, linear and bilinear, at exact places, where PyTorch rounds
+        them to float32; no `recompute_scale_factor`
 """,
         "optim": """
     Optimizer: a subclass writes `update`: see its page
@@ -109,7 +111,8 @@ OURS = {  # names that PyTorch has not
     "torch": """Op Parameter Spec adaptive_avg_pool2d astype avg_pool2d binary_cross_entropy
         col2im conv2d_relu_max_pool2d cross_entropy data detect_anomaly elu errors expand gelu
         getitem global_avg_pool2d glu gru_layer half_squared_error hardsigmoid hardswish
-        hardtanh huber_loss im2col l1_loss leaky_relu linear logsigmoid lstm_layer mish mse_loss
+        hardtanh huber_loss im2col interpolate l1_loss leaky_relu linear logsigmoid lstm_layer
+        mish mse_loss
         nll_loss one_hot pad plan relu6 rnn_layer scaled_dot_product_attention show silu
         smooth_l1_loss softmax_cross_entropy softplus softsign training""",
     "Tensor": "astype hooks inputs keeps_grad made_at needs op saved spec value written",
@@ -237,8 +240,6 @@ ABSENT = _rows(
     TransformerDecoder TransformerDecoderLayer: as TransformerEncoderLayer
     Threshold Hardshrink Softshrink Tanhshrink Softmin RReLU: tg.where, or x - tg.tanh(x)
     Dropout1d Dropout2d Dropout3d AlphaDropout: tg.dropout of ones (N, C, 1, 1), times x
-    Upsample UpsamplingNearest2d UpsamplingBilinear2d: x[:, :, :, None, :,
-        None].expand(...).reshape(...)
     PixelShuffle PixelUnshuffle ChannelShuffle: reshape and permute
     ZeroPad1d ZeroPad2d ConstantPad1d ConstantPad2d: nn.functional.pad in forward
     ReflectionPad2d ReplicationPad2d CircularPad2d: tg.cat of slices
@@ -251,7 +252,7 @@ ABSENT = _rows(
 """,
         "nn.functional": """
     conv3d: tg.conv2d
-    interpolate upsample: x[:, :, :, None, :, None].expand(...).reshape(...)
+    upsample: nn.functional.interpolate
     normalize: x / x.norm(dim=-1, keepdim=True)
     unfold: tg.im2col
     fold: tg.col2im

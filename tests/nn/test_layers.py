@@ -45,6 +45,18 @@ LAYERS = [  # a layer, its input, and the op of the input and the layer's parame
         lambda x, w: tg.conv_transpose2d(x, w, None, 2, (0, 1), 1, 2, (2, 1)),
     ),
     (nn.ConvTranspose1d(4, 2, 3, 3, 1, 2), TABLE, lambda *a: tg.conv_transpose1d(*a, 3, 1, 2)),
+    (nn.Upsample(scale_factor=2), TABLE, lambda x: tg.interpolate(x, scale_factor=2)),
+    (
+        nn.Upsample((9, 4), None, "bilinear", True),
+        IMAGES,
+        lambda x: tg.interpolate(x, (9, 4), mode="bilinear", align_corners=True),
+    ),
+    (nn.UpsamplingNearest2d(8), IMAGES, lambda x: tg.interpolate(x, 8)),
+    (
+        nn.UpsamplingBilinear2d(None, 1.5),
+        IMAGES,
+        lambda x: tg.interpolate(x, None, 1.5, "bilinear", True),
+    ),
     (nn.MaxPool2d(2), IMAGES, lambda x: tg.max_pool2d(x, 2)),
     (nn.MaxPool2d(3, 2, 1), IMAGES, lambda x: tg.max_pool2d(x, 3, 2, 1)),
     (nn.MaxPool2d(2, ceil_mode=True), IMAGES, lambda x: tg.max_pool2d(x, 2, ceil_mode=True)),

@@ -1,6 +1,7 @@
 """Images and sequences in loops: adaptive pooling, painting.  Nothing here calls tinygraph."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -55,3 +56,42 @@ def conv1d(x, w, b=None, stride=1, padding=0, dilation=1, groups=1):
     pads = padding if padding == "same" else (0, padding)
     settings = (1, stride), pads, (1, dilation), groups
     return conv2d(x[:, :, None], w[:, :, None], b, *settings)[:, :, 0]
+
+
+def interpolate(x, size=None, scale_factor=None, mode="nearest", align_corners=None):
+    """Output by output: the pixels that it reads, by exact fractions, and their shares."""
+    if x.ndim == 3:
+        scales, sizes = (None if v is None else (1, v) for v in (scale_factor, size))
+        return interpolate(x[:, :, None], sizes, scales, mode, align_corners)[:, :, 0]
+    ratios, out = [], []
+    for a, n in enumerate(x.shape[2:]):
+        factor = None if scale_factor is None else Fraction(as_pair(scale_factor)[a])
+        out.append(as_pair(size)[a] if factor is None else math.floor(n * factor))
+        ratios.append(Fraction(n, out[a]) if factor is None else 1 / factor)
+    y = np.zeros((*x.shape[:2], *out))
+    for n, c, *place in np.ndindex(y.shape):
+        reads = [
+            _reads(u, x.shape[2 + a], out[a], ratios[a], mode, align_corners)
+            for a, u in enumerate(place)
+        ]
+        y[n, c, place[0], place[1]] = sum(
+            float(p * q) * x[n, c, h, w] for h, p in reads[0] for w, q in reads[1]
+        )
+    return y
+
+
+def _reads(u, size, out, ratio, mode, align_corners):
+    """The pixels that output u reads on one axis, each with its share."""
+    if mode == "nearest":
+        return [(min(math.floor(u * ratio), size - 1), 1)]
+    half = Fraction(1, 2)
+    if mode == "nearest-exact":
+        return [(min(math.floor((u + half) * ratio), size - 1), 1)]
+    if align_corners:
+        at = Fraction(u * (size - 1), out - 1) if out > 1 else Fraction(0)
+    else:
+        at = min(max((u + half) * ratio - half, Fraction(0)), Fraction(size - 1))
+    first = math.floor(at)
+    if first == at:
+        return [(first, 1)]
+    return [(first, 1 - (at - first)), (first + 1, at - first)]

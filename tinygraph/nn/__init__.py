@@ -73,6 +73,9 @@ from tinygraph.nn.recurrent import RNN as RNN
 from tinygraph.nn.recurrent import GRUCell as GRUCell
 from tinygraph.nn.recurrent import LSTMCell as LSTMCell
 from tinygraph.nn.recurrent import RNNCell as RNNCell
+from tinygraph.nn.resizing import Upsample as Upsample
+from tinygraph.nn.resizing import UpsamplingBilinear2d as UpsamplingBilinear2d
+from tinygraph.nn.resizing import UpsamplingNearest2d as UpsamplingNearest2d
 from tinygraph.nn.shape import Flatten as Flatten
 from tinygraph.nn.shape import Unflatten as Unflatten
 from tinygraph.parameter import Buffer as Buffer

@@ -92,6 +92,7 @@ from tinygraph.ops.huber_loss import huber_loss as huber_loss
 from tinygraph.ops.huber_loss import smooth_l1_loss as smooth_l1_loss
 from tinygraph.ops.im2col import col2im as col2im
 from tinygraph.ops.im2col import im2col as im2col
+from tinygraph.ops.interpolate import interpolate as interpolate
 from tinygraph.ops.kl_div import kl_div as kl_div
 from tinygraph.ops.l1_loss import l1_loss as l1_loss
 from tinygraph.ops.layer_norm import layer_norm as layer_norm
