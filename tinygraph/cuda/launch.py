@@ -68,8 +68,10 @@ class Launch:
         The first arguments, as they were given.
     open : list
         These without marks, scalars as Python numbers.
-    args, values
-        Such ones of all arguments.
+    args : tuple
+        All arguments, as they were given.
+    values : list
+        These without marks, scalars as Python numbers.
     on_gpu : bool
         Whether the arrays are cupy's.
     checked : bool

@@ -13,8 +13,9 @@
 Forward keeps lse, and backward makes p from it again.  In kernels no array (L, S) is ever written:
 they go through tiles of keys, or of queries (attention.cu).
 
-Source: Vaswani et al., "Attention is all you need", NeurIPS 2017; Dao, Fu, Ermon, Rudra, Re,
-"FlashAttention: fast and memory-efficient exact attention with IO-awareness", NeurIPS 2022.
+Source: Vaswani et al., "Attention is all you need", NeurIPS 2017, section 3.2.1; Dao, Fu, Ermon,
+Rudra, Re, "FlashAttention: fast and memory-efficient exact attention with IO-awareness", NeurIPS
+2022.
 """
 
 from __future__ import annotations
