@@ -153,7 +153,7 @@ CASES = {  # arguments in PyTorch's order, where they are not (X) or (X, Y)
     "nll_loss": [(-X, LABELS), (-X, LABELS, Y[0])],
     "batch_norm": [(X, Y[0], Y[1], X[0], X[1])],
     "ones": [(2, 3), ((2, 3),)],
-    "pad": [(X, (1, 2)), (X, (1, 2, 0, 1), "constant", 7.0)],
+    "pad": [(X, (1, 2)), (X, (1, 2, 0, 1), "constant", 7.0), (IMAGE, (1, 2, 0, 3), "reflect")],
     "permute": [(IMAGE, (0, 2, 3, 1))],
     "prod": [(X,), (X, 1)],
     "repeat": [(X, 2, 1), (X, 2, 1, 3)],

@@ -241,8 +241,7 @@ ABSENT = _rows(
     Threshold Hardshrink Softshrink Tanhshrink Softmin RReLU: tg.where, or x - tg.tanh(x)
     Dropout1d Dropout2d Dropout3d AlphaDropout: tg.dropout of ones (N, C, 1, 1), times x
     PixelShuffle PixelUnshuffle ChannelShuffle: reshape and permute
-    ZeroPad1d ZeroPad2d ConstantPad1d ConstantPad2d: nn.functional.pad in forward
-    ReflectionPad2d ReplicationPad2d CircularPad2d: tg.cat of slices
+    ZeroPad1d ConstantPad1d ReflectionPad1d ReplicationPad1d CircularPad1d: nn.functional.pad
     Fold Unfold: tg.col2im, tg.im2col
     PairwiseDistance CosineEmbeddingLoss: tg.norm(x - y, dim=1); tg.cosine_similarity
     GaussianNLLLoss PoissonNLLLoss CTCLoss TripletMarginLoss MarginRankingLoss: LATER

@@ -1,4 +1,4 @@
-"""Images and sequences in loops: adaptive pooling, painting.  Nothing here calls tinygraph."""
+"""Images and sequences in loops: pooling, painting, borders.  Nothing here calls tinygraph."""
 
 import math
 from fractions import Fraction
@@ -95,3 +95,25 @@ def _reads(u, size, out, ratio, mode, align_corners):
     if first == at:
         return [(first, 1)]
     return [(first, 1 - (at - first)), (first + 1, at - first)]
+
+
+def bordered(x, pad_width, value=0.0, mode="reflect"):
+    """Element by element: where each place of the border reads, by walking from the edge."""
+    widths = pad_width if isinstance(pad_width, tuple) else (pad_width, pad_width)
+    widths = widths if widths and isinstance(widths[0], tuple) else (widths,) * x.ndim
+    y = np.zeros([b + n + a for (b, a), n in zip(widths, x.shape, strict=True)])
+    for index in np.ndindex(y.shape):
+        y[index] = x[
+            tuple(
+                _inside(i - b, n, mode) for i, n, (b, _) in zip(index, x.shape, widths, strict=True)
+            )
+        ]
+    return y
+
+
+def _inside(i, size, mode):
+    if mode == "circular":
+        return i % size
+    if mode == "replicate":
+        return min(max(i, 0), size - 1)
+    return -i if i < 0 else 2 * (size - 1) - i if i >= size else i

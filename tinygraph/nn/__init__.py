@@ -73,9 +73,14 @@ from tinygraph.nn.recurrent import RNN as RNN
 from tinygraph.nn.recurrent import GRUCell as GRUCell
 from tinygraph.nn.recurrent import LSTMCell as LSTMCell
 from tinygraph.nn.recurrent import RNNCell as RNNCell
+from tinygraph.nn.resizing import CircularPad2d as CircularPad2d
+from tinygraph.nn.resizing import ConstantPad2d as ConstantPad2d
+from tinygraph.nn.resizing import ReflectionPad2d as ReflectionPad2d
+from tinygraph.nn.resizing import ReplicationPad2d as ReplicationPad2d
 from tinygraph.nn.resizing import Upsample as Upsample
 from tinygraph.nn.resizing import UpsamplingBilinear2d as UpsamplingBilinear2d
 from tinygraph.nn.resizing import UpsamplingNearest2d as UpsamplingNearest2d
+from tinygraph.nn.resizing import ZeroPad2d as ZeroPad2d
 from tinygraph.nn.shape import Flatten as Flatten
 from tinygraph.nn.shape import Unflatten as Unflatten
 from tinygraph.parameter import Buffer as Buffer

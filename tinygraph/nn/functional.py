@@ -56,15 +56,14 @@ def pad(  # type: ignore[no-redef]
         Any shape and dtype.
     pad : sequence of int
         Before and after the last axis, then before and after the last but one, ...
-    mode : str
-        "constant".
+    mode : {"constant", "reflect", "replicate", "circular"}
     value : float, optional
         What the border holds; 0 without it.
 
     Raises
     ------
     ArgumentError
-        An odd number of widths, more than two for each axis, or another mode.
+        An odd number of widths, more than two for each axis, or an unknown mode.
 
     Examples
     --------
@@ -72,12 +71,11 @@ def pad(  # type: ignore[no-redef]
     >>> F.pad([[1.0, 2.0]], (1, 0)).value
     array([[0., 1., 2.]], dtype=float32)
     """
-    if mode != "constant":
-        raise ArgumentError("pad", "mode", "'constant'", mode)
     x, widths = as_tensor(input), list(pad)
     if len(widths) % 2 or len(widths) > 2 * x.ndim:
         expected = f"before and after of some last axes: 2, 4, ... {2 * x.ndim} ints"
         raise ArgumentError("pad", "pad", expected, pad)
     pairs = [(widths[i], widths[i + 1]) for i in range(0, len(widths), 2)]
     pairs += [(0, 0)] * (x.ndim - len(pairs))
-    return ops.pad(x, tuple(pairs[::-1]), 0.0 if value is None else value) if pairs else x
+    filled = 0.0 if value is None else value
+    return ops.pad(x, tuple(pairs[::-1]), filled, mode) if pairs else x

@@ -1,4 +1,4 @@
-"""Pad: a border of one value around an array.
+"""Pad: a border around an array, of one value or of what lies inside.
 
     b_a    elements before, on axis a          c_a    elements after
     y.shape[a] = b_a + x.shape[a] + c_a
@@ -6,7 +6,13 @@
     y[i + b] = x[i], and value elsewhere
     gx       = gy without the border: a view, where no kernel is to read it
 
-The border is constant, so no gradient reaches it.
+The border is constant, so no gradient reaches it.  In the other modes it is made of slices of x:
+
+    reflect      x mirrored at its first and its last element, which are not repeated
+    replicate    the first and the last element again and again
+    circular     what lies at the other end
+
+and the gradient of an element is the sum of gy over the places where it stands.
 """
 
 from __future__ import annotations
@@ -17,10 +23,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tinygraph.checks import one_of
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
+from tinygraph.ops.concatenate import Concatenate
+from tinygraph.ops.expand import Expand
+from tinygraph.ops.getitem import getitem
 from tinygraph.ops.shared.launch import for_each
 from tinygraph.ops.shared.strided import (
     Axis,
@@ -33,10 +43,11 @@ from tinygraph.ops.shared.strided import (
     words,
 )
 from tinygraph.shapes import Array, Pair, Shape, Spec
-from tinygraph.tensor import Operand, Tensor
+from tinygraph.tensor import Operand, Tensor, as_tensor
 
 Widths = tuple[Pair, ...]  # (before, after) for each axis, or a single pair for all of them
 
+MODES = ("constant", "reflect", "replicate", "circular")
 MOST_PADDED = 4  # axes of one launch; the same number stands in pad.cu
 
 
@@ -167,8 +178,40 @@ def _as_widths(pad_width: Any) -> Widths:
     return tuple(widths) or ((0, 0),)
 
 
-def pad(x: Operand, pad_width: int | Pair | Widths, value: float = 0.0) -> Tensor:
-    """A border of one value around an array.
+def _bordered(x: Tensor, axis: int, before: int, after: int, mode: str) -> Tensor:
+    """x with a border of its own elements along one axis."""
+    size = x.shape[axis]
+    most = {"reflect": size - 1, "circular": size}.get(mode, max(before, after) if size else 0)
+    if max(before, after) > most:
+        expected = f"at most {max(most, 0)} on axis {axis} of {size} elements with mode {mode!r}"
+        raise ShapeError("pad", "pad_width", expected, (before, after))
+
+    def part(start: int, stop: int | None, step: int = 1) -> Tensor:
+        return getitem(x, (*[slice(None)] * axis, slice(start, stop, step)))
+
+    def again(edge: Tensor, times: int) -> Tensor:
+        return Expand(tuple([times if a == axis else -1 for a in range(x.ndim)]))(edge)
+
+    low, high = x, x
+    if mode == "circular":
+        low, high = part(size - before, None), part(0, after)
+    elif mode == "replicate":
+        low, high = again(part(0, 1), before), again(part(size - 1, None), after)
+    else:
+        last = size - 2 - after
+        low = part(before, 0, -1)
+        high = part(size - 2, last if last >= 0 else None, -1)
+    parts = [p for p, width in ((low, before), (x, 1), (high, after)) if width]
+    return Concatenate(axis)(*parts)
+
+
+def pad(
+    x: Operand,
+    pad_width: int | Pair | Widths,
+    value: float = 0.0,
+    mode: str = "constant",
+) -> Tensor:
+    """A border around an array, of one value or of the array's own elements.
 
     Parameters
     ----------
@@ -177,7 +220,10 @@ def pad(x: Operand, pad_width: int | Pair | Widths, value: float = 0.0) -> Tenso
     pad_width : int, (before, after), or one such pair for each axis
         As in numpy: an int or a single pair counts for every axis, also for the batch.
     value : float
-        What the border holds.
+        What a constant border holds.
+    mode : {"constant", "reflect", "replicate", "circular"}
+        What the border is made of: `value`, the array mirrored without its first or last element,
+        these elements repeated, or the array's other end; axis by axis from the first.
 
     Returns
     -------
@@ -187,9 +233,10 @@ def pad(x: Operand, pad_width: int | Pair | Widths, value: float = 0.0) -> Tenso
     Raises
     ------
     ShapeError
-        The number of pairs is not that of the axes.
+        The number of pairs is not that of the axes, or a border is wider than the elements that
+        it is made of.
     ArgumentError
-        `pad_width` is negative or no integer, or `value` is no number.
+        `pad_width` is negative or no integer, `value` is no number, or no such mode.
     DtypeError
         `x` holds integers, and `value` is none of theirs.
 
@@ -199,9 +246,19 @@ def pad(x: Operand, pad_width: int | Pair | Widths, value: float = 0.0) -> Tenso
     >>> tg.pad([[1.0, 2.0]], ((0, 1), (1, 0))).value
     array([[0., 1., 2.],
            [0., 0., 0.]], dtype=float32)
+    >>> tg.pad([1.0, 2.0, 3.0], 2, mode="reflect").value
+    array([3., 2., 1., 2., 3., 2., 1.], dtype=float32)
     """
     try:
         border = float(value)
     except (TypeError, ValueError):
         raise ArgumentError("pad", "value", "a number", repr(value)) from None
-    return Pad(_as_widths(pad_width), border)(x)
+    op = Pad(_as_widths(pad_width), border)
+    if one_of("pad", "mode", mode, MODES) == "constant":
+        return op(x)
+    node = as_tensor(x)
+    op.infer(Spec(node.shape, np.dtype(float)))  # as many pairs as axes
+    for axis, (before, after) in enumerate(op._each(node.ndim)):
+        if before or after:
+            node = _bordered(node, axis, before, after, mode)
+    return node
