@@ -8,7 +8,10 @@ from typing import Any, Literal, Optional, TypedDict
 import numpy as np
 import pytest
 
+from tinygraph import recipes
+from tinygraph.cli import main
 from tinygraph.errors import ArgumentError
+from tinygraph.recipes import settings
 from tinygraph.recipes.settings import Count, Positive, Share, fit, read_setting, type_of
 
 
@@ -170,3 +173,33 @@ def test_a_share(value, good):
         return
     with pytest.raises(ArgumentError, match="a number from 0 to below 1"):
         fit("demo", "momentum", Share, value)
+
+
+@pytest.mark.parametrize("recipe", recipes.recipes.values(), ids=recipes.recipes)
+def test_every_setting_is_described(recipe, capsys):
+    """Each has a meaning in words, and its default is what --set would take for it."""
+    assert main(["recipes", recipe.name]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    defaults = vars(recipe.config())
+    shown = {line.split()[0]: line for line in lines[3:]}
+    assert list(shown) == settings.names_of(recipe.config)
+    for name, meaning in settings.meanings(recipe.config).items():
+        assert meaning and meaning in shown[name]
+        assert settings.describe_type(settings.type_of(recipe.config, name)) in shown[name]
+        text = settings.as_text(defaults[name])
+        if not isinstance(defaults[name], dict):
+            read = settings.read_setting(recipe.name, recipe.config, name, text)
+            assert read == defaults[name]
+
+
+def test_an_unknown_recipe_is_not_described(capsys):
+    assert main(["recipes", "numba_cn"]) == 2
+    assert "did you mean 'numba_cnn'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["train", "recipes", "profile"])
+def test_a_file_that_is_absent_is_named(command, capsys, tmp_path):
+    path = tmp_path / "absent.py"
+    assert main([command, str(path)]) == 2
+    expected = f"recipe: {path}: expected a Python file, got no such file"
+    assert expected in capsys.readouterr().err

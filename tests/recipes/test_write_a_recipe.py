@@ -109,5 +109,7 @@ def test_files_that_are_no_recipe(capsys, text, words):
 
 
 def test_no_such_file():
-    with pytest.raises(ArgumentError, match=r"absent\.py: expected a file that can be run"):
+    with pytest.raises(
+        ArgumentError, match=r"absent\.py: expected a Python file, got no such file"
+    ):
         recipes.find("absent.py")

@@ -17,6 +17,7 @@ import tinygraph as tg
 from tests.show.graphs import chain, network
 from tinygraph.errors import ArgumentError, DtypeError, GraphError, ShapeError
 from tinygraph.show import ReportContents, report
+from tinygraph.show.curves import metric_panels
 from tinygraph.show.png import png
 
 RNG = np.random.default_rng(0)
@@ -421,3 +422,16 @@ def test_png_is_read_back(shape):
     pixels = RNG.integers(0, 256, shape).astype(np.uint8)
     read = np.asarray(image_module.open(io.BytesIO(png(pixels))))
     assert np.array_equal(read.reshape(shape), pixels)
+
+
+def test_rows_of_the_result_are_a_table_and_no_tile(tmp_path):
+    rows = [{"name": "bird", "psnr": 30.5}, {"name": "baby", "psnr": 33.0}]
+    page = write(tmp_path, result={"test": {"psnr": 31.75}, "pictures": {"test": rows}})
+    assert page.texts["dt"] == ["test psnr"]
+    assert page.texts["td"] == ["bird", "30.5", "baby", "33"]
+
+
+def test_a_column_that_ends_in_another_shares_its_panel():
+    rows = [{"psnr": 30.0, "bicubic_psnr": 29.0, "top_five_loss": 1.0}]
+    panels = {"psnr": ["psnr", "bicubic_psnr"], "top_five_loss": ["top_five_loss"]}
+    assert metric_panels(rows) == panels

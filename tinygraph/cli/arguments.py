@@ -108,7 +108,12 @@ class Command(NamedTuple):
 PARSERS = {
     "train": Command(train, "train a recipe", "numba_cnn --epochs 5 --run runs/first", TRAIN),
     "evaluate": Command(evaluate, "measure a trained run on its test data", "runs/first", EVALUATE),
-    "recipes": Command(list_recipes, "list what can be trained", "", {}),
+    "recipes": Command(
+        list_recipes,
+        "list what can be trained, or the settings of one recipe",
+        "numba_cnn",
+        {"RECIPE": (WHICH, {"nargs": "?"})},
+    ),
     "show": Command(show, "draw the pictures of a run again", "runs/first", RUN),
     "super-resolve": Command(
         super_resolve_file,

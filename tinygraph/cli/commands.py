@@ -12,7 +12,9 @@ from typing import Any
 from tinygraph import recipes
 from tinygraph.cli.options import given_settings
 from tinygraph.errors import ArgumentError, CheckpointError, install
-from tinygraph.recipes.settings import DeviceName, fit
+from tinygraph.recipes.settings import DeviceName, as_text, describe_type, fit, meanings, type_of
+from tinygraph.show.text import clip
+from tinygraph.text_table import aligned
 from tinygraph.training import Progress, RunFolder
 
 HOW_LONG = ("epochs", "duration")  # settings that a resumed run may have others of
@@ -173,13 +175,31 @@ def how_far(run: RunFolder) -> str:
 
 
 def list_recipes(args: Namespace) -> dict[str, Any]:
-    """Name the recipes."""
+    """Name the recipes, or describe the settings of one."""
+    if args.recipe:
+        return _described(recipes.find(args.recipe))
     known = recipes.recipes.values()
     width = max(len(recipe.name) for recipe in known)
     for recipe in known:
         print(f"{recipe.name:{width}}  {recipe.summary}")
     rows = [{"name": r.name, "summary": r.summary, "settings": asdict(r.config())} for r in known]
     return {"recipes": rows}
+
+
+def _described(recipe: recipes.Recipe) -> dict[str, Any]:
+    """The settings of a recipe: what they may be, their defaults, what they mean."""
+    defaults, words = asdict(recipe.config()), meanings(recipe.config)
+    kinds = {name: describe_type(type_of(recipe.config, name)) for name in words}
+    usual = {name: clip(as_text(defaults[name]), 24) for name in words}
+    cells = [("--set", "default", "meaning", "what it may be")]
+    cells += [(name, usual[name], words[name], kinds[name]) for name in words]
+    print(f"{recipe.name}: {recipe.summary}\n")
+    print("\n".join(aligned(cells, left=(0, 1, 2, 3))))
+    rows = [
+        {"name": name, "default": defaults[name], "meaning": words[name], "type": kinds[name]}
+        for name in words
+    ]
+    return {"name": recipe.name, "summary": recipe.summary, "settings": rows}
 
 
 def show(args: Namespace) -> dict[str, Any]:

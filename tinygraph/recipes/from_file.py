@@ -66,6 +66,8 @@ def last_line(error: Exception, path: Path) -> traceback.FrameSummary | None:
 
 
 def _loaded(path: Path) -> Any:
+    if not path.is_file():
+        raise ArgumentError("recipe", str(path), "a Python file", "no such file", "check the path")
     try:
         return run_file(path)
     except TinygraphError:

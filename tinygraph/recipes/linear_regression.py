@@ -46,13 +46,13 @@ from tinygraph.training.evaluation import forward
 class Config(PlanSettings):
     """Settings.  `points` are learnt from; as many others of the same line are for the test."""
 
-    points: Several = 50
-    slope: float = 2.0
-    intercept: float = -1.0
-    noise: NotNegative = 0.2  # standard deviation
-    lr: float = 0.01
+    points: Several = 50  # how many are drawn
+    slope: float = 2.0  # of the line that the points lie about
+    intercept: float = -1.0  # of that line
+    noise: NotNegative = 0.2  # standard deviation about the line
+    lr: float = 0.01  # learning rate
     tolerance: Positive = 1e-10  # length of the gradient at which it has stopped
-    epochs: int = 10_000  # at most
+    epochs: int = 10_000  # steps, at most
 
 
 class Line(NamedTuple):

@@ -37,12 +37,12 @@ Padding = Literal["valid", "same"]
 class Config(TrainingSettings):
     """Settings.  Without a batch size or epochs: 16 and 30 for digits, 100 and 3 for mnist."""
 
-    data: str = "digits"
-    filters: int = 32
-    padding: Padding = "valid"  # or "same": convolution and pooling pad, and leave no pixel out
+    data: str = "digits"  # set of images
+    filters: int = 32  # of the convolution
+    padding: Padding = "valid"  # same: convolution and pooling pad, and leave no pixel out
     strict: bool = False  # refuse images of which the pooling leaves pixels out
-    batch_size: int | None = None
-    lr: float = 0.1
+    batch_size: int | None = None  # images of a step; 16 for digits, 100 for mnist
+    lr: float = 0.1  # learning rate
 
     def __post_init__(self) -> None:
         batch_size, epochs = USUAL.get(self.data, USUAL["digits"])

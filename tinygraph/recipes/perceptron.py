@@ -47,10 +47,10 @@ PANELS = 12  # in the picture
 class Config:
     """Settings.  Powers of two as learning rates keep all weights free of rounding."""
 
-    function: Function = "nand"
-    lr: float = 0.5
-    epochs: int = 100  # at most
-    device: str = "cpu"
+    function: Function = "nand"  # truth table that is learnt
+    lr: float = 0.5  # learning rate
+    epochs: int = 100  # passes over the table, at most
+    device: str = "cpu"  # where it is computed
 
 
 class Perceptron(nn.Module):

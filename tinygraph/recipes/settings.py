@@ -16,7 +16,9 @@ TrainingSettings    of one that may take long: epochs, duration, backup_every to
 
 from __future__ import annotations
 
+import inspect
 import math
+import re
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -39,6 +41,7 @@ from tinygraph.training import parse_duration
 
 DEVICES = ("cpu", "emulator", "cuda")
 LARGEST = 2**31 - 1
+COMMENTED = re.compile(r"    (?P<name>\w+): [^#]* = [^#]*  # (?P<meaning>.*)")
 UNIONS = (Union, types.UnionType)
 
 
@@ -78,8 +81,8 @@ USUAL: dict[str, Any] = {
 class PlanSettings:
     """Settings of a recipe that learns by gradients; a config inherits them."""
 
-    seed: int = 0
-    device: str = "cpu"  # or "emulator": the .cu kernels on the CPU; or "cuda"
+    seed: int = 0  # of all random numbers
+    device: str = "cpu"  # emulator: the CUDA kernels on the CPU
     compile: bool = False  # forward and backward through a plan
     tune: bool = False  # with compile: measure tiles and threads, and keep the fastest
 
@@ -95,9 +98,9 @@ class TrainerSettings(PlanSettings):
 class TrainingSettings(TrainerSettings):
     """Those of a training that may take long."""
 
-    epochs: int | None = None
+    epochs: int | None = None  # passes over the training data
     duration: float | None = None  # seconds, in the place of epochs
-    backup_every: float | None = None  # seconds
+    backup_every: float | None = None  # seconds between checkpoints within an epoch
 
 
 def names_of(config: type[Any]) -> list[str]:
@@ -108,6 +111,25 @@ def names_of(config: type[Any]) -> list[str]:
     """
     known = [field for field in fields(config) if field.init]
     return [field.name for field in sorted(known, key=lambda field: bool(field.kw_only))]
+
+
+def meanings(config: type[Any]) -> dict[str, str]:
+    """What each setting means: the comment beside it, of the class or of one that it inherits.
+
+    A class whose source is not at hand, such as one that was typed in, has none.
+
+    >>> meanings(TrainerSettings)["seed"]
+    'of all random numbers'
+    """
+    found: dict[str, str] = {}
+    for kind in config.__mro__[:-1]:
+        try:
+            lines = inspect.getsource(kind).splitlines()
+        except (OSError, TypeError):
+            continue
+        for match in filter(None, map(COMMENTED.match, lines)):
+            found.setdefault(match["name"], match["meaning"])
+    return {name: found.get(name, "") for name in names_of(config)}
 
 
 def require_settings(recipe: str, config: type[Any], names: Mapping[str, Any]) -> None:
@@ -149,6 +171,17 @@ def read_setting(recipe: str, config: type[Any], name: str, text: str, option: s
     """
     require_settings(recipe, config, {name: text})
     return fit(recipe, option or name, type_of(config, name), text, text=True)
+
+
+def as_text(value: Any) -> str:
+    """A value as the text that `read_setting` takes for it.
+
+    >>> as_text(None), as_text(True), as_text((0.1, 0.01))
+    ('none', 'true', '0.1,0.01')
+    """
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(map(as_text, value)) if isinstance(value, (tuple, list)) else str(value)
 
 
 def fit(op: str, argument: str, wanted: Any, value: Any, *, text: bool = False) -> Any:

@@ -55,8 +55,8 @@ class Config(TrainingSettings):
     network: str | None = None  # a text file to begin with
     hidden: tuple[Count, ...] | None = None  # nodes of each hidden layer
     randomize: bool = False  # draw the weights of the file anew
-    lr: float | None = None
-    momentum: Share | None = None
+    lr: float | None = None  # learning rate; that of the file where there is one
+    momentum: Share | None = None  # of gradient descent; that of the file where there is one
 
     def __post_init__(self) -> None:
         if self.network is None:

@@ -78,25 +78,25 @@ class Config(TrainingSettings):
     """Settings.  What is None comes from the JSON file, where there is one, or is as usual."""
 
     config: str | None = None  # a JSON file; see srcnn_config.py
-    n1: Filters | None = None  # 64
-    n2: Filters | None = None  # 32
-    f1: FilterSize | None = None  # 9
-    f2: FilterSize | None = None  # 1
-    f3: FilterSize | None = None  # 5
-    rule: Literal["adam", "sgd", "srcnn"] = "adam"
-    momentum: Share | None = None  # 0.9
-    weight_decay_parameter: NotNegative | None = None  # 0; of weights, not of biases
+    n1: Filters | None = None  # filters of the first layer; 64
+    n2: Filters | None = None  # of the second; 32
+    f1: FilterSize | None = None  # size of the first filters; 9
+    f2: FilterSize | None = None  # of the second; 1
+    f3: FilterSize | None = None  # of the third; 5
+    rule: Literal["adam", "sgd", "srcnn"] = "adam"  # how it learns
+    momentum: Share | None = None  # of the rules sgd and srcnn; 0.9
+    weight_decay_parameter: NotNegative | None = None  # pull to 0; of weights, not of biases
     learning_rates: tuple[Positive, Positive, Positive] | None = None  # of the three layers
     parameters_file: str | None = None  # to begin with; .safetensors or .json
-    parameters_distribution_1: Normal | None = None  # He's normal distribution
-    parameters_distribution_2: Normal | None = None
-    parameters_distribution_3: Normal | None = None
-    scale: Several = 3
-    crop: Count = 33  # pixels
-    stride: Count = 14  # of the grid of crops
+    parameters_distribution_1: Normal | None = None  # of the first layer at the start; He's
+    parameters_distribution_2: Normal | None = None  # of the second
+    parameters_distribution_3: Normal | None = None  # of the third
+    scale: Several = 3  # how many times as wide and high
+    crop: Count = 33  # pixels of a side
+    stride: Count = 14  # pixels of the grid of crops
     places: Literal["grid", "random"] = "grid"  # of the crops
     crops: Count = 1600  # in an epoch
-    batch_size: int = 16
+    batch_size: int = 16  # crops of a step
     pictures: Literal["t91", "at hand"] | None = None  # t91 where its folder is found
 
     def __post_init__(self) -> None:

@@ -46,12 +46,12 @@ CLASSES = 10
 class Config(TrainerSettings):
     """Settings of the one step."""
 
-    widths: tuple[Count, ...] = WIDTHS
+    widths: tuple[Count, ...] = WIDTHS  # channels of each stage
     convolutions: Count = 1  # of each stage
-    residual: bool = False
-    dropout: float = 0.5
-    batch_size: int = 16
-    lr: float = 1.0  # the published ADADELTA
+    residual: bool = False  # skips around the stages
+    dropout: float = 0.5  # share of activations that is dropped
+    batch_size: int = 16  # images of a step
+    lr: float = 1.0  # learning rate; 1 is the published ADADELTA
 
 
 class Vgg224(QuickRecipe):

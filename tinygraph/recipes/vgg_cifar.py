@@ -38,16 +38,16 @@ SHIFT = 1 / 16  # of its size: how far a picture is moved at most, each way
 class Config(TrainingSettings):
     """Settings.  Without `data`: cifar10 where its files are found, otherwise digits."""
 
-    data: str | None = None
-    network: Literal["vgg", "residual", "linear"] = "vgg"
-    widths: tuple[Count, ...] = (32, 64, 128)
+    data: str | None = None  # set of images; by default the one at hand
+    network: Literal["vgg", "residual", "linear"] = "vgg"  # residual: with skips
+    widths: tuple[Count, ...] = (32, 64, 128)  # channels of each stage
     convolutions: Count = 1  # of each stage
-    dropout: float = 0.2
-    augment: bool = True
-    batch_size: int = 100
-    lr: float = 1.0  # the published ADADELTA
-    rho: float = 0.95
-    weight_decay: float = 0.0
+    dropout: float = 0.2  # share of activations that is dropped
+    augment: bool = True  # shift and mirror images
+    batch_size: int = 100  # images of a step
+    lr: float = 1.0  # learning rate; 1 is the published ADADELTA
+    rho: float = 0.95  # how much ADADELTA keeps of its means
+    weight_decay: float = 0.0  # pull of weights to 0
 
     def __post_init__(self) -> None:
         if self.epochs is None and self.duration is None:

@@ -52,13 +52,13 @@ from tinygraph.training.evaluation import forward
 class Config(PlanSettings):
     """Settings."""
 
-    function: Function = "xor"
-    hidden: Count = 2
-    lr: float = 2.0
-    momentum: Share = 0.0
-    tolerance: Positive = 0.01  # of J
-    epochs: int = 5000  # at most
-    gradients: Literal["graph", "delta_rule"] = "graph"
+    function: Function = "xor"  # truth table that is learnt
+    hidden: Count = 2  # hidden neurons
+    lr: float = 2.0  # learning rate
+    momentum: Share = 0.0  # of gradient descent
+    tolerance: Positive = 0.01  # of J: below it, it has learnt
+    epochs: int = 5000  # passes over the table, at most
+    gradients: Literal["graph", "delta_rule"] = "graph"  # whose they are
 
     def __post_init__(self) -> None:
         if self.compile and self.gradients != "graph":

@@ -29,9 +29,10 @@ def curves(rows: Sequence[Mapping[str, Any]], path: str | Path = "curves.svg") -
     ----------
     rows : sequence of mappings
         One for each epoch, such as `{"epoch": 1, "loss": 0.9, "validation_loss": 1.0, "accuracy":
-        0.7}`.  `epoch` is the horizontal axis, by default 1, 2, ...  A column `validation_X` goes
-        into the panel of X.  A value may be absent or None in some rows.  Columns that are not
-        numbers are left out, as are times: names that contain "seconds" or "time".
+        0.7}`. `epoch` is the horizontal axis, by default 1, 2, ... A column `validation_X` goes
+        into the panel of X, as does any column that ends in `_X` where X is one. A value may be
+        absent or None in some rows. Columns that are not numbers are left out, as are times: names
+        that contain "seconds" or "time".
 
     Raises
     ------
@@ -90,13 +91,16 @@ def _write_numbers(axes: Any) -> None:
 def metric_panels(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
     """The columns of numbers, grouped by the metric that they measure."""
     panels: dict[str, list[str]] = {}
-    for column in dict.fromkeys(name for row in rows for name in row):
+    columns = dict.fromkeys(name for row in rows for name in row)
+    for column in columns:
         is_time = "seconds" in column or "time" in column
         if column == "epoch" or is_time or not any(is_number(row.get(column)) for row in rows):
             continue
         metric = column
         for prefix in ("validation_", "training_", "test_"):
             metric = metric.removeprefix(prefix)
+        while (shorter := metric.partition("_")[2]) in columns:  # bicubic_psnr beside psnr
+            metric = shorter
         panels.setdefault(metric, []).append(column)
     return panels
 

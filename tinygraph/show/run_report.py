@@ -166,7 +166,7 @@ def _check(contents: ReportContents) -> None:
 
 def _figures(contents: ReportContents) -> str:
     """The final figures as tiles, with what follows from the other parts."""
-    figures = flatten(contents.result or {})
+    figures = [(n, v) for n, v in flatten(contents.result or {}) if not _is_table(v)]
     rows, state = contents.rows or [], contents.state or {}
     if rows:
         figures.append(("epochs", len(rows)))
@@ -181,6 +181,17 @@ def _figures(contents: ReportContents) -> str:
         for name, value in figures
     )
     return f'<dl class="tiles">\n{tiles}</dl>' if tiles else ""
+
+
+def _is_table(value: Any) -> bool:
+    """Whether a part of the result is rows, such as one for each picture."""
+    return isinstance(value, list) and all(isinstance(row, Mapping) for row in value)
+
+
+def _tables_html(result: Mapping[str, Any]) -> str | None:
+    """The rows that are in the result, as tables."""
+    tables = [(name, rows) for name, rows in flatten(result) if _is_table(rows) and rows]
+    return "\n".join(folded(name, log_table(rows), True) for name, rows in tables) or None
 
 
 def _short(value: Any) -> str:
@@ -206,6 +217,7 @@ def _sections(contents: ReportContents) -> list[tuple[str, str, str | None]]:
     compared = comparison_html(contents.comparison) if contents.comparison else None
     return [
         ("comparison", "Comparison", compared),
+        ("figures", "Figures", _tables_html(contents.result or {})),
         ("curves", "Curves", curves_html(rows)),
         ("samples", "Samples", samples),
         ("confusion", "Confusion matrix", confusion),
