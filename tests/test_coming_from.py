@@ -136,6 +136,8 @@ CASES = {  # arguments in PyTorch's order, where they are not (X) or (X, Y)
     "full": [((2, 3), 1.5), ((2,), 3)],
     "full_like": [(X, 1.5), (INDEX, 3)],
     "gather": [(X, 1, INDEX)],
+    "group_norm": [(IMAGE, 1), (IMAGE, 1, WEIGHT[0, :, 0, 0])],
+    "rms_norm": [(X, (3,)), (X, (3,), Y[0], 0.5)],
     "hstack": [([X, Y],)],
     "item": [(X[0, 0],)],
     "interpolate": [(IMAGE, None, 2.0), (IMAGE, (3, 5), None, "bilinear", True)],

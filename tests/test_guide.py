@@ -15,7 +15,7 @@ import pytest
 from tests.test_docs import ROOT, code_blocks, script
 
 PAGE = "docs/add_an_op.md"
-NAMES = ("elliott", "tanhexp", "rms_norm")
+NAMES = ("elliott", "tanhexp", "scale_norm")
 TEXT = (ROOT / PAGE).read_text(encoding="utf-8")
 
 # Files of tests that go over all ops, or over all kernels.
@@ -34,7 +34,7 @@ OVER_ALL = [
 
 
 def python_blocks():
-    """The files of the guide: elliott, tanhexp and rms_norm, each with its test."""
+    """The files of the guide: elliott, tanhexp and scale_norm, each with its test."""
     return [source for kind, source in code_blocks(PAGE) if kind == "python"]
 
 
@@ -93,8 +93,8 @@ def test_an_op_that_is_not_complete_is_told_all_that_is_missing(copy):
 @pytest.mark.second
 def test_the_ops_of_the_guide_take_the_places_that_it_names(copy):
     """Their printed tests pass, and so does every test that goes over all ops or all kernels."""
-    elliott, test_elliott, tanhexp, test_tanhexp, rms_norm, test_rms_norm = python_blocks()
-    elliott_kernel, rms_norm_kernel = script("refresh_output").blocks(TEXT, "cuda")
+    elliott, test_elliott, tanhexp, test_tanhexp, scale_norm, test_scale_norm = python_blocks()
+    elliott_kernel, scale_norm_kernel = script("refresh_output").blocks(TEXT, "cuda")
     write(
         copy,
         ("tinygraph/ops/elliott.py", elliott),
@@ -102,9 +102,9 @@ def test_the_ops_of_the_guide_take_the_places_that_it_names(copy):
         ("tests/ops/test_elliott.py", test_elliott),
         ("tinygraph/ops/tanhexp.py", tanhexp),
         ("tests/ops/test_tanhexp.py", test_tanhexp),
-        ("tinygraph/ops/rms_norm.py", rms_norm),
-        ("tinygraph/cuda/kernels/rms_norm.cu", rms_norm_kernel),
-        ("tests/ops/test_rms_norm.py", test_rms_norm),
+        ("tinygraph/ops/scale_norm.py", scale_norm),
+        ("tinygraph/cuda/kernels/scale_norm.cu", scale_norm_kernel),
+        ("tests/ops/test_scale_norm.py", test_scale_norm),
     )
     for name in NAMES:
         export(copy, name)
@@ -123,12 +123,12 @@ def test_the_ops_of_the_guide_take_the_places_that_it_names(copy):
         "tanhexp.tanhexp",
         r"test_an_op_is_complete\[elliott",
         r"test_an_op_is_complete\[tanhexp",
-        r"test_an_op_is_complete\[rms_norm",
-        r"emulator_counts\w+\[rms_norm",
+        r"test_an_op_is_complete\[scale_norm",
+        r"emulator_counts\w+\[scale_norm",
         r"test_a_wrong_gradient_is_found\[elliott",
         r"emulator_counts\w+\[elliott",
         r"test_mutant\[elliott",
-        r"test_mutant\[rms_norm",
+        r"test_mutant\[scale_norm",
         "test_the_table_of_ops_has_every_op",
     ):
         assert re.search(f"{name}.* PASSED", output), f"{name} was not run:\n{output}"

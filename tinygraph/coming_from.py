@@ -58,6 +58,8 @@ OTHER = _rows(
     embedding: indices first, then the weight, as in `nn.functional`
     equal: compares element by element, as in numpy; one bool: `(x == y).numpy().all()`
     heaviside: `value` is one number
+    group_norm: without `cudnn_enabled`
+    instance_norm: `(x, weight, bias, eps)`, without running statistics
     load: reads what `tg.save` and safetensors wrote; files of PyTorch where it is installed
     manual_seed: draws other numbers than PyTorch from the same seed
     mean: of integers and bools too, in float32
@@ -86,6 +88,7 @@ OTHER = _rows(
     BatchNorm2d: takes no `track_running_stats`
     Buffer: a leaf that keeps its shape and dtype
     ConvTranspose1d ConvTranspose2d: `output_padding` is less than the stride
+    InstanceNorm1d InstanceNorm2d: of batches; without running statistics, so no `momentum`
     Module: lists of layers must be a `ModuleList`; `super().__init__()` may be left out
     Parameter: keeps its shape and dtype; `Parameter(data, requires_grad, dtype, device, name)`
     Upsample: nearest, nearest-exact, linear and bilinear, at exact places, where PyTorch rounds
@@ -175,7 +178,6 @@ ABSENT = _rows(
     cdist pairwise_distance: ((x.unsqueeze(1) - y) ** 2).sum(-1).sqrt()
     conv3d conv_transpose3d max_pool3d: LATER
     max_pool1d avg_pool1d: tg.max_pool2d(x.unsqueeze(2), (1, k)).squeeze(2)
-    group_norm instance_norm rms_norm: x.mean and x.var over reshaped groups
     threshold: tg.where(x > threshold, x, value)
     hardshrink rrelu bilinear: LATER
     pixel_shuffle pixel_unshuffle channel_shuffle: reshape and permute
@@ -233,8 +235,8 @@ ABSENT = _rows(
     MaxPool1d AvgPool1d: MaxPool2d((1, k)) on x.unsqueeze(2)
     MaxPool3d AvgPool3d MaxUnpool2d FractionalMaxPool2d LPPool2d: LATER
     AdaptiveMaxPool1d AdaptiveMaxPool2d: x.amax((2, 3)) where the output has size 1
-    GroupNorm InstanceNorm1d InstanceNorm2d InstanceNorm3d RMSNorm BatchNorm3d: x.mean and x.var
-        over reshaped groups
+    InstanceNorm3d: tg.instance_norm(x)
+    BatchNorm3d: BatchNorm1d on x.flatten(2)
     LocalResponseNorm SyncBatchNorm: LATER
     Transformer: TransformerEncoder, and MultiheadAttention to what was encoded
     TransformerDecoder TransformerDecoderLayer: as TransformerEncoderLayer

@@ -80,6 +80,11 @@ LAYERS = [  # a layer, its input, and the op of the input and the layer's parame
     (nn.LayerNorm((4, 3), eps=0.1), TABLE, lambda x, *a: tg.layer_norm(x, (4, 3), *a, eps=0.1)),
     (nn.LayerNorm(3, elementwise_affine=False), TABLE, lambda x: tg.layer_norm(x, 3)),
     (nn.LayerNorm(3, bias=False), TABLE, lambda x, weight: tg.layer_norm(x, 3, weight)),
+    (nn.RMSNorm((4, 3)), TABLE, lambda x, *a: tg.rms_norm(x, (4, 3), *a)),
+    (nn.RMSNorm(3, 0.1, False), TABLE, lambda x: tg.rms_norm(x, 3, eps=0.1)),
+    (nn.GroupNorm(3, 9), ROWS, lambda x, *a: tg.group_norm(x, 3, *a)),
+    (nn.GroupNorm(2, 4, 0.1, False), TABLE, lambda x: tg.group_norm(x, 2, eps=0.1)),
+    (nn.InstanceNorm1d(4, affine=True), TABLE, lambda x, *a: tg.instance_norm(x, *a)),
     (nn.ReLU(), ROWS, tg.relu),
     (nn.Sigmoid(), ROWS, tg.sigmoid),
     (nn.Tanh(), ROWS, tg.tanh),
@@ -299,6 +304,9 @@ def test_gradients_reach_the_parameters():
             nn.BatchNorm1d(8, 1e-3, 0.5, False, False),
             "BatchNorm1d(8, eps=0.001, momentum=0.5, affine=False, track_running_stats=False)",
         ),
+        (nn.RMSNorm(8), "RMSNorm((8,), eps=None, elementwise_affine=True)"),
+        (nn.GroupNorm(2, 8), "GroupNorm(2, 8, eps=1e-05, affine=True)"),
+        (nn.InstanceNorm2d(8), "InstanceNorm2d(8, eps=1e-05, affine=False)"),
         (nn.LayerNorm(8), "LayerNorm((8,), eps=1e-05, elementwise_affine=True)"),
         (
             nn.LayerNorm([2, 3], bias=False),
@@ -312,7 +320,16 @@ def test_repr(layer, text):
 
 def test_everything_is_exported():
     """Every layer that a file of the room defines."""
-    bases = {"AlongAxis", "BatchNorm", "Cell", "Container", "Convolution", "Function", "InPlace"}
+    bases = {
+        "AlongAxis",
+        "BatchNorm",
+        "Cell",
+        "Container",
+        "Convolution",
+        "Function",
+        "InPlace",
+        "InstanceNorm",
+    }
     bases |= {
         "Layers",
         "Loss",
@@ -369,6 +386,9 @@ def test_everything_is_exported():
         (lambda: nn.Embedding(0, 3), "num_embeddings"),
         (lambda: nn.Embedding(3, 2.5), "embedding_dim"),
         (lambda: nn.LayerNorm(()), "normalized_shape"),
+        (lambda: nn.RMSNorm(()), "RMSNorm: normalized_shape"),
+        (lambda: nn.GroupNorm(3, 8), "GroupNorm: num_groups: expected a divisor"),
+        (lambda: nn.InstanceNorm1d(0), "InstanceNorm1d: num_features"),
         (lambda: nn.LayerNorm((2, 0)), "normalized_shape: expected an int of at least 1, got 0"),
         (lambda: nn.LayerNorm(2, eps=-1), "LayerNorm: eps"),
         (lambda: nn.Unflatten(1, (2.5,)), "Unflatten: shape"),

@@ -61,7 +61,11 @@ from tinygraph.nn.loss import SmoothL1Loss as SmoothL1Loss
 from tinygraph.nn.module import Module as Module
 from tinygraph.nn.normalization import BatchNorm1d as BatchNorm1d
 from tinygraph.nn.normalization import BatchNorm2d as BatchNorm2d
+from tinygraph.nn.normalization import GroupNorm as GroupNorm
+from tinygraph.nn.normalization import InstanceNorm1d as InstanceNorm1d
+from tinygraph.nn.normalization import InstanceNorm2d as InstanceNorm2d
 from tinygraph.nn.normalization import LayerNorm as LayerNorm
+from tinygraph.nn.normalization import RMSNorm as RMSNorm
 from tinygraph.nn.pooling import AdaptiveAvgPool1d as AdaptiveAvgPool1d
 from tinygraph.nn.pooling import AdaptiveAvgPool2d as AdaptiveAvgPool2d
 from tinygraph.nn.pooling import AvgPool2d as AvgPool2d

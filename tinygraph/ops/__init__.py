@@ -81,6 +81,8 @@ from tinygraph.ops.gelu import gelu as gelu
 from tinygraph.ops.getitem import getitem as getitem
 from tinygraph.ops.global_avg_pool2d import global_avg_pool2d as global_avg_pool2d
 from tinygraph.ops.glu import glu as glu
+from tinygraph.ops.group_norm import group_norm as group_norm
+from tinygraph.ops.group_norm import instance_norm as instance_norm
 from tinygraph.ops.gru_layer import gru_layer as gru_layer
 from tinygraph.ops.half_squared_error import half_squared_error as half_squared_error
 from tinygraph.ops.hard_activations import hardsigmoid as hardsigmoid
@@ -138,6 +140,7 @@ from tinygraph.ops.reshape import reshape as reshape
 from tinygraph.ops.reshape import squeeze as squeeze
 from tinygraph.ops.reshape import unflatten as unflatten
 from tinygraph.ops.reshape import unsqueeze as unsqueeze
+from tinygraph.ops.rms_norm import rms_norm as rms_norm
 from tinygraph.ops.rnn_layer import rnn_layer as rnn_layer
 from tinygraph.ops.roll import flip as flip
 from tinygraph.ops.roll import roll as roll
