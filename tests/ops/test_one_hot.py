@@ -38,8 +38,15 @@ class TestOneHot(OpContract):
     ]
     bad_input = [
         Bad("floats", ([1.0],), {}, DtypeError, "one_hot: labels: expected integers"),
-        Bad("negative", ([0, -1],), {}, ArgumentError, "labels of at least 0, got -1"),
+        Bad("negative", ([0, -1],), {}, ArgumentError, "labels from 0 to 0, got -1"),
         Bad("too large", ([0, 3], 3), {}, ArgumentError, "labels from 0 to 2, got 3"),
         Bad("no label", (np.zeros(0, int),), {}, ArgumentError, "num_classes=10"),
         Bad("classes", ([0], 0), {}, ArgumentError, "num_classes: expected an int of at least 1"),
     ]
+
+    def test_a_plan_repeats_it(self):
+        run = tg.compile(lambda labels: tg.one_hot(labels, 3).astype("float32").sum(0))
+        for labels in ([0, 2, 2], [1, 1, 0], [2, 2, 2]):
+            expected = [labels.count(c) for c in range(3)]
+            assert run(np.array(labels)).numpy().tolist() == expected
+        assert "runs as it stands" not in run.explain()

@@ -7,14 +7,53 @@ Labels are integers, counted from 0.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tinygraph.checks import whole
+from tinygraph.cuda import op_kernel
 from tinygraph.errors import ArgumentError, DtypeError
+from tinygraph.frozen import frozen
+from tinygraph.memory import Memory
+from tinygraph.op import Op
 from tinygraph.ops.cast import astype
-from tinygraph.ops.comparison import equal
-from tinygraph.ops.reshape import unsqueeze
+from tinygraph.ops.shared.launch import for_each
+from tinygraph.shapes import Array, Spec
 from tinygraph.tensor import Operand, Tensor, as_tensor
+
+
+@frozen
+class OneHot(Op):
+    classes: int
+
+    def infer(self, labels: Spec) -> Spec:
+        if labels.dtype != np.int64:
+            way_out = "use tg.one_hot, which converts"
+            raise DtypeError(self.name, "labels", "int64", labels.dtype, way_out)
+        return Spec((*labels.shape, self.classes), labels.dtype)
+
+    def check(self, labels: Array) -> None:
+        if not labels.size:
+            return
+        least, most = int(labels.min()), int(labels.max())
+        if least < 0 or most >= self.classes:
+            expected = f"labels from 0 to {self.classes - 1}"
+            raise ArgumentError(self.name, "labels", expected, least if least < 0 else most)
+
+    def forward(self, mem: Memory, labels: Array) -> tuple[Array, Any]:
+        y = mem.empty((*labels.shape, self.classes), labels.dtype)
+        np.equal(labels[..., None], np.arange(self.classes), out=y, casting="unsafe")
+        return y, None
+
+    def forward_kernel(self, mem: Memory, labels: Array) -> tuple[Array, Any]:
+        y = mem.empty((*labels.shape, self.classes), labels.dtype)
+        kernel = op_kernel("one_hot", "one_hot")
+        for_each(kernel, y.size, labels, y, y.size, self.classes)
+        return y, None
+
+    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
+        return "map" if specs[0].shape else None
 
 
 def one_hot(labels: Operand, num_classes: int = -1) -> Tensor:
@@ -25,7 +64,7 @@ def one_hot(labels: Operand, num_classes: int = -1) -> Tensor:
     labels : Tensor
         Any shape; integers from 0 to `num_classes` - 1.
     num_classes : int
-        The length of the vectors; -1 for the largest label plus 1.
+        The length of the vectors; -1 for the largest label plus 1, which is read.
 
     Returns
     -------
@@ -37,9 +76,8 @@ def one_hot(labels: Operand, num_classes: int = -1) -> Tensor:
     DtypeError
         `labels` holds no integers.
     ArgumentError
-        A label is out of range (on a GPU, which would have to be waited for, only where
-        `num_classes` is -1; a row of zeros stands for it else), or there is none of which a number
-        of classes could be taken.
+        A label is out of range (on a GPU a row of zeros stands for it), or there is none of which
+        a number of classes could be taken.
 
     Examples
     --------
@@ -48,29 +86,13 @@ def one_hot(labels: Operand, num_classes: int = -1) -> Tensor:
     array([[0, 0, 1],
            [1, 0, 0]])
     """
-    labels = as_tensor(labels)
-    if labels.dtype.kind not in "iu":
-        way_out = "labels.astype('int64')"
-        raise DtypeError("one_hot", "labels", "integers", labels.dtype, way_out)
-    from_labels = num_classes == -1
-    classes = 0 if from_labels else whole("one_hot", "num_classes", num_classes)
-    if from_labels or isinstance(labels.value, np.ndarray):  # elsewhere it would be waited for
-        classes = _checked(labels, classes)
-    hot = equal(unsqueeze(labels, -1), np.arange(classes, dtype=labels.dtype))
-    return astype(hot, "int64")
-
-
-def _checked(labels: Tensor, classes: int) -> int:
-    """How many classes there are; 0 stands for the largest label plus 1."""
-    values = labels.numpy()
-    if not values.size:
-        if not classes:
+    node = as_tensor(labels)
+    if node.dtype.kind not in "iu":
+        raise DtypeError("one_hot", "labels", "integers", node.dtype, "labels.astype('int64')")
+    if num_classes == -1:
+        values = node.numpy()
+        if not values.size:
             expected, way_out = "at least one label", "num_classes=10"
             raise ArgumentError("one_hot", "labels", expected, "none", way_out)
-        return classes
-    least, most = int(values.min()), int(values.max())
-    classes = classes or most + 1
-    if least < 0 or most >= classes:
-        expected = f"labels from 0 to {classes - 1}" if least >= 0 else "labels of at least 0"
-        raise ArgumentError("one_hot", "labels", expected, least if least < 0 else most)
-    return classes
+        num_classes = max(int(values.max()), 0) + 1
+    return OneHot(whole("one_hot", "num_classes", num_classes))(astype(node, "int64"))
