@@ -136,6 +136,7 @@ CASES = {  # arguments in PyTorch's order, where they are not (X) or (X, Y)
     "full": [((2, 3), 1.5), ((2,), 3)],
     "full_like": [(X, 1.5), (INDEX, 3)],
     "gather": [(X, 1, INDEX)],
+    "topk": [(X, 2), (X, 1, 0, False)],
     "group_norm": [(IMAGE, 1), (IMAGE, 1, WEIGHT[0, :, 0, 0])],
     "rms_norm": [(X, (3,)), (X, (3,), Y[0], 0.5)],
     "hstack": [([X, Y],)],
@@ -199,6 +200,7 @@ CASES |= {"cosine_similarity": [(X, Y), (X, Y, 0)], "glu": [(IMAGE,), (IMAGE, 2)
 CASES |= {"masked_fill": [(X, X > 1, -1.0)], "one_hot": [(LABELS,), (LABELS, 5)]}
 CASES |= {"prelu": [(X - 1, Y[0]), (X - 1, Y[0, :1])]}
 CASES |= {"tril": [(X,), (X, -1)], "triu": [(X,), (X, 1)]}
+CASES |= {"sort": [(X,), (X, 0, True)], "argsort": [(X,), (X, 0, True)]}
 CASES |= {"var": CASES["std"], "var_mean": CASES["std"], "std_mean": CASES["std"]}
 CASES |= {"min": CASES["max"], "amax": CASES["mean"], "amin": CASES["mean"], "mm": CASES["matmul"]}
 CASES |= {"argmax": [(X,), (X, 1)], "argmin": [(X,), (X, 1)], "reshape_as": CASES["view_as"]}

@@ -151,8 +151,10 @@ ABSENT = _rows(
     masked_scatter: tg.where(mask, values, x)
     masked_select nonzero argwhere unique unique_consecutive bincount histc: HOST; shapes of a
         graph do not depend on numbers
-    sort argsort topk kthvalue msort median quantile mode: indices = np.argsort(x.numpy(),
-        axis), then tg.gather(x, axis, indices)
+    kthvalue: tg.sort(x, dim).values[..., k - 1]
+    msort: tg.sort(x, 0).values
+    median: tg.sort(x, dim).values[..., (n - 1) // 2], with n = x.shape[dim], the last axis
+    quantile mode: np.quantile(x.numpy(), q), or elements of tg.sort(x, dim).values
     searchsorted bucketize: HOST
     fliplr flipud: tg.flip(x, 1), tg.flip(x, 0)
     rot90: tg.flip(x, 1).transpose(0, 1)

@@ -104,7 +104,7 @@ class Absent:
 
 # Those without an op of their name; one that has become a method since is that method.
 ABSENT = """
-    abs_ acos acosh add_ addcdiv addcmul addmm allclose apply_ argsort argwhere asin asinh atan
+    abs_ acos acosh add_ addcdiv addcmul addmm allclose apply_ argwhere asin asinh atan
     atan2 atanh baddbmm bernoulli bfloat16 bincount broadcast_to clamp_ clamp_max clamp_min clip_
     copy_ cosh cross cummax cummin cumprod data_ptr det detach_ diag diagonal diff dist div_
     element_size erfc erfinv exp2 exp_ fill_ fix fliplr flipud float_power ger grad_fn histc hypot
@@ -114,8 +114,8 @@ ABSENT = """
     matrix_power median mode msort mul_ multinomial nan_to_num narrow nbytes neg_ new_empty
     new_full new_ones new_tensor new_zeros nonzero normal_ pin_memory pow_ qr quantile random_
     ravel relu_ rot90 scatter scatter_ scatter_add scatter_add_ select sgn share_memory_ sigmoid_
-    sinc sinh sort sqrt_ squeeze_ storage stride sub_ sum_to_size svd t t_ take take_along_dim tan
-    tanh_ topk trace transpose_ type unfold uniform_ unique unsqueeze_ untyped_storage xlogy zero_
+    sinc sinh sqrt_ squeeze_ storage stride sub_ sum_to_size svd t t_ take take_along_dim tan
+    tanh_ trace transpose_ type unfold uniform_ unique unsqueeze_ untyped_storage xlogy zero_
 """
 
 
@@ -262,7 +262,7 @@ class Operators(Conversions[Node], Absent):
     matmul = dot = mv = mm = bmm = outer = _op()
     masked_fill = tril = triu = isnan = isinf = isfinite = _op()
     sum = mean = var = cumsum = logsumexp = softmax = log_softmax = _op()
-    amax = amin = argmax = argmin = std = prod = any = all = count_nonzero = norm = _op()
+    amax = amin = argmax = argmin = argsort = std = prod = any = all = count_nonzero = norm = _op()
     abs = absolute = neg = negative = exp = log = sqrt = relu = sigmoid = tanh = heaviside = _op()
     prelu = square = rsqrt = reciprocal = expm1 = log1p = log2 = sin = cos = erf = _op()
     sign = floor = ceil = trunc = round = _op()
@@ -277,7 +277,7 @@ class Operators(Conversions[Node], Absent):
     tile = roll = flip = repeat_interleave = _op()
     repeat = _op("tile")  # as in PyTorch; numpy's is repeat_interleave
     split: Any = _op()  # several nodes
-    tensor_split = chunk = unbind = max = min = split
+    tensor_split = chunk = unbind = max = min = sort = topk = split
 
     __getitem__, __neg__, __abs__ = _op("getitem"), _op("neg"), _op("abs")
     __add__, __radd__ = _op("add"), _op("add", reflected=True)

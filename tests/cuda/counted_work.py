@@ -394,6 +394,7 @@ WORK: dict[str, Work] = {
         stage_and_linear,
     ),
     "softmax.cu": softmax(),
+    "sort.cu": op(tg.argsort, numbers(16, 64), axis=1),
     "softmax_cross_entropy.cu": each(labels(tg.softmax_cross_entropy), probabilities()),
     "strided.cu": strided(),
     "sums_of_parts.cu": sums_of_parts,

@@ -110,6 +110,8 @@ def _probabilities(random: np.random.Generator) -> Iterator[Launch]:
         yield from _forward(launch, n, grid, (x, y), -(y * yes + (1 - y) * no))
         slope = (exact - y) / np.maximum(exact * (1 - exact), 1e-12)
         yield from _backward(launch, n, grid, gloss, (x, y), slope, no - yes)
+    x, y = np.full(5, 0.5, F4), np.array([-0.5, 0.0, 0.25, 1.0, 1.5], F4)  # two are no labels
+    yield from _forward(launch, 5, 1, (x, y), np.where((y < 0) | (y > 1), np.nan, np.log(2.0)))
 
 
 def _backward(

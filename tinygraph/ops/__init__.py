@@ -159,6 +159,9 @@ from tinygraph.ops.softmax import log_softmax as log_softmax
 from tinygraph.ops.softmax import softmax as softmax
 from tinygraph.ops.softmax_cross_entropy import softmax_cross_entropy as softmax_cross_entropy
 from tinygraph.ops.softplus import softplus as softplus
+from tinygraph.ops.sort import argsort as argsort
+from tinygraph.ops.sort import sort as sort
+from tinygraph.ops.sort import topk as topk
 from tinygraph.ops.split import chunk as chunk
 from tinygraph.ops.split import split as split
 from tinygraph.ops.split import tensor_split as tensor_split
