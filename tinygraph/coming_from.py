@@ -179,7 +179,6 @@ ABSENT = _rows(
     stft istft: LATER
     cdist pairwise_distance: ((x.unsqueeze(1) - y) ** 2).sum(-1).sqrt()
     conv3d conv_transpose3d max_pool3d: LATER
-    max_pool1d avg_pool1d: tg.max_pool2d(x.unsqueeze(2), (1, k)).squeeze(2)
     threshold: tg.where(x > threshold, x, value)
     hardshrink rrelu bilinear: LATER
     pixel_shuffle pixel_unshuffle channel_shuffle: reshape and permute
@@ -234,7 +233,6 @@ ABSENT = _rows(
 """,
         "nn": """
     Conv3d ConvTranspose3d: LATER
-    MaxPool1d AvgPool1d: MaxPool2d((1, k)) on x.unsqueeze(2)
     MaxPool3d AvgPool3d MaxUnpool2d FractionalMaxPool2d LPPool2d: LATER
     AdaptiveMaxPool1d AdaptiveMaxPool2d: x.amax((2, 3)) where the output has size 1
     InstanceNorm3d: tg.instance_norm(x)

@@ -57,6 +57,18 @@ LAYERS = [  # a layer, its input, and the op of the input and the layer's parame
         IMAGES,
         lambda x: tg.interpolate(x, None, 1.5, "bilinear", True),
     ),
+    (nn.MaxPool2d(2, 1, 1, (2, 3)), IMAGES, lambda x: tg.max_pool2d(x, 2, 1, 1, (2, 3))),
+    (
+        nn.MaxPool1d(2, 1, 0, 2, False, True),
+        IMAGES[0],
+        lambda x: tg.max_pool1d(x, 2, 1, 0, 2, True),
+    ),
+    (nn.AvgPool1d(3), IMAGES[0], lambda x: tg.avg_pool1d(x, 3)),
+    (
+        nn.AvgPool1d(2, 4, 1, True, False),
+        IMAGES[0],
+        lambda x: tg.avg_pool1d(x, 2, 4, 1, True, False),
+    ),
     (nn.ZeroPad2d(1), IMAGES, lambda x: tg.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))),
     (nn.ConstantPad2d((1, 2, 3, 4), 5.0), ROWS, lambda x: tg.pad(x, ((3, 4), (1, 2)), 5.0)),
     (nn.ReflectionPad2d((1, 2, 3, 4)), ROWS, lambda x: tg.pad(x, ((3, 4), (1, 2)), mode="reflect")),

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import tinygraph as tg
 from tests import reference
-from tests.op_contract import Bad, OpContract
+from tests.op_contract import Bad, Convention, OpContract, Problem
 from tests.strategies import pool_problems
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 
@@ -60,3 +60,31 @@ class TestAvgPool2d(OpContract):
     def test_options_are_keywords(self):
         with pytest.raises(TypeError):
             tg.avg_pool2d(X, 2, 2, 0, True)
+
+
+@st.composite
+def sequence_problems(draw):
+    """Those of images, of which one row is left."""
+    problem = draw(average_problems())
+    kwargs = {k: v[1] if isinstance(v, tuple) else v for k, v in problem.kwargs.items()}
+    return Problem((problem.args[0][:, :, 0],), kwargs, problem.carries)
+
+
+class TestAvgPool1d(OpContract):
+    function = staticmethod(tg.avg_pool1d)
+    reference = staticmethod(reference.avg_pool1d)
+    problems = sequence_problems()
+    conventions = [
+        Convention(
+            "padding counts",
+            ([[[2.0, 4.0]]],),
+            [[[1.0, 2.0]]],
+            ([[[0.5, 0.5]]],),
+            {"kernel_size": 2, "padding": 1},
+        ),
+    ]
+    bad_input = [
+        Bad("images", (X, 2), {}, ShapeError, "avg_pool1d: x: expected 3 axes (N, C, L)"),
+        Bad("two sizes", (X[0], (2, 2)), {}, ArgumentError, "avg_pool1d: kernel_size: expected an"),
+        Bad("padding", (X[0], 2, 2, 2), {}, ArgumentError, "avg_pool1d: padding: expected at most"),
+    ]

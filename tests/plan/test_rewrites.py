@@ -60,6 +60,7 @@ def _again(node):
     "make",
     [
         lambda: tg.max_pool2d(tg.relu(convolved()), 3, stride=2),  # windows overlap
+        lambda: tg.max_pool2d(tg.relu(convolved()), 2, dilation=2),
         lambda: tg.max_pool2d(tg.relu(convolved()), 4),  # a size without a kernel
         lambda: tg.max_pool2d(tg.relu(convolved()), 2, padding=1),
         lambda: tg.max_pool2d(tg.relu(convolved()), 2, ceil_mode=True),

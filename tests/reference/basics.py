@@ -110,10 +110,10 @@ def conv2d(x, w, b=None, stride=1, padding=0, dilation=1, groups=1):
     return y
 
 
-def max_pool2d(x, kernel_size, stride=None, padding=0, *, ceil_mode=False):
+def max_pool2d(x, kernel_size, stride=None, padding=0, dilation=1, *, ceil_mode=False):
     n, c = x.shape[:2]
     stride = kernel_size if stride is None else stride
-    at, oh, ow = windows(x, kernel_size, stride, padding, 1, ceil_mode)
+    at, oh, ow = windows(x, kernel_size, stride, padding, dilation, ceil_mode)
     y = np.zeros((n, c, oh, ow))
     for a in range(n):
         for b in range(c):

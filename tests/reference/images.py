@@ -5,7 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from tests.reference.basics import as_pair, conv2d
+from tests.reference.basics import as_pair, conv2d, max_pool2d
+from tests.reference.normalization import avg_pool2d
 
 
 def _window(u, size, parts):
@@ -117,3 +118,19 @@ def _inside(i, size, mode):
     if mode == "replicate":
         return min(max(i, 0), size - 1)
     return -i if i < 0 else 2 * (size - 1) - i if i >= size else i
+
+
+def _along(pool, x, kernel_size, stride, padding, **options):
+    step = (1, kernel_size if stride is None else stride)
+    pads = padding if padding == "same" else (0, padding)
+    return pool(x[:, :, None], (1, kernel_size), step, pads, **options)[:, :, 0]
+
+
+def max_pool1d(x, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
+    gaps = (1, dilation)
+    return _along(max_pool2d, x, kernel_size, stride, padding, dilation=gaps, ceil_mode=ceil_mode)
+
+
+def avg_pool1d(x, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
+    options = {"ceil_mode": ceil_mode, "count_include_pad": count_include_pad}
+    return _along(avg_pool2d, x, kernel_size, stride, padding, **options)

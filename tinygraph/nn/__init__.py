@@ -68,8 +68,10 @@ from tinygraph.nn.normalization import LayerNorm as LayerNorm
 from tinygraph.nn.normalization import RMSNorm as RMSNorm
 from tinygraph.nn.pooling import AdaptiveAvgPool1d as AdaptiveAvgPool1d
 from tinygraph.nn.pooling import AdaptiveAvgPool2d as AdaptiveAvgPool2d
+from tinygraph.nn.pooling import AvgPool1d as AvgPool1d
 from tinygraph.nn.pooling import AvgPool2d as AvgPool2d
 from tinygraph.nn.pooling import GlobalAvgPool2d as GlobalAvgPool2d
+from tinygraph.nn.pooling import MaxPool1d as MaxPool1d
 from tinygraph.nn.pooling import MaxPool2d as MaxPool2d
 from tinygraph.nn.recurrent import GRU as GRU
 from tinygraph.nn.recurrent import LSTM as LSTM

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from tinygraph.errors import ArgumentError
 from tinygraph.nn.covered import require_covered
 from tinygraph.nn.module import Module
 from tinygraph.ops.adaptive_avg_pool2d import adaptive_avg_pool1d, adaptive_avg_pool2d
-from tinygraph.ops.avg_pool2d import avg_pool2d
+from tinygraph.ops.avg_pool2d import avg_pool1d, avg_pool2d
 from tinygraph.ops.global_avg_pool2d import global_avg_pool2d
-from tinygraph.ops.max_pool2d import max_pool2d
+from tinygraph.ops.max_pool2d import max_pool1d, max_pool2d
 from tinygraph.shapes import Pair, padding_2d, pair
 from tinygraph.tensor import Operand, Tensor, as_tensor
 
@@ -19,6 +20,7 @@ class Pool2d(Module):
 
     _settings: ClassVar[tuple[str, ...]] = ("kernel_size", "stride", "padding", "ceil_mode")
     _unusual: ClassVar[dict[str, Any]] = {"strict": False}
+    dilation: Pair = (1, 1)
 
     def __init__(
         self,
@@ -46,7 +48,8 @@ class Pool2d(Module):
                 self.kernel_size,
                 self.stride,
                 self.padding,
-                ceil_mode=self.ceil_mode,
+                self.dilation,
+                self.ceil_mode,
             )
         return x
 
@@ -60,6 +63,10 @@ class MaxPool2d(Pool2d):
     stride : int or (vertical, horizontal), optional
         The kernel size where it is not given.
     padding : int, (vertical, horizontal) or "same"
+    dilation : int or (vertical, horizontal)
+        How far the elements of a window lie apart.
+    return_indices : False
+        Places of maxima are kept for backward alone.
     ceil_mode : bool
         Round the number of windows up instead of down.
     strict : bool
@@ -74,10 +81,27 @@ class MaxPool2d(Pool2d):
     (1, 8, 13, 13)
     """
 
+    _unusual: ClassVar[dict[str, Any]] = {"strict": False, "dilation": (1, 1)}
+
+    def __init__(
+        self,
+        kernel_size: int | Pair,
+        stride: int | Pair | None = None,
+        padding: int | Pair | str = 0,
+        dilation: int | Pair = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+        *,
+        strict: bool = False,
+    ) -> None:
+        super().__init__(kernel_size, stride, padding, ceil_mode=ceil_mode, strict=strict)
+        self.dilation = pair("MaxPool2d", "dilation", dilation)
+        if return_indices:
+            raise ArgumentError("MaxPool2d", "return_indices", "False", return_indices)
+
     def forward(self, x: Operand) -> Tensor:
-        return max_pool2d(
-            self.covered(x), self.kernel_size, self.stride, self.padding, ceil_mode=self.ceil_mode
-        )
+        slides = self.kernel_size, self.stride, self.padding, self.dilation
+        return max_pool2d(self.covered(x), *slides, self.ceil_mode)
 
 
 class AvgPool2d(Pool2d):
@@ -164,3 +188,63 @@ class AdaptiveAvgPool1d(Module):
 
     def forward(self, x: Operand) -> Tensor:
         return adaptive_avg_pool1d(x, self.output_size)
+
+
+class MaxPool1d(Module):
+    """The maximum of each window of sequences (N, C, L): see `tg.max_pool1d`.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.nn.MaxPool1d(2)(tg.ones((1, 8, 27))).shape
+    (1, 8, 13)
+    """
+
+    _settings: ClassVar[tuple[str, ...]] = ("kernel_size", "stride", "padding")
+    _unusual: ClassVar[dict[str, Any]] = {"dilation": 1, "ceil_mode": False}
+
+    def __init__(
+        self,
+        kernel_size: int,
+        stride: int | None = None,
+        padding: int | str = 0,
+        dilation: int = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+    ) -> None:
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+        self.dilation = dilation
+        self.ceil_mode = bool(ceil_mode)
+        if return_indices:
+            raise ArgumentError("MaxPool1d", "return_indices", "False", return_indices)
+
+    def forward(self, x: Operand) -> Tensor:
+        slides = self.kernel_size, self.stride, self.padding, self.dilation
+        return max_pool1d(x, *slides, self.ceil_mode)
+
+
+class AvgPool1d(Module):
+    """The mean of each window of sequences (N, C, L): see `tg.avg_pool1d`."""
+
+    _settings: ClassVar[tuple[str, ...]] = ("kernel_size", "stride", "padding")
+    _unusual: ClassVar[dict[str, Any]] = {"ceil_mode": False, "count_include_pad": True}
+
+    def __init__(
+        self,
+        kernel_size: int,
+        stride: int | None = None,
+        padding: int | str = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> None:
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+        self.ceil_mode = bool(ceil_mode)
+        self.count_include_pad = bool(count_include_pad)
+
+    def forward(self, x: Operand) -> Tensor:
+        slides = self.kernel_size, self.stride, self.padding
+        return avg_pool1d(x, *slides, self.ceil_mode, self.count_include_pad)

@@ -20,6 +20,7 @@ from tinygraph.ops.arithmetic import sub as sub
 from tinygraph.ops.attention import (
     scaled_dot_product_attention as scaled_dot_product_attention,
 )
+from tinygraph.ops.avg_pool2d import avg_pool1d as avg_pool1d
 from tinygraph.ops.avg_pool2d import avg_pool2d as avg_pool2d
 from tinygraph.ops.batch_norm import batch_norm as batch_norm
 from tinygraph.ops.binary_cross_entropy import binary_cross_entropy as binary_cross_entropy
@@ -120,6 +121,7 @@ from tinygraph.ops.max import argmax as argmax
 from tinygraph.ops.max import argmin as argmin
 from tinygraph.ops.max import max as max
 from tinygraph.ops.max import min as min
+from tinygraph.ops.max_pool2d import max_pool1d as max_pool1d
 from tinygraph.ops.max_pool2d import max_pool2d as max_pool2d
 from tinygraph.ops.mean import mean as mean
 from tinygraph.ops.mse_loss import mse_loss as mse_loss

@@ -24,6 +24,7 @@ import numpy as np
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
+from tinygraph.ops.shared.sequences import of_sequences, pooling_along
 from tinygraph.ops.shared.windows import Pooling, pooled, pooling
 from tinygraph.shapes import Array, Pair, Shape, Windows
 from tinygraph.tensor import Operand, Tensor
@@ -135,3 +136,39 @@ def avg_pool2d(
     """
     settings = pooling("avg_pool2d", "mean", kernel_size, stride, padding, ceil_mode)
     return AvgPool2d(*settings, bool(count_include_pad))(x)
+
+
+@pooled
+def avg_pool1d(
+    x: Operand,
+    kernel_size: int,
+    stride: int | None = None,
+    padding: int | str = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
+    """The mean of each window of a sequence: `avg_pool2d` of images of height 1.
+
+    Parameters
+    ----------
+    x : Tensor (N, C, L)
+        float32 or float64.
+    kernel_size, stride, padding : int
+        As for `avg_pool2d`.
+    count_include_pad : bool
+        Whether elements of the padding count in the mean, as zeros.
+
+    Returns
+    -------
+    Tensor (N, C, OL)
+        OL = floor((L + 2 * padding - kernel_size) / stride) + 1.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.avg_pool1d([[[1.0, 3.0, 2.0, 0.0]]], 2).value[0, 0]
+    array([2., 1.], dtype=float32)
+    """
+    name = "avg_pool1d"
+    given = pooling(name, "mean", *pooling_along(name, kernel_size, stride, padding), ceil_mode)
+    return of_sequences(name, x, AvgPool2d(*given, bool(count_include_pad)))

@@ -3,7 +3,7 @@
     N C H W    batch, channels, height, width
     KH KW      kernel size          OH OW      number of windows on each axis
 
-    y[n, c, u, v]  = max over (i, j) of x[n, c, u * stride + i - pad, v * stride + j - pad]
+    y[n, c, u, v]  = max over (i, j) of x[n, c, u * stride + i * dilation - pad, v * ...]
     gx[n, c, h, w] = sum of gy over the windows whose maximum lies at (h, w)
 
 The first maximum of a window (row by row) wins; a NaN counts as larger than everything, so that it
@@ -20,17 +20,39 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
-from tinygraph.ops.shared.windows import Pooling, Windows2d, pooled, pooling
-from tinygraph.shapes import Array, Pair, Shape
+from tinygraph.ops.shared.sequences import along, of_sequences, pooling_along
+from tinygraph.ops.shared.windows import Pooling, Windows2d, pooled, pooling, windows_2d
+from tinygraph.shapes import Array, Pair, Shape, Spec, Windows, pair
 from tinygraph.tensor import Operand, Tensor
 
 
 @frozen
 class MaxPool2d(Pooling, Op):
+    dilation: Pair = (1, 1)
+
     stem: ClassVar[str] = "max_pool2d"
+
+    def _windows(self, image: Shape) -> Windows2d:
+        settings = self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode
+        return windows_2d(self.name, image[2:], *settings)
+
+    def _geometry(self, image: Shape) -> tuple[int, ...]:
+        return (*super()._geometry(image), *self.dilation)
+
+    def infer(self, x: Spec) -> Spec:
+        y = super().infer(x)
+        if self.dilation != (1, 1):
+            for axis, size in zip(self._windows(x.shape), x.shape[2:], strict=True):
+                if size and _has_empty(axis, size):
+                    expected = (
+                        f"an image of which each window has a pixel (dilation {self.dilation})"
+                    )
+                    raise ShapeError(self.name, "x", expected, x.shape, "less padding, or tg.pad")
+        return y
 
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         at = rows, columns = self._windows(x.shape)
@@ -57,8 +79,9 @@ class MaxPool2d(Pooling, Op):
             np.maximum(winner[to], entry[to], out=winner[to])
             np.maximum(best, candidate, out=best)
         argmax = mem.empty(y.shape, np.int32)
-        inside_window = np.arange(kernel, dtype=np.int32)  # offset (i, j) -> i * W + j
-        inside_window += inside_window // columns.kernel * np.int32(x.shape[3] - columns.kernel)
+        down, right = np.divmod(np.arange(kernel, dtype=np.int32), np.int32(columns.kernel))
+        down *= np.int32(rows.dilation * x.shape[3])
+        inside_window = down + right * np.int32(columns.dilation)  # from h * W + w of the first
         np.take(inside_window, winner, out=argmax, mode="clip")
         argmax += _corners(at, x.shape)
         return y, (argmax, x.shape)
@@ -69,10 +92,11 @@ class MaxPool2d(Pooling, Op):
         corners = _corners(at, x_shape)
         gx = mem.zeros(x_shape, gy.dtype)
         wins = mem.empty(gy.shape, bool)
-        overlap = any(axis.kernel > axis.stride for axis in at)
+        overlap = any((axis.kernel - 1) * axis.dilation >= axis.stride for axis in at)
         share = mem.empty(gy.shape if overlap else (0,), gy.dtype)
         for i, j, to, source in at.offsets(x_shape):
-            here = corners[to] + np.int32(i * x_shape[3] + j)  # (OH, OW), as h * W + w
+            offset = i * at.rows.dilation * x_shape[3] + j * at.columns.dilation
+            here = corners[to] + np.int32(offset)  # (OH, OW), as h * W + w
             np.equal(argmax[to], here, out=wins[to])
             if overlap:  # several windows may send a gradient to one pixel
                 gx[source] += np.multiply(gy[to], wins[to], out=share[to])
@@ -103,10 +127,20 @@ def _corners(at: Windows2d, x: Shape) -> Array:
 
 def _first_inside(at: Windows2d, x: Shape) -> Array:
     """The number of the first kernel offset of each window that is a real pixel, (OH, OW)."""
-    rows, columns = at
-    top = np.maximum(rows.before - np.arange(rows.out) * rows.stride, 0)
-    left = np.maximum(columns.before - np.arange(columns.out) * columns.stride, 0)
-    return top[:, None] * columns.kernel + left
+    top, left = (
+        -(np.minimum(np.arange(axis.out) * axis.stride - axis.before, 0) // axis.dilation)
+        for axis in at
+    )
+    return top[:, None] * at.columns.kernel + left
+
+
+def _has_empty(axis: Windows, size: int) -> bool:
+    """Whether a window that begins in the padding steps over all elements."""
+    starts = range(-axis.before, min(0, axis.out * axis.stride - axis.before), axis.stride)
+    ends = [start + (axis.kernel - 1) * axis.dilation for start in starts]
+    return any(
+        start % axis.dilation > min(end, size - 1) for start, end in zip(starts, ends, strict=True)
+    )
 
 
 @pooled
@@ -115,8 +149,9 @@ def max_pool2d(
     kernel_size: int | Pair,
     stride: int | Pair | None = None,
     padding: int | Pair | str = 0,
-    *,
+    dilation: int | Pair = 1,
     ceil_mode: bool = False,
+    return_indices: bool = False,
 ) -> Tensor:
     """The maximum of each window of an image.
 
@@ -124,6 +159,10 @@ def max_pool2d(
     ----------
     padding : int, (vertical, horizontal) or "same"
         ... Padding never wins, not even against -inf or NaN.
+    dilation : int or (vertical, horizontal)
+        How far the elements of a window lie apart.
+    return_indices : False
+        Places of maxima are kept for backward alone.
 
     Examples
     --------
@@ -133,5 +172,65 @@ def max_pool2d(
     array([[ 5.,  7.],
            [13., 15.]], dtype=float32)
     """
-    settings = pooling("max_pool2d", "maximum", kernel_size, stride, padding, ceil_mode)
-    return MaxPool2d(*settings)(x)
+    return _pooled(
+        "max_pool2d", x, kernel_size, stride, padding, dilation, ceil_mode, return_indices
+    )
+
+
+def _pooled(
+    name: str,
+    x: Operand,
+    kernel_size: int | Pair,
+    stride: int | Pair | None,
+    padding: int | Pair | str,
+    dilation: int | Pair,
+    ceil_mode: bool,
+    return_indices: bool,
+) -> Tensor:
+    if return_indices:
+        way_out = "tg.im2col(x, kernel_size, stride) has the windows, and tg.argmax their places"
+        raise ArgumentError(name, "return_indices", "False", return_indices, way_out)
+    settings = pooling(name, "maximum", kernel_size, stride, padding, ceil_mode)
+    return MaxPool2d(*settings, pair(name, "dilation", dilation))(x)
+
+
+@pooled
+def max_pool1d(
+    x: Operand,
+    kernel_size: int,
+    stride: int | None = None,
+    padding: int | str = 0,
+    dilation: int = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Tensor:
+    """The maximum of each window of a sequence: `max_pool2d` of images of height 1.
+
+    Parameters
+    ----------
+    x : Tensor (N, C, L)
+        float32 or float64.
+    kernel_size, stride, padding, dilation : int
+        As for `max_pool2d`.
+    return_indices : False
+        Places of maxima are kept for backward alone.
+
+    Returns
+    -------
+    Tensor (N, C, OL)
+        OL = floor((L + 2 * padding - dilation * (kernel_size - 1) - 1) / stride) + 1.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.max_pool1d([[[1.0, 3.0, 2.0, 0.0]]], 2).value[0, 0]
+    array([3., 2.], dtype=float32)
+    """
+    name = "max_pool1d"
+    settings = (
+        *pooling_along(name, kernel_size, stride, padding),
+        along(name, "dilation", dilation, 1, 1),
+    )
+    return of_sequences(
+        name, x, lambda image: _pooled(name, image, *settings, ceil_mode, return_indices)
+    )

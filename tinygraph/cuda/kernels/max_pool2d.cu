@@ -5,6 +5,7 @@
 //
 //     planes = N * C      H W image      OH OW windows      KH KW kernel size
 //     SH SW  stride       top left       padding before the first row and column
+//     DH DW  dilation     how far elements of a window lie apart
 //
 // Forward, a thread owns a window; backward, a thread owns a pixel and gathers what the windows
 // over it give: no two threads write one element, so that no atomics are needed.
@@ -15,6 +16,12 @@
 
 #include "prelude.cuh"
 
+// The first element inside the image of a window that begins at `start`, which may be padding.
+__device__ __forceinline__ int first_inside(int start, int dilation)
+{
+    return start >= 0 ? start : start + (dilation - 1 - start) / dilation * dilation;
+}
+
 // x (planes, H, W) T in, y (planes, OH, OW) T out, argmax (planes, OH, OW) int out, or null: where
 // in its plane the maximum lies, h * W + w.  windows = planes * OH * OW.
 // numpy: y = sliding_window_view(x padded with -inf, (KH, KW)).max(...), argmax of the same
@@ -22,22 +29,23 @@ template <typename T>
 __global__ void __launch_bounds__(THREADS)
 max_pool2d_forward(const T* __restrict__ x, T* __restrict__ y, int* __restrict__ argmax,
                    long long windows, int H, int W, int OH, int OW, int KH, int KW, int SH, int SW,
-                   int top, int left)
+                   int top, int left, int DH, int DW)
 {
     for (long long i = first_element(); i < windows; i += element_stride()) {
         const long long plane = i / (OH * OW);
         const int window = static_cast<int>(i - plane * (OH * OW));
         const int u = window / OW, v = window % OW;
-        const int h_begin = max(u * SH - top, 0), h_end = min(u * SH - top + KH, H);
-        const int w_begin = max(v * SW - left, 0), w_end = min(v * SW - left + KW, W);
+        const int h_begin = first_inside(u * SH - top, DH), w_begin = first_inside(v * SW - left, DW);
+        const int h_end = min(u * SH - top + (KH - 1) * DH + 1, H);
+        const int w_end = min(v * SW - left + (KW - 1) * DW + 1, W);
         const T* image = x + plane * H * W;
 
         // The first pixel inside the image leads at first: so the position is in range also where
         // all are -inf or NaN.  Padding is never looked at, and so can never win.
         int where = h_begin * W + w_begin;
         T best = image[where];
-        for (int h = h_begin; h < h_end; ++h) {
-            for (int w = w_begin; w < w_end; ++w) {
+        for (int h = h_begin; h < h_end; h += DH) {
+            for (int w = w_begin; w < w_end; w += DW) {
                 const T value = image[h * W + w];
                 // Only what is larger wins, so the first of equals stays; the first NaN beats all.
                 if (value > best || (is_nan(value) && !is_nan(best))) {
@@ -59,16 +67,17 @@ template <typename T>
 __global__ void __launch_bounds__(THREADS)
 max_pool2d_backward(const T* __restrict__ gy, const int* __restrict__ argmax, T* __restrict__ gx,
                     long long pixels, int H, int W, int OH, int OW, int KH, int KW, int SH, int SW,
-                    int top, int left)
+                    int top, int left, int DH, int DW)
 {
     for (long long i = first_element(); i < pixels; i += element_stride()) {
         const long long plane = i / (H * W);
         const int pixel = static_cast<int>(i - plane * (H * W));
         const int h = pixel / W + top, w = pixel % W + left;  // in the padded image
 
-        // Window u covers the rows u * SH to u * SH + KH - 1: the first and last that cover row h.
-        const int u_begin = h < KH ? 0 : (h - KH) / SH + 1, u_end = min(h / SH + 1, OH);
-        const int v_begin = w < KW ? 0 : (w - KW) / SW + 1, v_end = min(w / SW + 1, OW);
+        // Window u lies between the rows u * SH and u * SH + high - 1: the first and last around h.
+        const int high = (KH - 1) * DH + 1, wide = (KW - 1) * DW + 1;
+        const int u_begin = h < high ? 0 : (h - high) / SH + 1, u_end = min(h / SH + 1, OH);
+        const int v_begin = w < wide ? 0 : (w - wide) / SW + 1, v_end = min(w / SW + 1, OW);
         T sum = 0;
         for (int u = u_begin; u < u_end; ++u) {
             for (int v = v_begin; v < v_end; ++v) {

@@ -9,12 +9,15 @@ An op of images becomes one of sequences by this mixin before it, with settings 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from tinygraph.errors import ArgumentError
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs
+from tinygraph.ops.reshape import squeeze, unsqueeze
 from tinygraph.shapes import Array, Pair, Spec, integer, require_ndim
+from tinygraph.tensor import Operand, Tensor, as_tensor
 
 
 class OfSequences:
@@ -68,3 +71,19 @@ def along(op: str, argument: str, value: Any, minimum: int, other: int) -> Pair:
     if (size := integer(op, argument, given)) < minimum:
         raise ArgumentError(op, argument, f"at least {minimum}", repr(value))
     return other, size
+
+
+def pooling_along(
+    op: str, kernel_size: Any, stride: Any, padding: Any
+) -> tuple[Pair, Pair | None, Pair | str]:
+    """The arguments of pooling over sequences, as those over images of height 1."""
+    step = None if stride is None else along(op, "stride", stride, 1, 1)
+    pad = padding if isinstance(padding, str) else along(op, "padding", padding, 0, 0)
+    return along(op, "kernel_size", kernel_size, 1, 1), step, pad
+
+
+def of_sequences(op: str, x: Operand, of_images: Callable[[Tensor], Tensor]) -> Tensor:
+    """A function of images on sequences, by views."""
+    node = as_tensor(x)
+    require_ndim(op, "x", node.spec, 3, "(N, C, L)")
+    return squeeze(of_images(unsqueeze(node, 2)), 2)

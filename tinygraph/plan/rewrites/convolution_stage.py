@@ -56,6 +56,6 @@ def _fused(conv: Op | None, pool: Any) -> Op | None:
         return None
     size = pool.kernel_size[0]
     apart = pool.kernel_size == pool.stride == (size, size) and size in POOLS
-    if not apart or pool.padding != (0, 0) or pool.ceil_mode:
+    if not apart or (pool.padding, pool.dilation) != ((0, 0), (1, 1)) or pool.ceil_mode:
         return None
     return Conv2dReluMaxPool2d(conv.stride, conv.padding, conv.dilation, conv.groups, size)
