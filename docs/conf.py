@@ -22,24 +22,40 @@ author = "tinygraph contributors"
 project_copyright = "2026, tinygraph contributors"
 version = release = tinygraph.__version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode", "myst_parser"]
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "myst_parser",
+    "sphinx_copybutton",
+]
 exclude_patterns = ["_build", "reference/generated/names_table.md"]  # a part of another page
 default_role = "literal"  # docstrings write `x` for code
 nitpicky = False
 
 autodoc_typehints = "none"  # the docstrings say types and shapes together
 autodoc_member_order = "bysource"
+autodoc_inherit_docstrings = False  # `forward` of a layer says nothing that Module's does not
 napoleon_google_docstring = False
 napoleon_use_ivar = True
 napoleon_use_rtype = False
+myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 suppress_warnings = ["myst.xref_missing"]  # CONTRIBUTING.md links to files of the repository
 
+copybutton_prompt_text = r">>> |\.\.\. |\$ "  # what is copied are the lines behind these
+copybutton_prompt_is_regexp = True
+
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
-html_css_files = ["ops_table.css", "kernels.css"]
+html_css_files = ["ops_table.css", "kernels.css", "pages.css"]
 html_title = "tinygraph"
-html_theme_options = {"show_prev_next": False, "footer_start": ["copyright"], "footer_end": []}
+html_theme_options = {
+    "show_prev_next": False,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "header_links_before_dropdown": 4,
+}
 html_show_sourcelink = False
 html_sidebars = {"*": []}  # pages at the top have no pages below them to list
 
@@ -77,6 +93,14 @@ def as_plain_text(app: Any, what: str, name: str, obj: Any, options: Any, lines:
         lines[i] = "".join(pieces)
 
 
+def is_boilerplate(
+    app: Any, what: str, name: str, obj: Any, skip: bool, options: Any
+) -> bool | None:
+    """Hide the fields of named tuples, which their class describes, and what a layer calls."""
+    about = str(getattr(obj, "__doc__", ""))
+    return True if about.startswith("Alias for field number") or name == "function" else None
+
+
 write_ops_page()
 ops_table.write()
 names_table.write()
@@ -84,3 +108,4 @@ names_table.write()
 
 def setup(app: Any) -> None:
     app.connect("autodoc-process-docstring", as_plain_text, priority=100)
+    app.connect("autodoc-skip-member", is_boilerplate)

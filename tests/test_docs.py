@@ -18,7 +18,7 @@ from tinygraph.op import registry
 
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(r"^```(python|pycon)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-PAGES = ["README.md", "docs/tutorial.md", "docs/graph.md", "docs/plan.md"]
+PAGES = ["README.md", "docs/index.md", "docs/tutorial.md", "docs/graph.md", "docs/plan.md"]
 PAGES += ["docs/plan_fast.md", "docs/profile.md", "docs/your_own_data.md"]
 
 

@@ -15,6 +15,12 @@ from benchmarks.cpu.workloads import GRID, POINTS, W1, build
 from benchmarks.report import table, write_page
 from benchmarks.timing import Times, digits
 
+WORKLOADS = """\
+- `w1:N:D`: conv 3x3 with D filters, ReLU, max-pool 2x2, linear; N images of 28x28
+- `w2`: MLP 784-512-512-10 with ReLU; batch 128
+- `w3`: VGG-like, three times two conv 3x3 and max-pool 2x2, 32, 64, 128 channels; 64 images
+- `w4`: MLP 2-8-1 with ReLU, mean squared error; batch 4, nothing but overhead per node"""
+
 
 def milliseconds(times: Times) -> str:
     """Median and range, in ms.
@@ -95,6 +101,7 @@ def page_text(
     parts = [
         f"# {title}",
         "\n".join(f"- {line}" for line in (*about, *(f"side: {name}" for name in versions))),
+        WORKLOADS,
         "A ratio is the time of a side divided by that of the baseline, round by round: the "
         "median, with the smallest and the largest. Below 1 the side is faster.",
     ]
