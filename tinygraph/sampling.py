@@ -11,10 +11,18 @@ from typing import Any, Unpack
 import numpy as np
 
 from tinygraph.checks import number, whole
-from tinygraph.creation import Options, created, like, like_options, new_leaf, shape_of, sized
 from tinygraph.device import Device
 from tinygraph.dtypes import Dtype, float32, float64, int64
 from tinygraph.errors import ArgumentError, DtypeError
+from tinygraph.leaf_options import (
+    Options,
+    created,
+    like,
+    like_options,
+    new_leaf,
+    shape_of,
+    sized,
+)
 from tinygraph.ops.shared.docstrings import documented
 from tinygraph.random import Generator, default_generator
 from tinygraph.running import here
