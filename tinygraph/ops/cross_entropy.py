@@ -74,9 +74,11 @@ def cross_entropy(
     >>> round(tg.cross_entropy(x, [1, -100], label_smoothing=0.1).item(), 4)  # log(2)
     0.6931
     """
-    smoothing = number("cross_entropy", "label_smoothing", label_smoothing, 0, 1)
     x, t = beside(logits, labels)
-    plain = weight is None and not smoothing
+    plain = weight is None and label_smoothing == 0
+    if plain and t.value.dtype.kind != "f":  # first, for tiny graphs feel each microsecond
+        return SoftmaxCrossEntropy(reduction, ignore_index)(x, t)
+    smoothing = number("cross_entropy", "label_smoothing", label_smoothing, 0, 1)
     if t.dtype.kind == "f":
         if ignore_index is not None and ignore_index >= 0:
             expected = "a number below 0, or None, with probabilities"
@@ -87,8 +89,6 @@ def cross_entropy(
             return op(x, t)
         t = add(mul(t, 1 - smoothing), smoothing / x.shape[1])
         return op(x, t if weight is None else mul(t, _columns(x, weight)))
-    if plain:
-        return SoftmaxCrossEntropy(reduction, ignore_index)(x, t)
     losses = SoftmaxCrossEntropy("none", ignore_index)(x, t)
     w = class_weight("cross_entropy", np.ones(x.shape[1]) if weight is None else weight, x)
     of_labels = label_weights(w, t, ignore_index)
