@@ -54,7 +54,7 @@ html_theme_options = {
     "show_prev_next": False,
     "footer_start": ["copyright"],
     "footer_end": [],
-    "header_links_before_dropdown": 4,
+    "header_links_before_dropdown": 2,
 }
 html_show_sourcelink = False
 html_sidebars = {"*": []}  # pages at the top have no pages below them to list
