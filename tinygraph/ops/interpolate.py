@@ -53,7 +53,7 @@ class Places(NamedTuple):
         """For each output, the pixel at or before its place, and how far behind that this lies."""
         at = np.maximum((np.arange(out) + self.before) * self.by / self.over - self.after, 0)
         pixel = np.minimum(np.floor(at), size - 1)
-        return pixel.astype(np.intp), np.minimum(at - pixel, 1)
+        return pixel.astype(np.intp), at - pixel
 
 
 @frozen

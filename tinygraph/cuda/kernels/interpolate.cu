@@ -27,7 +27,7 @@ struct Place {
         const double at = max((u + before) * by / over - after, 0.0);
         pixel = static_cast<int>(min(floor(at), size - 1.0));
         next = nearest ? pixel : min(pixel + 1, size - 1);
-        t = nearest ? T(0) : static_cast<T>(min(at - pixel, 1.0));
+        t = nearest ? T(0) : static_cast<T>(at - pixel);
     }
 
     __device__ __forceinline__ T share_of(int h) const
@@ -37,20 +37,17 @@ struct Place {
 };
 
 // The outputs of one axis that may read pixel h lie from the first of these to before the second;
-// one more on each side, for the division rounds.
+// one more behind, for the division rounds.  Where `by` is 0 there is one pixel, and all outputs
+// read it: -1 and 1 divided by 0 say so.
 __device__ __forceinline__ int first_reader(int h, double by, double over, double before,
                                             double after)
 {
-    if (h == 0)
-        return 0;
-    return max(static_cast<int>(floor((h - 1 + after) * over / by - before)), 0);
+    return static_cast<int>(max(floor((h - 1 + after) * over / by - before), 0.0));
 }
 
-__device__ __forceinline__ int end_of_readers(int h, int size, int out, double by, double over,
+__device__ __forceinline__ int end_of_readers(int h, int out, double by, double over,
                                               double before, double after)
 {
-    if (h == size - 1)
-        return out;
     return static_cast<int>(min(ceil((h + 1 + after) * over / by - before) + 1, 1.0 * out));
 }
 
@@ -91,9 +88,9 @@ interpolate_backward(const T* __restrict__ gy, T* __restrict__ gx, long long n, 
         const long long row = i / W;  // plane * H + h
         const int h = row % H, w = i - row * W;
         const T* upstream = gy + row / H * OH * OW;
-        const int u_end = end_of_readers(h, H, OH, by_h, over_h, before, after);
+        const int u_end = end_of_readers(h, OH, by_h, over_h, before, after);
         const int v_begin = first_reader(w, by_w, over_w, before, after);
-        const int v_end = end_of_readers(w, W, OW, by_w, over_w, before, after);
+        const int v_end = end_of_readers(w, OW, by_w, over_w, before, after);
         T sum = 0;
         for (int u = first_reader(h, by_h, over_h, before, after); u < u_end; ++u) {
             const Place<T> high(u, H, by_h, over_h, before, after, nearest);
