@@ -92,13 +92,13 @@ class Attention(Op):
         return o, (q, k, v, m, o, lse) if True in mem.needs else None
 
     def backward(self, mem: Memory, go: Array, saved: Any, needs: Needs) -> Gradients:
-        q, k, v, m, o, lse = saved
+        q, k, v, m, _, lse = saved
         p = self._scores(mem, q, k, m)
         p -= lse
         np.exp(p, out=p)
         gv = np.matmul(p.swapaxes(1, 2), go, out=mem.empty(v.shape, v.dtype)) if needs[2] else None
         gs = np.matmul(go, v.swapaxes(1, 2), out=mem.empty(p.shape, p.dtype))
-        gs -= np.sum(go * o, -1, keepdims=True)
+        gs -= np.sum(gs * p, -1, keepdims=True)  # go * o, so summed that one key alone gives 0
         gs *= p
         gm = None
         if len(needs) > 3 and needs[3]:
