@@ -13,8 +13,9 @@ NAMES = ("gi", "s0", "w", "b")
 def sequence(seed, steps, samples, units, gates, states, bias=True):
     """Inputs, state, weights and bias."""
     shapes = ((steps, samples, gates * units), (states, samples, units), (gates * units, units))
-    arrays = [numbers(seed + i, shape) for i, shape in enumerate(shapes)]
-    return (*arrays, numbers(seed + 3, (gates * units,)) if bias else None)
+    gi, s0, w = (numbers(seed + i, shape) for i, shape in enumerate(shapes))
+    w = w / units  # sums of many would saturate the cells
+    return gi, s0, w, numbers(seed + 3, (gates * units,)) if bias else None
 
 
 @st.composite
