@@ -104,7 +104,8 @@ def test_a_file_that_is_not_there(tmp_path):
 # What stands in the place of the first template parameter, by its name: a kernel that only moves
 # elements is templated on a `Word`, an unsigned integer of the element's size.
 WORDS = ("unsigned char", "unsigned short", "unsigned int", "unsigned long long")
-TYPES = {"Word": WORDS, "T": ("float", "double")}
+INTEGERS = "bool", "unsigned char", "int", "long long"
+TYPES = {"Word": WORDS, "Integer": INTEGERS, "T": ("float", "double")}
 
 
 @pytest.mark.parametrize("path", sorted(KERNELS.glob("*.cu")), ids=lambda path: path.stem)

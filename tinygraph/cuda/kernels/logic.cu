@@ -1,7 +1,7 @@
 // bitwise_and, bitwise_or, bitwise_xor of operands that broadcast together.
 //
-// instances: logic<T, BitwiseAnd>, logic<T, BitwiseOr>,
-//            logic<T, BitwiseXor> for T in bool, unsigned char, int, long long
+// instances: logic<Integer, BitwiseAnd>, logic<Integer, BitwiseOr>,
+//            logic<Integer, BitwiseXor> for Integer in bool, unsigned char, int, long long
 // operations of logic: 0
 //
 // Integers of any width do; the host names their types as it needs them.
@@ -26,15 +26,15 @@ LOGIC(BitwiseAnd, &);
 LOGIC(BitwiseOr, |);
 LOGIC(BitwiseXor, ^);
 
-// x, y T in, of shapes that broadcast to that of z (n) T out.
+// x, y Integer in, of shapes that broadcast to that of z (n) Integer out.
 // numpy: z = x & y, x | y, x ^ y
-template <typename T, typename Operation>
+template <typename Integer, typename Operation>
 __global__ void __launch_bounds__(THREADS, 2)
-logic(const T* __restrict__ x, const T* __restrict__ y, T* __restrict__ z, long long n,
-      AXES_PARAMETERS, int x_axes, int y_axes)
+logic(const Integer* __restrict__ x, const Integer* __restrict__ y, Integer* __restrict__ z,
+      long long n, AXES_PARAMETERS, int x_axes, int y_axes)
 {
     if (side_by_side(number_of_axes, x_axes, y_axes)) {
-        const auto both = [=](T a, T b, T& out) { out = Operation::of(a, b); };
+        const auto both = [=](Integer a, Integer b, Integer& out) { out = Operation::of(a, b); };
         by_packs(n, both, reads(x), reads(y), writes(z));
         return;
     }
