@@ -179,7 +179,6 @@ def counted_in(file, work):
     """What is counted in each launch of a file's kernels while `work` runs."""
     with Profiled(file) as profiled:
         work()
-    assert profiled.found, f"{file}: no launch of its kernels came to the runner"
     return profiled.found
 
 
