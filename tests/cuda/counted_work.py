@@ -339,6 +339,7 @@ WORK: dict[str, Work] = {
     "conv2d_relu_max_pool2d.cu": op(tg.conv2d_relu_max_pool2d, *convolution(), pool=2),
     "count_nonzero.cu": along_axes(tg.count_nonzero, tg.all),
     "cumsum.cu": along_axes(tg.cumsum),
+    "adaptive_avg_pool2d.cu": op(tg.adaptive_avg_pool2d, numbers(4, 4, 32, 32), output_size=8),
     "attention.cu": op(
         tg.scaled_dot_product_attention,
         *[numbers(2, 64, 32) for _ in range(3)],
@@ -359,6 +360,15 @@ WORK: dict[str, Work] = {
     "half_squared_error.cu": losses(tg.half_squared_error),
     "huber_loss.cu": losses(tg.huber_loss),
     "im2col.cu": each(op(tg.im2col, numbers(2, 4, 16, 16), kernel_size=3)),
+    "interpolate.cu": each(
+        op(tg.nn.functional.interpolate, numbers(2, 2, 16, 16), scale_factor=2),
+        op(
+            tg.nn.functional.interpolate,
+            numbers(2, 2, 16, 16),
+            scale_factor=2,
+            mode="bilinear",
+        ),
+    ),
     "l1_loss.cu": losses(tg.l1_loss),
     "layer_norm.cu": layer_norm(),
     "linear.cu": linear(),

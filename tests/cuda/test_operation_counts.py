@@ -88,6 +88,8 @@ def each_tile(at):
 
 # By file and kernel, what may be counted beyond the statement.
 SHARED_WORK = {
+    # an output that a pixel asks in vain whether it reads it
+    "interpolate.cu: interpolate_backward": lambda at: 4 * at["gy"],
     "attention.cu: attention_forward": each_tile,
     # normalization.cuh: three sums; 11 operations for the moments of a thread, a group's are 10
     "batch_norm.cu: batch_moments": each_thread(11, 3),

@@ -1,6 +1,6 @@
 // Adaptive average pooling, forward and backward.
 //
-// operations of adaptive_avg_pool2d_forward: x + y  # more where windows share pixels
+// operations of adaptive_avg_pool2d_forward: x + 2 * y  # more where windows share pixels
 // operations of adaptive_avg_pool2d_backward: 3 * gx  # more where windows share pixels
 //
 //     planes = N * C      H W image      OH OW windows
