@@ -32,7 +32,7 @@ def _max_pool2d(random: np.random.Generator) -> Iterator[Launch]:
         gx = np.zeros((planes, image[0] * image[1]), F4)
         for plane in range(planes):
             np.add.at(gx[plane], argmax[plane].ravel(), gy[plane].ravel())
-        shape = (*image, *windows, *size, *stride, *before)
+        shape = (*image, *windows, *size, *stride, *before, 1, 1)  # elements that lie together
         label = f"image={image} kernel={size}"
         for where in (Out(argmax), null(I4)):
             yield launch(
