@@ -175,7 +175,7 @@ def test_a_bad_row_shows_when_the_loss_is_read(index):
 @pytest.mark.parametrize("index", [5, -1])
 def test_a_bad_position_shows_when_the_loss_is_read(index):
     x = tg.Tensor(np.ones((3, 2), "f4"), True, device="cuda")
-    picked = tg.gather(x, tg.Tensor(np.array([[0, index]]), device="cuda"), axis=0)
+    picked = tg.gather(x, 0, tg.Tensor(np.array([[0, index]]), device="cuda"))
     with pytest.raises(ArgumentError, match=f"got {index} at index"):
         picked.sum().item()
 

@@ -62,6 +62,10 @@ def large(batch, queries, keys, e, f, **kwargs):
     return Problem([numbers(i, s) for i, s in enumerate(shapes)], kwargs, None, NAMES[:3])
 
 
+# A query that sees no key, in a tile with others.
+UNSEEN = Problem((Q, K, V, np.arange(15).reshape(3, 5) > 4), {}, None, NAMES)
+
+
 class TestScaledDotProductAttention(OpContract):
     function = staticmethod(tg.scaled_dot_product_attention)
     reference = staticmethod(attention)
@@ -69,6 +73,7 @@ class TestScaledDotProductAttention(OpContract):
     large_problems = (
         large(2, 33, 40, 5, 3),  # several tiles of queries and keys, the last ones in part
         large(1, 40, 33, 33, 40, is_causal=True),  # features beyond the smallest kernel
+        UNSEEN,
     )
     claims = [
         (Problem((Q, K, V), {}, (True, True, True)), "map"),
