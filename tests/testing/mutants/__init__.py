@@ -61,16 +61,21 @@ def drawn(contract, count):
 
 
 def problems_for(mutant, count):
-    """(the mutant, inputs, which to differentiate) for drawn problems of its contract."""
+    """(the mutant, inputs, which to differentiate) for drawn problems of its contract.
+
+    Where an op has the contract's name, those alone that end in it: settings may add others.
+    """
     contract, problems = drawn(mutant.contract, count)
+    ends = []
     for problem in problems:
         outputs = contract.apply(problem, contract.leaves(problem))
         outputs = [outputs] if isinstance(outputs, Tensor) else outputs
         nodes = [node for node in topological_order(outputs) if node.op is not None]
         if nodes and any(nodes[-1].needs):
-            node = nodes[-1]
-            wrt = [i for i, needed in enumerate(node.needs) if needed]
-            yield mutant.of(node.op), [x.value for x in node.inputs], wrt
+            ends.append(nodes[-1])
+    for node in [n for n in ends if type(n.op).__name__ == mutant.contract] or ends:
+        wrt = [i for i, needed in enumerate(node.needs) if needed]
+        yield mutant.of(node.op), [x.value for x in node.inputs], wrt
 
 
 def with_first(call, gx):
