@@ -7,13 +7,13 @@ import io
 import re
 import subprocess
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tinygraph as tg
+from tests.show.elements import Page
 from tests.show.graphs import chain, network
 from tinygraph.errors import ArgumentError, DtypeError, GraphError, ShapeError
 from tinygraph.show import ReportContents, report
@@ -21,7 +21,6 @@ from tinygraph.show.curves import metric_panels
 from tinygraph.show.png import png
 
 RNG = np.random.default_rng(0)
-VOID = {"meta", "img", "br"}
 SECTIONS = [
     "curves",
     "samples",
@@ -33,44 +32,6 @@ SECTIONS = [
     "environment",
     "log",
 ]
-
-
-class Page(HTMLParser):
-    """Elements in order, the text of each, and whether every tag is closed by its own kind."""
-
-    def __init__(self, source: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.open: list[tuple[str, list[str]]] = []
-        self.texts: dict[str, list[str]] = {}
-        self.feed(source)
-        self.close()
-        assert not self.open
-
-    def handle_starttag(self, tag, attrs):
-        names = [name for name, _ in attrs]
-        assert len(names) == len(set(names)), (tag, attrs)
-        self.elements.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append((tag, []))
-
-    def handle_startendtag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag):
-        opened, text = self.open.pop()
-        assert opened == tag
-        self.texts.setdefault(tag, []).append("".join(text).strip())
-
-    def handle_data(self, data):
-        for _, text in self.open:
-            text.append(data)
-
-    def all(self, tag, **wanted):
-        keys = {key.rstrip("_"): value for key, value in wanted.items()}
-        return [
-            a for t, a in self.elements if t == tag and all(a.get(k) == v for k, v in keys.items())
-        ]
 
 
 def write(tmp_path: Path, **parts) -> Page:

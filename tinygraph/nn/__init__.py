@@ -34,6 +34,8 @@ from tinygraph.nn.activation import Tanh as Tanh
 from tinygraph.nn.attention import MultiheadAttention as MultiheadAttention
 from tinygraph.nn.attention import TransformerEncoder as TransformerEncoder
 from tinygraph.nn.attention import TransformerEncoderLayer as TransformerEncoderLayer
+from tinygraph.nn.batch_norm import BatchNorm1d as BatchNorm1d
+from tinygraph.nn.batch_norm import BatchNorm2d as BatchNorm2d
 from tinygraph.nn.containers import ModuleDict as ModuleDict
 from tinygraph.nn.containers import ModuleList as ModuleList
 from tinygraph.nn.containers import ParameterDict as ParameterDict
@@ -59,8 +61,6 @@ from tinygraph.nn.loss import MSELoss as MSELoss
 from tinygraph.nn.loss import NLLLoss as NLLLoss
 from tinygraph.nn.loss import SmoothL1Loss as SmoothL1Loss
 from tinygraph.nn.module import Module as Module
-from tinygraph.nn.normalization import BatchNorm1d as BatchNorm1d
-from tinygraph.nn.normalization import BatchNorm2d as BatchNorm2d
 from tinygraph.nn.normalization import GroupNorm as GroupNorm
 from tinygraph.nn.normalization import InstanceNorm1d as InstanceNorm1d
 from tinygraph.nn.normalization import InstanceNorm2d as InstanceNorm2d

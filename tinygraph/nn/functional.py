@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tinygraph import ops
+import tinygraph.ops as ops
 from tinygraph.errors import ArgumentError
 from tinygraph.lazy import lazy
 from tinygraph.ops import *  # noqa: F403  # as in tinygraph/__init__.py

@@ -1,5 +1,6 @@
 """The schedules, in the place where PyTorch has them."""
 
+from tinygraph.optim.chains import LinearWarmup as LinearWarmup
 from tinygraph.optim.chains import SequentialLR as SequentialLR
 from tinygraph.optim.decays import ConstantLR as ConstantLR
 from tinygraph.optim.decays import ExponentialLR as ExponentialLR
@@ -9,7 +10,6 @@ from tinygraph.optim.decays import MultiStepLR as MultiStepLR
 from tinygraph.optim.decays import PolynomialLR as PolynomialLR
 from tinygraph.optim.one_cycle import OneCycleLR as OneCycleLR
 from tinygraph.optim.schedules import CosineAnnealingLR as CosineAnnealingLR
-from tinygraph.optim.schedules import LinearWarmup as LinearWarmup
 from tinygraph.optim.schedules import ReduceLROnPlateau as ReduceLROnPlateau
 from tinygraph.optim.schedules import Schedule as Schedule
 from tinygraph.optim.schedules import StepLR as StepLR

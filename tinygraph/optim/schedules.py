@@ -2,8 +2,6 @@
 
     StepLR              lr = base * gamma^(t // step_size)
     CosineAnnealingLR   lr = eta_min + (base - eta_min) * (1 + cos(pi * t / T_max)) / 2,  t <= T_max
-    LinearWarmup        lr = base * (start + (1 - start) * t / total_iters) up to total_iters, then
-                        what another schedule gives for t - total_iters
     ReduceLROnPlateau   lr = max(lr * factor, min_lr) when a metric has stopped to improve
 
 `base` is a group's learning rate when the optimiser's first schedule was made.  All but the last
@@ -199,93 +197,6 @@ class CosineAnnealingLR(Schedule):
         if t >= self.T_max:
             return self.eta_min
         return self.eta_min + (base - self.eta_min) * (1 + math.cos(math.pi * t / self.T_max)) / 2
-
-
-class LinearWarmup(Schedule):
-    """A straight line from `start_factor` times the base rate up to it, then another schedule.
-
-    Parameters
-    ----------
-    optimizer : Optimizer
-    total_iters : int
-        How many steps the line takes.
-    start_factor : float
-        0 to 1.
-    then : Schedule, optional
-        What follows, of the same optimiser; its first step is the end of the line.  Only this
-        object's `step` is called.  Without it the base rate stays.
-
-    References
-    ----------
-    Goyal et al., "Accurate, large minibatch SGD: training ImageNet in 1 hour", arXiv:1706.02677.
-    https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.LinearLR.html
-
-    Examples
-    --------
-    >>> import tinygraph as tg
-    >>> sgd = tg.optim.SGD([tg.Parameter([1.0])], lr=1.0)
-    >>> fall = tg.optim.StepLR(sgd, step_size=1, gamma=0.5)
-    >>> schedule, rates = tg.optim.LinearWarmup(sgd, 2, start_factor=0.5, then=fall), []
-    >>> for epoch in range(5):
-    ...     rates.append(sgd.groups[0]["lr"])
-    ...     schedule.step()
-    >>> rates
-    [0.5, 0.75, 1.0, 0.5, 0.25]
-    """
-
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        total_iters: int,
-        start_factor: float = 1 / 3,
-        then: Schedule | None = None,
-    ) -> None:
-        super().__init__(optimizer)
-        self.total_iters = whole(self.op, "total_iters", total_iters)
-        self.start_factor = number(self.op, "start_factor", start_factor, 0, 1)
-        if then is not None and (not isinstance(then, Schedule) or then.optimizer is not optimizer):
-            raise ArgumentError(
-                "LinearWarmup", "then", "a Schedule of the same optimizer", type(then).__name__
-            )
-        self.then = then
-        if then is not None:
-            self.base_rates = then.base_rates  # though `then` may have a warm-up of its own
-        self.apply()
-
-    def rate(self, base: float, t: int) -> float:
-        share = min(t / self.total_iters, 1.0)
-        return base * (self.start_factor + (1 - self.start_factor) * share)
-
-    def go_on(self, metric: float | None) -> None:
-        """Go on by one; after the warm-up this is a step of `then`, which gets the metric."""
-        self.steps += 1
-        if self.then is not None and self.steps > self.total_iters:
-            self.then.step(metric)
-        else:
-            self.apply()
-
-    def apply(self) -> None:
-        if self.then is not None and self.steps >= self.total_iters:
-            self.then.apply()
-        else:
-            super().apply()
-
-    def state_dict(self) -> dict[str, Any]:
-        then = None if self.then is None else self.then.state_dict()
-        return {**super().state_dict(), "then": then}
-
-    def require_own(self, saved: Any) -> None:
-        super().require_own(saved)
-        if self.then is not None:
-            self.then.require_own(saved["then"])
-        elif saved["then"] is not None:
-            raise CheckpointError(self.op, "saved", "nothing after the warm-up", "then")
-
-    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
-        self.require_own(saved)
-        if self.then is not None:
-            self.then.load_state_dict(saved["then"])
-        super().load_state_dict(saved)
 
 
 class ReduceLROnPlateau(Schedule):
