@@ -9,6 +9,7 @@
 #                                    .venv/cupy; needs a C++ compiler, else it says so and passes
 #     make host-time                 microseconds of Python for each op on device cuda, with launches that do
 #                                    nothing; ARGS="--before ../checkout": beside another checkout
+#     make browser                   install Chromium for the tests of pages, where apt can; else it says so
 #     make lint | docs               ruff and mypy; the documentation
 #     make kernels                   compile all CUDA kernels without a GPU; none may spill
 #     make ledger                    try new mutants of kernels, and write down how they ended;
@@ -30,7 +31,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CUPY := $(VENV)/cupy
 
-.PHONY: help demo test test-second test-all test-cupy host-time ledger kernels lint docs bench torture gpu clean
+.PHONY: help demo test test-second test-all test-cupy browser host-time ledger kernels lint docs bench torture gpu clean
 .DELETE_ON_ERROR:
 # keep stamps that only a pattern rule mentions
 .SECONDARY:
@@ -45,10 +46,19 @@ test: $(VENV)/.has-test
 	$(BIN)/python -m pytest -n auto $(ARGS)
 
 # mutants of one kernel file in one process, which makes their launches once
-test-second: $(VENV)/.has-test
+test-second: $(VENV)/.has-test browser
 	HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest -n auto --dist loadgroup -m "second or hypothesis" $(ARGS)
 
 test-all: test test-second
+
+# Tests of pages that are stepped through read them in a browser, and are skipped where there is none.
+browser:
+	@for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && exit 0; done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "installing Chromium, for the tests of pages"; \
+	    { apt-get update && apt-get install -y --no-install-recommends chromium; } >/dev/null 2>&1 && exit 0; \
+	fi; \
+	echo "There is no Chromium, and it cannot be installed from here: tests that read pages in it are skipped."
 
 # In an environment of its own: tests of the others find out whether CuPy gets imported.
 test-cupy: $(CUPY)/.made
