@@ -64,14 +64,7 @@ def save(obj: Any, path: str | Path) -> Path:
     >>> model.load_state_dict(found["model"]), found["epoch"]
     (IncompatibleKeys(missing=[], unexpected=[]), 3)
     """
-    if _is_plain(obj):
-        return save_arrays(path, obj)
-    arrays: dict[str, Array] = {}
-    try:
-        document = json.dumps(_packed(obj, (), arrays))
-    except RecursionError:
-        raise _cannot((), "a nest that ends", "one that holds itself, or is too deep") from None
-    return save_arrays(path, {**arrays, _DOCUMENT: np.frombuffer(document.encode(), np.uint8)})
+    return save_arrays(path, obj if _is_plain(obj) else packed(obj))
 
 
 def load(path: str | Path) -> Any:
@@ -107,13 +100,34 @@ def load(path: str | Path) -> Any:
     if _DOCUMENT not in arrays:
         return arrays
     try:
-        return _unpacked(json.loads(arrays[_DOCUMENT].tobytes()), arrays)
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        return unpacked(arrays)
+    except BAD_DOCUMENT as error:
         expected = "a document whose arrays are in the file"
         raise CheckpointError("load", str(source), expected, repr(error)) from None
 
 
 # ---- a nest as a document and arrays ------------------------------------------------------------
+
+BAD_DOCUMENT = (KeyError, TypeError, ValueError, RecursionError)  # of one that nobody packed
+
+
+def packed(obj: Any) -> dict[str, Array]:
+    """The arrays of a nest by name, the document among them."""
+    arrays: dict[str, Array] = {}
+    try:
+        document = json.dumps(_packed(obj, (), arrays))
+    except RecursionError:
+        raise _cannot((), "a nest that ends", "one that holds itself, or is too deep") from None
+    return {**arrays, _DOCUMENT: np.frombuffer(document.encode(), np.uint8)}
+
+
+def unpacked(arrays: Mapping[str, Array]) -> Any:
+    """The nest that `packed` made these of; one of `BAD_DOCUMENT` where it made others."""
+    left = dict(arrays)
+    obj = _unpacked(json.loads(left.pop(_DOCUMENT).tobytes()), left)
+    if left:
+        raise ValueError(f"{min(left)} stands nowhere in the document")
+    return obj
 
 
 def _is_plain(obj: Any) -> bool:
@@ -171,25 +185,25 @@ def _cannot(way: tuple[Any, ...], expected: str, got: str) -> ArgumentError:
     return ArgumentError("save", place, expected, got, way_out)
 
 
-def _unpacked(packed: Any, arrays: Mapping[str, Array]) -> Any:
-    """The value that `_packed` made this of."""
-    if isinstance(packed, list):
-        return [_unpacked(x, arrays) for x in packed]
-    if not isinstance(packed, dict):
-        return packed
-    match packed.get(_TAG):
+def _unpacked(entry: Any, arrays: dict[str, Array]) -> Any:
+    """The value that `_packed` made this of; its arrays are taken out."""
+    if isinstance(entry, list):
+        return [_unpacked(x, arrays) for x in entry]
+    if not isinstance(entry, dict):
+        return entry
+    match entry.get(_TAG):
         case None:
-            return {key: _unpacked(x, arrays) for key, x in packed.items()}
+            return {key: _unpacked(x, arrays) for key, x in entry.items()}
         case "dict":
-            return {key: _unpacked(x, arrays) for key, x in packed["items"]}
+            return {key: _unpacked(x, arrays) for key, x in entry["items"]}
         case "tuple":
-            return tuple(_unpacked(x, arrays) for x in packed["items"])
+            return tuple(_unpacked(x, arrays) for x in entry["items"])
         case "array":
-            return arrays[packed["name"]]
+            return arrays.pop(entry["name"])
         case "number":
-            return arrays[packed["name"]][()]
+            return arrays.pop(entry["name"])[()]
         case "tensor":
-            return Tensor(arrays[packed["name"]])
+            return Tensor(arrays.pop(entry["name"]))
         case other:
             raise ValueError(f"{other!r} is of another version")
 

@@ -109,7 +109,7 @@ def edit_header(data, rng):
 def edit_document(data, rng):
     """The document of a state without one of its entries, or with one of another kind."""
     header, body = split(data)
-    start, stop = header["document"]["data_offsets"]
+    start, stop = header["tinygraph.document"]["data_offsets"]
     document = json.loads(body[start:stop])
     place, path = document, []
     while True:
@@ -129,7 +129,7 @@ def edit_document(data, rng):
     if rng.random() < 0.05:
         text = rng.choice([b"", b"[" * 100_000, b"null", b"\xff", b"{}", b"[]", text[:-1]])
     did = "/".join(map(str, path)) + (f" = {place[key]!r}" if key in place else " gone")
-    return with_array(header, body, "document", text), did
+    return with_array(header, body, "tinygraph.document", text), did
 
 
 def with_array(header, body, name, content):
@@ -153,7 +153,7 @@ def edit_label(data, rng):
     header, body = split(data)
     start, stop = header["checkpoint"]["data_offsets"]
     label = body[start:stop]
-    version = label.replace(b"format 2", rng.choice([b"format 1", b"format 99", b"format"]))
+    version = label.replace(b"format 3", rng.choice([b"format 2", b"format 99", b"format"]))
     name = label.replace(b"00000", rng.choice([b"00009", b"0000", b""]), 1)
     text = rng.choice([version, version, name, name, b"", b"{", label[:-1], label * 1000])
     return with_array(header, body, "checkpoint", text), repr(text[:40])

@@ -20,7 +20,7 @@ from tinygraph.errors import CheckpointError
 from tinygraph.sealed import load_arrays, save_arrays
 from tinygraph.shapes import Array
 
-FORMAT = 2  # another number is refused
+FORMAT = 3  # another number is refused
 KEPT = 2
 _LABEL = "checkpoint"  # the array that says what the file is
 _NAME = re.compile(r"\d{6,}-\d{9,}")

@@ -1,19 +1,16 @@
-"""What a training is made of, as arrays by name: pack and unpack.
+"""What a training is made of, as arrays by name (saving.py): pack and unpack.
 
-    parameters/NAME       parameters and buffers of the model
-    optimizer/NAME/KEY    arrays of the optimiser's state, by parameter name
+    parameters            parameters and buffers of the model, by name
+    optimizer             its state_dict: settings, and arrays and numbers by parameter name
     order                 the order of the samples in the epoch under way
-    document              everything that is no array, as JSON: the optimiser's settings and
-                          numbers, the schedule, the random generator, the loader's position,
-                          the epoch's means so far, steps, epochs, seconds, the best epoch; and
-                          the names of all arrays, so that none can be missing
+    schedule, generator, loader, means, best, epoch, steps, seconds, epoch_seconds
+                          plain values
 
 JSON keeps Python's floats to the last bit.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from types import NoneType
@@ -24,12 +21,11 @@ import numpy as np
 from tinygraph.errors import CheckpointError
 from tinygraph.nn import Module
 from tinygraph.optim import Optimizer, ReduceLROnPlateau, Schedule
+from tinygraph.saving import BAD_DOCUMENT, packed, unpacked
 from tinygraph.shapes import Array
 
-_PARAMETERS, _OPTIMIZER = "parameters/", "optimizer/"
-
-# What a document must hold, and of which kind.
-_DOCUMENT: Mapping[str, Any] = {
+# What a state must hold, and of which kind.
+_STATE: Mapping[str, Any] = {
     "epoch": int,
     "steps": int,
     "seconds": (int, float),
@@ -38,11 +34,11 @@ _DOCUMENT: Mapping[str, Any] = {
     "schedule": (dict, NoneType),
     "loader": dict,
     "generator": {"seed": int, "stream": int},
-    "optimizer": dict,
-    "arrays": list,
     "means": {"samples": int, "labels": int, "hits": int, "loss": (int, float)},
+    "parameters": dict,
+    "optimizer": {"optimizer": str, "groups": list, "state": dict},
+    "order": np.ndarray,
 }
-_OPTIMIZER_STATE: Mapping[str, Any] = {"optimizer": str, "groups": list, "state": dict}
 
 
 def pack(
@@ -52,19 +48,8 @@ def pack(
     order: Array,
 ) -> dict[str, Array]:
     """One mapping of arrays; `parameters` and `optimizer` are state_dicts."""
-    arrays: dict[str, Array] = {"order": np.asarray(order, np.int64)}
-    arrays |= {f"{_PARAMETERS}{name}": value for name, value in parameters.items()}
-    numbers: dict[str, dict[str, Any]] = {}
-    for name, own in optimizer["state"].items():
-        for key, value in own.items():
-            if isinstance(value, np.ndarray):
-                arrays[f"{_OPTIMIZER}{name}/{key}"] = value
-            else:
-                numbers.setdefault(name, {})[key] = value
-    whole = {**document, "optimizer": {**optimizer, "state": numbers}, "arrays": sorted(arrays)}
-    text = json.dumps(whole, default=_plain)
-    arrays["document"] = np.frombuffer(text.encode(), np.uint8)
-    return arrays
+    order = np.asarray(order, np.int64)
+    return packed({**document, "parameters": parameters, "optimizer": optimizer, "order": order})
 
 
 def unpack(
@@ -72,33 +57,17 @@ def unpack(
 ) -> tuple[dict[str, Any], dict[str, Array], dict[str, Any], Array]:
     """Document, parameters, the optimiser's state_dict and the order, as they were packed."""
     try:
-        document = json.loads(arrays["document"].tobytes())
-        _require(document, _DOCUMENT)
+        document = unpacked(arrays)
+        _require(document, _STATE)
         if document["best"] is not None:
             _require_best(document["best"])
-        if document.pop("arrays") != sorted(set(arrays) - {"document"}):
-            raise KeyError("an array")
-        optimizer = document.pop("optimizer")
-        _require(optimizer, _OPTIMIZER_STATE)
-        state: dict[str, dict[str, Any]] = optimizer["state"]
-        order = arrays["order"]
+        parameters, optimizer = document.pop("parameters"), document.pop("optimizer")
+        _require(parameters, dict.fromkeys(parameters, np.ndarray))
+        _require(optimizer["state"], dict.fromkeys(optimizer["state"], dict))
+        order = document.pop("order")
         if order.dtype != np.int64 or order.ndim != 1:
             raise TypeError(f"order is {order.dtype}{list(order.shape)}")
-        parameters: dict[str, Array] = {}
-        for name, array in arrays.items():
-            if name.startswith(_PARAMETERS):
-                parameters[name.removeprefix(_PARAMETERS)] = array
-            elif name.startswith(_OPTIMIZER):
-                parameter, key = name.removeprefix(_OPTIMIZER).rsplit("/", 1)
-                state.setdefault(parameter, {})[key] = array
-        optimizer["groups"] = [
-            {
-                key: tuple(value) if isinstance(value, list) and key != "params" else value
-                for key, value in group.items()
-            }
-            for group in optimizer["groups"]
-        ]
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+    except (*BAD_DOCUMENT, AttributeError) as error:
         raise no_state(error) from None
     return document, parameters, optimizer, order
 
@@ -181,10 +150,3 @@ def _require_best(best: Any) -> None:
     if len(metrics) != 1 or len(best) != 2:
         raise ValueError(f"best is {best!r:.60}")
     _require(best, {metrics[0]: (int, float)})
-
-
-def _plain(value: Any) -> Any:
-    """numpy's numbers as Python's."""
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"{type(value).__name__} cannot be saved")
