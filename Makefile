@@ -46,7 +46,7 @@ test: $(VENV)/.has-test
 	$(BIN)/python -m pytest -n auto $(ARGS)
 
 # mutants of one kernel file in one process, which makes their launches once
-test-second: $(VENV)/.has-test browser
+test-second: $(VENV)/.has-test
 	HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest -n auto --dist loadgroup -m "second or hypothesis" $(ARGS)
 
 test-all: test test-second
