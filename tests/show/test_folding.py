@@ -120,6 +120,14 @@ def test_attention_with_its_constant_is_inside_of_its_module(tmp_path):
     assert inner == ["x", "layer.norm: layer_norm", "layer.attention: 7 ops", "add"]
 
 
+def test_a_bias_that_gets_axes_belongs_to_its_layer(tmp_path):
+    """A transposed convolution is composed: its bias is reshaped, then added."""
+    net = nn.Sequential(nn.ConvTranspose2d(1, 2, 2, stride=2), nn.Conv2d(2, 1, 3))
+    svg = draw(net(tg.zeros((1, 1, 4, 4), name="x")), tmp_path, fold=1)
+    assert titles(svg) == ["x", "0: 3 ops", "1: conv2d"]
+    assert "float32 (1, 2, 8, 8)" in texts(nodes_of(svg)[sorted(nodes_of(svg))[1]])
+
+
 def test_two_modules_that_use_one_another_come_apart(tmp_path):
     """a uses b and b uses a: as one box each, they would be a cycle."""
     a1, b1, b2, a2 = (tg.Parameter([1.0], name=f"{name}.weight") for name in "abba")

@@ -1,7 +1,7 @@
 """Which module a node of a graph belongs to, found out from the names of parameters.
 
-A parameter is called by its path, `layer1.0.conv1.weight`, so an op that takes it belongs to
-`layer1.0.conv1`.  An op that takes none is put where its surroundings are:
+A parameter is called by its path, `layer1.0.conv1.weight`, so what is made of it alone, and an op
+that takes either, belongs to `layer1.0.conv1`.  Another op is put where its surroundings are:
 
     between     from one part of a module to another: in that module
     after       what it takes comes from a layer: in the module that has that layer, as the ReLU
@@ -51,7 +51,7 @@ def common(paths: Iterable[Path]) -> Path:
 
 def homes(order: Sequence[Tensor]) -> dict[Tensor, Home]:
     """The module of each node; `order` is a graph in forward order."""
-    found = {node: _of_names(node) for node in order}
+    found = _of_names(order)
     turn: dict[Path, int] = {}  # of each module with parameters: when it was called first
     for home in found.values():
         turn.setdefault(home.path, len(turn))
@@ -75,11 +75,18 @@ def homes(order: Sequence[Tensor]) -> dict[Tensor, Home]:
     return found
 
 
-def _of_names(node: Tensor) -> Home:
-    """The module of a parameter, and of an op that takes parameters."""
-    leaves = (node,) if node.op is None else node.inputs
-    named = [x for x in leaves if isinstance(x, (Parameter, Buffer)) and x.name]
-    return Home(common(tuple(str(x.name).split(".")[:-1]) for x in named), bool(named))
+def _of_names(order: Sequence[Tensor]) -> dict[Tensor, Home]:
+    """The module of parameters, of what is made of them alone, and of an op that takes either."""
+    found: dict[Tensor, Home] = {}
+    made: dict[Tensor, Path] = {}  # of parameters alone: a bias with axes for images
+    for node in order:
+        if isinstance(node, (Parameter, Buffer)) and node.name:
+            made[node] = tuple(str(node.name).split(".")[:-1])
+        taken = [made[x] for x in (node.inputs or [node]) if x in made]
+        found[node] = Home(common(taken), bool(taken))
+        if node.op is not None and len(taken) == len(node.inputs):
+            made[node] = found[node].path
+    return found
 
 
 def _after(order: Sequence[Tensor], found: dict[Tensor, Home]) -> dict[Tensor, set[Path]]:
