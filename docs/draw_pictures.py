@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import tinygraph as tg
+from tinygraph import recipes
 
 IMAGES = Path(__file__).parent / "images"
 
@@ -35,9 +36,19 @@ def fan_out(folder: Path) -> Path:
     return tg.show.graph(loss, folder / "fan_out.svg")
 
 
+def resnet_cifar(folder: Path) -> Path:
+    """The network of the recipe, folded by module."""
+    recipe = recipes.get("resnet_cifar")
+    facts = {"image_shape": (3, 32, 32)}
+    tg.manual_seed(0)
+    network = recipe.model(recipe.config(), facts).eval()
+    loss = recipe.graph(recipe.config(), network, facts)
+    return tg.show.graph(loss, folder / "resnet_cifar.svg")
+
+
 def draw_all(folder: Path = IMAGES) -> list[Path]:
     folder.mkdir(exist_ok=True)
-    return [numba_cnn(folder), fan_out(folder)]
+    return [numba_cnn(folder), fan_out(folder), resnet_cifar(folder)]
 
 
 if __name__ == "__main__":

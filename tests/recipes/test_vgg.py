@@ -260,12 +260,15 @@ def test_pictures(trained, tmp_path):
 
 def test_only_pictures_are_mirrored():
     """A mirrored 2 is no 2; a mirrored horse is a horse.  On 8 pixels a sixteenth is nothing."""
-    mnist = vgg_cifar.augmentation(vgg_cifar.Config(data="mnist"), (1, 28, 28))
-    pictures = vgg_cifar.augmentation(vgg_cifar.Config(data="cifar10"), (3, 32, 32))
+    mnist = vgg_cifar.recipe.augmentation(vgg_cifar.Config(data="mnist"), (1, 28, 28))
+    pictures = vgg_cifar.recipe.augmentation(vgg_cifar.Config(data="cifar10"), (3, 32, 32))
     assert repr(mnist) == "compose(random_crop((28, 28), padding=1))"
     assert repr(pictures) == "compose(random_crop((32, 32), padding=2), horizontal_flip(0.5))"
-    assert vgg_cifar.augmentation(vgg_cifar.Config(data="digits"), (1, 8, 8)) is None
-    assert vgg_cifar.augmentation(vgg_cifar.Config("cifar10", augment=False), (3, 32, 32)) is None
+    assert vgg_cifar.recipe.augmentation(vgg_cifar.Config(data="digits"), (1, 8, 8)) is None
+    assert (
+        vgg_cifar.recipe.augmentation(vgg_cifar.Config("cifar10", augment=False), (3, 32, 32))
+        is None
+    )
 
 
 def test_without_cifar10_it_takes_what_is_at_hand(monkeypatch, tmp_path):

@@ -12,6 +12,7 @@ from tinygraph.recipes import (
     linear_regression,
     numba_cnn,
     perceptron,
+    resnet_cifar,
     splice_mlp,
     srcnn,
     vgg224,
@@ -33,6 +34,7 @@ recipes: dict[str, Recipe] = {
         splice_mlp.recipe,
         numba_cnn.recipe,
         vgg_cifar.recipe,
+        resnet_cifar.recipe,
         vgg224.recipe,
         srcnn.recipe,
     )
@@ -70,6 +72,7 @@ __all__ = [
     "numba_cnn",
     "perceptron",
     "recipes",
+    "resnet_cifar",
     "splice_mlp",
     "srcnn",
     "vgg224",

@@ -1,18 +1,28 @@
-"""ImageRecipe: what recipes share that name the class of an image."""
+"""ImageRecipe and PictureRecipe: what recipes share that name the class of an image."""
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import tinygraph as tg
 from tinygraph import nn, show
-from tinygraph.data import ArrayDataset, datasets
-from tinygraph.errors import ArgumentError, nearest
+from tinygraph.data import (
+    ArrayDataset,
+    TransformedDataset,
+    compose,
+    datasets,
+    horizontal_flip,
+    random_crop,
+)
+from tinygraph.data.transforms import Transform
+from tinygraph.errors import ArgumentError, DatasetError, nearest
 from tinygraph.recipes.recipe import Recipe
-from tinygraph.recipes.task import TRAIN_SHARE, Data
+from tinygraph.recipes.task import TRAIN_SHARE, Data, Folder
 from tinygraph.tensor import Tensor
 from tinygraph.training import RunFolder
 
@@ -25,7 +35,7 @@ class ImageRecipe(Recipe):
     The facts that a run remembers are `image_shape` (C, H, W), `train_share`, `mean`, `std`.
     """
 
-    def data(self, config: Any, data_dir: str | Path | None = None, download: bool = False) -> Data:
+    def data(self, config: Any, data_dir: Folder = None, download: bool = False) -> Data:
         """Load a dataset, hold a tenth of the training part out, and standardise everything.
 
         Raises
@@ -57,7 +67,7 @@ class ImageRecipe(Recipe):
             standardise(part, facts)
         return Data(training, held_out, test, facts)
 
-    def test_data(self, config: Any, facts: dict[str, Any], data_dir: str | Path | None) -> Any:
+    def test_data(self, config: Any, facts: dict[str, Any], data_dir: Folder) -> Any:
         test = tg.data.load(config.data, "test", data_dir)
         standardise(test, facts)
         return test
@@ -72,6 +82,51 @@ class ImageRecipe(Recipe):
         yield from super().pictures(run, config, network)
         weights = first_weights(network, image_shape(run.config))
         yield show.filters(weights, run.path / "filters.png")
+
+
+class PictureRecipe(ImageRecipe):
+    """CIFAR-10 where its files are found, otherwise digits; images are shifted and mirrored.
+
+    Of the settings `data` and `augment` are read here.
+
+    Attributes
+    ----------
+    shift : float
+        How far an image is moved at most, each way, as a share of its size.
+    """
+
+    shift: ClassVar[float]
+
+    def data(self, config: Any, data_dir: Folder = None, download: bool = False) -> Data:
+        """As every ImageRecipe, augmented; the settings name the data where none were asked for."""
+        found = self._found(config, data_dir, download)
+        augment = self.augmentation(config, image_shape(found.facts))
+        if augment is None:
+            return found
+        return replace(found, training=TransformedDataset(found.training, augment, config.seed))
+
+    def augmentation(self, config: Any, shape: Shape3) -> Transform | None:
+        """What is done with an image of the training part, if anything.
+
+        Only pictures of CIFAR-10 are mirrored: a mirrored horse is a horse, a mirrored 2 is no 2.
+        """
+        shift = int(min(shape[1:]) * self.shift)
+        transforms = [random_crop(shape[1:], padding=shift)] if shift else []
+        transforms += [horizontal_flip()] if config.data == "cifar10" else []
+        return compose(*transforms) if config.augment and transforms else None
+
+    def _found(self, config: Any, data_dir: Folder, download: bool) -> Data:
+        if config.data is None:
+            config.data = "cifar10"
+            try:
+                return super().data(config, data_dir, download)
+            except DatasetError as error:
+                if data_dir is not None:  # a folder was named: what is wrong with it is the answer
+                    raise
+                text = f"{error}. Until then this trains on scikit-learn's digits"
+                warnings.warn(text, stacklevel=3)
+            config.data = "digits"
+        return super().data(config, data_dir, download)
 
 
 def image_shape(facts: dict[str, Any]) -> Shape3:

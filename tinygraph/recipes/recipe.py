@@ -4,7 +4,7 @@ A recipe is a class that says what a training is made of:
 
     data                   what is learnt from, what is held out, what is tested on
     model                  the network before it has learnt anything
-    loss, optimizer        how it learns
+    loss, optimizer        how it learns; schedule, how its learning rate changes
     measure, metric        how good it is
     graph, pictures        what is drawn
 
@@ -28,7 +28,7 @@ import tinygraph as tg
 from tinygraph import show
 from tinygraph.data import DataLoader
 from tinygraph.errors import ArgumentError, CheckpointError, DatasetError
-from tinygraph.optim import Optimizer
+from tinygraph.optim import Optimizer, Schedule
 from tinygraph.recipes.settings import fit, require_settings, type_of
 from tinygraph.recipes.task import Data, Folder, Task, usable_device
 from tinygraph.sealed import reason
@@ -83,6 +83,10 @@ class Recipe:
     def optimizer(self, config: Any, network: Any) -> Optimizer:
         """The rule by which the network learns."""
         raise NotImplementedError(f"{type(self).__name__}.optimizer")
+
+    def schedule(self, config: Any, optimizer: Optimizer) -> Schedule | None:
+        """How its learning rate changes from epoch to epoch; by default not at all."""
+        return None
 
     def loss(self, output: Tensor, target: Tensor, /) -> Tensor:
         """The mean over a batch; by default softmax cross-entropy."""
@@ -299,10 +303,12 @@ class Recipe:
 
     def trainer(self, task: Task, **options: Any) -> Trainer:
         """A Trainer with a fresh optimiser."""
+        optimizer = self.optimizer(task.config, task.network)
         return Trainer(
             task.network,
-            self.optimizer(task.config, task.network),
+            optimizer,
             self.loss,
+            schedule=self.schedule(task.config, optimizer),
             capture=None if getattr(task.config, "capture", True) else False,
             compile=getattr(task.config, "compile", False),
             tune=getattr(task.config, "tune", False),

@@ -16,22 +16,16 @@ Source: "Neural network implementation tips and tricks", 2016; the papers are na
 from __future__ import annotations
 
 import math
-import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from tinygraph import nn
-from tinygraph.data import TransformedDataset, compose, horizontal_flip, random_crop
-from tinygraph.data.transforms import Transform
-from tinygraph.errors import DatasetError
 from tinygraph.optim import Adadelta
-from tinygraph.recipes.images import ImageRecipe, Shape3, image_shape
+from tinygraph.recipes.images import PictureRecipe, image_shape
 from tinygraph.recipes.settings import Count, TrainingSettings
-from tinygraph.recipes.task import Data, Folder
 from tinygraph.recipes.vgg import shape_chain, vgg
 
 CLASSES = 10
-SHIFT = 1 / 16  # of its size: how far a picture is moved at most, each way
 
 
 @dataclass
@@ -54,44 +48,13 @@ class Config(TrainingSettings):
             self.epochs = 12
 
 
-def augmentation(config: Config, shape: Shape3) -> Transform | None:
-    """Shift by up to a sixteenth, two pixels of 32, and mirror.
-
-    Only pictures of CIFAR-10 are mirrored: a mirrored horse is a horse, a mirrored 2 is no 2.
-    """
-    shift = int(min(shape[1:]) * SHIFT)
-    transforms = [random_crop(shape[1:], padding=shift)] if shift else []
-    transforms += [horizontal_flip()] if config.data == "cifar10" else []
-    return compose(*transforms) if config.augment and transforms else None
-
-
-class VggCifar(ImageRecipe):
+class VggCifar(PictureRecipe):
     """A VGG by ADADELTA, on CIFAR-10 where its files are found."""
 
     name = "vgg_cifar"
     summary = "a small VGG with batch norm, by ADADELTA: pictures of ten classes (cifar10)"
     config = Config
-
-    def data(self, config: Config, data_dir: Folder = None, download: bool = False) -> Data:
-        """As every ImageRecipe, augmented; the settings name the data where none were asked for."""
-        found = self._found(config, data_dir, download)
-        augment = augmentation(config, image_shape(found.facts))
-        if augment is None:
-            return found
-        return replace(found, training=TransformedDataset(found.training, augment, config.seed))
-
-    def _found(self, config: Config, data_dir: Folder, download: bool) -> Data:
-        if config.data is None:
-            config.data = "cifar10"
-            try:
-                return super().data(config, data_dir, download)
-            except DatasetError as error:
-                if data_dir is not None:  # a folder was named: what is wrong with it is the answer
-                    raise
-                text = f"{error}. Until then this trains on scikit-learn's digits"
-                warnings.warn(text, stacklevel=3)
-            config.data = "digits"
-        return super().data(config, data_dir, download)
+    shift = 1 / 16  # two pixels of 32
 
     def model(self, config: Config, facts: dict[str, Any]) -> nn.Sequential:
         """For images of facts["image_shape"], (C, H, W)."""
