@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tinygraph.cli.check_kernel import arguments_of, checked, kernel_of, parse_launch
-from tinygraph.cuda import InOut, Kernel, Out
+from tinygraph.cuda import In, InOut, Kernel, Out
 from tinygraph.errors import ArgumentError, KernelCompileError
 
 SCALE = """
@@ -85,6 +85,22 @@ def test_marks():
     assert type(value) is InOut and value.array.tolist() == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.parametrize("role, kind", [("in", In), ("out", Out), ("inout", InOut)])
+@pytest.mark.parametrize("text", ["x:{}=arange(4)", "x=arange(4):{}", "x=arange(4) : {} "])
+def test_a_role_says_how_an_array_is_used(text, role, kind):
+    signature = Kernel("__global__ void k(float* x) {}", "k").signature
+    launch = parse_launch(f"--grid 1 --block 1 --arg {shlex.quote(text.format(role))}")
+    (value,) = arguments_of(signature, launch)
+    assert type(value) is kind and value.array.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("text", ["x:read=ones(4)", "x:=ones(4)", ":in=ones(4)", "x:in"])
+def test_a_role_that_does_not_exist(text, capsys):
+    with pytest.raises((ArgumentError, SystemExit)) as error:
+        parse_launch(f"--grid 1 --block 1 --arg {text}")
+    assert "NAME:in=VALUE with in, out or inout" in str(error.value) + capsys.readouterr().err
+
+
 def test_files(tmp_path):
     np.save(tmp_path / "x.npy", np.arange(6.0).reshape(2, 3))
     np.testing.assert_array_equal(made(f"load('{tmp_path}/x.npy')"), [[0, 1, 2], [3, 4, 5]])
@@ -105,6 +121,7 @@ def test_files(tmp_path):
         ("1 / 0", "int", "ZeroDivisionError"),
         ("zeros((10**6, 10**9))", "const float*", "MemoryError"),
         ("inout(empty(3))", "float*", "inout says that the array holds values"),
+        ("in_(empty(3))", "float*", "in says that the array holds values"),
         ("full(3, 0.5)", "const int*", "numbers that int32 holds (const int* x)"),
         ("arange(257)", "const unsigned char*", "numbers that uint8 holds"),
         ("full(3, nan)", "const int*", "numbers that int32 holds"),
@@ -156,7 +173,10 @@ def test_bad_extents(text):
         ("--grid 1 --block 1 --seed x", "--seed: expected a whole number"),
         ("--grid 1 --block 1 --define 3=4", "--define: expected NAME=VALUE"),
         ("--grid 1 --block 1 --blok 3", "--blok"),
-        ("--grid 1 --block 1 --arg n", "--arg: expected NAME=VALUE, got 'n'"),
+        (
+            "--grid 1 --block 1 --arg n",
+            "--arg: expected NAME=VALUE, or NAME:in=VALUE with in, out or inout, got 'n'",
+        ),
         ("--grid 1 --block 1 more", "more"),
     ],
 )

@@ -10,6 +10,13 @@ The value of an argument is a Python expression with numpy's names, and these:
     out(array)       the same for an array of any kind
     inout(array)     it holds values, and may be written in part
 
+A word behind the name says the same of any value, and `in` that the kernel only reads it:
+
+    --arg x:in=ones(9)  --arg y:out=zeros(9)  --arg z:inout=zeros(9)
+
+Without a word an array for a pointer to const is an input; any other one holds values and may be
+written, and if the kernel writes it without reading it, it is an output.
+
 Arrays are converted to the type of the parameter.  The expression is run as it stands, like
 anything else that its author types on a command line; text of strangers has no business here.
 """
@@ -31,7 +38,8 @@ from typing import Any
 import numpy as np
 
 from tinygraph.cli.options import Options, Parser, whole_number
-from tinygraph.cuda import InOut, Kernel, Out, Report
+from tinygraph.cuda import In, InOut, Kernel, Out, Report
+from tinygraph.cuda.launch import MARKS
 from tinygraph.cuda.nvrtc import ARCHITECTURES
 from tinygraph.cuda.reading.signature import KernelParameter, Signature, kernels
 from tinygraph.cuda.reading.source import Source
@@ -82,11 +90,25 @@ def _extents(text: str) -> tuple[int, ...]:
     return tuple(int(extent) for extent in extents)
 
 
+_ROLES = {"in": "in_", "out": "out", "inout": "inout"}  # the functions: `in` is a word of Python
+
+
 def _assignment(text: str) -> tuple[str, str]:
+    """An argument type: a parameter's name and its value; a role behind the name goes round this.
+
+    >>> _assignment("x=ones(4)"), _assignment("x:in=ones(4)"), _assignment("y:out=zeros(4)")
+    (('x', 'ones(4)'), ('x', 'in_(ones(4))'), ('y', 'out(zeros(4))'))
+    """
     name, equals, value = text.partition("=")
-    if not equals or not name.isidentifier():
-        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, got {text!r}: {EXAMPLE}")
-    return name, value.strip()
+    name, colon, role = name.partition(":")
+    value = value.strip()
+    if not equals or not name.isidentifier() or (colon and role not in _ROLES):
+        expected = "NAME=VALUE, or NAME:in=VALUE with in, out or inout"
+        raise argparse.ArgumentTypeError(f"expected {expected}, got {text!r}: {EXAMPLE}")
+    before, word, after = value.rpartition(":")
+    if word and not colon and after.strip() in _ROLES:  # `x=ones(4):in` is understood as well
+        value, role = before.strip(), after.strip()
+    return name, f"{_ROLES[role]}({value})" if role else value
 
 
 def _macro(text: str) -> tuple[str, str]:
@@ -104,7 +126,8 @@ LAUNCH_OPTIONS: Options = {
         {"required": True, "type": _extents},
     ),
     "--arg NAME=VALUE": (
-        "a parameter's value, with numpy's names, rng, out and inout: " + EXAMPLE,
+        "a parameter's value, with numpy's names and rng; NAME:in, :out, :inout say how it is "
+        "used: " + EXAMPLE,
         {"action": "append", "default": [], "type": _assignment},
     ),
     "--shared BYTES": ("dynamic shared memory", {"default": 0, "type": whole_number(0)}),
@@ -197,7 +220,7 @@ def arguments_of(signature: Signature, launch: Namespace) -> list[Any]:
         expected = f"one for each parameter of {signature}"
         raise ArgumentError(OP, "--arg", expected, got, way_out or "leave out what is too much")
     rng = np.random.default_rng(launch.seed)
-    names = vars(np) | {"rng": rng, "out": _out, "inout": _inout, "empty": _empty}
+    names = vars(np) | {"rng": rng, "in_": _in, "out": _out, "inout": _inout, "empty": _empty}
     made = {name: _value(known[name], text, names) for name, text in launch.arg}
     return [made[name] for name in known]
 
@@ -219,7 +242,7 @@ def _value(parameter: KernelParameter, text: str, names: dict[str, Any]) -> Any:
     except Exception as error:  # whatever may go wrong in Python
         got = f"{type(error).__name__}: {error}"
         raise ArgumentError(OP, option, "a value in numpy's words", got, EXAMPLE) from None
-    if isinstance(value, (Out, InOut)):
+    if type(value) in MARKS:
         return type(value)(_converted(parameter, option, value.array))
     if not isinstance(value, np.ndarray):
         return value
@@ -236,6 +259,12 @@ def _converted(parameter: KernelParameter, option: str, array: np.ndarray) -> np
         way_out = f"whole numbers, as in arange, or astype({dtype})"
         raise ArgumentError(OP, option, expected, f"an array of {array.dtype}", way_out)
     return made
+
+
+def _in(array: Any) -> In:
+    if isinstance(array, Out):
+        raise ValueError("in says that the array holds values, empty that it holds none")
+    return In(np.asarray(array))
 
 
 def _out(array: Any) -> Out:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from tinygraph.cuda.emulator.findings import Finding, Report
 from tinygraph.cuda.extents import blocks
 from tinygraph.cuda.kernel import Kernel, op_kernel
-from tinygraph.cuda.launch import BoundLaunch, InOut, Launch, Out
+from tinygraph.cuda.launch import BoundLaunch, In, InOut, Launch, Out
 from tinygraph.cuda.recording import RecordedLaunch, checking, recording
 from tinygraph.device import set_memory_limit
 from tinygraph.lazy import lazy
@@ -29,6 +29,7 @@ __all__ = [
     "BoundLaunch",
     "CapturedStep",
     "Finding",
+    "In",
     "InOut",
     "Kernel",
     "Launch",

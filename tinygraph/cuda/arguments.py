@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from tinygraph.cuda.launch import InOut, Out, is_cupy
+from tinygraph.cuda.launch import MARKS, In, InOut, Out, is_cupy
 from tinygraph.errors import KernelLaunchError
 
 if TYPE_CHECKING:  # names in annotations only: a program that launches nothing reads no signature
@@ -119,8 +119,8 @@ class ArgumentList:
         for at, parameter, dtype, written in self._pointers:
             value = values[at]
             kind = type(value)
-            if kind is Out or kind is InOut:
-                if not written:
+            if kind is not np.ndarray and kind in MARKS:
+                if not written and kind is not In:
                     mark, expected = kind.__name__, "an input, as the pointer is const"
                     self._refuse(parameter, expected, mark, "pass the array without a mark")
                 value = values[at] = value.array
@@ -288,7 +288,7 @@ class ArgumentList:
 
 def _role(parameter: KernelParameter, given: Any) -> str:
     """How the checker is to take an argument: "in", "out", "inout" or "auto"."""
-    if not parameter.pointer or parameter.const:
+    if not parameter.pointer or parameter.const or isinstance(given, In):
         return "in"
     return "inout" if isinstance(given, InOut) else "out" if isinstance(given, Out) else "auto"
 

@@ -117,7 +117,8 @@ class Kernel:
         *args : arrays and numbers
             One for each parameter of the kernel, in order.  Arrays are C-contiguous and of the
             pointer's dtype, all of numpy or all of cupy; numbers are cast to the declared type.
-            `Out(array)` and `InOut(array)` stand for the array; they tell `check` what is meant.
+            `In(array)`, `Out(array)` and `InOut(array)` stand for the array; they tell `check` what
+            is meant: it is only read, wholly written, or written in part.
         shared : int
             Bytes of dynamic shared memory.
 

@@ -129,6 +129,15 @@ class _Marked:
         return f"{type(self).__name__}({self.array!r})"
 
 
+class In(_Marked):
+    """An input: the kernel only reads it, though its pointer may not be const.
+
+    The checker reports a write to it.  A plain launch takes it as the array itself.
+    """
+
+    __slots__ = ()
+
+
 class Out(_Marked):
     """An output: its contents are uninitialised, and the kernel writes every element.
 
@@ -147,6 +156,9 @@ class InOut(_Marked):
     """An array that is initialised and that the kernel may write in part."""
 
     __slots__ = ()
+
+
+MARKS = frozenset((In, Out, InOut))
 
 
 def is_cupy(value: Any) -> bool:

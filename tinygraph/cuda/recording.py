@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tinygraph.cuda.launch import InOut, Launch, Out
+from tinygraph.cuda.launch import In, InOut, Launch, Out
 from tinygraph.device import cupy
 from tinygraph.frozen import frozen
 from tinygraph.running import Runner
@@ -163,7 +163,7 @@ class Recorder(Runner):
         owner = value
         while isinstance(owner.base, type(value)):
             owner = owner.base
-        reads, writes = True, not parameter.const
+        reads, writes = True, not (parameter.const or isinstance(given, In))
         if writes:
             fresh = self._is_fresh(owner, _address(value), value.nbytes)
             reads = isinstance(given, InOut) or not (fresh or isinstance(given, Out))
@@ -247,7 +247,7 @@ class _Checked(Runner):
 
     def _marked(self, parameter: KernelParameter, given: Any, array: Array) -> Any:
         """What was given; an array that has waited for a kernel to write all of it is an output."""
-        if not parameter.pointer or parameter.const:
+        if not parameter.pointer or parameter.const or isinstance(given, In):
             return given
         for owner in (array, array.base):
             if owner is not None and self._fresh.pop(id(owner), None) is not None:

@@ -43,6 +43,8 @@ _KINDS = [
     "misaligned",
     "read-only-write",
     "timeout",
+    "overflow",
+    "arithmetic",
 ]
 # Flags of a region, as in runtime/check.h.
 _READ_ONLY, _MUST_BE_WRITTEN, _OUTPUT_IF_ONLY_WRITTEN, _OF_THE_MODULE = 2, 4, 8, 16
@@ -181,6 +183,8 @@ class CheckedKernel(NativeKernel):
             kind = _KINDS[raw.kind]
             if kind == "barrier-divergence" and self._same_barrier(raw):
                 continue
+            if kind in ("overflow", "arithmetic") and not self._in_source(raw.place.file.decode()):
+                continue  # an intrinsic that CUDA defines where C++ does not
             places = (kind, *sorted([self._place(raw.place), self._place(raw.other)]))
             if raw.place.pc and places in seen:  # the load and the store of one `x += 1`
                 continue

@@ -32,20 +32,28 @@ if os.uname().machine == "x86_64":
 # in two libraries are one variable of the process.  Kernels throw nothing.
 _FAMILY = {"gcc": ["-fno-gnu-unique", "-fno-exceptions"], "clang": []}
 # Nothing of the C++ library is used.  The compiler of the wheel would build all of it for its first
-# link, which takes minutes; with g++ two thirds of a link go into it.
-_LIBRARIES = {"gcc": ["-nodefaultlibs", "-lm", "-lgcc", "-lc"], "clang": ["-nostdlib++"]}
+# link, which takes minutes; with g++ two thirds of a link go into it.  Without -O1 it would add
+# functions of its own for what the checker's run time defines.
+_LIBRARIES = {"gcc": ["-nodefaultlibs", "-lm", "-lgcc", "-lc"], "clang": ["-nostdlib++", "-O1"]}
 # Calls stay calls (a barrier is told by the calls that led to it) and every access is announced.
 _CHECKED = shlex.split(
     "-O1 -g -gdwarf-4 -fno-inline -fno-optimize-sibling-calls -ffp-contract=fast "
-    "-fno-math-errno -DTINYGRAPH_CHECK=1 -fsanitize=thread"
+    "-fno-math-errno -DTINYGRAPH_CHECK=1 "
+    "-fsanitize=thread "  # apart: the compiler of the wheel drops what stands behind it
+    "-fsanitize=signed-integer-overflow,shift-exponent,integer-divide-by-zero"
 )
 # Accesses to volatile variables are announced by hooks of their own.  Equal code of two branches
 # stays where it stands: a barrier in each of them is two barriers (g++ -O1 leaves it there).  And
 # a sum in memory is not kept in a register during a loop: its accesses would belong to no line.
-# What throws nothing needs no library that unwinds.
+# What throws nothing needs no library that unwinds.  A product that nobody uses is formed all the
+# same: it may overflow.
 _CHECKED_BY_FAMILY = {
-    "gcc": ["--param", "tsan-distinguish-volatile=1"],
+    "gcc": shlex.split(
+        "-fsanitize=bounds --param tsan-distinguish-volatile=1 -fno-tree-dce -fno-tree-dse "
+        "-fno-tree-sink -fno-ipa-pure-const"
+    ),
     "clang": shlex.split(
+        "-fsanitize=array-bounds "
         "-mllvm -tsan-distinguish-volatile=1 -mllvm -tsan-instrument-atomics=0 "
         "-mllvm -tsan-instrument-read-before-write=1 -mllvm -sink-common-insts=0 "
         "-mllvm -hoist-common-insts=0 -mllvm -enable-tail-merge=0 "
@@ -221,6 +229,7 @@ def kernel_library(source: Source, unit: str, checked: bool, profiled: bool = Fa
     compiler = find_compiler()
     runtime = runtime_library()
     flags = _flags(compiler, checked) + (FLAGS[compiler.family] if profiled else [])
+    libraries = _LIBRARIES[compiler.family]
 
     def run(*arguments: str) -> None:
         result = compiler.run(*arguments)
@@ -240,7 +249,6 @@ def kernel_library(source: Source, unit: str, checked: bool, profiled: bool = Fa
                 run("-c", str(assembly), "-o", str(part))
             else:
                 run(*flags, *read_headers(checked), "-c", str(text), "-o", str(part))
-            libraries = _LIBRARIES[compiler.family]
             run("-shared", "-o", str(target), str(part), str(runtime), *libraries)
             if not target.exists():
                 raise KernelCompileError(f"emulator: {compiler.name} wrote no file: no compiler?")
@@ -248,5 +256,5 @@ def kernel_library(source: Source, unit: str, checked: bool, profiled: bool = Fa
             for path in (text, part, assembly):
                 path.unlink(missing_ok=True)
 
-    parts = [compiler.identity, runtime.name, _headers(), unit, *flags]
+    parts = [compiler.identity, runtime.name, _headers(), unit, *flags, *libraries]
     return compiled(parts, ".so", build)

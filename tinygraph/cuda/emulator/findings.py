@@ -26,9 +26,12 @@ CAUSES = {  # what usually stands behind a finding, in a learner's words
     "unwritten-output": "a grid that covers too few elements, or a guard that is too strict",
     "misaligned": "a vector access (float4, float2, double) whose address is no multiple of its "
     "size: offset or row length must be a multiple of the vector",
-    "read-only-write": "a pointer to const that was cast away, or two arguments exchanged",
+    "read-only-write": "a const that was cast away, or two arguments exchanged",
     "timeout": "a loop whose condition nobody changes: a flag that is never set, a lock that is "
     "never given back",
+    "overflow": "an index or a size that is formed in int and needs 64 bits: widen a factor first, "
+    "(long long)n * c; sums that are meant to wrap are unsigned",
+    "arithmetic": "a divisor that no guard keeps from zero, or a shift by all bits of a type",
 }
 
 

@@ -9,7 +9,7 @@
 static uintptr_t module_low, module_high;
 static uint32_t last_site;
 
-_Noreturn static void stop(void) {
+_Noreturn void check_stop(void) {
     launch_fail(FAIL_STOPPED, (Place){0}, "stopped by the checker");
     schedule_abandon();
 }
@@ -38,12 +38,12 @@ _Noreturn static void outside(uintptr_t address, uint32_t size, uint32_t how, Pl
         check_found(OUT_OF_BOUNDS, place, (Place){0}, NULL,
                     "%s of %u bytes through %s pointer (address %#lx)", verb(how), size,
                     address < 4096 ? "a null" : "a wild", (unsigned long)address);
-        stop();
+        check_stop();
     }
     found_at(OUT_OF_BOUNDS, place, (Place){0}, near, address, "%s of %u bytes; %s%s has %lu elements",
              verb(how), size, near->flags & SHARED_REGION ? "shared " : "", near->name,
              (unsigned long)((near->high - near->low) / near->element));
-    stop();
+    check_stop();
 }
 
 /* Reads need a value; writes give one. */
@@ -110,6 +110,7 @@ void check_access(const void *pointer, uint32_t size, uint32_t how, Place place)
     if (how & (ATOMIC | VOLATILE)) tg_atomic_pause(); /* it may spin until another thread writes */
     if (address - (uintptr_t)w->fibers < MAX_THREADS * sizeof(Fiber)) return; /* threadIdx etc. */
     Region *r = region_of(address);
+    bounds_resolve(r ? r->flags & (SHARED_REGION | OF_THE_MODULE) : !is_private(address));
     if (!r) {
         if (is_private(address)) return;
         outside(address, size, how, place);
@@ -119,13 +120,13 @@ void check_access(const void *pointer, uint32_t size, uint32_t how, Place place)
         found_at(MISALIGNED, place, (Place){0}, r, address,
                  "%s of %u bytes at byte %lu of %s: not a multiple of %u", verb(how), size,
                  (unsigned long)(address - r->low), r->name, size);
-        stop();
+        check_stop();
     }
     if (r->flags & READ_ONLY && how & (WRITE | ATOMIC)) {
         found_at(READ_ONLY_WRITE, place, (Place){0}, r, address,
-                 "%s to %s, which is an input (pointer to const) or __constant__", verb(how),
+                 "%s to %s, which is an input (a pointer to const, or In) or __constant__", verb(how),
                  r->name);
-        stop();
+        check_stop();
     }
     if (how & (ATOMIC | VOLATILE)) {
         race_synchronise(pointer, how);
@@ -175,6 +176,7 @@ static void block_begins(Worker *w) {
 }
 
 static void block_ends(void) {
+    if (!tg_worker->abandoned) bounds_resolve(false);
     if (tg_profiling) profile_block_ends();
 }
 
@@ -192,6 +194,7 @@ void tg_check_begin(int profile, uintptr_t low, uintptr_t high) {
     last_site = 0;
     regions_forget();
     findings_forget();
+    bounds_forget();
     race_launch_begins();
     profile_launch_begins();
 }

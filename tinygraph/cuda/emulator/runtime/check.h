@@ -60,5 +60,10 @@ __attribute__((format(printf, 6, 7))) void
 found_at(FindingKind kind, Place place, Place other, const Region *r, uintptr_t address,
          const char *format, ...);
 
+/* arithmetic.c */
+void bounds_forget(void);
+void bounds_resolve(bool judged);
+
 /* check.c */
+_Noreturn void check_stop(void); /* leave the kernel: it cannot go on */
 void check_access(const void *address, uint32_t size, uint32_t how, Place place);

@@ -21,6 +21,7 @@
  *     arrays.c    the checker's arrays and the state of their bytes
  *     findings.c  places in the source, and what was found there
  *     check.c     the checker: one access to memory, one launch
+ *     arithmetic.c  integer arithmetic that C++ leaves undefined
  *     hooks.c     what the compiler calls before every access to memory
  */
 #pragma once
@@ -213,7 +214,7 @@ static inline uint32_t lanes_of_warp(const Worker *w, uint32_t warp) {
  * of the kernel has hooks, and a single worker executes all blocks. */
 typedef enum {
     BARRIER_DIVERGENCE = 1, WARP_SYNC, DEADLOCK, RACE, OUT_OF_BOUNDS, UNINITIALIZED,
-    UNWRITTEN_OUTPUT, MISALIGNED, READ_ONLY_WRITE, TIMEOUT
+    UNWRITTEN_OUTPUT, MISALIGNED, READ_ONLY_WRITE, TIMEOUT, INTEGER_OVERFLOW, ARITHMETIC
 } FindingKind;
 enum { READ = 0, WRITE = 1, ATOMIC = 2, VOLATILE = 4, UNALIGNED = 8, SYNCHRONISING = 16,
        OF_THE_BLOCK = 32 /* shared memory: other blocks have their own */ };
