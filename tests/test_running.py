@@ -179,3 +179,28 @@ def test_the_ground_knows_no_kernels_and_kernels_know_no_graph():
         name for path in (PACKAGE / "cuda").rglob("*.py") for name in imported(path.read_text())
     }
     assert not of_cuda & {*ENGINE, "memory", "feeds", "promises", "anomaly", "creation"}
+
+
+def test_backward_tells_what_each_use_gives_and_what_a_node_has_then():
+    told = []
+
+    class Receipts(Runner):
+        def receive(self, user, node, grad, before, add):
+            had = None if before is None else before.copy()  # the sum may be written into it
+            total = self.below.receive(user, node, grad, before, add)
+            told.append((user, node, grad.tolist(), had, total.tolist()))
+            return total
+
+    x = tg.Tensor([3.0], requires_grad=True)
+    a, b = x * 2, x * 5
+    y = a + b
+    with Receipts():
+        y.backward()
+    assert told == [
+        (None, y, [1], None, [1]),
+        (y, a, [1], None, [1]),
+        (y, b, [1], None, [1]),
+        (b, x, [5], None, [5]),
+        (a, x, [2], [5], [7]),
+    ]
+    assert x.grad.tolist() == [7]

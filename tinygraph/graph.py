@@ -173,6 +173,7 @@ def _walk_back(
     outputs: Sequence[Tensor], upstream: Sequence[Array], retain_graph: bool, into: Any
 ) -> None:
     """`pending` holds the gradients of nodes that are not visited yet; nothing else holds them."""
+    receive = here.top.receive
     pending: dict[Tensor, Array] = {}
     ours: set[Tensor] = set()  # nodes whose pending array was made here, and may be added into
 
@@ -184,14 +185,14 @@ def _walk_back(
 
     def pass_on(node: Tensor, grad: Array) -> None:
         for x, g in differentiate(node, grad):
-            pending[x] = more(x, g) if x in pending else g
+            pending[x] = receive(node, x, g, pending.get(x), more)
         if not retain_graph:
             node.saved = FREED
 
     order = topological_order(outputs, only_differentiable=True)
     refuse_freed(order)
     for node, given in zip(outputs, upstream, strict=True):
-        pending[node] = more(node, given) if node in pending else given
+        pending[node] = receive(None, node, given, pending.get(node), more)
     for node in reversed(order):
         if node not in pending:  # no path that carries a gradient reaches it
             continue

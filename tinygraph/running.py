@@ -92,6 +92,12 @@ class Eager:
         """Carry gradients from some nodes to the leaves below: what `walk()` does."""
         walk()
 
+    def receive(self, user: Any, node: Any, grad: Any, before: Any, add: Callable[..., Any]) -> Any:
+        """A gradient reaches a node from one that uses it, None for the caller of backward: what
+        the node has now.  `before` is what it had until then, None at first; the sum is written
+        into it where nobody else has that array."""
+        return grad if before is None else add(node, grad)
+
     def add_up(self, add: Callable[..., Any], total: Any, term: Any, *how: Any) -> Any:
         """Add a gradient to a total, None before the first: what `add(total, term, *how)` gives."""
         return add(total, term, *how)

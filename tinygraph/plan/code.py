@@ -29,6 +29,7 @@ class Instruction:
     argument: int | None = None  # of a leaf: which argument of the call gives its value
     tensor: Tensor | None = None  # of any other leaf: what is read, and gets the gradient
     label: str = ""  # for tables
+    nodes: tuple[int, ...] = ()  # of the graph: which ones it stands for, by their place there
 
     @property
     def nbytes(self) -> int:
@@ -87,6 +88,7 @@ class Code:
             inputs=tuple(inputs),
             needs=tuple([needs[i] for i in inputs]),
             label=op.name,
+            nodes=tuple(sorted({n for at in chain for n in self.instructions[at].nodes})),
         )
         kept = [at for at in range(len(self.instructions)) if at not in chain[:-1]]
         place = {old: new for new, old in enumerate(kept)}
@@ -133,12 +135,13 @@ def code_of(
             )
         return place[x]
 
-    for node in nodes:
+    for at, node in enumerate(nodes):
         inputs = tuple([place_of(x) for x in node.inputs])
         if node.op is not None:
             place[node] = len(code.instructions)
+            label = node.name or node.op.name
             code.instructions.append(
-                Instruction(node.spec, node.op, inputs, node.needs, label=node.name or node.op.name)
+                Instruction(node.spec, node.op, inputs, node.needs, label=label, nodes=(at,))
             )
     code.outputs = tuple([place_of(node) for node in outputs])
     code.root = None if root is None else place_of(root)
