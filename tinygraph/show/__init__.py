@@ -15,3 +15,4 @@ from tinygraph.show.profile_bars import profile_bars as profile_bars
 from tinygraph.show.run_report import ReportContents as ReportContents
 from tinygraph.show.run_report import report as report
 from tinygraph.show.samples import samples as samples
+from tinygraph.show.stepping.steps import steps as steps

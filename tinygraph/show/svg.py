@@ -83,9 +83,10 @@ def _edges(
         ports = _ports(place, starts)
         for source, start, port in zip(box.inputs, starts, ports, strict=True):
             curve = _curve(start.x, tops[start.layer] + height, port, tops[place.layer])
+            far = "" if start.is_box else ' data-trunk=""'  # it begins where that ends
             lines.append(
                 f'<path class="edge" data-from="{boxes[source].number}" data-to="{box.number}" '
-                f'd="{curve}" marker-end="url(#arrow)"/>'
+                f'd="{curve}" marker-end="url(#arrow)"{far}/>'
             )
     return [*lines, "</g>"]
 

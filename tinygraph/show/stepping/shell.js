@@ -7,6 +7,7 @@
 //   shell.make(tag, class, text)  a new element; shell.svg(tag, attributes) one of SVG
 //   shell.number(v)               a number in few digits
 //   shell.colour(t, signed)       "rgb()" of t in -1..1: blue, page, red; or of 0..1 in grey
+//   shell.mix(t, signed)          the same as [red, green, blue]
 //   shell.ink(t, signed)          black or white, what can be read on that colour
 //   shell.tip(event, text)        a note beside the pointer; without text it goes away
 //   shell.go(at)                  draw that step; shell.at() which one is drawn
@@ -120,5 +121,5 @@ const shell = (() => {
     dark.addEventListener("change", () => go(at));
     go(readAddress());
   }
-  return {data, $, make, svg, number, colour, ink, tip, go, at: () => at, option, run};
+  return {data, $, make, svg, number, mix, colour, ink, tip, go, at: () => at, option, run};
 })();

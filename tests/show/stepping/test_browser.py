@@ -1,0 +1,112 @@
+"""The page as a browser draws it: the numbers in its document are the graph's, to the bit."""
+
+import numpy as np
+import pytest
+
+import tinygraph as tg
+from tests.browser import dom
+from tests.show.stepping.pages import data_of, decoded, numbers_by_name, two_layers_and_a_skip
+
+pytestmark = pytest.mark.second
+
+
+def shown(document):
+    """The arrays of the panel: title -> array."""
+    found = {}
+    for figure in document.one(id="panel").all("figure", "array"):
+        flat = decoded(figure.attributes["data-bits"], figure.attributes["data-code"])
+        shape = [int(n) for n in figure.attributes["data-shape"].split(",") if n]
+        found[figure.one("h3").text] = flat.reshape(shape)
+    return found
+
+
+@pytest.fixture(scope="module")
+def mlp(tmp_path_factory):
+    make, parameters = two_layers_and_a_skip()
+    loss = make()
+    path = tg.show.steps(loss, tmp_path_factory.mktemp("page") / "steps.html", title="A <page>")
+    loss.backward()
+    return path, loss, parameters
+
+
+def test_gradients_of_leaves_are_grad_to_the_bit(mlp):
+    path, _, parameters = mlp
+    data = data_of(path)
+    number = numbers_by_name(data)
+    for name, p in parameters.items():
+        (at,) = [
+            k
+            for k, s in enumerate(data["steps"], start=1)
+            if s["phase"] == "leaf" and s["node"] == int(number[name])
+        ]
+        document = dom(path, f"step={at}")
+        arrays = shown(document)
+        assert arrays[f".grad: d loss / d {name}"].tobytes() == p.grad.tobytes()
+        assert arrays["its value"].tobytes() == p.value.tobytes()
+        assert f"{number[name]} {name} keeps its gradient" == document.one(id="said").text
+        numbers = [span.text for span in document.one(id="panel").all("figure")[0].all("span")]
+        np.testing.assert_allclose([float(t) for t in numbers], p.grad.ravel(), rtol=5.1e-2)
+
+
+def test_a_sum_over_uses_and_the_edge_that_it_comes_along(mlp):
+    path, _, _ = mlp
+    data = data_of(path)
+    (at, step) = next(
+        (k, s)
+        for k, s in enumerate(data["steps"], start=1)
+        if any(t["before"] is not None for t in s.get("sent", ()))
+    )
+    document = dom(path, f"step={at}")
+    arrays = shown(document)
+    total = arrays["so far"] + arrays["from here"]
+    assert total.tobytes() == arrays["together"].tobytes()
+    graph = document.one(id="graph")
+    (now,) = graph.all("g", "now")
+    assert now.attributes["data-number"] == str(step["node"]) and "back" in now.classes
+    lit = {e.attributes["data-from"] for e in graph.all("path", "back") if "edge" in e.classes}
+    assert lit == {str(term["to"]) for term in step["sent"]}
+    formula = document.one(id="panel").one("pre").all("b")[0]
+    assert formula.text.startswith("gx = gy")
+
+
+def test_forward_shows_inputs_output_and_what_is_saved(mlp):
+    path, loss, _ = mlp
+    nodes = tg.Graph(loss).nodes
+    ops = [node for node in nodes if node.op]
+    document = dom(path, f"step={len(ops)}")
+    arrays = shown(document)
+    assert arrays["output"].tobytes() == loss.numpy().tobytes()
+    number = {id(node): k for k, node in enumerate(nodes, start=1)}
+    for k, x in enumerate(loss.inputs, start=1):
+        given = arrays[f"input {k}: {number[id(x)]} {x.name or x.op.name}"]
+        assert given.astype(x.dtype).tobytes() == x.numpy().tobytes()
+    assert document.one(id="where").text == f"step {len(ops)} of {2 * len(ops) + 5}"
+    assert document.one("h1").text == "A <page>"
+
+
+def test_images_and_the_forms_of_a_convolution(tmp_path):
+    rng = np.random.default_rng(0)
+    x = tg.Tensor(rng.standard_normal((2, 1, 9, 9)).astype(np.float32), name="x")
+    w = tg.Parameter(rng.standard_normal((2, 1, 3, 3)).astype(np.float32), name="w")
+    path = tg.show.steps(tg.conv2d(x, w).sum(), tmp_path / "s.html")
+    document = dom(path, "step=1")
+    arrays = shown(document)
+    assert arrays["input 1: 1 x"].tobytes() == x.numpy().tobytes()
+    assert arrays["its windows as columns"].shape == (9, 49)
+    pictures = [c for c in document.one(id="panel").all("canvas") if c.attributes.get("role")]
+    assert "2 × 1 × 9 × 9" in pictures[0].attributes["aria-label"]
+
+
+def test_an_update(tmp_path):
+    make, parameters = two_layers_and_a_skip()
+    sgd = tg.optim.SGD(parameters.items(), lr=0.5)
+
+    def step():
+        make().backward()
+        sgd.step()
+
+    path = tg.show.steps(step, tmp_path / "s.html")
+    arrays = shown(dom(path, "step=999"))
+    last = parameters["b2"]
+    assert arrays["after"].tobytes() == last.numpy().tobytes()
+    assert arrays["gradient"].tobytes() == last.grad.tobytes()

@@ -1,0 +1,147 @@
+"""The mathematics of an op for a page: the formulas in its docstring, each known as part of forward
+or of backward.
+
+A file of tinygraph/ops states its formulas in indented lines, several of them side by side:
+
+    y  = x @ w^T + b
+    gx = gy @ w        gw = gy^T @ x        gb = sum of gy
+
+What begins with `gx =`, `gcols =` and the like belongs to backward, `N C H W` and `P = OH*OW` to
+nothing, the rest to forward.  A file for a family has a row for each op, whose name stands first;
+then the other rows are left out.  An op of a user's has its formulas in the docstring of its class,
+or of its module.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from typing import Any
+
+from tinygraph.op import Op, registry
+
+MOST_LINES = 16
+# where a formula begins: a left-hand side, perhaps several, and = or <-
+NAME = r"[A-Za-z_]\w*(?:\[[^\]=]*\])?(?:\.\w+)?'?"
+START = re.compile(rf"(?:^|(?<=\s\s)|(?<=[,;:]\s)){NAME}(?:, {NAME})* *(?:=|<-)\s")
+BACKWARD = re.compile(r"(?:g|dL?)[a-z]\w*")
+LEGEND = re.compile(r"[A-Z][A-Z0-9]*\b")
+
+Piece = tuple[str, str]  # text, and "forward", "backward" or ""
+
+
+def formulas(op: type[Op]) -> dict[str, Any]:
+    """`title`, and `lines`, each a list of pieces [text, part].
+
+    >>> from tinygraph.ops.linear import Linear
+    >>> formulas(Linear)["lines"][-1][0]
+    ('gx = gy @ w        ', 'backward')
+    """
+    doc = _docstring(op)
+    title = doc.partition("\n")[0].strip()
+    blocks = _blocks(doc)
+    rows = [row for block in blocks for row in _rows_of(block, op)]
+    if rows:
+        return {"title": title, "lines": _pieces(rows)}
+    stated = [(block, _pieces(block)) for block in blocks]
+    useful = [
+        pieces
+        for k, (_, pieces) in enumerate(stated)
+        if k == 0 or any(p for row in pieces for _, p in row)
+    ]
+    return {"title": title, "lines": [row for pieces in useful for row in pieces][:MOST_LINES]}
+
+
+def rules(thing: type) -> dict[str, Any]:
+    """The formulas of an optimiser: the first paragraph of its module's docstring that has some.
+
+    >>> from tinygraph.optim import SGD
+    >>> rules(SGD)["lines"][-1]
+    [('value = value - lr * d', 'forward')]
+    """
+    paragraphs = _dedented(sys.modules[thing.__module__].__doc__).split("\n\n")
+    title = paragraphs[0].partition("\n")[0].strip()
+    for paragraph in paragraphs[1:]:
+        lines = inspect.cleandoc(paragraph).splitlines()
+        if any(START.match(line) for line in lines):
+            return {"title": title, "lines": [[(line, "forward")] for line in lines[:MOST_LINES]]}
+    return {"title": title, "lines": []}
+
+
+def _docstring(op: type[Op]) -> str:
+    own = _dedented(vars(op).get("__doc__"))
+    if any(START.search(line) for line in own.splitlines()):
+        return own
+    module = sys.modules.get(op.__module__)
+    whole = _dedented(getattr(module, "__doc__", None))
+    if op.__module__.startswith("tinygraph.ops.") or not own:
+        return whole
+    return own
+
+
+def _dedented(doc: str | None) -> str:
+    return inspect.cleandoc(doc or "")
+
+
+def _blocks(doc: str) -> list[list[str]]:
+    """The indented lines, those that follow one another together; without any, the formulas."""
+    blocks: list[list[str]] = [[]]
+    lines = doc.splitlines()
+    if not any(line.startswith("    ") for line in lines):
+        return [[line for line in lines if START.match(line)]]
+    for line in lines:
+        if line.startswith("    "):
+            blocks[-1].append(line[4:].rstrip())
+        elif blocks[-1]:
+            blocks.append([])
+    return [block for block in blocks if block]
+
+
+def _rows_of(block: list[str], op: type[Op]) -> list[str]:
+    """Of a family's block the row of one op, with the lines that go on with it; else nothing."""
+    names = {cls.name for cls in registry.values() if cls.__module__ == op.__module__}
+    heads = [line.split(" ", 1)[0].rstrip(":") for line in block]
+    if op.name not in heads or sum(head in names for head in heads) < 2:
+        return []
+    at = heads.index(op.name)
+    if not START.search(block[at]):
+        return []
+    rows = [" " * len(op.name) + block[at][len(op.name) :]]
+    for line in block[at + 1 :]:
+        if not line.startswith(" "):
+            break
+        rows.append(line)
+    left = min(len(row) - len(row.lstrip()) for row in rows)
+    return [row[left:] for row in rows]
+
+
+def _pieces(rows: list[str]) -> list[list[Piece]]:
+    """Each row cut where formulas begin; what begins with none belongs to the one above it."""
+    found: list[list[Piece]] = []
+    above: list[tuple[int, str]] = []  # columns of the last formulas, and their parts
+    for row in rows:
+        starts = [(match.start(), _part(match.group())) for match in START.finditer(row)]
+        if starts:
+            above = starts
+        elif row.startswith(" "):  # goes on with what stands over it
+            columns = [match.start() for match in re.finditer(r"(?:^|(?<=\s\s\s))\S", row)]
+            columns = columns or [len(row) - len(row.lstrip())]
+            over = [[part for at, part in above if at <= column + 1] for column in columns]
+            starts = [
+                (at, parts[-1] if parts else "") for at, parts in zip(columns, over, strict=True)
+            ]
+        cuts = [0, *[column for column, _ in starts], len(row)]
+        parts = ["", *[part for _, part in starts]]
+        found.append(
+            [(row[a:b], p) for a, b, p in zip(cuts, cuts[1:], parts, strict=False) if a < b]
+        )
+    return found
+
+
+def _part(left: str) -> str:
+    """Which walk a left-hand side belongs to."""
+    name = left.split("=")[0].split("<-")[0].strip()
+    if LEGEND.match(name):
+        return ""
+    return "backward" if BACKWARD.match(name) else "forward"

@@ -1,0 +1,248 @@
+
+// ---- a step of a graph ---------------------------------------------------------------------
+const {nodes, steps, plan} = shell.data;
+const PHASES = {
+  forward: "forward", seed: "backward begins", backward: "backward", leaf: "a leaf keeps its gradient",
+  update: "update", write: "written",
+};
+const named = n => `${n} ${nodes[n].name}`;
+
+// which nodes are done, and have a gradient, after each step: the first step that did so
+const doneAt = new Map(), gradedAt = new Map();
+steps.forEach((step, at) => {
+  const mark = (map, n) => { if (!map.has(n)) map.set(n, at); };
+  if (step.phase === "forward") [step.node, ...nodes[step.node].inputs].forEach(n => mark(doneAt, n));
+  else if (step.phase !== "write") mark(gradedAt, step.node);
+  (step.sent || []).forEach(term => mark(gradedAt, term.to));
+});
+
+function formulaBox(formulas, part) {
+  const box = shell.make("pre");
+  box.tabIndex = 0;
+  box.append(shell.make("span", "title", formulas.title));
+  for (const line of formulas.lines) {
+    box.append("\n");
+    for (const [text, belongs] of line) box.append(belongs === part ? shell.make("b", "", text) : text);
+  }
+  return box;
+}
+function row(...maps) {
+  const box = shell.make("div", "row");
+  box.append(...maps.map(map => map.element || map));
+  return box;
+}
+function labelled(id, title, short, note) {
+  const map = makeMap(id, title, note);
+  map.short = short;
+  return map;
+}
+const inputName = (node, k) => nodes[node.inputs[k]].name;
+
+function forward(step, node, panel) {
+  const inputs = node.inputs.map((n, k) => {
+    const note = nodes[n].state ? "as this step leaves it" : "";
+    return labelled(nodes[n].value, `input ${k + 1}: ${named(n)}`, inputName(node, k), note);
+  });
+  const output = labelled(node.value, "output", "y");
+  const saved = step.saved.map(s => labelled(s.array, "saved for backward", "saved", s.is ? `${s.is} itself` : ""));
+  const all = [...inputs, output, ...saved];
+  inputs.forEach((map, k) => pointable(map, all, null));
+  saved.forEach(map => pointable(map, all, null));
+  pointable(output, all, i => explained(node.origins, inputs, i));
+  panel.append(row(...inputs), row(output));
+  if (saved.length) panel.append(row(...saved));
+  if (node.forms && node.forms.length) panel.append(...threeForms(node.forms));
+  const came = node.inputs.map(n => nodes[n].name).join(", ");
+  return `${named(step.node)} is computed from ${came}`;
+}
+function explained(origins, inputs, i) {
+  if (!origins) return null;
+  const found = originsOf(origins, i);
+  if (!found) return [[], 0, `(where it comes from is recorded for the first ${origins.rows} numbers)`];
+  const terms = found.filter(([k, j]) => j < inputs[k].array.values.length).map(([k, j, factor]) => [factor, inputs[k], j]);
+  const more = found.length - terms.length + (origins.hidden ? origins.hidden[i] : 0);
+  return [terms, more, "changes with"];
+}
+function threeForms(forms) {
+  const maps = forms.map(form => labelled(form.array, form.title, form.title.split(",")[0].replace(/^(the|its) /, "")));
+  forms.forEach((form, k) => pointable(maps[k], maps, i => explained(form.origins, form.of.map(at => maps[at]), i)));
+  const signs = ["→", "", "@", "="], parts = [];
+  [0, 1].forEach(k => { if (k) parts.push(shell.make("span", "sign", signs[0])); parts.push(maps[k].element); });
+  const product = [maps[2].element, shell.make("span", "sign", "@"), shell.make("span", "sign soft", "columns"), shell.make("span", "sign", "="), maps[3].element];
+  return [shell.make("h2", "part", "The same as a matrix product"), row(...parts), row(...product)];
+}
+
+function gradientOf(n) {
+  return `d loss / d ${nodes[n].name}`;
+}
+function backward(step, node, panel) {
+  const note = step.hooked ? "as a hook has changed it" : "";
+  const upstream = labelled(step.grad, `upstream gradient: ${gradientOf(step.node)}`, "gy", note), all = [upstream];
+  pointable(upstream, all, null);
+  panel.append(row(upstream));
+  for (const term of step.sent) {
+    const name = `g ${nodes[term.to].name}`;
+    if (term.before === null) {
+      const map = labelled(term.grad, `to input ${term.input + 1}: ${gradientOf(term.to)}`, name);
+      all.push(map);
+      pointable(map, all, i => given(node, term.input, upstream, i));
+      panel.append(row(map));
+    } else panel.append(...added(term, all, map => i => given(node, term.input, upstream, i)));
+  }
+  const to = step.sent.map(term => nodes[term.to].name + (term.before === null ? "" : ", where it is added"));
+  return `${named(step.node)} passes its gradient to ${to.join(" and ") || "nobody"}`;
+}
+// a gradient that is added to what a node has had before
+function added(term, all, explain) {
+  const maps = [["before", "so far"], ["grad", "from here"], ["total", "together"]].map(([key, title]) =>
+    labelled(term[key], title, title));
+  all.push(...maps);
+  const [before, grad, total] = maps;
+  pointable(before, all, null);
+  pointable(grad, all, explain && explain(grad));
+  pointable(total, all, i => [[[1, before, i], [1, grad, i]], 0, "is the sum of"]);
+  const sum = shell.make("div", "sum");
+  sum.append(before.element, shell.make("span", "sign", "+"), grad.element, shell.make("span", "sign", "="), total.element);
+  const where = term.input === undefined ? "" : `to input ${term.input + 1}: `;
+  return [shell.make("h3", "", `${where}${gradientOf(term.to)}, which has several uses: their gradients are added`), sum];
+}
+// an element of a gradient is the upstream gradient times the coefficients of those that read it
+function given(node, input, upstream, i) {
+  const origins = node.origins;
+  if (!origins) return null;
+  const terms = usesOf(origins, input, i).map(([at, factor]) => [factor, upstream, at]);
+  const partly = origins.rows < upstream.array.shape.reduce((a, b) => a * b, 1) || origins.hidden;
+  return [terms, 0, partly ? `is the sum over all uses; of the first ${origins.rows} numbers these` : "is the sum of"];
+}
+
+function seed(step, node, panel) {
+  const all = [labelled(step.grad, "d loss / d loss", "gy"), labelled(node.value, "the loss", "loss")];
+  all.forEach(map => pointable(map, all, null));
+  panel.append(row(...all));
+  return `backward begins at ${named(step.node)}`;
+}
+function leaf(step, node, panel) {
+  const all = [], value = labelled(node.value, "its value", nodes[step.node].name);
+  if (step.before === null) {
+    const grad = labelled(step.grad, `.grad: ${gradientOf(step.node)}`, "grad");
+    all.push(grad);
+    pointable(grad, all, null);
+    panel.append(row(grad));
+  } else panel.append(...added({to: step.node, before: step.before, grad: step.grad, total: step.total}, all, null));
+  all.push(value);
+  pointable(value, all, null);
+  panel.append(row(value));
+  return `${named(step.node)} keeps its gradient`;
+}
+function update(step, node, panel) {
+  const short = nodes[step.node].name;
+  const before = labelled(step.before, "before", short), grad = labelled(step.grad, "gradient", "grad");
+  const after = labelled(step.after, "after", `${short} after`);
+  const state = step.state.map(s => [
+    ...(s.before === null || s.before === undefined ? [] : [labelled(s.before, `${s.name}, before`, s.name)]),
+    labelled(s.after, `${s.name}, after`, `${s.name} after`),
+  ]);
+  const all = [before, grad, after, ...state.flat()];
+  // element by element: all maps show the same one
+  all.forEach(map => {
+    map.onpoint = (i, event) => {
+      all.forEach(other => other.mark && other.mark(i === null ? [] : [[i, 1]]));
+      shell.tip(event, i === null ? "" : all.map(m => `${m.short}${indexText(m.array.kept, i)} = ${m.value(i)}`).join("\n"));
+    };
+  });
+  panel.append(row(before, grad));
+  if (state.length) panel.append(row(...state.flat()));
+  panel.append(row(after));
+  return `${step.rule} changes ${named(step.node)}`;
+}
+function write(step, node, panel) {
+  const all = [labelled(step.before, "before", "before"), labelled(step.after, "after", "after")];
+  all.forEach(map => pointable(map, all, null));
+  panel.append(row(...all));
+  return `${named(step.node)} gets another value`;
+}
+const draws = {forward, seed, backward, leaf, update, write};
+
+// ---- the picture beside it -----------------------------------------------------------------
+const boxes = [...document.querySelectorAll("#graph .node")], edges = [...document.querySelectorAll("#graph .edge, #graph .trunk")];
+const planned = [...document.querySelectorAll("#plan .node")];
+const number = (element, name) => +element.dataset[name];
+
+function light(at) {
+  const step = steps[at], ahead = step.phase === "forward", sent = new Set((step.sent || []).map(term => term.to));
+  const reached = (map, n) => map.has(n) && map.get(n) <= at;
+  let current = null;
+  for (const box of boxes) {
+    const n = number(box, "number"), now = n === step.node;
+    box.classList.toggle("done", reached(doneAt, n) || now);
+    box.classList.toggle("graded", reached(gradedAt, n));
+    box.classList.toggle("now", now);
+    box.classList.toggle("back", now && !ahead);
+    box.classList.toggle("takes", ahead ? nodes[step.node].inputs.includes(n) : sent.has(n));
+    if (now) current = box;
+  }
+  const lit = new Set();
+  for (const edge of edges) {
+    const from = number(edge, "from"), to = number(edge, "to"), mine = to === step.node;
+    const forth = mine && ahead, back = mine && sent.has(from);
+    if (edge.dataset.trunk !== undefined && (forth || back)) lit.add(from);
+    edge.classList.toggle("done", reached(doneAt, edge.classList.contains("trunk") ? from : to));
+    edge.classList.toggle("forth", forth);
+    edge.classList.toggle("back", back);
+  }
+  for (const edge of edges) if (edge.classList.contains("trunk")) {
+    const mine = lit.has(number(edge, "from"));
+    edge.classList.toggle("forth", mine && ahead);
+    edge.classList.toggle("back", mine && !ahead);
+  }
+  for (const box of planned) {
+    const mine = (plan[box.dataset.number] || []).includes(step.node);
+    box.classList.toggle("now", mine);
+    box.classList.toggle("back", mine && !ahead);
+    if (mine) show(box, document.getElementById("plan"));
+  }
+  if (current) show(current, document.getElementById("graph"));
+}
+// bring a box into the part of the figure that can be seen
+function show(box, inside) {
+  if (inside.hidden) return;
+  const scroller = document.getElementById("figure"), frame = scroller.getBoundingClientRect(), at = box.getBoundingClientRect();
+  if (at.top < frame.top + 10 || at.bottom > frame.bottom - 10) scroller.scrollTop += at.top - frame.top - (frame.height - at.height) / 2;
+  if (at.left < frame.left || at.right > frame.right) scroller.scrollLeft += at.left - frame.left - (frame.width - at.width) / 2;
+}
+for (const box of boxes) {
+  box.onclick = () => {
+    const n = number(box, "number"), about = step => step.node === n;
+    const later = steps.findIndex((step, at) => at > shell.at() && about(step)), first = steps.findIndex(about);
+    const used = steps.findIndex(step => nodes[step.node].inputs.includes(n));
+    shell.go(later >= 0 ? later : first >= 0 ? first : Math.max(0, used));
+  };
+}
+for (const box of planned) {
+  box.onclick = () => {
+    const at = steps.findIndex(step => (plan[box.dataset.number] || []).includes(step.node));
+    if (at >= 0) shell.go(at);
+  };
+}
+// as wide as drawn where there is room, and never so narrow that text cannot be read
+for (const picture of document.querySelectorAll("#graph svg, #plan svg")) {
+  const width = +picture.getAttribute("width");
+  picture.style.maxWidth = width + "px";
+  picture.style.minWidth = Math.min(width, Math.max(260, .6 * width)) + "px";
+}
+
+shell.run({count: steps.length, draw: at => {
+  const step = steps[at], node = nodes[step.node], panel = shell.$("panel");
+  panel.replaceChildren();
+  panel.className = step.phase === "forward" ? "ahead" : "backwards";
+  const head = shell.make("h2");
+  head.append(shell.make("span", "phase", PHASES[step.phase]), named(step.node) + " ");
+  const about = step.phase === "update" ? `${step.rule}: ${step.settings}` : node.op || node.kind;
+  head.append(shell.make("small", "", about));
+  panel.append(head);
+  if (step.phase === "update") panel.append(formulaBox(step.formulas, "forward"));
+  else if (node.formulas && step.phase !== "seed") panel.append(formulaBox(node.formulas, step.phase === "forward" ? "forward" : "backward"));
+  const words = draws[step.phase](step, node, panel);
+  light(at);
+  return words;
+}});

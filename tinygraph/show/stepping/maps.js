@@ -1,0 +1,217 @@
+
+// ---- arrays as maps ------------------------------------------------------------------------
+// Small arrays are cells with numbers, larger ones pictures; the last two axes make an image, the
+// axes before it a grid of images.  Elements are counted in row-major order, as they are stored.
+const bytesOf = text => Uint8Array.from(atob(text), c => c.charCodeAt(0));
+const KINDS = {f4: Float32Array, f8: Float64Array, i4: Int32Array, u1: Uint8Array};
+const opened = new Map();
+
+function arrayOf(id) {
+  if (!opened.has(id)) {
+    const entry = shell.data.arrays[id], bytes = bytesOf(entry.data);
+    let values = new KINDS[entry.code](bytes.buffer);
+    const count = entry.kept.reduce((a, b) => a * b, 1);
+    if (values.length === 1 && count > 1) values = new KINDS[entry.code](count).fill(values[0]);
+    const far = Math.max(Math.abs(entry.low), Math.abs(entry.high));
+    opened.set(id, {...entry, values, far, signed: entry.low < 0});
+  }
+  return opened.get(id);
+}
+function bitsOf(values) {
+  const bytes = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
+  let text = "";
+  for (let k = 0; k < bytes.length; k += 8192) text += String.fromCharCode(...bytes.subarray(k, k + 8192));
+  return btoa(text);
+}
+// the shortest decimal number that is this float32
+function exact(v, code) {
+  if (code !== "f4" || !Number.isFinite(v)) return String(v);
+  for (let digits = 1; digits <= 9; digits++) {
+    const short = +v.toPrecision(digits);
+    if (Math.fround(short) === v) return String(short);
+  }
+  return String(v);
+}
+function layout(shape) {
+  const sizes = [...shape];
+  if (sizes.length === 1 && sizes[0] > 64) {
+    const width = 64, height = Math.ceil(sizes[0] / width);
+    return {width, height, images: 1, columns: 1, across: width, down: height, gap: 0, note: "in rows of 64"};
+  }
+  while (sizes.length < 2) sizes.unshift(1);
+  const width = sizes.pop(), height = sizes.pop(), images = sizes.reduce((a, b) => a * b, 1);
+  let columns = sizes.length ? sizes[sizes.length - 1] : 1;
+  if (columns === 1 || images === columns) columns = images <= 8 ? images : Math.ceil(Math.sqrt(images));
+  if (width * height === 1) columns = sizes[sizes.length - 1] || 1;
+  const gap = images > 1 && width * height > 1 ? 1 : 0;
+  const across = columns * (width + gap) - gap, down = Math.ceil(images / columns) * (height + gap) - gap;
+  return {width, height, images, columns, across, down, gap, note: ""};
+}
+function shapeText(shape) {
+  return shape.length ? shape.join(" × ") : "one number";
+}
+function indexText(shape, at) {
+  const index = shape.map(() => 0);
+  for (let k = shape.length - 1; k >= 0; k--) { index[k] = at % shape[k]; at = Math.floor(at / shape[k]); }
+  return shape.length ? `[${index.join(", ")}]` : "";
+}
+
+// A map has: element; array; value(i); name; mark(list of [element, weight]); and onpoint, which
+// is told the element under the pointer, or null.
+function makeMap(id, title, note) {
+  const array = arrayOf(id), where = layout(array.kept), box = shell.make("figure", "array");
+  const whole = array.kept.join() === array.shape.join();
+  const part = whole ? "" : `, shown ${shapeText(array.kept)}`;
+  const range = array.values.length === 1 ? "" : `${shell.number(array.low)} … ${shell.number(array.high)}`;
+  const facts = [`${array.dtype} ${shapeText(array.shape)}${part}`, range, where.note, note];
+  box.dataset.array = id;
+  box.dataset.code = array.code;
+  box.dataset.shape = array.kept.join();
+  box.dataset.bits = bitsOf(array.values);
+  const caption = shell.make("figcaption");
+  caption.append(shell.make("h3", "", title), shell.make("div", whole ? "facts" : "facts cut", facts.filter(f => f).join(" · ")));
+  const map = {element: box, array, name: title, onpoint: null, value: i => exact(array.values[i], array.code)};
+  const few = array.values.length <= 80 && where.across <= 12;
+  const body = array.values.length ? (few ? cells : picture)(map, where) : shell.make("p", "", "no elements");
+  box.append(caption, body);
+  return map;
+}
+
+function share(array, v) {
+  return array.far ? v / array.far : 0;
+}
+function cells(map, where) {
+  const {array} = map, grid = shell.make("div", "cells"), spans = [];
+  const between = k => where.gap && k % (where.width + 1) === where.width;
+  const widths = [...Array(where.across).keys()].map(k => between(k) ? ".4rem" : "minmax(2.4rem, max-content)");
+  grid.style.gridTemplateColumns = widths.join(" ");
+  array.values.forEach((v, i) => {
+    const span = shell.make("span", "", shell.number(v)), t = share(array, v), [x, y] = placeOf(where, i);
+    span.style.gridColumn = x + 1;
+    span.style.gridRow = y + 1;
+    span.style.background = shell.colour(t, array.signed);
+    span.style.color = shell.ink(t, array.signed);
+    span.onpointerenter = event => map.onpoint && map.onpoint(i, event);
+    spans.push(span);
+    grid.append(span);
+  });
+  grid.onpointerleave = () => map.onpoint && map.onpoint(null);
+  map.mark = marks => {
+    spans.forEach(span => span.classList.remove("marked"));
+    for (const [i] of marks) if (spans[i]) spans[i].classList.add("marked");
+  };
+  const scroll = shell.make("div", "scroll");
+  scroll.append(grid);
+  return scroll;
+}
+function placeOf(where, i) {
+  const size = where.width * where.height, image = Math.floor(i / size), rest = i % size;
+  return [
+    (image % where.columns) * (where.width + where.gap) + rest % where.width,
+    Math.floor(image / where.columns) * (where.height + where.gap) + Math.floor(rest / where.width),
+  ];
+}
+function picture(map, where) {
+  const {array} = map, canvas = shell.make("canvas"), marks = shell.make("canvas", "marks");
+  const room = Math.min(440, innerWidth - 48);
+  const cell = Math.max(1, Math.min(16, Math.floor(Math.min(room / where.across, 360 / where.down))));
+  for (const each of [canvas, marks]) {
+    each.style.width = where.across * cell + "px";
+    each.style.height = where.down * cell + "px";
+  }
+  canvas.width = where.across;
+  canvas.height = where.down;
+  const ink = canvas.getContext("2d"), pixels = ink.createImageData(where.across, where.down);
+  array.values.forEach((v, i) => {
+    const [x, y] = placeOf(where, i), at = 4 * (y * where.across + x);
+    pixels.data.set(shell.mix(share(array, v), array.signed), at);
+    pixels.data[at + 3] = 255;
+  });
+  ink.putImageData(pixels, 0, 0);
+  canvas.setAttribute("role", "img");
+  canvas.setAttribute("aria-label", `${map.name}: ${shapeText(array.shape)}, from ${shell.number(array.low)} to ${shell.number(array.high)}`);
+  const hold = shell.make("div", "picture"), scroll = shell.make("div", "scroll");
+  hold.onpointermove = event => {
+    const frame = canvas.getBoundingClientRect();
+    const x = Math.floor((event.clientX - frame.left) / cell), y = Math.floor((event.clientY - frame.top) / cell);
+    const column = Math.floor(x / (where.width + where.gap)), row = Math.floor(y / (where.height + where.gap));
+    const inX = x % (where.width + where.gap), inY = y % (where.height + where.gap);
+    const i = (row * where.columns + column) * where.width * where.height + inY * where.width + inX;
+    const inside = column < where.columns && inX < where.width && inY < where.height && i >= 0 && i < array.values.length;
+    if (map.onpoint) map.onpoint(inside ? i : null, event);
+  };
+  hold.onpointerdown = hold.onpointermove;
+  hold.onpointerleave = () => map.onpoint && map.onpoint(null);
+  map.mark = list => {
+    const scale = devicePixelRatio || 1;
+    marks.width = where.across * cell * scale;
+    marks.height = where.down * cell * scale;
+    const pen = marks.getContext("2d");
+    pen.scale(scale, scale);
+    pen.lineWidth = cell > 5 ? 2 : 1;
+    pen.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue("--mark");
+    for (const [i] of list) {
+      if (i >= array.values.length) continue;
+      const [x, y] = placeOf(where, i);
+      pen.strokeRect(x * cell + .5, y * cell + .5, Math.max(1, cell - 1), Math.max(1, cell - 1));
+    }
+  };
+  hold.append(canvas, marks);
+  scroll.append(hold);
+  return scroll;
+}
+
+// ---- what a number comes from --------------------------------------------------------------
+const SPAN = 4096, LISTED = 8;
+
+// rows of a node as typed arrays: see origins.py
+function rowsOf(origins) {
+  if (!origins.opened) {
+    origins.opened = {
+      start: new Uint32Array(bytesOf(origins.start).buffer),
+      place: new Uint16Array(bytesOf(origins.place).buffer),
+      factor: new Float32Array(bytesOf(origins.factor).buffer),
+    };
+  }
+  return origins.opened;
+}
+// [input, element, coefficient] of output element i; null where nothing is known of it
+function originsOf(origins, i) {
+  if (!origins || i >= origins.rows) return null;
+  const {start, place, factor} = rowsOf(origins), found = [];
+  for (let k = start[i]; k < start[i + 1]; k++) found.push([Math.floor(place[k] / SPAN), place[k] % SPAN, factor[k]]);
+  return found;
+}
+// [output element, coefficient] of all rows that read element i of an input
+function usesOf(origins, input, i) {
+  const {start, place, factor} = rowsOf(origins), wanted = input * SPAN + i, found = [];
+  for (let row = 0; row < origins.rows; row++)
+    for (let k = start[row]; k < start[row + 1]; k++) if (place[k] === wanted) found.push([row, factor[k]]);
+  return found;
+}
+// "0.5 × x[0, 2] + ...": terms are [coefficient, map, element]
+function termsText(terms, more) {
+  const lines = terms.slice(0, LISTED).map(([factor, map, i]) =>
+    `${shell.number(factor)} × ${map.short}${indexText(map.array.kept, i)}  (${shell.number(map.array.values[i])})`);
+  const left = terms.length - LISTED + more;
+  if (terms.length > LISTED) lines.push(`and ${left} more`);
+  else if (more) lines.push(`and ${more} that are not shown`);
+  return lines.join("\n");
+}
+// each map shows the element under the pointer; `explain(i)` gives [terms, more] or null
+function pointable(map, others, explain) {
+  map.onpoint = (i, event) => {
+    others.forEach(other => other.mark && other.mark([]));
+    if (i === null) { map.mark([]); shell.tip(null, ""); return; }
+    let text = `${map.short || map.name}${indexText(map.array.kept, i)} = ${map.value(i)}`;
+    const found = explain && explain(i);
+    if (found) {
+      const [terms, more, head] = found, marks = new Map();
+      for (const [factor, other, at] of terms) marks.set(other, [...(marks.get(other) || []), [at, factor]]);
+      marks.forEach((list, other) => other.mark && other.mark(list));
+      text += `\n${head}${terms.length ? "\n" + termsText(terms, more) : ""}`;
+    }
+    map.mark([[i, 1]]);
+    shell.tip(event, text);
+  };
+}
