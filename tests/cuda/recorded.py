@@ -26,10 +26,10 @@ class _RecordedModule:
         self.module, self.kernel, self.label, self.launches = module, kernel, label, launches
 
     def check(
-        self, arguments: Sequence[Argument], grid: Any, block: Any, shared: int, profile: bool
+        self, arguments: Sequence[Argument], grid: Any, block: Any, shared: int, *options: Any
     ) -> Any:
         before = [np.copy(argument.value) for argument in arguments]
-        report = self.module.check(arguments, grid, block, shared, profile)
+        report = self.module.check(arguments, grid, block, shared, *options)
         given = tuple(map(_argument, arguments, before))
         path = self.kernel.source.path
         assert path is not None, "kernels of ops stand in files"

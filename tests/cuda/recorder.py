@@ -41,7 +41,7 @@ class Recorder:
         self.launches.append((packed[:half], *args))
         self.sizes = packed[half:]
 
-    def check(self, arguments, grid, block, shared, profile):
+    def check(self, arguments, grid, block, shared, profile, wish=None, timeout=None):
         self.checks.append((arguments, grid, block, shared, profile))
         return Report("scale<float>", self.findings)
 

@@ -56,6 +56,32 @@ def check_block(kernel: str, block: Any, launch_bounds: int | None) -> Extent:
     raise KernelLaunchError(kernel, "block", f"at most {most}", got, way_out)
 
 
+MOST_TRACED = 1024  # blocks of one trace
+
+
+def check_blocks(kernel: str, grid: Extent, blocks: Any) -> tuple[int, ...]:
+    """The numbers of the blocks of a grid that these indices mean, or a KernelLaunchError.
+
+    >>> check_blocks("k", (4, 3, 1), [0, (1, 2)])
+    (0, 9)
+    """
+    expected = f"blocks of the grid {_written(grid)}, as blockIdx names them: (x, y, z)"
+    numbers = []
+    try:
+        for index in blocks:
+            axes = tuple(map(operator.index, index if hasattr(index, "__iter__") else (index,)))
+            x, y, z = (*axes, 0, 0, 0)[:3] if 1 <= len(axes) <= 3 else (-1, 0, 0)
+            if not (0 <= x < grid[0] and 0 <= y < grid[1] and 0 <= z < grid[2]):
+                raise KernelLaunchError(kernel, "blocks", expected, repr(index))
+            numbers.append(x + grid[0] * (y + grid[1] * z))
+    except TypeError:
+        raise KernelLaunchError(kernel, "blocks", expected, repr(blocks)) from None
+    if not 1 <= len(numbers) <= MOST_TRACED:
+        expected = f"1 to {MOST_TRACED} blocks"
+        raise KernelLaunchError(kernel, "blocks", expected, len(numbers))
+    return tuple(numbers)
+
+
 def check_shared(kernel: str, shared: Any) -> int:
     """The bytes of dynamic shared memory, or a KernelLaunchError."""
     if type(shared) is int and 0 <= shared <= MOST_SHARED:

@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tinygraph.cuda.emulator.findings import Report
+from tinygraph.cuda.extents import check_blocks
 from tinygraph.cuda.launch import BoundLaunch, Launch, is_cupy
 from tinygraph.cuda.reading.source import KERNELS, Source
 from tinygraph.errors import DtypeError, KernelLaunchError
 
 if TYPE_CHECKING:
     from tinygraph.cuda.arguments import ArgumentList
+    from tinygraph.cuda.emulator.trace import Trace
     from tinygraph.cuda.reading.signature import Signature
 
 Extents = int | Sequence[int]
@@ -169,7 +171,7 @@ class Kernel:
             else:
                 self._bind(launch).launch_there(launch)
         elif launch.checked:
-            report = self._report(launch, profile=False)
+            report = self._report(launch)
             if not report.ok:
                 raise KernelLaunchError(report.text())
         else:
@@ -185,6 +187,8 @@ class Kernel:
         shared: int = 0,
         profile: bool = False,
         arch: str | None = None,
+        trace: bool = False,
+        timeout: float | None = None,
     ) -> Report:
         """Launch the kernel on the emulator under the checker; the arrays are written as usual.
 
@@ -197,6 +201,12 @@ class Kernel:
         arch : str, optional
             "sm_75" and the like: hold the launch to the limits of that architecture, which are
             shared memory and, with the registers that NVRTC gives the kernel, threads of a block.
+        trace : bool
+            Also record what happens in the first block, in the order in which it happens: see
+            `Kernel.trace`, which takes other blocks as well.
+        timeout : float, optional
+            Seconds of computing after which a block counts as endless; by default those of the
+            variable TINYGRAPH_KERNEL_TIMEOUT, else 10.
 
         Returns
         -------
@@ -208,16 +218,76 @@ class Kernel:
         KernelLaunchError, KernelCompileError
             As in a launch.
         """
-        launch = Launch(self.bind(grid, block, shared=shared), args)
-        if launch.on_gpu:
-            expected = "numpy arrays: the checker runs on the CPU"
-            way_out = "copy them to the host with x.get()"
-            raise KernelLaunchError(self.name, "arguments", expected, "cupy arrays", way_out)
+        launch = self._to_check(grid, block, args, shared)
         if arch is not None:
             nvrtc = import_module("tinygraph.cuda.nvrtc")
             (compiled,) = nvrtc.compile(self.source, [self.name], arch)
             nvrtc.limits(compiled, arch).check(self.name, launch.block, launch.shared)
-        return self._report(launch, profile)
+        wish = import_module("tinygraph.cuda.emulator.record").Wish() if trace else None
+        return self._report(launch, profile, wish, timeout)
+
+    def trace(
+        self,
+        grid: Extents,
+        block: Extents,
+        *args: Any,
+        shared: int = 0,
+        blocks: Sequence[Extents] = ((0, 0, 0),),
+        limit: int = 100_000,
+        reverse: bool = False,
+        timeout: float | None = None,
+    ) -> Trace:
+        """Launch the kernel as `check` does, and record what each thread of a few blocks does.
+
+        The kernel is built without optimisation, so that it goes through the source line by line.
+
+        Parameters
+        ----------
+        grid, block, *args, shared
+            As in a launch; arrays of numpy.
+        blocks : sequence of block indices
+            Each is an int or a tuple of up to 3 ints, as `blockIdx` is: (x, y, z).
+        limit : int
+            Events to keep; `Trace.cut` counts those that came later.
+        reverse : bool
+            Let the last lane of the last warp run first: threads that race come to other values.
+        timeout : float, optional
+            As in `check`.
+
+        Returns
+        -------
+        Trace
+
+        Raises
+        ------
+        KernelLaunchError, KernelCompileError
+            As in a launch; and for a block that the grid does not have.
+
+        Examples
+        --------
+        >>> shift = Kernel('''
+        ... __global__ void shift(float* x) {
+        ...     float right = x[threadIdx.x + 1];
+        ...     x[threadIdx.x] = right;
+        ... }''', "shift")
+        >>> trace = shift.trace(1, 2, np.arange(3, dtype=np.float32))
+        >>> for number in np.flatnonzero(trace.events["array"] == 0):
+        ...     event = trace.events[number]
+        ...     line, thread = trace.places[event["place"]].line, event["thread"]
+        ...     print(f"line {line}, thread {thread}: {trace.kind(number)} {trace.value(number)}")
+        line 3, thread 0: load 1.0
+        line 4, thread 0: store 1.0
+        line 3, thread 1: load 2.0
+        line 4, thread 1: store 2.0
+        """
+        launch = self._to_check(grid, block, args, shared)
+        numbers = check_blocks(self.name, launch.grid, blocks)
+        if not isinstance(limit, int) or limit < 1:
+            raise KernelLaunchError(self.name, "limit", "a number of events from 1 on", repr(limit))
+        wish = import_module("tinygraph.cuda.emulator.record").Wish(numbers, limit, reverse)
+        trace = self._report(launch, wish=wish, timeout=timeout).trace
+        assert trace is not None
+        return trace
 
     def resources(self, arch: str) -> Any:
         """Registers, spills, shared memory and occupancy, as NVIDIA's compiler tells; no GPU.
@@ -256,10 +326,27 @@ class Kernel:
             self._modules[checked] = loading.load(self.source, self.signature, checked)
         return self._modules[checked]
 
-    def _report(self, launch: Launch, profile: bool) -> Report:
+    def _to_check(self, grid: Extents, block: Extents, args: Sequence[Any], shared: int) -> Launch:
+        launch = Launch(self.bind(grid, block, shared=shared), tuple(args))
+        if launch.on_gpu:
+            expected = "numpy arrays: the checker runs on the CPU"
+            way_out = "copy them to the host with x.get()"
+            raise KernelLaunchError(self.name, "arguments", expected, "cupy arrays", way_out)
+        return launch
+
+    def _report(
+        self,
+        launch: Launch,
+        profile: bool = False,
+        wish: Any = None,
+        timeout: float | None = None,
+    ) -> Report:
         arguments = self.arguments.for_checker(launch.args, launch.values)
         module = self._module(checked=True)
-        return module.check(arguments, launch.grid, launch.block, launch.shared, profile)
+        report: Report = module.check(
+            arguments, launch.grid, launch.block, launch.shared, profile, wish, timeout
+        )
+        return report
 
     # ---- a GPU
 

@@ -47,6 +47,11 @@ def test_a_finding_has_all_its_fields(wrong):
         "text": "if (i <= n) y[i] = 2 * x[i];",
         "block": (1, 0, 0),
         "thread": (8, 0, 0),
+        "other_file": "",
+        "other_line": None,
+        "other_block": None,
+        "other_thread": None,
+        "event": None,
         "message": "wrong, block (1, 0, 0) thread (8, 0, 0), x[40]: read of 4 bytes; x has 40 "
         "elements\n  <source>:4: if (i <= n) y[i] = 2 * x[i];\n"
         f"Usual cause: {CAUSES['out-of-bounds']}.",

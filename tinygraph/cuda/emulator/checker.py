@@ -29,7 +29,9 @@ from tinygraph.cuda.emulator.native import (
     declare,
     runtime,
 )
+from tinygraph.cuda.emulator.native import timeout as default_timeout
 from tinygraph.cuda.emulator.operations import count as operations_executed
+from tinygraph.cuda.emulator.record import Recorder, Wish
 
 _KINDS = [
     "",
@@ -49,6 +51,7 @@ _KINDS = [
 # Flags of a region, as in runtime/check.h.
 _READ_ONLY, _MUST_BE_WRITTEN, _OUTPUT_IF_ONLY_WRITTEN, _OF_THE_MODULE = 2, 4, 8, 16
 _ROLES = {"in": _READ_ONLY, "out": _MUST_BE_WRITTEN, "inout": 0, "auto": _OUTPUT_IF_ONLY_WRITTEN}
+CHECK_TIMEOUT = 10.0  # seconds for one block
 _one_at_a_time = Lock()  # the checker's books are there once in a process
 
 
@@ -71,8 +74,9 @@ class _Found(ctypes.Structure):
         ("path", _PATH),
         ("other_path", _PATH),
         ("index", ctypes.c_int64),
-        ("block", _THREE),
-        ("thread", _THREE),
+        *[(name, _THREE) for name in ("block", "thread", "other_block", "other_thread")],
+        ("has_other", ctypes.c_uint32),
+        ("event", ctypes.c_uint32),
         ("array", ctypes.c_char * 64),
         ("text", ctypes.c_char * 400),
     ]
@@ -96,10 +100,17 @@ _ATOMIC = 2
 class CheckedKernel(NativeKernel):
     """A kernel compiled with a hook before every access to memory."""
 
+    build = "checked"
+
     @cached_property
-    def profiling(self) -> ProfiledKernel:
+    def profiling(self) -> CheckedKernel:
         """The same kernel with hooks that count floating-point operations as well."""
-        return ProfiledKernel(self.source, self.signature, True)
+        return ProfiledKernel(self.source, self.signature)
+
+    @cached_property
+    def tracing(self) -> CheckedKernel:
+        """The same kernel without optimisation, with hooks that tell where a thread is."""
+        return TracedKernel(self.source, self.signature)
 
     @cached_property
     def lines(self) -> Lines:
@@ -122,22 +133,34 @@ class CheckedKernel(NativeKernel):
         block: Three,
         shared: int,
         profile: bool = False,
+        wish: Wish | None = None,
+        timeout: float | None = None,
     ) -> Report:
         """Run one launch under the checker.  What the kernel writes arrives in the arrays."""
-        if profile and not isinstance(self, ProfiledKernel):
-            return self.profiling.check(arguments, grid, block, shared, True)
+        needed = "traced" if wish else "profiled" if profile else "checked"
+        if self.build != needed:
+            other = self.tracing if wish else self.profiling
+            return other.check(arguments, grid, block, shared, profile, wish, timeout)
+        seconds = default_timeout(CHECK_TIMEOUT) if timeout is None else timeout
         with _one_at_a_time:
             library = _library()
             copies = copy_apart(arguments, library)
             library.tg_check_begin(int(profile), *self.range)
+            record = Recorder(library, wish, self) if wish else None
+            trace = None
             try:
                 self._declare(arguments, copies)
+                if record:
+                    record.begin(arguments)
                 packed = ArgumentList(self.signature).pack([value_of(a, copies) for a in arguments])
                 failure = Failure()
-                kind = self.run(packed, grid, block, shared, failure)
+                kind = self.run(packed, grid, block, shared, failure, seconds)
                 if not kind:
                     library.tg_check_outputs()
                 findings = self._findings(arguments)
+                if record:
+                    trace = record.end(grid, block, findings)
+                    findings = list(trace.findings)
                 if kind not in (0, STOPPED_BY_CHECKER) and not findings:
                     raise self.error(failure, packed)
                 lines = self._counts() if profile else []
@@ -146,7 +169,7 @@ class CheckedKernel(NativeKernel):
                 library.tg_check_end()
                 copy_back(copies, library)
         moved = sum(c.sectors * SECTOR for c in lines if c.space == "global")
-        return Report(self.signature.name, findings, lines, moved, operations)
+        return Report(self.signature.name, findings, lines, moved, operations, trace)
 
     def _declare(self, arguments: Sequence[Argument], copies: list[Copy]) -> None:
         """Tell the run time of all arrays and variables that the kernel may touch."""
@@ -196,16 +219,16 @@ class CheckedKernel(NativeKernel):
         """Whether the compiler has copied one barrier into several branches: no divergence."""
         if not raw.other.line:
             return False
-        mine = [self._line(pc) for pc in raw.path if pc]
-        return mine == [self._line(pc) for pc in raw.other_path if pc]
+        mine = [self.place_at(pc) for pc in raw.path if pc]
+        return mine == [self.place_at(pc) for pc in raw.other_path if pc]
 
     def _finding(self, raw: _Found, kind: str, arguments: Sequence[Argument]) -> Finding:
         file, line = self._place(raw.place)
         other = self._place(raw.other)
-        if kind in ("timeout", "deadlock") and not self._in_source(file):
+        if kind in ("timeout", "deadlock") and not self.in_source(file):
             # It was stopped inside the run time or a header: the last access, or the last call.
-            calls = [self._line(pc) or ("", 0) for pc in raw.path if pc]
-            file, line = next((p for p in (other, *calls) if self._in_source(p[0])), ("", 0))
+            calls = [self.place_at(pc) or ("", 0) for pc in raw.path if pc]
+            file, line = next((p for p in (other, *calls) if self.in_source(p[0])), ("", 0))
             other = "", 0
         array = raw.array.decode() if raw.has_index else None
         index = int(raw.index) if raw.has_index else None
@@ -215,16 +238,29 @@ class CheckedKernel(NativeKernel):
         message = [", ".join(filter(None, lead)) + f": {raw.text.decode(errors='replace')}"]
         if line:
             message.append(f"  {self.quoted(file, line)}")
-        if other[1] and other != (file, line):
+        if all(other) and other != (file, line):
             message.append(f"  and {self.quoted(*other)}")
-        elif other[1] and kind == "race":
+        elif all(other) and kind == "race":
             message.append("  (both threads at this line)")
         if caller := self._caller(raw, file, line):
             message.append(f"  called from {caller}")
         message.append(f"Usual cause: {CAUSES[kind]}.")
         text = self.line_text(file, line) if line else ""
         return Finding(
-            kind, "\n".join(message), file, line or None, text, array, index, block, thread
+            kind,
+            "\n".join(message),
+            file,
+            line or None,
+            text,
+            array,
+            index,
+            block,
+            thread,
+            other[0] if all(other) else "",
+            other[1] if all(other) else None,
+            tuple(raw.other_block) if raw.has_other else None,
+            tuple(raw.other_thread) if raw.has_other else None,
+            raw.event if self.build == "traced" else None,
         )
 
     def _element_text(
@@ -242,8 +278,8 @@ class CheckedKernel(NativeKernel):
     def _caller(self, raw: _Found, file: str, line: int) -> str:
         """The line that called the helper in which something was found."""
         for pc in raw.path:
-            place = self._line(pc) if pc else None
-            if not place or not self._in_source(place[0]) or place == (file, line):
+            place = self.place_at(pc) if pc else None
+            if not place or not self.in_source(place[0]) or place == (file, line):
                 continue
             return self.quoted(*place)
         return ""
@@ -251,13 +287,14 @@ class CheckedKernel(NativeKernel):
     def _place(self, place: Any) -> tuple[str, int]:
         if place.line:
             return (place.file or b"").decode(errors="replace"), place.line
-        return self._line(place.pc) or ("", 0) if place.pc else ("", 0)
+        return self.place_at(place.pc) or ("", 0) if place.pc else ("", 0)
 
-    def _in_source(self, file: str) -> bool:
+    def in_source(self, file: str) -> bool:
         """Whether a file is the user's, not one of the emulator's headers."""
         return file not in ("", "entry") and Path(file).parent != INCLUDE
 
-    def _line(self, pc: int) -> tuple[str, int] | None:
+    def place_at(self, pc: int) -> tuple[str, int] | None:
+        """File and line of a program counter."""
         return self.lines.find(pc - self.base)
 
     # ---- counts -----------------------------------------------------------------------------
@@ -285,7 +322,13 @@ class CheckedKernel(NativeKernel):
 class ProfiledKernel(CheckedKernel):
     """Built with a hook at each basic block, and a table of how much arithmetic lies in it."""
 
-    profiled = True
+    build = "profiled"
+
+
+class TracedKernel(CheckedKernel):
+    """Built as one that is profiled, without optimisation: what is recorded follows the source."""
+
+    build = "traced"
 
 
 # ---- the run time --------------------------------------------------------------------------
@@ -321,10 +364,14 @@ def _library() -> Any:
             tg_site="u",
             tg_profile_line="up",
             tg_profile_block="upp",
+            tg_trace_begin="puui",
+            tg_trace_end="pp",
+            tg_region="uspppp",
         )
         library.tg_far_memory.restype = ctypes.c_void_p
         library.tg_site.restype = _Place
         library.tg_check_findings.restype = ctypes.c_uint32
+        library.tg_trace_end.restype = ctypes.c_uint32
         if library.tg_finding_size() != ctypes.sizeof(_Found):
             raise RuntimeError("emulator: run time and checker.py disagree on struct Found")
         library.knows_checker = True

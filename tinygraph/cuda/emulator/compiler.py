@@ -62,6 +62,10 @@ _CHECKED_BY_FAMILY = {
 }
 
 
+# Behind the others: what stands last counts.  A switch is a chain of branches.
+_TRACED = ["-O0", "-fno-jump-tables", "-DTINYGRAPH_TRACE=1"]
+
+
 @dataclass(frozen=True)
 class Compiler:
     """A command that compiles C and C++, and its family: "gcc" or "clang".
@@ -216,10 +220,14 @@ def _precompiled(compiler: Compiler, checked: bool) -> Path:
     return header
 
 
-def kernel_library(source: Source, unit: str, checked: bool, profiled: bool = False) -> Path:
+def kernel_library(source: Source, unit: str, build: str) -> Path:
     """A kernel as a shared library: `unit` is its translated text with an entry function.
 
-    `checked` adds the hooks of the checker, `profiled` those that count operations.
+    Parameters
+    ----------
+    build : str
+        "fast"; "checked", with the hooks of the checker; "profiled", also with those that count
+        operations; "traced", these too, without optimisation: steps follow the source.
 
     Raises
     ------
@@ -228,7 +236,9 @@ def kernel_library(source: Source, unit: str, checked: bool, profiled: bool = Fa
     """
     compiler = find_compiler()
     runtime = runtime_library()
-    flags = _flags(compiler, checked) + (FLAGS[compiler.family] if profiled else [])
+    checked, counted = build != "fast", build in ("profiled", "traced")
+    flags = _flags(compiler, checked) + (FLAGS[compiler.family] if counted else [])
+    flags += _TRACED if build == "traced" else []
     libraries = _LIBRARIES[compiler.family]
 
     def run(*arguments: str) -> None:
@@ -236,14 +246,14 @@ def kernel_library(source: Source, unit: str, checked: bool, profiled: bool = Fa
         if result.returncode:
             raise compile_error(source, result.stderr, compiler.name)
 
-    def build(target: Path) -> None:
+    def write(target: Path) -> None:
         text, part = target.with_suffix(".cpp"), target.with_suffix(".o")
         assembly = target.with_suffix(".s")
         text.write_text(unit)
         try:
             # Compiled and linked apart: with -fsanitize=thread the linker would add the library
             # whose functions the run time defines itself.
-            if profiled:
+            if counted:
                 run(*flags, "-S", str(text), "-o", str(assembly))
                 assembly.write_text(add_table(assembly.read_text()))
                 run("-c", str(assembly), "-o", str(part))
@@ -257,4 +267,4 @@ def kernel_library(source: Source, unit: str, checked: bool, profiled: bool = Fa
                 path.unlink(missing_ok=True)
 
     parts = [compiler.identity, runtime.name, _headers(), unit, *flags, *libraries]
-    return compiled(parts, ".so", build)
+    return compiled(parts, ".so", write)

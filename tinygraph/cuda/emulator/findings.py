@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tinygraph.frozen import frozen
+
+if TYPE_CHECKING:
+    from tinygraph.cuda.emulator.trace import Trace
 
 Index3 = tuple[int, int, int]
 
@@ -50,6 +53,14 @@ class Finding:
     array, index : str or None, int or None
         The argument or shared array, and the element within it.
     block, thread : (x, y, z) or None
+    other_file, other_line : str, int or None
+        The line of the second access of a race, of the barrier where others wait; None if there is
+        none.
+    other_block, other_thread : (x, y, z) or None
+        The second thread, where one can be told.
+    event : int or None
+        In a launch that was recorded, the number of the event of `Report.trace` at which it
+        happened; as many as there are events if that one is not among them.
     """
 
     kind: str
@@ -61,6 +72,11 @@ class Finding:
     index: int | None = None
     block: Index3 | None = None
     thread: Index3 | None = None
+    other_file: str = ""
+    other_line: int | None = None
+    other_block: Index3 | None = None
+    other_thread: Index3 | None = None
+    event: int | None = None
 
 
 @frozen
@@ -122,6 +138,8 @@ class Report:
         Bytes between the kernel and global memory, in whole sectors (with `profile=True`).
     operations : int
         Floating-point operations that the threads executed (with `profile=True`).
+    trace : Trace or None
+        What happened, one event after the other (with `trace=True`).
     """
 
     kernel: str
@@ -129,6 +147,7 @@ class Report:
     lines: list[LineCounts] = field(default_factory=list)
     bytes: int = 0
     operations: int = 0
+    trace: Trace | None = None
 
     @property
     def ok(self) -> bool:

@@ -22,5 +22,5 @@ def load(source: Source, signature: Signature, checked: bool) -> NativeKernel:
             kind = NativeKernel
             if checked:  # a program that checks nothing does not load the checker
                 kind = import_module("tinygraph.cuda.emulator.checker").CheckedKernel
-            _loaded[key] = kind(source, signature, checked)
+            _loaded[key] = kind(source, signature)
         return _loaded[key]

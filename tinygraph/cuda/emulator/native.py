@@ -49,12 +49,12 @@ _WAYS_OUT = {
 }
 
 
-def timeout() -> float:
+def timeout(default: float = DEFAULT_TIMEOUT) -> float:
     """Seconds of computing until a block counts as endless: $TINYGRAPH_KERNEL_TIMEOUT, or 60."""
     try:
-        return max(0.05, float(os.environ.get("TINYGRAPH_KERNEL_TIMEOUT", DEFAULT_TIMEOUT)))
+        return max(0.05, float(os.environ.get("TINYGRAPH_KERNEL_TIMEOUT", default)))
     except ValueError:
-        return DEFAULT_TIMEOUT
+        return default
 
 
 @cache
@@ -96,22 +96,22 @@ class NativeKernel:
 
     Attributes
     ----------
-    profiled : bool
-        Whether operations are counted; of the class.
+    build : str
+        How it is compiled, as `kernel_library` says; of the class.
     path : Path
         The shared library.
     base : int
         Its load address: a program counter minus `base` is an address in the file.
     """
 
-    profiled = False
+    build = "fast"
 
-    def __init__(self, source: Source, signature: Signature, checked: bool) -> None:
-        self.source, self.signature, self.checked = source, signature, checked
+    def __init__(self, source: Source, signature: Signature) -> None:
+        self.source, self.signature = source, signature
         self.translation: Translation = translate(source)
-        self.unit = _unit(source, self.translation, signature)
+        self.unit = _unit(source, self.translation, signature, self.build)
         self._runtime = runtime()
-        self.path = kernel_library(source, self.unit, checked, self.profiled)
+        self.path = kernel_library(source, self.unit, self.build)
         self._library = ctypes.CDLL(str(self.path), mode=os.RTLD_LOCAL | os.RTLD_NOW)
         entry = ctypes.cast(self._library.tg_entry, ctypes.c_void_p).value or 0
         place = (ctypes.c_size_t * 3)()
@@ -132,7 +132,15 @@ class NativeKernel:
         if self.run(packed, grid, block, shared, failure):
             raise self.error(failure, packed)
 
-    def run(self, packed: bytes, grid: Three, block: Three, shared: int, failure: Failure) -> int:
+    def run(
+        self,
+        packed: bytes,
+        grid: Three,
+        block: Three,
+        shared: int,
+        failure: Failure,
+        seconds: float | None = None,
+    ) -> int:
         """The launch itself; fills `failure` and returns its kind, 0 for none."""
         return int(
             self._runtime.tg_launch(
@@ -143,7 +151,7 @@ class NativeKernel:
                 _THREE(*block),
                 shared,
                 threads(),
-                timeout(),
+                timeout() if seconds is None else max(0.05, seconds),
                 self.range,
                 ctypes.byref(failure),
             )
@@ -160,7 +168,7 @@ class NativeKernel:
             what = f"block {tuple(failure.block)} thread {tuple(failure.thread)}: {what}"
         place = f" at {self.quoted(file, line)}" if line else ""
         way_out = _WAYS_OUT.get(failure.kind, "")
-        if failure.kind == POINTER and self.checked:
+        if failure.kind == POINTER and self.build != "fast":
             way_out = "see that line: code and constants of the kernel cannot be written"
         return KernelLaunchError(f"{self.signature.function}: {what}{place}. Way out: {way_out}")
 
@@ -190,13 +198,17 @@ class NativeKernel:
         return self.source.line(file, line).strip()
 
 
-def _unit(source: Source, translation: Translation, signature: Signature) -> str:
+def _unit(source: Source, translation: Translation, signature: Signature, build: str) -> str:
     """The translated source between the emulator's header and an entry that unpacks the arguments.
 
     Macros are defined after the header, which knows nothing of them: they may be called T or N.
     """
     defines = "".join(f"#define {name} {value}\n" for name, value in source.defines)
+    ends, declared = "", ""
+    if build == "traced":
+        ends, declared = " tg_thread_ends();", 'extern "C" void tg_thread_ends();\n'
     return (
-        f'#include "cuda_emulator.h"\n{defines}{translation.text}\n#line 1 "entry"\n'
-        f'extern "C" void tg_entry(const char *packed) {{ tg_call(&{signature.name}, packed); }}\n'
+        f'#include "cuda_emulator.h"\n{defines}{translation.text}\n#line 1 "entry"\n{declared}'
+        'extern "C" void tg_entry(const char *packed) '
+        f"{{ tg_call(&{signature.name}, packed);{ends} }}\n"
     )

@@ -110,6 +110,11 @@ class Source:
 
     def line(self, file: str, number: int) -> str:
         """A line of this source or of a header; empty where that cannot be told."""
+        lines = self.lines_of(file)
+        return lines[number - 1] if 1 <= number <= len(lines) else ""
+
+    def lines_of(self, file: str) -> list[str]:
+        """The lines of this source or of a header; none where that cannot be told."""
         if self.is_called(file):
             text = self.text
         else:
@@ -118,8 +123,7 @@ class Source:
             places = [path, *headers] if path.is_absolute() else [*headers, path]
             found = next((place for place in places if place.is_file()), None)
             text = found.read_text(encoding="utf-8", errors="replace") if found else ""
-        lines = text.splitlines()
-        return lines[number - 1] if 1 <= number <= len(lines) else ""
+        return text.splitlines()
 
     @cached_property
     def _whole(self) -> Includes:

@@ -104,7 +104,7 @@ void tg_barrier(const char *file, int line) {
     Warp *warp = current_warp();
     const uint32_t lane = 1u << me->public.lane;
     me->barrier = (Place){file, line, 0};
-    if (tg_observer) me->barrier_path = tg_observer->call_path(me);
+    if (tg_observer) me->barrier_path = tg_observer->barrier_reached(me);
     warp->at_block |= lane;
     if (++w->arrived == w->alive) { /* the last one: everybody may go on, this one at once */
         release_block(w);
@@ -164,7 +164,8 @@ static void prepare(Worker *w, uint64_t number) {
                        (uint32_t)(number / grid.x / grid.y)};
     w->block_number = number;
     w->alive = launch->threads;
-    w->arrived = w->votes = w->epoch = w->warp = w->busy = 0;
+    w->arrived = w->votes = w->epoch = w->busy = 0;
+    w->warp = w->first_warp;
     w->abandoned = false;
     for (uint32_t i = 0; i < w->warp_count; i++) {
         const uint32_t lanes = lanes_of_warp(w, i);

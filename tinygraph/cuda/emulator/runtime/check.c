@@ -8,6 +8,7 @@
 
 static uintptr_t module_low, module_high;
 static uint32_t last_site;
+AccessWatcher *tg_watch_access;
 
 _Noreturn void check_stop(void) {
     launch_fail(FAIL_STOPPED, (Place){0}, "stopped by the checker");
@@ -38,11 +39,13 @@ _Noreturn static void outside(uintptr_t address, uint32_t size, uint32_t how, Pl
         check_found(OUT_OF_BOUNDS, place, (Place){0}, NULL,
                     "%s of %u bytes through %s pointer (address %#lx)", verb(how), size,
                     address < 4096 ? "a null" : "a wild", (unsigned long)address);
+        record_refused(NULL, address, size, how, place);
         check_stop();
     }
     found_at(OUT_OF_BOUNDS, place, (Place){0}, near, address, "%s of %u bytes; %s%s has %lu elements",
              verb(how), size, near->flags & SHARED_REGION ? "shared " : "", near->name,
              (unsigned long)((near->high - near->low) / near->element));
+    record_refused(near, address, size, how, place);
     check_stop();
 }
 
@@ -69,11 +72,15 @@ static void tell_race(const Region *r, uintptr_t address, uint32_t how, Place pl
     const Index3 b = w->launch->block, g = w->launch->grid;
     const uint32_t t = c.earlier.thread, n = c.earlier.block - 1;
     const bool same_block = n == w->block_number;
-    found_at(RACE, place, tg_site(c.earlier.site), r, address,
-             "%s (%s after %s): thread (%u,%u,%u) of %s (%u,%u,%u) touched it, and nothing orders "
-             "the two", r->flags & SHARED_REGION ? "race on shared memory" : "race", verb(how),
-             c.what, t % b.x, t / b.x % b.y, t / b.x / b.y, same_block ? "the same block" : "block",
-             n % g.x, n / g.x % g.y, n / g.x / g.y);
+    const Index3 thread = {t % b.x, t / b.x % b.y, t / b.x / b.y};
+    const Index3 block = {n % g.x, n / g.x % g.y, n / g.x / g.y};
+    if (found_at(RACE, place, tg_site(c.earlier.site), r, address,
+                 "%s (%s after %s): thread (%u,%u,%u) of %s (%u,%u,%u) touched it, and nothing "
+                 "orders the two",
+                 r->flags & SHARED_REGION ? "race on shared memory" : "race", verb(how), c.what,
+                 thread.x, thread.y, thread.z, same_block ? "the same block" : "block", block.x,
+                 block.y, block.z))
+        found_other(block, thread);
 }
 
 /* Visit the cells of all words that an access touches; words touched in parts have one a byte. */
@@ -120,12 +127,14 @@ void check_access(const void *pointer, uint32_t size, uint32_t how, Place place)
         found_at(MISALIGNED, place, (Place){0}, r, address,
                  "%s of %u bytes at byte %lu of %s: not a multiple of %u", verb(how), size,
                  (unsigned long)(address - r->low), r->name, size);
+        record_refused(r, address, size, how, place);
         check_stop();
     }
     if (r->flags & READ_ONLY && how & (WRITE | ATOMIC)) {
         found_at(READ_ONLY_WRITE, place, (Place){0}, r, address,
                  "%s to %s, which is an input (a pointer to const, or In) or __constant__", verb(how),
                  r->name);
+        record_refused(r, address, size, how, place);
         check_stop();
     }
     if (how & (ATOMIC | VOLATILE)) {
@@ -136,7 +145,7 @@ void check_access(const void *pointer, uint32_t size, uint32_t how, Place place)
     if (r->flags & SHARED_REGION) how |= OF_THE_BLOCK;
     look_at_state(r, address, size, how, place);
     look_for_races(r, address, size, how, place, site);
-    if (tg_profiling) profile_access(site, address, size, how, r->flags & SHARED_REGION);
+    if (tg_watch_access) tg_watch_access(r, address, size, how, place, site);
 }
 
 /* ---- a launch under the checker ------------------------------------------------------------------ */
@@ -157,11 +166,18 @@ static void endless(Place place) {
                     "computing", w->launch->timeout);
 }
 
-static uint64_t call_path(const Fiber *fiber) {
+static uint64_t barrier_reached(const Fiber *fiber) {
     uint64_t hash = 0;
     for (uint32_t i = 1; i < fiber->depth && i < MAX_FRAMES; i++) /* 0 is our own call */
         hash = (hash ^ fiber->frames[i]) * 0x9e3779b97f4a7c15ull;
     return hash;
+}
+
+static void warp_meets(uint32_t warp, uint32_t lanes) { (void)warp, (void)lanes; }
+
+static void warp_met(uint32_t warp, uint32_t lanes) {
+    if (lane_fiber(warp, first_lane(lanes))->meeting.call == WARP_BARRIER)
+        race_warp_met(warp, lanes); /* other calls order nothing */
 }
 
 static void block_begins(Worker *w) {
@@ -180,15 +196,23 @@ static void block_ends(void) {
     if (tg_profiling) profile_block_ends();
 }
 
-static const Observer CHECKER = {
+const Observer CHECKER = {
     .block_begins = block_begins, .block_ends = block_ends, .barrier_passed = race_barrier_passed,
-    .warp_met = race_warp_met, .shared_array = check_shared_array, .access = check_access,
-    .call_path = call_path, .endless = endless, .found = check_found,
+    .warp_meets = warp_meets, .warp_met = warp_met, .shared_array = check_shared_array,
+    .access = check_access, .barrier_reached = barrier_reached, .endless = endless,
+    .found = check_found,
 };
 
-void tg_check_begin(int profile, uintptr_t low, uintptr_t high) {
+static void profile(const Region *r, uintptr_t address, uint32_t size, uint32_t how, Place place,
+                    uint32_t site) {
+    (void)place;
+    profile_access(site, address, size, how, r->flags & SHARED_REGION);
+}
+
+void tg_check_begin(int profiling, uintptr_t low, uintptr_t high) {
     tg_observer = &CHECKER;
-    tg_profiling = profile;
+    tg_profiling = profiling;
+    tg_watch_access = profiling ? profile : NULL;
     module_low = low;
     module_high = high;
     last_site = 0;
@@ -226,5 +250,6 @@ void tg_check_outputs(void) {
 void tg_check_end(void) {
     regions_forget();
     tg_observer = NULL;
+    tg_watch_access = NULL;
     tg_profiling = false;
 }

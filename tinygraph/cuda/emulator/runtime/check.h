@@ -25,6 +25,7 @@ bool race_visit(Cell *cell, uint32_t how, uint32_t site, Conflict *conflict);
 extern bool tg_profiling;
 void profile_launch_begins(void);
 void profile_access(uint32_t site, uintptr_t address, uint32_t size, uint32_t how, bool shared);
+void profile_code(uintptr_t pc);
 void profile_block_ends(void);
 
 /* arrays.c */
@@ -49,16 +50,43 @@ const Region *region_near(uintptr_t address);
 void regions_forget(void);
 void check_shared_array(const SharedSlot *slot, char *address);
 
+/* record.c */
+typedef enum {
+    CODE, LOAD, STORE, ATOMIC_UPDATE, BARRIER, RELEASE, SYNCWARP, SHUFFLE, VOTE, EXCHANGE, END
+} EventKind;
+typedef struct {
+    uint8_t kind, refused; /* `refused`: the checker has stopped the thread before this access */
+    uint16_t size;         /* bytes that it touches */
+    uint32_t thread, epoch, mask; /* `mask`: of a call of the warp; `epoch`: barriers passed */
+    uint64_t block;
+    int32_t array, source; /* number of the region, -1 for none; the lane that a shuffle takes from */
+    int64_t offset;        /* from the begin of the array */
+    uint64_t value[2];     /* what was read, written, taken: up to 16 bytes */
+    uint64_t before;       /* what lay there before; what a lane gave */
+    Place place;
+    uintptr_t callers[3]; /* the calls that the thread is in, innermost first */
+} Event;
+void record_begin(uint32_t limit);
+void record_pause(bool paused); /* in blocks that nobody wants */
+void record_access(const Region *r, uintptr_t address, uint32_t size, uint32_t how, Place place);
+void record_refused(const Region *r, uintptr_t address, uint32_t size, uint32_t how, Place place);
+void record_code(uintptr_t pc);
+Event *record_event(EventKind kind, const Fiber *fiber, Place place);
+uint32_t record_count(void);
+Event *record_at(uint32_t number); /* NULL if there is none */
+uint32_t record_end(const Event **out, uint64_t *cut);
+
 /* findings.c */
 uint32_t site_of(Place place);
 Place tg_site(uint32_t number);
 void findings_forget(void);
 void check_found(FindingKind kind, Place place, Place other_place, const Fiber *other,
                  const char *format, ...);
-/* A finding about an element of an array. */
-__attribute__((format(printf, 6, 7))) void
+/* A finding about an element of an array; false if it is known already. */
+__attribute__((format(printf, 6, 7))) bool
 found_at(FindingKind kind, Place place, Place other, const Region *r, uintptr_t address,
          const char *format, ...);
+void found_other(Index3 block, Index3 thread); /* the second thread of what was found last */
 
 /* arithmetic.c */
 void bounds_forget(void);
@@ -66,4 +94,8 @@ void bounds_resolve(bool judged);
 
 /* check.c */
 _Noreturn void check_stop(void); /* leave the kernel: it cannot go on */
+typedef void AccessWatcher(const Region *r, uintptr_t address, uint32_t size, uint32_t how,
+                           Place place, uint32_t site);
+extern AccessWatcher *tg_watch_access; /* who else wants to know of accesses, or NULL */
+extern const Observer CHECKER;
 void check_access(const void *address, uint32_t size, uint32_t how, Place place);

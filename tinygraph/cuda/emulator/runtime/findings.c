@@ -37,7 +37,9 @@ typedef struct {
     Place place, other;
     uintptr_t path[PATH], other_path[PATH]; /* call sites, innermost first, for barriers */
     int64_t index;
-    Index3 block, thread;
+    Index3 block, thread, other_block, other_thread;
+    uint32_t has_other; /* a second thread has to do with it */
+    uint32_t event;     /* how many events were recorded before it */
     char array[64];
     char text[400];
 } Found;
@@ -67,7 +69,7 @@ static void copy_path(const Fiber *fiber, uintptr_t *path) {
 static Found *found(FindingKind kind, Place place, Place other) {
     if (finding_count == MAX_FINDINGS || known_already(kind, place, other)) return NULL;
     Found *f = &findings[finding_count++];
-    *f = (Found){.kind = kind, .place = place, .other = other};
+    *f = (Found){.kind = kind, .place = place, .other = other, .event = record_count()};
     if (tg_current) {
         f->block = tg_current->block_idx;
         f->thread = tg_current->thread_idx;
@@ -76,21 +78,32 @@ static Found *found(FindingKind kind, Place place, Place other) {
     return f;
 }
 
+/* The second thread of what was found last. */
+void found_other(Index3 block, Index3 thread) {
+    Found *f = &findings[finding_count - 1];
+    f->has_other = 1;
+    f->other_block = block;
+    f->other_thread = thread;
+}
+
 void check_found(FindingKind kind, Place place, Place other_place, const Fiber *other,
                  const char *format, ...) {
     Found *f = found(kind, place, other_place);
     if (!f) return;
-    if (other) copy_path(other, f->other_path);
+    if (other) {
+        copy_path(other, f->other_path);
+        found_other(other->public.block_idx, other->public.thread_idx);
+    }
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(f->text, sizeof f->text, format, arguments);
     va_end(arguments);
 }
 
-void found_at(FindingKind kind, Place place, Place other, const Region *r, uintptr_t address,
+bool found_at(FindingKind kind, Place place, Place other, const Region *r, uintptr_t address,
               const char *format, ...) {
     Found *f = found(kind, place, other);
-    if (!f) return;
+    if (!f) return false;
     const int64_t offset = (int64_t)(address - r->low), element = r->element;
     f->has_index = 1;
     f->index = offset >= 0 ? offset / element : -((-offset + element - 1) / element);
@@ -99,6 +112,7 @@ void found_at(FindingKind kind, Place place, Place other, const Region *r, uintp
     va_start(arguments, format);
     vsnprintf(f->text, sizeof f->text, format, arguments);
     va_end(arguments);
+    return true;
 }
 
 uint32_t tg_check_findings(const Found **out) {

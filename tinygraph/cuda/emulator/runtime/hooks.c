@@ -43,6 +43,12 @@ void *__tsan_memset(void *to, int value, size_t n) {
     return memset(to, value, n);
 }
 
+/* The start of a basic block, in builds that count operations or record what happens. */
+void __sanitizer_cov_trace_pc(void) {
+    if (tg_profiling) profile_code(CALLER.pc);
+    record_code(CALLER.pc);
+}
+
 void __tsan_init(void) {}
 void __tsan_vptr_update(void *p, void *q) { (void)p, (void)q; }
 void __tsan_vptr_read(void *p) { (void)p; }

@@ -72,6 +72,7 @@ static void work(Worker *w, Launch *launch) {
     w->shared_bytes = launch->shared;
     w->arena_used = launch->shared + (tg_observer ? SHARED_GAP : 0);
     number_threads(w, launch);
+    schedule_order(w, tg_reversed);
     faults_work_begins(w);
     while (!atomic_load(&launch->stop)) {
         const uint64_t number = atomic_fetch_add(&launch->next, 1);

@@ -128,9 +128,7 @@ void profile_block_ends(void) {
 enum { MAX_BLOCKS = 1 << 14 };
 static struct { uintptr_t pc; uint64_t times; } blocks[MAX_BLOCKS];
 
-void __sanitizer_cov_trace_pc(void) {
-    if (!tg_profiling) return;
-    const uintptr_t pc = (uintptr_t)__builtin_return_address(0);
+void profile_code(uintptr_t pc) {
     uint32_t i = (uint32_t)(pc * 0x9e3779b97f4a7c15ull >> 50) % MAX_BLOCKS;
     for (int tries = 0; tries < 64; tries++, i = (i + 1) % MAX_BLOCKS) {
         if (!blocks[i].pc) blocks[i].pc = pc;

@@ -19,9 +19,11 @@
  *     race.c      who touched which byte, and whether the two were ordered
  *     profile.c   sectors and bank conflicts of each line
  *     arrays.c    the checker's arrays and the state of their bytes
+ *     record.c    what happened, one event after the other
  *     findings.c  places in the source, and what was found there
  *     check.c     the checker: one access to memory, one launch
  *     arithmetic.c  integer arithmetic that C++ leaves undefined
+ *     trace.c     the checker of a launch that is recorded
  *     hooks.c     what the compiler calls before every access to memory
  */
 #pragma once
@@ -163,6 +165,8 @@ typedef struct Worker {
     Fiber *fibers; /* one for each thread of a block */
     Warp warps[MAX_WARPS];
     uint32_t threads, warp_count, warp; /* `warp`: the one that runs */
+    struct Fiber *(*next_fiber)(struct Worker *w); /* the order in which fibers run */
+    uint32_t first_warp;
     uint32_t busy;    /* warps that have fresh or ready lanes, as bits */
     uint32_t alive, arrived;
     uint32_t votes, vote_result;
@@ -203,6 +207,7 @@ static inline Fiber *lane_fiber(uint32_t warp, uint32_t lane) {
     return &tg_worker->fibers[warp * WARP + lane];
 }
 static inline uint32_t first_lane(uint32_t mask) { return (uint32_t)__builtin_ctz(mask); }
+static inline uint32_t last_lane(uint32_t mask) { return 31u - (uint32_t)__builtin_clz(mask); }
 
 /* The lanes of a warp that the block has at all: the last warp may be partly filled. */
 static inline uint32_t lanes_of_warp(const Worker *w, uint32_t warp) {
@@ -222,16 +227,18 @@ typedef struct {
     void (*block_begins)(Worker *w);
     void (*block_ends)(void);
     void (*barrier_passed)(Worker *w);
+    void (*warp_meets)(uint32_t warp, uint32_t lanes); /* before values are exchanged, and after: */
     void (*warp_met)(uint32_t warp, uint32_t lanes);
     void (*shared_array)(const SharedSlot *slot, char *address);
     void (*access)(const void *address, uint32_t size, uint32_t how, Place place);
-    uint64_t (*call_path)(const Fiber *fiber); /* a number for the calls that a thread is in */
+    uint64_t (*barrier_reached)(const Fiber *fiber); /* a number for the calls that it is in */
     void (*endless)(Place place);              /* the block does not come to an end */
     /* Note a finding about the thread `tg_current`; `other` is a second one that has to do with it. */
     void (*found)(FindingKind kind, Place place, Place other_place, const Fiber *other,
                   const char *format, ...);
 } Observer;
 extern __thread const Observer *tg_observer;
+extern __thread bool tg_reversed; /* lanes and warps of the next launch run from the last one on */
 
 /* fiber.c */
 void fiber_switch(void **save_sp, void *to_sp);
@@ -242,7 +249,8 @@ bool stack_guard_hit(const Fiber *fiber, uintptr_t address);
 
 /* schedule.c */
 void schedule_mark(Worker *w, uint32_t warp);  /* the lanes of a warp that can run have changed */
-Fiber *schedule_next(Worker *w);               /* take the next one off its list, or NULL */
+void schedule_order(Worker *w, bool reversed);
+static inline Fiber *schedule_next(Worker *w) { return w->next_fiber(w); } /* off its list, or NULL */
 void schedule_yield(void);                     /* let another fiber run; returns in our turn */
 void schedule_release(uint32_t warp, uint32_t lanes); /* lanes that have met may go on */
 _Noreturn void schedule_deadlock(Worker *w);

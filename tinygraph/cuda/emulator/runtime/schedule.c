@@ -11,6 +11,7 @@
 __thread Thread *tg_current;
 __thread Worker *tg_worker;
 __thread const Observer *tg_observer;
+__thread bool tg_reversed;
 
 Thread *tg_self(void) { return tg_current; }
 
@@ -75,19 +76,39 @@ void schedule_mark(Worker *w, uint32_t warp) {
         w->busy &= ~(1u << warp);
 }
 
+static Fiber *take(Worker *w, uint32_t lane) {
+    Warp *warp = &w->warps[w->warp];
+    warp->ready &= ~(1u << lane);
+    warp->fresh &= ~(1u << lane);
+    schedule_mark(w, w->warp);
+    return lane_fiber(w->warp, lane);
+}
+
 /* Take the next fiber that can run off its list; NULL if there is none. */
-Fiber *schedule_next(Worker *w) {
+static Fiber *next_upwards(Worker *w) {
     if (!w->busy) return NULL;
     if (!(w->busy >> w->warp & 1)) { /* the next warp after this one, in a circle */
         uint32_t later = w->busy & ~((2u << w->warp) - 1);
         w->warp = first_lane(later ? later : w->busy);
     }
-    Warp *warp = &w->warps[w->warp];
-    uint32_t lane = first_lane(warp->ready ? warp->ready : warp->fresh);
-    warp->ready &= ~(1u << lane);
-    warp->fresh &= ~(1u << lane);
-    schedule_mark(w, w->warp);
-    return lane_fiber(w->warp, lane);
+    const Warp *warp = &w->warps[w->warp];
+    return take(w, first_lane(warp->ready ? warp->ready : warp->fresh));
+}
+
+/* The same from the last lane of the last warp: of threads that race another one wins. */
+static Fiber *next_downwards(Worker *w) {
+    if (!w->busy) return NULL;
+    if (!(w->busy >> w->warp & 1)) {
+        uint32_t earlier = w->busy & ((1u << w->warp) - 1);
+        w->warp = last_lane(earlier ? earlier : w->busy);
+    }
+    const Warp *warp = &w->warps[w->warp];
+    return take(w, last_lane(warp->ready ? warp->ready : warp->fresh));
+}
+
+void schedule_order(Worker *w, bool reversed) {
+    w->next_fiber = reversed ? next_downwards : next_upwards;
+    w->first_warp = reversed ? w->warp_count - 1 : 0;
 }
 
 static void go_on(Fiber *from, Fiber *to) {

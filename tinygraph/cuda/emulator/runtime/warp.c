@@ -92,12 +92,15 @@ static bool complete(uint32_t warp, const Meeting *mine) {
             complain(mine, other->place, "but a lane that it names waits with another mask");
         return false;
     }
-    if (tg_observer) compare_calls(warp, lanes, mine);
+    if (tg_observer) {
+        compare_calls(warp, lanes, mine);
+        tg_observer->warp_meets(warp, lanes);
+    }
     const WarpCall call = mine->call;
     if (call == WARP_SHUFFLE) shuffle(warp, lanes);
     if (call == WARP_VOTE) vote(warp, lanes);
     if (call == WARP_EXCHANGE) exchange(warp, lanes);
-    if (tg_observer && call == WARP_BARRIER) tg_observer->warp_met(warp, lanes);
+    if (tg_observer) tg_observer->warp_met(warp, lanes);
     schedule_release(warp, lanes);
     return true;
 }

@@ -1,0 +1,188 @@
+"""From the run time's record of a launch to a Trace."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from tinygraph.cuda.arguments import Argument
+from tinygraph.cuda.emulator.findings import Finding
+from tinygraph.cuda.emulator.trace import CODE, EVENT, Place, Trace, TracedArray
+
+Kernel: TypeAlias = Any  # of checker.py, which stands above this file and has launches recorded
+
+_SHARED, _READ_ONLY, _OF_THE_MODULE = 1, 2, 16  # flags of a region, as in runtime/check.h
+_ALIGNED = 256
+
+
+class Wish(NamedTuple):
+    """What to record: blocks by their numbers, at most so many events; lanes from the last on."""
+
+    blocks: tuple[int, ...] = (0,)
+    limit: int = 100_000
+    reverse: bool = False
+
+
+class _Event(ctypes.Structure):
+    """`Event` in runtime/check.h."""
+
+    _fields_ = [
+        *[("kind", ctypes.c_uint8), ("refused", ctypes.c_uint8), ("size", ctypes.c_uint16)],
+        *[(name, ctypes.c_uint32) for name in ("thread", "epoch", "mask")],
+        ("block", ctypes.c_uint64),
+        *[("array", ctypes.c_int32), ("source", ctypes.c_int32), ("offset", ctypes.c_int64)],
+        ("value", ctypes.c_uint64 * 2),
+        ("before", ctypes.c_uint64),
+        *[("file", ctypes.c_size_t), ("line", ctypes.c_int32), ("pc", ctypes.c_size_t)],
+        ("callers", ctypes.c_size_t * 3),
+    ]
+
+
+_RAW = np.dtype(_Event)
+
+
+class Recorder:
+    """The record of one launch under the checker: `begin` before it, `end` after it."""
+
+    def __init__(self, library: Any, wish: Wish, kernel: Kernel) -> None:
+        if library.tg_event_size() != ctypes.sizeof(_Event):
+            raise RuntimeError("emulator: run time and record.py disagree on struct Event")
+        self.library, self.wish, self.kernel = library, wish, kernel
+        self.initial: dict[str, np.ndarray] = {}
+
+    def begin(self, arguments: Sequence[Argument]) -> None:
+        """The launch comes next."""
+        for argument in arguments:
+            if isinstance(argument.value, np.ndarray):
+                self.initial[argument.parameter.name] = argument.value.copy()
+        for name, address, size in self.kernel.variables:
+            self.initial[name] = np.frombuffer(ctypes.string_at(address, size), np.uint8)
+        blocks = (ctypes.c_uint64 * len(self.wish.blocks))(*self.wish.blocks)
+        self.library.tg_trace_begin(blocks, len(blocks), self.wish.limit, int(self.wish.reverse))
+
+    def end(self, grid: Any, block: Any, findings: Sequence[Finding]) -> Trace:
+        """What happened."""
+        table, cut = ctypes.c_void_p(), ctypes.c_uint64()
+        count = self.library.tg_trace_end(ctypes.byref(table), ctypes.byref(cut))
+        size = count * ctypes.sizeof(_Event)
+        raw = np.frombuffer(ctypes.string_at(table, size) if size else b"", _RAW)
+        events, places, kept = self._placed(raw)
+        numbers = np.concatenate([np.cumsum(kept) - kept, [len(events)]])  # of events now
+        found = tuple(replace(f, event=int(numbers[min(f.event or 0, count)])) for f in findings)
+        source = self.kernel.source
+        files = {p.file: tuple(source.lines_of(p.file)) for p in places}
+        return Trace(
+            self.kernel.signature.name,
+            grid,
+            block,
+            self.wish.blocks,
+            events,
+            tuple(places),
+            tuple(self._arrays()),
+            found,
+            files,
+            cut.value,
+            self.wish.reverse,
+        )
+
+    # ---- places -----------------------------------------------------------------------------
+
+    def _placed(self, raw: np.ndarray) -> tuple[np.ndarray, list[Place], np.ndarray]:
+        """The events with places in the user's source, these places, and which events are kept.
+
+        What happens in a function of the emulator's headers belongs to the line that calls it.
+        """
+        where = ["pc", "file", "line", "callers"]
+        unique, inverse = np.unique(raw[where], return_inverse=True)
+        found = [self._place_of(row) for row in unique]  # (counter in the source, place, direct)
+        counters = np.array([pc for pc, _, _ in found], np.uint64)[inverse]
+        in_source = np.array([place is not None for _, place, _ in found], bool)[inverse]
+        direct = np.array([own for _, _, own in found], bool)[inverse]
+        is_code = raw["kind"] == CODE
+        kept = ~is_code | (in_source & direct)
+        places = sorted({place for _, place, _ in found if place})
+        number_of = {place: number for number, place in enumerate(places)}
+        numbers = [number_of[place] if place else -1 for _, place, _ in found]
+
+        events = np.zeros(len(raw), EVENT)
+        for name in set(EVENT.names or ()) & set(_RAW.names or ()):
+            events[name] = raw[name]
+        events["place"] = np.array(numbers, np.int32)[inverse] if len(raw) else []
+        events, counters = events[kept], counters[kept]
+        events["site"] = _sites(events, counters)
+        events["to"] = -1
+        return events, places, kept
+
+    def _place_of(self, row: Any) -> tuple[int, Place | None, bool]:
+        """Program counter and place in the user's source; and whether the event itself is there."""
+        kernel = self.kernel
+        given = None
+        if row["file"]:
+            name = ctypes.string_at(int(row["file"])).decode(errors="replace")
+            if kernel.in_source(name):
+                given = Place(name, int(row["line"]))
+        counters = [int(row["pc"]), *map(int, row["callers"])]
+        for depth, pc in enumerate(counters):
+            place = kernel.place_at(pc) if pc else None
+            if place and kernel.in_source(place[0]):
+                if given and place != given:  # a call further out: the counter tells nothing
+                    break
+                return pc, Place(*place), depth == 0
+        return 0, given, False
+
+    # ---- arrays -----------------------------------------------------------------------------
+
+    def _arrays(self) -> list[TracedArray]:
+        found: list[TracedArray] = []
+        name = ctypes.create_string_buffer(64)
+        low, size = ctypes.c_uint64(), ctypes.c_uint64()
+        element, flags = ctypes.c_uint32(), ctypes.c_uint32()
+        out = [name, *map(ctypes.byref, (low, size, element, flags))]
+        while self.library.tg_region(len(found), *out):
+            label = name.value.decode()
+            initial = self.initial.get(label)
+            dtype: np.dtype[Any] | None = None
+            shape: tuple[int, ...] = (size.value // element.value,)
+            if flags.value & (_SHARED | _OF_THE_MODULE):
+                initial = None if flags.value & _SHARED else initial
+            elif initial is not None and initial.nbytes == size.value:
+                dtype, shape = initial.dtype, initial.shape
+            space = "shared" if flags.value & _SHARED else "global"
+            if flags.value & _OF_THE_MODULE and flags.value & _READ_ONLY:
+                space = "constant"
+            found.append(
+                TracedArray(
+                    label,
+                    space,
+                    size.value,
+                    element.value,
+                    dtype,
+                    shape,
+                    low.value % _ALIGNED,
+                    initial,
+                )
+            )
+        return found
+
+
+def _sites(events: np.ndarray, counters: np.ndarray) -> np.ndarray:
+    """A number for the place of each event in the machine code, in the order of the code.
+
+    Where no program counter is known, the event lies in the basic block that its thread was in.
+    """
+    order = np.lexsort([np.arange(len(events)), events["thread"], events["block"]])
+    known = counters[order]
+    first = np.ones(len(order), bool)
+    for name in ("thread", "block"):
+        column = events[name][order]
+        first[1:] &= column[1:] == column[:-1]
+    first[1:] = ~first[1:]
+    last = np.where((known != 0) | first, np.arange(len(order)), 0)
+    filled = np.empty(len(order), np.uint64)
+    filled[order] = known[np.maximum.accumulate(last)] if len(order) else known
+    rows = np.rec.fromarrays([filled, counters == 0, events["place"]])
+    return np.unique(rows, return_inverse=True)[1].astype(np.int32)
