@@ -64,6 +64,8 @@ _CHECKED_BY_FAMILY = {
 
 # Behind the others: what stands last counts.  A switch is a chain of branches.
 _TRACED = ["-O0", "-fno-jump-tables", "-DTINYGRAPH_TRACE=1"]
+# Before the others: without optimisation the compiler of the wheel would add checks of its own.
+_TRACED_FIRST = {"gcc": [], "clang": ["-fno-sanitize=undefined"]}
 
 
 @dataclass(frozen=True)
@@ -238,7 +240,8 @@ def kernel_library(source: Source, unit: str, build: str) -> Path:
     runtime = runtime_library()
     checked, counted = build != "fast", build in ("profiled", "traced")
     flags = _flags(compiler, checked) + (FLAGS[compiler.family] if counted else [])
-    flags += _TRACED if build == "traced" else []
+    if build == "traced":
+        flags = [*_TRACED_FIRST[compiler.family], *flags, *_TRACED]
     libraries = _LIBRARIES[compiler.family]
 
     def run(*arguments: str) -> None:
