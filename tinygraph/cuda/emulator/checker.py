@@ -206,7 +206,7 @@ class CheckedKernel(NativeKernel):
             kind = _KINDS[raw.kind]
             if kind == "barrier-divergence" and self._same_barrier(raw):
                 continue
-            if kind in ("overflow", "arithmetic") and not self._in_source(raw.place.file.decode()):
+            if kind in ("overflow", "arithmetic") and not self.in_source(raw.place.file.decode()):
                 continue  # an intrinsic that CUDA defines where C++ does not
             places = (kind, *sorted([self._place(raw.place), self._place(raw.other)]))
             if raw.place.pc and places in seen:  # the load and the store of one `x += 1`
