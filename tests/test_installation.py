@@ -112,7 +112,8 @@ def test_each_target_brings_an_extra_and_ci_runs_it():
     needs = dict(re.findall(r"^([\w-]+): .*\.has-(\w+)$", text, re.M))
     assert set(needs.values()) <= EXTRAS_THERE.keys()
     of_cupy = {"test-cupy", "host-time"}  # in an environment of their own: tests/real_cupy
-    assert targets - needs.keys() == {"help", "test-all", "gpu", "clean"} | of_cupy
-    (run,) = re.findall(r"for target in (.*); do", (ROOT / ".ci/run").read_text())
+    assert targets - needs.keys() == {"help", "test-all", "gpu", "browser", "clean"} | of_cupy
+    ci = (ROOT / ".ci/run").read_text()
+    (run,) = re.findall(r"for target in (.*); do", ci)
     by_hand = {"test-all", "ledger", "bench", "torture", "host-time", "gpu", "help", "clean"}
-    assert {*run.split()} == targets - by_hand
+    assert {*run.split(), *re.findall(r"^make ([\w-]+)", ci, re.M)} == targets - by_hand

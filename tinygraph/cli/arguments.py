@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import platform
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import tinygraph
+from tinygraph.cli import course
 from tinygraph.cli.check_kernel import LAUNCH_OPTIONS, check_kernel
 from tinygraph.cli.commands import evaluate, list_recipes, show, train
 from tinygraph.cli.experiment import EXPERIMENT_OPTIONS, run_experiment
@@ -97,12 +98,13 @@ EVERY: Options = {"--json": "print one JSON object, and only that"}
 
 
 class Command(NamedTuple):
-    """What a command does, and how it is called."""
+    """What a command does, and how it is called; `commands` are those below it."""
 
     run: Callable[[Namespace], dict[str, Any]]
     text: str
     example: str
     options: Options
+    commands: Mapping[str, Command] = {}
 
 
 PARSERS = {
@@ -151,6 +153,29 @@ PARSERS = {
         "numba_cnn --device cpu --set compile=true",
         PROFILE,
     ),
+    "course": Command(
+        course.watch,
+        "exercises of numpy and CUDA C: check the current one whenever its file is saved",
+        "check 8",
+        {},
+        {
+            "start": Command(
+                course.start, "make the files of the exercises", "my-course", course.FOLDER
+            ),
+            "check": Command(course.check_one, "check an exercise once", "8", course.EXERCISE),
+            "hint": Command(course.hint, "the next hint for the current step", "", course.EXERCISE),
+            "status": Command(course.status, "how far every exercise is", "", {}),
+            "reset": Command(
+                course.reset, "begin an exercise anew; the file is kept", "8", course.EXERCISE
+            ),
+            "solution": Command(
+                course.solution,
+                "print the solution of an exercise that is done",
+                "8",
+                {**course.EXERCISE, "--anyway": "also where it is not done"},
+            ),
+        },
+    ),
     "doctor": Command(doctor, "say what tinygraph finds on this machine", "--json", {}),
 }
 
@@ -164,18 +189,11 @@ def parse(argv: Sequence[str]) -> Namespace:
     )
     version = f"tinygraph {tinygraph.__version__} (Python {platform.python_version()})"
     parser.add_argument("--version", action="version", version=version)
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     parsers: dict[str, Parser] = {}
-    for name, command in PARSERS.items():
-        text = f"{command.text[0].upper()}{command.text[1:]}."
-        example = f"example: tinygraph {name} {command.example}".rstrip()
-        parsers[name] = commands.add_parser(
-            name, help=command.text, description=text, epilog=example
-        )
-        parsers[name].add_options({**command.options, **EVERY})
-        parsers[name].set_defaults(run_command=command.run, json=False)
+    _add(parser, PARSERS, "command", parsers)
     args, rest = parser.parse_known_args(argv)
-    chosen = parsers[args.command] if args.command else parser
+    words = [getattr(args, word, None) for word in ("command", "action")]
+    chosen = parsers.get(" ".join(filter(None, words)), parser)
     if rest:
         chosen.refuse(rest[0].split("=")[0])
     if not args.command:
@@ -186,3 +204,17 @@ def parse(argv: Sequence[str]) -> Namespace:
         if args.epochs and args.duration:
             chosen.error("argument --duration: not allowed with argument --epochs")
     return args
+
+
+def _add(parser: Parser, table: Mapping[str, Command], word: str, found: dict[str, Parser]) -> None:
+    """Add the commands of a table below a parser, and their parsers to `found` by their words."""
+    below = parser.add_subparsers(dest=word, metavar=word.upper())
+    for name, command in table.items():
+        text = f"{command.text[0].upper()}{command.text[1:]}."
+        own = below.add_parser(name, help=command.text, description=text)
+        own.epilog = f"example: {own.prog} {command.example}".rstrip()
+        own.add_options({**command.options, **EVERY})
+        own.set_defaults(run_command=command.run, json=False)
+        found[own.prog.partition(" ")[2]] = own
+        if command.commands:
+            _add(own, command.commands, "action", found)

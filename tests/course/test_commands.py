@@ -1,0 +1,98 @@
+"""`tinygraph course`: what a learner sees, and that nothing of his is ever lost."""
+
+import json
+
+import pytest
+
+from tinygraph.cli import main
+from tinygraph.course.exercise import find
+
+POOL = find("pool")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, capsys):
+    assert main(["course", "start", str(tmp_path)]) == 0
+    monkeypatch.chdir(tmp_path)
+    capsys.readouterr()
+    return tmp_path
+
+
+def test_start_writes_nothing_over(tmp_path, capsys):
+    file = tmp_path / POOL.file
+    file.write_text("mine")
+    assert main(["course", "start", str(tmp_path)]) == 0
+    assert file.read_text() == "mine"
+    file.unlink()
+    assert main(["course", "start", str(tmp_path)]) == 0
+    assert file.read_text() == POOL.stub
+    assert f"wrote {file}" in capsys.readouterr().out
+
+
+def test_from_the_first_step_to_the_last(folder, capsys):
+    file = folder / POOL.file
+    assert main(["course", "check"]) == 1  # untouched
+    out = capsys.readouterr().out
+    assert "next   1  How many windows are there?" in out and "wrong" not in out
+    begun = POOL.stub.replace("raise NotImplementedError('step 1')", "return size // kernel", 1)
+    file.write_text(begun)
+    for _ in range(3):
+        assert main(["course", "check", "8"]) == 1
+    out = capsys.readouterr().out
+    assert "wrong  1" in out and "You count windows that lie side by side." in out
+    assert "windows(size=5, kernel=3, stride=1)\n  expected 3\n  got      1" in out
+    assert out.count("`tinygraph course hint` helps") == 1
+    assert main(["course", "hint"]) == 0
+    assert "step 1, hint 1 of 3: Where does" in capsys.readouterr().out
+    assert main(["course", "solution"]) == 2
+    assert "all right, got pool. Way out: tinygraph course hint" in capsys.readouterr().err
+    file.write_text(POOL.solution)
+    assert main(["course", "check", "pool", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["ok"] and found["passed"] == [1, 2, 3, 4, 5]
+    assert main(["course", "status"]) == 0
+    assert "8  5 of 5" in capsys.readouterr().out
+    assert main(["course", "solution", "8"]) == 0
+    assert "np.add.at" in capsys.readouterr().out
+
+
+def test_reset_keeps_the_file(folder, capsys):
+    file = folder / POOL.file
+    file.write_text("mine")
+    for _ in range(2):
+        assert main(["course", "reset", "8"]) == 0
+    assert file.read_text() == POOL.stub
+    kept = sorted((folder / ".course" / "backups").iterdir())
+    assert sorted(path.read_text() for path in kept) == sorted(["mine", POOL.stub])
+
+
+def test_hints_go_on_and_the_last_one_stays(folder, capsys):
+    for number in (1, 2, 3, 3):
+        assert main(["course", "hint", "pool"]) == 0
+        assert f"hint {number} of 3" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["check", "99"], "expected one of 8 pool"),
+        (["chek"], "did you mean 'check'"),
+        (["check", "--jsn"], "did you mean '--json'"),
+    ],
+)
+def test_typos(folder, capsys, arguments, words):
+    assert main(["course", *arguments]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_outside_of_a_course(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["course", "check"]) == 2
+    assert "Way out: tinygraph course start" in capsys.readouterr().err
+
+
+def test_a_file_that_is_absent_and_a_state_that_is_damaged(folder, capsys):
+    (folder / ".course" / "state.json").write_text("{")
+    (folder / POOL.file).unlink()
+    assert main(["course", "check"]) == 2
+    assert "tinygraph course start FOLDER makes it" in capsys.readouterr().err

@@ -1,0 +1,62 @@
+"""Every exercise: the stub passes nothing, the solution everything, and each mistake is named."""
+
+import re
+
+import pytest
+
+from tinygraph.course.check import check
+from tinygraph.course.exercise import exercises, find
+from tinygraph.course.steps import NOT_BEGUN
+from tinygraph.errors import ArgumentError
+
+EXERCISES = exercises()
+MISTAKES = [(exercise, mistake) for exercise in EXERCISES for mistake in exercise.mistakes]
+
+
+def of(exercise, text, tmp_path):
+    file = tmp_path / exercise.file
+    file.write_text(text, encoding="utf-8")
+    return check(exercise, file)
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
+def test_the_stub_passes_no_step_and_the_solution_all(exercise, tmp_path):
+    untouched = of(exercise, exercise.stub, tmp_path)
+    assert list(untouched.passed) == [] and untouched.failure.kind == NOT_BEGUN
+    outcome = of(exercise, exercise.solution, tmp_path)
+    assert outcome.ok, outcome.failure
+    assert list(outcome.passed) == [step.number for step in exercise.steps]
+
+
+@pytest.mark.second
+@pytest.mark.parametrize(
+    ("exercise", "mistake"), MISTAKES, ids=[f"{e.name}-{m.name}" for e, m in MISTAKES]
+)
+def test_a_mistake_fails_at_its_step_and_is_named(exercise, mistake, tmp_path):
+    outcome = of(exercise, exercise.edited(mistake), tmp_path)
+    assert outcome.step == mistake.step, outcome
+    assert outcome.failure.mistake is mistake and outcome.failure.sure
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
+def test_what_belongs_to_an_exercise(exercise):
+    numbers = [step.number for step in exercise.steps]
+    assert numbers == list(range(1, len(numbers) + 1)) and 3 <= len(numbers) <= 6
+    assert all(len(step.hints) == 3 for step in exercise.steps)
+    assert len(exercise.predictions) == 2
+    names = [mistake.name for mistake in exercise.mistakes]
+    assert len(names) == len(set(names))
+    for mistake in exercise.mistakes:
+        assert mistake.step in numbers and 1 <= mistake.says.count("\n") + 1 <= 3
+        assert all(len(line) <= 88 for line in mistake.says.splitlines())
+        exercise.edited(mistake)  # its text still stands in the solution
+    steps = set(map(int, re.findall(r"TODO step (\d+)", exercise.stub)))
+    assert steps == set(numbers)
+    for heading in ("What it is for", "Formula", "Picture", "By hand", "Afterwards"):
+        assert f"## {heading}" in exercise.text
+
+
+def test_an_exercise_is_found_by_number_name_or_file():
+    assert {find(word).name for word in ("8", "pool", "08_pool.py", "08_pool")} == {"pool"}
+    with pytest.raises(ArgumentError, match="did you mean 'pool'"):
+        find("pol")

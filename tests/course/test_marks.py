@@ -1,0 +1,61 @@
+"""Marks: the learner's file, the solution, and a mistake put into it."""
+
+import pytest
+
+from tinygraph.course.marks import Gap, clean, edited, parts, stub
+from tinygraph.errors import ArgumentError
+
+SOLUTION = """\
+__device__ float load(const float* x)
+{
+    // BEGIN SOLUTION 1: which element?
+    const int i = threadIdx.x;
+
+    return x[i];
+    // END SOLUTION
+}
+"""
+
+
+def test_a_gap_of_a_kernel_says_what_is_to_do_and_raises_nothing():
+    assert stub(SOLUTION) == (
+        "__device__ float load(const float* x)\n{\n"
+        "    // TODO step 1 (about 2 lines): which element?\n}\n"
+    )
+
+
+def test_lines_keep_their_numbers_in_the_solution():
+    before, after = SOLUTION.splitlines(), clean(SOLUTION).splitlines()
+    assert len(before) == len(after)
+    assert [b for a, b in zip(after, before, strict=True) if a != b] == [before[2], before[6]]
+
+
+def test_parts_are_lines_and_gaps():
+    found = list(parts(SOLUTION))
+    assert [type(part) for part in found] == [str, str, Gap, str]
+    assert found[2].lines == before_and_after(SOLUTION)
+
+
+def before_and_after(text):
+    lines = text.splitlines()
+    return lines[3:6]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# BEGIN SOLUTION 1: a\n",
+        "# END SOLUTION\n",
+        "# BEGIN SOLUTION 1: a\n# BEGIN SOLUTION 1: b\n# END SOLUTION\n",
+    ],
+)
+def test_a_mark_without_the_other(text):
+    with pytest.raises(ArgumentError, match="marks in pairs"):
+        stub(text)
+
+
+@pytest.mark.parametrize("old", ["nowhere", "i"])
+def test_an_edit_that_has_rotted(old):
+    with pytest.raises(ArgumentError, match="text that stands once"):
+        edited(SOLUTION, [(old, "")])
+    assert "threadIdx.y" in edited(SOLUTION, [("threadIdx.x", "threadIdx.y")])

@@ -1,0 +1,133 @@
+"""`tinygraph course`: the learner's commands."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+import time
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from tinygraph.cli.options import Options
+from tinygraph.course.check import Outcome, check
+from tinygraph.course.exercise import Exercise, exercises, find
+from tinygraph.course.folder import CourseFolder
+from tinygraph.course.screen import screen
+from tinygraph.errors import ArgumentError, install
+
+SAME = 3  # so many equal failures in a row, and a hint is offered
+_PAUSE = 0.1  # seconds between two looks at the files
+
+EXERCISE: Options = {
+    "N": ("an exercise, by number or name (default: the current one)", {"nargs": "?", "dest": "of"})
+}
+FOLDER: Options = {"FOLDER": ("where the files lie or shall lie", {"dest": "folder"})}
+
+
+def start(args: Namespace) -> dict[str, Any]:
+    """Make the files of all exercises; those that are there stay as they are."""
+    folder, made = CourseFolder.start(Path(args.folder).expanduser())
+    for file in made:
+        print(f"wrote {file}")
+    if not made:
+        print(f"{folder.path}: nothing to write, all files are there")
+    current = folder.current()
+    print(f"open {folder.file(current)} in an editor, and `tinygraph course` in {folder.path}")
+    return {"folder": str(folder.path), "files": [str(file) for file in made]}
+
+
+def check_one(args: Namespace) -> dict[str, Any]:
+    """Check an exercise once."""
+    folder, exercise = _asked(args)
+    outcome = _checked(folder, exercise)
+    return outcome.to_dict()
+
+
+def hint(args: Namespace) -> dict[str, Any]:
+    """The next hint for the step that is not passed."""
+    folder, exercise = _asked(args)
+    passed = folder.of(exercise)["passed"]
+    step = next((step for step in exercise.steps if step.number not in passed), None)
+    if step is None:
+        print(f"{exercise.number} {exercise.name}: all steps are right")
+        return {"exercise": exercise.name, "step": None, "hint": None}
+    number, words = folder.hint(exercise, step.number)
+    print(f"step {step.number}, hint {number} of {len(step.hints)}: {words}")
+    return {"exercise": exercise.name, "step": step.number, "number": number, "hint": words}
+
+
+def status(args: Namespace) -> dict[str, Any]:
+    """How many steps of each exercise are passed."""
+    folder = _folder()
+    current = folder.current()
+    rows = []
+    for exercise in exercises():
+        passed, of = len(folder.of(exercise)["passed"]), len(exercise.steps)
+        mark = ">" if exercise.name == current.name else " "
+        print(f"{mark} {exercise.number:2}  {passed} of {of}  {exercise.title}  ({exercise.file})")
+        rows.append({"exercise": exercise.name, "passed": passed, "of": of})
+    return {"folder": str(folder.path), "current": current.name, "exercises": rows}
+
+
+def reset(args: Namespace) -> dict[str, Any]:
+    """Begin an exercise anew; the file as it was is kept."""
+    folder, exercise = _asked(args)
+    kept = folder.reset(exercise)
+    if kept:
+        print(f"kept {kept}")
+    print(f"wrote {folder.file(exercise)}")
+    return {"file": str(folder.file(exercise)), "kept": str(kept) if kept else None}
+
+
+def solution(args: Namespace) -> dict[str, Any]:
+    """Print the solution of an exercise whose steps are all passed, or with --anyway."""
+    folder, exercise = _asked(args)
+    if len(folder.of(exercise)["passed"]) < len(exercise.steps) and not args.anyway:
+        expected, got = "an exercise whose steps are all right", exercise.name
+        way_out = "tinygraph course hint; or --anyway"
+        raise ArgumentError("course solution", "exercise", expected, got, way_out)
+    print(exercise.solution, end="")
+    return {"exercise": exercise.name, "solution": exercise.solution}
+
+
+def watch(args: Namespace) -> dict[str, Any]:
+    """Check the current exercise whenever its file is saved, until all are whole or Ctrl-C."""
+    folder = _folder()
+    seen: tuple[str, int] | None = None
+    while True:
+        exercise = folder.current()
+        file = folder.file(exercise)
+        now = exercise.name, file.stat().st_mtime_ns if file.exists() else 0
+        if now != seen:
+            seen = now
+            if sys.stdout.isatty():
+                print("\x1b[2J\x1b[H", end="")
+            print(f"checking {file.name} ...", flush=True)
+            outcome = _checked(folder, exercise)
+            print(f"\nwatching {file} (Ctrl-C ends)", flush=True)
+            if outcome.ok and folder.current().name == exercise.name:
+                print("All exercises are done.")
+                return outcome.to_dict()
+        time.sleep(_PAUSE)
+
+
+def _folder() -> CourseFolder:
+    return CourseFolder.around(Path.cwd())
+
+
+def _asked(args: Namespace) -> tuple[CourseFolder, Exercise]:
+    folder = _folder()
+    return folder, find(args.of) if args.of else folder.current()
+
+
+def _checked(folder: CourseFolder, exercise: Exercise) -> Outcome:
+    """A check that is noted and shown."""
+    if importlib.util.find_spec("hypothesis") is None:
+        raise ArgumentError("course", "hypothesis", "the package", "none", install("course"))
+    outcome = check(exercise, folder.file(exercise))
+    times = folder.take(outcome)
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    print("\n".join(screen(outcome, colour, times >= SAME)))
+    return outcome

@@ -1,0 +1,121 @@
+"""A check: the steps of an exercise, one after the other, until one is not passed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from tinygraph.course.exercise import Exercise
+from tinygraph.course.learner import DEFAULT, Died, Learner, Limits
+from tinygraph.course.rules import broken_rules
+from tinygraph.course.steps import NOT_BEGUN, Failure, Raised, answer_of, said
+from tinygraph.errors import ArgumentError
+from tinygraph.frozen import frozen
+
+
+@frozen
+class Outcome:
+    """What a check found.
+
+    Attributes
+    ----------
+    exercise : Exercise
+    passed : sequence of int
+        Numbers of the steps that are right.
+    step : int or None
+        The first one that is not; None where all are, or the file could not be loaded.
+    failure : Failure or None
+    printed : str
+        What the learner's code printed.
+    seconds : float
+    """
+
+    exercise: Exercise
+    passed: Sequence[int]
+    step: int | None
+    failure: Failure | None
+    printed: str = ""
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        return self.failure is None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON takes it."""
+        failure = None if self.failure is None else asdict(self.failure)
+        if failure and failure["mistake"]:
+            failure["mistake"].pop("edits")
+        return {
+            "exercise": self.exercise.name,
+            "ok": self.ok,
+            "passed": list(self.passed),
+            "of": len(self.exercise.steps),
+            "step": self.step,
+            "failure": failure,
+            "printed": self.printed,
+            "seconds": round(self.seconds, 3),
+        }
+
+
+def check(exercise: Exercise, path: Path, limits: Limits = DEFAULT) -> Outcome:
+    """Try a file.
+
+    Raises
+    ------
+    ArgumentError
+        The file is absent, or no text.
+    """
+    begun = time.perf_counter()
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ArgumentError(
+            "course check", "file", f"{path}", "none", "tinygraph course start FOLDER makes it"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ArgumentError("course check", "file", f"{path} as text", f"{error}") from None
+    if broken := broken_rules(exercise, text):
+        line, words = broken[0]
+        source = text.splitlines()[line - 1].strip() if line else ""
+        failure = Failure("rule", words, line=line or None, source=source)
+        return Outcome(exercise, [], None, failure, "", time.perf_counter() - begun)
+    with TemporaryDirectory() as room:
+        file = Path(room) / path.name
+        file.write_text(text + exercise.harness, encoding="utf-8")
+        with Learner(file, limits, exercise.forbidden) as learner:
+            found = _tried(exercise, learner)
+            printed = learner.output()
+    return Outcome(exercise, *found, printed, time.perf_counter() - begun)
+
+
+def _tried(exercise: Exercise, learner: Learner) -> tuple[list[int], int | None, Failure | None]:
+    """The steps that are passed, the first that is not, and why."""
+    passed: list[int] = []
+    current: int | None = None
+    try:
+        if not exercise.is_kernel:
+            loaded = answer_of(learner.ask({"do": "load"})[0])
+            if isinstance(loaded, Raised):
+                text = said(loaded).removeprefix("error: ")
+                return [], None, Failure("error", text, line=loaded.line, source=loaded.text)
+        for step in exercise.steps:
+            current = step.number
+            failure = step.run(exercise, learner)
+            if failure is not None:
+                return passed, current, failure
+            passed.append(current)
+    except Died as died:
+        return passed, current, Failure("error", str(died))
+    if not passed:
+        raise ArgumentError("course check", "steps", "at least one that is tried", "none")
+    return passed, None, None
+
+
+def begun(outcome: Outcome) -> bool:
+    """Whether the step that is not passed was begun."""
+    return outcome.failure is not None and outcome.failure.kind != NOT_BEGUN

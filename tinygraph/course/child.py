@@ -1,0 +1,154 @@
+"""The process that holds the learner's code: it loads one file and answers calls, nothing else.
+
+It knows no expected value, no test and no grade.  Once a Python file is loaded, it can open no
+other file, and the framework's own answers to the exercise are gone.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from importlib import import_module
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import FrameType, ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import tinygraph as tg
+from tinygraph.course import wire
+from tinygraph.memory import eager_memory
+
+for _name in dir(tg):  # what is loaded when it is first asked for: later no file can be opened
+    getattr(tg, _name, None)
+import_module("tinygraph.coming_from")
+
+
+class Limits(NamedTuple):
+    """What the process may use."""
+
+    seconds: float = 3.0  # for one call
+    megabytes: int = 4096
+
+
+class _Hang(BaseException):
+    """A call took too long; no Exception, which code is used to catch."""
+
+
+class Child:
+    """The learner's functions by name, and what his ops have saved."""
+
+    def __init__(self, path: Path, source: str, limits: Limits) -> None:
+        self.path, self.source, self.limits = str(path), source, limits
+        self.names: dict[str, Any] = {}
+        self.saved: list[tuple[Any, Any]] = []
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """What one request gives, or the error with the learner's line."""
+        verbs: dict[str, Callable[..., Any]] = {
+            "load": self.load,
+            "call": self.call,
+            "op": self.op,
+            "backward": self.backward,
+        }
+        signal.setitimer(signal.ITIMER_REAL, self.limits.seconds, 0.2)
+        try:
+            value = verbs[request.pop("do")](**request)
+        except BaseException as error:  # SystemExit as well: it is an answer
+            return {"error": self.describe(error)}
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        if wire.fits(value):
+            return {"value": value}
+        inner = value[0] if isinstance(value, list) and not wire.fits(value[0]) else value
+        return {"odd": _type(inner)}
+
+    def load(self) -> None:
+        """Run the file."""
+        module = ModuleType("exercise")
+        module.__file__ = self.path
+        sys.modules["exercise"] = module  # dataclasses look their module up
+        self.names = vars(module)
+        exec(compile(self.source, self.path, "exec"), self.names)
+
+    def call(self, name: str, arguments: list[Any]) -> Any:
+        """A function of the file: its value, and the arguments as they are after it."""
+        return [self.names[name](*arguments), arguments]
+
+    def op(self, name: str, settings: list[Any], arrays: list[Any], needs: list[bool]) -> Any:
+        """The forward of an op, and the arrays after it; what it saves stays, under a number."""
+        op = self.names[name](*settings)
+        y, saved = op.forward(eager_memory(tuple(needs)), *arrays)
+        self.saved.append((op, saved))
+        return [y, arrays, len(self.saved) - 1]
+
+    def backward(self, number: int, grad: Any, needs: list[bool]) -> Any:
+        """The backward of that op."""
+        op, saved = self.saved[number]
+        return list(op.backward(eager_memory(tuple(needs)), grad, saved, tuple(needs)))
+
+    def describe(self, error: BaseException) -> dict[str, Any]:
+        """An error as its class, its words, and the learner's line in which it came up."""
+        frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == self.path]
+        line = frames[-1].lineno if frames else getattr(error, "lineno", None)
+        lines = self.source.splitlines()
+        text = lines[line - 1].strip() if line and 0 < line <= len(lines) else ""
+        words = f"no end after {self.limits.seconds:g} seconds" if isinstance(error, _Hang) else ""
+        kind = "Hang" if words else type(error).__name__
+        return {"kind": kind, "words": words or str(error)[:500], "line": line, "text": text}
+
+
+def serve(
+    connection: Connection, path: Path, printed: Path, limits: Limits, forbidden: list[str]
+) -> None:
+    """Answer requests until the other side goes away; `printed` gets what the code prints."""
+    os.setsid()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGALRM, _hang)
+    out = os.open(printed, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(out, 1)
+    os.dup2(out, 2)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    sys.stdout, sys.stderr = os.fdopen(1, "w", 1), os.fdopen(2, "w", 1)
+    child = Child(path, path.read_text(encoding="utf-8"), limits)
+    _confine(limits, forbidden)
+    while True:
+        try:
+            requests = wire.receive(connection)
+        except (EOFError, wire.Garbled):
+            os._exit(0)
+        with np.errstate(all="ignore"):
+            wire.send(connection, [child.answer(request) for request in requests])
+
+
+def _confine(limits: Limits, forbidden: list[str]) -> None:
+    """Limits of the process; nothing can be opened any more."""
+    for name in forbidden:
+        for place in (tg, tg.ops, tg.Tensor):
+            if name in vars(place):
+                delattr(place, name)
+    resource.setrlimit(resource.RLIMIT_AS, (limits.megabytes << 20,) * 2)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16 << 20,) * 2)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    lowest = os.open(os.devnull, os.O_RDONLY)  # the lowest number that is free
+    os.close(lowest)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, lowest))
+
+
+def _hang(signal_: int, frame: FrameType | None) -> None:
+    raise _Hang
+
+
+def _type(value: Any) -> str:
+    """The type of what cannot be sent."""
+    if isinstance(value, np.ndarray):
+        return f"array of {value.dtype}"
+    if isinstance(value, (list, tuple)):
+        inner = sorted({_type(x) for x in value if not wire.fits(x)})
+        return f"{type(value).__name__} with {', '.join(inner)}"
+    return type(value).__name__

@@ -1,0 +1,155 @@
+"""Exercises: a folder of exercises/ each.
+
+exercise.toml    number, title, minutes, forbidden, predictions
+solution.py|.cu  the solution, with marks around what the learner writes (marks.py)
+steps.py         STEPS: what is tried, from small to large
+mistakes.py      MISTAKES: what goes wrong, as edits of the solution
+text.md          formula, drawn picture, worked example, what to read afterwards
+harness.py|.cu   what tries the learner's functions, put behind his file
+fingerprints.json  how each wrong kernel behaves, made when the package is built
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import tomllib
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from tinygraph.course import marks
+from tinygraph.errors import ArgumentError, nearest
+from tinygraph.frozen import frozen
+
+FOLDER = Path(__file__).parent / "exercises"
+
+
+@frozen
+class Mistake:
+    """A known mistake in one step.
+
+    Attributes
+    ----------
+    step : int
+    name : str
+    says : str
+        What the learner reads, at most three lines; it describes what his code does.
+    edits : sequence of (str, str)
+        Text of the solution and what stands there instead; each fits exactly once.
+    """
+
+    step: int
+    name: str
+    says: str
+    edits: Sequence[tuple[str, str]]
+
+
+class Exercise:
+    """What belongs to one exercise; `name` is that of its folder."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.folder = name, FOLDER / name
+        about = tomllib.loads((self.folder / "exercise.toml").read_text(encoding="utf-8"))
+        self._about: dict[str, Any] = about
+        self.number: int = about["number"]
+        self.title: str = about["title"]
+        self.minutes: int = about["minutes"]
+        self.predictions: list[dict[str, str]] = about.get("predictions", [])
+
+    @property
+    def is_kernel(self) -> bool:
+        return self._solution_file.suffix == ".cu"
+
+    @property
+    def file(self) -> str:
+        """The name of the learner's file."""
+        return f"{self.number:02d}_{self.name}{self._solution_file.suffix}"
+
+    @property
+    def _solution_file(self) -> Path:
+        return next(self.folder.glob("solution.*"))
+
+    @cached_property
+    def marked(self) -> str:
+        """The solution with its marks."""
+        return self._solution_file.read_text(encoding="utf-8")
+
+    @property
+    def solution(self) -> str:
+        return marks.clean(self.marked)
+
+    @property
+    def stub(self) -> str:
+        return marks.stub(self.marked)
+
+    @property
+    def harness(self) -> str:
+        """What is put behind the learner's file."""
+        file = self.folder / f"harness{self._solution_file.suffix}"
+        return file.read_text(encoding="utf-8") if file.exists() else ""
+
+    @property
+    def text(self) -> str:
+        return (self.folder / "text.md").read_text(encoding="utf-8")
+
+    @cached_property
+    def steps(self) -> Sequence[Any]:
+        found: Sequence[Any] = self._module("steps").STEPS
+        return found
+
+    @cached_property
+    def mistakes(self) -> Sequence[Mistake]:
+        found: Sequence[Mistake] = self._module("mistakes").MISTAKES
+        return found
+
+    @cached_property
+    def fingerprints(self) -> dict[str, Any]:
+        file = self.folder / "fingerprints.json"
+        found: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+        return found
+
+    @property
+    def forbidden(self) -> list[str]:
+        """Names of the framework that are what the learner is to write."""
+        return list(self._about.get("forbidden", []))
+
+    def edited(self, mistake: Mistake) -> str:
+        """The solution with a mistake put in."""
+        return marks.edited(self.marked, mistake.edits)
+
+    def of_step(self, step: int) -> list[Mistake]:
+        """The known mistakes of a step."""
+        return [mistake for mistake in self.mistakes if mistake.step == step]
+
+    def _module(self, part: str) -> ModuleType:
+        return importlib.import_module(f"tinygraph.course.exercises.{self.name}.{part}")
+
+
+def exercises() -> list[Exercise]:
+    """All exercises, in their order."""
+    found = [Exercise(file.parent.name) for file in FOLDER.glob("*/exercise.toml")]
+    return sorted(found, key=lambda exercise: exercise.number)
+
+
+def find(word: str) -> Exercise:
+    """An exercise by its number, its name, or the name of its file.
+
+    Raises
+    ------
+    ArgumentError
+        There is none.
+
+    >>> find("8").name, find("08_pool.py").name
+    ('pool', 'pool')
+    """
+    known = exercises()
+    bare = Path(word).stem
+    for exercise in known:
+        if bare in (exercise.name, str(exercise.number), Path(exercise.file).stem):
+            return exercise
+    numbers = ", ".join(f"{e.number} {e.name}" for e in known)
+    hint = nearest(bare, [e.name for e in known])
+    raise ArgumentError("course", "exercise", f"one of {numbers}", repr(word), hint)

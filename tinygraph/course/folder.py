@@ -1,0 +1,125 @@
+"""The learner's folder: his files, and what he has reached.
+
+08_pool.py           a file for each exercise, made once and never written over
+.course/state.json   steps that were passed, hints that were read
+.course/backups/     files that `reset` has replaced
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tinygraph.course.check import Outcome
+from tinygraph.course.exercise import Exercise, exercises
+from tinygraph.errors import ArgumentError
+from tinygraph.sealed import write_atomically, write_json
+
+_OWN = ".course"
+
+
+class CourseFolder:
+    """A folder with the files of the course.
+
+    Parameters
+    ----------
+    path : Path
+
+    Raises
+    ------
+    ArgumentError
+        The course was not started there.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        if not (path / _OWN).is_dir():
+            way_out = f"tinygraph course start {path} begins it there"
+            raise ArgumentError("course", "folder", "one with the course", str(path), way_out)
+
+    @classmethod
+    def start(cls, path: Path) -> tuple[CourseFolder, list[Path]]:
+        """The folder, with files for the exercises that have none yet, and these files."""
+        try:
+            (path / _OWN).mkdir(parents=True, exist_ok=True)
+        except FileExistsError:
+            raise ArgumentError("course start", "folder", "a folder", f"{path}, a file") from None
+        folder = cls(path)
+        fresh = [each for each in exercises() if not folder.file(each).exists()]
+        for exercise in fresh:
+            write_atomically(folder.file(exercise), exercise.stub.encode())
+        return folder, [folder.file(exercise) for exercise in fresh]
+
+    @classmethod
+    def around(cls, path: Path) -> CourseFolder:
+        """The folder of the course that a path lies in."""
+        for place in (path, *path.parents):
+            if (place / _OWN).is_dir():
+                return cls(place)
+        return cls(path)
+
+    def file(self, exercise: Exercise) -> Path:
+        """The learner's file."""
+        return self.path / exercise.file
+
+    def reset(self, exercise: Exercise) -> Path | None:
+        """Put an untouched file in the place of the learner's, which is kept."""
+        file, kept = self.file(exercise), None
+        if file.exists():
+            stamp = time.strftime("%Y-%m-%d-%H%M%S")
+            kept = self.path / _OWN / "backups" / f"{file.stem}-{stamp}{file.suffix}"
+            while kept.exists():
+                kept = kept.with_name(f"{kept.stem}x{kept.suffix}")
+            write_atomically(kept, file.read_bytes())
+        write_atomically(file, exercise.stub.encode())
+        return kept
+
+    # ---- what was reached -------------------------------------------------------------------
+
+    def state(self) -> dict[str, dict[str, Any]]:
+        """By exercise: `passed`, `hints` and `failures`; empty where it cannot be read."""
+        try:
+            found = json.loads((self.path / _OWN / "state.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        good = isinstance(found, dict) and all(isinstance(own, dict) for own in found.values())
+        return found if good else {}
+
+    def of(self, exercise: Exercise) -> dict[str, Any]:
+        """What was reached in one exercise."""
+        own = self.state().get(exercise.name, {})
+        return {"passed": [], "hints": {}, "failures": 0, "last": ""} | own
+
+    def note(self, exercise: Exercise, changes: Mapping[str, Any]) -> None:
+        """Write down what was reached."""
+        state = self.state()
+        state[exercise.name] = {**self.of(exercise), **changes}
+        write_json(self.path / _OWN / "state.json", state)
+
+    def take(self, outcome: Outcome) -> int:
+        """Note what a check found; how often in a row it was the same failure."""
+        exercise, failure = outcome.exercise, outcome.failure
+        words = "" if failure is None else f"{outcome.step} {failure.kind} {failure.text}"
+        before = self.of(exercise)
+        times = int(before["failures"]) + 1 if words and words == before["last"] else 1
+        self.note(exercise, {"passed": list(outcome.passed), "failures": times, "last": words})
+        return times
+
+    def hint(self, exercise: Exercise, step: int) -> tuple[int, str]:
+        """The next hint for a step, and its number; the last one again at the end."""
+        read = dict(self.of(exercise)["hints"])
+        hints = next(each.hints for each in exercise.steps if each.number == step)
+        number = min(int(read.get(str(step), 0)) + 1, len(hints))
+        self.note(exercise, {"hints": {**read, str(step): number}})
+        return number, hints[number - 1]
+
+    def current(self) -> Exercise:
+        """The first exercise that is not whole; the last one where all are."""
+        known = exercises()
+        for exercise in known:
+            if len(self.of(exercise)["passed"]) < len(exercise.steps):
+                return exercise
+        return known[-1]

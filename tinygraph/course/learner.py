@@ -1,0 +1,99 @@
+"""The learner's process, seen from the checker: requests go in, answers come out, it may die.
+
+Processes are forks of a warm one, which has loaded numpy and the framework: the fork server of
+Python's multiprocessing.  The first check starts it, the next ones take milliseconds.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from tinygraph.course import wire
+from tinygraph.course.child import Limits, serve
+
+DEFAULT = Limits()
+_START = 20.0  # seconds that the first process may take
+
+
+class Died(Exception):
+    """The process ended, or did not answer in time."""
+
+
+class Learner:
+    """A process with one file; to be used in a `with`.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    limits : Limits
+    forbidden : sequence of str
+        Names of the framework that the exercise asks for.
+    """
+
+    def __init__(self, path: Path, limits: Limits = DEFAULT, forbidden: Sequence[str] = ()) -> None:
+        self.limits = limits
+        self.room = TemporaryDirectory()
+        self.printed = Path(self.room.name) / "printed"
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["tinygraph.course.child"])
+        self.connection, its = context.Pipe()
+        self.process = context.Process(
+            target=serve, args=(its, path, self.printed, limits, list(forbidden)), daemon=True
+        )
+        self.process.start()
+        its.close()
+        self.begun = time.monotonic()
+
+    def __enter__(self) -> Learner:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.kill()
+        self.connection.close()
+        self.room.cleanup()
+
+    def ask(self, *requests: dict[str, Any]) -> list[dict[str, Any]]:
+        """The answers to some requests, in order: {"value": ...}, {"odd": type} or {"error": ...}.
+
+        Raises
+        ------
+        Died
+        """
+        patience = self.limits.seconds * len(requests) + _START
+        try:
+            wire.send(self.connection, list(requests))
+            if not self.connection.poll(patience):
+                raise Died(f"no answer after {patience:.0f} seconds")
+            replies = wire.receive(self.connection)
+        except (EOFError, OSError):
+            raise Died("your program ended before it answered") from None
+        except wire.Garbled:
+            raise Died("your program sent something that is no answer") from None
+        good = isinstance(replies, list) and len(replies) == len(requests)
+        if not good or not all(isinstance(r, dict) and len(r) == 1 for r in replies):
+            raise Died("your program sent something that is no answer")
+        return replies
+
+    def output(self) -> str:
+        """What the code has printed."""
+        try:
+            return self.printed.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""
+
+    def kill(self) -> None:
+        """End the process and what it has started."""
+        if self.process.pid is not None and self.process.is_alive():
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.kill()
+        self.process.join(5)

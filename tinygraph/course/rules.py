@@ -1,0 +1,85 @@
+"""What a file may say, read before anything of it runs.  A wall of three, and no sandbox."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from tinygraph.course.exercise import Exercise
+
+MODULES = {
+    *("__future__", "collections", "dataclasses", "functools", "hypothesis", "itertools", "math"),
+    *("numpy", "tinygraph", "typing"),
+}
+NAMES = {
+    *("__builtins__", "__import__", "__loader__", "__spec__", "breakpoint", "compile", "delattr"),
+    *("eval", "exec", "exit", "getattr", "globals", "input", "locals", "memoryview", "open"),
+    *("quit", "setattr", "vars"),
+}
+ATTRIBUTES = {
+    *("DataSource", "core", "course", "ctypes", "ctypeslib", "cr_frame", "f2py", "f_back"),
+    *("f_builtins", "f_globals", "fromfile", "genfromtxt", "gi_frame", "load", "loadtxt"),
+    *("memmap", "os", "registry", "save", "savetxt", "savez", "savez_compressed", "sys"),
+    *("tb_frame", "testing", "tofile"),
+}
+METHODS = {"__init__", "__post_init__", "__call__", "__len__", "__getitem__", "__repr__"}
+WORDS = re.compile(
+    r"\b(asm|__asm\w*|__attribute\w*|__builtin_\w+|constructor|dlopen|dlsym|exec[lv]\w*|extern|"
+    r"fopen|fork|no_sanitize\w*|popen|pragma|_Pragma|syscall|system|tg_\w+|volatile)\b|"
+    r"#\s*(include|pragma|import|line)"
+)
+
+
+def broken_rules(exercise: Exercise, text: str) -> list[tuple[int, str]]:
+    """Lines and sentences about what is not allowed there."""
+    found = _of_kernels(text) if exercise.is_kernel else _of_python(text, set(exercise.forbidden))
+    return sorted(found)
+
+
+def _of_python(text: str, forbidden: set[str]) -> Iterator[tuple[int, str]]:
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return  # loading it says where
+    for node in ast.walk(tree):
+        line = getattr(node, "lineno", 0)
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            inside = isinstance(node, ast.ImportFrom)
+            names = [alias.name for alias in node.names]
+            for name in [node.module or ""] if isinstance(node, ast.ImportFrom) else names:
+                parts = name.split(".")
+                if parts[0] not in MODULES or set(parts) & ATTRIBUTES or len(parts) > 2:
+                    yield line, f"{name or 'a relative import'}: this module is not needed here"
+            for name in names if inside else []:
+                yield from _named(line, name, forbidden)
+                if name == "*":
+                    yield line, "import *: names are imported one by one"
+        elif isinstance(node, ast.Name) and node.id in NAMES:
+            yield line, f"{node.id}: this is not needed here"
+        elif isinstance(node, ast.Attribute):
+            if node.attr.startswith("__") and node.attr not in METHODS:
+                yield line, f".{node.attr}: this is not needed here"
+            on_module = isinstance(node.value, (ast.Name, ast.Attribute))
+            yield from _named(line, node.attr, forbidden if on_module else set())
+        elif isinstance(node, ast.FunctionDef):
+            special = node.name.startswith("__") and node.name.endswith("__")
+            if special and node.name not in METHODS:
+                yield line, f"{node.name}: this method is not needed here"
+
+
+def _named(line: int, name: str, forbidden: set[str]) -> Iterator[tuple[int, str]]:
+    if name in ATTRIBUTES:
+        yield line, f"{name}: this is not needed here"
+    if name in forbidden:
+        yield line, f"{name} is what this exercise asks you to write"
+
+
+def _of_kernels(text: str) -> Iterator[tuple[int, str]]:
+    blank = re.sub(r"//[^\n]*|/\*.*?\*/", _spaces, text, flags=re.DOTALL)
+    for match in WORDS.finditer(blank):
+        yield blank.count("\n", 0, match.start()) + 1, f"{match[0]}: this is not needed here"
+
+
+def _spaces(match: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", match[0])

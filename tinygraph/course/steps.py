@@ -1,0 +1,294 @@
+"""Steps: what is tried of the learner's file, and what a step that is not passed says."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tinygraph.course.compare import difference
+from tinygraph.course.exercise import Exercise, Mistake
+from tinygraph.course.learner import Learner
+from tinygraph.frozen import frozen
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+
+class Raised(NamedTuple):
+    """An answer that is an error."""
+
+    kind: str
+    words: str = ""
+    line: int | None = None
+    text: str = ""
+
+
+class Odd(NamedTuple):
+    """An answer of a type that cannot be sent."""
+
+    type: str
+
+
+@frozen
+class Failure:
+    """Why a step is not passed.
+
+    Attributes
+    ----------
+    kind : str
+        "not begun", "error", "type", "shape", "dtype", "values", "changed", "gradient", or what
+        the kernel checker calls a finding.
+    text : str
+        What is wrong, in words.
+    case, expected, got : str
+        The smallest call that shows it.
+    line, source : int or None, str
+        The learner's line where there is one.
+    mistake : Mistake or None
+        The known mistake that does the same.
+    sure : bool
+        Whether it does exactly the same.
+    picture : str
+        Which thread touched what.
+    """
+
+    kind: str
+    text: str = ""
+    case: str = ""
+    expected: str = ""
+    got: str = ""
+    line: int | None = None
+    source: str = ""
+    mistake: Mistake | None = None
+    sure: bool = True
+    picture: str = ""
+
+
+NOT_BEGUN = "not begun"
+
+
+@frozen
+class Step:
+    """A step of an exercise.
+
+    Attributes
+    ----------
+    number : int
+    title : str
+    hints : sequence of str
+        Three: a question, the way, the line with blanks.
+    """
+
+    number: int
+    title: str
+    hints: Sequence[str]
+
+    def run(self, exercise: Exercise, learner: Learner) -> Failure | None:
+        """Try the learner's file; None where the step is passed."""
+        raise NotImplementedError
+
+
+@frozen
+class FunctionStep(Step):
+    """A step that is a function of arrays and numbers.
+
+    Attributes
+    ----------
+    function : str
+        Its name in the solution, or in harness.py behind it.
+    cases : sequence of tuple
+        Arguments, from small to large, of whole numbers where it can be: the first case that
+        fails is what the learner reads.
+    drawn : callable, optional
+        Gives a hypothesis strategy of such tuples.
+    show : callable, optional
+        From the arguments to the words for them.
+    """
+
+    function: str = ""
+    cases: Sequence[tuple[Any, ...]] = ()
+    drawn: Callable[[], SearchStrategy[tuple[Any, ...]]] | None = None
+    show: Callable[..., str] | None = None
+    examples: int = 40
+
+    def run(self, exercise: Exercise, learner: Learner) -> Failure | None:
+        right = getattr(module(exercise.solution + exercise.harness), self.function)
+
+        def wrong(case: tuple[Any, ...]) -> tuple[str, Any, Any]:
+            (answer,) = self.ask(learner, [case])
+            return self._judge(case, answer, right)
+
+        answers = self.ask(learner, self.cases)
+        tried = list(zip(self.cases, answers, strict=True))
+        for case, answer in tried:
+            found = self._judge(case, answer, right)
+            if found[0]:
+                return self._failure(exercise, case, found, tried)
+        if self.drawn is not None:
+            case = smallest(self.drawn(), lambda case: bool(wrong(case)[0]), self.examples)
+            if case is not None:
+                (answer,) = self.ask(learner, [case])
+                found = self._judge(case, answer, right)
+                return self._failure(exercise, case, found, [*tried, (case, answer)])
+        return None
+
+    def ask(self, learner: Learner, cases: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Of each case the value and the arguments after it, or Raised, or Odd."""
+        calls = [{"do": "call", "name": self.function, "arguments": list(case)} for case in cases]
+        return [answer_of(reply) for reply in learner.ask(*calls)]
+
+    def _judge(self, case: tuple[Any, ...], answer: Any, right: Any) -> tuple[str, Any, Any]:
+        """What is wrong with an answer (empty: nothing), what was expected, what came."""
+        expected = outcome(right, case)[0]
+        if isinstance(answer, (Raised, Odd)):
+            return said(answer), expected, answer
+        value, after = answer
+        what = difference(value, expected)
+        if not what and difference(after, list(case)):
+            what = "changed: an argument is another after the call than before"
+        return what, expected, value
+
+    def _failure(
+        self, exercise: Exercise, case: tuple[Any, ...], found: tuple[str, Any, Any], tried: Any
+    ) -> Failure:
+        what, expected, got = found
+        if isinstance(got, Raised) and got.kind == "NotImplementedError":
+            return Failure(NOT_BEGUN)
+        kind, _, text = what.partition(": ")
+        raised = got if isinstance(got, Raised) else Raised("")
+        return Failure(
+            kind,
+            text,
+            self.show(*case) if self.show else call_of(self.function, case),
+            shown(expected),
+            "" if isinstance(got, (Raised, Odd)) else shown(got),
+            raised.line,
+            raised.text,
+            self._recognised(exercise, tried),
+        )
+
+    def _recognised(self, exercise: Exercise, tried: Sequence[tuple[Any, Any]]) -> Mistake | None:
+        """The first known mistake that answers every case as the learner does."""
+        for mistake in exercise.of_step(self.number):
+            text = exercise.edited(mistake) + exercise.harness
+            wrong = getattr(module(text), self.function)
+            if all(alike(answer, outcome(wrong, case)) for case, answer in tried):
+                return mistake
+        return None
+
+
+def alike(answer: Any, known: Any) -> bool:
+    """Whether an answer is that of a known mistake."""
+    if isinstance(answer, Raised) or isinstance(known, Raised):
+        both = isinstance(answer, Raised) and isinstance(known, Raised)
+        return both and answer.kind == known.kind
+    if isinstance(answer, Odd):
+        return False
+    return not difference(answer[0], known[0]) and not difference(answer[1], known[1])
+
+
+def answer_of(reply: dict[str, Any]) -> Any:
+    """The value in a reply, or Raised, or Odd."""
+    if "error" in reply:
+        about = reply["error"]
+        return Raised(about["kind"], about["words"], about["line"], about["text"])
+    return Odd(reply["odd"]) if "odd" in reply else reply["value"]
+
+
+def said(answer: Raised | Odd) -> str:
+    """What is wrong with it, as `difference` says it."""
+    if isinstance(answer, Odd):
+        return f"type: you return {answer.type}"
+    return f"error: {answer.kind}: {answer.words}" if answer.words else f"error: {answer.kind}"
+
+
+def module(text: str) -> ModuleType:
+    """Our own text as a module."""
+    made = ModuleType("tinygraph_course_text")
+    before = sys.modules.get(made.__name__)
+    sys.modules[made.__name__] = made  # dataclasses look their module up
+    try:
+        exec(compile(text, made.__name__, "exec"), vars(made))
+    finally:
+        if before is None:
+            del sys.modules[made.__name__]
+    return made
+
+
+def outcome(function: Callable[..., Any], case: Sequence[Any]) -> Any:
+    """The value and the arguments after it, or Raised: of our own text."""
+    arguments = [copied(x) for x in case]
+    try:
+        with np.errstate(all="ignore"):
+            return [function(*arguments), arguments]
+    except Exception as error:
+        return Raised(type(error).__name__, str(error))
+
+
+def copied(value: Any) -> Any:
+    """A copy down to the arrays."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(copied(x) for x in value)
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def smallest(strategy: Any, fails: Callable[[Any], bool], examples: int) -> Any:
+    """The smallest drawn case that fails, None if none does; the same at every run."""
+    import hypothesis
+
+    found: list[Any] = []
+
+    @hypothesis.seed(0)
+    @hypothesis.settings(
+        max_examples=examples,
+        database=None,
+        deadline=None,
+        print_blob=False,
+        report_multiple_bugs=False,
+        suppress_health_check=list(hypothesis.HealthCheck),
+        phases=(hypothesis.Phase.generate, hypothesis.Phase.shrink),
+    )
+    @hypothesis.given(strategy)
+    def attempt(case: Any) -> None:
+        if fails(case):
+            found[:] = [case]
+            raise AssertionError
+
+    try:
+        attempt()
+    except AssertionError:
+        return found[0]
+    return None
+
+
+def call_of(name: str, case: Sequence[Any]) -> str:
+    """A call as it would be written.
+
+    >>> call_of("windows", (4, np.array([1.0, 2.0])))
+    'windows(4, [1, 2])'
+    """
+    return f"{name}({', '.join(shown(x) for x in case)})"
+
+
+def shown(value: Any, most: int = 48) -> str:
+    """A value in few characters."""
+    if isinstance(value, np.ndarray):
+        if value.size > most:
+            return f"array {value.shape} of {value.dtype}"
+        return str([_tidy(x) for x in value.tolist()] if value.ndim else _tidy(value.item()))
+    if isinstance(value, (list, tuple)):
+        inner = ", ".join(shown(x, most) for x in value)
+        return f"[{inner}]" if isinstance(value, list) else f"({inner})"
+    return str(_tidy(value)) if isinstance(value, float) else repr(value)
+
+
+def _tidy(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_tidy(x) for x in value]
+    if isinstance(value, float) and np.isfinite(value):
+        return int(value) if value == int(value) and abs(value) < 1e9 else float(f"{value:.6g}")
+    return value
