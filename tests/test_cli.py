@@ -249,13 +249,14 @@ def test_what_is_no_run(tmp_path, capsys, command):
 
 def test_show_draws_again(copied, capsys):
     pytest.importorskip("matplotlib", reason="needs matplotlib")
-    for name in ("graph.svg", "report.html", "curves.svg", "filters.png"):
+    for name in ("graph.svg", "report.html", "steps.html", "curves.svg", "filters.png"):
         (copied / name).unlink(missing_ok=True)
     assert main(["show", str(copied)]) == 0
     written = [line.removeprefix("wrote ") for line in capsys.readouterr().out.splitlines()]
     assert [Path(path).name for path in written] == [
         "graph.svg",
         "report.html",
+        "steps.html",
         "curves.svg",
         "filters.png",
     ]

@@ -44,6 +44,7 @@ def test_what_a_training_says(capsys, arguments, said, last):
             "result.json",
             "graph.svg",
             "report.html",
+            "steps.html",
         )
     } <= files
     assert main(["evaluate", "run"]) == 0

@@ -134,4 +134,4 @@ def test_a_run(tmp_path):
     assert recipe.evaluate(RunFolder.open(run.path), None) == result
     pytest.importorskip("matplotlib", reason="needs matplotlib")
     drawn = [path.name for path in recipe.draw(RunFolder.open(run.path))]
-    assert drawn == ["graph.svg", "report.html", "descent.png"]
+    assert drawn == ["graph.svg", "report.html", "steps.html", "descent.png"]

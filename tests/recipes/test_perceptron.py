@@ -145,7 +145,12 @@ def test_pictures(trained):
     pytest.importorskip("matplotlib", reason="needs matplotlib")
     run, _ = trained
     drawn = list(recipes.get("perceptron").draw(RunFolder.open(run.path)))
-    assert [path.name for path in drawn] == ["graph.svg", "report.html", "decision_lines.png"]
+    assert [path.name for path in drawn] == [
+        "graph.svg",
+        "report.html",
+        "steps.html",
+        "decision_lines.png",
+    ]
     assert "does not converge" in drawn[1].read_text()
 
 

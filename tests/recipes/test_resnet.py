@@ -196,7 +196,7 @@ def test_pictures(trained):
     deep = {"data": "digits", "epochs": 1, "widths": (2, 2, 2), "batch_size": 250}
     run, _ = run_of(run.path.parent / "deep", **deep)
     names = [path.name for path in recipes.get("resnet_cifar").draw(RunFolder.open(run.path))]
-    assert names == ["graph.svg", "report.html", "curves.svg", "filters.png"]
+    assert names == ["graph.svg", "report.html", "steps.html", "curves.svg", "filters.png"]
     graph = (run.path / "graph.svg").read_text()
     for block in (f"stage{s}.{b}" for s in (1, 2, 3) for b in range(3)):
         assert re.search(rf"{block}\b", graph)

@@ -290,7 +290,7 @@ def test_pictures_of_a_run(made_data, tmp_path):
     pytest.importorskip("matplotlib")
     run, _ = run_of(tmp_path / "run", hidden=(4,), epochs=2)
     drawn = [path.name for path in splice_mlp.recipe.draw(run)]
-    assert drawn == ["graph.svg", "report.html", "curves.svg", "influence.png"]
+    assert drawn == ["graph.svg", "report.html", "steps.html", "curves.svg", "influence.png"]
     assert all((run.path / name).stat().st_size for name in drawn)
 
 

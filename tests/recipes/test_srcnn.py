@@ -212,6 +212,7 @@ def test_the_pictures_of_a_run(trained, made_data, tmp_path):
     assert files == [
         "graph.svg",
         "report.html",
+        "steps.html",
         "quality.svg",
         "filters_1.png",
         "filters_3.png",

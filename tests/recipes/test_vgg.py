@@ -253,6 +253,7 @@ def test_pictures(trained, tmp_path):
     assert [path.name for path in drawn] == [
         "graph.svg",
         "report.html",
+        "steps.html",
         "curves.svg",
         "filters.png",
     ]

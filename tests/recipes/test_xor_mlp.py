@@ -137,7 +137,13 @@ def test_a_run_draws_the_network_beside_its_graph(tmp_path):
     assert recipe.evaluate(RunFolder.open(run.path), None) == result
     pytest.importorskip("matplotlib", reason="needs matplotlib")
     drawn = [path.name for path in recipe.draw(RunFolder.open(run.path))]
-    assert drawn == ["graph.svg", "report.html", "network_and_graph.svg", "curves.svg"]
+    assert drawn == [
+        "graph.svg",
+        "report.html",
+        "steps.html",
+        "network_and_graph.svg",
+        "curves.svg",
+    ]
     both = (run.path / "network_and_graph.svg").read_text()
     root = ElementTree.fromstring(both)  # well formed
     assert len(root.findall("{*}svg")) == 2
@@ -152,7 +158,7 @@ def test_the_picture_of_the_page_is_the_one_that_is_drawn(tmp_path):
     """Where this fails: train xor_mlp, look at network_and_graph.svg, and copy it there."""
     recipe, run = recipes.get("xor_mlp"), RunFolder(tmp_path / "run")
     recipe.train(recipe.config(), run, None, False, QUIET)
-    drawn = {path.name: path for path, _ in zip(recipe.draw(run), range(3), strict=False)}
+    drawn = {path.name: path for path, _ in zip(recipe.draw(run), range(4), strict=False)}
     page = Path(__file__).parents[2] / "docs/images/xor_mlp.svg"
     assert drawn["network_and_graph.svg"].read_text() == page.read_text()
 

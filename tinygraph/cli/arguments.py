@@ -116,7 +116,12 @@ PARSERS = {
         "numba_cnn",
         {"RECIPE": (WHICH, {"nargs": "?"})},
     ),
-    "show": Command(show, "draw the pictures of a run again", "runs/first", RUN),
+    "show": Command(
+        show,
+        "draw the pictures of a run again",
+        "runs/first --steps",
+        {**RUN, "--steps": "only steps.html: the first step, to go through with every number"},
+    ),
     "super-resolve": Command(
         super_resolve_file,
         "enlarge a picture with a trained srcnn",

@@ -203,9 +203,10 @@ def _described(recipe: recipes.Recipe) -> dict[str, Any]:
 
 
 def show(args: Namespace) -> dict[str, Any]:
-    """Draw the pictures of a run again."""
+    """Draw the pictures of a run again, or with --steps its first step alone."""
     run = RunFolder.open(args.run)
-    files, notes = _draw(_recipe_of(run, args.recipe), run)
+    recipe = _recipe_of(run, args.recipe)
+    files, notes = ([str(recipe.steps(run))], []) if args.steps else _draw(recipe, run)
     for file in files:
         print(f"wrote {file}")
     return {"run": str(run.path), "files": files, "notes": notes}

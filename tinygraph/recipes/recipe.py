@@ -27,8 +27,9 @@ import numpy as np
 import tinygraph as tg
 from tinygraph import show
 from tinygraph.data import DataLoader
-from tinygraph.errors import ArgumentError, CheckpointError, DatasetError
+from tinygraph.errors import ArgumentError, CheckpointError, DatasetError, GraphError
 from tinygraph.optim import Optimizer, Schedule
+from tinygraph.recipes.first_step import draw_first_step
 from tinygraph.recipes.settings import fit, require_settings, type_of
 from tinygraph.recipes.task import Data, Folder, Task, usable_device
 from tinygraph.sealed import reason
@@ -258,11 +259,17 @@ class Recipe:
         try:
             yield show.graph(loss, run.path / "graph.svg")
             yield show.report(contents, run.path / "report.html")
+            with suppress(DatasetError, GraphError, NotImplementedError):
+                yield self.steps(run)
             yield from self.pictures(run, config, network)
         except OSError as error:
             raise CheckpointError(
                 "show", str(run.path), "a folder that can be written", reason(error)
             ) from None
+
+    def steps(self, run: RunFolder, data_dir: Folder = None) -> Path:
+        """Draw the first step of a run as a page to go through; its data have to be at hand."""
+        return draw_first_step(self, run, data_dir)
 
     def trained(self, run: RunFolder, best: bool = False) -> Any:
         """The network of a run with its last or its best parameters, on the cpu."""

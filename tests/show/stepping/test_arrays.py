@@ -62,5 +62,6 @@ def test_a_corner_is_the_beginning_of_the_array_in_memory(shape):
 def test_many_large_arrays_keep_less_of_each():
     rng = np.random.default_rng(2)
     data, _ = page_of(*[rng.standard_normal((8, 16, 64)) for _ in range(100)])
-    assert {tuple(entry["kept"]) for entry in data["arrays"]} == {(1, 8, 64)}
+    ((one, channels, width),) = {tuple(entry["kept"]) for entry in data["arrays"]}
+    assert (one, width) == (1, 64) and 2 <= channels < 16
     assert sum(len(entry["data"]) for entry in data["arrays"]) <= BUDGET * 4 / 3 + 400

@@ -21,7 +21,7 @@ import numpy as np
 from tinygraph.shapes import Array, Shape
 
 MOST = 4096  # elements of an array on a page
-BUDGET = 560_000  # bytes of all arrays; where they take more, each keeps less
+BUDGET = 340_000  # bytes of all arrays; where they take more, each keeps less
 
 
 class Kept(NamedTuple):
@@ -59,7 +59,7 @@ class Arrays:
         """How many elements each array may keep, so that all of them fit the budget."""
         most = MOST
         while most > 64 and sum(_plain(k.cut(most)).nbytes for k in self.kept) > BUDGET:
-            most //= 2
+            most = most * 3 // 4
         return most
 
     def to_json(self) -> list[dict[str, Any]]:

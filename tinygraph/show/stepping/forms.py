@@ -18,14 +18,19 @@ from tinygraph.show.stepping.arrays import Arrays
 from tinygraph.show.stepping.origins import origins_of
 from tinygraph.tensor import Tensor
 
+ENTRIES = 8_000  # of origins, on a page
 MOST_COLUMNS = 400_000  # elements; of larger ones no forms are made
 
 
-def forms(node: Tensor, arrays: Arrays, entries: int) -> list[dict[str, Any]]:
-    """The forms of a node's convolution: titles, arrays, and the arrays that each is made of."""
-    op = node.op
-    if not isinstance(op, Conv2d) or len(node.inputs[0].shape) != 4:
+def forms(node: Tensor, arrays: Arrays, count: int) -> list[dict[str, Any]]:
+    """The forms of a node's convolution: titles, arrays, and the arrays that each is made of.
+
+    It is one of `count` convolutions on the page.
+    """
+    if not is_convolution(node):
         return []
+    op: Any = node.op
+    entries = max(64, ENTRIES // 2 // count)
     x, w = (part.device.to_numpy(part.value) for part in node.inputs[:2])
     groups, kernel = op.groups, tuple(w.shape[2:])
     image = x[:1, : w.shape[1]]
@@ -42,3 +47,8 @@ def forms(node: Tensor, arrays: Arrays, entries: int) -> list[dict[str, Any]]:
         {"title": "the filters as rows", "array": shown[2], "of": [], "origins": None},
         {"title": "rows times columns", "array": shown[3], "of": [2, 1], "origins": from_columns},
     ]
+
+
+def is_convolution(node: Tensor) -> bool:
+    """Whether the op of a node is one of images."""
+    return isinstance(node.op, Conv2d) and len(node.inputs[0].shape) == 4

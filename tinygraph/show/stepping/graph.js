@@ -16,8 +16,8 @@ steps.forEach((step, at) => {
   (step.sent || []).forEach(term => mark(gradedAt, term.to));
 });
 
-function formulaBox(formulas, part) {
-  const box = shell.make("pre");
+function formulaBox(number, part) {
+  const formulas = shell.data.formulas[number], box = shell.make("pre");
   box.tabIndex = 0;
   box.append(shell.make("span", "title", formulas.title));
   for (const line of formulas.lines) {
@@ -241,7 +241,7 @@ shell.run({count: steps.length, draw: at => {
   head.append(shell.make("small", "", about));
   panel.append(head);
   if (step.phase === "update") panel.append(formulaBox(step.formulas, "forward"));
-  else if (node.formulas && step.phase !== "seed") panel.append(formulaBox(node.formulas, step.phase === "forward" ? "forward" : "backward"));
+  else if (node.formulas !== null && step.phase !== "seed") panel.append(formulaBox(node.formulas, step.phase === "forward" ? "forward" : "backward"));
   const words = draws[step.phase](step, node, panel);
   light(at);
   return words;

@@ -32,7 +32,7 @@ from tinygraph.tensor import Tensor
 SPAN = 4096  # elements of an input that a place can name
 INPUTS = 16  # inputs, likewise
 LONGEST = 128  # entries of a row: the largest
-ENTRIES = 24_000  # of a page
+ENTRIES = 16_000  # of a page
 WORK = 4_000_000  # elements that the backwards of a node may go through
 FEW = 4  # samples that an op is run on again, where the batch is large
 

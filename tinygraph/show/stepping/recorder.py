@@ -27,7 +27,7 @@ from tinygraph.running import Runner
 from tinygraph.shapes import Array
 from tinygraph.show.boxes import Box, collect
 from tinygraph.show.stepping.arrays import Arrays
-from tinygraph.show.stepping.forms import forms
+from tinygraph.show.stepping.forms import forms, is_convolution
 from tinygraph.show.stepping.formulas import formulas, rules
 from tinygraph.show.stepping.origins import ENTRIES, origins
 from tinygraph.show.text import printable
@@ -56,6 +56,7 @@ class Recorder(Runner):
         self.arrays = Arrays()
         self.nodes: dict[int, dict[str, Any]] = {}
         self.steps: list[Step] = []
+        self.formulas: list[dict[str, Any]] = []  # each once, as nodes and steps refer to it
         self.boxes: list[Box] = []
         self.outputs: tuple[Tensor, ...] = ()
         self.numbers: dict[Tensor, int] = {}
@@ -143,7 +144,7 @@ class Recorder(Runner):
                     "after": new[""],
                     "state": state,
                     "rule": type(optimizer).__name__,
-                    "formulas": rules(type(optimizer)),
+                    "formulas": self._formulas(rules(type(optimizer))),
                     "settings": settings.get(name, ""),
                 }
             )
@@ -206,14 +207,18 @@ class Recorder(Runner):
             "op": printable(repr(op)) if op else "",
             "inputs": [self.numbers[x] for x in node.inputs],
             "value": self._add(node, self._given.get(node, node.value)),
-            "formulas": formulas(type(op)) if op else None,
+            "formulas": self._formulas(formulas(type(op))) if op else None,
             "state": is_state,
         }
 
     def _explain(self, node: Tensor) -> dict[str, Any]:
         """What a number of an op comes from, and the forms of a convolution."""
-        share = max(64, ENTRIES // max(1, sum(1 for x in self.numbers if x.op is not None)))
-        return {"origins": origins(node, share), "forms": forms(node, self.arrays, 2 * share)}
+        ops = [x for x in self.numbers if x.op is not None]
+        share, convolutions = max(64, ENTRIES // len(ops)), sum(map(is_convolution, ops))
+        return {
+            "origins": origins(node, share),
+            "forms": forms(node, self.arrays, convolutions),
+        }
 
     def _forward_step(self, node: Tensor, saved: Any) -> None:
         kept = [] if saved is FREED else [a for a in arrays_in(saved) if a is not None]
@@ -238,6 +243,12 @@ class Recorder(Runner):
                 if k >= begun and other["phase"] != "seed" and other["node"] < number
             ]
             self.steps.insert(later[0] if later else len(self.steps), step)
+
+    def _formulas(self, found: dict[str, Any]) -> int:
+        """The place of some formulas among those of the page."""
+        if found not in self.formulas:
+            self.formulas.append(found)
+        return self.formulas.index(found)
 
     def _shape(self, number: int) -> Any:
         return self.arrays.kept[number].shape

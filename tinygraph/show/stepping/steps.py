@@ -108,6 +108,7 @@ def to_html(recorder: Recorder, title: str) -> str:
         "nodes": recorder.nodes,
         "steps": recorder.steps,
         "arrays": recorder.arrays.to_json(),
+        "formulas": recorder.formulas,
         "plan": beside,
     }
     graph = f'<div id="graph">{to_svg(recorder.boxes)}</div>'
