@@ -146,7 +146,6 @@ CASES = {  # arguments in PyTorch's order, where they are not (X) or (X, Y)
     "linear": [(X, Y), (X, Y, X[:, 0])],
     "linspace": [(0, 1, 5), (3, -1, 2)],
     "log_softmax": [(X, 1)],
-    "logsumexp": [(X, 1), (X, 0, True)],
     "matmul": [(X, Y.T.copy())],
     "max": [(X,), (X, 1), (X, 0, True), (X, Y)],
     "avg_pool1d": [(ROWS, 2), (ROWS, 3, 1, 1)],
@@ -192,6 +191,11 @@ CASES = {  # arguments in PyTorch's order, where they are not (X) or (X, Y)
     "zeros": [(2, 3), ((2, 3),)],
 }
 CASES |= {name: [(X, Y)] for name in BINARY.split()}
+CASES |= {"new_zeros": [(X, 2, 3), (INDEX, (2,))], "new_ones": [(X, 2), (INDEX, (2, 1))]}
+CASES |= {"new_full": [(X, (2,), 3), (INDEX, (2, 1), 7)], "new_tensor": [(X, [1, 2]), (INDEX, 3)]}
+OF_FLOATS = "cos erf exp expm1 log log1p log2 reciprocal rsqrt sigmoid sin sqrt tanh"
+CASES |= {name: [(X,), (INDEX,), (X > 1,)] for name in OF_FLOATS.split()}  # these are made floats
+CASES |= {"logsumexp": [(X, 1), (X, 0, True), (INDEX, 1)]}
 BITS = [(INDEX, INDEX[:1]), (X > 1, Y > 1)]
 CASES |= {f"bitwise_{name}": BITS for name in ("and", "or", "xor")}
 CASES |= {f"logical_{name}": [*BITS, (X, Y)] for name in ("and", "or", "xor")}
@@ -212,7 +216,8 @@ CASES |= {"swapdims": CASES["transpose"]}
 OF_METHODS = {"where": [(X, X > 1, Y)], "permute": [(IMAGE, 0, 2, 3, 1)], "dropout": []}
 
 # Called by tests of their own, for numbers are drawn, or nothing comes back.
-ELSEWHERE = """no_grad get_float32_matmul_precision set_float32_matmul_precision promote_types
+ELSEWHERE = """bernoulli multinomial new_empty
+    no_grad get_float32_matmul_precision set_float32_matmul_precision promote_types
     result_type from_numpy empty empty_like rand randn randint randperm rand_like randn_like cuda
     backward detach requires_grad_ retain_grad register_hook data"""
 
@@ -273,6 +278,29 @@ def test_a_method_is_the_same(name, torch):
 )
 def test_an_attribute_is_there_in_both(name, torch):
     assert hasattr(tg.Tensor(X), name) and hasattr(torch.tensor(X), name)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x.amax(),
+        lambda x: x.amin((0, 1)),
+        lambda x: x.amax(1).sum(),
+        lambda x: x.max(),
+        lambda x: x.min(),
+        lambda x: x.max(1).values.sum(),
+        lambda x: x.min(0).values.sum(),
+        lambda x: x.norm(float("inf")),
+        lambda x: x.norm(float("inf"), 1).sum(),
+        lambda x: x.norm(-float("inf")),
+    ],
+)
+def test_equal_elements_share_the_gradient_as_in_pytorch(call, torch):
+    tied = np.float32([[2.0, -2.0, 2.0, 1.0], [0.5, 0.5, -0.5, 0.5]])
+    mine, reference = tg.Tensor(tied, requires_grad=True), torch.tensor(tied, requires_grad=True)
+    call(mine).backward()
+    call(reference).backward()
+    np.testing.assert_allclose(mine.grad, reference.grad.numpy(), rtol=1e-6)
 
 
 def test_mT_and_T(torch):

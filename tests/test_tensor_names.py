@@ -55,6 +55,22 @@ def test_gradient_goes_through_a_conversion():
     assert w.grad.dtype == np.float32 and w.grad.tolist() == [[2, 2, 2]] * 2
 
 
+def test_leaves_of_its_dtype_and_device(device):
+    w = x(dtype="float64", device=device, requires_grad=True)
+    made = [w.new_zeros(2, 1), w.new_ones((2, 1)), w.new_full((2, 1), 7), w.new_empty(size=(2, 1))]
+    made += [w.new_tensor([[1], [2]])]
+    for y in made:
+        assert (y.dtype, y.device, y.shape) == (np.float64, device, (2, 1))
+        assert y.op is None and not y.requires_grad
+    values = [y.tolist() for y in made if y is not made[3]]
+    assert values == [[[0], [0]], [[1], [1]], [[7], [7]], [[1], [2]]]
+    other = w.new_zeros(3, dtype=tg.int32, device="cpu", requires_grad=False)
+    assert other.dtype == np.int32 and other.device == "cpu"
+    assert w.new_ones(2, requires_grad=True).requires_grad
+    array = np.ones(2)
+    assert not np.shares_memory(w.new_tensor(array).numpy(), array)
+
+
 def test_shapes():
     assert x().view(3, -1).shape == x().view((3, 2)).shape == (3, 2)
     other = tg.zeros(3, 2)

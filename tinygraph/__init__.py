@@ -48,6 +48,10 @@ __version__ = "0.1.0"
 
 # What lower floors reach above themselves, beside the ops (ops/__init__.py).
 above.Tensor, above.leaf = Tensor, leaf
+above.tensor, above.full = tensor, full  # noqa: F405
+above.zeros, above.ones, above.empty = zeros, ones, empty  # noqa: F405
+above.bernoulli = later("tinygraph.sampling", "bernoulli")
+above.multinomial = later("tinygraph.sampling", "multinomial")
 above.fill_uniform = fill_uniform
 above.kernel_table = later("tinygraph.kernel_table", "tabulate")
 above.no_such_name = later("tinygraph.coming_from", "no_such_name")
@@ -57,7 +61,17 @@ above.raise_for_bad_values = raise_for_bad_values
 if TYPE_CHECKING:
     from tinygraph import autograd, data, nn, optim, show, testing, training
     from tinygraph.plan import compile, plan
-    from tinygraph.sampling import normal, rand, rand_like, randint, randn, randn_like, randperm
+    from tinygraph.sampling import (
+        bernoulli,
+        multinomial,
+        normal,
+        rand,
+        rand_like,
+        randint,
+        randn,
+        randn_like,
+        randperm,
+    )
     from tinygraph.saving import load, save
 else:
     # What they import is much, and a graph needs none of it.
@@ -66,6 +80,8 @@ else:
         "plan": "tinygraph.plan.graph_plan",
         "load": "tinygraph.saving",
         "save": "tinygraph.saving",
+        "bernoulli": "tinygraph.sampling",
+        "multinomial": "tinygraph.sampling",
         "normal": "tinygraph.sampling",
         "rand": "tinygraph.sampling",
         "rand_like": "tinygraph.sampling",
@@ -95,6 +111,7 @@ __all__ = [
     "Spec",
     "Tensor",
     "autograd",
+    "bernoulli",
     "bool",
     "compile",
     "cuda",
@@ -113,6 +130,7 @@ __all__ = [
     "load",
     "long",
     "manual_seed",
+    "multinomial",
     "nn",
     "no_grad",
     "optim",

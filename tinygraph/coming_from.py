@@ -43,8 +43,8 @@ def _rows(texts: dict[str, str]) -> dict[str, str]:
 OTHER = _rows(
     {
         "torch": """
-    amax amin: of equal elements the first gets the gradient, in PyTorch each an equal share; so do
-        `max` and `min` of all elements, and `norm` for p = inf
+    amax amin: where the result is NaN, the NaNs among the elements share the gradient, as they do
+        for `max` in PyTorch
     Graph: the graph below some tensors, which can be run again
     Tensor: a leaf made of numbers, `Tensor(data, requires_grad, dtype, device, name)`; never of
         sizes
@@ -70,7 +70,7 @@ OTHER = _rows(
     testing: gradient checks, and strategies for tests of ops
 """,
         "Tensor": """
-    amax amin: of equal elements the first gets the gradient, in PyTorch each an equal share
+    amax amin: where the result is NaN, the NaNs among the elements share the gradient
     backward: without `inputs`; `create_graph=True` is refused: there are no second derivatives
     data: a leaf on the same memory; to assign it writes that memory, of the same shape
     device: compares with its name: `x.device == 'cpu'`
@@ -187,8 +187,6 @@ ABSENT = _rows(
     broadcast_tensors: x.expand(shape) for each
     view_as_real view_as_complex complex complex64 complex128 bfloat16: float32 or float64
         throughout
-    bernoulli: (tg.rand_like(p) < p).float()
-    multinomial: one number of each row: tg.argmax(tg.log(p) - tg.log(-tg.log(tg.rand_like(p))), -1)
     poisson: numpy.random.default_rng(seed)
     randint_like: tg.randint(low, high, x.shape)
     logspace: 10 ** tg.linspace(start, end, steps)
@@ -196,7 +194,9 @@ ABSENT = _rows(
     seed initial_seed get_rng_state set_rng_state: tg.manual_seed(seed)
     is_grad_enabled set_grad_enabled enable_grad inference_mode: with tg.no_grad(): ...
     autocast amp: float32 throughout; tg.set_float32_matmul_precision('high') on a GPU
-    get_default_dtype set_default_dtype: pass dtype= where a tensor is made
+    get_default_dtype: tg.float32, always
+    set_default_dtype: pass dtype= where a tensor is made, and model.double(): a line means the
+        same wherever it stands
     get_default_device set_default_device: pass device= where a tensor is made
     set_printoptions: np.set_printoptions
     use_deterministic_algorithms: every op gives the same bits at every run
@@ -215,8 +215,6 @@ ABSENT = _rows(
     squeeze_ unsqueeze_ transpose_ t_: x = x.squeeze(), a view of the same memory
     detach_: x = x.detach()
     unfold: tg.im2col(x, kernel_size) for images
-    new_zeros new_ones new_full new_tensor new_empty: tg.zeros(shape, dtype=x.dtype,
-        device=x.device)
     grad_fn: x.op, and x.inputs
     is_cuda is_cpu: x.device == 'cuda'
     is_contiguous stride storage data_ptr untyped_storage: x.value is the array, with strides

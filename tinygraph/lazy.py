@@ -41,4 +41,4 @@ def later(home: str, name: str) -> Callable[..., Any]:
     >>> later("math", "sqrt")(9.0)
     3.0
     """
-    return lambda *args: getattr(import_module(home), name)(*args)
+    return lambda *args, **options: getattr(import_module(home), name)(*args, **options)

@@ -104,23 +104,27 @@ class Absent:
 
 # Those without an op of their name; one that has become a method since is that method.
 ABSENT = """
-    abs_ acos acosh add_ addcdiv addcmul addmm allclose apply_ argwhere asin asinh atan
-    atan2 atanh baddbmm bernoulli bfloat16 bincount broadcast_to clamp_ clamp_max clamp_min clip_
-    copy_ cosh cross cummax cummin cumprod data_ptr det detach_ diag diagonal diff dist div_
-    element_size erfc erfinv exp2 exp_ fill_ fix fliplr flipud float_power ger grad_fn histc hypot
-    index_add index_add_ index_copy index_fill index_put index_select inner inverse is_contiguous
-    is_cpu is_cuda is_floating_point is_same_size isclose itemsize kron kthvalue lerp lgamma log10
-    log_ logaddexp logcumsumexp logit map_ masked_fill_ masked_scatter masked_select matrix_exp
-    matrix_power median mode msort mul_ multinomial nan_to_num narrow nbytes neg_ new_empty
-    new_full new_ones new_tensor new_zeros nonzero normal_ pin_memory pow_ qr quantile random_
-    ravel relu_ rot90 scatter scatter_ scatter_add scatter_add_ select sgn share_memory_ sigmoid_
-    sinc sinh sqrt_ squeeze_ storage stride sub_ sum_to_size svd t t_ take take_along_dim tan
-    tanh_ trace transpose_ type unfold uniform_ unique unsqueeze_ untyped_storage xlogy zero_
+    abs_ acos acosh add_ addcdiv addcmul addmm allclose apply_ argwhere asin asinh atan atan2
+    atanh baddbmm bfloat16 bincount broadcast_to clamp_ clamp_max clamp_min clip_ copy_ cosh cross
+    cummax cummin cumprod data_ptr det detach_ diag diagonal diff dist div_ element_size erfc
+    erfinv exp2 exp_ fill_ fix fliplr flipud float_power ger grad_fn histc hypot index_add
+    index_add_ index_copy index_fill index_put index_select inner inverse is_contiguous is_cpu
+    is_cuda is_floating_point is_same_size isclose itemsize kron kthvalue lerp lgamma log10 log_
+    logaddexp logcumsumexp logit map_ masked_fill_ masked_scatter masked_select matrix_exp
+    matrix_power median mode msort mul_ nan_to_num narrow nbytes neg_ nonzero normal_ pin_memory
+    pow_ qr quantile random_ ravel relu_ rot90 scatter scatter_ scatter_add scatter_add_ select
+    sgn share_memory_ sigmoid_ sinc sinh sqrt_ squeeze_ storage stride sub_ sum_to_size svd t t_
+    take take_along_dim tan tanh_ trace transpose_ type unfold uniform_ unique unsqueeze_
+    untyped_storage xlogy zero_
 """
 
 
 class Conversions(Generic[Node]):
-    """Number types and devices as methods, as PyTorch has them: `x.double()`."""
+    """Number types and devices as methods, as PyTorch has them: `x.double()`, `x.new_zeros(2)`."""
+
+    if TYPE_CHECKING:  # a Tensor has them
+        dtype: Any
+        device: Any
 
     __slots__ = ()
 
@@ -138,6 +142,32 @@ class Conversions(Generic[Node]):
     def type_as(self, other: Any) -> Node:
         """The same numbers in the dtype of another tensor."""
         return above.astype(self, other.dtype)
+
+    # ---- leaves of the dtype and device of this tensor, unless others are given --------------
+
+    def new_tensor(self, data: Any, **options: Any) -> Node:
+        """A leaf with a copy of the data; see `tg.tensor`."""
+        return above.tensor(data, **self._as_here(options))
+
+    def new_zeros(self, *size: Any, **options: Any) -> Node:
+        """A leaf of zeros; see `tg.zeros`."""
+        return above.zeros(*size, **self._as_here(options))
+
+    def new_ones(self, *size: Any, **options: Any) -> Node:
+        """A leaf of ones; see `tg.ones`."""
+        return above.ones(*size, **self._as_here(options))
+
+    def new_empty(self, *size: Any, **options: Any) -> Node:
+        """A leaf that nobody has written to; see `tg.empty`."""
+        return above.empty(*size, **self._as_here(options))
+
+    def new_full(self, size: Any, fill_value: Any, **options: Any) -> Node:
+        """A leaf filled with one number; see `tg.full`."""
+        return above.full(size, fill_value, **self._as_here(options))
+
+    def _as_here(self, options: dict[str, Any]) -> dict[str, Any]:
+        given = {name: value for name, value in options.items() if value is not None}
+        return {"dtype": self.dtype, "device": self.device, **given}
 
 
 class Operators(Conversions[Node], Absent):
@@ -219,6 +249,18 @@ class Operators(Conversions[Node], Absent):
         return self
 
     register_hook = register_hook
+
+    # ---- numbers that are drawn -------------------------------------------------------------
+
+    def bernoulli(self, p: float | None = None, *, generator: Any = None) -> Node:
+        """1 with the probability of each element, or `p`, else 0; see `tg.bernoulli`."""
+        return above.bernoulli(self, p, generator=generator)
+
+    def multinomial(
+        self, num_samples: int, replacement: bool = False, *, generator: Any = None
+    ) -> Node:
+        """Places that are drawn with the weights of this tensor; see `tg.multinomial`."""
+        return above.multinomial(self, num_samples, replacement, generator=generator)
 
     # ---- shapes -----------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ import numpy as np
 from tinygraph.checks import number, whole
 from tinygraph.device import Device
 from tinygraph.dtypes import Dtype, float32, float64, int64
-from tinygraph.errors import ArgumentError, DtypeError
+from tinygraph.errors import ArgumentError, DtypeError, ShapeError
 from tinygraph.leaf_options import (
     Options,
     created,
@@ -24,12 +24,23 @@ from tinygraph.leaf_options import (
     sized,
 )
 from tinygraph.ops.shared.docstrings import documented
+from tinygraph.ops.shared.spelling import spelled
 from tinygraph.random import Generator, default_generator
 from tinygraph.running import here
 from tinygraph.shapes import Array, integer
-from tinygraph.tensor import Operand, Tensor
+from tinygraph.tensor import Operand, Tensor, as_tensor, leaf
 
-__all__ = ["normal", "rand", "rand_like", "randint", "randn", "randn_like", "randperm"]
+__all__ = [
+    "bernoulli",
+    "multinomial",
+    "normal",
+    "rand",
+    "rand_like",
+    "randint",
+    "randn",
+    "randn_like",
+    "randperm",
+]
 
 Draw = Callable[[Any, Dtype], Array]  # of a numpy.random.Generator, which takes long to load
 
@@ -230,3 +241,132 @@ def randn_like(x: Operand, **options: Unpack[Options]) -> Tensor:
     (2, 3)
     """
     return randn(**like_options(x, options))
+
+
+@spelled
+@_generator
+def bernoulli(x: Operand, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
+    """1 with the probability that stands in each element, and else 0.
+
+    Parameters
+    ----------
+    x : Tensor
+        Any shape; float32 or float64, from 0 to 1.  With `p`, of numbers that are not looked at.
+    p : float, optional
+        One probability for all elements.
+
+    Returns
+    -------
+    Tensor
+        A leaf like `x`, without a gradient.
+
+    Raises
+    ------
+    DtypeError
+        `x` is not of a float dtype, and there is no `p`.
+    ArgumentError
+        A probability is below 0, above 1 or NaN.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.bernoulli([[0.0, 1.0], [1.0, 0.0]]).value
+    array([[0., 1.],
+           [1., 0.]], dtype=float32)
+    """
+    node = as_tensor(x)
+    if p is None and node.dtype.kind != "f":
+        raise DtypeError("bernoulli", "x", "float32 or float64", node.dtype, "give p, or x.float()")
+    chance = node.numpy() if p is None else np.asarray(number("bernoulli", "p", p, 0, 1))
+    if not ((chance >= 0) & (chance <= 1)).all():
+        raise ArgumentError("bernoulli", "x", "probabilities from 0 to 1", "others, or NaN")
+    uniform = _uniform("bernoulli", node.shape, generator)
+    made = node.device.from_numpy((uniform < chance).astype(node.dtype))
+    return leaf(made, node.device)
+
+
+@spelled
+@_generator
+def multinomial(
+    x: Operand,
+    num_samples: int,
+    replacement: bool = False,
+    *,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Places that are drawn with given weights, from one row of weights or from each of several.
+
+    Without replacement each place goes to the smallest of e / weight, with e drawn from the
+    exponential distribution: the first is drawn by the weights, the second by those of the rest,
+    and so on.
+
+    Parameters
+    ----------
+    x : Tensor
+        Weights (K,) or (N, K), of a float dtype: finite, not below 0, and not all 0 in a row.
+    num_samples : int
+        M, how many places are drawn from each row.
+    replacement : bool
+        Whether a place may be drawn again.
+
+    Returns
+    -------
+    Tensor
+        int64 (M,) or (N, M): a leaf.  A place of weight 0 is never drawn.
+
+    Raises
+    ------
+    ShapeError
+        `x` has neither one axis nor two.
+    DtypeError
+        `x` is not of a float dtype.
+    ArgumentError
+        Bad weights; or without replacement more samples than there are weights above 0.
+
+    References
+    ----------
+    Efraimidis, Spirakis, "Weighted random sampling with a reservoir", Information Processing
+    Letters 97, 2006.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.multinomial([0.0, 3.0, 0.0], 4, replacement=True).value
+    array([1, 1, 1, 1])
+    >>> sorted(tg.multinomial([1.0, 2.0, 0.0], 2).tolist())
+    [0, 1]
+    """
+    op, node = "multinomial", as_tensor(x)
+    if node.ndim not in (1, 2) or not node.size:
+        raise ShapeError(op, "x", "weights (K,) or (N, K)", node.shape)
+    if node.dtype.kind != "f":
+        raise DtypeError(op, "x", "float32 or float64", node.dtype, "x.float()")
+    weights = np.atleast_2d(node.numpy()).astype(np.float64)  # (N, K)
+    if not (np.isfinite(weights) & (weights >= 0)).all() or not weights.any(axis=1).all():
+        expected = "finite weights of 0 or more, not all 0 in a row"
+        raise ArgumentError(op, "x", expected, "others, or NaN")
+    samples = whole(op, "num_samples", num_samples)
+    least = int(np.count_nonzero(weights, axis=1).min())
+    if not replacement and samples > least:
+        way_out = "replacement=True"
+        raise ArgumentError(op, "num_samples", f"at most {least}", samples, way_out)
+    rows = len(weights)
+    if replacement:
+        ends = np.cumsum(weights, axis=1)
+        ends /= ends[:, -1:]
+        uniform = _uniform(op, (rows, samples), generator)
+        pairs = zip(ends, uniform, strict=True)
+        places = np.stack([np.searchsorted(end, u, side="right") for end, u in pairs])
+    else:
+        waits = -np.log1p(-_uniform(op, weights.shape, generator))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            waits = np.where(weights > 0, waits / weights, np.inf)
+        places = np.argsort(waits, axis=1, kind="stable")[:, :samples]
+    made = places.astype(np.int64).reshape(places.shape if node.ndim == 2 else -1)
+    return leaf(node.device.from_numpy(made), node.device)
+
+
+def _uniform(op: str, shape: Any, generator: Generator | None) -> Array:
+    """Uniform numbers in [0, 1), float64."""
+    ours = default_generator if generator is None else generator
+    return here.top.do(ours.numpy, op).random(shape)

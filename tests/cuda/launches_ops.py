@@ -60,16 +60,25 @@ def along_axes(*functions: Callable[..., Any]) -> Family:
 
 def _max(random: np.random.Generator) -> Iterator[Launch]:
     yield from along_axes(tg.amax, tg.amin)(random)
+    for shape, axis in (((40, 9), 0), ((2, 700), 1), ((9000,), None)):
+        x = random.integers(-2, 3, shape).astype(F4)
+        label = f"places {shape} {axis}"
+        yield from op_launches(tg.argmax, x, differentiable=False, axis=axis, label=label)
     launch = Maker("max.cu")  # fewer elements than lanes: those without one must not count
-    for order, sign in (("Larger", -1), ("Smaller", 1)):
+    for order, sign, mark, found in (
+        ("Larger", -1, "First", 1),
+        ("Smaller", 1, "First", 1),
+        ("Larger", -1, "Ties", 2),
+        ("Smaller", 1, "Ties", 2),
+    ):
         x = (sign * np.array([3, 1, 2, 1, 5])).astype(F4)
         yield launch(
-            f"extreme_forward<float, {order}>",
+            f"extreme_forward<float, {order}, {mark}>",
             1,
             x,
             null(I8),
             Out(x[1:2].copy()),
-            Out(np.array([1])),
+            Out(np.array([found])),
             1,
             1,
             1,

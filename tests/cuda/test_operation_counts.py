@@ -133,6 +133,7 @@ SHARED_WORK = {
     "mean.cu: mean_backward": each_thread(1),
     "var.cu: var_forward": each_thread(4, 4),
     "var.cu: var_backward": each_thread(3),
+    "max.cu: extreme_backward": each_thread(1),
     "norm.cu: norm_forward": each_thread(0, 1),
     "norm.cu: norm_backward": each_thread(2),
     "prod.cu: prod_forward": each_thread(0, 2),

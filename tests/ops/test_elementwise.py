@@ -8,7 +8,7 @@ import pytest
 import tinygraph as tg
 from tests import reference
 from tests.reference import elementwise
-from tests.unary_contract import BOOLS, INTEGERS, UnaryContract, edges
+from tests.unary_contract import BOOLS, INTEGERS, IntegersToFloats, UnaryContract, edges
 
 inf, nan = math.inf, math.nan
 
@@ -32,13 +32,13 @@ class TestSquare(UnaryContract):
     conventions = [edges((0.0, 0.0, 0.0), (-inf, inf, -inf), (nan, nan, nan), (-3.0, 9.0, -6.0))]
 
 
-class TestSqrt(UnaryContract):
+class TestSqrt(IntegersToFloats, UnaryContract):
     function = staticmethod(tg.sqrt)
     reference = staticmethod(reference.sqrt)
     interval = 0.5, 3.0
 
 
-class TestRsqrt(UnaryContract):
+class TestRsqrt(IntegersToFloats, UnaryContract):
     function = staticmethod(tg.rsqrt)
     reference = staticmethod(lambda x: elementwise(lambda v: 1 / math.sqrt(v), x))
     interval = 0.5, 3.0
@@ -48,7 +48,7 @@ class TestRsqrt(UnaryContract):
     ]
 
 
-class TestReciprocal(UnaryContract):
+class TestReciprocal(IntegersToFloats, UnaryContract):
     function = staticmethod(tg.reciprocal)
     reference = staticmethod(lambda x: elementwise(lambda v: 1 / v, x))
     interval = 0.5, 3.0
@@ -57,12 +57,12 @@ class TestReciprocal(UnaryContract):
     ]
 
 
-class TestExp(UnaryContract):
+class TestExp(IntegersToFloats, UnaryContract):
     function = staticmethod(tg.exp)
     reference = staticmethod(reference.exp)
 
 
-class TestExpm1(UnaryContract):
+class TestExpm1(IntegersToFloats, UnaryContract):
     function = staticmethod(tg.expm1)
     reference = staticmethod(lambda x: elementwise(math.expm1, x))
     conventions = [edges((-0.0, -0.0, 1.0), (1e-300, 1e-300, 1.0), (-inf, -1.0, 0.0))]
@@ -73,33 +73,33 @@ class TestExpm1(UnaryContract):
         assert x.grad[0] == pytest.approx(math.exp(-40), rel=1e-14)
 
 
-class TestLog(UnaryContract):
+class TestLog(IntegersToFloats, UnaryContract):
     function = staticmethod(tg.log)
     reference = staticmethod(reference.log)
     interval = 0.5, 3.0
 
 
-class TestLog1p(UnaryContract):
+class TestLog1p(IntegersToFloats, UnaryContract):
     function = staticmethod(tg.log1p)
     reference = staticmethod(lambda x: elementwise(math.log1p, x))
     interval = -0.5, 3.0
     conventions = [edges((-0.0, -0.0, 1.0), (1e-300, 1e-300, 1.0), (-1.0, -inf, inf))]
 
 
-class TestLog2(UnaryContract):
+class TestLog2(IntegersToFloats, UnaryContract):
     function = staticmethod(tg.log2)
     reference = staticmethod(lambda x: elementwise(math.log2, x))
     interval = 0.5, 3.0
     conventions = [edges((8.0, 3.0, 1 / (8 * math.log(2))), (0.0, -inf, inf), (inf, inf, 0.0))]
 
 
-class TestSin(UnaryContract):
+class TestSin(IntegersToFloats, UnaryContract):
     function = staticmethod(tg.sin)
     reference = staticmethod(lambda x: elementwise(math.sin, x))
     conventions = [edges((0.0, 0.0, 1.0), (-0.0, -0.0, 1.0), (inf, nan, nan))]
 
 
-class TestCos(UnaryContract):
+class TestCos(IntegersToFloats, UnaryContract):
     function = staticmethod(tg.cos)
     reference = staticmethod(lambda x: elementwise(math.cos, x))
     conventions = [edges((0.0, 1.0, -0.0), (-0.0, 1.0, 0.0), (inf, nan, nan))]

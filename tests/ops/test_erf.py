@@ -7,13 +7,13 @@ import pytest
 
 import tinygraph as tg
 from tests.reference import elementwise
-from tests.unary_contract import UnaryContract, edges
+from tests.unary_contract import IntegersToFloats, UnaryContract, edges
 from tinygraph.ops.erf import SLOPE, erfc
 
 inf, nan = math.inf, math.nan
 
 
-class TestErf(UnaryContract):
+class TestErf(IntegersToFloats, UnaryContract):
     function = staticmethod(tg.erf)
     reference = staticmethod(lambda x: elementwise(math.erf, x))
     conventions = [

@@ -32,7 +32,7 @@ class TestAmax(OpContract):
 
     @pytest.mark.parametrize("device", DEVICES)
     @given(problem=axis_problems(), seed=seeds)
-    def test_the_first_maximum_or_the_first_nan_gets_the_gradient(self, device, problem, seed):
+    def test_equal_maxima_and_equally_nans_share_the_gradient(self, device, problem, seed):
         rng = np.random.default_rng(seed)
         shape = problem.args[0].shape
         x = rng.choice([0.0, 1.0, -np.inf, np.inf, np.nan], shape, p=[0.3, 0.3, 0.2, 0.1, 0.1])
@@ -41,16 +41,17 @@ class TestAmax(OpContract):
         np.testing.assert_array_equal(y.value, reference.max_over(x, **problem.kwargs))
         g = rng.standard_normal(y.shape)
         y.backward(g)
-        # Row by row, the first element that no later one beats: numpy's argmax on a flat list.
         positions = np.arange(float(x.size)).reshape(shape)
+        expected, left = np.zeros(x.size), iter(g.ravel())
 
-        def first(numbers):
-            flat = [x.flat[int(p)] for p in numbers]
-            return numbers[int(np.argmax(flat))]
+        def share(numbers):
+            where = [int(p) for p in numbers]
+            lacks = np.isnan(x.flat[where])
+            equal = lacks if lacks.any() else x.flat[where] == x.flat[where].max()
+            expected[where] = np.where(equal, next(left) / sum(equal.tolist()), 0)
+            return 0.0
 
-        winners = reference.over_axes(first, positions, **{"keepdims": False, **problem.kwargs})
-        expected = np.zeros(x.size)
-        expected[winners.astype(int).ravel()] = g.ravel()
+        reference.over_axes(share, positions, **{"keepdims": False, **problem.kwargs})
         np.testing.assert_array_equal(node.grad, expected.reshape(shape))
 
     @pytest.mark.parametrize("dtype", ["int8", "uint64", "bool"])
@@ -66,17 +67,21 @@ class TestAmax(OpContract):
 
     @pytest.mark.parametrize("length", [20, 700, 5000, 40_000])
     @pytest.mark.parametrize("function", [tg.amax, tg.amin])
-    def test_the_first_of_equals_in_long_sets(self, function, length, device):
+    def test_equals_in_long_sets(self, function, length, device):
         """Whichever threads meet them: one of few, a warp, a block, several blocks."""
         rng = np.random.default_rng(length)
         x = np.sign(rng.uniform(-1, 1, (3, length)))
         x[1, length // 3 :: 5] = np.nan
-        x[2] = np.inf if function is tg.amin else -np.inf  # no element beats the first
+        x[2] = np.inf if function is tg.amin else -np.inf  # all are equal
         node = tg.Tensor(x, requires_grad=True, device=device)
         y = function(node, axis=1)
         y.backward(np.array([2.0, 3.0, 4.0]))
-        first = [int(np.argmax(x[0] == y.value[0])), length // 3, 0]
-        np.testing.assert_array_equal(np.flatnonzero(node.grad), np.arange(3) * length + first)
+        equal = np.stack([x[0] == y.value[0], np.isnan(x[1]), np.ones(length, bool)])
+        counts = np.array([[sum(row.tolist())] for row in equal])
+        expected = np.where(equal, np.array([[2.0], [3.0], [4.0]]) / counts, 0)
+        np.testing.assert_array_equal(node.grad, expected)
+        where = (tg.argmax if function is tg.amax else tg.argmin)(node, axis=1)
+        np.testing.assert_array_equal(where.value, [int(np.argmax(row)) for row in equal])
         np.testing.assert_array_equal(y.value, getattr(np, function.__name__)(x, axis=1))
 
 
@@ -205,7 +210,9 @@ class TestMax(Line, OpContract):
     conventions = [
         Convention("equal", ([1.0, 3.0, 3.0],), 3.0, ([0.0, 1.0, 0.0],), {"axis": 0}),
         Convention("NaN", ([np.inf, np.nan],), np.nan, ([0.0, 1.0],), {"axis": 0}),
-        Convention("all", ([[1.0, 2.0], [2.0, 0.0]],), 2.0, ([[0, 1.0], [0, 0]],), {"axis": None}),
+        Convention(
+            "all", ([[1.0, 2.0], [2.0, 0.0]],), 2.0, ([[0, 0.5], [0.5, 0]],), {"axis": None}
+        ),
     ]
     bad_input = [*BAD_LINES, Bad("shapes", (X, X.T), {}, ShapeError, "shapes that broadcast")]
 

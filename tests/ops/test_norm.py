@@ -38,7 +38,8 @@ class TestNorm(OpContract):
         Convention("0, p = 3", ([0.0, 0.0],), 0.0, ([0.0, 0.0],), {"p": 3}),
         Convention("0, p = 1/2", ([0.0, 4.0],), 4.0, ([0.0, 1.0],), {"p": 0.5}),
         Convention("0, p = inf", ([0.0, 0.0],), 0.0, ([0.0, 0.0],), {"p": np.inf}),
-        Convention("the first of equals", ([-2.0, 2.0],), 2.0, ([-1.0, 0.0],), {"p": np.inf}),
+        Convention("equals", ([-2.0, 2.0, 1.0],), 2.0, ([-0.5, 0.5, 0.0],), {"p": np.inf}),
+        Convention("equals, least", ([-2.0, 2.0, 3.0],), 2.0, ([-0.5, 0.5, 0.0],), {"p": -np.inf}),
         Convention("NaN", ([np.nan, 0.0],), np.nan, ([np.nan, 0.0],)),
         Convention("nothing", ([],), 0.0, ([],)),
     ]

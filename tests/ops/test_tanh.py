@@ -6,12 +6,13 @@ import tinygraph as tg
 from tests import reference
 from tests.op_contract import Bad, OpContract, Problem
 from tests.strategies import elementwise_problems
+from tests.unary_contract import IntegersToFloats
 from tinygraph.errors import DtypeError
 
 
-class TestTanh(OpContract):
+class TestTanh(IntegersToFloats, OpContract):
     function = staticmethod(tg.tanh)
     reference = staticmethod(reference.tanh)
     problems = elementwise_problems()
     large_problems = (Problem((np.linspace(-4, 4, 1000),)),)
-    bad_input = [Bad("integers", ([1, 2],), {}, DtypeError, "tanh: x: expected float32 or float64")]
+    bad_input = [Bad("float16", (np.ones(2, "f2"),), {}, DtypeError, "tanh: x: expected float32")]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tinygraph.cuda import op_kernel
-from tinygraph.dtypes import as_dtype
+from tinygraph.dtypes import as_dtype, float32
 from tinygraph.errors import DtypeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
@@ -101,6 +101,16 @@ def astype(x: Operand, dtype: Any) -> Tensor:
     """
     node, target = as_tensor(x), as_dtype("astype", dtype)
     return node if node.dtype == target else Cast(target)(node)
+
+
+def floats(x: Operand) -> Tensor:
+    """x itself where it is of floats; integers and bools in float32, the dtype of their functions.
+
+    >>> floats([1, 2]).value
+    array([1., 2.], dtype=float32)
+    """
+    node = x if isinstance(x, Tensor) else as_tensor(x)
+    return node if node.value.dtype.kind == "f" else Cast(float32)(node)
 
 
 def clone(x: Operand) -> Tensor:

@@ -27,8 +27,9 @@ import numpy as np
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
+from tinygraph.ops.cast import floats
 from tinygraph.ops.shared.operands import ALL, NUMBERS
-from tinygraph.ops.shared.unary import Unary, unary
+from tinygraph.ops.shared.unary import Unary, float_unary, unary
 from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 
@@ -236,7 +237,7 @@ def square(x: Operand) -> Tensor:
     return Square()(x)
 
 
-@unary
+@float_unary
 def sqrt(x: Operand) -> Tensor:
     """The square root; NaN below 0.
 
@@ -251,10 +252,10 @@ def sqrt(x: Operand) -> Tensor:
     >>> tg.sqrt([4.0, 9.0]).value
     array([2., 3.], dtype=float32)
     """
-    return Sqrt()(x)
+    return Sqrt()(floats(x))
 
 
-@unary
+@float_unary
 def rsqrt(x: Operand) -> Tensor:
     """One over the square root; infinite at 0, NaN below.
 
@@ -264,10 +265,10 @@ def rsqrt(x: Operand) -> Tensor:
     >>> tg.rsqrt([4.0, 0.25]).value
     array([0.5, 2. ], dtype=float32)
     """
-    return Rsqrt()(x)
+    return Rsqrt()(floats(x))
 
 
-@unary
+@float_unary
 def reciprocal(x: Operand) -> Tensor:
     """One over the number; infinite at 0.
 
@@ -277,10 +278,10 @@ def reciprocal(x: Operand) -> Tensor:
     >>> tg.reciprocal([2.0, -4.0]).value
     array([ 0.5 , -0.25], dtype=float32)
     """
-    return Reciprocal()(x)
+    return Reciprocal()(floats(x))
 
 
-@unary
+@float_unary
 def exp(x: Operand) -> Tensor:
     """The exponential, e to the power of x.
 
@@ -290,10 +291,10 @@ def exp(x: Operand) -> Tensor:
     >>> tg.exp([0.0, 1.0]).value.round(4)
     array([1.    , 2.7183], dtype=float32)
     """
-    return Exp()(x)
+    return Exp()(floats(x))
 
 
-@unary
+@float_unary
 def expm1(x: Operand) -> Tensor:
     """The exponential less 1, with all digits of small numbers.
 
@@ -303,10 +304,10 @@ def expm1(x: Operand) -> Tensor:
     >>> tg.expm1([0.0, 1e-10]).value
     array([0.e+00, 1.e-10], dtype=float32)
     """
-    return Expm1()(x)
+    return Expm1()(floats(x))
 
 
-@unary
+@float_unary
 def log(x: Operand) -> Tensor:
     """The natural logarithm; -inf at 0, NaN below.
 
@@ -316,10 +317,10 @@ def log(x: Operand) -> Tensor:
     >>> tg.log([1.0, 0.0]).value
     array([  0., -inf], dtype=float32)
     """
-    return Log()(x)
+    return Log()(floats(x))
 
 
-@unary
+@float_unary
 def log1p(x: Operand) -> Tensor:
     """The natural logarithm of 1 + x, with all digits of small numbers; NaN below -1.
 
@@ -329,10 +330,10 @@ def log1p(x: Operand) -> Tensor:
     >>> tg.log1p([0.0, 1e-10]).value
     array([0.e+00, 1.e-10], dtype=float32)
     """
-    return Log1p()(x)
+    return Log1p()(floats(x))
 
 
-@unary
+@float_unary
 def log2(x: Operand) -> Tensor:
     """The logarithm to the base 2; -inf at 0, NaN below.
 
@@ -342,10 +343,10 @@ def log2(x: Operand) -> Tensor:
     >>> tg.log2([1.0, 8.0]).value
     array([0., 3.], dtype=float32)
     """
-    return Log2()(x)
+    return Log2()(floats(x))
 
 
-@unary
+@float_unary
 def sin(x: Operand) -> Tensor:
     """The sine of an angle in radians.
 
@@ -355,10 +356,10 @@ def sin(x: Operand) -> Tensor:
     >>> tg.sin([0.0, 1.0]).value.round(4)
     array([0.    , 0.8415], dtype=float32)
     """
-    return Sin()(x)
+    return Sin()(floats(x))
 
 
-@unary
+@float_unary
 def cos(x: Operand) -> Tensor:
     """The cosine of an angle in radians.
 
@@ -368,4 +369,4 @@ def cos(x: Operand) -> Tensor:
     >>> tg.cos([0.0, 1.0]).value.round(4)
     array([1.    , 0.5403], dtype=float32)
     """
-    return Cos()(x)
+    return Cos()(floats(x))

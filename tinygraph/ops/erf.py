@@ -21,7 +21,8 @@ import numpy as np
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
-from tinygraph.ops.shared.unary import Unary, unary
+from tinygraph.ops.cast import floats
+from tinygraph.ops.shared.unary import Unary, float_unary
 from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 
@@ -85,7 +86,7 @@ class Erf(Unary, Op):
         gx *= gy
 
 
-@unary
+@float_unary
 def erf(x: Operand) -> Tensor:
     """The error function: from -1 to 1.
 
@@ -97,4 +98,4 @@ def erf(x: Operand) -> Tensor:
     >>> tg.erf([0.0, 1.0, -100.0]).value.round(4)
     array([ 0.    ,  0.8427, -1.    ], dtype=float32)
     """
-    return Erf()(x)
+    return Erf()(floats(x))

@@ -18,6 +18,7 @@ from tinygraph.cuda import op_kernel
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
+from tinygraph.ops.cast import floats
 from tinygraph.ops.shared.axes import Sets, arranged, sets_of
 from tinygraph.ops.shared.reductions import Reduction, reduction
 from tinygraph.shapes import Array, Axis, as_axes, reduced_shape
@@ -88,6 +89,11 @@ class Logsumexp(Reduction, Op):
 def logsumexp(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """`log(sum(exp(x)))` over axes, right also where exp(x) overflows or underflows.
 
+    Parameters
+    ----------
+    x : Tensor
+        Any shape; integers and bools are made float32.
+
     Returns
     -------
     Tensor
@@ -97,7 +103,7 @@ def logsumexp(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     Raises
     ------
     DtypeError
-        `x` is not of a float dtype.
+        `axis` is no integer, or `x` is float16.
 
     Examples
     --------
@@ -105,4 +111,4 @@ def logsumexp(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     >>> tg.logsumexp([[0.0, 0.0], [100.0, 100.0]], axis=1).value.round(4)
     array([  0.6931, 100.6931], dtype=float32)
     """
-    return Logsumexp(as_axes("logsumexp", axis), bool(keepdims))(x)
+    return Logsumexp(as_axes("logsumexp", axis), bool(keepdims))(floats(x))

@@ -2,17 +2,21 @@
 
     R     the elements that meet in one element of the output, row by row over the reduced axes
 
-    amax, max    y[k] = max over r in R of x[k, r]          r* = the first maximum of each R
-    amin, min    y[k] = min over r in R of x[k, r]          r* = the first minimum of each R
-    argmax, argmin    r*, as its number within R
+    amax    y[k] = max over r in R of x[k, r]       m[k] = how many elements of R are equal to y[k]
+    amin    y[k] = min over r in R of x[k, r]
 
-    gx[k, r] = gy[k] where r = r*, else 0
+    gx[k, r] = gy[k] / m[k] where x[k, r] = y[k], else 0
 
-A NaN counts as larger, or smaller, than everything, so that it shows.  Forward stores r*; backward
-only reads it.
+    argmax, argmin    r*[k], the first such r, as its number within R
 
-max and min along one axis give both.  An op has one output: x is gone over once, for the places,
-and the values are gathered from there, one element for each output.
+Equal elements share the gradient: the mean of the directions in which y may grow.  A NaN counts as
+larger, or smaller, than everything, so that it shows, and NaNs count as equal.
+
+max and min of all elements are amax and amin.  Along one axis they give values and places, and the
+gradient goes to the places.  An op has one output: x is gone over once, for the places, and the
+values are gathered from there, one element for each output.
+
+Source: https://docs.pytorch.org/docs/stable/generated/torch.amax.html (how equal elements share).
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from typing import Any, ClassVar, NamedTuple, overload
 
 import numpy as np
 
-from tinygraph.cuda import InOut, op_kernel
+from tinygraph.cuda import Kernel, op_kernel
 from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
@@ -30,17 +34,9 @@ from tinygraph.op import Gradients, Needs, Op
 from tinygraph.ops.arithmetic import maximum, minimum
 from tinygraph.ops.gather import Gather
 from tinygraph.ops.reshape import Squeeze
-from tinygraph.ops.shared.axes import (
-    arranged,
-    as_int64,
-    kept_then_reduced,
-    moved_back,
-    restored,
-    sets_of,
-)
+from tinygraph.ops.shared.axes import arranged, as_int64, sets_of
 from tinygraph.ops.shared.docstrings import documented
-from tinygraph.ops.shared.launch import for_each
-from tinygraph.ops.shared.reductions import Reduction, count, reduction
+from tinygraph.ops.shared.reductions import Reduction, reduction, spread
 from tinygraph.shapes import Array, Axis, Spec, as_axes, as_axis, normalize_axes, require_float
 from tinygraph.tensor import Operand, Tensor, as_tensor
 
@@ -55,8 +51,6 @@ class ValuesAndIndices(NamedTuple):
 class _Extreme(Reduction):
     """Mixed into the ops below: an order of numbers, and how kernels find the first one in it."""
 
-    extreme: ClassVar[Any]
-    first_extreme: ClassVar[Any]
     kernel_order: ClassVar[str]  # in max.cu
 
     def infer(self, x: Spec) -> Spec:
@@ -69,72 +63,64 @@ class _Extreme(Reduction):
             raise ShapeError(self.name, "x", expected, x.shape, way_out)
         return Spec(shape, x.dtype)
 
-    def leaders(self, mem: Memory, x: Array, wanted: bool) -> tuple[Array, Array]:
-        """Extreme elements, and where `wanted` their places, by kernels."""
+    def leaders(self, mem: Memory, x: Array, mark: str | None) -> tuple[Array, Array, Array]:
+        """x as kernels take it, its extremes, and the places of the "First" or their "Ties"."""
         axes, shape = self.over(x.shape)
         sets = sets_of(x.shape, axes)
         compared = x if x.dtype.kind == "f" or x.dtype == np.uint64 else as_int64(mem, x)
-        source = arranged(mem, compared, axes)
-        places = mem.empty((0,), np.int64)  # of the elements: in the first stage, where they stand
-        kernel = op_kernel("max", "extreme_forward", source.dtype, self.kernel_order)
+        source = given = arranged(mem, compared, axes)
+        marks = mem.empty((0,), np.int64)  # of the elements: the first stage makes them
+        order = self.kernel_order, mark or "First"
+        kernel = op_kernel("max", "extreme_forward", source.dtype, *order)
         while sets.slices > 1:
             leaders = mem.empty((sets.outputs, sets.slices), source.dtype)
-            their_places = mem.empty(leaders.shape, np.int64)
-            sets.launch(kernel, source, places, leaders, their_places)
-            source, places, sets = leaders, their_places, sets.parts()
+            their_marks = mem.empty(leaders.shape, np.int64)
+            sets.launch(kernel, source, marks, leaders, their_marks)
+            source, marks, sets = leaders, their_marks, sets.parts()
         y = mem.empty(shape, source.dtype)
-        where = mem.empty(shape if wanted else (0,), np.int64)
-        sets.launch(kernel, source, places, y, where)
-        return y, where
+        found = mem.empty(shape if mark else (0,), np.int64)
+        sets.launch(kernel, source, marks, y, found)
+        return given, y, found
 
 
 @frozen
 class Max(_Extreme, Op):
     extreme: ClassVar[Any] = np.maximum
-    first_extreme: ClassVar[Any] = staticmethod(np.argmax)  # or the first NaN
     kernel_order: ClassVar[str] = "Larger"
 
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
         axes, shape = self.over(x.shape)
         y = mem.empty(shape, x.dtype)
         self.extreme.reduce(x, axis=axes, out=y, keepdims=self.keepdims)
-        if not mem.needs[0]:
-            return y, None
-        where = mem.empty((y.size,), np.intp)
-        sets = x.transpose(kept_then_reduced(x.ndim, axes))
-        sets = sets.reshape(y.size, count(x.shape, axes))  # (K, R)
-        self.first_extreme(sets, axis=1, out=where)
-        return y, (where, x.shape)
+        return y, (x, y) if mem.needs[0] else None
 
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
-        where, shape = saved
-        axes, _ = self.over(shape)
-        order = kept_then_reduced(len(shape), axes)
-        sets = mem.zeros((where.size, count(shape, axes)), gy.dtype)  # (K, R)
-        sets[np.arange(where.size), where] = gy.reshape(-1)
-        return (moved_back(sets, shape, order),)
+        x, y = saved
+        axes, _ = self.over(x.shape)
+        equal = np.equal(x, spread(y, x.shape, axes), out=mem.empty(x.shape, bool))
+        equal |= np.isnan(x)  # then y is NaN too
+        ties = np.add.reduce(equal, axis=axes, dtype=gy.dtype, keepdims=self.keepdims)
+        gx = mem.zeros(x.shape, gy.dtype)
+        np.copyto(gx, spread(gy / ties, x.shape, axes), where=equal)
+        return (gx,)
 
     def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        y, where = self.leaders(mem, x, mem.needs[0])
+        if mem.needs[0]:
+            source, y, ties = self.leaders(mem, x, "Ties")
+            return y, (x.shape, source, y, ties)
+        _, y, _ = self.leaders(mem, x, None)
         if y.dtype != x.dtype:
             y, wide = mem.empty(y.shape, x.dtype), y
             y[...] = wide
-        return y, (where, x.shape) if mem.needs[0] else None
+        return y, None
 
-    def backward_kernel(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
-        where, shape = saved
-        axes, _ = self.over(shape)
-        gx = mem.zeros(shape, gy.dtype)
-        kernel = op_kernel("max", "extreme_backward", gy.dtype)
-        extents = sets_of(shape, axes)[:5]
-        for_each(kernel, where.size, gy, where, InOut(gx), *extents)
-        return (restored(gx, shape, axes),)
+    def kernel(self, function: str, dtype: np.dtype[Any]) -> Kernel:
+        return op_kernel("max", f"extreme_{function}", dtype)
 
 
 @frozen
 class Min(Max):
     extreme: ClassVar[Any] = np.minimum
-    first_extreme: ClassVar[Any] = staticmethod(np.argmin)
     kernel_order: ClassVar[str] = "Smaller"
 
 
@@ -152,7 +138,7 @@ class Argmax(_Extreme, Op):
         return places, None
 
     def forward_kernel(self, mem: Memory, x: Array) -> tuple[Array, Any]:
-        return self.leaders(mem, x, wanted=True)[1], None
+        return self.leaders(mem, x, "First")[2], None
 
     backward_kernel: Any = Op.backward_kernel  # places have no derivative
 
@@ -175,8 +161,7 @@ def amax(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     Returns
     -------
     Tensor
-        ... A NaN shows.  Of several maxima the first one, row by row over the reduced axes,
-        gets the gradient.
+        ... A NaN shows.  Several maxima share the gradient evenly.
 
     Raises
     ------
@@ -206,8 +191,7 @@ def amin(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     Returns
     -------
     Tensor
-        ... A NaN shows.  Of several minima the first one, row by row over the reduced axes,
-        gets the gradient.
+        ... A NaN shows.  Several minima share the gradient evenly.
 
     Raises
     ------
@@ -308,7 +292,8 @@ _along_one = documented(
     -------
     Tensor or named tuple
         Without an axis, and of two operands, one Tensor.  Along an axis `(values, indices)`: the
-        elements, and their places along it, which are int64 and have no gradient.
+        elements, and their places along it, which are int64 and have no gradient.  Of equal
+        elements along an axis the first has it, of all of `x` they share it evenly.
 
     Raises
     ------

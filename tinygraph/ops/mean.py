@@ -15,16 +15,15 @@ from typing import Any
 import numpy as np
 
 from tinygraph.cuda import op_kernel
-from tinygraph.dtypes import float32
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs
-from tinygraph.ops.cast import astype
+from tinygraph.ops.cast import floats
 from tinygraph.ops.shared.axes import arranged, sets_of
 from tinygraph.ops.shared.reductions import Reduction, count, reduction, spread
 from tinygraph.ops.sum import Sum
 from tinygraph.shapes import Array, Axis, Shape, as_axes
-from tinygraph.tensor import Operand, Tensor, as_tensor
+from tinygraph.tensor import Operand, Tensor
 
 
 @frozen
@@ -89,6 +88,4 @@ def mean(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     array([[1.5],
            [3.5]], dtype=float32)
     """
-    node = as_tensor(x)
-    floats = node if node.value.dtype.kind == "f" else astype(node, float32)
-    return Mean(as_axes("mean", axis), bool(keepdims))(floats)
+    return Mean(as_axes("mean", axis), bool(keepdims))(floats(x))

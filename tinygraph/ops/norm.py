@@ -103,7 +103,8 @@ def norm(
     Returns
     -------
     Tensor
-        ... The gradient is 0 where an element is 0, at the length 0 too.
+        ... The gradient is 0 where an element is 0, at the length 0 too; for p = inf and -inf
+        equal absolute values share it evenly.
 
     Raises
     ------

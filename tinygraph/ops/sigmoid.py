@@ -17,7 +17,8 @@ import numpy as np
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
-from tinygraph.ops.shared.unary import Unary, unary
+from tinygraph.ops.cast import floats
+from tinygraph.ops.shared.unary import Unary, float_unary
 from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 
@@ -38,7 +39,7 @@ class Sigmoid(Unary, Op):
         gx *= gy
 
 
-@unary
+@float_unary
 def sigmoid(x: Operand) -> Tensor:
     """The logistic function, `1 / (1 + exp(-x))`, element by element: from 0 to 1.
 
@@ -52,4 +53,4 @@ def sigmoid(x: Operand) -> Tensor:
     >>> tg.sigmoid([-1000.0, 0.0, 1000.0]).value
     array([0. , 0.5, 1. ], dtype=float32)
     """
-    return Sigmoid()(x)
+    return Sigmoid()(floats(x))

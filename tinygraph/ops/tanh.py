@@ -16,7 +16,8 @@ import numpy as np
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
-from tinygraph.ops.shared.unary import Unary, unary
+from tinygraph.ops.cast import floats
+from tinygraph.ops.shared.unary import Unary, float_unary
 from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 
@@ -34,7 +35,7 @@ class Tanh(Unary, Op):
         gx *= gy
 
 
-@unary
+@float_unary
 def tanh(x: Operand) -> Tensor:
     """The hyperbolic tangent, element by element: from -1 to 1.
 
@@ -44,4 +45,4 @@ def tanh(x: Operand) -> Tensor:
     >>> tg.tanh([-1000.0, 0.0, 1000.0]).value
     array([-1.,  0.,  1.], dtype=float32)
     """
-    return Tanh()(x)
+    return Tanh()(floats(x))

@@ -6,7 +6,8 @@ of the module, a functor with the name of the class (see cuda/kernels/unary.cuh)
 methods are made of ufuncs, as most are, a plan computes the op in a chain with its neighbours by
 itself: it takes down the calls (plan/elementwise_tape.py).  Scratch arrays come from `mem`.
 
-`@unary` above the public function says of argument, result and errors what all members do.
+`@unary` above the public function says of argument, result and errors what all members do;
+`@float_unary` says it of those that have floats for integers too, `Exp()(floats(x))`.
 
     of        the ufunc that is the function, where there is one: it stands for `function`
     keeps     "x" (the default) or "y": what gradient reads; None where it reads neither
@@ -141,5 +142,24 @@ unary = documented(
     ------
     DtypeError
         `x` is not of a float dtype.
+    """
+)
+
+float_unary = documented(
+    """
+    Parameters
+    ----------
+    x : Tensor
+        Any shape; float32 or float64; integers and bools are made float32.
+
+    Returns
+    -------
+    Tensor
+        Same shape; the dtype of `x`, or float32.
+
+    Raises
+    ------
+    DtypeError
+        `x` is float16.
     """
 )
