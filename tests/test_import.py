@@ -76,7 +76,7 @@ def test_import_loads_nothing_heavy():
 
 # What an import costs, in what can be counted: seconds depend on the machine and on what it does.
 # Files of ops are not: one more is one more op.
-MOST = {"ours": 36, "theirs": 15, "bytes": 220_000, "compiled": 340}
+MOST = {"ours": 36, "theirs": 15, "bytes": 221_000, "compiled": 340}
 COUNT = """
 import sys, numpy
 before, texts = set(sys.modules), []

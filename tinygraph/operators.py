@@ -80,6 +80,18 @@ class Count(int):
         return self.shape[normalize_axes("size", dim, len(self.shape))[0]]
 
 
+def _new(make: str) -> Any:
+    """The method new_MAKE: a leaf as tg.MAKE makes it, of the tensor's dtype and device."""
+
+    def method(self: Any, *args: Any, **options: Any) -> Any:
+        given = {name: value for name, value in options.items() if value is not None}
+        return getattr(above, make)(*args, **{"dtype": self.dtype, "device": self.device, **given})
+
+    method.__name__ = f"new_{make}"
+    method.__doc__ = f"As `tg.{make}`, of this tensor's dtype and device where none are given."
+    return method
+
+
 class _absent:
     """A method of PyTorch's that is not here: asked for, it says what to write instead."""
 
@@ -122,10 +134,6 @@ ABSENT = """
 class Conversions(Generic[Node]):
     """Number types and devices as methods, as PyTorch has them: `x.double()`, `x.new_zeros(2)`."""
 
-    if TYPE_CHECKING:  # a Tensor has them
-        dtype: Any
-        device: Any
-
     __slots__ = ()
 
     half, float = _op("astype", given=("float16",)), _op("astype", given=("float32",))
@@ -143,31 +151,8 @@ class Conversions(Generic[Node]):
         """The same numbers in the dtype of another tensor."""
         return above.astype(self, other.dtype)
 
-    # ---- leaves of the dtype and device of this tensor, unless others are given --------------
-
-    def new_tensor(self, data: Any, **options: Any) -> Node:
-        """A leaf with a copy of the data; see `tg.tensor`."""
-        return above.tensor(data, **self._as_here(options))
-
-    def new_zeros(self, *size: Any, **options: Any) -> Node:
-        """A leaf of zeros; see `tg.zeros`."""
-        return above.zeros(*size, **self._as_here(options))
-
-    def new_ones(self, *size: Any, **options: Any) -> Node:
-        """A leaf of ones; see `tg.ones`."""
-        return above.ones(*size, **self._as_here(options))
-
-    def new_empty(self, *size: Any, **options: Any) -> Node:
-        """A leaf that nobody has written to; see `tg.empty`."""
-        return above.empty(*size, **self._as_here(options))
-
-    def new_full(self, size: Any, fill_value: Any, **options: Any) -> Node:
-        """A leaf filled with one number; see `tg.full`."""
-        return above.full(size, fill_value, **self._as_here(options))
-
-    def _as_here(self, options: dict[str, Any]) -> dict[str, Any]:
-        given = {name: value for name, value in options.items() if value is not None}
-        return {"dtype": self.dtype, "device": self.device, **given}
+    new_tensor, new_zeros, new_ones = _new("tensor"), _new("zeros"), _new("ones")
+    new_full, new_empty = _new("full"), _new("empty")
 
 
 class Operators(Conversions[Node], Absent):
@@ -250,18 +235,6 @@ class Operators(Conversions[Node], Absent):
 
     register_hook = register_hook
 
-    # ---- numbers that are drawn -------------------------------------------------------------
-
-    def bernoulli(self, p: float | None = None, *, generator: Any = None) -> Node:
-        """1 with the probability of each element, or `p`, else 0; see `tg.bernoulli`."""
-        return above.bernoulli(self, p, generator=generator)
-
-    def multinomial(
-        self, num_samples: int, replacement: bool = False, *, generator: Any = None
-    ) -> Node:
-        """Places that are drawn with the weights of this tensor; see `tg.multinomial`."""
-        return above.multinomial(self, num_samples, replacement, generator=generator)
-
     # ---- shapes -----------------------------------------------------------------------------
 
     def reshape(self, *shape: Any) -> Node:
@@ -299,6 +272,14 @@ class Operators(Conversions[Node], Absent):
 
     def where(self, condition: Any, other: Any) -> Node:
         return above.where(condition, self, other)
+
+    def bernoulli(self, *given: Any, **options: Any) -> Node:
+        """See `tg.bernoulli`."""
+        return above.bernoulli(self, *given, **options)
+
+    def multinomial(self, *given: Any, **options: Any) -> Node:
+        """See `tg.multinomial`."""
+        return above.multinomial(self, *given, **options)
 
     clone = to = astype = flatten = squeeze = unsqueeze = unflatten = gather = _op()
     matmul = dot = mv = mm = bmm = outer = _op()

@@ -99,7 +99,7 @@ class Max(_Extreme, Op):
         axes, _ = self.over(x.shape)
         equal = np.equal(x, spread(y, x.shape, axes), out=mem.empty(x.shape, bool))
         equal |= np.isnan(x)  # then y is NaN too
-        ties = np.add.reduce(equal, axis=axes, dtype=gy.dtype, keepdims=self.keepdims)
+        ties = np.sum(equal, axis=axes, dtype=gy.dtype, keepdims=self.keepdims)
         gx = mem.zeros(x.shape, gy.dtype)
         np.copyto(gx, spread(gy / ties, x.shape, axes), where=equal)
         return (gx,)
