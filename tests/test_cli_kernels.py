@@ -309,7 +309,7 @@ def test_colour_only_on_a_terminal(capsys, checked, monkeypatch, terminal, no_co
     [
         (CHECK, "missing y, n"),
         ([*CHECK, *ARGUMENTS, "--arg", "m=3"], "unknown m"),
-        ([*CHECK, *ARGUMENTS, "--arg", "m"], "--arg: expected NAME=VALUE, got 'm'"),
+        ([*CHECK, *ARGUMENTS, "--arg", "m"], "--arg: expected NAME=VALUE, or NAME:in=VALUE"),
         ([*CHECK[:2], *CHECK[4:], *ARGUMENTS], "scale<...>"),
         (["check-kernel", "absent.cu", *CHECK[2:], *ARGUMENTS], "absent.cu"),
         ([*CHECK, *ARGUMENTS, "--kernel", "scael<float>"], "did you mean 'scale'"),

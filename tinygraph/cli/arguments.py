@@ -17,6 +17,7 @@ from tinygraph.cli.kernels import list_kernels
 from tinygraph.cli.machine import doctor
 from tinygraph.cli.options import SETTINGS, Options, Parser, assignment, whole_number
 from tinygraph.cli.profile import profile
+from tinygraph.cli.step_kernel import STEP_KERNEL, step_kernel
 from tinygraph.cli.super_resolve import SUPER_RESOLVE_OPTIONS, super_resolve_file
 from tinygraph.cuda.data_sheets import GPUS
 from tinygraph.cuda.nvrtc.compiling import ARCHITECTURES
@@ -151,6 +152,12 @@ PARSERS = {
         "run one launch of a kernel on the CPU and find its mistakes",
         'scale.cu --grid 4 --block 256 --arg "x=rng.random(1000)" --arg n=1000',
         CHECK_KERNEL,
+    ),
+    "step-kernel": Command(
+        step_kernel,
+        "write a page on which a launch of a kernel is gone through, warp by warp",
+        'scale.cu --grid 4 --block 256 --arg "x=rng.random(1000)" --arg n=1000',
+        STEP_KERNEL,
     ),
     "profile": Command(
         profile,

@@ -45,14 +45,14 @@ from tinygraph.cuda.reading.signature import KernelParameter, Signature, kernels
 from tinygraph.cuda.reading.source import Source
 from tinygraph.errors import ArgumentError, KernelCompileError, KernelLaunchError
 
-OP = "check-kernel"
+OP = "check-kernel"  # of launches that no command has read
 EXAMPLE = 'n=1000, "x=rng.random(1000)", "y=empty((4, 8))", "t=zeros(3)" or "x=load(\'x.npy\')"'
 
 
 def check_kernel(args: Namespace) -> dict[str, Any]:
     """Run one launch under the checker and print what it found."""
     try:
-        with _prints_on_stderr() if args.json else nullcontext():
+        with prints_on_stderr() if args.json else nullcontext():
             report = checked(args.file, args)
     except (KernelCompileError, KernelLaunchError) as error:
         raise ArgumentError(str(error)) from None  # the file or the launch: bad input
@@ -61,7 +61,7 @@ def check_kernel(args: Namespace) -> dict[str, Any]:
 
 
 @contextmanager
-def _prints_on_stderr() -> Iterator[None]:
+def prints_on_stderr() -> Iterator[None]:
     """Send what kernels print with printf to stderr: stdout is for the JSON object alone."""
     sys.stdout.flush()
     kept = os.dup(1)
@@ -77,10 +77,10 @@ def _prints_on_stderr() -> Iterator[None]:
 # ---- the options of a launch ----------------------------------------------------------------
 
 
-def _extents(text: str) -> tuple[int, ...]:
+def extents(text: str) -> tuple[int, ...]:
     """An argument type: one to three extents, with x or commas between them.
 
-    >>> _extents("4x2"), _extents("4,2"), _extents("256")
+    >>> extents("4x2"), extents("4,2"), extents("256")
     ((4, 2), (4, 2), (256,))
     """
     extents = re.split("[x,]", text)
@@ -118,27 +118,12 @@ def _macro(text: str) -> tuple[str, str]:
     return name, value if equals else "1"
 
 
-def _seconds(text: str) -> float:
-    """An argument type: a time.
-
-    >>> _seconds("2.5")
-    2.5
-    """
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"expected seconds, more than 0, got {text!r}")
-    return seconds
-
-
 LAUNCH_OPTIONS: Options = {
     "--kernel NAME": ('the function, as in "scale<float>"', {"default": ""}),
-    "--grid N[xN[xN]]": ("blocks: 4, 4x2 or 4x2x1", {"required": True, "type": _extents}),
+    "--grid N[xN[xN]]": ("blocks: 4, 4x2 or 4x2x1", {"required": True, "type": extents}),
     "--block N[xN[xN]]": (
         "threads of a block: 256 or 16x16",
-        {"required": True, "type": _extents},
+        {"required": True, "type": extents},
     ),
     "--arg NAME=VALUE": (
         "a parameter's value, with numpy's names and rng; NAME:in, :out, :inout say how it is "
@@ -153,10 +138,6 @@ LAUNCH_OPTIONS: Options = {
     "--define NAME=VALUE": (
         "a macro: TILE=16",
         {"action": "append", "default": [], "type": _macro},
-    ),
-    "--timeout SECONDS": (
-        "of computing, after which a block counts as endless (default 10)",
-        {"type": _seconds},
     ),
     "--seed N": ("of rng (default 0)", {"default": 0, "type": whole_number(0, 2**63)}),
 }
@@ -200,7 +181,6 @@ def checked(path: Path | str, launch: Namespace) -> Report:
         shared=launch.shared,
         profile=profile,
         arch=launch.arch,
-        timeout=launch.timeout,
     )
 
 
@@ -215,7 +195,8 @@ def kernel_of(path: Path | str, launch: Namespace) -> Kernel:
         return Kernel(path, found[0].name, defines)
     names = ", ".join(k.name + ("<...>" if k.template else "") for k in found) or "no kernel"
     expected = "a name, unless the file has one kernel alone that is no template"
-    raise ArgumentError(OP, "--kernel", expected, "none", f"name one: {source.name} has {names}")
+    way_out = f"name one: {source.name} has {names}"
+    raise ArgumentError(_command(launch), "--kernel", expected, "none", way_out)
 
 
 def arguments_of(signature: Signature, launch: Namespace) -> list[Any]:
@@ -238,11 +219,18 @@ def arguments_of(signature: Signature, launch: Namespace) -> list[Any]:
         got = "; ".join(f"{what} {', '.join(names)}" for what, names in problems.items() if names)
         way_out = " ".join(f'--arg "{name}={_guess(known[name])}"' for name in missing)
         expected = f"one for each parameter of {signature}"
-        raise ArgumentError(OP, "--arg", expected, got, way_out or "leave out what is too much")
+        way_out = way_out or "leave out what is too much"
+        raise ArgumentError(_command(launch), "--arg", expected, got, way_out)
     rng = np.random.default_rng(launch.seed)
     names = vars(np) | {"rng": rng, "in_": _in, "out": _out, "inout": _inout, "empty": _empty}
-    made = {name: _value(known[name], text, names) for name, text in launch.arg}
+    op = _command(launch)
+    made = {name: _value(op, known[name], text, names) for name, text in launch.arg}
     return [made[name] for name in known]
+
+
+def _command(launch: Namespace) -> str:
+    """The command that errors name."""
+    return getattr(launch, "command", OP)
 
 
 def _guess(parameter: KernelParameter) -> str:
@@ -254,22 +242,22 @@ def _guess(parameter: KernelParameter) -> str:
     return "rng.random(1000)" if parameter.dtype.kind == "f" else "zeros(1000)"
 
 
-def _value(parameter: KernelParameter, text: str, names: dict[str, Any]) -> Any:
+def _value(op: str, parameter: KernelParameter, text: str, names: dict[str, Any]) -> Any:
     """What an expression gives: a number, an array of the parameter's type, or a marked one."""
     option = f"--arg {parameter.name}={text}"
     try:
         value = eval(text, dict(names))
     except Exception as error:  # whatever may go wrong in Python
         got = f"{type(error).__name__}: {error}"
-        raise ArgumentError(OP, option, "a value in numpy's words", got, EXAMPLE) from None
+        raise ArgumentError(op, option, "a value in numpy's words", got, EXAMPLE) from None
     if type(value) in MARKS:
-        return type(value)(_converted(parameter, option, value.array))
+        return type(value)(_converted(op, parameter, option, value.array))
     if not isinstance(value, np.ndarray):
         return value
-    return _converted(parameter, option, value)
+    return _converted(op, parameter, option, value)
 
 
-def _converted(parameter: KernelParameter, option: str, array: np.ndarray) -> np.ndarray:
+def _converted(op: str, parameter: KernelParameter, option: str, array: np.ndarray) -> np.ndarray:
     """The array in the type of the parameter; whole numbers stay what they are."""
     dtype = parameter.dtype
     with np.errstate(all="ignore"):
@@ -277,7 +265,7 @@ def _converted(parameter: KernelParameter, option: str, array: np.ndarray) -> np
     if made is None or (dtype.kind != "f" and not np.array_equal(made, array)):
         expected = f"numbers that {dtype} holds ({parameter})"
         way_out = f"whole numbers, as in arange, or astype({dtype})"
-        raise ArgumentError(OP, option, expected, f"an array of {array.dtype}", way_out)
+        raise ArgumentError(op, option, expected, f"an array of {array.dtype}", way_out)
     return made
 
 

@@ -11,19 +11,21 @@ Kernels of ops lie in kernels/; a user's own lie where he likes.
 
 from typing import TYPE_CHECKING
 
-from tinygraph.cuda.emulator.findings import Finding, Report
 from tinygraph.cuda.extents import blocks
-from tinygraph.cuda.kernel import Kernel, op_kernel
+from tinygraph.cuda.kernel import Kernel
 from tinygraph.cuda.launch import BoundLaunch, In, InOut, Launch, Out
+from tinygraph.cuda.op_kernels import op_kernel
 from tinygraph.cuda.recording import RecordedLaunch, checking, recording
 from tinygraph.device import set_memory_limit
 from tinygraph.lazy import lazy
 
 if TYPE_CHECKING:
     from tinygraph.cuda.captured_step import CapturedStep, capture
+    from tinygraph.cuda.emulator.findings import Finding, Report
 else:
-    _HOME = "tinygraph.cuda.captured_step"
-    __getattr__, __dir__ = lazy(__name__, {"CapturedStep": _HOME, "capture": _HOME})
+    _STEP, _FOUND = "tinygraph.cuda.captured_step", "tinygraph.cuda.emulator.findings"
+    _HOMES = {"CapturedStep": _STEP, "capture": _STEP, "Finding": _FOUND, "Report": _FOUND}
+    __getattr__, __dir__ = lazy(__name__, _HOMES)
 
 __all__ = [
     "BoundLaunch",

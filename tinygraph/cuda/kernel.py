@@ -9,39 +9,23 @@ every launch against the signature that stands in the source.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from tinygraph.cuda.emulator.findings import Report
 from tinygraph.cuda.extents import check_blocks
 from tinygraph.cuda.launch import BoundLaunch, Launch, is_cupy
-from tinygraph.cuda.reading.source import KERNELS, Source
-from tinygraph.errors import DtypeError, KernelLaunchError
+from tinygraph.cuda.reading.source import Source
+from tinygraph.errors import KernelLaunchError
 
 if TYPE_CHECKING:
     from tinygraph.cuda.arguments import ArgumentList
+    from tinygraph.cuda.emulator.findings import Report
     from tinygraph.cuda.emulator.trace import Trace
     from tinygraph.cuda.reading.signature import Signature
 
 Extents = int | Sequence[int]
-
-_C_TYPES = {
-    "float32": "float",
-    "float64": "double",
-    "bool": "bool",
-    "int8": "signed char",
-    "int16": "short",
-    "int32": "int",
-    "int64": "long long",
-    "uint8": "unsigned char",
-    "uint16": "unsigned short",
-    "uint32": "unsigned int",
-    "uint64": "unsigned long long",
-}
 
 
 class Kernel:
@@ -152,6 +136,7 @@ class Kernel:
 
         Examples
         --------
+        >>> import numpy as np
         >>> fill = Kernel('''
         ... __global__ void fill(float* x, float value, int n) {
         ...     for (int i = threadIdx.x; i < n; i += blockDim.x) x[i] = value;
@@ -265,6 +250,7 @@ class Kernel:
 
         Examples
         --------
+        >>> import numpy as np
         >>> shift = Kernel('''
         ... __global__ void shift(float* x) {
         ...     float right = x[threadIdx.x + 1];
@@ -288,6 +274,66 @@ class Kernel:
         trace = self._report(launch, wish=wish, timeout=timeout).trace
         assert trace is not None
         return trace
+
+    def steps(
+        self,
+        path: str | Path,
+        grid: Extents,
+        block: Extents,
+        *args: Any,
+        shared: int = 0,
+        blocks: Sequence[Extents] | None = None,
+        limit: int = 100_000,
+        timeout: float | None = None,
+    ) -> Path:
+        """Write a page on which a launch can be gone through, warp by warp.
+
+        Each step shows a line of the source, the lanes of the warp that execute it together, what
+        they read or write, shared memory as 32 banks and global memory as sectors of 32 bytes with
+        what the request costs, and a mistake where it happens, with both threads.  Where the other
+        order of the threads leaves other values, as in a race, both orders are on the page.
+
+        The page is one file, which loads nothing.  Keys: arrows, Home, End, space.
+        `page.html#step=7&block=2` opens block 2 at step 7.
+
+        Parameters
+        ----------
+        path : str or Path
+            The page: a file `.html`.
+        grid, block, *args, shared
+            As in a launch; arrays of numpy.  They are written as usual.
+        blocks : sequence of block indices, optional
+            As in `trace`; by default the first 8, and those in which a mistake is found.
+        limit : int
+            Events to keep; the page says what is left out.
+        timeout : float, optional
+            As in `check`.
+
+        Returns
+        -------
+        Path
+            That of the page.
+
+        Raises
+        ------
+        ArgumentError
+            The file is no `.html`, or its folder does not exist.
+        KernelLaunchError, KernelCompileError
+            As in `trace`.
+
+        Examples
+        --------
+        >>> import tempfile, numpy as np
+        >>> twice = Kernel('''
+        ... __global__ void twice(float* x) { x[threadIdx.x] *= 2; }''', "twice")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     twice.steps(f"{folder}/twice.html", 1, 32, np.ones(32, np.float32)).name
+        'twice.html'
+        """
+        pages = import_module("tinygraph.show.stepping.kernel.page")  # the one room above this one
+        trace = {"shared": shared, "limit": limit, "timeout": timeout}
+        written: Path = pages.kernel_steps(self, path, grid, block, args, blocks, **trace)
+        return written
 
     def resources(self, arch: str) -> Any:
         """Registers, spills, shared memory and occupancy, as NVIDIA's compiler tells; no GPU.
@@ -366,46 +412,3 @@ class Kernel:
         if cupy.cuda.runtime.getDeviceCount() == 1:
             self._on_the_gpu = self._on_gpus[gpu]
         return self._on_gpus[gpu]
-
-
-@lru_cache(maxsize=None, typed=True)  # 1 and 1.0 are two macros
-def op_kernel(stem: str, function: str, *template: Any, **macros: object) -> Kernel:
-    """A kernel of an op: an instance of a function in tinygraph/cuda/kernels/<stem>.cu.
-
-    The same Kernel comes back for the same arguments.
-
-    Parameters
-    ----------
-    stem : str
-        The op's file without `.cu`.
-    function : str
-    *template : dtype or str
-        The template arguments: a dtype stands for its C type, another name for itself.
-    **macros
-        Macro definitions: TILE=16.
-
-    Raises
-    ------
-    DtypeError
-        For a dtype that C++ has no type for, such as float16.
-
-    Examples
-    --------
-    >>> op_kernel("comparison", "compare", "uint8", "Less").name
-    'compare<unsigned char, Less>'
-    """
-    words = []
-    for t in template:
-        is_name = isinstance(t, str) and t not in _C_TYPES
-        word = t if is_name else _C_TYPES.get(np.dtype(t).name)
-        if word is None:
-            expected, way_out = f"one of {', '.join(_C_TYPES)}", "convert with x.astype('float32')"
-            raise DtypeError(stem, "dtype", expected, np.dtype(t), way_out)
-        words.append(word)
-    name = f"{function}<{', '.join(words)}>" if words else function
-    return _instance(stem, name, **dict(sorted(macros.items())))
-
-
-@lru_cache(maxsize=None, typed=True)
-def _instance(stem: str, name: str, **macros: object) -> Kernel:
-    return Kernel(KERNELS / f"{stem}.cu", name, macros)

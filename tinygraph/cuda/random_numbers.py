@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tinygraph.cuda.extents import blocks
-from tinygraph.cuda.kernel import op_kernel
+from tinygraph.cuda.op_kernels import op_kernel
 from tinygraph.shapes import Array
 
 _THREADS, _MOST_BLOCKS = 256, 1024

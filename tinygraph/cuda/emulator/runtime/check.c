@@ -10,30 +10,9 @@ static uintptr_t module_low, module_high;
 static uint32_t last_site;
 AccessWatcher *tg_watch_access;
 
-/* A thread is stopped: the launch has failed.  It goes on for a while without this thread, only to
- * count how many others come to the same. */
-enum { COUNTED_ACCESSES = 1 << 22 };
-static const double COUNTED_SECONDS = 1;
-static AccessWatcher *watched_before;
-static uint32_t accesses_left;
-
-static void count_down(const Region *r, uintptr_t address, uint32_t size, uint32_t how, Place place,
-                       uint32_t site) {
-    if (watched_before) watched_before(r, address, size, how, place, site);
-    if (!accesses_left--) schedule_abandon();
-}
-
 _Noreturn void check_stop(void) {
-    Launch *launch = tg_worker->launch;
-    if (!findings_count()) {
-        launch_fail(FAIL_STOPPED, (Place){0}, "stopped by the checker");
-        atomic_store(&launch->stop, false);
-        if (launch->timeout > COUNTED_SECONDS) launch->timeout = COUNTED_SECONDS;
-        accesses_left = COUNTED_ACCESSES;
-        watched_before = tg_watch_access;
-        tg_watch_access = count_down;
-    }
-    block_thread_leaves();
+    launch_fail(FAIL_STOPPED, (Place){0}, "stopped by the checker");
+    schedule_abandon();
 }
 
 static const char *verb(uint32_t how) {
@@ -213,13 +192,17 @@ static void block_begins(Worker *w) {
 }
 
 static void block_ends(void) {
-    if (tg_worker->abandoned) findings_uncounted();
     if (!tg_worker->abandoned) bounds_resolve(false);
-    if (tg_profiling) profile_block_ends();
+    if (tg_profiling) profile_barrier();
+}
+
+static void barrier_passed(Worker *w) {
+    race_barrier_passed(w);
+    if (tg_profiling) profile_barrier();
 }
 
 const Observer CHECKER = {
-    .block_begins = block_begins, .block_ends = block_ends, .barrier_passed = race_barrier_passed,
+    .block_begins = block_begins, .block_ends = block_ends, .barrier_passed = barrier_passed,
     .warp_meets = warp_meets, .warp_met = warp_met, .shared_array = check_shared_array,
     .access = check_access, .barrier_reached = barrier_reached, .endless = endless,
     .found = check_found,

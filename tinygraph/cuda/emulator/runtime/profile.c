@@ -1,8 +1,8 @@
 /* How well a kernel uses memory: sectors of each request (coalescing), and bank conflicts.
  *
  * A GPU serves the accesses of a warp together: 32 lanes that execute the same load make one
- * request.  Fibers run one after the other, so the n-th execution of a site by one lane is put
- * together with the n-th of the other lanes of its warp.
+ * request.  Fibers run one after the other, so the n-th execution of a site by one lane since the
+ * last barrier of the block is put together with the n-th of the other lanes of its warp.
  */
 #include "check.h"
 
@@ -21,25 +21,34 @@ typedef struct {
     uintptr_t address[WARP];
 } Request;
 
-typedef struct {
+typedef struct Line {
     Counter counter;
-    uint32_t times[MAX_WARPS][WARP]; /* how often each lane of this block was here */
+    uint32_t times[MAX_WARPS][WARP]; /* how often each lane was here since the last barrier */
     struct { Request *list; uint32_t count, room; } requests[MAX_WARPS];
+    struct Line *next; /* of the same site, with another kind of access: cp.async has two */
 } Line;
 
 enum { MAX_LINES = 1 << 14 };
 static Line *lines[MAX_LINES]; /* by site */
-static uint32_t used[MAX_LINES], used_count;
+static Line *used[MAX_LINES];
+static uint32_t used_count;
+
+static Line *line_of(uint32_t site, uint32_t size, uint32_t how, bool shared) {
+    Line **place = &lines[site];
+    for (; *place; place = &(*place)->next) {
+        const Counter *c = &(*place)->counter;
+        if (c->shared == shared && c->size == size && c->how == how) return *place;
+    }
+    if (used_count == MAX_LINES) return NULL;
+    Line *line = *place = used[used_count++] = calloc(1, sizeof *line);
+    if (!line) abort();
+    line->counter = (Counter){.site = site, .shared = shared, .size = size, .how = how};
+    return line;
+}
 
 void profile_access(uint32_t site, uintptr_t address, uint32_t size, uint32_t how, bool shared) {
-    Line *line = lines[site];
-    if (!line) {
-        line = lines[site] = calloc(1, sizeof *line);
-        if (!line) abort();
-        line->counter = (Counter){.site = site, .shared = shared, .size = size,
-                                  .how = how & (WRITE | ATOMIC)};
-        used[used_count++] = site;
-    }
+    Line *line = line_of(site, size, how & (WRITE | ATOMIC), shared);
+    if (!line) return;
     const uint32_t warp = tg_current->warp, lane = tg_current->lane;
     const uint32_t time = line->times[warp][lane]++;
     if (time >= line->requests[warp].room) {
@@ -100,10 +109,10 @@ static void count_wavefronts(Counter *c, const Request *request) {
     }
 }
 
-/* The block is done: add up its requests. */
-void profile_block_ends(void) {
+/* The block comes to a barrier or to its end: add up its requests. */
+void profile_barrier(void) {
     for (uint32_t i = 0; i < used_count; i++) {
-        Line *line = lines[used[i]];
+        Line *line = used[i];
         for (uint32_t warp = 0; warp < MAX_WARPS; warp++) {
             for (uint32_t k = 0; k < line->requests[warp].count; k++) {
                 Request *request = &line->requests[warp].list[k];
@@ -142,9 +151,9 @@ void profile_code(uintptr_t pc) {
 
 void profile_launch_begins(void) {
     for (uint32_t i = 0; i < used_count; i++) {
-        for (uint32_t warp = 0; warp < MAX_WARPS; warp++) free(lines[used[i]]->requests[warp].list);
-        free(lines[used[i]]);
-        lines[used[i]] = NULL;
+        for (uint32_t warp = 0; warp < MAX_WARPS; warp++) free(used[i]->requests[warp].list);
+        lines[used[i]->counter.site] = NULL;
+        free(used[i]);
     }
     used_count = 0;
     memset(blocks, 0, sizeof blocks);
@@ -153,7 +162,7 @@ void profile_launch_begins(void) {
 /* The counters, one by one; returns 0 after the last. */
 int tg_profile_line(uint32_t i, Counter *out) {
     if (i >= used_count) return 0;
-    *out = lines[used[i]]->counter;
+    *out = used[i]->counter;
     return 1;
 }
 
