@@ -16,7 +16,7 @@ import numpy as np
 
 from tinygraph.device import CPU, Device
 from tinygraph.operators import above
-from tinygraph.random import default_generator, uniform
+from tinygraph.random import Words, default_generator, uniform
 from tinygraph.running import here
 from tinygraph.shapes import Array, Shape
 
@@ -45,15 +45,24 @@ class Memory:
 
         The same bits on every device: a kernel makes them where kernels run.
         """
-        seed, stream, start = here.top.stream(default_generator, self.device)
+        seed, stream, _, start = self.words()
         if not self.device.runs_kernels:
             return uniform(shape, dtype, seed, stream)
         out = self.empty(shape, dtype)
         if out.size:
-            # A null pointer outside of a capture: no request, so that a plan has the same ones in.
-            start = self.device.empty((0,), np.uint64) if start is None else start
             above.fill_uniform(out, seed, stream, start)
         return out
+
+    def words(self, of_sample: int = 1) -> Words:
+        """A new stream of the same generator, for an op that makes its numbers where it needs them.
+
+        `of_sample` words belong to each sample: a tile of a batch begins after those before it.
+        """
+        seed, stream, start = here.top.stream(default_generator, self.device)
+        if start is None and self.device.runs_kernels:
+            # A null pointer outside of a capture: no request, so that a plan has the same ones in.
+            start = self.device.empty((0,), np.uint64)
+        return Words(seed, stream, 0, start)
 
 
 @lru_cache(maxsize=256)

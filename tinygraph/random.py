@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import operator
 import threading
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,6 +47,18 @@ def uniform(
     if np.dtype(dtype) == np.float32:
         return np.multiply(words >> np.uint64(40), np.float32(2.0**-24), dtype=dtype).reshape(shape)
     return np.multiply(words >> np.uint64(11), 2.0**-53, dtype=dtype).reshape(shape)
+
+
+class Words(NamedTuple):
+    """Random words that are made where they are needed, as often as they are, and never kept.
+
+    An op gets them by `mem.words`.  Kernels make theirs with philox.cuh.
+    """
+
+    seed: int
+    stream: int
+    first: int = 0  # the place of this tile's first word in the stream
+    start: Any = None  # for kernels, an array: empty, or a seed and what is added to the stream
 
 
 class Generator:

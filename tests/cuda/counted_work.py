@@ -340,10 +340,16 @@ WORK: dict[str, Work] = {
     "count_nonzero.cu": along_axes(tg.count_nonzero, tg.all),
     "cumsum.cu": along_axes(tg.cumsum),
     "adaptive_avg_pool2d.cu": op(tg.adaptive_avg_pool2d, numbers(4, 4, 32, 32), output_size=8),
-    "attention.cu": op(
-        tg.scaled_dot_product_attention,
-        *[numbers(2, 64, 32) for _ in range(3)],
-        numbers(64, 64).astype(F4) > -2,
+    "attention.cu": each(
+        *[
+            op(
+                tg.scaled_dot_product_attention,
+                *[numbers(2, 64, 32) for _ in range(3)],
+                numbers(64, 64),
+                dropout_p=share,
+            )
+            for share in (0, 0.5)
+        ]
     ),
     "embedding.cu": embedding(),
     "expand.cu": each(

@@ -44,6 +44,7 @@ PREFERRED = {
     "optimizer.cuh": ("sgd.cu", "adam.cu"),
     "packs.cuh": ("relu.cu", "rmsprop.cu"),
     "parameters.cuh": ("sgd.cu", "clipping.cu"),
+    "philox.cuh": ("random.cu",),
     "prelude.cuh": ("max_pool2d.cu", "max.cu"),
     "reduce.cuh": ("sum.cu", "softmax_cross_entropy.cu"),
 }

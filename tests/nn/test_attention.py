@@ -168,3 +168,18 @@ def test_a_deep_copy_stands_alone(device):
 def test_refusals(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_a_sample_without_keys_is_zero_with_weights_and_without():
+    layer = nn.MultiheadAttention(4, 2, batch_first=True, bias=False)
+    x, padding = (
+        tg.tensor(numbers(2, 3, 4).astype("f4"), requires_grad=True),
+        np.zeros((2, 3), bool),
+    )
+    padding[0] = True
+    for need in (True, False):
+        y, weights = layer(x, x, x, padding, need_weights=need)
+        assert not y.numpy()[0].any() and y.numpy()[1].any()
+        y.backward(np.ones(y.shape))
+        assert np.isfinite(x.grad).all()
+    assert weights is None

@@ -22,15 +22,12 @@ from tinygraph.nn.init import xavier_uniform_, zeros_
 from tinygraph.nn.linear import Linear
 from tinygraph.nn.module import Module
 from tinygraph.nn.normalization import LayerNorm
-from tinygraph.ops.attention import scaled_dot_product_attention
-from tinygraph.ops.dropout import dropout
+from tinygraph.ops.attention import attention_and_weights, scaled_dot_product_attention
 from tinygraph.ops.gelu import gelu
 from tinygraph.ops.linear import linear
-from tinygraph.ops.matmul import matmul
 from tinygraph.ops.mean import mean
 from tinygraph.ops.relu import relu
 from tinygraph.ops.reshape import reshape
-from tinygraph.ops.softmax import softmax
 from tinygraph.ops.transpose import transpose
 from tinygraph.ops.where import where
 from tinygraph.parameter import Parameter
@@ -165,11 +162,11 @@ class MultiheadAttention(Module):
         turned = {id(x): _samples_first(x, single, order) for x in given}
         q, k, v = self._projected(tuple(turned[id(x)] for x in given))  # type: ignore[arg-type]
         mask = self._mask(attn_mask, key_padding_mask, q, k, single)
-        share = self.dropout if self.training else 0.0
+        share, causal = self.dropout if self.training else 0.0, is_causal and mask is None
         if need_weights:
-            y, weights = _with_weights(q, k, v, mask, share, is_causal and mask is None)
+            factor = q.shape[-1] ** -0.5
+            y, weights = attention_and_weights(q, k, v, mask, share, causal, factor)
         else:
-            causal = is_causal and mask is None
             y, weights = scaled_dot_product_attention(q, k, v, mask, share, causal), None
         y = transpose(y, 1, 2)
         y = self.out_proj(reshape(y, (*y.shape[:2], self.embed_dim)))
@@ -206,19 +203,6 @@ def _added(mask: Any, q: Tensor) -> Tensor:
     if given.dtype.kind != "b":
         return given
     return where(given, np.full((), -np.inf, q.dtype), np.zeros((), q.dtype))
-
-
-def _with_weights(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, share: float, causal: bool
-) -> tuple[Tensor, Tensor]:
-    """Attention and its weights, which are an array here."""
-    s = matmul(q * (q.shape[-1] ** -0.5), transpose(k, -2, -1))
-    if causal:
-        mask = _added(np.triu(np.ones(s.shape[-2:], bool), 1), q)
-    if mask is not None:
-        s = s + mask
-    weights = dropout(softmax(s, -1), share, share > 0)
-    return matmul(weights, v), weights
 
 
 class TransformerEncoderLayer(Module):

@@ -1,21 +1,25 @@
 """Scaled dot-product attention: for each query an average of values, weighted by its keys.
 
     L S        queries and keys               E F    features of queries and keys, of values
-    q (B, L, E), k (B, S, E), v (B, S, F), o (B, L, F)      m (B or 1, L, S), or none
+    q (N, H, L, E), k (N, H, S, E), v (N, H, S, F), o (N, H, L, F); without H, or without both
+    m, or none: broadcasts to (N, H, L, S)
 
     s = scale * q @ k^T + m                   -inf where the key comes after a causal query
     p = exp(s - lse),  lse = log(sum of exp(s))      the softmax of each row; 0 where all is -inf
-    o = p @ v
+    d = 1 / (1 - share), or 0 where a weight is dropped; 1 without dropout
+    o = (p * d) @ v
 
-    gv = p^T @ go        gs = p * (go @ v^T - sum of go * o)
-    gq = scale * gs @ k  gk = scale * gs^T @ q       gm = gs
+    gv = (p * d)^T @ go  gs = p * (d * (go @ v^T) - sum of go * o)
+    gq = scale * gs @ k  gk = scale * gs^T @ q       gm = gs summed where m was repeated
 
-Forward keeps lse, and backward makes p from it again.  In kernels no array (L, S) is ever written:
-they go through tiles of keys, or of queries (attention.cu).
+Forward keeps lse, and backward makes p from it again.  What is dropped follows from the place of a
+weight in (N, H, L, S) and a stream (`mem.words`).  Kernels make d again too, and write no array
+(L, S): they go through tiles of keys, or of queries (attention.cu).  In numpy d is kept, as one bit
+for each weight: a random word takes longer than all else that a weight takes.
 
 Source: Vaswani et al., "Attention is all you need", NeurIPS 2017, section 3.2.1; Dao, Fu, Ermon,
 Rudra, Re, "FlashAttention: fast and memory-efficient exact attention with IO-awareness", NeurIPS
-2022.
+2022.  Dropout of weights: the Transformer's own code, tensor2tensor.
 """
 
 from __future__ import annotations
@@ -31,127 +35,197 @@ from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
+from tinygraph.ops.comparison import equal
 from tinygraph.ops.dropout import dropout
 from tinygraph.ops.expand import expand
+from tinygraph.ops.masks import masked_fill
 from tinygraph.ops.matmul import matmul
+from tinygraph.ops.max import amax
 from tinygraph.ops.reshape import reshape
 from tinygraph.ops.shared.docstrings import documented
+from tinygraph.ops.shared.drops import least_word, write_kept
 from tinygraph.ops.shared.launch import for_each
 from tinygraph.ops.shared.operands import device_of
 from tinygraph.ops.softmax import softmax
 from tinygraph.ops.transpose import transpose
 from tinygraph.ops.where import where
-from tinygraph.shapes import Array, Shape, Spec, broadcast_shapes, require_float
+from tinygraph.random import Words
+from tinygraph.shapes import Array, Shape, Spec, broadcast_axes, broadcast_shapes, require_float
 from tinygraph.tensor import Operand, Tensor, as_tensor
 
-BLOCK = 128  # threads; the same number stands in attention.cu
 # For each dtype the most features, and the rows of a tile, of the kernels that there are.
-HEADS = {"f": ((32, 32), (64, 32), (128, 16)), "d": ((32, 16), (64, 16))}
-MOST_BATCHES = 65535  # of a grid's second axis
+HEADS = {"f": ((32, 32), (64, 32), (128, 16), (256, 8)), "d": ((32, 16), (64, 16), (128, 8))}
+NO_WORDS = Words(0, 0)
 
 
 @frozen
 class Attention(Op):
-    """On q, k, v of three axes, and a mask of three, whose first may be 1."""
+    """On q, k, v with at most two axes in front, and a mask that broadcasts to pairs of them."""
 
     scale: float
     causal: bool
+    share: float = 0.0  # of weights that are dropped
 
     def infer(self, q: Spec, k: Spec, v: Spec, m: Spec | None = None) -> Spec:
         require_float(self.name, query=q, key=k, value=v, mask=m)
-        return Spec((*q.shape[:2], v.shape[2]), q.dtype)
+        return Spec((*q.shape[:-1], v.shape[-1]), q.dtype)
+
+    @property
+    def _keep_scale(self) -> float:
+        return 0.0 if self.share == 1 else 1 / (1 - self.share)
+
+    def _words(self, mem: Memory, q: Array, k: Array) -> Words:
+        """A word for each pair, which says whether its weight is dropped."""
+        if not self.share:
+            return NO_WORDS
+        return mem.words(math.prod(q.shape[1:-1]) * k.shape[-2])
+
+    # ---- numpy ------------------------------------------------------------------------------
 
     def _scores(self, mem: Memory, q: Array, k: Array, m: Array | None) -> Array:
-        s = mem.empty((*q.shape[:2], k.shape[1]), q.dtype)
-        np.matmul(q, k.swapaxes(1, 2), out=s)
+        s = mem.empty((*q.shape[:-1], k.shape[-2]), q.dtype)
+        np.matmul(q, k.swapaxes(-1, -2), out=s)
         s *= self.scale
         if m is not None:
             s += m
         if self.causal:
-            later = np.triu(np.ones(s.shape[1:], bool), 1)
+            later = np.triu(np.ones(s.shape[-2:], bool), 1)
             np.copyto(s, -np.inf, where=later)
         return s
 
     def forward(
         self, mem: Memory, q: Array, k: Array, v: Array, m: Array | None = None
     ) -> tuple[Array, Any]:
-        p = self._scores(mem, q, k, m)
+        p, bits = self._scores(mem, q, k, m), None
         level = np.max(p, -1, keepdims=True, initial=-np.inf)
         level[level == -np.inf] = 0  # where nothing takes part
         p -= level
         np.exp(p, out=p)
-        lse = np.sum(p, -1, keepdims=True, out=mem.empty((*q.shape[:2], 1), q.dtype))
+        lse = np.sum(p, -1, keepdims=True, out=mem.empty((*q.shape[:-1], 1), q.dtype))
         nothing = lse == 0
         lse[nothing] = 1
         p /= lse
         np.log(lse, out=lse)
         lse += level
         lse[nothing] = np.inf
-        o = mem.empty((*q.shape[:2], v.shape[2]), q.dtype)
+        if self.share:
+            words, kept = self._words(mem, q, k), mem.empty(p.shape, bool)
+            p *= write_kept(words, self.share, kept)
+            bits = np.packbits(kept)
+        o = mem.empty((*q.shape[:-1], v.shape[-1]), q.dtype)
         np.matmul(p, v, out=o)
-        return o, (q, k, v, m, o, lse) if True in mem.needs else None
+        if self.share:
+            o *= self._keep_scale
+        return o, (q, k, v, m, lse, bits) if True in mem.needs else None
 
     def backward(self, mem: Memory, go: Array, saved: Any, needs: Needs) -> Gradients:
-        q, k, v, m, _, lse = saved
-        p = self._scores(mem, q, k, m)
+        q, k, v, m, lse, bits = saved
+        p, g, kept = self._scores(mem, q, k, m), go, None
         p -= lse
         np.exp(p, out=p)
-        gv = np.matmul(p.swapaxes(1, 2), go, out=mem.empty(v.shape, v.dtype)) if needs[2] else None
-        gs = np.matmul(go, v.swapaxes(1, 2), out=mem.empty(p.shape, p.dtype))
+        if bits is not None:
+            kept = np.unpackbits(bits, count=p.size).view(bool).reshape(p.shape)
+            g = np.multiply(go, self._keep_scale, out=mem.empty(go.shape, go.dtype))
+        gs = np.matmul(g, v.swapaxes(-1, -2), out=mem.empty(p.shape, p.dtype))
+        if kept is not None:
+            gs *= kept
         gs -= np.sum(gs * p, -1, keepdims=True)  # go * o, so summed that one key alone gives 0
         gs *= p
-        gm = None
-        if len(needs) > 3 and needs[3]:
+        gv = gm = None
+        if needs[2]:
+            if kept is not None:
+                p *= kept
+            gv = np.matmul(p.swapaxes(-1, -2), g, out=mem.empty(v.shape, v.dtype))
+        if m is not None and needs[3]:
             gm = mem.empty(m.shape, m.dtype)
-            gm[...] = gs if len(m) == len(gs) else np.sum(gs, 0, keepdims=True)
+            repeated = broadcast_axes(m.shape, gs.shape)
+            gm[...] = np.sum(gs, repeated, keepdims=True).reshape(m.shape) if repeated else gs
         gs *= self.scale
         gq = np.matmul(gs, k, out=mem.empty(q.shape, q.dtype)) if needs[0] else None
-        gk = np.matmul(gs.swapaxes(1, 2), q, out=mem.empty(k.shape, k.dtype)) if needs[1] else None
+        gk = None
+        if needs[1]:
+            gk = np.matmul(gs.swapaxes(-1, -2), q, out=mem.empty(k.shape, k.dtype))
         return (gq, gk, gv, gm)[: len(needs)]
+
+    # ---- kernels ----------------------------------------------------------------------------
 
     def forward_kernel(
         self, mem: Memory, q: Array, k: Array, v: Array, m: Array | None = None
     ) -> tuple[Array, Any]:
-        o, lse = mem.empty((*q.shape[:2], v.shape[2]), q.dtype), mem.empty(q.shape[:2], q.dtype)
-        self._launch(mem, "attention_forward", q.shape[1], q, k, v, m, o, lse)
-        return o, (q, k, v, m, o, lse) if True in mem.needs else None
+        o = mem.empty((*q.shape[:-1], v.shape[-1]), q.dtype)
+        lse, words = mem.empty(q.shape[:-1], q.dtype), self._words(mem, q, k)
+        self._launch(mem, "attention_forward", (q.shape[-2],), (q, k, v), m, words, o, lse)
+        return o, (q, k, v, m, o, lse, words) if True in mem.needs else None
 
     def backward_kernel(self, mem: Memory, go: Array, saved: Any, needs: Needs) -> Gradients:
-        q, k, v, m, o, lse = saved
-        if not go.size or not k.size:
+        q, k, v, m, o, lse, words = saved
+        if not go.size or not k.shape[-2]:
             return tuple([mem.zeros(a.shape, a.dtype) if n else None
                           for a, n in zip((q, k, v, m), needs, strict=False)])  # fmt: skip
         dots = mem.empty(lse.shape, go.dtype)
         kernel = op_kernel("attention", "attention_dots", go.dtype)
-        for_each(kernel, dots.size, go, o, dots, dots.size, go.shape[2])
-        gq = gk = gv = None
+        for_each(kernel, dots.size, go, o, dots, dots.size, go.shape[-1])
+        gq = gk = gv = gm = None
+
+        def launch(name: str, rows: tuple[int, ...], *gradients: Array) -> None:
+            self._launch(mem, name, rows, (q, k, v), m, words, go, lse, dots, *gradients)
+
         if needs[0]:
             gq = mem.empty(q.shape, q.dtype)
-            self._launch(mem, "attention_queries", q.shape[1], q, k, v, m, go, lse, dots, gq)
+            launch("attention_queries", (q.shape[-2],), gq)
         if needs[1] or needs[2]:
             gk, gv = mem.empty(k.shape, k.dtype), mem.empty(v.shape, v.dtype)
-            self._launch(mem, "attention_keys", k.shape[1], q, k, v, m, go, lse, dots, gk, gv)
-        return (gq, gk if needs[1] else None, gv if needs[2] else None, None)[: len(needs)]
+            launch("attention_keys", (k.shape[-2],), gk, gv)
+        if m is not None and needs[3]:
+            gm = mem.empty(m.shape, m.dtype)
+            launch("attention_mask", (1, 1, *m.shape)[-2:], gm)
+        return (gq, gk if needs[1] else None, gv if needs[2] else None, gm)[: len(needs)]
 
     def _launch(
-        self, mem: Memory, name: str, rows: int, q: Array, k: Array, v: Array, m: Any, *rest: Array
+        self,
+        mem: Memory,
+        name: str,
+        rows: tuple[int, ...],
+        inputs: tuple[Array, Array, Array],
+        m: Array | None,
+        words: Words,
+        *rest: Array,
     ) -> None:
-        """A block for each tile of rows, of queries or of keys, and each member of the batch."""
-        (batch, queries, e), (keys, f) = q.shape, v.shape[1:]
-        head, tile = next(kind for kind in HEADS[q.dtype.char] if kind[0] >= max(e, f))
-        if not batch or not rows:
+        """A block for each tile of rows, of queries or of keys, and each member of the batch; of
+        the mask for each tile of its rows and columns."""
+        (*front, queries, e), (keys, f) = inputs[0].shape, inputs[2].shape[-2:]
+        head, tile = next(kind for kind in HEADS[inputs[0].dtype.char] if kind[0] >= max(e, f))
+        members = m.shape[:-2] if m is not None and len(rows) > 1 else front
+        grid = math.prod(members) * math.prod([blocks(n, tile) for n in rows])
+        if not grid:
             return
-        kernel = op_kernel("attention", name, q.dtype, HEAD=head, TILE=tile)
-        mask = mem.empty((0,), q.dtype) if m is None else m
-        steps = (0 if m is None or len(m) == 1 else queries * keys, 0, keys, 1)
-        sizes = batch, queries, keys, e, f, self.scale, self.causal
-        grid = blocks(rows, tile), batch
-        kernel(grid, BLOCK, q, k, v, *rest, *sizes, mask, 1, *steps)
+        kernel = op_kernel("attention", name, inputs[0].dtype, HEAD=head, TILE=tile)
+        none = mem.empty((0,), inputs[0].dtype)
+        start = mem.empty((0,), np.uint64) if words.start is None else words.start
+        least = least_word(self.share) if self.share else 0
+        sizes = math.prod(front), queries, keys, e, f, self.scale, self.causal
+        mask = none if m is None else m, *_steps(m, front)
+        drops = words.seed, words.stream, least, self._keep_scale, start
+        block = 128 if tile >= 16 else 8 * tile  # as in attention.cu
+        kernel(grid, block, *inputs, *rest, *sizes, *mask, *drops)
 
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
-        mask_varies = len(specs) > 3 and specs[3].shape[0] != 1
-        fits = all(carries[:3]) and (len(specs) < 4 or carries[3] == mask_varies)
-        return "map" if fits else None
+        q = specs[0].shape
+        varies = [len(m.shape) == len(q) and m.shape[0] != 1 for m in specs[3:]]
+        return "map" if len(q) > 2 and carries == (True, True, True, *varies) else None
+
+
+def _steps(m: Array | None, front: list[int]) -> tuple[int, ...]:
+    """How a mask lies beside pairs (outer, inner, L, S): the members of `inner`, and how far apart
+    its numbers are along each axis, 0 where it is repeated."""
+    inner = front[-1] if front else 1
+    if m is None:
+        return inner, 0, 0, 0, 0
+    steps, step = [], 1
+    for size in reversed((1, 1, 1, 1, *m.shape)[-4:]):
+        steps.append(step if size > 1 else 0)
+        step *= size
+    return inner, *reversed(steps)
 
 
 @documented()
@@ -176,9 +250,9 @@ def scaled_dot_product_attention(
         The axes in front broadcast together.
     attn_mask : Tensor, optional
         Broadcasts to (..., L, S): bool, True where the key takes part, or numbers that are added to
-        the scores.
+        the scores.  Numbers may be learnt.
     dropout_p : float
-        The share of weights that are dropped, whatever the mode; needs the weights as an array.
+        The share of weights that are dropped, whatever the mode; the others are scaled up.
     is_causal : bool
         Whether query i sees keys 0 to i alone.
     scale : float, optional
@@ -217,21 +291,24 @@ def scaled_dot_product_attention(
         raise ArgumentError(op, "is_causal", expected, "both", "put both into attn_mask")
     front = _require_shapes(op, q.shape, k.shape, v.shape)
     factor = 1 / math.sqrt(q.shape[-1]) if scale is None else number(op, "scale", scale)
+    share = number(op, "dropout_p", dropout_p, 0, 1)
     q, k, v = (_with_front(x, front) for x in (q, k, v))
     pairs = (*front, q.shape[-2], k.shape[-2])
     mask = None if attn_mask is None else _added(op, attn_mask, q, pairs)
-    p = number(op, "dropout_p", dropout_p, 0, 1)
-    if p or (mask is not None and mask.requires_grad) or _beyond_kernels(q, v):
-        return _by_weights(q, k, v, mask, p, is_causal, factor)
-    batch = math.prod(front)
-    inputs = [x if x.ndim == 3 else reshape(x, (batch, *x.shape[-2:])) for x in (q, k, v)]
+    if _beyond_kernels(q, v):
+        return attention_and_weights(q, k, v, mask, share, is_causal, factor)[0]
+    inputs = [q, k, v]
+    if len(front) > 2:  # the axes behind the first one become one
+        inputs = [reshape(x, (front[0], -1, *x.shape[-2:])) for x in inputs]
+        if mask is not None and math.prod(mask.shape[:-2]) > 1:
+            mask = expand(mask, (*front, *mask.shape[-2:]))
+            mask = reshape(mask, (front[0], -1, *mask.shape[-2:]))
+        elif mask is not None:
+            mask = reshape(mask, mask.shape[-2:])
     if mask is not None:
-        repeats = math.prod(mask.shape[:-2]) == 1  # one mask for all
-        mask = reshape(mask, mask.shape[-2:]) if repeats else mask
-        mask = expand(mask, pairs[-2:] if repeats else pairs)
-        inputs.append(reshape(mask, (1 if repeats else batch, *pairs[-2:])))
-    o = Attention(factor, bool(is_causal))(*inputs)
-    return o if len(front) == 1 else reshape(o, (*front, *o.shape[1:]))
+        inputs.append(mask)
+    o = Attention(factor, bool(is_causal), share)(*inputs)
+    return o if len(front) < 3 else reshape(o, (*front, *o.shape[-2:]))
 
 
 def _with_front(x: Tensor, front: Shape) -> Tensor:
@@ -239,9 +316,9 @@ def _with_front(x: Tensor, front: Shape) -> Tensor:
 
 
 def _beyond_kernels(q: Tensor, v: Tensor) -> bool:
-    """Whether kernels have no room for so many features, or a grid for so many products."""
+    """Whether kernels have no room for so many features."""
     widest = HEADS[q.dtype.char][-1][0] if q.dtype.char in HEADS else math.inf
-    return max(q.shape[-1], v.shape[-1]) > widest or math.prod(q.shape[:-2]) > MOST_BATCHES
+    return max(q.shape[-1], v.shape[-1]) > widest
 
 
 def _require_shapes(op: str, q: Shape, k: Shape, v: Shape) -> Shape:
@@ -266,14 +343,24 @@ def _added(op: str, mask: Operand, q: Tensor, pairs: Shape) -> Tensor:
     return given
 
 
-def _by_weights(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, p: float, causal: bool, scale: float
-) -> Tensor:
-    """The same with the weights as an array: where they are dropped, or the mask is learnt."""
+def attention_and_weights(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    share: float,
+    causal: bool,
+    scale: float,
+) -> tuple[Tensor, Tensor]:
+    """The same by ops, and the weights as they are after dropout, an array (..., L, S)."""
     s = matmul(q * scale, transpose(k, -2, -1))
-    if mask is not None:
-        s = s + mask
     if causal:
-        later = np.triu(np.ones(s.shape[-2:], bool), 1)
-        s = where(later, np.full((), -np.inf, s.dtype), s)
-    return matmul(dropout(softmax(s, -1), p, training=True), v)
+        s = masked_fill(s, np.triu(np.ones(s.shape[-2:], bool), 1), -math.inf)
+    if mask is None:
+        weights = softmax(s, -1)
+    else:
+        nothing = equal(amax(mask, -1, keepdims=True), -math.inf)  # takes part
+        weights = softmax(s + masked_fill(mask, nothing, 0.0), -1)
+        weights = where(nothing, np.zeros((), q.dtype), weights)
+    weights = dropout(weights, share, share > 0)
+    return matmul(weights, v), weights

@@ -19,7 +19,7 @@ from tinygraph.cuda.launch import is_cupy
 from tinygraph.device import CPU, EMULATOR, Device
 from tinygraph.errors import GraphError
 from tinygraph.memory import Memory
-from tinygraph.random import default_generator, uniform
+from tinygraph.random import Words, default_generator, uniform
 from tinygraph.shapes import Array, Shape
 
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector register
@@ -94,12 +94,16 @@ class KeptMemory(Memory):
 
     def random(self, shape: Shape, dtype: Any = np.float32) -> Array:
         """Uniform numbers: those that the whole batch would have at the place of this tile."""
-        self.draws_numbers = True
-        seed, stream = self.draws.stream((self.at, self.position))
-        first = self.first_sample * math.prod(shape[1:])
+        seed, stream, first, _ = self.words(math.prod(shape[1:]))
         out = self._empty(shape, dtype)
         out[...] = uniform(shape, dtype, seed, stream, first=first)
         return out
+
+    def words(self, of_sample: int = 1) -> Words:
+        """Those that the whole batch would have from the first sample of this tile on."""
+        self.draws_numbers = True
+        seed, stream = self.draws.stream((self.at, self.position))
+        return Words(seed, stream, self.first_sample * of_sample, self._empty((0,), np.uint64))
 
 
 def _passing(shape: Shape, dtype: Any, device: Device) -> Array:

@@ -32,7 +32,8 @@ class KernelMemory(KeptMemory):
 
     __slots__ = ()
 
-    random = Memory.random  # the batch is whole, so that each request has a stream of its own
+    # The batch is whole, so that each request has a stream of its own.
+    random, words = Memory.random, Memory.words
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)

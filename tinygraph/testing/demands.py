@@ -11,7 +11,7 @@ import numpy as np
 from tinygraph.device import CPU, Device
 from tinygraph.memory import Memory
 from tinygraph.op import Op
-from tinygraph.random import uniform
+from tinygraph.random import Words, uniform
 from tinygraph.shapes import Array, Shape
 from tinygraph.tensor import Tensor
 
@@ -39,8 +39,12 @@ class TileMemory(Memory):
         self.first, self.stream = first, 0
 
     def random(self, shape: Shape, dtype: Any = np.float32) -> Array:
+        seed, stream, first, _ = self.words(math.prod(shape[1:]))
+        return uniform(shape, dtype, seed, stream, first=first)
+
+    def words(self, of_sample: int = 1) -> Words:
         self.stream += 1
-        return uniform(shape, dtype, 0, self.stream, first=self.first * math.prod(shape[1:]))
+        return Words(0, self.stream, self.first * of_sample)
 
 
 def on_tile(op: Op, inputs: Sequence[Tensor], carries: Sequence[bool], tile: slice) -> Array:

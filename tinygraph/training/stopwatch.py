@@ -31,6 +31,7 @@ import numpy as np
 from tinygraph.costs import Cost, combined
 from tinygraph.memory import Memory
 from tinygraph.op import Op
+from tinygraph.random import Words
 from tinygraph.running import Runner
 from tinygraph.shapes import Array, Shape, Spec
 
@@ -213,6 +214,9 @@ class CountedMemory(Memory):
 
     def random(self, shape: Shape, dtype: Any = np.float32) -> Array:
         return self._count(self.inner.random(shape, dtype))
+
+    def words(self, of_sample: int = 1) -> Words:
+        return self.inner.words(of_sample)
 
     def _count(self, array: Array) -> Array:
         self.requests["arrays"] += 1

@@ -6,6 +6,7 @@
 //                   backward needs to make the weights again
 //
 //   s[i, j] = scale * q[i] . k[j] + mask[i, j]       p[i, j] = exp(s[i, j] - lse[i])
+//   d[i, j] = 0 where a weight is dropped, else keep_scale: 1 without dropout
 //
 //          keys ->                    forward, query gradients: a block owns a tile of queries and
 //        .-------.-------.-------.    goes through the tiles of keys
@@ -18,19 +19,33 @@
 // the sum l of exp(s - m), and the sum of exp(s - m) * v.  A tile with a larger maximum m' scales the
 // two sums by exp(m - m').
 //
-// instances (HEAD=32, TILE=32): attention_forward<float>, attention_queries<float>, attention_keys<float>
-// instances (HEAD=64, TILE=32): attention_forward<float>, attention_queries<float>, attention_keys<float>
-// instances (HEAD=128, TILE=16): attention_forward<float>, attention_queries<float>, attention_keys<float>
-// instances (HEAD=32, TILE=16): attention_forward<double>, attention_queries<double>, attention_keys<double>
-// instances (HEAD=64, TILE=16): attention_forward<double>, attention_queries<double>, attention_keys<double>
-// instances: attention_dots<T> for T in float, double
-// operations of attention_forward: 2 * batch * L * S * (E + F) + 5 * batch * L * S + 2 * o  # fewer if causal
-// operations of attention_dots: 2 * rows * F
-// operations of attention_queries: 2 * batch * L * S * (2 * E + F) + 6 * batch * L * S + gq  # fewer if causal
-// operations of attention_keys: 4 * batch * L * S * (E + F) + 6 * batch * L * S + gk + gv  # fewer if causal
+// Which weights are dropped follows from the place of a pair in (batch, L, S) alone: its random word is
+// made wherever it is needed, in forward and again in backward, and never kept (philox.cuh).
 //
-// Grid (ceil(rows / TILE), batch), block (128): threadIdx.x = 8 * row + column of a tile of threads; a
-// thread owns TILE / 16 rows, and of each every eighth column.  A row's eight threads stand in one warp.
+// instances (HEAD=32, TILE=32): attention_forward<float>, attention_queries<float>,
+//            attention_keys<float>, attention_mask<float>
+// instances (HEAD=64, TILE=32): attention_forward<float>, attention_queries<float>,
+//            attention_keys<float>, attention_mask<float>
+// instances (HEAD=128, TILE=16): attention_forward<float>, attention_queries<float>,
+//            attention_keys<float>, attention_mask<float>
+// instances (HEAD=256, TILE=8): attention_forward<float>, attention_queries<float>,
+//            attention_keys<float>, attention_mask<float>
+// instances (HEAD=32, TILE=16): attention_forward<double>, attention_queries<double>,
+//            attention_keys<double>, attention_mask<double>
+// instances (HEAD=64, TILE=16): attention_forward<double>, attention_queries<double>,
+//            attention_keys<double>, attention_mask<double>
+// instances (HEAD=128, TILE=8): attention_forward<double>, attention_queries<double>,
+//            attention_keys<double>, attention_mask<double>
+// instances: attention_dots<T> for T in float, double
+// operations of attention_forward: 2 * batch * L * S * (E + F) + 6 * batch * L * S + 2 * o  # fewer if causal
+// operations of attention_dots: 2 * rows * F
+// operations of attention_queries: 2 * batch * L * S * (2 * E + F) + 7 * batch * L * S + gq  # fewer if causal
+// operations of attention_keys: 4 * batch * L * S * (E + F) + 8 * batch * L * S + gk + gv  # fewer if causal
+// operations of attention_mask: 2 * batch * L * S * (E + F) + 8 * batch * L * S + gm  # fewer if causal
+//
+// Grid (ceil(rows / TILE) * batch), block (128, or 64 where TILE is 8): threadIdx.x = 8 * row + column of
+// a tile of threads; a thread owns ROWS rows, and of each every eighth column.  A row's eight threads
+// stand in one warp.
 // Memory: tiles are read once into shared memory, neighbouring threads neighbouring features: coalesced.
 // A row of a shared tile has a number more than features, so that eight rows lie in eight banks.
 // Deterministic: no two threads write one element, sums go through the tiles in order.
@@ -39,7 +54,7 @@
 // IO-awareness", NeurIPS 2022; Milakov, Gimelshein, "Online normalizer calculation for softmax",
 // arXiv:1805.02867.
 
-#include "prelude.cuh"
+#include "philox.cuh"
 
 #ifndef HEAD
 #define HEAD 64  // at least E and F
@@ -48,7 +63,8 @@
 #define TILE 32  // rows of a tile, of queries as of keys
 #endif
 
-constexpr int BLOCK = 128, ACROSS = 8, ROWS = TILE / 16, SCORES = TILE / ACROSS, WIDTH = HEAD + 1;
+constexpr int ACROSS = 8, BLOCK = TILE < 16 ? TILE * ACROSS : 128, ROWS = TILE * ACROSS / BLOCK;
+constexpr int SCORES = TILE / ACROSS, WIDTH = HEAD + 1;
 constexpr int FEATURES = HEAD / ACROSS;  // of a row, those of a thread
 
 // Where the mask has its number for a pair; a null pointer is no mask.  The batch has two axes, the
@@ -73,6 +89,49 @@ struct Mask {
     }
 };
 
+// Which weights are dropped: those of words below `least`, which is 0 without dropout.  start (2) uint64
+// in or null: the seed, and what is added to the stream, where a graph of launches is replayed.
+#define DROPOUT_PARAMETERS                                                                           \
+    unsigned long long seed, unsigned long long stream, unsigned long long least, T keep_scale,      \
+        const unsigned long long *__restrict__ start
+#define DROPOUT                                                                                      \
+    Dropout<T> { seed, stream, least, keep_scale, start }
+
+template <typename T>
+struct Dropout {
+    unsigned long long seed, stream, least;
+    T keep_scale;
+    const unsigned long long* start;
+
+    // d of the pairs from (i, j) on, of queries and keys or, `turned`, of keys and queries: four words
+    // at a time, for as many as begin in a row of the tile.
+    __device__ __forceinline__ void draw(T (&tile)[TILE][TILE + 1], long long batch, long long i,
+                                         long long j, long long L, long long S, bool turned) const
+    {
+        if (!least)
+            return;
+        constexpr int FOURS = TILE / 4 + 1;
+        const unsigned long long key = start ? start[0] : seed, of = start ? stream + start[1] : stream;
+        for (int at = threadIdx.x; at < TILE * FOURS; at += BLOCK) {
+            const int row = at / FOURS;
+            const long long begin = (batch * L + i + row) * S + j, four = begin / 4 + at % FOURS;
+            if (4 * four - begin >= TILE)
+                continue;
+            const FourWords words = philox(key, of, 0, four);
+#pragma unroll
+            for (int w = 0; w < 4; ++w) {
+                const long long column = 4 * four + w - begin;
+                if (column >= 0 && column < TILE)
+                    tile[turned ? column : row][turned ? row : column]
+                        = words.word[w] >= least ? keep_scale : T(0);
+            }
+        }
+    }
+
+    // d of a pair, from such a tile.
+    __device__ __forceinline__ T of(const T& drawn) const { return least ? drawn : T(1); }
+};
+
 // Rows first ... of a matrix (rows, features) into a tile; 0 beyond the last row and the last feature.
 template <typename T>
 __device__ __forceinline__ void load(T (&tile)[TILE][WIDTH], const T* matrix, long long first,
@@ -84,6 +143,18 @@ __device__ __forceinline__ void load(T (&tile)[TILE][WIDTH], const T* matrix, lo
         tile[row][feature] = inside ? matrix[(first + row) * features + feature] : T(0);
     }
 }
+
+// Of which member of the batch a block owns a tile of rows, and the first of these.
+struct Place {
+    long long batch, first;
+
+    __device__ __forceinline__ explicit Place(long long rows)
+    {
+        const long long tiles = (rows + TILE - 1) / TILE;
+        batch = blockIdx.x / tiles;
+        first = blockIdx.x % tiles * TILE;
+    }
+};
 
 // A thread's products of rows of a with rows of b.
 template <typename T>
@@ -170,16 +241,17 @@ __device__ __forceinline__ T score(T product, T scale, const Mask<T>& mask, long
     return product * scale + mask.at(batch, i, j);
 }
 
-// numpy: s = scale * q @ k.T + mask; lse = np.log(np.exp(s).sum(-1)); o = np.exp(s - lse[:, None]) @ v
+// numpy: s = scale * q @ k.T + mask; lse = np.log(np.exp(s).sum(-1)); o = (p * d) @ v
 template <typename T>
 __global__ void __launch_bounds__(BLOCK, 2)
 attention_forward(const T* __restrict__ q, const T* __restrict__ k, const T* __restrict__ v,
                   T* __restrict__ o, T* __restrict__ lse, long long batch, long long L, long long S,
-                  int E, int F, T scale, bool causal, MASK_PARAMETERS)
+                  int E, int F, T scale, bool causal, MASK_PARAMETERS, DROPOUT_PARAMETERS)
 {
     __shared__ T queries[TILE][WIDTH], other[TILE][WIDTH], weights[TILE][TILE + 1];
     const int y = threadIdx.x / ACROSS, x = threadIdx.x % ACROSS;
-    const long long b = blockIdx.y, first = static_cast<long long>(blockIdx.x) * TILE;
+    const Place at(L);
+    const long long b = at.batch, first = at.first;
     load(queries, q + b * L * E, first, L, E);
     T maximum[ROWS], total[ROWS], sums[ROWS][FEATURES];
 #pragma unroll
@@ -194,6 +266,7 @@ attention_forward(const T* __restrict__ q, const T* __restrict__ k, const T* __r
     for (long long from = 0; from < end; from += TILE) {
         __syncthreads();
         load(other, k + b * S * E, from, S, E);
+        DROPOUT.draw(weights, b, first, from, L, S, false);
         __syncthreads();
         T s[ROWS][SCORES];
         products(s, queries, other, E);
@@ -212,7 +285,8 @@ attention_forward(const T* __restrict__ q, const T* __restrict__ k, const T* __r
 #pragma unroll
             for (int c = 0; c < SCORES; ++c) {
                 const T p = exp(s[r][c] - level);
-                weights[y * ROWS + r][x + ACROSS * c] = p;
+                T& weight = weights[y * ROWS + r][x + ACROSS * c];
+                weight = p * DROPOUT.of(weight);
                 sum += p;
             }
             total[r] = total[r] * shrink + row_sum(sum);
@@ -254,17 +328,18 @@ attention_dots(const T* __restrict__ go, const T* __restrict__ o, T* __restrict_
     }
 }
 
-// numpy: p = np.exp(s - lse[:, None]); gs = p * (go @ v.T - dots[:, None]); gq = scale * gs @ k
+// numpy: p = np.exp(s - lse[:, None]); gs = p * (d * (go @ v.T) - dots[:, None]); gq = scale * gs @ k
 template <typename T>
 __global__ void __launch_bounds__(BLOCK, 2)
 attention_queries(const T* __restrict__ q, const T* __restrict__ k, const T* __restrict__ v,
                   const T* __restrict__ go, const T* __restrict__ lse, const T* __restrict__ dots,
                   T* __restrict__ gq, long long batch, long long L, long long S, int E, int F, T scale,
-                  bool causal, MASK_PARAMETERS)
+                  bool causal, MASK_PARAMETERS, DROPOUT_PARAMETERS)
 {
     __shared__ T queries[TILE][WIDTH], upstream[TILE][WIDTH], other[TILE][WIDTH], weights[TILE][TILE + 1];
     const int y = threadIdx.x / ACROSS, x = threadIdx.x % ACROSS;
-    const long long b = blockIdx.y, first = static_cast<long long>(blockIdx.x) * TILE;
+    const Place at(L);
+    const long long b = at.batch, first = at.first;
     load(queries, q + b * L * E, first, L, E);
     load(upstream, go + b * L * F, first, L, F);
     T sums[ROWS][FEATURES];
@@ -277,6 +352,7 @@ attention_queries(const T* __restrict__ q, const T* __restrict__ k, const T* __r
     for (long long from = 0; from < end; from += TILE) {
         __syncthreads();
         load(other, v + b * S * F, from, S, F);
+        DROPOUT.draw(weights, b, first, from, L, S, false);
         __syncthreads();
         T s[ROWS][SCORES], g[ROWS][SCORES];
         products(g, upstream, other, F);
@@ -292,7 +368,8 @@ attention_queries(const T* __restrict__ q, const T* __restrict__ k, const T* __r
             for (int c = 0; c < SCORES; ++c) {
                 const T p = exp(score(s[r][c], scale, MASK, b, i, from + x + ACROSS * c, L, S, causal)
                                 - of_row);
-                weights[y * ROWS + r][x + ACROSS * c] = p * (g[r][c] - dot);
+                T& weight = weights[y * ROWS + r][x + ACROSS * c];
+                weight = p * (g[r][c] * DROPOUT.of(weight) - dot);
             }
         }
         __syncthreads();
@@ -301,17 +378,18 @@ attention_queries(const T* __restrict__ q, const T* __restrict__ k, const T* __r
     store(gq + b * L * E, sums, first, L, E, scale);
 }
 
-// numpy: gv = p.T @ go; gk = scale * gs.T @ q
+// numpy: gv = (p * d).T @ go; gk = scale * gs.T @ q
 template <typename T>
 __global__ void __launch_bounds__(BLOCK, 2)
 attention_keys(const T* __restrict__ q, const T* __restrict__ k, const T* __restrict__ v,
                const T* __restrict__ go, const T* __restrict__ lse, const T* __restrict__ dots,
                T* __restrict__ gk, T* __restrict__ gv, long long batch, long long L, long long S, int E,
-               int F, T scale, bool causal, MASK_PARAMETERS)
+               int F, T scale, bool causal, MASK_PARAMETERS, DROPOUT_PARAMETERS)
 {
     __shared__ T keys[TILE][WIDTH], values[TILE][WIDTH], other[TILE][WIDTH], weights[TILE][TILE + 1];
     const int y = threadIdx.x / ACROSS, x = threadIdx.x % ACROSS;
-    const long long b = blockIdx.y, first = static_cast<long long>(blockIdx.x) * TILE;
+    const Place at(S);
+    const long long b = at.batch, first = at.first;
     load(keys, k + b * S * E, first, S, E);
     load(values, v + b * S * F, first, S, F);
     T of_keys[ROWS][FEATURES], of_values[ROWS][FEATURES];
@@ -323,8 +401,9 @@ attention_keys(const T* __restrict__ q, const T* __restrict__ k, const T* __rest
     for (long long from = causal ? first : 0; from < L; from += TILE) {
         __syncthreads();
         load(other, q + b * L * E, from, L, E);
+        DROPOUT.draw(weights, b, from, first, L, S, true);
         __syncthreads();
-        T p[ROWS][SCORES], g[ROWS][SCORES];
+        T p[ROWS][SCORES], g[ROWS][SCORES], d[ROWS][SCORES];
         products(p, keys, other, E);
 #pragma unroll
         for (int c = 0; c < SCORES; ++c) {
@@ -334,7 +413,9 @@ attention_keys(const T* __restrict__ q, const T* __restrict__ k, const T* __rest
             for (int r = 0; r < ROWS; ++r) {
                 const long long j = first + y * ROWS + r;
                 p[r][c] = exp(score(p[r][c], scale, MASK, b, i, j, L, S, causal) - of_row);
-                weights[y * ROWS + r][x + ACROSS * c] = p[r][c];
+                T& weight = weights[y * ROWS + r][x + ACROSS * c];
+                d[r][c] = DROPOUT.of(weight);
+                weight = p[r][c] * d[r][c];
             }
         }
         __syncthreads();
@@ -350,11 +431,90 @@ attention_keys(const T* __restrict__ q, const T* __restrict__ k, const T* __rest
             const T dot = i < L ? dots[b * L + i] : T(0);
 #pragma unroll
             for (int r = 0; r < ROWS; ++r)
-                weights[y * ROWS + r][x + ACROSS * c] = p[r][c] * (g[r][c] - dot);
+                weights[y * ROWS + r][x + ACROSS * c] = p[r][c] * (g[r][c] * d[r][c] - dot);
         }
         __syncthreads();
         add_rows(of_keys, weights, other);
     }
     store(gk + b * S * E, of_keys, first, S, E, scale);
     store(gv + b * S * F, of_values, first, S, F, T(1));
+}
+
+// gm out: of the shape that `mask` has, each axis whole or of one number.  A block owns a tile of it, and
+// adds up the tiles of pairs that share it: members of the batch in their order, tiles of queries and
+// of keys where the mask repeats these.
+// Grid (tiles of rows * tiles of columns * members of the mask).
+// numpy: gm = gs summed over the axes along which the mask is repeated
+template <typename T>
+__global__ void __launch_bounds__(BLOCK, 2)
+attention_mask(const T* __restrict__ q, const T* __restrict__ k, const T* __restrict__ v,
+               const T* __restrict__ go, const T* __restrict__ lse, const T* __restrict__ dots,
+               T* __restrict__ gm, long long batch, long long L, long long S, int E, int F, T scale,
+               bool causal, MASK_PARAMETERS, DROPOUT_PARAMETERS)
+{
+    __shared__ T left[TILE][WIDTH], right[TILE][WIDTH], weights[TILE][TILE + 1];
+    const int y = threadIdx.x / ACROSS, x = threadIdx.x % ACROSS;
+    const long long rows = row_step ? L : 1, columns = column_step ? S : 1;
+    const long long across = (columns + TILE - 1) / TILE, down = (rows + TILE - 1) / TILE;
+    const long long row = blockIdx.x / across % down * TILE, column = blockIdx.x % across * TILE;
+    const long long member = blockIdx.x / across / down, inners = inner_step ? inner : 1;
+    const long long outer_0 = outer_step ? member / inners : 0, inner_0 = inner_step ? member % inners : 0;
+    T sums[ROWS][SCORES];
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r)
+#pragma unroll
+        for (int c = 0; c < SCORES; ++c)
+            sums[r][c] = T(0);
+    for (long long b = outer_0 * inner + inner_0; b < batch; b += inner_step ? inner : 1) {
+        if (outer_step && b / inner != outer_0)
+            break;
+        for (long long i0 = row; i0 < (row_step ? row + 1 : L); i0 += TILE) {
+            for (long long j0 = column; j0 < (column_step ? column + 1 : S); j0 += TILE) {
+                if (causal && j0 >= i0 + TILE)
+                    continue;
+                __syncthreads();
+                load(left, q + b * L * E, i0, L, E);
+                load(right, k + b * S * E, j0, S, E);
+                DROPOUT.draw(weights, b, i0, j0, L, S, false);
+                __syncthreads();
+                T s[ROWS][SCORES], g[ROWS][SCORES];
+                products(s, left, right, E);
+                __syncthreads();
+                load(left, go + b * L * F, i0, L, F);
+                load(right, v + b * S * F, j0, S, F);
+                __syncthreads();
+                products(g, left, right, F);
+#pragma unroll
+                for (int r = 0; r < ROWS; ++r) {
+                    const long long i = i0 + y * ROWS + r;
+                    const T of_row = i < L ? lse[b * L + i] : T(INFINITY);
+                    const T dot = i < L ? dots[b * L + i] : T(0);
+#pragma unroll
+                    for (int c = 0; c < SCORES; ++c) {
+                        const long long j = j0 + x + ACROSS * c;
+                        const T p = exp(score(s[r][c], scale, MASK, b, i, j, L, S, causal) - of_row);
+                        const T d = DROPOUT.of(weights[y * ROWS + r][x + ACROSS * c]);
+                        sums[r][c] += p * (g[r][c] * d - dot);
+                    }
+                }
+            }
+        }
+    }
+    __syncthreads();
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r)
+#pragma unroll
+        for (int c = 0; c < SCORES; ++c)
+            weights[y * ROWS + r][x + ACROSS * c] = sums[r][c];
+    __syncthreads();
+    const int high = row_step ? 1 : TILE, wide = column_step ? 1 : TILE;  // of what one number is the sum
+    for (int at = threadIdx.x; at < TILE * TILE / (high * wide); at += BLOCK) {
+        const int r = at / (TILE / wide), c = at % (TILE / wide);
+        T sum = T(0);
+        for (int i = 0; i < high; ++i)
+            for (int j = 0; j < wide; ++j)
+                sum += weights[r + i][c + j];
+        if (row + r < rows && column + c < columns)
+            gm[(member * rows + row + r) * columns + column + c] = sum;
+    }
 }
