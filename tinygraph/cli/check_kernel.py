@@ -118,6 +118,21 @@ def _macro(text: str) -> tuple[str, str]:
     return name, value if equals else "1"
 
 
+def _seconds(text: str) -> float:
+    """An argument type: a time.
+
+    >>> _seconds("2.5")
+    2.5
+    """
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected seconds, more than 0, got {text!r}")
+    return seconds
+
+
 LAUNCH_OPTIONS: Options = {
     "--kernel NAME": ('the function, as in "scale<float>"', {"default": ""}),
     "--grid N[xN[xN]]": ("blocks: 4, 4x2 or 4x2x1", {"required": True, "type": extents}),
@@ -138,6 +153,10 @@ LAUNCH_OPTIONS: Options = {
     "--define NAME=VALUE": (
         "a macro: TILE=16",
         {"action": "append", "default": [], "type": _macro},
+    ),
+    "--timeout SECONDS": (
+        "of computing, after which a block counts as endless (default 10)",
+        {"type": _seconds},
     ),
     "--seed N": ("of rng (default 0)", {"default": 0, "type": whole_number(0, 2**63)}),
 }
@@ -181,6 +200,7 @@ def checked(path: Path | str, launch: Namespace) -> Report:
         shared=launch.shared,
         profile=profile,
         arch=launch.arch,
+        timeout=launch.timeout,
     )
 
 

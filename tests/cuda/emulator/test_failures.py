@@ -13,7 +13,7 @@ import time
 import numpy as np
 import pytest
 
-from tests.cuda.emulator.launching import assert_alive, check, in_child, marked, run
+from tests.cuda.emulator.launching import assert_alive, check, in_child, kernel, marked, run
 from tinygraph.cuda import Kernel
 from tinygraph.errors import KernelCompileError, KernelLaunchError
 
@@ -306,3 +306,64 @@ def test_python_keeps_other_threads_running_while_a_kernel_spins():
         ticks.append(time.monotonic())
         time.sleep(0.01)
     assert len(ticks) > 10 and len(errors) == 1
+
+
+# ---- who else would err, and how long that is counted --------------------------------------------
+
+TAIL = """
+__global__ void tail(float* y, int barrier) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (barrier) __syncthreads();
+    y[i] = i; // <-
+    if (barrier) __syncthreads();
+}"""
+
+
+@pytest.mark.parametrize("barrier", [0, 1])
+def test_threads_that_would_err_too_are_counted(barrier):
+    """Of 4 x 64 threads for 100 elements, 28 of the second block err, and all of the last two."""
+    report = check(TAIL, 4, 64, np.zeros(100, np.float32), barrier)
+    (finding,) = report.findings  # the barrier that they miss is no finding of its own
+    assert finding.kind == "out-of-bounds" and finding.line in marked(TAIL)
+    first = 63 if barrier else 36  # who comes last to a barrier goes on first
+    assert (finding.block, finding.thread, finding.index) == ((1, 0, 0), (first, 0, 0), 64 + first)
+    assert finding.others == 28 + 64 + 64 - 1
+    assert "y has 100 elements (and 155 other threads)" in finding.message
+
+
+def test_of_threads_that_err_elsewhere_none_is_counted():
+    text = """
+__global__ void two(float* y) {
+    if (threadIdx.x < 8) y[threadIdx.x + 16] = 1; // <-
+    else y[threadIdx.x + 32] = 2;
+}"""
+    (finding,) = check(text, 1, 32, np.zeros(20, np.float32)).findings
+    assert finding.line in marked(text) and finding.others == 3
+    (only,) = check(text, 1, 5, np.zeros(20, np.float32)).findings
+    assert only.others == 0 and "other thread" not in only.message
+
+
+def test_the_count_ends_where_others_wait_for_a_thread_that_is_stopped():
+    text = """
+__global__ void waits(volatile int* flag, int* y) {
+    if (threadIdx.x == 0) { y[4] = 1; flag[0] = 1; } // <-
+    while (flag[0] == 0) {}
+}"""
+    report = check(text, 1, 32, np.zeros(1, np.int32), np.zeros(4, np.int32))
+    (finding,) = report.findings
+    assert finding.kind == "out-of-bounds" and finding.line in marked(text)
+    assert finding.others == 0
+
+
+def test_a_check_takes_a_time_limit():
+    text = """
+__global__ void spins(int n) {
+    for (volatile int i = 0; i >= 0; i = i & 7) {} // <-
+}"""
+    begin = time.process_time()
+    report = kernel(text).check((1, 2), 1, 1, timeout=0.2)
+    assert time.process_time() - begin < 1.5  # and not the 2 seconds of this module
+    (finding,) = report.findings
+    assert finding.kind == "timeout" and finding.line in marked(text)
+    assert "block (0, 0, 0) thread (0, 0, 0)" in finding.message
+    assert "after 0.2 seconds" in finding.message

@@ -75,8 +75,7 @@ class _Found(ctypes.Structure):
         ("other_path", _PATH),
         ("index", ctypes.c_int64),
         *[(name, _THREE) for name in ("block", "thread", "other_block", "other_thread")],
-        ("has_other", ctypes.c_uint32),
-        ("event", ctypes.c_uint32),
+        *[(name, ctypes.c_uint32) for name in ("has_other", "event", "others", "uncounted")],
         ("array", ctypes.c_char * 64),
         ("text", ctypes.c_char * 400),
     ]
@@ -232,10 +231,12 @@ class CheckedKernel(NativeKernel):
             other = "", 0
         array = raw.array.decode() if raw.has_index else None
         index = int(raw.index) if raw.has_index else None
-        block, thread = (tuple(raw.block), tuple(raw.thread)) if line else (None, None)
-        who = f"block {block} thread {thread}" if line else ""
+        somebody = line or kind in ("timeout", "deadlock")
+        block, thread = (tuple(raw.block), tuple(raw.thread)) if somebody else (None, None)
+        who = f"block {block} thread {thread}" if somebody else ""
         lead = (self.signature.name, who, self._element_text(array, index, arguments))
-        message = [", ".join(filter(None, lead)) + f": {raw.text.decode(errors='replace')}"]
+        what = raw.text.decode(errors="replace") + _others(raw.others, raw.uncounted)
+        message = [f"{', '.join(filter(None, lead))}: {what}"]
         if line:
             message.append(f"  {self.quoted(file, line)}")
         if all(other) and other != (file, line):
@@ -261,6 +262,7 @@ class CheckedKernel(NativeKernel):
             tuple(raw.other_block) if raw.has_other else None,
             tuple(raw.other_thread) if raw.has_other else None,
             raw.event if self.build == "traced" else None,
+            raw.others,
         )
 
     def _element_text(
@@ -336,6 +338,14 @@ class TracedKernel(CheckedKernel):
 
 def _element(size: int) -> int:
     return 4 if size % 4 == 0 else 1
+
+
+def _others(count: int, uncounted: bool) -> str:
+    """How many other threads do the same."""
+    if not count:
+        return ""
+    least = "at least " if uncounted else ""
+    return f" (and {least}{count} other thread{'s'[: count > 1]})"
 
 
 def _plain_name(symbol: str) -> str:

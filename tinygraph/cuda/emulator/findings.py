@@ -61,6 +61,9 @@ class Finding:
     event : int or None
         In a launch that was recorded, the number of the event of `Report.trace` at which it
         happened; as many as there are events if that one is not among them.
+    others : int
+        Of an access that stops its thread: how many other threads are stopped at the same place.
+        It is counted for a while only, a second or some million accesses.
     """
 
     kind: str
@@ -77,6 +80,7 @@ class Finding:
     other_block: Index3 | None = None
     other_thread: Index3 | None = None
     event: int | None = None
+    others: int = 0
 
 
 @frozen

@@ -50,6 +50,28 @@ static void fiber_body(void) {
     }
 }
 
+/* The thread that runs leaves the kernel from wherever it is; the others go on. */
+_Noreturn void block_thread_leaves(void) {
+    Worker *w = tg_worker;
+    Fiber *me = current_fiber();
+    w->in_kernel = false; /* the watchdog does not interrupt what follows */
+    leave_kernel(w, me);
+    Fiber *next = schedule_next(w);
+    if (!next && w->alive) schedule_deadlock(w);
+    stack_give(w, me->stack);
+    me->stack = NULL;
+    void *nowhere;
+    if (!next) fiber_switch(&nowhere, w->home);
+    if (!next->stack) { /* it may get this very stack: nothing of what lies there is needed */
+        next->stack = stack_take(w);
+        fiber_prepare(next, fiber_body);
+    }
+    tg_current = &next->public;
+    w->in_kernel = true;
+    fiber_switch(&nowhere, next->sp);
+    __builtin_unreachable();
+}
+
 /* ---- barriers of a block -------------------------------------------------------------------- */
 
 static bool same_barrier(const Fiber *a, const Fiber *b) {

@@ -10,9 +10,30 @@ static uintptr_t module_low, module_high;
 static uint32_t last_site;
 AccessWatcher *tg_watch_access;
 
+/* A thread is stopped: the launch has failed.  It goes on for a while without this thread, only to
+ * count how many others come to the same. */
+enum { COUNTED_ACCESSES = 1 << 22 };
+static const double COUNTED_SECONDS = 1;
+static AccessWatcher *watched_before;
+static uint32_t accesses_left;
+
+static void count_down(const Region *r, uintptr_t address, uint32_t size, uint32_t how, Place place,
+                       uint32_t site) {
+    if (watched_before) watched_before(r, address, size, how, place, site);
+    if (!accesses_left--) schedule_abandon();
+}
+
 _Noreturn void check_stop(void) {
-    launch_fail(FAIL_STOPPED, (Place){0}, "stopped by the checker");
-    schedule_abandon();
+    Launch *launch = tg_worker->launch;
+    if (!findings_count()) {
+        launch_fail(FAIL_STOPPED, (Place){0}, "stopped by the checker");
+        atomic_store(&launch->stop, false);
+        if (launch->timeout > COUNTED_SECONDS) launch->timeout = COUNTED_SECONDS;
+        accesses_left = COUNTED_ACCESSES;
+        watched_before = tg_watch_access;
+        tg_watch_access = count_down;
+    }
+    block_thread_leaves();
 }
 
 static const char *verb(uint32_t how) {
@@ -192,6 +213,7 @@ static void block_begins(Worker *w) {
 }
 
 static void block_ends(void) {
+    if (tg_worker->abandoned) findings_uncounted();
     if (!tg_worker->abandoned) bounds_resolve(false);
     if (tg_profiling) profile_barrier();
 }

@@ -80,6 +80,8 @@ uint32_t record_end(const Event **out, uint64_t *cut);
 uint32_t site_of(Place place);
 Place tg_site(uint32_t number);
 void findings_forget(void);
+bool findings_count(void);
+void findings_uncounted(void);
 void check_found(FindingKind kind, Place place, Place other_place, const Fiber *other,
                  const char *format, ...);
 /* A finding about an element of an array; false if it is known already. */
@@ -93,7 +95,7 @@ void bounds_forget(void);
 void bounds_resolve(bool judged);
 
 /* check.c */
-_Noreturn void check_stop(void); /* leave the kernel: it cannot go on */
+_Noreturn void check_stop(void); /* this thread cannot go on */
 typedef void AccessWatcher(const Region *r, uintptr_t address, uint32_t size, uint32_t how,
                            Place place, uint32_t site);
 extern AccessWatcher *tg_watch_access; /* who else wants to know of accesses, or NULL */

@@ -24,6 +24,9 @@
  * canonical, with more significant bits than the processor translates. */
 enum { SI_KERNEL_CODE = 0x80 };
 enum { WATCHDOG_SIGNAL = SIGURG, SLICE_MS = 50, SIGNAL_STACK_BYTES = 64 * 1024 };
+/* When the time is over and the run time or a library runs, it is looked again: soon the kernel
+ * runs, whose line is wanted. */
+enum { MOST_LATE_LOOKS = 10 };
 
 static const int FAULTS[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
 enum { FAULT_COUNT = sizeof FAULTS / sizeof *FAULTS };
@@ -109,6 +112,7 @@ static void on_watchdog(int signal, siginfo_t *info, void *context) {
     if (!w || !w->in_kernel) return;
     const uintptr_t pc = counter_of(context);
     if (atomic_load(&w->overdue)) {
+        if (!in_module(w, pc) && w->late_looks++ < MOST_LATE_LOOKS) return;
         launch_fail(FAIL_TIMEOUT, (Place){NULL, 0, in_module(w, pc) ? pc : 0},
                     "a block is not done after %g seconds of computing", w->launch->timeout);
         if (tg_observer) tg_observer->endless((Place){NULL, 0, in_module(w, pc) ? pc + 1 : 0});
@@ -218,6 +222,7 @@ void faults_unwatch(Worker *w) {
 void faults_work_begins(Worker *w) {
     if (w->forks != forks) faults_watch(w);
     atomic_store(&w->overdue, false);
+    w->late_looks = 0;
     atomic_store(&w->working, true);
     if (atomic_fetch_add(&active, 1) == 0) {
         pthread_mutex_lock(&lock); /* the watchdog has looked at `active` and sleeps, or will look */

@@ -40,12 +40,15 @@ typedef struct {
     Index3 block, thread, other_block, other_thread;
     uint32_t has_other; /* a second thread has to do with it */
     uint32_t event;     /* how many events were recorded before it */
+    uint32_t others;    /* threads that were stopped for the same, */
+    uint32_t uncounted; /* and whether there may be more */
     char array[64];
     char text[400];
 } Found;
 
 static Found findings[MAX_FINDINGS];
 static uint32_t finding_count;
+static Found *counted; /* one after which the launch goes on only to count who does the same */
 
 static bool same_place(Place a, Place b) {
     return a.pc == b.pc && a.line == b.line && a.file == b.file;
@@ -67,6 +70,10 @@ static void copy_path(const Fiber *fiber, uintptr_t *path) {
 }
 
 static Found *found(FindingKind kind, Place place, Place other) {
+    if (counted) { /* what else is found now may come from it */
+        counted->others += counted->kind == (int)kind && same_place(counted->place, place);
+        return NULL;
+    }
     if (finding_count == MAX_FINDINGS || known_already(kind, place, other)) return NULL;
     Found *f = &findings[finding_count++];
     *f = (Found){.kind = kind, .place = place, .other = other, .event = record_count()};
@@ -115,6 +122,18 @@ bool found_at(FindingKind kind, Place place, Place other, const Region *r, uintp
     return true;
 }
 
+/* Whether threads are counted that do what was found last; from now on they are. */
+bool findings_count(void) {
+    if (counted) return true;
+    if (finding_count) counted = &findings[finding_count - 1];
+    return false;
+}
+
+/* Some threads have not run to their end. */
+void findings_uncounted(void) {
+    if (counted) counted->uncounted = 1;
+}
+
 uint32_t tg_check_findings(const Found **out) {
     *out = findings;
     return finding_count;
@@ -124,5 +143,6 @@ uint32_t tg_finding_size(void) { return sizeof(Found); }
 
 void findings_forget(void) {
     finding_count = 0;
+    counted = NULL;
     memset(sites, 0, sizeof sites);
 }

@@ -195,6 +195,7 @@ typedef struct Worker {
     uint64_t watched; /* `blocks_done` when the watchdog looked last, and since when it is so: */
     double watched_since; /* seconds of `thread` on a processor */
     atomic_bool overdue;
+    uint32_t late_looks; /* of the watchdog, after the time was over */
     struct Worker *next; /* all workers that there are */
 } Worker;
 
@@ -261,6 +262,7 @@ void tg_atomic_pause(void);
 
 /* block.c */
 void block_run(Worker *w, uint64_t number);
+_Noreturn void block_thread_leaves(void); /* from wherever it is */
 
 /* warp.c */
 void warp_lane_left(uint32_t warp);
