@@ -17,6 +17,7 @@ from tinygraph.cli.kernels import list_kernels
 from tinygraph.cli.machine import doctor
 from tinygraph.cli.options import SETTINGS, Options, Parser, assignment, whole_number
 from tinygraph.cli.profile import profile
+from tinygraph.cli.sample import SAMPLE_OPTIONS, sample
 from tinygraph.cli.step_kernel import STEP_KERNEL, step_kernel
 from tinygraph.cli.super_resolve import SUPER_RESOLVE_OPTIONS, super_resolve_file
 from tinygraph.cuda.data_sheets import GPUS
@@ -44,9 +45,12 @@ TRAIN: Options = {
     "--resume RUN": "go on with a run that was stopped, with the same bits",
     "--dry-run": "try one batch, measure it, and write nothing",
 }
+BEST: Options = {
+    "--best": "take the parameters of the epoch that was best on the validation data"
+}
 EVALUATE: Options = {
     **RUN,
-    "--best": "take the parameters of the epoch that was best on the validation data",
+    **BEST,
     "--device NAME": (
         "cpu, emulator or cuda, wherever the run was trained; default cpu",
         {"default": "cpu"},
@@ -116,6 +120,12 @@ PARSERS = {
         "list what can be trained, or the settings of one recipe",
         "numba_cnn",
         {"RECIPE": (WHICH, {"nargs": "?"})},
+    ),
+    "sample": Command(
+        sample,
+        "let a trained language model write a text",
+        'runs/first --prompt "ROMEO:" --temperature 0.8',
+        {**RUN, **BEST, **SAMPLE_OPTIONS},
     ),
     "show": Command(
         show,

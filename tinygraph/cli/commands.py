@@ -73,7 +73,7 @@ def _taken_up(args: Namespace) -> tuple[recipes.Recipe, Any, RunFolder]:
     try:
         run = RunFolder.open(args.resume)
         from_file = args.recipe and args.recipe.endswith(".py")
-        recipe = _recipe_of(run, args.recipe if from_file else None)
+        recipe = recipe_of(run, args.recipe if from_file else None)
         config = recipe.settings_of(run)
     except CheckpointError as error:  # bad input, not a failure of the training
         raise ArgumentError(str(error)) from None
@@ -152,7 +152,7 @@ def evaluate(args: Namespace) -> dict[str, Any]:
     """Look at the test data with the parameters of a run."""
     device = fit("evaluate", "--device", DeviceName, args.device)
     run = RunFolder.open(args.run)
-    recipe = _recipe_of(run, args.recipe)
+    recipe = recipe_of(run, args.recipe)
     refuse_data_files(recipe, args)
     if not run.finished:
         print(f"{how_far(run)}; go on with `{run.resume_command}`")
@@ -205,14 +205,14 @@ def _described(recipe: recipes.Recipe) -> dict[str, Any]:
 def show(args: Namespace) -> dict[str, Any]:
     """Draw the pictures of a run again, or with --steps its first step alone."""
     run = RunFolder.open(args.run)
-    recipe = _recipe_of(run, args.recipe)
+    recipe = recipe_of(run, args.recipe)
     files, notes = ([str(recipe.steps(run))], []) if args.steps else _draw(recipe, run)
     for file in files:
         print(f"wrote {file}")
     return {"run": str(run.path), "files": files, "notes": notes}
 
 
-def _recipe_of(run: RunFolder, file: str | None) -> recipes.Recipe:
+def recipe_of(run: RunFolder, file: str | None) -> recipes.Recipe:
     """The recipe of a run.  One of a file is named by the user: a run folder runs no code."""
     name, source = run.config.get("recipe"), run.config.get("file")
     if not isinstance(name, str):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
@@ -74,6 +75,22 @@ def whole_number(low: int, high: int = 2**31 - 1) -> Callable[[str], int]:
             number = low - 1
         if not low <= number <= high:
             expected = f"a whole number from {low} to {high}"
+            raise argparse.ArgumentTypeError(f"expected {expected}, got {text!r}")
+        return number
+
+    return convert
+
+
+def real_number(low: float) -> Callable[[str], float]:
+    """An argument type: a finite float of at least `low`."""
+
+    def convert(text: str) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            number = math.nan
+        if not low <= number < math.inf:
+            expected = f"a finite number of at least {low:g}"
             raise argparse.ArgumentTypeError(f"expected {expected}, got {text!r}")
         return number
 

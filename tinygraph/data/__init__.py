@@ -36,6 +36,8 @@ from tinygraph.data.samplers import SubsetRandomSampler as SubsetRandomSampler
 from tinygraph.data.samplers import WeightedRandomSampler as WeightedRandomSampler
 from tinygraph.data.splice import splice as splice
 from tinygraph.data.super_resolution import super_resolution as super_resolution
+from tinygraph.data.text import TextWindows as TextWindows
+from tinygraph.data.text import read_text as read_text
 from tinygraph.data.transforms import Compose as Compose
 from tinygraph.data.transforms import Transform as Transform
 from tinygraph.data.transforms import TransformedDataset as TransformedDataset

@@ -88,7 +88,7 @@ def dropout(x: Operand, p: float = 0.5, training: bool = True) -> Tensor:
     Returns
     -------
     Tensor
-        Same shape and dtype; `x` itself where `training` is False.  `tg.manual_seed` makes the
+        Same shape and dtype; `x` itself where `training` is False or `p` is 0.  `tg.manual_seed` makes the
         choice repeatable; each evaluation of a graph chooses anew.  A NaN or an infinity in `x`
         stays visible, as NaN, where it is dropped, unless p is 1, which gives zeros.
 
@@ -115,8 +115,8 @@ def dropout(x: Operand, p: float = 0.5, training: bool = True) -> Tensor:
     array([1., 2.], dtype=float32)
     """
     op = Dropout(number("dropout", "p", p, 0, 1))
-    if training:
+    if training and op.p:
         return op(x)
     node = as_tensor(x)
-    op.infer(node.spec)  # the same errors in both modes
+    op.infer(node.spec)  # the same errors where nothing is dropped
     return node

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from tinygraph.errors import ArgumentError, nearest
 from tinygraph.recipes import (
+    char_gpt,
     linear_regression,
+    lstm_text,
     numba_cnn,
     perceptron,
     resnet_cifar,
@@ -24,6 +26,7 @@ from tinygraph.recipes.images import ImageRecipe
 from tinygraph.recipes.quick import QuickRecipe
 from tinygraph.recipes.recipe import Recipe
 from tinygraph.recipes.task import Data, Task
+from tinygraph.recipes.text import TextRecipe
 
 recipes: dict[str, Recipe] = {
     recipe.name: recipe
@@ -37,6 +40,8 @@ recipes: dict[str, Recipe] = {
         resnet_cifar.recipe,
         vgg224.recipe,
         srcnn.recipe,
+        lstm_text.recipe,
+        char_gpt.recipe,
     )
 }
 
@@ -66,9 +71,12 @@ __all__ = [
     "QuickRecipe",
     "Recipe",
     "Task",
+    "TextRecipe",
+    "char_gpt",
     "find",
     "get",
     "linear_regression",
+    "lstm_text",
     "numba_cnn",
     "perceptron",
     "recipes",

@@ -37,6 +37,7 @@ from tinygraph.show.sections import (
     filters_html,
     graph_html,
     samples_html,
+    texts_html,
     weights_html,
 )
 
@@ -69,6 +70,8 @@ class ReportContents:
         Their names.
     comparison : mapping from caption to array (H, W), optional
         Images to stand side by side, as for `show.samples`, each with its caption.
+    texts : mapping from caption to str, or to a sequence of (str, float), optional
+        Texts to read; the parts of one are coloured by their numbers, from 0 to 1.
     graph : Tensor, Graph or sequence of Tensor, optional
         What to draw, such as the loss of one batch.
     """
@@ -85,6 +88,7 @@ class ReportContents:
     predictions: Any = None
     classes: Sequence[Any] | None = None
     comparison: Mapping[str, Any] | None = None
+    texts: Mapping[str, Any] | None = None
     graph: Any = None
 
 
@@ -147,7 +151,7 @@ def _check(contents: ReportContents) -> None:
     given = {name for name, part in parts.items() if part is not None} - {"title", "classes"}
     if not given:
         raise ArgumentError("show.report", "contents", "at least one part", "none")
-    for name in ("result", "config", "environment", "state", "comparison"):
+    for name in ("result", "config", "environment", "state", "comparison", "texts"):
         if name in given and not isinstance(parts[name], Mapping):
             raise ArgumentError("show.report", name, "a mapping", type(parts[name]).__name__)
     if "rows" in given and not all(isinstance(row, Mapping) for row in parts["rows"]):
@@ -219,6 +223,7 @@ def _sections(contents: ReportContents) -> list[tuple[str, str, str | None]]:
         ("comparison", "Comparison", compared),
         ("figures", "Figures", _tables_html(contents.result or {})),
         ("curves", "Curves", curves_html(rows)),
+        ("texts", "Text", texts_html(contents.texts) if contents.texts else None),
         ("samples", "Samples", samples),
         ("confusion", "Confusion matrix", confusion),
         ("filters", "Filters", filters),

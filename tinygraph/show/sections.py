@@ -92,6 +92,25 @@ def comparison_html(images: Mapping[str, Any]) -> str:
     return f'<div class="compared">\n{chr(10).join(figures)}</div>'
 
 
+def texts_html(texts: Mapping[str, Any]) -> str:
+    """Texts as they stand, with their captions; of those in parts, the redder the larger."""
+    figures = []
+    for caption, text in texts.items():
+        parts = [(text, 0.0)] if isinstance(text, str) else text
+        body = "".join(_text_part(str(part), float(number)) for part, number in parts)
+        words = escape(caption)
+        figures.append(f'<figure><figcaption>{words}</figcaption><pre class="text">{body}</pre>')
+    return "\n".join(f"{figure}</figure>" for figure in figures)
+
+
+def _text_part(part: str, number: float) -> str:
+    strength = min(max(number, 0.0), 1.0) if math.isfinite(number) else 1.0
+    last = "\n" if part.endswith("\n") else ""  # which `escape` takes away
+    if not strength:
+        return escape(part) + last
+    return f'<span style="--a:{strength:.2f}">{escape(part) or " "}</span>{last}'
+
+
 def confusion_html(truth: Array, predicted: Array, names: Sequence[str]) -> str:
     """The confusion matrix: as a table, or with many classes as a picture and a list."""
     counts = confusions(truth, predicted, len(names))

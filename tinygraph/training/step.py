@@ -23,7 +23,7 @@ from tinygraph.errors import (
     GraphError,
 )
 from tinygraph.nn import Module
-from tinygraph.optim import Optimizer
+from tinygraph.optim import Optimizer, clip_grad_norm
 from tinygraph.plan import compile as tg_compile
 from tinygraph.running import here
 from tinygraph.tensor import Tensor, as_tensor
@@ -40,8 +40,15 @@ Differentiate = Callable[[Any, Any], tuple[Tensor, Tensor, Tensor]]
 class Step:
     """A function of (inputs, labels) that learns from them: see `Trainer.step`."""
 
-    def __init__(self, model: Module, optimizer: Optimizer, differentiate: Differentiate) -> None:
+    def __init__(
+        self,
+        model: Module,
+        optimizer: Optimizer,
+        differentiate: Differentiate,
+        clip_norm: float | None = None,
+    ) -> None:
         self.model, self.optimizer, self.differentiate = model, optimizer, differentiate
+        self.clip_norm = clip_norm
         self.undo = Undo()
 
     def __call__(self, inputs: Any, labels: Any) -> tuple[float, int | None]:
@@ -54,8 +61,14 @@ class Step:
         number, right = outcome(*self.differentiate(inputs, labels))
         if math.isfinite(number):
             self.undo.before_update(self.optimizer)
-            self.optimizer.step()
+            self.update()
         return number, right
+
+    def update(self) -> None:
+        """Change the parameters by their gradients, which are clipped first where asked to."""
+        if self.clip_norm is not None:
+            clip_grad_norm(self.optimizer.parameters.values(), self.clip_norm)
+        self.optimizer.step()
 
 
 class RecordedStep(Step):
@@ -73,9 +86,14 @@ class RecordedStep(Step):
     """
 
     def __init__(
-        self, model: Module, optimizer: Optimizer, differentiate: Differentiate, required: bool
+        self,
+        model: Module,
+        optimizer: Optimizer,
+        differentiate: Differentiate,
+        clip_norm: float | None,
+        required: bool,
     ) -> None:
-        super().__init__(model, optimizer, differentiate)
+        super().__init__(model, optimizer, differentiate, clip_norm)
         if required and device_of(model).on_host:
             raise DeviceError(
                 "Trainer",
@@ -141,7 +159,7 @@ class RecordedStep(Step):
         found = self.differentiate(inputs, labels)
         if runs:
             self.undo.before_update(self.optimizer)
-        self.optimizer.step()
+        self.update()
         return found
 
 
@@ -151,6 +169,7 @@ def make_step(
     differentiate: Differentiate,
     run: RunFolder | None,
     *,
+    clip_norm: float | None,
     capture: bool | None,
     compile: bool,
     tune: bool,
@@ -168,8 +187,8 @@ def make_step(
         compiled = tg_compile(differentiate, tune=tune)
         differentiate = compiled if run is None or not tune else _keeping_choices(compiled, run)
     if capture is False or (capture is None and device_of(model).on_host):
-        return Step(model, optimizer, differentiate)
-    return RecordedStep(model, optimizer, differentiate, required=capture is True)
+        return Step(model, optimizer, differentiate, clip_norm)
+    return RecordedStep(model, optimizer, differentiate, clip_norm, required=capture is True)
 
 
 def _keeping_choices(compiled: Any, run: RunFolder) -> Differentiate:

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.checks import number, one_of
 from tinygraph.data import DataLoader
 from tinygraph.errors import ArgumentError, CheckpointError
 from tinygraph.nn import Module
@@ -50,7 +51,12 @@ class Trainer:
     progress : Progress or bool, optional
         What is shown on the way; by default lines, and a bar on a terminal.  False: nothing.
     schedule : Schedule, optional
-        Of the learning rate; takes a step after each epoch, and sees the validation loss.
+        Of the learning rate; after an epoch it sees the validation loss.
+    schedule_each : {"epoch", "batch"}
+        After what it takes a step.
+    clip_norm : float, optional
+        Before each update the gradients are scaled so that their common norm is at most this; see
+        `tg.optim.clip_grad_norm`.
     checkpoint_every : float
         Seconds between checkpoints inside an epoch.  There is one after each epoch in any case.
     backup_every : float, optional
@@ -107,6 +113,8 @@ class Trainer:
         run: RunFolder | None = None,
         progress: Progress | bool | None = None,
         schedule: Schedule | ReduceLROnPlateau | None = None,
+        schedule_each: str = "epoch",
+        clip_norm: float | None = None,
         checkpoint_every: float = 60.0,
         backup_every: float | None = None,
         capture: bool | None = None,
@@ -118,6 +126,7 @@ class Trainer:
         self.loss = loss
         self.run = run
         self.schedule = schedule
+        self.schedule_each = one_of("Trainer", "schedule_each", schedule_each, ("epoch", "batch"))
         self.checkpoint_every = checkpoint_every
         self.backup_every = backup_every
         if isinstance(progress, Progress):
@@ -127,8 +136,17 @@ class Trainer:
         self.epoch = self.steps = 0
         self.seconds = self._epoch_seconds = 0.0
         self.best: dict[str, Any] | None = None
+        if clip_norm is not None:
+            number("Trainer", "clip_norm", clip_norm, above=0)
         self._step = make_step(
-            model, optimizer, self._differentiate, run, capture=capture, compile=compile, tune=tune
+            model,
+            optimizer,
+            self._differentiate,
+            run,
+            clip_norm=clip_norm,
+            capture=capture,
+            compile=compile,
+            tune=tune,
         )
         self._means = Means()  # of the epoch under way
         self._resumed: tuple[dict[str, Any], Array] | None = None  # loader state, order of samples
@@ -259,6 +277,8 @@ class Trainer:
                 require_finite(loss, self.epoch + 1, loader.position)
                 self._means.add(loss, right, len(inputs))
                 self.steps += 1
+                if self.schedule is not None and self.schedule_each == "batch":
+                    self.schedule.step()
                 self.progress.advance()
                 self.seconds, self._epoch_seconds = clock.now(), clock.now() - started
                 self._between_batches(loader, signal)
@@ -276,7 +296,7 @@ class Trainer:
             row |= {f"validation_{name}": value for name, value in validation.items()}
         row["seconds"] = self._epoch_seconds
         self._means, self._epoch_seconds = Means(), 0.0
-        if self.schedule is not None:
+        if self.schedule is not None and self.schedule_each == "epoch":
             self.schedule.step(row.get("validation_loss", row.get("loss")))
         better = self._is_best(row)
         if self.run is not None:
