@@ -1,13 +1,16 @@
 """char_gpt and lstm_text: the data, causality, what they learn and write, plans, kernels."""
 
+import json
 import math
 
 import numpy as np
 import pytest
 
 import tinygraph as tg
+from tests.test_cli import fails
 from tests.test_cli_resume import stop_after
 from tinygraph import nn, recipes
+from tinygraph.cli import main
 from tinygraph.cuda import Kernel
 from tinygraph.data import DataLoader, TextWindows, read_text
 from tinygraph.errors import ArgumentError, DatasetError, ShapeError
@@ -311,9 +314,40 @@ def test_pictures(name, rhyme, tmp_path):
     pytest.importorskip("matplotlib", reason="needs matplotlib")
     run, _ = run_of(name, tmp_path / "run", rhyme)
     drawn = list(recipes.get(name).draw(RunFolder.open(run.path)))
-    assert [path.name for path in drawn] == ["graph.svg", "report.html", "curves.svg"]
+    assert [path.name for path in drawn] == [
+        "graph.svg",
+        "report.html",
+        "steps.html",
+        "curves.svg",
+    ]
     report = drawn[1].read_text()
     assert "What it writes" in report and "Where the test text surprises it" in report
     rhyme.unlink()  # without it there is still what the network writes
     again = list(recipes.get(name).draw(RunFolder.open(run.path)))[1].read_text()
     assert "What it writes" in again and "surprises it" not in again
+
+
+def test_the_command_sample(rhyme, tmp_path, capsys):
+    run, _ = run_of("lstm_text", tmp_path / "run", rhyme)
+    command = ["sample", str(run.path), "--prompt", "a", "--length", "9"]
+    assert main([*command, "--seed", "3"]) == 0
+    text = recipes.get("lstm_text").sample(run, "a", 9, seed=3)
+    assert capsys.readouterr().out == f"a{text}\n"
+    assert main([*command, "--temperature", "0", "--best", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["prompt"], len(found["text"]), found["temperature"]) == ("a", 9, 0.0)
+    for more, words in [
+        (["--prompt", "Fed"], "--prompt: expected characters of the text that was learnt from"),
+        (["--temperature", "cold"], "expected a finite number of at least 0, got 'cold'"),
+        (["--temprature", "1"], "did you mean '--temperature'"),
+        (["--length", "0"], "whole number from 1"),
+        (["--device", "emulatr"], "--device: expected one of cpu, emulator, cuda"),
+    ]:
+        assert words in fails(capsys, ["sample", str(run.path), *more])
+
+
+def test_only_texts_are_sampled(tmp_path, capsys):
+    run = RunFolder(tmp_path / "run")
+    run.write_config({"recipe": "xor_mlp", "settings": {}})
+    words = "expected a run of a recipe that writes text (lstm_text, char_gpt), got one of xor_mlp"
+    assert words in fails(capsys, ["sample", str(run.path)])

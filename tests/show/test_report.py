@@ -253,6 +253,17 @@ def test_a_verdict_stands_under_the_heading_and_images_are_compared(tmp_path):
     assert page.all("section")[0]["id"] == "comparison"
 
 
+def test_texts_to_read_and_parts_that_are_coloured(tmp_path):
+    parts = [("a<", 0.25), ("\n", 1.5), ("b", 0.0), (" c\n", float("nan"))]
+    page = write(tmp_path, texts={"as it stands": "one\n\n two", "in parts": parts})
+    assert page.texts["figcaption"] == ["as it stands", "in parts"]
+    body = (tmp_path / "report.html").read_text()
+    assert '<pre class="text">one\n\n two</pre>' in body
+    spans = '<span style="--a:0.25">a&lt;</span><span style="--a:1.00"> </span>\nb'
+    assert f'{spans}<span style="--a:1.00"> c</span>\n</pre>' in body
+    assert page.all("section")[0]["id"] == "texts"
+
+
 def test_a_single_epoch_is_a_marked_point_with_its_number(tmp_path):
     page = write(tmp_path, rows=[{"epoch": 1, "loss": 0.25, "validation_loss": 0.5}])
     assert page.texts["text"].count("1") == 1  # the only mark of the epochs

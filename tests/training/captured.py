@@ -24,7 +24,15 @@ class Normalized(tg.nn.Module):
         return tg.batch_norm(x, running_mean=mean, running_var=var, training=self.training)
 
 
-def worker(run, capture, rule="adam", loss=tg.softmax_cross_entropy, compile=False, last=()):
+def worker(
+    run,
+    capture,
+    rule="adam",
+    loss=tg.softmax_cross_entropy,
+    compile=False,
+    last=(),
+    clip_norm=None,
+):
     """Dropout, batch normalization, a schedule, a rule with state."""
     tg.manual_seed(3)
     layers = tg.nn.Linear(6, 8), Normalized(), tg.nn.ReLU(), tg.nn.Dropout(0.3), tg.nn.Linear(8, 2)
@@ -40,6 +48,7 @@ def worker(run, capture, rule="adam", loss=tg.softmax_cross_entropy, compile=Fal
         schedule=schedule,
         capture=capture,
         compile=compile,
+        clip_norm=clip_norm,
     )
 
 

@@ -41,6 +41,16 @@ def test_steps_go_on_without_a_graph_where_none_can_be_recorded(tmp_path):
     assert fingerprint(without) == fingerprint(trained(tmp_path / "eager", False, "adam"))
 
 
+def test_gradients_that_are_clipped_are_no_graph(tmp_path):
+    """The host reads their norm."""
+    options = {"clip_norm": 0.05}
+    with pytest.warns(CaptureWarning, match="without a CUDA graph: .* one that read values"):
+        without = trained(tmp_path / "without", None, "adam", **options)
+    eager = fingerprint(trained(tmp_path / "eager", False, "adam", **options))
+    assert fingerprint(without) == eager
+    assert eager != fingerprint(trained(tmp_path / "unclipped", False, "adam"))
+
+
 def test_memory_that_does_not_suffice_for_a_graph(rehearsed_cuda, monkeypatch):
     def none_left(self, size):
         raise rehearsed_cuda.cuda.memory.OutOfMemoryError(size, 0)

@@ -67,6 +67,60 @@ def test_an_epoch_is_the_loop_written_out_in_numpy():
     assert row["epoch"] == 1 and row["seconds"] > 0
 
 
+@pytest.mark.parametrize("clip_norm", [0.5, 100.0])
+def test_gradients_are_clipped_to_a_common_norm(clip_norm):
+    """Least squares by hand; weight and bias are scaled by one factor."""
+    x, y = regression()
+    model = tg.nn.Linear(3, 1)
+    w, b = model.weight.value[0].astype(np.float64), float(model.bias.value[0])
+    for start in (0, 20):
+        some, wanted = x[start : start + 20].astype(np.float64), y[start : start + 20, 0]
+        delta = 2 * (some @ w + b - wanted) / 20
+        gw, gb = delta @ some, delta.sum()
+        factor = min(1, clip_norm / math.sqrt(gw @ gw + gb**2))
+        w, b = w - 0.1 * factor * gw, b - 0.1 * factor * gb
+    sgd = tg.optim.SGD(model.parameters(), lr=0.1)
+    trainer = Trainer(model, sgd, tg.mse_loss, progress=False, clip_norm=clip_norm)
+    trainer.fit(DataLoader(ArrayDataset(x, y), 20))
+    np.testing.assert_allclose(model.weight.value[0], w, atol=1e-6)
+    np.testing.assert_allclose(model.bias.value[0], b, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "each, moved", [("batch", 1 + 1 / 2 + 1 / 4 + 1 / 8), ("epoch", 1 + 1 + 1 / 2 + 1 / 2)]
+)
+def test_a_schedule_takes_a_step_after_each_batch_or_epoch(each, moved):
+    """The loss is the bias, whose gradient is 1: it moves by the sum of the rates."""
+    model = tg.nn.Linear(1, 1)
+    before = model.bias.item()
+    sgd = tg.optim.SGD(model.parameters(), lr=1.0)
+    halving = tg.optim.ExponentialLR(sgd, gamma=0.5)
+    trainer = Trainer(
+        model,
+        sgd,
+        lambda output, labels: output.mean(),
+        progress=False,
+        schedule=halving,
+        schedule_each=each,
+    )
+    trainer.fit(DataLoader(ArrayDataset(np.zeros((8, 1), np.float32), np.zeros(8)), 4), epochs=2)
+    assert before - model.bias.item() == pytest.approx(moved, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"schedule_each": "batches"}, "schedule_each: expected .*batch"),
+        ({"clip_norm": 0}, "clip_norm: expected"),
+    ],
+)
+def test_options_that_cannot_be(options, words):
+    model = tg.nn.Linear(1, 1)
+    sgd = tg.optim.SGD(model.parameters(), lr=1.0)
+    with pytest.raises(ArgumentError, match=words):
+        Trainer(model, sgd, tg.mse_loss, **options)
+
+
 @pytest.mark.parametrize("batch_size", [1, 7, 40, 100])
 def test_evaluate_is_exact_over_a_smaller_last_batch(batch_size):
     model = tg.nn.Linear(3, 4)

@@ -45,9 +45,7 @@ TRAIN: Options = {
     "--resume RUN": "go on with a run that was stopped, with the same bits",
     "--dry-run": "try one batch, measure it, and write nothing",
 }
-BEST: Options = {
-    "--best": "take the parameters of the epoch that was best on the validation data"
-}
+BEST: Options = {"--best": "take the parameters of the epoch that was best on the validation data"}
 EVALUATE: Options = {
     **RUN,
     **BEST,

@@ -23,9 +23,7 @@ from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.shapes import Array
 
 TEXTS = {"shakespeare": Path(__file__).with_name("shakespeare.txt.gz")}
-PUBLISHED = Published(
-    1115394, "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
-)
+PUBLISHED = Published(1115394, "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed")
 
 _MAX_BYTES = 1 << 28
 

@@ -88,9 +88,9 @@ def dropout(x: Operand, p: float = 0.5, training: bool = True) -> Tensor:
     Returns
     -------
     Tensor
-        Same shape and dtype; `x` itself where `training` is False or `p` is 0.  `tg.manual_seed` makes the
-        choice repeatable; each evaluation of a graph chooses anew.  A NaN or an infinity in `x`
-        stays visible, as NaN, where it is dropped, unless p is 1, which gives zeros.
+        Same shape and dtype; `x` itself where `training` is False or `p` is 0.  `tg.manual_seed`
+        makes the choice repeatable; each evaluation of a graph chooses anew.  A NaN or an infinity
+        in `x` stays visible, as NaN, where it is dropped, unless p is 1, which gives zeros.
 
     Raises
     ------

@@ -26,7 +26,7 @@ from tinygraph import nn
 from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.recipes.settings import Count, Share
 from tinygraph.recipes.text import TextRecipe, TextSettings
-from tinygraph.tensor import Tensor
+from tinygraph.tensor import Operand, Tensor
 
 
 @dataclass
@@ -116,7 +116,7 @@ class CharGPT(nn.Module):
             elif name.endswith("bias"):
                 nn.init.zeros_(parameter)
 
-    def forward(self, codes: tg.Operand) -> Tensor:
+    def forward(self, codes: Operand) -> Tensor:
         codes = tg.as_tensor(codes)
         length = codes.shape[-1]
         if codes.ndim != 2 or length > self.context:

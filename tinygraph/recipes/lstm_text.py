@@ -14,11 +14,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import tinygraph as tg
 from tinygraph import nn
 from tinygraph.recipes.settings import Count, Share
 from tinygraph.recipes.text import TextRecipe, TextSettings
-from tinygraph.tensor import Tensor
+from tinygraph.tensor import Operand, Tensor
 
 
 @dataclass
@@ -51,7 +50,7 @@ class LstmLM(nn.Module):
         self.lstm = nn.LSTM(width, hidden, layers, batch_first=True, dropout=dropout)
         self.head = nn.Linear(hidden, characters)
 
-    def forward(self, codes: tg.Operand) -> Tensor:
+    def forward(self, codes: Operand) -> Tensor:
         h, _ = self.lstm(self.characters(codes))
         return self.head(h)
 

@@ -10,7 +10,7 @@ A recipe is a class that says what a training is made of:
 
 Training, trying a batch, profiling, going on with a run, measuring it again and drawing it are
 written here, once.  Of a recipe's settings these have a meaning here too, where it has them: seed,
-batch_size, epochs, duration, backup_every, device, capture, compile, tune.
+batch_size, epochs, duration, backup_every, device, capture, compile, tune, clip_norm.
 """
 
 from __future__ import annotations
@@ -56,6 +56,8 @@ class Recipe:
         Which of the metrics is named on the last line of a training.
     resumable : bool
         Whether a run that was stopped can go on.
+    schedule_each : {"epoch", "batch"}
+        After what its schedule takes a step, where it has one.
     data_files : bool
         Whether it reads data, from a folder or a library; others make their own.
     """
@@ -65,6 +67,7 @@ class Recipe:
     config: ClassVar[type[Any]]
     metric: ClassVar[str] = "accuracy"
     resumable: ClassVar[bool] = True
+    schedule_each: ClassVar[str] = "epoch"
     data_files: ClassVar[bool] = True
     file: str | None = None  # where it was read from, if not from the package
 
@@ -86,7 +89,7 @@ class Recipe:
         raise NotImplementedError(f"{type(self).__name__}.optimizer")
 
     def schedule(self, config: Any, optimizer: Optimizer) -> Schedule | None:
-        """How its learning rate changes from epoch to epoch; by default not at all."""
+        """How its learning rate changes, after each `schedule_each`; by default not at all."""
         return None
 
     def loss(self, output: Tensor, target: Tensor, /) -> Tensor:
@@ -316,6 +319,8 @@ class Recipe:
             optimizer,
             self.loss,
             schedule=self.schedule(task.config, optimizer),
+            schedule_each=self.schedule_each,
+            clip_norm=getattr(task.config, "clip_norm", None),
             capture=None if getattr(task.config, "capture", True) else False,
             compile=getattr(task.config, "compile", False),
             tune=getattr(task.config, "tune", False),

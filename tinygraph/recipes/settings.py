@@ -71,6 +71,7 @@ USUAL: dict[str, Any] = {
     "epochs": Count,
     "seed": Seed,
     "lr": Positive,
+    "clip_norm": Positive,
     "duration": Seconds,
     "backup_every": Seconds,
     "device": DeviceName,

@@ -34,11 +34,11 @@ from tinygraph.errors import ArgumentError, DatasetError
 from tinygraph.optim import AdamW, CosineAnnealingLR, LinearLR, Schedule, SequentialLR
 from tinygraph.random import philox
 from tinygraph.recipes.recipe import Recipe
-from tinygraph.recipes.settings import Count, NotNegative, Positive, TrainingSettings
-from tinygraph.recipes.task import Data, Folder, Task, usable_device
+from tinygraph.recipes.settings import Count, NotNegative, TrainingSettings
+from tinygraph.recipes.task import Data, Folder, usable_device
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
-from tinygraph.training import RunFolder, Trainer, evaluate
+from tinygraph.training import RunFolder, evaluate
 from tinygraph.training.evaluation import device_of, mode
 
 CUTS = 0.9, 0.95  # where validation and test begin, as shares of the text
@@ -60,7 +60,7 @@ class TextSettings(TrainingSettings):
     lr: float = 1e-3  # highest learning rate
     warmup: Count = 100  # steps until the learning rate is there
     weight_decay: NotNegative = 0.1  # pull of matrices to 0
-    clip_norm: Positive = 1.0  # of all gradients together
+    clip_norm: float = 1.0  # of all gradients together
 
     def __post_init__(self) -> None:
         if self.epochs is None and self.duration is None:
@@ -74,6 +74,7 @@ class TextRecipe(Recipe):
     """
 
     metric = "bits_per_character"
+    schedule_each = "batch"
 
     def network(self, config: Any, characters: int) -> nn.Module:
         """From codes (N, T) to logits (N, T, V) for V characters."""
@@ -91,10 +92,9 @@ class TextRecipe(Recipe):
         """
         text = read_text(config.data, data_dir)
         alphabet, length = "".join(sorted(set(text))), config.context
-        parts = self._cut(text, alphabet, config)
-        training, held_out, test = (
-            TextWindows(codes, length, stride) for codes, stride in zip(parts, (1, length, length))
-        )
+        first, *rest = self._cut(text, alphabet, config)
+        training = TextWindows(first, length)  # anywhere
+        held_out, test = (TextWindows(codes, length, stride=length) for codes in rest)
         digest = hashlib.sha256(text.encode()).hexdigest()
         facts = {"alphabet": alphabet, "length": len(text), "sha256": digest}
         return Data(training, held_out, test, facts)
@@ -133,15 +133,12 @@ class TextRecipe(Recipe):
 
     def optimizer(self, config: Any, network: Any) -> AdamW:
         """AdamW; vectors, which are biases and the scales of norms, do not decay."""
-        groups = {True: [], False: []}  # type: dict[bool, list[tuple[str, tg.Parameter]]]
-        for name, parameter in network.named_parameters():
-            groups[parameter.ndim >= 2].append((name, parameter))
-        decays = {True: config.weight_decay, False: 0.0}
-        return AdamW(
-            [{"params": own, "weight_decay": decays[key]} for key, own in groups.items() if own],
-            lr=config.lr,
-            betas=(0.9, 0.99),
-        )
+        named = list(network.named_parameters())
+        groups = [
+            {"params": [(n, p) for n, p in named if p.ndim >= 2]},
+            {"params": [(n, p) for n, p in named if p.ndim < 2], "weight_decay": 0.0},
+        ]
+        return AdamW(groups, config.lr, betas=(0.9, 0.99), weight_decay=config.weight_decay)
 
     def schedule(self, config: Any, optimizer: Any) -> Schedule:
         """Up along a line, down along a cosine; without a number of epochs it stays up."""
@@ -152,10 +149,6 @@ class TextRecipe(Recipe):
         left = max(1, steps - config.warmup)
         down = CosineAnnealingLR(optimizer, left, eta_min=LAST_RATE * config.lr)
         return SequentialLR(optimizer, [up, down], [config.warmup])
-
-    def trainer(self, task: Task, **options: Any) -> Trainer:
-        clip_norm = task.config.clip_norm
-        return super().trainer(task, schedule_each="batch", clip_norm=clip_norm, **options)
 
     # ---- how good it is ---------------------------------------------------------------------
 

@@ -11,7 +11,6 @@ that was not.
 from __future__ import annotations
 
 import math
-import time
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -28,8 +27,9 @@ from tinygraph.sealed import save_arrays
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
 from tinygraph.training.checkpoints import Checkpoints
-from tinygraph.training.evaluation import Loss, Means, batches, evaluate, first_batch, forward, mode
+from tinygraph.training.evaluation import Loss, Means, batches, evaluate, forward, mode
 from tinygraph.training.progress import Progress
+from tinygraph.training.rehearsal import rehearse
 from tinygraph.training.run import RunFolder
 from tinygraph.training.state import pack, restore
 from tinygraph.training.step import make_step, require_finite
@@ -247,24 +247,7 @@ class Trainer:
             `batch` (shapes and dtypes), `loss`, `step_seconds` (the median of three), `batches` in
             an epoch.
         """
-        inputs, labels = first_batch(loader)
-        before, draws = self.model.state_dict(), default_generator.state_dict()
-        seconds = []
-        with mode(self.model, training=True):
-            for _ in range(3):
-                started = time.perf_counter()
-                loss, _, _ = self._differentiate(inputs, labels)
-                seconds.append(time.perf_counter() - started)
-        self.optimizer.zero_grad()
-        self.model.load_state_dict(before)  # running statistics have moved
-        default_generator.load_state_dict(draws)
-        batch = " and ".join(f"{part.dtype} {part.shape}" for part in (inputs, labels))
-        return {
-            "batch": batch,
-            "loss": float(loss.item()),
-            "step_seconds": sorted(seconds)[1],
-            "batches": len(loader),
-        }
+        return rehearse(self.model, self.optimizer, self._differentiate, loader)
 
     def _one_epoch(
         self, loader: DataLoader, held_out: DataLoader | None, clock: Clock, signal: StopSignal
