@@ -22,11 +22,16 @@ import numpy as np
 
 import tinygraph as tg
 from tinygraph.course import wire
+from tinygraph.cuda import Kernel, Out
+from tinygraph.cuda.emulator.trace import ATOMIC, LOAD, STORE
 from tinygraph.memory import eager_memory
 
 for _name in dir(tg):  # what is loaded when it is first asked for: later no file can be opened
     getattr(tg, _name, None)
 import_module("tinygraph.coming_from")
+
+
+BEFORE = 7.25  # what arrays hold that a kernel shall write
 
 
 class Limits(NamedTuple):
@@ -47,6 +52,7 @@ class Child:
         self.path, self.source, self.limits = str(path), source, limits
         self.names: dict[str, Any] = {}
         self.saved: list[tuple[Any, Any]] = []
+        self.kernels: dict[Any, Kernel] = {}
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """What one request gives, or the error with the learner's line."""
@@ -55,6 +61,7 @@ class Child:
             "call": self.call,
             "op": self.op,
             "backward": self.backward,
+            "launch": self.launch,
         }
         signal.setitimer(signal.ITIMER_REAL, self.limits.seconds, 0.2)
         try:
@@ -92,6 +99,13 @@ class Child:
         op, saved = self.saved[number]
         return list(op.backward(eager_memory(tuple(needs)), grad, saved, tuple(needs)))
 
+    def launch(self, name: str, defines: dict[str, Any], **launch: Any) -> dict[str, Any]:
+        """A launch of a kernel under the checker."""
+        key = (name, *sorted(defines.items()))
+        if key not in self.kernels:
+            self.kernels[key] = Kernel(Path(self.path), name, defines)
+        return launched(self.kernels[key], **launch)
+
     def describe(self, error: BaseException) -> dict[str, Any]:
         """An error as its class, its words, and the learner's line in which it came up."""
         frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == self.path]
@@ -101,6 +115,45 @@ class Child:
         words = f"no end after {self.limits.seconds:g} seconds" if isinstance(error, _Hang) else ""
         kind = "Hang" if words else type(error).__name__
         return {"kind": kind, "words": words or str(error)[:500], "line": line, "text": text}
+
+
+def launched(
+    kernel: Kernel,
+    grid: list[int],
+    block: list[int],
+    arguments: list[Any],
+    written: list[int],
+    seconds: float,
+) -> dict[str, Any]:
+    """One launch: what the checker finds, what was written, and who touched what and when.
+
+    Arrays that are written hold a number before that no kernel means: what nobody wrote shows.
+    """
+    for i in written:
+        arguments[i].fill(BEFORE)
+    given = [Out(a) if i in written else a for i, a in enumerate(arguments)]
+    report = kernel.check(tuple(grid), tuple(block), *given, trace=True, timeout=seconds)
+    trace = report.trace
+    assert trace is not None
+    lines = [place.line for place in trace.places]
+    events = trace.events[np.isin(trace.events["kind"], (LOAD, STORE, ATOMIC))]
+    events = events[(events["array"] >= 0) & ~events["refused"]]
+    elements = np.array([array.element for array in trace.arrays] or [1])
+    columns = [
+        events["array"],
+        events["offset"] // elements[events["array"]],
+        events["epoch"],
+        events["thread"],
+        events["kind"] != LOAD,
+        np.array([*lines, 0])[events["place"]],
+    ]
+    names = ("kind", "message", "line", "array", "index", "block", "thread", "other_thread")
+    return {
+        "findings": [{key: getattr(f, key) for key in names} for f in report.findings],
+        "out": [arguments[i] for i in written],
+        "arrays": [array.name for array in trace.arrays],
+        "touched": np.stack(columns, axis=1).astype(np.int64),
+    }
 
 
 def serve(
@@ -116,7 +169,7 @@ def serve(
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     sys.stdout, sys.stderr = os.fdopen(1, "w", 1), os.fdopen(2, "w", 1)
     child = Child(path, path.read_text(encoding="utf-8"), limits)
-    _confine(limits, forbidden)
+    _confine(limits, forbidden, path.suffix == ".cu")
     while True:
         try:
             requests = wire.receive(connection)
@@ -126,8 +179,8 @@ def serve(
             wire.send(connection, [child.answer(request) for request in requests])
 
 
-def _confine(limits: Limits, forbidden: list[str]) -> None:
-    """Limits of the process; nothing can be opened any more."""
+def _confine(limits: Limits, forbidden: list[str], compiles: bool) -> None:
+    """Limits of the process; nothing can be opened any more, unless it has to compile."""
     for name in forbidden:
         for place in (tg, tg.ops, tg.Tensor):
             if name in vars(place):
@@ -135,6 +188,8 @@ def _confine(limits: Limits, forbidden: list[str]) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limits.megabytes << 20,) * 2)
     resource.setrlimit(resource.RLIMIT_FSIZE, (16 << 20,) * 2)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if compiles:
+        return
     lowest = os.open(os.devnull, os.O_RDONLY)  # the lowest number that is free
     os.close(lowest)
     resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, lowest))

@@ -40,7 +40,7 @@ class Learner:
     """
 
     def __init__(self, path: Path, limits: Limits = DEFAULT, forbidden: Sequence[str] = ()) -> None:
-        self.limits = limits
+        self.limits, self.text = limits, path.read_text(encoding="utf-8")
         self.room = TemporaryDirectory()
         self.printed = Path(self.room.name) / "printed"
         context = multiprocessing.get_context("forkserver")

@@ -127,7 +127,7 @@ class OpStep(Step):
         if mistake is None and text.startswith(_WHAT[2]):
             right = getattr(module(exercise.solution + exercise.harness), self.op)
             text = f"{text}. {self._diagnosis(learner, right)}"
-        return replace(failure, text=text, mistake=mistake)
+        return replace(failure, text=text).with_mistake(mistake)
 
     def _recognised(self, exercise: Exercise, found: list[list[Any]]) -> Mistake | None:
         for mistake in exercise.of_step(self.number):

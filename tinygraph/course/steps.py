@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -66,6 +67,10 @@ class Failure:
     mistake: Mistake | None = None
     sure: bool = True
     picture: str = ""
+
+    def with_mistake(self, mistake: Mistake | None, sure: bool = True) -> Failure:
+        """The same, and which known mistake it is."""
+        return replace(self, mistake=mistake, sure=sure)
 
 
 NOT_BEGUN = "not begun"

@@ -1,0 +1,118 @@
+"""Exercise 10: fingerprints are those of the mistakes as they stand; other styles; the picture."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.course.test_exercises import of
+from tinygraph.course.exercise import find
+from tinygraph.course.fingerprints import made
+from tinygraph.course.kernel_step import likeness
+from tinygraph.course.picture import picture
+
+SUMS = find("sums")
+TREE = """    const int t = threadIdx.x;
+    for (int half = BLOCK / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (t < half)
+            parts[t] += parts[t + half];
+    }
+"""
+RIGHT = {
+    "neighbours first": """    for (int step = 1; step < BLOCK; step *= 2) {
+        __syncthreads();
+        if (threadIdx.x % (2 * step) == 0)
+            parts[threadIdx.x] += parts[threadIdx.x + step];
+    }
+""",
+    "one thread alone": """    __syncthreads();
+    if (threadIdx.x == 0)
+        for (int i = 1; i < BLOCK; ++i)
+            parts[0] += parts[i];
+""",
+}
+WRONG = {
+    "a barrier at the end of each round": (
+        """    for (unsigned k = BLOCK >> 1; k; k >>= 1) {
+        if (threadIdx.x < k) {
+            float other = parts[threadIdx.x + k];
+            parts[threadIdx.x] = parts[threadIdx.x] + other;
+        }
+        __syncthreads();
+    }
+""",
+        "barrier-after-alone",
+    ),
+    "no barrier in a loop that counts up": (
+        """    for (int round = 0; (BLOCK >> (round + 1)) > 0; ++round) {
+        const int half = BLOCK >> (round + 1);
+        if (threadIdx.x >= half) continue;
+        parts[threadIdx.x] += parts[threadIdx.x + half];
+    }
+""",
+        "no-barrier",
+    ),
+}
+
+
+@pytest.mark.second
+def test_fingerprints_are_fresh():
+    """Made again they are the same: nobody has changed a step, or the solution, and forgot them."""
+    assert json.loads(json.dumps(made(SUMS))) == SUMS.fingerprints
+
+
+@pytest.mark.second
+@pytest.mark.parametrize("style", RIGHT)
+def test_right_kernels_in_another_style_pass(style, tmp_path):
+    outcome = of(SUMS, SUMS.solution.replace(TREE, RIGHT[style]), tmp_path)
+    assert outcome.ok, outcome.failure
+
+
+@pytest.mark.second
+@pytest.mark.parametrize("style", WRONG)
+def test_wrong_kernels_in_another_style_are_named(style, tmp_path):
+    body, name = WRONG[style]
+    failure = of(SUMS, SUMS.solution.replace(TREE, body), tmp_path).failure
+    assert failure.mistake is not None and failure.mistake.name == name
+
+
+def test_what_a_wrong_kernel_shows(tmp_path):
+    """The finding, the line, and who touched what."""
+    text = SUMS.solution.replace("return i < n ? x[i] : 0.0f;", "return x[i];")
+    failure = of(SUMS, text, tmp_path).failure
+    assert (failure.kind, failure.mistake.name) == ("out-of-bounds", "no-guard")
+    assert failure.line == 1 + text[: text.index("return x[i];")].count("\n")
+    assert "x[20]" in failure.text
+
+
+@pytest.mark.parametrize(
+    "line", ['asm volatile("");', "#include <stdio.h>", "extern int x;", 'system("ls");']
+)
+def test_a_kernel_may_not_leave_its_room(line, tmp_path):
+    text = SUMS.solution.replace("#ifndef BLOCK", f"{line}\n#ifndef BLOCK", 1)
+    failure = of(SUMS, text, tmp_path).failure
+    assert failure.kind == "rule" and failure.source == line
+
+
+def test_the_picture_has_a_row_for_each_line_and_a_rule_for_each_barrier():
+    touched = np.array(
+        [[0, 0, 0, 0, 1, 7], [0, 1, 0, 1, 1, 7], [0, 0, 1, 0, 0, 9], [0, 1, 1, 0, 0, 9]]
+    )
+    answer = {"arrays": ["parts"], "touched": touched, "findings": [{"array": "parts", "index": 1}]}
+    assert picture(answer, "parts").splitlines() == [
+        "              [0]      [1]",
+        "line 7        t0=     *t1=",
+        "        ------------------ __syncthreads()",
+        "line 9         t0      *t0",
+        "        t3= thread 3 writes, t3 it reads, * the checker objects",
+    ]
+    assert picture(answer, "absent") == ""
+
+
+def test_likeness():
+    one = [[["race parts"], [1.0], [1, 2, 3]]]
+    assert likeness(one, one) == 1.0
+    assert likeness(one, [[["race parts"], [2.0], [1, 2, 4]]]) == 0.5  # numbers of a race are any
+    assert likeness(one, [[[], [1.0], [1, 2, 3]]]) == 0.0
+    assert likeness([[[], [1.0], [1]]], [[[], [2.0], [1]]]) == 0.0

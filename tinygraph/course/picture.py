@@ -1,0 +1,49 @@
+"""Which thread touched which element of an array, between which barriers: for a terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_MOST = 8  # elements beside one another
+
+
+def picture(answer: dict[str, Any], array: str) -> str:
+    """The accesses of the first block to the first elements of an array.
+
+                 [0]     [1]     [2]
+        line 7   t0=     t1=     t2=
+                 ------------------------ __syncthreads()
+        line 9  t0,t0=   t1      .
+
+    `t3=` is a write of thread 3, `t3` a read, `*` marks what the checker objects to.
+    """
+    if array not in answer["arrays"]:
+        return ""
+    number = answer["arrays"].index(array)
+    own = answer["touched"][answer["touched"][:, 0] == number]
+    own = own[own[:, 1] < _MOST]
+    if not len(own):
+        return ""
+    bad = {finding["index"] for finding in answer["findings"] if finding["array"] == array}
+    count = int(own[:, 1].max()) + 1
+    rows: dict[tuple[int, int], list[list[str]]] = {}
+    for _, element, epoch, thread, write, line in own.tolist():
+        cells = rows.setdefault((epoch, line), [[] for _ in range(count)])
+        word = f"t{thread}{'=' if write else ''}"
+        if word not in cells[element]:
+            cells[element].append(word)
+    lines = [f"{'':8}" + "".join(f"{f'[{i}]':>9}" for i in range(count))]
+    before = None
+    for (epoch, line), cells in sorted(rows.items()):
+        if before is not None and epoch != before:
+            lines.append(f"{'':8}{'-' * 9 * count} __syncthreads()")
+        before = epoch
+        lines.append(f"line {line:<3}" + "".join(_cell(c, i in bad) for i, c in enumerate(cells)))
+    return "\n".join([*lines, "        t3= thread 3 writes, t3 it reads, * the checker objects"])
+
+
+def _cell(words: list[str], bad: bool) -> str:
+    text = ",".join(words) or "."
+    if len(text) > 7:
+        text = f"{text[:5]}.."
+    return f"{'*' if bad else ''}{text}".rjust(9)
