@@ -8,11 +8,13 @@ import pytest
 import tinygraph as tg
 from tests.ports import HERE, NETWORKS, module_of, original, port
 
-TOLERANCE = 1e-5  # of the largest number of an array
+# Of the largest number of an array.  What is computed in float64 shows that the mathematics is
+# PyTorch's; in float32 the last digits of 18 layers of batch norm are those of the machine's BLAS.
+TOLERANCE = {np.dtype("f8"): 1e-6, np.dtype("f4"): 1e-4}
 
 
 def close(got, expected, what):
-    bound = TOLERANCE * max(np.abs(expected).max(initial=0.0), 1e-6)
+    bound = TOLERANCE[got.dtype] * max(np.abs(expected).max(initial=0.0), 1e-6)
     assert got.shape == expected.shape, what
     worst = np.abs(got - expected).max(initial=0.0)
     assert worst <= bound, f"{what}: off by {worst:.2e}, at most {bound:.2e}"
@@ -23,24 +25,25 @@ def arrays_of(name, part):
     return {key.removeprefix(part): a for key, a in stored.items() if key.startswith(part)}
 
 
-def made(name, device="cpu"):
+def made(name, device="cpu", dtype="float32"):
     """The ported module, its model with PyTorch's parameters, and the inputs."""
     kind, settings, given = NETWORKS[name]
     module = module_of(port(original(name)), name)
     model = getattr(module, kind)(**settings)
     model.load_state_dict(arrays_of(name, "state/"))
-    return module, model.to(device), [tg.Tensor(a, device=device) for a in given]
+    inputs = [a.astype(dtype) if a.dtype.kind == "f" else a for a in given]
+    return module, model.to(device, dtype), [tg.Tensor(a, device=device) for a in inputs]
 
 
 def compare(name, model, loss):
-    close(loss.numpy(), arrays_of(name, "loss")[""].astype("f4"), "loss")
+    close(loss.numpy(), arrays_of(name, "loss")[""], "loss")
     expected = arrays_of(name, "gradient/")
     assert {key for key, _ in model.named_parameters()} == set(expected)
     for key, p in model.named_parameters():
         close(p.device.to_numpy(p.grad), expected[key], f"gradient of {key}")
     after = arrays_of(name, "after/")
     for key, buffer in model.named_buffers():
-        close(buffer.numpy().astype("f4"), after[key], f"buffer {key}")
+        close(buffer.numpy().astype(loss.dtype), after[key], f"buffer {key}")
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -51,9 +54,10 @@ def test_a_port_changes_at_most_five_lines(name):
     assert all("import" in line for line in changed)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", NETWORKS)
-def test_losses_and_gradients_are_those_of_pytorch(name):
-    module, model, inputs = made(name)
+def test_losses_and_gradients_are_those_of_pytorch(name, dtype):
+    module, model, inputs = made(name, dtype=dtype)
     loss = module.training_loss(model, *inputs)
     loss.backward()
     compare(name, model, loss)
@@ -61,7 +65,7 @@ def test_losses_and_gradients_are_those_of_pytorch(name):
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_compiled(name):
-    module, model, inputs = made(name)
+    module, model, inputs = made(name, dtype="float64")
 
     @tg.compile
     def step(*inputs):
