@@ -33,7 +33,7 @@ void tg_check_outputs(void);
 uint32_t tg_check_findings(const Found **);
 uint32_t tg_finding_size(void);
 int tg_profile_block(uint32_t, uintptr_t *, uint64_t *);
-void tg_entry(const char *);
+void tg_entry_0(const char *);
 
 static uintptr_t module[3]; /* load address, first and last byte */
 
@@ -67,7 +67,7 @@ int main(int count, char **words) {
     const uint32_t block[3] = {(uint32_t)atoi(words[3]), 1, 1};
     const int n = atoi(words[4]);
     const size_t bytes = (size_t)n * sizeof(float);
-    tg_module((uintptr_t)tg_entry, module);
+    tg_module((uintptr_t)tg_entry_0, module);
     float *y = checked ? tg_far_memory(0, bytes) : calloc(1, bytes);
     struct { float *y; int64_t n; } packed = {y, n};
     Failure failure;
@@ -76,7 +76,7 @@ int main(int count, char **words) {
         tg_check_begin(profiled, module[1], module[2]);
         tg_check_region((uintptr_t)y, bytes, "y", sizeof(float), MUST_BE_WRITTEN, 1);
     }
-    const int kind = tg_launch(tg_entry, (const char *)&packed, 0, grid, block, 0, 2, 2.0,
+    const int kind = tg_launch(tg_entry_0, (const char *)&packed, 0, grid, block, 0, 2, 2.0,
                                module + 1, &failure);
     if (checked && !kind) tg_check_outputs();
     if (checked) print_findings();

@@ -20,7 +20,6 @@ from tinygraph.cuda.emulator import compiler, native
 from tinygraph.cuda.emulator.lines import Lines
 from tinygraph.cuda.emulator.operations import FLAGS, add_table
 from tinygraph.cuda.emulator.translate import translate
-from tinygraph.cuda.reading.signature import parse
 from tinygraph.cuda.reading.source import Source
 
 SYSTEM = Path("/usr/aarch64-linux-gnu")  # where libc6-arm64-cross puts the C library
@@ -122,7 +121,7 @@ def built(folder, text, name, how):
     """The program that launches a kernel, and the kernel's library."""
     source = Source.read(text)
     unit = folder / f"{name}-{how}.cpp"
-    unit.write_text(native._unit(source, translate(source), parse(source, name)))
+    unit.write_text(native._unit(source, translate(source), [name], "fast"))
     flags = [*compiler._COMMON, *compiler._FAMILY["clang"]]
     if how == "fast":
         flags += [flag for flag in compiler._FAST if not flag.startswith("-m")]

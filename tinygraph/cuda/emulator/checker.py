@@ -20,7 +20,7 @@ from tinygraph.cuda.arguments import Argument, ArgumentList
 from tinygraph.cuda.emulator.compiler import INCLUDE
 from tinygraph.cuda.emulator.copies import Copy, copy_apart, copy_back, copy_of, value_of
 from tinygraph.cuda.emulator.findings import CAUSES, SECTOR, Finding, LineCounts, Report
-from tinygraph.cuda.emulator.lines import Lines, symbols
+from tinygraph.cuda.emulator.lines import Lines, lines_of, symbols
 from tinygraph.cuda.emulator.native import (
     STOPPED_BY_CHECKER,
     Failure,
@@ -113,7 +113,7 @@ class CheckedKernel(NativeKernel):
 
     @cached_property
     def lines(self) -> Lines:
-        return Lines(self.path)
+        return lines_of(self.path)
 
     @cached_property
     def variables(self) -> list[tuple[str, int, int]]:

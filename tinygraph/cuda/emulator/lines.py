@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from functools import cached_property
+from functools import cached_property, lru_cache
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,12 @@ from typing import Any
 from elftools.elf.elffile import ELFFile
 
 HEADERS = Path(__file__).resolve().parent / "include"
+
+
+@lru_cache(maxsize=64)
+def lines_of(path: Path) -> Lines:
+    """The lines of a library, which several kernels may share."""
+    return Lines(path)
 
 
 class Lines:

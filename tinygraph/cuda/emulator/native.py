@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import os
-from functools import cache
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 from tinygraph.cuda.emulator.compiler import kernel_library, runtime_library
 from tinygraph.cuda.emulator.translate import Translation, translate
-from tinygraph.cuda.reading.signature import Signature
+from tinygraph.cuda.reading.signature import Signature, kernels, parse
 from tinygraph.cuda.reading.source import Source
-from tinygraph.errors import KernelLaunchError
+from tinygraph.errors import KernelCompileError, KernelLaunchError
 
 Three = tuple[int, int, int]
 _THREE = ctypes.c_uint32 * 3
@@ -109,16 +111,33 @@ class NativeKernel:
     def __init__(self, source: Source, signature: Signature) -> None:
         self.source, self.signature = source, signature
         self.translation: Translation = translate(source)
-        self.unit = _unit(source, self.translation, signature, self.build)
         self._runtime = runtime()
-        self.path = kernel_library(source, self.unit, self.build)
+        self.path, entry_name = self._compile()
         self._library = ctypes.CDLL(str(self.path), mode=os.RTLD_LOCAL | os.RTLD_NOW)
-        entry = ctypes.cast(self._library.tg_entry, ctypes.c_void_p).value or 0
+        entry = ctypes.cast(getattr(self._library, entry_name), ctypes.c_void_p).value or 0
         place = (ctypes.c_size_t * 3)()
         self._runtime.tg_module(entry, place)
         self.base: int = place[0]
         self.range = (ctypes.c_size_t * 2)(place[1], place[2])
         self._entry = ctypes.c_void_p(entry)
+
+    def _compile(self) -> tuple[Path, str]:
+        """The library with this kernel, and the name of its entry.
+
+        All kernels of a file that are no templates are in one library: who checks one of them
+        checks the others as well.
+        """
+        names, own = kernels_together(self.source), self.signature.name
+        if own in names:
+            try:
+                unit = _unit(self.source, self.translation, names, self.build)
+                path = kernel_library(self.source, unit, self.build)
+                return path, f"tg_entry_{names.index(own)}"
+            except KernelCompileError:
+                if len(names) == 1:
+                    raise
+        unit = _unit(self.source, self.translation, [own], self.build)
+        return kernel_library(self.source, unit, self.build), "tg_entry_0"
 
     def launch(self, packed: bytes, grid: Three, block: Three, shared: int) -> None:
         """Run the kernel and wait for it.
@@ -198,8 +217,20 @@ class NativeKernel:
         return self.source.line(file, line).strip()
 
 
-def _unit(source: Source, translation: Translation, signature: Signature, build: str) -> str:
-    """The translated source between the emulator's header and an entry that unpacks the arguments.
+@lru_cache(maxsize=64)
+def kernels_together(source: Source) -> list[str]:
+    """The kernels of a source that a name without template arguments means, as far as they can be
+    read: those that one library holds."""
+    found = []
+    for name, template in kernels(source):
+        if not template:
+            with suppress(KernelCompileError):  # of two functions of one name, for instance
+                found.append(parse(source, name).name)
+    return found
+
+
+def _unit(source: Source, translation: Translation, names: Sequence[str], build: str) -> str:
+    """The translated source between the emulator's header and entries that unpack the arguments.
 
     Macros are defined after the header, which knows nothing of them: they may be called T or N.
     """
@@ -207,8 +238,12 @@ def _unit(source: Source, translation: Translation, signature: Signature, build:
     ends, declared = "", ""
     if build == "traced":
         ends, declared = " tg_thread_ends();", 'extern "C" void tg_thread_ends();\n'
+    entries = "".join(
+        f'extern "C" void tg_entry_{number}(const char *packed) '
+        f"{{ tg_call(&{name}, packed);{ends} }}\n"
+        for number, name in enumerate(names)
+    )
     return (
         f'#include "cuda_emulator.h"\n{defines}{translation.text}\n#line 1 "entry"\n{declared}'
-        'extern "C" void tg_entry(const char *packed) '
-        f"{{ tg_call(&{signature.name}, packed);{ends} }}\n"
+        f"{entries}"
     )
