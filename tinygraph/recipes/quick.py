@@ -71,7 +71,8 @@ class QuickRecipe(Recipe):
         """Inputs and targets of that batch, on the device."""
         inputs, targets = next(iter(self.loader(task.config, task.data.training)))
         device = task.config.device
-        return Tensor(inputs, device=device), Tensor(targets, device=device)
+        named = Tensor(inputs, device=device, name="inputs")
+        return named, Tensor(targets, device=device, name="targets")
 
     def differentiation(self, task: Task) -> Differentiate:
         """The loss of a batch, whose gradients are left in the network; compiled where set."""

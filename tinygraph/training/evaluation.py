@@ -86,11 +86,19 @@ def evaluate(model: Module, loader: DataLoader, loss: Loss) -> dict[str, float]:
     return means.result()
 
 
-def forward(model: Module, inputs: Array, labels: Array) -> tuple[Tensor, Tensor]:
+def forward(model: Module, inputs: Any, labels: Any) -> tuple[Tensor, Tensor]:
     """The model's output and the labels, both on the device of the model."""
     device = device_of(model)
-    there = [to(as_tensor(part, device=device), device) for part in (inputs, labels)]
-    return model(there[0]), there[1]
+    inputs, labels = _named(inputs, "inputs", device), _named(labels, "targets", device)
+    return model(to(inputs, device)), to(labels, device)
+
+
+def _named(part: Any, name: str, device: Device) -> Tensor:
+    """A part of a batch as a leaf, called by its name in pictures."""
+    node = as_tensor(part, device=device)
+    if node is not part:
+        node.name = name
+    return node
 
 
 def device_of(model: Module) -> Device:

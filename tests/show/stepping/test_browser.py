@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
-from tests.browser import dom
+from tests.browser import dom, with_script
 from tests.show.stepping.pages import data_of, decoded, numbers_by_name, two_layers_and_a_skip
 
 pytestmark = pytest.mark.second
@@ -110,3 +110,68 @@ def test_an_update(tmp_path):
     last = parameters["b2"]
     assert arrays["after"].tobytes() == last.numpy().tobytes()
     assert arrays["gradient"].tobytes() == last.grad.tobytes()
+
+
+POINT = """
+{
+  const cell = document.querySelectorAll("#panel .array")[%d].querySelectorAll(".cells span")[%d];
+  cell.dispatchEvent(new PointerEvent("pointerenter", {clientX: 5, clientY: 5}));
+}
+"""
+
+
+def pointed(path, address, figure, cell):
+    """What is noted beside the pointer over a number, and the numbers that are marked."""
+    document = dom(with_script(path, POINT % (figure, cell)), address)
+    marked = []
+    for box in document.one(id="panel").all("figure"):
+        spans = box.all("span")
+        marked.append([k for k, span in enumerate(spans) if "marked" in span.classes])
+    return document.one(id="tip").text, marked
+
+
+def test_over_a_number_one_sees_what_it_comes_from(tmp_path):
+    x = tg.Tensor(np.array([[1.0, 2.0], [3.0, 4.0]], np.float32), name="x")
+    w = tg.Parameter(np.array([[0.5, -1.0], [0.0, 2.0]], np.float32), name="w")
+    path = tg.show.steps(tg.linear(x, w).sum(), tmp_path / "s.html")
+    text, marked = pointed(path, "step=1", 2, 2)  # y[1, 0] = 0.5 * 3 - 1 * 4
+    assert text.splitlines() == [
+        "y[1, 0] = -2.5",
+        "changes with",
+        "0.5 × x[1, 0]  (3)",
+        "-1 × x[1, 1]  (4)",
+        "3 × w[0, 0]  (0.5)",
+        "4 × w[0, 1]  (-1)",
+    ]
+    assert marked[:3] == [[2, 3], [0, 1], [2]]
+    # backward, of sum, of linear: gw[0, 1] is the sum over samples of gy[n, 0] * x[n, 1]
+    text, marked = pointed(path, "step=5", 1, 1)
+    assert text.splitlines() == [
+        "g w[0, 1] = 6",
+        "is the sum of",
+        "2 × gy[0, 0]  (1)",
+        "4 × gy[1, 0]  (1)",
+    ]
+    assert marked == [[0, 2], [1]]
+
+
+def test_keys_and_clicks_go_from_step_to_step(mlp):
+    path, loss, _ = mlp
+    count = len(data_of(path)["steps"])
+    press = 'dispatchEvent(new KeyboardEvent("keydown", {key: "%s"}));'
+
+    def at(code):
+        return int(dom(with_script(path, code), "step=3").one("html").attributes["data-step"])
+
+    moves = {"ArrowRight": 4, "ArrowLeft": 2, "Home": 1, "End": count}
+    code = "".join(
+        f"{press % key} document.body.dataset.{key.lower()} = shell.at() + 1; shell.go(2);"
+        for key in moves
+    )
+    body = dom(with_script(path, code), "step=3").one("body").attributes
+    assert {key: int(body[f"data-{key.lower()}"]) for key in moves} == moves
+    number = len(tg.Graph(loss).nodes)
+    node = f"document.querySelector(\"#graph .node[data-number='{number}']\")"
+    click = f'{node}.dispatchEvent(new MouseEvent("click"));'
+    steps = data_of(path)["steps"]
+    assert steps[at(click) - 1]["node"] == number and at(press % "x") == 3

@@ -22,7 +22,10 @@ function formulaBox(number, part) {
   box.append(shell.make("span", "title", formulas.title));
   for (const line of formulas.lines) {
     box.append("\n");
-    for (const [text, belongs] of line) box.append(belongs === part ? shell.make("b", "", text) : text);
+    for (const [text, belongs] of line) {
+      const words = text.trimEnd();
+      box.append(belongs === part ? shell.make("b", "", words) : words, text.slice(words.length));
+    }
   }
   return box;
 }
@@ -199,14 +202,13 @@ function light(at) {
     const mine = (plan[box.dataset.number] || []).includes(step.node);
     box.classList.toggle("now", mine);
     box.classList.toggle("back", mine && !ahead);
-    if (mine) show(box, document.getElementById("plan"));
+    if (mine) show(box, shell.$("plan"));
   }
-  if (current) show(current, document.getElementById("graph"));
+  if (current) show(current, shell.$("graph"));
 }
-// bring a box into the part of the figure that can be seen
-function show(box, inside) {
-  if (inside.hidden) return;
-  const scroller = document.getElementById("figure"), frame = scroller.getBoundingClientRect(), at = box.getBoundingClientRect();
+// bring a box into the part of its picture that can be seen
+function show(box, scroller) {
+  const frame = scroller.getBoundingClientRect(), at = box.getBoundingClientRect();
   if (at.top < frame.top + 10 || at.bottom > frame.bottom - 10) scroller.scrollTop += at.top - frame.top - (frame.height - at.height) / 2;
   if (at.left < frame.left || at.right > frame.right) scroller.scrollLeft += at.left - frame.left - (frame.width - at.width) / 2;
 }

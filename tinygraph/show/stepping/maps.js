@@ -33,19 +33,21 @@ function exact(v, code) {
   return String(v);
 }
 function layout(shape) {
-  const sizes = [...shape];
-  if (sizes.length === 1 && sizes[0] > 64) {
-    const width = 64, height = Math.ceil(sizes[0] / width);
-    return {width, height, images: 1, columns: 1, across: width, down: height, gap: 0, note: "in rows of 64"};
+  const sizes = [...shape], count = shape.reduce((a, b) => a * b, 1);
+  const column = shape.length > 1 && count === shape[0];
+  if ((shape.length === 1 || column) && count > 12) {  // one line would be too long
+    const width = count <= 80 ? 10 : 64, height = Math.ceil(count / width);
+    return {width, height, images: 1, columns: 1, across: width, down: height, gap: 0, flat: true, note: `in rows of ${width}`};
   }
   while (sizes.length < 2) sizes.unshift(1);
   const width = sizes.pop(), height = sizes.pop(), images = sizes.reduce((a, b) => a * b, 1);
   let columns = sizes.length ? sizes[sizes.length - 1] : 1;
   if (columns === 1 || images === columns) columns = images <= 8 ? images : Math.ceil(Math.sqrt(images));
-  if (width * height === 1) columns = sizes[sizes.length - 1] || 1;
+  else if (columns > 16) columns = [16, 15, 14, 13, 12, 11, 10, 9, 8].find(n => columns % n === 0) || 16;
+  while (images / columns > 6 && columns * 2 <= 16) columns *= 2;  // several samples in a row
   const gap = images > 1 && width * height > 1 ? 1 : 0;
   const across = columns * (width + gap) - gap, down = Math.ceil(images / columns) * (height + gap) - gap;
-  return {width, height, images, columns, across, down, gap, note: ""};
+  return {width, height, images, columns, across, down, gap, flat: shape.length < 3, note: ""};
 }
 function shapeText(shape) {
   return shape.length ? shape.join(" × ") : "one number";
@@ -78,7 +80,7 @@ function makeMap(id, title, note) {
 }
 
 function share(array, v) {
-  return array.far ? v / array.far : 0;
+  return array.far && array.values.length > 1 ? v / array.far : 0;
 }
 function cells(map, where) {
   const {array} = map, grid = shell.make("div", "cells"), spans = [];
@@ -113,11 +115,13 @@ function placeOf(where, i) {
 }
 function picture(map, where) {
   const {array} = map, canvas = shell.make("canvas"), marks = shell.make("canvas", "marks");
-  const room = Math.min(440, innerWidth - 48);
-  const cell = Math.max(1, Math.min(16, Math.floor(Math.min(room / where.across, 360 / where.down))));
+  const room = Math.min(760, shell.$("panel").clientWidth - 8);
+  let wide = Math.max(1, Math.min(16, Math.floor(room / where.across))), high = Math.max(1, Math.min(16, Math.floor(360 / where.down)));
+  if (where.flat) high = Math.min(high, Math.max(wide, 10));
+  else wide = high = Math.min(wide, high);
   for (const each of [canvas, marks]) {
-    each.style.width = where.across * cell + "px";
-    each.style.height = where.down * cell + "px";
+    each.style.width = where.across * wide + "px";
+    each.style.height = where.down * high + "px";
   }
   canvas.width = where.across;
   canvas.height = where.down;
@@ -133,7 +137,7 @@ function picture(map, where) {
   const hold = shell.make("div", "picture"), scroll = shell.make("div", "scroll");
   hold.onpointermove = event => {
     const frame = canvas.getBoundingClientRect();
-    const x = Math.floor((event.clientX - frame.left) / cell), y = Math.floor((event.clientY - frame.top) / cell);
+    const x = Math.floor((event.clientX - frame.left) / wide), y = Math.floor((event.clientY - frame.top) / high);
     const column = Math.floor(x / (where.width + where.gap)), row = Math.floor(y / (where.height + where.gap));
     const inX = x % (where.width + where.gap), inY = y % (where.height + where.gap);
     const i = (row * where.columns + column) * where.width * where.height + inY * where.width + inX;
@@ -144,16 +148,16 @@ function picture(map, where) {
   hold.onpointerleave = () => map.onpoint && map.onpoint(null);
   map.mark = list => {
     const scale = devicePixelRatio || 1;
-    marks.width = where.across * cell * scale;
-    marks.height = where.down * cell * scale;
+    marks.width = where.across * wide * scale;
+    marks.height = where.down * high * scale;
     const pen = marks.getContext("2d");
     pen.scale(scale, scale);
-    pen.lineWidth = cell > 5 ? 2 : 1;
+    pen.lineWidth = Math.min(wide, high) > 5 ? 2 : 1;
     pen.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue("--mark");
     for (const [i] of list) {
       if (i >= array.values.length) continue;
       const [x, y] = placeOf(where, i);
-      pen.strokeRect(x * cell + .5, y * cell + .5, Math.max(1, cell - 1), Math.max(1, cell - 1));
+      pen.strokeRect(x * wide + .5, y * high + .5, Math.max(1, wide - 1), Math.max(1, high - 1));
     }
   };
   hold.append(canvas, marks);

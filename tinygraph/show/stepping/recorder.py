@@ -33,7 +33,7 @@ from tinygraph.show.stepping.origins import ENTRIES, origins
 from tinygraph.show.text import printable
 from tinygraph.tensor import Tensor
 
-MOST_NODES = 2000  # more steps than anyone looks at
+MOST_NODES = 2500  # more steps than anyone looks at
 
 Step = dict[str, Any]
 

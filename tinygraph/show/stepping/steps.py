@@ -56,7 +56,7 @@ def steps(
     Raises
     ------
     GraphError
-        What ops saved was freed by an earlier backward, more than 2000 nodes, or a function that
+        What ops saved was freed by an earlier backward, more than 2500 nodes, or a function that
         has run no op.
     ArgumentError
         An unknown suffix, or a folder that does not exist.
