@@ -236,8 +236,7 @@ ABSENT = _rows(
     InstanceNorm3d: tg.instance_norm(x)
     BatchNorm3d: BatchNorm1d on x.flatten(2)
     LocalResponseNorm SyncBatchNorm: LATER
-    Transformer: TransformerEncoder, and MultiheadAttention to what was encoded
-    TransformerDecoder TransformerDecoderLayer: as TransformerEncoderLayer
+    Transformer: a TransformerEncoder, and a TransformerDecoder that is given what it encoded
     Threshold Hardshrink Softshrink Tanhshrink Softmin RReLU: tg.where, or x - tg.tanh(x)
     Dropout1d Dropout2d Dropout3d AlphaDropout: tg.dropout of ones (N, C, 1, 1), times x
     PixelShuffle PixelUnshuffle ChannelShuffle: reshape and permute

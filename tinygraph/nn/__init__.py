@@ -32,8 +32,6 @@ from tinygraph.nn.activation import Softplus as Softplus
 from tinygraph.nn.activation import Softsign as Softsign
 from tinygraph.nn.activation import Tanh as Tanh
 from tinygraph.nn.attention import MultiheadAttention as MultiheadAttention
-from tinygraph.nn.attention import TransformerEncoder as TransformerEncoder
-from tinygraph.nn.attention import TransformerEncoderLayer as TransformerEncoderLayer
 from tinygraph.nn.batch_norm import BatchNorm1d as BatchNorm1d
 from tinygraph.nn.batch_norm import BatchNorm2d as BatchNorm2d
 from tinygraph.nn.containers import ModuleDict as ModuleDict
@@ -89,6 +87,10 @@ from tinygraph.nn.resizing import UpsamplingNearest2d as UpsamplingNearest2d
 from tinygraph.nn.resizing import ZeroPad2d as ZeroPad2d
 from tinygraph.nn.shape import Flatten as Flatten
 from tinygraph.nn.shape import Unflatten as Unflatten
+from tinygraph.nn.transformer import TransformerDecoder as TransformerDecoder
+from tinygraph.nn.transformer import TransformerDecoderLayer as TransformerDecoderLayer
+from tinygraph.nn.transformer import TransformerEncoder as TransformerEncoder
+from tinygraph.nn.transformer import TransformerEncoderLayer as TransformerEncoderLayer
 from tinygraph.parameter import Buffer as Buffer
 from tinygraph.parameter import Parameter as Parameter
 

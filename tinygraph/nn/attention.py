@@ -1,39 +1,30 @@
-"""Multi-head attention, and the encoder of the Transformer.
+"""Multi-head attention; transformer.py makes encoders and decoders of it.
 
     N L S    samples, queries, keys           E    features, H heads of E / H each
 
-Source: Vaswani et al., "Attention is all you need", NeurIPS 2017; with the normalization first:
-Xiong et al., "On layer normalization in the Transformer architecture", ICML 2020.
+Source: Vaswani et al., "Attention is all you need", NeurIPS 2017.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from copy import deepcopy
 from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.checks import number, one_of, whole
+from tinygraph.checks import number, whole
 from tinygraph.errors import ArgumentError, ShapeError
-from tinygraph.nn.containers import ModuleList
-from tinygraph.nn.dropout import Dropout
 from tinygraph.nn.init import xavier_uniform_, zeros_
 from tinygraph.nn.linear import Linear
 from tinygraph.nn.module import Module
-from tinygraph.nn.normalization import LayerNorm
 from tinygraph.ops.attention import attention_and_weights, scaled_dot_product_attention
-from tinygraph.ops.gelu import gelu
 from tinygraph.ops.linear import linear
 from tinygraph.ops.mean import mean
-from tinygraph.ops.relu import relu
 from tinygraph.ops.reshape import reshape
 from tinygraph.ops.transpose import transpose
 from tinygraph.ops.where import where
 from tinygraph.parameter import Parameter
 from tinygraph.tensor import Operand, Tensor, as_tensor
 
-ACTIVATIONS: dict[str, Callable[..., Tensor]] = {"relu": relu, "gelu": gelu}
 SIDES = ("q", "k", "v")
 
 
@@ -203,127 +194,3 @@ def _added(mask: Any, q: Tensor) -> Tensor:
     if given.dtype.kind != "b":
         return given
     return where(given, np.full((), -np.inf, q.dtype), np.zeros((), q.dtype))
-
-
-class TransformerEncoderLayer(Module):
-    """Self-attention and two linear layers, each added to what it was given.
-
-    Parameters
-    ----------
-    d_model, nhead : int
-        E and H.
-    dim_feedforward : int
-        Features between the two linear layers.
-    dropout : float
-    activation : {"relu", "gelu"} or callable
-    layer_norm_eps : float
-    batch_first : bool
-        Whether inputs and outputs are (N, L, E) instead of (L, N, E).
-    norm_first : bool
-        Whether each part normalizes its input, instead of the sum after it.
-    bias : bool
-
-    Examples
-    --------
-    >>> import tinygraph as tg
-    >>> layer = tg.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
-    >>> layer(tg.ones(3, 5, 8)).shape
-    (3, 5, 8)
-    """
-
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: str | Callable[[Tensor], Tensor] = "relu",
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        *,
-        dtype: Any = np.float32,
-    ) -> None:
-        self.self_attn = MultiheadAttention(
-            d_model, nhead, dropout, bias, batch_first=batch_first, dtype=dtype
-        )
-        self.linear1 = Linear(d_model, dim_feedforward, bias, dtype=dtype)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias, dtype=dtype)
-        self.norm_first = bool(norm_first)
-        for name in ("norm1", "norm2"):
-            setattr(self, name, LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype))
-        self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout)
-        if isinstance(activation, str):
-            one_of("TransformerEncoderLayer", "activation", activation, ACTIVATIONS)
-        self.activation: Any = ACTIVATIONS.get(activation, activation)  # type: ignore[arg-type]
-
-    def forward(
-        self,
-        src: Operand,
-        src_mask: Operand | None = None,
-        src_key_padding_mask: Operand | None = None,
-        is_causal: bool = False,
-    ) -> Tensor:
-        def attend(x: Tensor) -> Tensor:
-            y, _ = self.self_attn(
-                x, x, x, src_key_padding_mask, False, src_mask, is_causal=is_causal
-            )
-            return self.dropout1(y)
-
-        def feed(x: Tensor) -> Tensor:
-            return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
-
-        x, norm1, norm2 = as_tensor(src), vars(self)["norm1"], vars(self)["norm2"]
-        if self.norm_first:
-            x = x + attend(norm1(x))
-            return x + feed(norm2(x))
-        x = norm1(x + attend(x))
-        return norm2(x + feed(x))
-
-
-class TransformerEncoder(Module):
-    """Layers like a given one, one after the other.
-
-    Parameters
-    ----------
-    encoder_layer : TransformerEncoderLayer
-        Copied for each layer: all begin with the same numbers.
-    num_layers : int
-    norm : Module, optional
-        At the end.
-    enable_nested_tensor, mask_check : bool
-        Taken, and change nothing.
-
-    Examples
-    --------
-    >>> import tinygraph as tg
-    >>> layer = tg.nn.TransformerEncoderLayer(8, 2, 16)
-    >>> tg.nn.TransformerEncoder(layer, num_layers=2).eval()(tg.ones(5, 3, 8)).shape
-    (5, 3, 8)
-    """
-
-    def __init__(
-        self,
-        encoder_layer: Module,
-        num_layers: int,
-        norm: Module | None = None,
-        enable_nested_tensor: bool = True,
-        mask_check: bool = True,
-    ) -> None:
-        self.num_layers = whole("TransformerEncoder", "num_layers", num_layers)
-        self.layers = ModuleList(deepcopy(encoder_layer) for _ in range(self.num_layers))
-        self.norm = norm
-
-    def forward(
-        self,
-        src: Operand,
-        mask: Operand | None = None,
-        src_key_padding_mask: Operand | None = None,
-        is_causal: bool = False,
-    ) -> Tensor:
-        x = as_tensor(src)
-        for layer in self.layers:
-            x = layer(x, mask, src_key_padding_mask, is_causal=is_causal)
-        return x if self.norm is None else self.norm(x)
