@@ -5,6 +5,8 @@ compiler.py     the compiler of the machine; libraries that are compiled once
 native.py       a kernel that is loaded and launched; loading.py, each once in a process
 checker.py      a launch in which every access is looked at; findings.py, what it found
 copies.py       the arrays of such a launch, far from each other
+locals.py       whether a source may hold undefined values, which a second launch follows
+books.py        what the checker's part of the run time keeps
 lines.py        from a program counter to a source line
 operations.py   floating-point operations, counted
 include/        what a kernel sees: CUDA's keywords, types, functions

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -17,21 +18,22 @@ from typing import Any
 import numpy as np
 
 from tinygraph.cuda.arguments import Argument, ArgumentList
-from tinygraph.cuda.emulator.compiler import INCLUDE
+from tinygraph.cuda.emulator.books import COUNTS, Counter, Found, checker_library
+from tinygraph.cuda.emulator.compiler import INCLUDE, find_follower
 from tinygraph.cuda.emulator.copies import Copy, copy_apart, copy_back, copy_of, value_of
 from tinygraph.cuda.emulator.findings import CAUSES, SECTOR, Finding, LineCounts, Report
 from tinygraph.cuda.emulator.lines import Lines, lines_of, symbols
+from tinygraph.cuda.emulator.locals import declares_without_value
 from tinygraph.cuda.emulator.native import (
     STOPPED_BY_CHECKER,
     Failure,
     NativeKernel,
     Three,
-    declare,
-    runtime,
 )
 from tinygraph.cuda.emulator.native import timeout as default_timeout
 from tinygraph.cuda.emulator.operations import count as operations_executed
 from tinygraph.cuda.emulator.record import Recorder, Wish
+from tinygraph.errors import KernelCompileError
 
 _KINDS = [
     "",
@@ -55,44 +57,6 @@ CHECK_TIMEOUT = 10.0  # seconds for one block
 _one_at_a_time = Lock()  # the checker's books are there once in a process
 
 
-class _Place(ctypes.Structure):
-    _fields_ = [("file", ctypes.c_char_p), ("line", ctypes.c_int32), ("pc", ctypes.c_size_t)]
-
-
-_THREE = ctypes.c_uint32 * 3
-_PATH = ctypes.c_size_t * 8
-
-
-class _Found(ctypes.Structure):
-    """`Found` in runtime/findings.c."""
-
-    _fields_ = [
-        ("kind", ctypes.c_int32),
-        ("has_index", ctypes.c_int32),
-        ("place", _Place),
-        ("other", _Place),
-        ("path", _PATH),
-        ("other_path", _PATH),
-        ("index", ctypes.c_int64),
-        *[(name, _THREE) for name in ("block", "thread", "other_block", "other_thread")],
-        *[(name, ctypes.c_uint32) for name in ("has_other", "event", "others", "uncounted")],
-        ("array", ctypes.c_char * 64),
-        ("text", ctypes.c_char * 400),
-    ]
-
-
-_COUNTS = ("requests", "sectors", "least_sectors", "wavefronts", "least_wavefronts")
-
-
-class _Counter(ctypes.Structure):
-    """`Counter` in runtime/profile.c."""
-
-    _fields_ = [
-        *[(name, ctypes.c_uint32) for name in ("site", "shared", "how", "size")],
-        *[(name, ctypes.c_uint64) for name in _COUNTS],
-    ]
-
-
 _ATOMIC = 2
 
 
@@ -110,6 +74,20 @@ class CheckedKernel(NativeKernel):
     def tracing(self) -> CheckedKernel:
         """The same kernel without optimisation, with hooks that tell where a thread is."""
         return TracedKernel(self.source, self.signature)
+
+    @cached_property
+    def following(self) -> FollowedKernel | None:
+        """The same kernel built so that values are followed; None where no compiler can."""
+        try:
+            if not find_follower():
+                return None
+            return FollowedKernel(self.source, self.signature)
+        except KernelCompileError:  # clang does not take what g++ takes
+            return None
+
+    @cached_property
+    def _declares_without_value(self) -> bool:
+        return declares_without_value(self.source.tokens)
 
     @cached_property
     def lines(self) -> Lines:
@@ -142,37 +120,62 @@ class CheckedKernel(NativeKernel):
             return other.check(arguments, grid, block, shared, profile, wish, timeout)
         seconds = default_timeout(CHECK_TIMEOUT) if timeout is None else timeout
         with _one_at_a_time:
-            library = _library()
-            copies = copy_apart(arguments, library)
-            library.tg_check_begin(int(profile), *self.range)
-            record = Recorder(library, wish, self) if wish else None
-            trace = None
+            copies = copy_apart(arguments, checker_library())
             try:
-                self._declare(arguments, copies)
-                if record:
-                    record.begin(arguments)
-                packed = ArgumentList(self.signature).pack([value_of(a, copies) for a in arguments])
-                failure = Failure()
-                kind = self.run(packed, grid, block, shared, failure, seconds)
-                if not kind:
-                    library.tg_check_outputs()
-                findings = self._findings(arguments)
-                if record:
-                    trace = record.end(grid, block, findings)
-                    findings = list(trace.findings)
-                if kind not in (0, STOPPED_BY_CHECKER) and not findings:
-                    raise self.error(failure, packed)
-                lines = self._counts() if profile else []
-                operations = operations_executed(self._library, library) if profile else 0
+                launch = arguments, copies, grid, block, shared
+                report, suspicious = self._watch(*launch, profile, wish, seconds)
+                if suspicious and self.following:
+                    used = self.following.follow(arguments, grid, block, shared, seconds)
+                    report = replace(report, findings=used or report.findings)
             finally:
-                library.tg_check_end()
-                copy_back(copies, library)
-        moved = sum(c.sectors * SECTOR for c in lines if c.space == "global")
-        return Report(self.signature.name, findings, lines, moved, operations, trace)
+                copy_back(copies, checker_library())
+        return report
 
-    def _declare(self, arguments: Sequence[Argument], copies: list[Copy]) -> None:
+    def _watch(
+        self,
+        arguments: Sequence[Argument],
+        copies: list[Copy],
+        grid: Three,
+        block: Three,
+        shared: int,
+        profile: bool,
+        wish: Wish | None,
+        seconds: float,
+    ) -> tuple[Report, bool]:
+        """The launch on copies: its report, and whether an undefined value may have been used."""
+        library = checker_library()
+        library.tg_check_begin(int(profile), *self.range)
+        record = Recorder(library, wish, self) if wish else None
+        trace = None
+        try:
+            self.declare(arguments, copies)
+            if record:
+                record.begin(arguments)
+            packed = ArgumentList(self.signature).pack([value_of(a, copies) for a in arguments])
+            failure = Failure()
+            kind = self.run(packed, grid, block, shared, failure, seconds)
+            if not kind:
+                library.tg_check_outputs()
+            findings = self.findings(arguments)
+            if record:
+                trace = record.end(grid, block, findings)
+                findings = list(trace.findings)
+            if kind not in (0, STOPPED_BY_CHECKER) and not findings:
+                raise self.error(failure, packed)
+            lines = self._counts() if profile else []
+            operations = operations_executed(self._library, library) if profile else 0
+            may_be_undefined = library.tg_check_absent() or self._declares_without_value
+        finally:
+            library.tg_check_end()
+        moved = sum(c.sectors * SECTOR for c in lines if c.space == "global")
+        report = Report(self.signature.name, findings, lines, moved, operations, trace)
+        # An undefined index is the mistake, an access out of bounds the consequence.
+        explained = {finding.kind for finding in findings} <= {"out-of-bounds", "misaligned"}
+        return report, bool(may_be_undefined) and explained
+
+    def declare(self, arguments: Sequence[Argument], copies: list[Copy]) -> None:
         """Tell the run time of all arrays and variables that the kernel may touch."""
-        library = _library()
+        library = checker_library()
         for argument in arguments:
             copy = copy_of(argument, copies)
             if copy is None or copy.arguments[0] is not argument:
@@ -194,9 +197,10 @@ class CheckedKernel(NativeKernel):
 
     # ---- findings ---------------------------------------------------------------------------
 
-    def _findings(self, arguments: Sequence[Argument]) -> list[Finding]:
-        library = _library()
-        table = ctypes.POINTER(_Found)()
+    def findings(self, arguments: Sequence[Argument]) -> list[Finding]:
+        """What the run time has noted in this launch."""
+        library = checker_library()
+        table = ctypes.POINTER(Found)()
         count = library.tg_check_findings(ctypes.byref(table))
         found: list[Finding] = []
         seen: set[tuple[Any, ...]] = set()
@@ -214,14 +218,14 @@ class CheckedKernel(NativeKernel):
             found.append(self._finding(raw, kind, arguments))
         return found
 
-    def _same_barrier(self, raw: _Found) -> bool:
+    def _same_barrier(self, raw: Found) -> bool:
         """Whether the compiler has copied one barrier into several branches: no divergence."""
         if not raw.other.line:
             return False
         mine = [self.place_at(pc) for pc in raw.path if pc]
         return mine == [self.place_at(pc) for pc in raw.other_path if pc]
 
-    def _finding(self, raw: _Found, kind: str, arguments: Sequence[Argument]) -> Finding:
+    def _finding(self, raw: Found, kind: str, arguments: Sequence[Argument]) -> Finding:
         file, line = self._place(raw.place)
         other = self._place(raw.other)
         if kind in ("timeout", "deadlock") and not self.in_source(file):
@@ -277,7 +281,7 @@ class CheckedKernel(NativeKernel):
             return f"{array}[{index}] (element [{axes}])"
         return f"{array}[{index}]"
 
-    def _caller(self, raw: _Found, file: str, line: int) -> str:
+    def _caller(self, raw: Found, file: str, line: int) -> str:
         """The line that called the helper in which something was found."""
         for pc in raw.path:
             place = self.place_at(pc) if pc else None
@@ -302,9 +306,9 @@ class CheckedKernel(NativeKernel):
     # ---- counts -----------------------------------------------------------------------------
 
     def _counts(self) -> list[LineCounts]:
-        library = _library()
+        library = checker_library()
         sums: dict[tuple[Any, ...], list[int]] = {}
-        counter, number = _Counter(), 0
+        counter, number = Counter(), 0
         while library.tg_profile_line(number, ctypes.byref(counter)):
             number += 1
             file, line = self._place(library.tg_site(counter.site))
@@ -312,8 +316,8 @@ class CheckedKernel(NativeKernel):
                 continue
             access = "atomic" if counter.how & _ATOMIC else "store" if counter.how else "load"
             key = (file, line, "shared" if counter.shared else "global", access, counter.size)
-            row = sums.setdefault(key, [0] * len(_COUNTS))
-            for i, name in enumerate(_COUNTS):
+            row = sums.setdefault(key, [0] * len(COUNTS))
+            for i, name in enumerate(COUNTS):
                 row[i] += getattr(counter, name)
         return [
             LineCounts(file, line, self.line_text(file, line), space, access, size, *numbers)
@@ -333,7 +337,32 @@ class TracedKernel(CheckedKernel):
     build = "traced"
 
 
-# ---- the run time --------------------------------------------------------------------------
+class FollowedKernel(CheckedKernel):
+    """Built so that the run time knows which values are undefined, for a second launch."""
+
+    build = "followed"
+
+    def follow(
+        self,
+        arguments: Sequence[Argument],
+        grid: Three,
+        block: Three,
+        shared: int,
+        seconds: float,
+    ) -> list[Finding]:
+        """Run the launch again on copies of what the arrays held, which nobody gets back."""
+        library = checker_library()
+        copies = copy_apart(arguments, library)
+        library.tg_follow_begin(*self.range)
+        try:
+            self.declare(arguments, copies)
+            packed = ArgumentList(self.signature).pack([value_of(a, copies) for a in arguments])
+            self.run(packed, grid, block, shared, Failure(), seconds)
+            return self.findings(arguments)
+        finally:
+            library.tg_follow_end()
+            for copy in copies:
+                library.tg_far_free(copy.memory, copy.size)
 
 
 def _element(size: int) -> int:
@@ -359,30 +388,3 @@ def _plain_name(symbol: str) -> str:
         name, rest = rest[digits : digits + length], rest[digits + length :]
         rest = rest.lstrip("L")
     return name
-
-
-def _library() -> Any:
-    """The run time with the types of the checker's functions."""
-    library = runtime()
-    if not getattr(library, "knows_checker", False):
-        declare(
-            library,
-            tg_check_begin="izz",
-            tg_check_region="zzsuui",
-            tg_far_memory="uz",
-            tg_far_free="pz",
-            tg_site="u",
-            tg_profile_line="up",
-            tg_profile_block="upp",
-            tg_trace_begin="puui",
-            tg_trace_end="pp",
-            tg_region="uspppp",
-        )
-        library.tg_far_memory.restype = ctypes.c_void_p
-        library.tg_site.restype = _Place
-        library.tg_check_findings.restype = ctypes.c_uint32
-        library.tg_trace_end.restype = ctypes.c_uint32
-        if library.tg_finding_size() != ctypes.sizeof(_Found):
-            raise RuntimeError("emulator: run time and checker.py disagree on struct Found")
-        library.knows_checker = True
-    return library

@@ -60,6 +60,13 @@ _CHECKED_BY_FAMILY = {
         "-mllvm -disable-licm-promotion -mllvm -tsan-handle-cxx-exceptions=0"
     ),
 }
+# Each variable in memory, where the compiler keeps the shadow of a value that is undefined: nothing
+# of it is optimised away.  A call may be handed such a value.
+_FOLLOWED = shlex.split(
+    "-O0 -g -gdwarf-4 -ffp-contract=fast -fno-math-errno -DTINYGRAPH_CHECK=1 -DTINYGRAPH_FOLLOW=1 "
+    "-fsanitize=kernel-memory -fno-sanitize-memory-param-retval -mllvm -msan-track-origins=1 "
+    "-fno-sanitize=undefined -fno-stack-protector"
+)
 
 
 # Behind the others: what stands last counts.  A switch is a chain of branches.
@@ -113,6 +120,23 @@ def find_compiler() -> Compiler:
         There is none, or $CXX names something that does not run.
     """
     return _find(os.environ.get("CXX", ""), os.environ.get("PATH", ""))
+
+
+@cache
+def find_follower() -> Compiler | None:
+    """The clang that follows values: the compiler of kernels, clang++, or that of the wheel."""
+    first = find_compiler()
+    if first.family == "clang":
+        return first
+    commands = ["clang++"]
+    if find_spec("ziglang"):
+        commands.append(f"{shlex.quote(sys.executable)} -m ziglang c++")
+    for command in commands:
+        try:
+            return _find(command, os.environ.get("PATH", ""))
+        except KernelCompileError:
+            continue
+    return None
 
 
 @cache
@@ -229,19 +253,24 @@ def kernel_library(source: Source, unit: str, build: str) -> Path:
     ----------
     build : str
         "fast"; "checked", with the hooks of the checker; "profiled", also with those that count
-        operations; "traced", these too, without optimisation: steps follow the source.
+        operations; "traced", these too, without optimisation: steps follow the source;
+        "followed", by clang, with a shadow for each value that tells whether it is defined.
 
     Raises
     ------
     KernelCompileError
         With file, line, source line and the compiler's words.
     """
-    compiler = find_compiler()
+    compiler = find_follower() if build == "followed" else find_compiler()
+    if compiler is None:
+        raise KernelCompileError("emulator: no clang is there, which alone can follow values")
     runtime = runtime_library()
     checked, counted = build != "fast", build in ("profiled", "traced")
     flags = _flags(compiler, checked) + (FLAGS[compiler.family] if counted else [])
     if build == "traced":
         flags = [*_TRACED_FIRST[compiler.family], *flags, *_TRACED]
+    if build == "followed":
+        flags = [*_COMMON, *_FOLLOWED]
     libraries = _LIBRARIES[compiler.family]
 
     def run(*arguments: str) -> None:
@@ -261,7 +290,8 @@ def kernel_library(source: Source, unit: str, build: str) -> Path:
                 assembly.write_text(add_table(assembly.read_text()))
                 run("-c", str(assembly), "-o", str(part))
             else:
-                run(*flags, *read_headers(checked), "-c", str(text), "-o", str(part))
+                read = [] if build == "followed" else read_headers(checked)
+                run(*flags, *read, "-c", str(text), "-o", str(part))
             run("-shared", "-o", str(target), str(part), str(runtime), *libraries)
             if not target.exists():
                 raise KernelCompileError(f"emulator: {compiler.name} wrote no file: no compiler?")

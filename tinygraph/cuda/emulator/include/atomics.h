@@ -23,6 +23,16 @@ TG_UNINSTRUMENTED void tg_before_atomic(const void* address, unsigned size, cons
 #endif
 }
 
+// Before a value is stored by an atomic: it must be defined.
+template <typename T> TG_INLINE void tg_stored(const T& value, const char* file, int line)
+{
+#ifdef TINYGRAPH_FOLLOW
+    tg_use(&value, sizeof(T), file, line);
+#else
+    (void)value, (void)file, (void)line;
+#endif
+}
+
 // ---- What an operation makes of the old value. -------------------------------------------------
 
 #define TG_OPERATION(Name, expression)                                                           \
@@ -50,6 +60,7 @@ template <typename Operation, typename T>
 TG_UNINSTRUMENTED T tg_atomic(T* address, T value, const char* file, int line)
 {
     tg_before_atomic(address, sizeof(T), file, line);
+    tg_stored(value, file, line);
     T old, desired;
     __atomic_load(address, &old, __ATOMIC_RELAXED);
     do {
@@ -64,6 +75,8 @@ TG_UNINSTRUMENTED T tg_compare_and_swap(T* address, T expected, T desired, const
                                         int line)
 {
     tg_before_atomic(address, sizeof(T), file, line);
+    tg_stored(expected, file, line);
+    tg_stored(desired, file, line);
     __atomic_compare_exchange(address, &expected, &desired, false, __ATOMIC_SEQ_CST,
                               __ATOMIC_SEQ_CST);
     return expected;  // what was there, equal or not

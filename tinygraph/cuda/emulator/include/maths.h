@@ -94,9 +94,9 @@ TG_WITH_SECOND(scalbn, int)
 TG_INLINE float modff(float x, float* whole) { return __builtin_modff(x, whole); }
 TG_INLINE float modf(float x, float* whole) { return __builtin_modff(x, whole); }
 TG_INLINE double modf(double x, double* whole) { return __builtin_modf(x, whole); }
-TG_INLINE float remquof(float x, float y, int* q) { return __builtin_remquof(x, y, q); }
-TG_INLINE float remquo(float x, float y, int* q) { return __builtin_remquof(x, y, q); }
-TG_INLINE double remquo(double x, double y, int* q) { return __builtin_remquo(x, y, q); }
+TG_INLINE float remquof(float x, float y, int* q) { *q = 0; return __builtin_remquof(x, y, q); }
+TG_INLINE float remquo(float x, float y, int* q) { *q = 0; return __builtin_remquof(x, y, q); }
+TG_INLINE double remquo(double x, double y, int* q) { *q = 0; return __builtin_remquo(x, y, q); }
 
 // To an integer type: the exponent; rounded, lrint to even, lround away from zero.
 #define TG_TO_INTEGER(name, Integer)                                                               \

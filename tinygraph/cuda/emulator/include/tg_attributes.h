@@ -8,8 +8,11 @@
 // (an atomic, a row read by ldmatrix). It stays out of line in check builds: code that is inlined
 // would be instrumented with its caller. clang instruments __atomic_* even under
 // no_sanitize("thread"), hence the second attribute (clang 14 and later).
+// Where values are followed (TINYGRAPH_FOLLOW) it is compiled as everything else.
 #if !defined(TINYGRAPH_CHECK)
 #define TG_UNINSTRUMENTED TG_INLINE
+#elif defined(TINYGRAPH_FOLLOW)
+#define TG_UNINSTRUMENTED inline __attribute__((noinline))
 #elif defined(__clang__) && __has_attribute(disable_sanitizer_instrumentation)
 #define TG_UNINSTRUMENTED inline __attribute__((noinline, disable_sanitizer_instrumentation))
 #else

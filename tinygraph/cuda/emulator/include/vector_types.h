@@ -36,7 +36,7 @@ template <> struct tg_packet<32> { typedef tg_word16 word; };
 // Check builds hide the value between load and store from the optimiser, which then can neither
 // narrow the load to the members that are used nor split the store. (volatile would do that too,
 // but clang then keeps, and instruments, every local copy.)
-#ifdef TINYGRAPH_CHECK
+#if defined(TINYGRAPH_CHECK) && !defined(TINYGRAPH_FOLLOW)
 template <typename Word> TG_INLINE void tg_hide(Word& value) { __asm__("" : "+r"(value)); }
 TG_INLINE void tg_hide(tg_word16& value) { __asm__("" : "+" TG_FLOAT_REGISTER(value)); }
 #else

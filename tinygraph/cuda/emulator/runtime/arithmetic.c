@@ -51,6 +51,7 @@ static Place place_of(const Location *at) { return (Place){at->file, (int32_t)at
 
 static void overflow(const Arithmetic *what, uintptr_t left, uintptr_t right, char sign) {
     if (!watched()) return;
+    site_of(place_of(&what->at)); /* for a loop that never ends and touches no memory */
     const Wide a = number(what->type, left), b = number(what->type, right);
     const Wide result = sign == '+' ? a + b : sign == '-' ? a - b : a * b;
     char texts[3][48];
@@ -97,47 +98,10 @@ void __ubsan_handle_shift_out_of_bounds(const Shift *what, uintptr_t left, uintp
                        bits_of(what->left), digits(number(what->right, right), text));
 }
 
-/* ---- indices beyond arrays of a known size --------------------------------------------------------
- *
- * An array in shared or __constant__ memory is judged by the address of the access that follows,
- * which names it, and so is its neighbour.  What is left are arrays of a single thread, whose
- * accesses nobody announces, and arrays inside of a struct.
- */
-
-static struct {
-    const Index *what; /* NULL: none waits for its access */
-    Thread *thread;
-    uintptr_t index;
-} beyond, fine; /* `fine`: the last one that its address has judged; the compiler may keep the value
-                   of an element in a register, and then no access follows */
-
-void bounds_forget(void) { beyond.what = fine.what = NULL; }
-
-/* The access after an index that was beyond its array; `judged` if its address says it all. */
-void bounds_resolve(bool judged) {
-    const Index *what = beyond.what;
-    if (!what) return;
-    beyond.what = NULL;
-    Thread *now = tg_current;
-    if (judged && beyond.thread == now) {
-        fine = beyond;
-        fine.what = what;
-        return;
-    }
-    char text[48];
-    tg_current = beyond.thread;
-    tg_observer->found(OUT_OF_BOUNDS, place_of(&what->at), (Place){0}, NULL,
-                       "index %s into an array of type %s",
-                       digits(number(what->index, beyond.index), text), what->array->name);
-    tg_current = now;
-    if (tg_worker->in_kernel) check_stop();
-}
-
 void __ubsan_handle_out_of_bounds(const Index *what, uintptr_t index) {
     if (!watched()) return;
-    bounds_resolve(false);
-    if (fine.what && fine.what->array == what->array && fine.thread == tg_current &&
-        fine.index == index)
-        return;
-    beyond.what = what, beyond.thread = tg_current, beyond.index = index;
+    char text[48], words[160];
+    snprintf(words, sizeof words, "index %s into an array of type %s",
+             digits(number(what->index, index), text), what->array->name);
+    check_beyond(place_of(&what->at), what->array, index, words);
 }

@@ -15,6 +15,7 @@
 enum { MAX_REGIONS = 256 };
 Region tg_regions[MAX_REGIONS];
 uint32_t tg_region_count;
+bool tg_following;
 static uint32_t last_region;
 
 void *region_zeros(size_t bytes) { /* pages that cost nothing until they are touched */
@@ -35,6 +36,10 @@ static Region *region_add(uintptr_t low, size_t bytes, const char *name, uint32_
     snprintf(r->name, sizeof r->name, "%s", name);
     r->state = region_zeros(bytes);
     r->cells = region_zeros(region_words(r) * sizeof(Cell));
+    if (tg_following) {
+        r->shadow = region_zeros(bytes);
+        r->origin = region_zeros(bytes + 4);
+    }
     if (initialised) memset(r->state, INITIALISED, bytes);
     return r;
 }
@@ -46,6 +51,9 @@ static void region_free(Region *r) {
     }
     munmap(r->state, r->high - r->low + 1);
     munmap(r->cells, region_words(r) * sizeof(Cell) + 1);
+    if (!r->shadow) return;
+    munmap(r->shadow, r->high - r->low + 1);
+    munmap(r->origin, r->high - r->low + 5);
 }
 
 Region *region_of(uintptr_t address) {

@@ -3,11 +3,11 @@
  */
 #include "check.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static uintptr_t module_low, module_high;
-static uint32_t last_site;
 AccessWatcher *tg_watch_access;
 
 /* A thread is stopped: the launch has failed.  It goes on for a while without this thread, only to
@@ -38,6 +38,46 @@ _Noreturn void check_stop(void) {
 
 static const char *verb(uint32_t how) {
     return how & ATOMIC ? "atomic" : how & WRITE ? "write" : "read";
+}
+
+/* ---- indices beyond arrays of a known size ----------------------------------------------------------
+ *
+ * An array in shared or __constant__ memory is judged by the address of the access that follows,
+ * which names it.  What is left are arrays of a single thread, whose accesses nobody announces, and
+ * arrays inside of a struct.
+ */
+
+static struct {
+    bool waits;
+    Place place;
+    Thread *thread;
+    const void *type;
+    uintptr_t index;
+    char text[160];
+} beyond, fine; /* `fine`: the last one that its address has judged; the compiler may keep the value
+                   of an element in a register, and then no access follows */
+
+/* The access after an index that was beyond its array; `judged` if its address says it all. */
+static void beyond_resolve(bool judged) {
+    Thread *now = tg_current;
+    beyond.waits = false;
+    if (judged && beyond.thread == now) {
+        fine = beyond;
+        return;
+    }
+    tg_current = beyond.thread;
+    tg_observer->found(OUT_OF_BOUNDS, beyond.place, (Place){0}, NULL, "%s", beyond.text);
+    if (now == beyond.thread && tg_worker->in_kernel) check_stop();
+    tg_current = now;
+}
+
+/* The compiler has seen an index that an array of this type does not have. */
+void check_beyond(Place place, const void *type, uintptr_t index, const char *text) {
+    if (beyond.waits) beyond_resolve(false);
+    if (fine.type == type && fine.thread == tg_current && fine.index == index) return;
+    beyond.waits = true;
+    beyond.place = place, beyond.thread = tg_current, beyond.type = type, beyond.index = index;
+    snprintf(beyond.text, sizeof beyond.text, "%s", text);
 }
 
 /* ---- one access ---------------------------------------------------------------------------------- */
@@ -138,7 +178,8 @@ void check_access(const void *pointer, uint32_t size, uint32_t how, Place place)
     if (how & (ATOMIC | VOLATILE)) tg_atomic_pause(); /* it may spin until another thread writes */
     if (address - (uintptr_t)w->fibers < MAX_THREADS * sizeof(Fiber)) return; /* threadIdx etc. */
     Region *r = region_of(address);
-    bounds_resolve(r ? r->flags & (SHARED_REGION | OF_THE_MODULE) : !is_private(address));
+    if (beyond.waits)
+        beyond_resolve(r ? r->flags & (SHARED_REGION | OF_THE_MODULE) : !is_private(address));
     if (!r) {
         if (is_private(address)) return;
         outside(address, size, how, place);
@@ -162,7 +203,7 @@ void check_access(const void *pointer, uint32_t size, uint32_t how, Place place)
         race_synchronise(pointer, how);
         if (how & ATOMIC || !(how & WRITE) || current_fiber()->fence) how |= SYNCHRONISING;
     }
-    const uint32_t site = last_site = site_of(place);
+    const uint32_t site = site_of(place);
     if (r->flags & SHARED_REGION) how |= OF_THE_BLOCK;
     look_at_state(r, address, size, how, place);
     look_for_races(r, address, size, how, place, site);
@@ -173,7 +214,7 @@ void check_access(const void *pointer, uint32_t size, uint32_t how, Place place)
 
 static void endless(Place place) {
     const Worker *w = tg_worker;
-    const Place last = tg_site(last_site); /* for when it was in the run time, or in a header */
+    const Place last = tg_site(site_last); /* for when it was in the run time, or in a header */
     uint32_t waiting = 0;
     for (uint32_t i = 0; i < w->warp_count; i++)
         waiting += (uint32_t)__builtin_popcount(w->warps[i].at_block | w->warps[i].at_warp);
@@ -201,7 +242,7 @@ static void warp_met(uint32_t warp, uint32_t lanes) {
         race_warp_met(warp, lanes); /* other calls order nothing */
 }
 
-static void block_begins(Worker *w) {
+void check_block_begins(Worker *w) {
     for (uint32_t i = 0; i < tg_region_count; i++)
         if (tg_regions[i].flags & SHARED_REGION)
             memset(tg_regions[i].state, 0, tg_regions[i].high - tg_regions[i].low);
@@ -214,7 +255,7 @@ static void block_begins(Worker *w) {
 
 static void block_ends(void) {
     if (tg_worker->abandoned) findings_uncounted();
-    if (!tg_worker->abandoned) bounds_resolve(false);
+    if (beyond.waits && !tg_worker->abandoned) beyond_resolve(false);
     if (tg_profiling) profile_barrier();
 }
 
@@ -223,11 +264,28 @@ static void barrier_passed(Worker *w) {
     if (tg_profiling) profile_barrier();
 }
 
+/* A lane takes a value that no lane gives: undefined, and no mistake before it is used. */
+static uint32_t absent_count;
+
+static void absent(uint32_t warp, uint32_t lane, uint32_t source) {
+    (void)warp, (void)lane, (void)source;
+    absent_count++;
+}
+
+static void lane_gives(Meeting *mine) { (void)mine; }
+static void lane_takes(const Meeting *mine) { (void)mine; }
+static void copied(void *to, const void *from, size_t size) { (void)to, (void)from, (void)size; }
+
+/* How many such values there were. */
+uint32_t tg_check_absent(void) { return absent_count; }
+
 const Observer CHECKER = {
-    .block_begins = block_begins, .block_ends = block_ends, .barrier_passed = barrier_passed,
-    .warp_meets = warp_meets, .warp_met = warp_met, .shared_array = check_shared_array,
-    .access = check_access, .barrier_reached = barrier_reached, .endless = endless,
-    .found = check_found,
+    .block_begins = check_block_begins, .block_ends = block_ends,
+    .barrier_passed = barrier_passed,
+    .warp_meets = warp_meets, .warp_met = warp_met, .absent = absent,
+    .lane_gives = lane_gives, .lane_takes = lane_takes, .copied = copied,
+    .shared_array = check_shared_array, .access = check_access,
+    .barrier_reached = barrier_reached, .endless = endless, .found = check_found,
 };
 
 static void profile(const Region *r, uintptr_t address, uint32_t size, uint32_t how, Place place,
@@ -242,10 +300,10 @@ void tg_check_begin(int profiling, uintptr_t low, uintptr_t high) {
     tg_watch_access = profiling ? profile : NULL;
     module_low = low;
     module_high = high;
-    last_site = 0;
+    absent_count = 0;
     regions_forget();
     findings_forget();
-    bounds_forget();
+    beyond.waits = false, fine.type = NULL;
     race_launch_begins();
     profile_launch_begins();
 }

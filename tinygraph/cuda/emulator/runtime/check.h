@@ -29,6 +29,7 @@ void profile_code(uintptr_t pc);
 void profile_barrier(void);
 
 /* arrays.c */
+extern bool tg_following; /* values are followed: arrays have shadows */
 enum { INITIALISED = 1, WRITTEN = 2 };
 enum { SHARED_REGION = 1, READ_ONLY = 2, MUST_BE_WRITTEN = 4, OUTPUT_IF_ONLY_WRITTEN = 8,
        OF_THE_MODULE = 16 /* a __constant__ or __device__ variable */ };
@@ -40,6 +41,7 @@ typedef struct {
     uint8_t *state;
     Cell *cells;  /* one for each word of four bytes */
     Cell **parts; /* for words that were touched in parts: four cells, one a byte */
+    uint8_t *shadow, *origin; /* while values are followed: values.c */
 } Region;
 extern Region tg_regions[];
 extern uint32_t tg_region_count;
@@ -77,6 +79,7 @@ Event *record_at(uint32_t number); /* NULL if there is none */
 uint32_t record_end(const Event **out, uint64_t *cut);
 
 /* findings.c */
+extern uint32_t site_last; /* the last place that was asked for */
 uint32_t site_of(Place place);
 Place tg_site(uint32_t number);
 void findings_forget(void);
@@ -90,12 +93,12 @@ found_at(FindingKind kind, Place place, Place other, const Region *r, uintptr_t 
          const char *format, ...);
 void found_other(Index3 block, Index3 thread); /* the second thread of what was found last */
 
-/* arithmetic.c */
-void bounds_forget(void);
-void bounds_resolve(bool judged);
-
 /* check.c */
+void check_beyond(Place place, const void *type, uintptr_t index, const char *text);
 _Noreturn void check_stop(void); /* this thread cannot go on */
+void tg_check_begin(int profile, uintptr_t low, uintptr_t high);
+void tg_check_end(void);
+void check_block_begins(Worker *w);
 typedef void AccessWatcher(const Region *r, uintptr_t address, uint32_t size, uint32_t how,
                            Place place, uint32_t site);
 extern AccessWatcher *tg_watch_access; /* who else wants to know of accesses, or NULL */

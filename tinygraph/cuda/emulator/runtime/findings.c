@@ -9,9 +9,10 @@
 
 enum { MAX_SITES = 1 << 14 };
 static Place sites[MAX_SITES];
+uint32_t site_last;
 
 /* The number of a place.  When the table is full, places that come late share number 0. */
-uint32_t site_of(Place place) {
+static uint32_t number_of(Place place) {
     uint64_t key = place.pc ? place.pc : (uintptr_t)place.file * 31u + (uint32_t)place.line;
     uint32_t i = (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 50) % MAX_SITES;
     for (uint32_t tries = 0; tries < 64; tries++, i = (i + 1) % MAX_SITES) {
@@ -25,6 +26,8 @@ uint32_t site_of(Place place) {
     }
     return 0;
 }
+
+uint32_t site_of(Place place) { return site_last = number_of(place); }
 
 Place tg_site(uint32_t number) { return sites[number % MAX_SITES]; }
 
@@ -142,7 +145,7 @@ uint32_t tg_check_findings(const Found **out) {
 uint32_t tg_finding_size(void) { return sizeof(Found); }
 
 void findings_forget(void) {
-    finding_count = 0;
+    finding_count = site_last = 0;
     counted = NULL;
     memset(sites, 0, sizeof sites);
 }

@@ -66,8 +66,8 @@ void __tsan_func_exit(void) {
 
 /* What atomics.h and vector_types.h call. */
 void tg_access(const void *address, unsigned size, int is_write, const char *file, int line) {
-    if (tg_observer) check_access(address, size, is_write ? WRITE : READ, (Place){file, line, 0});
+    if (tg_observer) tg_observer->access(address, size, is_write ? WRITE : READ, (Place){file, line, 0});
 }
 void tg_atomic_access(const void *address, unsigned size, const char *file, int line) {
-    if (tg_observer) check_access(address, size, ATOMIC, (Place){file, line, 0});
+    if (tg_observer) tg_observer->access(address, size, ATOMIC, (Place){file, line, 0});
 }

@@ -22,8 +22,9 @@
  *     record.c    what happened, one event after the other
  *     findings.c  places in the source, and what was found there
  *     check.c     the checker: one access to memory, one launch
- *     arithmetic.c  integer arithmetic that C++ leaves undefined
  *     trace.c     the checker of a launch that is recorded
+ *     arithmetic.c  integer arithmetic that C++ leaves undefined
+ *     values.c    which values are undefined, and where one is used
  *     hooks.c     what the compiler calls before every access to memory
  */
 #pragma once
@@ -76,6 +77,8 @@ typedef struct {
     const void *mine; /* exchange: `bytes` bytes of this lane, and room for 32 times as much */
     uint32_t bytes;
     void *all;
+    uint64_t undefined; /* of the value, while values are followed: these bits, from this origin */
+    uint32_t origin;
 } Meeting;
 
 struct Knowledge; /* race.c: which accesses of other blocks and warps come before mine */
@@ -230,6 +233,10 @@ typedef struct {
     void (*barrier_passed)(Worker *w);
     void (*warp_meets)(uint32_t warp, uint32_t lanes); /* before values are exchanged, and after: */
     void (*warp_met)(uint32_t warp, uint32_t lanes);
+    void (*absent)(uint32_t warp, uint32_t lane, uint32_t source); /* whose value a lane takes */
+    void (*lane_gives)(Meeting *mine); /* a lane comes to a shuffle or a vote, */
+    void (*lane_takes)(const Meeting *mine); /* and goes on with its result */
+    void (*copied)(void *to, const void *from, size_t size); /* by an exchange */
     void (*shared_array)(const SharedSlot *slot, char *address);
     void (*access)(const void *address, uint32_t size, uint32_t how, Place place);
     uint64_t (*barrier_reached)(const Fiber *fiber); /* a number for the calls that it is in */

@@ -22,43 +22,49 @@ static uint32_t awaited(uint32_t warp, uint32_t mask) {
 /* ---- the results, computed by the last lane to come ------------------------------------------ */
 
 static void shuffle(uint32_t warp, uint32_t lanes) {
-    uint64_t given[WARP];
+    Meeting given[WARP];
     for (uint32_t rest = lanes; rest; rest &= rest - 1)
-        given[first_lane(rest)] = lane_meeting(warp, first_lane(rest))->value;
+        given[first_lane(rest)] = *lane_meeting(warp, first_lane(rest));
     for (uint32_t rest = lanes; rest; rest &= rest - 1) {
         Meeting *meeting = lane_meeting(warp, first_lane(rest));
         const uint32_t source = (uint32_t)meeting->source & (WARP - 1);
         if (lanes >> source & 1) {
-            meeting->value = given[source];
+            meeting->value = given[source].value;
+            meeting->undefined = given[source].undefined;
+            meeting->origin = given[source].origin;
             continue;
         }
         meeting->value = 0; /* on a GPU: undefined */
-        if (tg_observer) {
-            Thread *arrived = tg_current;
-            tg_current = &lane_fiber(warp, first_lane(rest))->public;
-            tg_observer->found(WARP_SYNC, meeting->place, (Place){0}, NULL,
-                        "lane %u takes the value of lane %u, which is not in the mask %08x or "
-                        "has left: what it gets is undefined", first_lane(rest), source,
-                        meeting->mask);
-            tg_current = arrived;
-        }
+        if (tg_observer) tg_observer->absent(warp, first_lane(rest), source);
     }
 }
 
 static void vote(uint32_t warp, uint32_t lanes) {
-    uint32_t ballot = 0;
-    for (uint32_t rest = lanes; rest; rest &= rest - 1)
-        if (lane_meeting(warp, first_lane(rest))->value) ballot |= 1u << first_lane(rest);
-    for (uint32_t rest = lanes; rest; rest &= rest - 1)
-        lane_meeting(warp, first_lane(rest))->value = ballot;
+    uint32_t ballot = 0, undefined = 0, origin = 0;
+    for (uint32_t rest = lanes; rest; rest &= rest - 1) {
+        const Meeting *meeting = lane_meeting(warp, first_lane(rest));
+        if (meeting->value) ballot |= 1u << first_lane(rest);
+        if (!meeting->undefined) continue;
+        undefined |= 1u << first_lane(rest);
+        origin = meeting->origin;
+    }
+    for (uint32_t rest = lanes; rest; rest &= rest - 1) {
+        Meeting *meeting = lane_meeting(warp, first_lane(rest));
+        meeting->value = ballot;
+        meeting->undefined = undefined;
+        meeting->origin = origin;
+    }
 }
 
 static void exchange(uint32_t warp, uint32_t lanes) {
     for (uint32_t to = lanes; to; to &= to - 1) {
         const Meeting *taker = lane_meeting(warp, first_lane(to));
-        for (uint32_t from = lanes; from; from &= from - 1)
-            memcpy((char *)taker->all + first_lane(from) * taker->bytes,
-                   lane_meeting(warp, first_lane(from))->mine, taker->bytes);
+        for (uint32_t from = lanes; from; from &= from - 1) {
+            const Meeting *giver = lane_meeting(warp, first_lane(from));
+            char *to_place = (char *)taker->all + first_lane(from) * taker->bytes;
+            memcpy(to_place, giver->mine, taker->bytes);
+            if (tg_observer) tg_observer->copied(to_place, giver->mine, taker->bytes);
+        }
     }
 }
 
@@ -157,7 +163,9 @@ unsigned long long tg_shuffle(unsigned mask, unsigned long long value, int sourc
     Fiber *me = current_fiber();
     me->meeting = (Meeting){.call = WARP_SHUFFLE, .mask = mask, .place = {file, line, 0},
                             .value = value, .source = source};
+    if (tg_observer) tg_observer->lane_gives(&me->meeting);
     meet();
+    if (tg_observer) tg_observer->lane_takes(&me->meeting);
     return me->meeting.value;
 }
 
@@ -165,7 +173,9 @@ unsigned tg_ballot(unsigned mask, int predicate, const char *file, int line) {
     Fiber *me = current_fiber();
     me->meeting = (Meeting){.call = WARP_VOTE, .mask = mask, .place = {file, line, 0},
                             .value = predicate != 0};
+    if (tg_observer) tg_observer->lane_gives(&me->meeting);
     meet();
+    if (tg_observer) tg_observer->lane_takes(&me->meeting);
     return (unsigned)me->meeting.value;
 }
 
