@@ -115,13 +115,17 @@ class Op:
         """How samples, which lie on axis 0 of the inputs that `carries` marks, meet in the output.
 
         "map": sample i of the output depends on sample i of those inputs alone.  "sum": the output
-        is a sum over samples, or a mean, whose scale is known before the batch is cut.  None, the
-        default: neither.  A plan cuts the batch into tiles where every op claims something.
+        is a sum over samples, or a mean: see `divisor`.  None, the default: neither.  A plan cuts
+        the batch into tiles where every op claims something.
         """
         return None
 
-    def tile_scale(self, samples: int, batch: int) -> float:
-        """What a tile of a claimed "sum" counts for: 1, or samples / batch for a mean."""
+    def divisor(self, *inputs: Any) -> float | None:
+        """What a claimed "sum" is divided by: 1, or for a mean how many terms these inputs have.
+
+        A plan asks before it cuts the batch: in the place of what it has to compute first stands a
+        Spec.  None: a Spec does not tell, so that the batch stays whole.
+        """
         return 1.0
 
     # ---- what the engine does ---------------------------------------------------------------

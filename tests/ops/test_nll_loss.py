@@ -55,6 +55,11 @@ class TestNllLoss(OpContract):
         large_problem((2, 5, 19, 17), "mean"),
         large_problem((2, 5, 19, 17), "none", ignore_index=255),
     )
+    claims = [
+        (Problem((X, np.array([0, -100])), {}, (True, True)), "sum"),
+        (Problem((X, np.array([0, 1])), {"reduction": "none"}, (True, True)), "map"),
+        (Problem((X, np.array([0, 1])), {}, (True, False)), None),
+    ]
     bad_input = [
         Bad("label 3", (X, [0, 3]), {}, ArgumentError, "from 0 to 2, got 3 at index (1,)"),
         Bad("label -1", (X, [-1, 0]), {}, ArgumentError, "nll_loss: labels"),

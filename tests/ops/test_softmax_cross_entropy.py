@@ -41,6 +41,10 @@ class TestSoftmaxCrossEntropy(OpContract):
         large_problem((2, 5, 19, 17), "mean", ignore_index=-1),  # a thread for a row
         large_problem((2, 5, 19, 17), "none", probabilities=True),
     )
+    claims = [
+        (Problem((X, np.array([0, 7])), {"ignore_index": 7}, (True, True)), "sum"),
+        (Problem((X, X), {}, (True, True)), "sum"),
+    ]
     bad_input = [
         Bad("label 3", (X, [0, 3]), {}, ArgumentError, "from 0 to 2, got 3 at index (1,)"),
         Bad("label -1", (X, [-1, 0]), {}, ArgumentError, "got -1 at index (0,)"),

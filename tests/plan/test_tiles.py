@@ -131,3 +131,60 @@ def test_a_multiple_of_a_sum_is_cut(reduce, times):
             if right is not None:
                 np.testing.assert_allclose(found, right, rtol=1e-6)
     assert "tiles of" in cut.explain()
+
+
+def labelled(n=10, counted=(0, 3, 4, 9)):
+    """Logits' input, and labels of which a few count: none of them in samples 5 to 8."""
+    rng = np.random.default_rng(0)
+    labels = np.full(n, -100)
+    labels[list(counted)] = rng.integers(0, 4, len(counted))
+    return rng.standard_normal((n, 3)), labels
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    "loss",
+    [
+        tg.nn.CrossEntropyLoss(),
+        lambda x, t: tg.nll_loss(tg.log_softmax(x, 1), t) * 3.0,
+        tg.nn.CrossEntropyLoss(reduction="sum"),
+    ],
+)
+def test_a_mean_over_labels_that_count_is_cut(loss, threads):
+    """Tiles of other numbers of labels, and of none, add up to the mean of the whole batch."""
+    w = tg.Parameter(np.random.default_rng(1).standard_normal((4, 3)))
+
+    def step(x, t):
+        y = loss(tg.linear(x, w), t)
+        y.backward()
+        return y
+
+    compiled = tg.compile(step, tile=2, threads=threads)
+    for counted in ((0, 3, 4, 9), (2,), tuple(range(10))):  # another divisor at each call
+        found = []
+        for function in (step, compiled):
+            w.grad = None
+            found.append((function(*labelled(counted=counted)).item(), w.grad))
+        np.testing.assert_allclose(found[1][0], found[0][0], rtol=1e-12)
+        np.testing.assert_allclose(found[1][1], found[0][1], rtol=1e-10, atol=1e-14)
+    assert "tiles of 2 samples" in compiled.explain()
+
+
+def test_a_mean_over_no_label_is_cut():
+    """NaN, and gradients of 0, as of the whole batch."""
+    w = tg.Parameter(np.ones((4, 3)))
+
+    def step(x, t):
+        y = tg.cross_entropy(tg.linear(x, w), t)
+        y.backward()
+        return y
+
+    assert np.isnan(tg.compile(step, tile=4)(*labelled(counted=())).item()) and (w.grad == 0).all()
+
+
+def test_labels_that_the_plan_makes_itself_leave_the_batch_whole():
+    x, _, w = leaves()
+    t = tg.Tensor(np.zeros(6, np.int64))
+    loss = tg.cross_entropy(tg.linear(x, w), tg.where(tg.equal(t, 1), -100, t))
+    cut = find_cut(code(loss, x, t), [0, 1])
+    assert "softmax_cross_entropy divides by a number that follows from what is" in cut.reason

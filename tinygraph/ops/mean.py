@@ -58,8 +58,8 @@ class Mean(Sum):
     def numbers(self, shape: Shape, axes: tuple[int, ...]) -> tuple[float, ...]:
         return (count(shape, axes),)
 
-    def tile_scale(self, samples: int, batch: int) -> float:
-        return samples / batch
+    def divisor(self, x: Any) -> float:
+        return float(x.shape[0])  # of a claimed sum: samples, each with as many terms
 
 
 @reduction

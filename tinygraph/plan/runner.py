@@ -24,7 +24,7 @@ from tinygraph.plan.kernel_program import KernelProgram, late_checks
 from tinygraph.plan.leaf_gradients import LeafGradients, Totals
 from tinygraph.plan.program import Program
 from tinygraph.plan.replay import Replay
-from tinygraph.plan.tiles import Cut, cores, find_cut, tile_size, worth_cutting
+from tinygraph.plan.tiles import Cut, cores, divisor, find_cut, tile_size, worth_cutting
 from tinygraph.running import here, inherit
 from tinygraph.shapes import Array, Spec
 
@@ -89,6 +89,7 @@ class Plan:
             TileWorker(code, self.gradients.leaves, self._draws) for _ in range(self.threads)
         ]
         self._shares = shares_of(self.cut.batch, self.tile, self.threads) if self.tile else []
+        self._divisors: dict[int, np.float64] = {}  # of the sums of the batch that runs
         self._root_gradient: Array | None = None
         self._arguments = [
             (at, made.argument) for at, made in enumerate(instructions) if made.argument is not None
@@ -201,7 +202,13 @@ class Plan:
         specs = {at: self.code.instructions[at].spec for at in self.code.outputs}
         maps = [at for at in specs if self.cut.kinds[at] == "map"]
         whole = {at: np.empty(specs[at].shape, specs[at].dtype) for at in maps}
-        shares = self._shares
+        shares, values = self._shares, [None] * len(self.code.instructions)
+        self._fill(values, arguments)
+        sums = {at for at in (*specs, self.code.root) if at is not None} - {*maps}
+        batch = self.cut.batch
+        self._divisors = {
+            at: self._divisor(at, values, batch) for at in sums if self.cut.kinds[at] == "sum"
+        }
         if self.threads == 1:
             self._work(self._workers[0], shares[0], arguments, whole)
         else:
@@ -240,19 +247,25 @@ class Plan:
                 if at in whole:
                     whole[at][first:stop] = value
                 elif self.cut.kinds[at] == "sum":
-                    part = value * value.dtype.type(self._scale(at, stop - first))
+                    scale = self._scale(at, program.values, stop - first)
+                    # A tile of which nothing counts: the mean of no term is NaN.
+                    part = value * value.dtype.type(scale) if scale else np.zeros_like(value)
                     worker.sums[at] = worker.sums[at] + part if at in worker.sums else part
                 else:
                     worker.sums[at] = value
             if self.code.root is not None:
                 spec = self.code.instructions[self.code.root].spec
-                scale = self._scale(self.code.root, stop - first)
+                scale = self._scale(self.code.root, program.values, stop - first)
                 program.backward(np.full(spec.shape, scale, spec.dtype))
             program.settle()
 
-    def _scale(self, at: int, samples: int) -> float:
-        op: Any = self.code.instructions[self.cut.reduced[at]].op
-        return float(op.tile_scale(samples, self.cut.batch))
+    def _divisor(self, at: int, values: Any, samples: int) -> np.float64:
+        found = divisor(self.code, self.cut.reduced[at], self.cut.kinds, values, samples)
+        return np.float64(found or 0)
+
+    def _scale(self, at: int, values: Any, samples: int) -> float:
+        """How much of a sum over the whole batch is that of a tile, whose values these are."""
+        return float(self._divisor(at, values, samples) / self._divisors[at])
 
     def _total(self, at: int) -> Array:
         parts = [worker.sums[at] for worker in self._workers if at in worker.sums]

@@ -2,7 +2,8 @@
 
     whole   the same for all samples: parameters, constants
     map     sample i stands at index i of axis 0, and depends on sample i of what carries samples
-    sum     added up over samples; a mean is a sum whose terms are weighted by `tile_scale`
+    sum     added up over samples; a mean is one of each tile, which counts for as much of the whole
+            as it has terms: `divisor`, asked before any tile runs
 
 The ops say so themselves (`Op.batch`).  A code is cut where every op that takes samples is a map or
 a sum, and nothing is computed from a sum: a loss at the end.  But a sum times a number is a sum:
@@ -14,11 +15,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
 
 from tinygraph.ops.arithmetic import Div, Mul
 from tinygraph.ops.elementwise import Neg
 from tinygraph.plan.code import Code, Instruction
+from tinygraph.shapes import Array, Spec
 
 Kind = Literal["whole", "map", "sum"]
 
@@ -84,12 +88,41 @@ def find_cut(code: Code, carrying: Sequence[int]) -> Cut:
             return refuse(f"{name} mixes samples, or does not say that it keeps them apart")
         if claim == "map" and made.spec.shape[:1] != (batch,):
             return refuse(f"{name} moves samples away from axis 0")
-        kinds.append(claim)
         if claim == "sum":
             reduced[at] = at
+            if divisor(code, at, kinds, _Nothing(code), batch) is None:
+                return refuse(f"{name} divides by a number that follows from what is computed")
+        kinds.append(claim)
     if code.root is not None and kinds[code.root] != "sum":
         return refuse("backward begins at a value that is no sum over the batch")
     return Cut(batch, tuple(kinds), reduced=reduced)
+
+
+def divisor(code: Code, at: int, kinds: Sequence[Kind], values: Any, samples: int) -> float | None:
+    """What a sum is divided by, of so many samples: it follows from the values of leaves, and of
+    all else from what its shape is then."""
+    made, given = code.instructions[at], []
+    for i in made.inputs:
+        spec = code.instructions[i].spec
+        if code.instructions[i].op is None:
+            given.append(values[i])
+        else:
+            shape = (samples, *spec.shape[1:]) if kinds[i] == "map" else spec.shape
+            given.append(Spec(shape, spec.dtype))
+    op: Any = made.op
+    found: float | None = op.divisor(*given)
+    return found
+
+
+class _Nothing:
+    """Stands for the values of leaves before they are there: zeros that take no memory."""
+
+    def __init__(self, code: Code) -> None:
+        self.code = code
+
+    def __getitem__(self, at: int) -> Array:
+        spec = self.code.instructions[at].spec
+        return np.broadcast_to(np.zeros((), spec.dtype), spec.shape)
 
 
 def _is_multiple(made: Instruction, kinds: Sequence[Kind]) -> bool:

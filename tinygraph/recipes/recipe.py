@@ -94,7 +94,7 @@ class Recipe:
 
     def loss(self, output: Tensor, target: Tensor, /) -> Tensor:
         """The mean over a batch; by default softmax cross-entropy."""
-        return tg.softmax_cross_entropy(output, target)
+        return tg.cross_entropy(output, target)
 
     def loader(self, config: Any, training: Any) -> DataLoader:
         """Batches to learn from, in an order that the seed fixes."""

@@ -22,6 +22,7 @@ from tinygraph.tensor import Tensor
 from tinygraph.testing.demands import (
     arrays_in,
     demand,
+    divisor_on_tile,
     exactly_equal,
     grad_of,
     on_device,
@@ -260,8 +261,11 @@ class Contract:
         if claim == "map":
             joined = np.concatenate(parts)
         else:
-            scales = [y.op.tile_scale(tile.stop - tile.start, n) for tile in tiles]
-            joined = np.sum([p * s for p, s in zip(parts, scales, strict=True)], axis=0)
+            divisors = [divisor_on_tile(y.op, inputs, carries, t) for t in (slice(0, n), *tiles)]
+            with np.errstate(all="ignore"):  # 0 / 0 where no term counts
+                scales = np.divide(divisors[1:], divisors[0])
+            shares = [p * s if s else np.zeros_like(p) for p, s in zip(parts, scales, strict=True)]
+            joined = np.sum(shares, axis=0)
         demand(
             joined.shape == whole.shape,
             f"batch claims {claim!r}: tiles give {joined.shape}, the whole batch {whole.shape}",

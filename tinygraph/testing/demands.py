@@ -55,6 +55,17 @@ def on_tile(op: Op, inputs: Sequence[Tensor], carries: Sequence[bool], tile: sli
         return np.asarray(op.forward(mem, *[np.array(a) for a in arrays])[0])
 
 
+def divisor_on_tile(
+    op: Op, inputs: Sequence[Tensor], carries: Sequence[bool], tile: slice
+) -> float:
+    """What a mean over some of the samples is divided by."""
+    given = [x.value[tile] if c else x.value for x, c in zip(inputs, carries, strict=True)]
+    found = op.divisor(*given)
+    if found is None:
+        raise AssertionError(f"{op.name}: no divisor though all inputs are known")
+    return found
+
+
 def on_device(argument: Any, device: str | Device) -> Any:
     """An array, or each of several, as a leaf on a device; anything else as it is."""
     if isinstance(argument, np.ndarray) and argument.dtype.kind in "biuf":

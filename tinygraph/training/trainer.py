@@ -45,7 +45,7 @@ class Trainer:
     optimizer : Optimizer
         Over the model's parameters.
     loss : function of (output, labels)
-        The mean over the batch as a Tensor of one element, such as `tg.softmax_cross_entropy`.
+        The mean over the batch as a Tensor of one element, such as `tg.cross_entropy`.
     run : RunFolder, optional
         Where the log, the parameters and the checkpoints go.
     progress : Progress or bool, optional

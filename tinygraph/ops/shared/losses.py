@@ -56,20 +56,13 @@ class Loss:
             loss /= losses.dtype.type(losses.size if count is None else count)  # 0 / 0 is NaN
         return loss
 
-    @property
-    def counts_all(self) -> bool:
-        """Whether a mean is one over all losses, so that its divisor is known from the shapes."""
-        return True
-
     def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
         if not all(carries):
             return None
-        if self.reduction == "none":
-            return "map"
-        return "sum" if self.reduction == "sum" or self.counts_all else None
+        return "map" if self.reduction == "none" else "sum"
 
-    def tile_scale(self, samples: int, batch: int) -> float:
-        return samples / batch if self.reduction == "mean" else 1.0
+    def divisor(self, x: Any, *others: Any) -> float | None:
+        return float(x.shape[0]) if self.reduction == "mean" else 1.0
 
 
 # ---- losses between two arrays of one shape -------------------------------------------------
@@ -258,9 +251,14 @@ class LabelLoss(Loss):
         counts = labels != self.ignore_index
         return np.where(counts, labels, 0), counts, int(np.count_nonzero(counts))
 
-    @property
-    def counts_all(self) -> bool:
-        return self.ignore_index is None
+    def divisor(self, x: Any, *others: Any) -> float | None:
+        """Of a mean, how many labels count: known before any score is."""
+        labels = others[0]
+        if self.reduction != "mean" or self.ignore_index is None:
+            return super().divisor(x, *others)
+        if isinstance(labels, Spec):
+            return None
+        return float(np.count_nonzero(labels != self.ignore_index))
 
     @property
     def ignored(self) -> tuple[int, int]:
