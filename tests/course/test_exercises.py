@@ -1,6 +1,7 @@
 """Every exercise: the stub passes nothing, the solution everything, and each mistake is named."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,7 @@ from tinygraph.course.exercise import exercises, find
 from tinygraph.course.steps import NOT_BEGUN
 from tinygraph.errors import ArgumentError
 
+ROOT = Path(__file__).parents[2]
 EXERCISES = exercises()
 MISTAKES = [(exercise, mistake) for exercise in EXERCISES for mistake in exercise.mistakes]
 
@@ -54,6 +56,11 @@ def test_what_belongs_to_an_exercise(exercise):
     assert steps == set(numbers)
     for heading in ("What it is for", "Formula", "Picture", "By hand", "Afterwards"):
         assert f"## {heading}" in exercise.text
+
+
+def test_each_exercise_has_a_page():
+    pages = {path.stem for path in (ROOT / "docs/course").glob("*_*.md")}
+    assert pages == {exercise.file.partition(".")[0] for exercise in EXERCISES}
 
 
 def test_an_exercise_is_found_by_number_name_or_file():
