@@ -11,6 +11,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
+import live_pages  # noqa: E402  # docs/live_pages.py
 import names_table  # noqa: E402  # docs/names_table.py
 import ops_table  # noqa: E402  # docs/ops_table.py
 
@@ -106,6 +107,13 @@ ops_table.write()
 names_table.write()
 
 
+def write_live_pages(app: Any, error: Exception | None) -> None:
+    """pages/: what the documentation shows in frames."""
+    if error is None and app.builder.format == "html":
+        live_pages.make_all(Path(app.outdir) / "pages")
+
+
 def setup(app: Any) -> None:
     app.connect("autodoc-process-docstring", as_plain_text, priority=100)
     app.connect("autodoc-skip-member", is_boilerplate)
+    app.connect("build-finished", write_live_pages)

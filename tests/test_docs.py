@@ -19,7 +19,7 @@ from tinygraph.op import registry
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(r"^```(python|pycon)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PAGES = ["README.md", "docs/index.md", "docs/tutorial.md", "docs/graph.md", "docs/plan.md"]
-PAGES += ["docs/plan_fast.md", "docs/profile.md", "docs/your_own_data.md"]
+PAGES += ["docs/steps.md", "docs/plan_fast.md", "docs/profile.md", "docs/your_own_data.md"]
 
 
 def code_blocks(page: str) -> list[tuple[str, str]]:
@@ -78,6 +78,19 @@ def test_the_pictures_are_up_to_date(tmp_path):
     """Where this fails: python docs/draw_pictures.py, look at the pictures, and commit them."""
     for drawn in script("draw_pictures").draw_all(tmp_path):
         assert drawn.read_bytes() == (ROOT / "docs/images" / drawn.name).read_bytes(), drawn.name
+
+
+def test_pages_that_are_shown_live_are_made(tmp_path):
+    pytest.importorskip("sklearn")
+    made = {page.name for page in script("live_pages").make_all(tmp_path / "pages")}
+    pages = (ROOT / "docs").rglob("*.md")
+    shown = {
+        name
+        for page in pages
+        for name in re.findall(r'<iframe class="live" src="[./]*pages/([^"#]*)', page.read_text())
+    }
+    assert shown <= made and {"digits.html", "fan_out.html"} <= shown
+    assert all(page.stat().st_size < 300_000 for page in (tmp_path / "pages").iterdir())
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
-from tests.show.stepping.pages import data_of, numbers_by_name, same_bits, whole
+from tests.browser import dom
+from tests.show.stepping.pages import data_of, decoded, numbers_by_name, same_bits, whole
 from tinygraph import recipes
 from tinygraph.cli import main
 from tinygraph.random import default_generator
@@ -61,6 +62,25 @@ def test_the_update_on_the_page_is_that_of_the_training(tmp_path, name):
         assert same_bits(whole(data, updates[parameter]["after"]), array)
     assert default_generator.state_dict() == draws
     assert all(same_bits(a, parameters[n]) for n, a in run.load_parameters().items())
+
+
+@pytest.mark.second
+@pytest.mark.parametrize("name", SMALL)
+def test_a_browser_shows_first_middle_and_last_step(tmp_path, name):
+    if name in ("numba_cnn", "vgg_cifar"):
+        pytest.importorskip("sklearn", reason="needs scikit-learn")
+    recipe, run, after = trained(name, tmp_path / "run", **SMALL[name])
+    path = recipe.steps(RunFolder.open(run.path))
+    steps = data_of(path)["steps"]
+    documents = {k: dom(path, f"step={k}") for k in (1, len(steps) // 2, len(steps))}
+    for k, document in documents.items():
+        assert document.one("html").attributes["data-step"] == str(k)
+        (now,) = document.one(id="graph").all("g", "now")
+        assert now.attributes["data-number"] == str(steps[k - 1]["node"])
+    last = [f for f in document.one(id="panel").all("figure") if f.one("h3").text == "after"]
+    flat = decoded(last[0].attributes["data-bits"], last[0].attributes["data-code"])
+    *_, parameter = updates_of({"nodes": data_of(path)["nodes"], "steps": steps})
+    assert flat.tobytes() == after[parameter].tobytes()
 
 
 def test_a_compiled_training_has_a_page_of_its_graph_with_the_plan_beside_it(tmp_path):
