@@ -5,6 +5,7 @@ the rest with `print`; `PARSERS` (arguments.py) lists them.
 
 Exit codes: 0 ok, 1 failed while running, 2 bad usage or bad input, 130 or 143 stopped by a signal.
 A command that looks for mistakes says in its answer whether it is `ok`; 1 where it is not.
+run-cuda ends with the exit status of the program that it ran.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         else:
             answer = args.run_command(args)
         sys.stdout.flush()
-        return 0 if answer.get("ok", True) else 1
+        return int(answer.get("exit_status", 0 if answer.get("ok", True) else 1))
     except BAD_INPUT as error:
         return _fail(str(error), 2)
     except CheckpointError as error:  # while training it is the disk, otherwise what was named

@@ -17,6 +17,7 @@ from tinygraph.cli.kernels import list_kernels
 from tinygraph.cli.machine import doctor
 from tinygraph.cli.options import SETTINGS, Options, Parser, assignment, whole_number
 from tinygraph.cli.profile import profile
+from tinygraph.cli.run_cuda import RUN_CUDA, own_options_first, run_cuda
 from tinygraph.cli.sample import SAMPLE_OPTIONS, sample
 from tinygraph.cli.step_kernel import STEP_KERNEL, step_kernel
 from tinygraph.cli.super_resolve import SUPER_RESOLVE_OPTIONS, super_resolve_file
@@ -167,6 +168,12 @@ PARSERS = {
         'scale.cu --grid 4 --block 256 --arg "x=rng.random(1000)" --arg n=1000',
         STEP_KERNEL,
     ),
+    "run-cuda": Command(
+        run_cuda,
+        "run a CUDA program, main and all, on the CPU, and find its mistakes",
+        "vector_add.cu",
+        RUN_CUDA,
+    ),
     "profile": Command(
         profile,
         "say what the ops of a training step take, or what its kernels do",
@@ -211,6 +218,8 @@ def parse(argv: Sequence[str]) -> Namespace:
     parser.add_argument("--version", action="version", version=version)
     parsers: dict[str, Parser] = {}
     _add(parser, PARSERS, "command", parsers)
+    if argv[:1] == ["run-cuda"]:
+        argv = ["run-cuda", *own_options_first(argv[1:])]
     args, rest = parser.parse_known_args(argv)
     words = [getattr(args, word, None) for word in ("command", "action")]
     chosen = parsers.get(" ".join(filter(None, words)), parser)

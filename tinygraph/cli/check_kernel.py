@@ -111,7 +111,8 @@ def _assignment(text: str) -> tuple[str, str]:
     return name, f"{_ROLES[role]}({value})" if role else value
 
 
-def _macro(text: str) -> tuple[str, str]:
+def macro(text: str) -> tuple[str, str]:
+    """An argument type: a macro with its value, which is 1 if none is given."""
     name, equals, value = text.partition("=")
     if not name.isidentifier():
         raise argparse.ArgumentTypeError(f"expected NAME=VALUE, got {text!r}: TILE=16")
@@ -152,7 +153,7 @@ LAUNCH_OPTIONS: Options = {
     ),
     "--define NAME=VALUE": (
         "a macro: TILE=16",
-        {"action": "append", "default": [], "type": _macro},
+        {"action": "append", "default": [], "type": macro},
     ),
     "--timeout SECONDS": (
         "of computing, after which a block counts as endless (default 10)",

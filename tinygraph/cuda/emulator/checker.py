@@ -19,10 +19,10 @@ import numpy as np
 
 from tinygraph.cuda.arguments import Argument, ArgumentList
 from tinygraph.cuda.emulator.books import COUNTS, Counter, Found, checker_library
-from tinygraph.cuda.emulator.compiler import INCLUDE, find_follower
+from tinygraph.cuda.emulator.compiler import find_follower
 from tinygraph.cuda.emulator.copies import Copy, copy_apart, copy_back, copy_of, value_of
 from tinygraph.cuda.emulator.findings import CAUSES, SECTOR, Finding, LineCounts, Report
-from tinygraph.cuda.emulator.lines import Lines, lines_of, symbols
+from tinygraph.cuda.emulator.lines import Lines, is_of_the_emulator, lines_of, symbols
 from tinygraph.cuda.emulator.locals import declares_without_value
 from tinygraph.cuda.emulator.native import (
     STOPPED_BY_CHECKER,
@@ -96,12 +96,8 @@ class CheckedKernel(NativeKernel):
     @cached_property
     def variables(self) -> list[tuple[str, int, int]]:
         """(name, address, bytes) of the __constant__ and __device__ variables of the source."""
-        found = []
-        for symbol, address, size in symbols(self.path):
-            name = _plain_name(symbol)
-            if name in self.translation.words and not name.startswith("tg_"):
-                found.append((name, self.base + address, size))
-        return found
+        found = symbols_of(self.path, self.translation.words)
+        return [(name, self.base + address, size) for name, address, size in found]
 
     def check(
         self,
@@ -297,7 +293,7 @@ class CheckedKernel(NativeKernel):
 
     def in_source(self, file: str) -> bool:
         """Whether a file is the user's, not one of the emulator's headers."""
-        return file not in ("", "entry") and Path(file).parent != INCLUDE
+        return file not in ("", "entry") and not is_of_the_emulator(file)
 
     def place_at(self, pc: int) -> tuple[str, int] | None:
         """File and line of a program counter."""
@@ -363,6 +359,17 @@ class FollowedKernel(CheckedKernel):
             library.tg_follow_end()
             for copy in copies:
                 library.tg_far_free(copy.memory, copy.size)
+
+
+def kind_of(raw: Any) -> str:
+    """The kind of what was found, in a word."""
+    return _KINDS[raw.kind]
+
+
+def symbols_of(path: Path, words: set[str]) -> list[tuple[str, int, int]]:
+    """(name, address in the file, bytes) of the variables of a library that its source names."""
+    named = [(_plain_name(symbol), address, size) for symbol, address, size in symbols(path)]
+    return [row for row in named if row[0] in words and not row[0].startswith("tg_")]
 
 
 def _element(size: int) -> int:

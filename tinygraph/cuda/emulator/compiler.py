@@ -23,7 +23,9 @@ from tinygraph.errors import KernelCompileError
 HERE = Path(__file__).resolve().parent
 INCLUDE, RUNTIME = HERE / "include", HERE / "runtime"
 
+# A kernel that stands alone has no C++ library: the headers in freestanding/ take its place.
 _COMMON = ["-std=c++17", "-fPIC", "-w", "-fstack-clash-protection", f"-I{INCLUDE}"]
+_KERNEL = [f"-I{INCLUDE / 'freestanding'}"]
 _FAST = shlex.split("-O3 -g1 -march=native -ffp-contract=fast -fno-math-errno -fno-trapping-math")
 if os.uname().machine == "x86_64":
     # The inner loops of a register tile are 4 elements long: wider vectors would be half empty.
@@ -201,13 +203,20 @@ def runtime_library() -> Path:
 
 
 @cache
-def _headers() -> str:
+def headers() -> str:
     """All headers of the emulator: a kernel depends on them."""
-    return key([path.read_text() for path in sorted(INCLUDE.iterdir())])
+    return key([path.read_text() for path in sorted(INCLUDE.rglob("*")) if path.is_file()])
 
 
 def _flags(compiler: Compiler, checked: bool) -> list[str]:
-    flags = [*_COMMON, *_FAMILY[compiler.family], *(_CHECKED if checked else _FAST)]
+    flags = [*_COMMON, *_KERNEL, *_FAMILY[compiler.family], *(_CHECKED if checked else _FAST)]
+    return flags + (_CHECKED_BY_FAMILY[compiler.family] if checked else [])
+
+
+def program_flags(compiler: Compiler, checked: bool) -> list[str]:
+    """Options for a whole program: it has the C++ library, and may throw."""
+    kept = [flag for flag in _FAMILY[compiler.family] if flag != "-fno-exceptions"]
+    flags = [*_COMMON, *kept, *(_CHECKED if checked else _FAST)]
     return flags + (_CHECKED_BY_FAMILY[compiler.family] if checked else [])
 
 
@@ -240,7 +249,7 @@ def _precompiled(compiler: Compiler, checked: bool) -> Path:
         finally:
             text.unlink()
 
-    found = compiled(["headers", compiler.identity, _headers(), *flags], ".h.gch", build)
+    found = compiled(["headers", compiler.identity, headers(), *flags], ".h.gch", build)
     header = found.with_suffix("")
     header.touch()
     return header
@@ -299,5 +308,5 @@ def kernel_library(source: Source, unit: str, build: str) -> Path:
             for path in (text, part, assembly):
                 path.unlink(missing_ok=True)
 
-    parts = [compiler.identity, runtime.name, _headers(), unit, *flags, *libraries]
+    parts = [compiler.identity, runtime.name, headers(), unit, *flags, *libraries]
     return compiled(parts, ".so", write)

@@ -11,7 +11,13 @@ from typing import Any
 
 from elftools.elf.elffile import ELFFile
 
-HEADERS = Path(__file__).resolve().parent / "include"
+_HERE = Path(__file__).resolve().parent
+HEADERS = {_HERE / "include", _HERE / "host" / "include"}
+
+
+def is_of_the_emulator(file: str) -> bool:
+    """Whether a file is one of the emulator's headers."""
+    return not HEADERS.isdisjoint(Path(file).parents)
 
 
 @lru_cache(maxsize=64)
@@ -45,7 +51,7 @@ class Lines:
         return place
 
     def _own(self, file: str) -> bool:
-        return Path(file).parent == HEADERS
+        return is_of_the_emulator(file)
 
     def _row(self, address: int) -> tuple[str, int] | None:
         at = bisect_right(self._table, address, key=lambda row: row[0]) - 1

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -36,6 +36,8 @@ class Source:
         The absolute path; None for a source given as text.
     defines : tuple of (name, value)
         Sorted by name.
+    folders : tuple of Path
+        Where include files are looked for after the folder of the file.
 
     >>> Source.read("__global__ void nothing() {}", {"TILE": 16}).defines
     (('TILE', '16'),)
@@ -44,9 +46,14 @@ class Source:
     text: str
     path: Path | None = None
     defines: tuple[tuple[str, str], ...] = ()
+    folders: tuple[Path, ...] = ()
 
     @staticmethod
-    def read(path_or_source: str | Path, defines: Mapping[str, object] | None = None) -> Source:
+    def read(
+        path_or_source: str | Path,
+        defines: Mapping[str, object] | None = None,
+        folders: Sequence[str | Path] = (),
+    ) -> Source:
         """The source of a file, or a source given as text.
 
         A str that contains a line break or the word `__global__` is text, anything else a path.
@@ -56,14 +63,15 @@ class Source:
         KernelCompileError
             If there is no such file or it is not UTF-8, or if a macro has no proper name or value.
         """
+        places = tuple(Path(folder).expanduser().resolve() for folder in folders)
         pairs = tuple(sorted(_macro(name, value) for name, value in (defines or {}).items()))
         if isinstance(path_or_source, str) and (
             "\n" in path_or_source or "__global__" in path_or_source
         ):
-            return Source(path_or_source, None, pairs)
+            return Source(path_or_source, None, pairs, places)
         path = Path(path_or_source).expanduser()
         try:
-            return Source(path.read_text(encoding="utf-8"), path.resolve(), pairs)
+            return Source(path.read_text(encoding="utf-8"), path.resolve(), pairs, places)
         except (OSError, ValueError) as error:  # a UnicodeDecodeError is a ValueError
             expected = "a readable .cu file or a CUDA source text"
             got = f"{str(path_or_source)!r}: {_reason(error)}"
@@ -84,7 +92,8 @@ class Source:
     def options(self) -> tuple[str, ...]:
         """Options of NVIDIA's compiler: the language, where to look, and the macros."""
         macros = [f"-D{name}={value}" for name, value in self.defines]
-        return (STANDARD, f"-I{self.folder}", f"-I{KERNELS}", *macros)
+        places = (self.folder, *self.folders, KERNELS)
+        return (STANDARD, *(f"-I{place}" for place in places), *macros)
 
     @cached_property
     def includes(self) -> tuple[Path, ...]:
@@ -128,7 +137,7 @@ class Source:
     @cached_property
     def _whole(self) -> Includes:
         includes = import_module("tinygraph.cuda.reading.includes")  # here, as the cache below
-        reader: Includes = includes.Includes(self.folder, KERNELS)
+        reader: Includes = includes.Includes(self.folder, *self.folders, KERNELS)
         reader.read(self.text, self.folder, str(self.path or self.name))
         return reader
 

@@ -1,7 +1,11 @@
 // assert for kernels: a condition that fails stops the launch. Like the C library's header it may
 // be included again after NDEBUG changed. C files get the C library's header.
 #ifdef __cplusplus
+#ifdef TINYGRAPH_PROGRAM
+extern "C" void tg_trap(const char *what, const char *file, int line);
+#else
 #include "cuda_emulator.h"
+#endif
 
 #undef assert
 #ifdef NDEBUG

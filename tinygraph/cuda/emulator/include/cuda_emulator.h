@@ -22,11 +22,19 @@ struct tg_thread {
 /* The record never changes its place while a thread lives, so one call per function is enough. */
 extern "C" const tg_thread *tg_self(void) __attribute__((const));
 
+#ifdef TINYGRAPH_PROGRAM /* there `dim3 blockDim(16, 16);` may stand: the translator tells the two apart */
+#define tg_threadIdx (tg_self()->thread_idx)
+#define tg_blockIdx (tg_self()->block_idx)
+#define tg_blockDim (tg_self()->block_dim)
+#define tg_gridDim (tg_self()->grid_dim)
+static const int warpSize = 32;
+#else
 #define threadIdx (tg_self()->thread_idx)
 #define blockIdx (tg_self()->block_idx)
 #define blockDim (tg_self()->block_dim)
 #define gridDim (tg_self()->grid_dim)
 #define warpSize 32
+#endif
 
 #define __global__
 #define __device__
@@ -34,7 +42,9 @@ extern "C" const tg_thread *tg_self(void) __attribute__((const));
 #define __managed__
 #define __grid_constant__
 #define __constant__
+#ifndef TINYGRAPH_PROGRAM /* the C++ library writes __attribute__((__noinline__)): see the translator */
 #define __noinline__ __attribute__((noinline))
+#endif
 #ifdef TINYGRAPH_CHECK /* calls stay calls: the checker tells helpers apart by who called them */
 #define __forceinline__ inline
 #else

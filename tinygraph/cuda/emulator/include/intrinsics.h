@@ -251,5 +251,7 @@ TG_INLINE long long clock64()
     return ticks;
 #endif
 }
+#ifndef TINYGRAPH_PROGRAM // the C library has it
 TG_INLINE int clock() { return (int)clock64(); }
+#endif
 TG_INLINE void __nanosleep(unsigned int) { tg_nap(); }

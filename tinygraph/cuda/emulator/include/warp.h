@@ -14,7 +14,8 @@ unsigned long long tg_shuffle(unsigned mask, unsigned long long value, int sourc
 unsigned tg_ballot(unsigned mask, int predicate, const char *file, int line);
 void tg_warp_exchange(unsigned mask, const void *mine, unsigned bytes, void *all32,
                       const char *file, int line);
-unsigned tg_active_mask(void);
+unsigned tg_active_mask(const char *file, int line);
+void tg_grid_barrier(const char *file, int line); /* of all blocks of a cooperative launch */
 unsigned tg_lane(void);
 void tg_fence(int scope); /* 0 block, 1 device, 2 system */
 void tg_happens(int after, const void *address);
@@ -87,7 +88,7 @@ inline int __any_sync(unsigned mask, int predicate, TG_HERE) {
 inline int __all_sync(unsigned mask, int predicate, TG_HERE) {
     return tg_ballot(mask, predicate == 0, file, line) == 0;
 }
-inline unsigned __activemask() { return tg_active_mask(); }
+inline unsigned __activemask(TG_HERE) { return tg_active_mask(file, line); }
 
 template <class T> inline unsigned __match_any_sync(unsigned mask, T value, TG_HERE) {
     T all[32];

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { MAX_REGIONS = 256 };
+enum { MAX_REGIONS = 2048 };
 Region tg_regions[MAX_REGIONS];
 uint32_t tg_region_count;
 bool tg_following;
@@ -27,14 +27,16 @@ void *region_zeros(size_t bytes) { /* pages that cost nothing until they are tou
 
 size_t region_words(const Region *r) { return (r->high - r->low + 3) / 4; }
 
+/* `state` is that of the bytes, if the caller keeps it. */
 static Region *region_add(uintptr_t low, size_t bytes, const char *name, uint32_t element,
-                          uint32_t flags, bool initialised) {
+                          uint32_t flags, bool initialised, uint8_t *state) {
     if (tg_region_count == MAX_REGIONS) return NULL;
     Region *r = &tg_regions[tg_region_count++];
     *r = (Region){.low = low, .high = low + bytes, .element = element ? element : 1,
                   .flags = flags};
     snprintf(r->name, sizeof r->name, "%s", name);
-    r->state = region_zeros(bytes);
+    r->state = state ? state : region_zeros(bytes);
+    if (state) r->flags |= KEPT_STATE;
     r->cells = region_zeros(region_words(r) * sizeof(Cell));
     if (tg_following) {
         r->shadow = region_zeros(bytes);
@@ -49,7 +51,7 @@ static void region_free(Region *r) {
         for (size_t i = 0; i < region_words(r); i++) free(r->parts[i]);
         munmap(r->parts, region_words(r) * sizeof *r->parts + 1);
     }
-    munmap(r->state, r->high - r->low + 1);
+    if (!(r->flags & KEPT_STATE)) munmap(r->state, r->high - r->low + 1);
     munmap(r->cells, region_words(r) * sizeof(Cell) + 1);
     if (!r->shadow) return;
     munmap(r->shadow, r->high - r->low + 1);
@@ -93,7 +95,7 @@ void check_shared_array(const SharedSlot *slot, char *address) {
     }
     const bool dynamic = address == tg_worker->arena;
     const size_t bytes = dynamic ? tg_worker->launch->shared : slot->size;
-    region_add((uintptr_t)address, bytes, slot->name, slot->element, SHARED_REGION, false);
+    region_add((uintptr_t)address, bytes, slot->name, slot->element, SHARED_REGION, false, NULL);
 }
 
 void regions_forget(void) {
@@ -114,5 +116,12 @@ void tg_far_free(void *memory, size_t bytes) { munmap(memory, bytes); }
 
 void tg_check_region(uintptr_t low, size_t bytes, const char *name, uint32_t element,
                      uint32_t flags, int initialised) {
-    region_add(low, bytes, name, element, flags, initialised);
+    region_add(low, bytes, name, element, flags, initialised, NULL);
+}
+
+/* Memory of a program, with what is known of its bytes: NULL says that all have values. */
+void tg_check_memory(uintptr_t low, size_t bytes, const char *name, uint32_t element,
+                     uint32_t flags, uint8_t *state) {
+    if (!element) flags |= OPEN_ELEMENT;
+    region_add(low, bytes, name, element, flags, !state, state);
 }

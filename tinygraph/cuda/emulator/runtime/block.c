@@ -11,7 +11,7 @@
 
 /* ---- the life of a fiber -------------------------------------------------------------------- */
 
-static void release_block(Worker *w);
+static void complete_barrier(Worker *w);
 
 static void leave_kernel(Worker *w, Fiber *me) {
     Warp *warp = current_warp();
@@ -19,7 +19,7 @@ static void leave_kernel(Worker *w, Fiber *me) {
     warp->alive &= ~(1u << me->public.lane);
     w->alive--;
     if (warp->at_warp) warp_lane_left(me->public.warp);
-    if (w->arrived && w->arrived == w->alive) release_block(w); /* who has left does not count */
+    if (w->arrived && w->arrived == w->alive) complete_barrier(w); /* who left does not count */
 }
 
 /* What runs on every stack: one CUDA thread after the other, as long as fresh ones are next. */
@@ -120,6 +120,18 @@ static void release_block(Worker *w) {
     if (tg_observer) tg_observer->barrier_passed(w);
 }
 
+/* The last thread has come.  A barrier of the grid waits for the other blocks, too. */
+static void complete_barrier(Worker *w) {
+    if (w->at_grid) {
+        w->goes_on = current_fiber();
+        w->paused = true;
+        w->in_kernel = false;
+        fiber_switch(&w->goes_on->sp, w->home); /* until block_go_on */
+        w->at_grid = false;
+    }
+    release_block(w);
+}
+
 void tg_barrier(const char *file, int line) {
     Worker *w = tg_worker;
     Fiber *me = current_fiber();
@@ -129,13 +141,21 @@ void tg_barrier(const char *file, int line) {
     if (tg_observer) me->barrier_path = tg_observer->barrier_reached(me);
     warp->at_block |= lane;
     if (++w->arrived == w->alive) { /* the last one: everybody may go on, this one at once */
-        release_block(w);
+        complete_barrier(w);
         warp->ready &= ~lane;
         schedule_mark(w, me->public.warp);
         w->warp = me->public.warp;
         return;
     }
     schedule_yield();
+}
+
+void tg_grid_barrier(const char *file, int line) {
+    if (!tg_worker->launch->together)
+        tg_trap("this_grid().sync() in a launch whose blocks do not run together: "
+                "cudaLaunchCooperativeKernel", file, line);
+    tg_worker->at_grid = true;
+    tg_barrier(file, line);
 }
 
 int tg_barrier_reduce(int op, int predicate, const char *file, int line) {
@@ -188,7 +208,7 @@ static void prepare(Worker *w, uint64_t number) {
     w->alive = launch->threads;
     w->arrived = w->votes = w->epoch = w->busy = 0;
     w->warp = w->first_warp;
-    w->abandoned = false;
+    w->abandoned = w->at_grid = w->paused = false;
     for (uint32_t i = 0; i < w->warp_count; i++) {
         const uint32_t lanes = lanes_of_warp(w, i);
         w->warps[i] = (Warp){.fresh = lanes, .alive = lanes};
@@ -197,20 +217,14 @@ static void prepare(Worker *w, uint64_t number) {
     for (uint32_t i = 0; i < launch->threads; i++) w->fibers[i].public.block_idx = at;
 }
 
-/* Run all threads of one block to their end. */
-void block_run(Worker *w, uint64_t number) {
-    w->number = number;
-    w->argument = -1;
-    prepare(w, number);
-    if (tg_observer) tg_observer->block_begins(w);
-    Fiber *first = schedule_next(w);
-    first->stack = stack_take(w);
-    fiber_prepare(first, fiber_body);
-    tg_current = &first->public;
-    w->body = fiber_body;
+/* Run all threads of a block to their end, or to a barrier of the grid.  Have they ended? */
+bool block_go_on(Worker *w) {
+    w->paused = false;
+    tg_current = &w->goes_on->public;
     w->in_kernel = true;
-    fiber_switch(&w->home, first->sp);
+    fiber_switch(&w->home, w->goes_on->sp);
     tg_current = NULL;
+    if (w->paused) return false;
     if (w->abandoned) {
         for (uint32_t i = 0; i < w->threads; i++) {
             if (w->fibers[i].stack) stack_give(w, w->fibers[i].stack);
@@ -219,4 +233,19 @@ void block_run(Worker *w, uint64_t number) {
         }
     }
     if (tg_observer) tg_observer->block_ends();
+    return true;
+}
+
+/* Begin a block. */
+bool block_run(Worker *w, uint64_t number) {
+    w->number = number;
+    w->argument = -1;
+    prepare(w, number);
+    if (tg_observer) tg_observer->block_begins(w);
+    Fiber *first = schedule_next(w);
+    first->stack = stack_take(w);
+    fiber_prepare(first, fiber_body);
+    w->body = fiber_body;
+    w->goes_on = first;
+    return block_go_on(w);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 static uintptr_t module_low, module_high;
+static uintptr_t arguments_low, arguments_high; /* of a program's launch: what a kernel is called with */
 AccessWatcher *tg_watch_access;
 
 /* A thread is stopped: the launch has failed.  It goes on for a while without this thread, only to
@@ -86,6 +87,7 @@ void check_beyond(Place place, const void *type, uintptr_t index, const char *te
 static bool is_private(uintptr_t address) {
     const uintptr_t stack = (uintptr_t)current_fiber()->stack;
     if (address - stack < STACK_BYTES) return true; /* local variables */
+    if (address >= arguments_low && address < arguments_high) return true;
     if (address < module_low || address >= module_high) return false;
     /* Tables that the compiler made, string literals: anything but the surroundings of a variable. */
     const Region *near = region_near(address);
@@ -94,8 +96,23 @@ static bool is_private(uintptr_t address) {
            (address < near->low ? near->low - address : address - near->high) >= page;
 }
 
+/* Arrays of a program lie far from all memory of the host (host/runtime/memory.c). */
+static bool is_of_the_host(uintptr_t address, const Region *near) {
+    const uintptr_t far = (uintptr_t)1 << 36;
+    const char *arena = tg_worker->arena;
+    if (!arguments_low || (address >= (uintptr_t)arena && address < (uintptr_t)arena + ARENA_BYTES))
+        return false;
+    return !near || (address < near->low ? near->low - address : address - near->high) > far;
+}
+
 _Noreturn static void outside(uintptr_t address, uint32_t size, uint32_t how, Place place) {
     const Region *near = region_near(address);
+    if (address >= 4096 && is_of_the_host(address, near)) {
+        check_found(OUT_OF_BOUNDS, place, (Place){0}, NULL,
+                    "%s of %u bytes at %#lx, which is memory of the host: a kernel takes what cudaMalloc "
+                    "or cudaMallocManaged gave", verb(how), size, (unsigned long)address);
+        check_stop();
+    }
     if (address < 4096 || !near) {
         check_found(OUT_OF_BOUNDS, place, (Place){0}, NULL,
                     "%s of %u bytes through %s pointer (address %#lx)", verb(how), size,
@@ -103,6 +120,7 @@ _Noreturn static void outside(uintptr_t address, uint32_t size, uint32_t how, Pl
         record_refused(NULL, address, size, how, place);
         check_stop();
     }
+    if (near->flags & OPEN_ELEMENT) tg_regions[near - tg_regions].element = size;
     found_at(OUT_OF_BOUNDS, place, (Place){0}, near, address, "%s of %u bytes; %s%s has %lu elements",
              verb(how), size, near->flags & SHARED_REGION ? "shared " : "", near->name,
              (unsigned long)((near->high - near->low) / near->element));
@@ -171,6 +189,16 @@ static void look_for_races(Region *r, uintptr_t address, uint32_t size, uint32_t
     if (conflict.what) tell_race(r, address, how, place, conflict);
 }
 
+/* Memory of a program: a first access tells the size of an element; none may follow cudaFree. */
+static void look_at_memory(Region *r, uintptr_t address, uint32_t size, uint32_t how, Place place) {
+    if (r->flags & OPEN_ELEMENT) r->element = size;
+    r->flags &= ~(uint32_t)OPEN_ELEMENT;
+    if (!(r->flags & GIVEN_BACK)) return;
+    found_at(OUT_OF_BOUNDS, place, (Place){0}, r, address,
+             "%s of %u bytes of %s, which was given back with cudaFree", verb(how), size, r->name);
+    check_stop();
+}
+
 void check_access(const void *pointer, uint32_t size, uint32_t how, Place place) {
     Worker *w = tg_worker;
     const uintptr_t address = (uintptr_t)pointer;
@@ -185,6 +213,7 @@ void check_access(const void *pointer, uint32_t size, uint32_t how, Place place)
         outside(address, size, how, place);
     }
     if (address + size > r->high) outside(address, size, how, place);
+    if (r->flags & (GIVEN_BACK | OPEN_ELEMENT)) look_at_memory(r, address, size, how, place);
     if (!(how & UNALIGNED) && address % size) {
         found_at(MISALIGNED, place, (Place){0}, r, address,
                  "%s of %u bytes at byte %lu of %s: not a multiple of %u", verb(how), size,
@@ -244,7 +273,8 @@ static void warp_met(uint32_t warp, uint32_t lanes) {
 
 void check_block_begins(Worker *w) {
     for (uint32_t i = 0; i < tg_region_count; i++)
-        if (tg_regions[i].flags & SHARED_REGION)
+        if (tg_regions[i].flags & SHARED_REGION &&
+            tg_regions[i].low - (uintptr_t)w->arena < ARENA_BYTES)
             memset(tg_regions[i].state, 0, tg_regions[i].high - tg_regions[i].low);
     if (w->launch->shared)
         check_shared_array(&(SharedSlot){.name = "dynamic", .element = 1}, w->arena);
@@ -257,6 +287,7 @@ static void block_ends(void) {
     if (tg_worker->abandoned) findings_uncounted();
     if (beyond.waits && !tg_worker->abandoned) beyond_resolve(false);
     if (tg_profiling) profile_barrier();
+    race_block_ends();
 }
 
 static void barrier_passed(Worker *w) {
@@ -280,7 +311,7 @@ static void copied(void *to, const void *from, size_t size) { (void)to, (void)fr
 uint32_t tg_check_absent(void) { return absent_count; }
 
 const Observer CHECKER = {
-    .block_begins = check_block_begins, .block_ends = block_ends,
+    .block_begins = check_block_begins, .block_ends = block_ends, .grid_met = race_grid_met,
     .barrier_passed = barrier_passed,
     .warp_meets = warp_meets, .warp_met = warp_met, .absent = absent,
     .lane_gives = lane_gives, .lane_takes = lane_takes, .copied = copied,
@@ -301,11 +332,18 @@ void tg_check_begin(int profiling, uintptr_t low, uintptr_t high) {
     module_low = low;
     module_high = high;
     absent_count = 0;
+    arguments_low = arguments_high = 0;
     regions_forget();
     findings_forget();
     beyond.waits = false, fine.type = NULL;
     race_launch_begins();
     profile_launch_begins();
+}
+
+/* Where the arguments of a program's launch lie: there is no array, and every thread reads them. */
+void tg_check_arguments(uintptr_t low, size_t bytes) {
+    arguments_low = low;
+    arguments_high = low + bytes;
 }
 
 /* After a launch that ran to its end: outputs of which elements were left out. */

@@ -16,6 +16,8 @@ typedef struct {
 } Conflict;
 void race_launch_begins(void);
 void race_block_begins(Worker *w);
+void race_block_ends(void);
+void race_grid_met(Worker **blocks, uint64_t count);
 void race_barrier_passed(Worker *w);
 void race_warp_met(uint32_t warp, uint32_t lanes);
 void race_synchronise(const void *address, uint32_t how); /* an atomic, or a volatile access */
@@ -32,7 +34,10 @@ void profile_barrier(void);
 extern bool tg_following; /* values are followed: arrays have shadows */
 enum { INITIALISED = 1, WRITTEN = 2 };
 enum { SHARED_REGION = 1, READ_ONLY = 2, MUST_BE_WRITTEN = 4, OUTPUT_IF_ONLY_WRITTEN = 8,
-       OF_THE_MODULE = 16 /* a __constant__ or __device__ variable */ };
+       OF_THE_MODULE = 16, /* a __constant__ or __device__ variable */
+       /* memory of a program: given back with cudaFree; its state is kept from launch to launch; the
+        * size of its elements is that of the first access */
+       GIVEN_BACK = 32, KEPT_STATE = 64, OPEN_ELEMENT = 128 };
 typedef struct {
     uintptr_t low, high;
     char name[64];

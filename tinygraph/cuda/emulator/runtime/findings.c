@@ -142,6 +142,12 @@ uint32_t tg_check_findings(const Found **out) {
     return finding_count;
 }
 
+/* The names of the files of a finding, for a process that has not this memory. */
+void tg_finding_files(uint32_t number, const char **file, const char **other) {
+    *file = findings[number].place.file;
+    *other = findings[number].other.file;
+}
+
 uint32_t tg_finding_size(void) { return sizeof(Found); }
 
 void findings_forget(void) {

@@ -32,19 +32,24 @@ static void worker_free(void *pointer) {
 
 static void make_key(void) { pthread_key_create(&worker_key, worker_free); }
 
-/* The worker of this thread of the operating system; NULL without memory. */
-static Worker *own_worker(void) {
-    pthread_once(&key_once, make_key);
-    Worker *w = pthread_getspecific(worker_key);
-    if (w) return w;
-    w = calloc(1, sizeof *w);
+static Worker *new_worker(void) {
+    Worker *w = calloc(1, sizeof *w);
     if (!w) return NULL;
     w->fibers = calloc(MAX_THREADS, sizeof *w->fibers);
     w->arena = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (!w->fibers || w->arena == MAP_FAILED) return NULL;
-    pthread_setspecific(worker_key, w);
     faults_watch(w);
+    return w;
+}
+
+/* The worker of this thread of the operating system; NULL without memory. */
+static Worker *own_worker(void) {
+    pthread_once(&key_once, make_key);
+    Worker *w = pthread_getspecific(worker_key);
+    if (w) return w;
+    w = new_worker();
+    if (w) pthread_setspecific(worker_key, w);
     return w;
 }
 
@@ -63,8 +68,7 @@ static void number_threads(Worker *w, const Launch *launch) {
     }
 }
 
-static void work(Worker *w, Launch *launch) {
-    tg_worker = w;
+static void take_up(Worker *w, Launch *launch) {
     w->launch = launch;
     w->threads = launch->threads;
     w->warp_count = (launch->threads + WARP - 1) / WARP;
@@ -73,6 +77,11 @@ static void work(Worker *w, Launch *launch) {
     w->arena_used = launch->shared + (tg_observer ? SHARED_GAP : 0);
     number_threads(w, launch);
     schedule_order(w, tg_reversed);
+}
+
+static void work(Worker *w, Launch *launch) {
+    tg_worker = w;
+    take_up(w, launch);
     faults_work_begins(w);
     while (!atomic_load(&launch->stop)) {
         const uint64_t number = atomic_fetch_add(&launch->next, 1);
@@ -82,6 +91,64 @@ static void work(Worker *w, Launch *launch) {
     }
     faults_work_ends(w);
     tg_worker = NULL;
+}
+
+/* ---- blocks that run together ------------------------------------------------------------------
+ *
+ * Each block has a worker of its own.  They take turns on this thread: a block runs until all its
+ * threads wait at a barrier of the grid, then the next one does.
+ */
+
+/* Some blocks wait for others, which have ended. */
+static void fail_grid(Worker **blocks, uint64_t count) {
+    const Worker *ended = NULL;
+    Worker *waits = NULL;
+    for (uint64_t i = 0; i < count; i++) {
+        if (blocks[i]->paused) waits = waits ? waits : blocks[i];
+        else ended = ended ? ended : blocks[i];
+    }
+    tg_worker = waits;
+    tg_current = &waits->goes_on->public;
+    const Index3 b = ended->fibers[0].public.block_idx;
+    static const char TEXT[] = "the block waits here for the grid, and block (%u,%u,%u) has ended";
+    if (tg_observer)
+        tg_observer->found(DEADLOCK, waits->goes_on->barrier, (Place){0}, NULL, TEXT, b.x, b.y, b.z);
+    launch_fail(FAIL_DEADLOCK, waits->goes_on->barrier, TEXT, b.x, b.y, b.z);
+    tg_current = NULL;
+}
+
+static void run_together(Worker **blocks, Launch *launch) {
+    for (bool first = true, waiting = true; waiting; first = false) {
+        uint64_t paused = 0;
+        for (uint64_t i = 0; i < launch->blocks && !atomic_load(&launch->stop); i++) {
+            Worker *w = tg_worker = blocks[i];
+            faults_work_begins(w);
+            paused += first ? !block_run(w, i) : !block_go_on(w);
+            faults_work_ends(w);
+            atomic_fetch_add(&w->blocks_done, 1);
+        }
+        if (atomic_load(&launch->stop)) return;
+        waiting = paused > 0;
+        if (waiting && paused < launch->blocks) {
+            fail_grid(blocks, launch->blocks);
+            return;
+        }
+        if (waiting && tg_observer) tg_observer->grid_met(blocks, launch->blocks);
+    }
+}
+
+static void work_together(Launch *launch) {
+    Worker **blocks = calloc(launch->blocks, sizeof *blocks);
+    for (uint64_t i = 0; blocks && i < launch->blocks; i++) {
+        blocks[i] = new_worker();
+        if (!blocks[i]) abort(); /* the machine has no memory */
+        take_up(blocks[i], launch);
+    }
+    if (!blocks) abort();
+    run_together(blocks, launch);
+    tg_worker = NULL;
+    for (uint64_t i = 0; i < launch->blocks; i++) worker_free(blocks[i]);
+    free(blocks);
 }
 
 /* ---- the pool ------------------------------------------------------------------------------------ */
@@ -154,6 +221,24 @@ static void pool_end(void) {
 }
 
 /* ---- what Python calls ------------------------------------------------------------------------- */
+
+/* Run a kernel whose blocks wait for each other: all at the same time. */
+int tg_launch_together(Entry entry, const char *packed, const uint32_t grid[3],
+                       const uint32_t block[3], uint32_t shared, double timeout,
+                       const uintptr_t module[2], Failure *failure) {
+    Launch launch = {
+        .entry = entry, .packed = packed, .grid = {grid[0], grid[1], grid[2]},
+        .block = {block[0], block[1], block[2]}, .shared = shared,
+        .threads = block[0] * block[1] * block[2], .together = true,
+        .blocks = (uint64_t)grid[0] * grid[1] * grid[2], .timeout = timeout,
+        .module_low = module[0], .module_high = module[1], .noting = ATOMIC_FLAG_INIT,
+        .failure = failure,
+    };
+    failure->kind = FAIL_NONE;
+    work_together(&launch);
+    fflush(stdout);
+    return failure->kind;
+}
 
 /* Run a kernel.  `packed` holds `count` arguments and the sizes of arrays behind them (guard.c).
  * Returns 0, or the kind of failure, which `failure` describes. */

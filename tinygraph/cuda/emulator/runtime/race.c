@@ -30,8 +30,6 @@ typedef struct Knowledge {
     Fact *facts;
 } Knowledge;
 
-static Knowledge block_known; /* what all threads of the block know since the last barrier */
-
 /* ---- knowledge -------------------------------------------------------------------------------- */
 
 static void learn_fact(Knowledge *k, const Fact *fact) {
@@ -112,13 +110,13 @@ void race_warp_met(uint32_t warp, uint32_t lanes) {
 void race_barrier_passed(Worker *w) {
     for (uint32_t i = 0; i < w->threads; i++) {
         Fiber *fiber = &w->fibers[i];
-        if (fiber->known) learn(&block_known, fiber->known);
+        if (fiber->known) learn(knowledge(&w->known), fiber->known);
         forget(&fiber->known);
     }
 }
 
 void race_block_begins(Worker *w) {
-    block_known.count = 0;
+    forget(&w->known);
     for (uint32_t i = 0; i < w->threads; i++) {
         Fiber *fiber = &w->fibers[i];
         forget(&fiber->known);
@@ -126,6 +124,20 @@ void race_block_begins(Worker *w) {
         fiber->clock = 1;
         memset(fiber->seen, 0, sizeof fiber->seen);
     }
+}
+
+void race_block_ends(void) { forget(&tg_worker->known); }
+
+/* All blocks of a grid have met: what came before, in any of them, comes before all that follows. */
+void race_grid_met(Worker **blocks, uint64_t count) {
+    Knowledge *all = NULL;
+    for (uint64_t i = 0; i < count; i++) {
+        const Fact past = {.block = (uint32_t)blocks[i]->block_number + 1, .epoch = blocks[i]->epoch + 1};
+        learn_fact(knowledge(&all), &past);
+        learn(all, blocks[i]->known);
+    }
+    for (uint64_t i = 0; i < count; i++) learn(knowledge(&blocks[i]->known), all);
+    forget(&all);
 }
 
 /* ---- fences and flags ---------------------------------------------------------------------------- */
@@ -172,7 +184,7 @@ void tg_fence(int scope) {
     forget(&me->fence);
     Knowledge *k = knowledge(&me->fence);
     me->fence_in_block = scope == 0;
-    learn(k, &block_known);
+    learn(k, tg_worker->known);
     learn(k, me->known);
     Fact own = {.block = block_label(), .epoch = tg_worker->epoch, .warp = me->public.warp};
     memcpy(own.seen, me->seen, sizeof own.seen);
@@ -229,7 +241,7 @@ static bool comes_before(const Access *a) {
         if (a->thread == t->linear || a->epoch != tg_worker->epoch) return true;
         if (a->thread / WARP == t->warp && me->seen[a->thread % WARP] >= a->clock) return true;
     }
-    return covers(me->known, a) || covers(&block_known, a);
+    return covers(me->known, a) || covers(tg_worker->known, a);
 }
 
 static bool clash(const Access *earlier, uint32_t how) {

@@ -109,6 +109,7 @@ typedef struct {
     uint32_t at_block; /* lanes that wait for the block */
     uint32_t at_warp; /* lanes that wait for their warp */
     uint32_t alive;   /* lanes that have not left the kernel */
+    uint32_t gathering; /* lanes that ask who is with them: answered when no other can go on */
 } Warp;
 
 typedef void (*Entry)(const char *packed);
@@ -155,6 +156,7 @@ typedef struct {
     uintptr_t module_low, module_high; /* where the code and the data of the kernel's module lie */
     atomic_uint_fast64_t next;
     atomic_bool stop;
+    bool together; /* all blocks of the grid run at the same time */
     atomic_flag noting; /* held while `failure` is written, */
     uint64_t failed;    /* that of this block */
     Failure *failure;
@@ -180,6 +182,10 @@ typedef struct Worker {
     int32_t argument; /* beside which an access has failed, as in Failure */
     int64_t offset;
     bool abandoned;
+    bool at_grid; /* the barrier at which threads wait is one of the grid */
+    bool paused;  /* all threads have come to it, and the block waits for the others */
+    Fiber *goes_on; /* the thread that does when they have come, too */
+    struct Knowledge *known; /* race.c: what all threads of the block know since the last barrier */
     char *arena;      /* shared memory */
     char *places;     /* for guarded arrays */
     uint32_t arena_used, shared_bytes;
@@ -230,6 +236,7 @@ enum { READ = 0, WRITE = 1, ATOMIC = 2, VOLATILE = 4, UNALIGNED = 8, SYNCHRONISI
 typedef struct {
     void (*block_begins)(Worker *w);
     void (*block_ends)(void);
+    void (*grid_met)(Worker **blocks, uint64_t count);
     void (*barrier_passed)(Worker *w);
     void (*warp_meets)(uint32_t warp, uint32_t lanes); /* before values are exchanged, and after: */
     void (*warp_met)(uint32_t warp, uint32_t lanes);
@@ -258,17 +265,23 @@ bool stack_guard_hit(const Fiber *fiber, uintptr_t address);
 /* schedule.c */
 void schedule_mark(Worker *w, uint32_t warp);  /* the lanes of a warp that can run have changed */
 void schedule_order(Worker *w, bool reversed);
-static inline Fiber *schedule_next(Worker *w) { return w->next_fiber(w); } /* off its list, or NULL */
+void schedule_gathered(Worker *w);             /* no other lane of the warp can go on */
+static inline Fiber *schedule_next(Worker *w) { /* off its list, or NULL */
+    if (w->warps[w->warp].gathering && !(w->busy >> w->warp & 1)) schedule_gathered(w);
+    return w->next_fiber(w);
+}
 void schedule_yield(void);                     /* let another fiber run; returns in our turn */
 void schedule_release(uint32_t warp, uint32_t lanes); /* lanes that have met may go on */
 _Noreturn void schedule_deadlock(Worker *w);
 _Noreturn void schedule_abandon(void);         /* leave the kernel from anywhere, all fibers */
 void launch_fail(FailureKind kind, Place place, const char *format, ...);
 void tg_nap(void);
+_Noreturn void tg_trap(const char *what, const char *file, int line);
 void tg_atomic_pause(void);
 
 /* block.c */
-void block_run(Worker *w, uint64_t number);
+bool block_run(Worker *w, uint64_t number);
+bool block_go_on(Worker *w);
 _Noreturn void block_thread_leaves(void); /* from wherever it is */
 
 /* warp.c */

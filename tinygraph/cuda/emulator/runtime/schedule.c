@@ -7,6 +7,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 __thread Thread *tg_current;
 __thread Worker *tg_worker;
@@ -51,6 +52,10 @@ void launch_fail(FailureKind kind, Place place, const char *format, ...) {
 }
 
 void tg_trap(const char *what, const char *file, int line) {
+    if (!tg_worker) { /* the host half of a program */
+        fprintf(stderr, "%s:%d: %s\n", file, line, what);
+        abort();
+    }
     launch_fail(FAIL_TRAP, (Place){file, line, 0}, "%s", what);
     schedule_abandon();
 }
@@ -74,6 +79,26 @@ void schedule_mark(Worker *w, uint32_t warp) {
         w->busy |= 1u << warp;
     else
         w->busy &= ~(1u << warp);
+}
+
+/* No other lane of the warp can go on: those that gather at one place are together. */
+void schedule_gathered(Worker *w) {
+    const uint32_t warp = w->warp;
+    Warp *p = &w->warps[warp];
+    while (p->gathering) {
+        const Meeting *first = &lane_fiber(warp, first_lane(p->gathering))->meeting;
+        uint32_t here = 0;
+        for (uint32_t rest = p->gathering; rest; rest &= rest - 1) {
+            const Meeting *other = &lane_fiber(warp, first_lane(rest))->meeting;
+            if (other->place.line == first->place.line && other->place.file == first->place.file)
+                here |= 1u << first_lane(rest);
+        }
+        for (uint32_t rest = here; rest; rest &= rest - 1)
+            lane_fiber(warp, first_lane(rest))->meeting.value = here;
+        p->gathering &= ~here;
+        p->ready |= here;
+    }
+    schedule_mark(w, warp);
 }
 
 static Fiber *take(Worker *w, uint32_t lane) {

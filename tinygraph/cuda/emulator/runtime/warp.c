@@ -188,6 +188,13 @@ void tg_warp_exchange(unsigned mask, const void *mine, unsigned bytes, void *all
     meet();
 }
 
-unsigned tg_active_mask(void) { return current_warp()->alive; }
+/* The lanes that are at this place together: those that come here before the warp has to wait. */
+unsigned tg_active_mask(const char *file, int line) {
+    Fiber *me = current_fiber();
+    me->meeting = (Meeting){.place = {file, line, 0}};
+    current_warp()->gathering |= 1u << me->public.lane;
+    schedule_yield();
+    return (unsigned)me->meeting.value;
+}
 
 unsigned tg_lane(void) { return tg_current->lane; }

@@ -1,0 +1,169 @@
+"""Programs as people have them, run unchanged: what they print is known, and nothing is found."""
+
+import pytest
+
+from tests.cuda.emulator.host.running import PROGRAMS, finding, ran
+
+# Each counted by hand (reduction: 1428 times 0 + ... + 6, and 0 + 1 + 2 + 3), or by a plain loop of
+# the program itself (matrix_product).
+EXPECTED = {
+    "vector_add": "1000 elements, 0 wrong, the last is 2997\n",
+    "matrix_product": "trace 5 5, expected 5\n",
+    "reduction": "tiles: 29994\ntogether: 29994, no error\n",
+    "histogram": "448 448 448 448 448 448 448 448 outside 512, cudaSuccess\n",
+    "saxpy": "largest error: 0\nblock 0 thread 0\nblock 0 thread 1\n",
+    "dot_product": "dot product 1536.0, timed\n",  # 512 * (0 + 1 + 2 + 3) / 2
+}
+
+
+def test_every_program_is_run():
+    assert {path.stem for path in PROGRAMS.glob("*.cu")} == set(EXPECTED)
+
+
+FIRST = ("vector_add", "reduction")  # the others are compiled in the second tier alone
+NAMES = [n if n in FIRST else pytest.param(n, marks=pytest.mark.second) for n in EXPECTED]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_programs_print_what_they_should(name):
+    done, out, err = ran(PROGRAMS / f"{name}.cu")
+    assert (out, err) == (EXPECTED[name], "")
+    assert done.status == 0 and done.ok and not done.notes
+
+
+@pytest.mark.second
+def test_a_program_without_the_checker():
+    done, out, _ = ran(PROGRAMS / "vector_add.cu", "70000", checked=False)
+    assert out == "70000 elements, 0 wrong, the last is 209997\n" and done.status == 0
+
+
+# ---- mistakes ------------------------------------------------------------------------------------
+
+
+def changed(name, old, new):
+    text = (PROGRAMS / f"{name}.cu").read_text()
+    assert text.count(old) == 1
+    return text.replace(old, new)
+
+
+def test_an_index_beyond_memory_is_named_as_the_program_names_it():
+    text = changed("vector_add", "if (i < n)", "if (i <= n)")
+    done, _, err = ran(text)
+    report, found = finding(done)
+    assert report.kernel == "vector_add"
+    assert (found.kind, found.array, found.index) == ("out-of-bounds", "d_a", 1000)
+    assert found.text == "if (i <= n) c[i] = a[i] + b[i];"
+    assert found.line == 1 + text[: text.index("if (i <= n)")].count("\n")
+    assert "an illegal memory access" in err and done.status == 1  # the program saw the error, too
+
+
+@pytest.mark.second
+def test_a_race_in_a_program():
+    old = "        __syncthreads();\n        for (int i = 0; i < TILE"
+    done, _, _ = ran(changed("matrix_product", old, "        for (int i = 0; i < TILE"))
+    assert "race" in {f.kind for report in done.reports for f in report.findings}
+    assert {report.kernel for report in done.reports} == {"product<TILE>"}
+
+
+@pytest.mark.second
+def test_memory_of_the_host_is_none_for_a_kernel():
+    done, _, _ = ran(changed("vector_add", "(d_a, d_b, d_c, n);", "(a.data(), d_b, d_c, n);"))
+    _, found = finding(done)
+    assert found.kind == "out-of-bounds" and "memory of the host" in found.message
+
+
+def test_memory_of_the_device_is_none_for_the_host():
+    done, out, err = ran(changed("vector_add", "c[n - 1]);", "d_c[n - 1]);"))
+    assert out == "" and done.status == 128 + 11
+    assert "d_c, which is memory of the device: copy it with cudaMemcpy" in err
+    assert any("d_c[n - 1]);" in note for note in done.notes)
+
+
+@pytest.mark.second
+def test_what_nobody_wrote_is_no_result():
+    done, _, _ = ran(changed("vector_add", "(d_a, d_b, d_c, n);", "(d_a, d_b, d_c, n - 3);"))
+    _, found = finding(done)
+    assert (found.kind, found.array, found.index) == ("unwritten-output", "d_c", 997)
+    assert found.text.startswith("CHECK(cudaMemcpy(c.data()") and "12 of which" in found.message
+
+
+@pytest.mark.second
+def test_memory_that_was_given_back():
+    old = "    dim3 blockDim(256)"
+    done, _, _ = ran(changed("vector_add", old, "    CHECK(cudaFree(d_b));\n" + old))
+    _, found = finding(done)
+    assert (found.kind, found.array) == ("out-of-bounds", "d_b")
+    assert "given back with cudaFree" in found.message
+
+
+@pytest.mark.second
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("blockDim(256)", "blockDim(2048)", "block of 2048 x 1 x 1 threads"),
+        ("<<<gridDim, blockDim>>>", "<<<gridDim, blockDim, 60000>>>", "60000 bytes of dynamic"),
+        ("d_b, b.data(), bytes", "d_b, b.data(), 2 * bytes", "8000 bytes from byte 0 of d_b"),
+        ("(c.data(), d_c, bytes,", "(d_c, c.data(), bytes,", "memory of the host, d_c is"),
+        ("CHECK(cudaFree(d_b));", "CHECK(cudaFree(d_a));", "given back already"),
+        ("cudaMalloc(&d_c, bytes)", "cudaMalloc(&d_c, bytes << 40)", "out of memory"),
+    ],
+)
+def test_calls_that_a_gpu_would_refuse(old, new, words):
+    done, _, err = ran(changed("vector_add", old, new))
+    assert words in err and done.status == 1 and done.ok
+
+
+# ---- the process ---------------------------------------------------------------------------------
+
+KERNEL = "#include <cstdio>\n#include <cstdlib>\n__global__ void k(int *x) { x[0] = 1; }\n"
+
+
+@pytest.mark.second
+@pytest.mark.parametrize(
+    ("body", "status", "note"),
+    [
+        ("exit(7);", 7, ""),
+        ("abort();", 128 + 6, "SIGABRT"),
+        ("*(volatile int *)0 = 1;", 128 + 11, "SIGSEGV"),
+        ("for (volatile int i = 0;; i = i + 1);", 128 + 9, "not done after 1 s"),
+    ],
+)
+def test_how_a_program_may_end(body, status, note):
+    done, _, _ = ran(
+        f"{KERNEL}int main() {{ {body} return 0; }}", timeout=1 if "for" in body else 60
+    )
+    assert done.status == status
+    assert note in " ".join(done.notes) and bool(done.notes) == bool(note)
+
+
+@pytest.mark.second
+def test_an_assertion_in_a_kernel():
+    text = f"""#include <cassert>
+{KERNEL}__global__ void a(int n) {{ assert(threadIdx.x < n); }}
+int main() {{
+    a<<<1, 32>>>(30);
+    printf("%s", cudaGetErrorString(cudaDeviceSynchronize()));
+}}"""
+    done, out, err = ran(text)
+    assert out == "device-side assert triggered"
+    assert "thread: [30,0,0] assertion failed: threadIdx.x < n" in err.replace("tg_", "")
+    assert done.status == 0 and done.ok
+
+
+@pytest.mark.second
+def test_a_kernel_that_cannot_wait_for_the_grid():
+    text = f"""#include <cooperative_groups.h>
+{KERNEL}__global__ void g() {{ cooperative_groups::this_grid().sync(); }}
+__global__ void h() {{ if (blockIdx.x) cooperative_groups::this_grid().sync(); }}
+int main(int argc, char **) {{
+    if (argc > 1) cudaLaunchCooperativeKernel((void *)h, 2, 32, NULL);
+    else g<<<2, 32>>>();
+    cudaError_t error = cudaLaunchCooperativeKernel(g, 1000000, 32, NULL);
+    printf("%s", cudaGetErrorName(error));
+}}"""
+    done, out, err = ran(text)
+    assert "cudaLaunchCooperativeKernel" in err and out == "cudaErrorIllegalInstruction"
+    done, out, _ = ran(text, "1")
+    _, found = finding(done)
+    assert found.kind == "deadlock" and "block (0,0,0) has ended" in found.message
+    assert out == "cudaErrorLaunchTimeout"

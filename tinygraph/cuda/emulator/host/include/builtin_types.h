@@ -1,0 +1,3 @@
+/* Its contents are always there on the emulator. */
+#pragma once
+#include "cuda_runtime.h"

@@ -1,0 +1,25 @@
+/* What stands before the text of a program: the C++ library, then CUDA. */
+#pragma once
+#define TINYGRAPH_PROGRAM 1
+#define __NVCC__ 1
+#ifndef TINYGRAPH_HOST_FILE
+#define __CUDACC__ 1
+#endif
+#define __CUDACC_VER_MAJOR__ 12
+#define __CUDACC_VER_MINOR__ 0
+
+#include <assert.h>
+#include <limits.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <type_traits>
+
+#include "cuda_runtime.h"
