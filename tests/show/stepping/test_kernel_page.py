@@ -165,9 +165,10 @@ def test_an_access_out_of_bounds_is_the_last_step(tmp_path):
     (run,) = data["runs"]
     (block,) = run["blocks"]
     step = block["steps"][-1]
-    assert step["kind"] == "stop" and (step["warp"], lanes(step["lanes"])) == (1, [8])
-    assert step["offsets"] == [160] and block["jumps"] == [[0, len(block["steps"]) - 1]]
-    assert lanes(block["absent"][1]) == list(range(9, 32)) and block["absent"][0] == 0
+    assert step["kind"] == "stop" and (step["warp"], lanes(step["lanes"])) == (1, [*range(8, 32)])
+    assert step["offsets"] == [4 * index for index in range(40, 64)]
+    assert block["jumps"] == [[0, len(block["steps"]) - 1]] and block["absent"] == [0, 0]
+    assert lanes(step["lost"]) == lanes(step["lanes"])  # they have not left
 
 
 def test_a_mistake_in_a_later_block_is_on_the_page(tmp_path):

@@ -7,5 +7,8 @@ data.py     traces as the JSON that the script draws
 steps.py    the steps of one block, what each costs and leaves in memory
 events.py   the events of one block, and where lanes meet in them
 cells.py    what an array holds
-kernel.js, kernel.css   lanes, banks, sectors, mistakes
+launch.js   what is so after each step, and the words for it      kernel.css
+lanes.js    threads and what they have
+memory.js   shared memory as banks, global memory as sectors
+kernel.js   the source, mistakes, the whole of a step
 """

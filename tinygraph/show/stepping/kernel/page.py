@@ -20,6 +20,7 @@ from tinygraph.show.stepping.shell import page
 if TYPE_CHECKING:
     from tinygraph.cuda.kernel import Kernel
 
+SCRIPTS = ("launch.js", "lanes.js", "memory.js", "kernel.js")  # each needs those before it
 MOST_BLOCKS = 8  # where nobody says which
 FIGURE = """<div id="choice"></div><div id="notes"></div>
 <h3 id="file"></h3><ol id="code" tabindex="0" aria-label="source"></ol>
@@ -55,14 +56,17 @@ def launch_page(first: Trace, second: Trace, differ: Sequence[Sequence[Any]]) ->
     both = not stopped and (raced or bool(differ))
     data = launch_data([first, second] if both else [first], differ if both else [])
     data["notes"] = _notes(first, same=not (both or stopped))
-    code, looks = (Path(__file__).with_name(f"kernel.{kind}") for kind in ("js", "css"))
     return page(
         first.kernel + _extents(" grid", first.grid) + _extents(" block", first.block_size),
         data,
-        script=code.read_text(encoding="utf-8"),
-        style=looks.read_text(encoding="utf-8"),
+        script="".join(_read(name) for name in SCRIPTS),
+        style=_read("kernel.css"),
         figure=FIGURE,
     )
+
+
+def _read(name: str) -> str:
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
 def both_orders(

@@ -68,10 +68,15 @@ class BlockSteps:
     def _is_plain(self, group: WarpStep, after: WarpStep | None) -> bool:
         """Whether it is a piece of code without an access that shows nothing new.
 
-        That is: the same line with the same lanes as in the step before, or in the one after.
+        That is: the same line with the same lanes as in the step before, or in the one after; or
+        the way out of the kernel.
         """
         if self.events.kinds[group.events[0]] != "code" or not self.steps:
             return False
+        threads = [WARP * group.warp + lane for lane in group.lanes]
+        ends = zip(threads, group.events, strict=True)
+        if all(t in self.events.ended and self._last[t] == event for t, event in ends):
+            return True
         before = self.steps[-1]
         here = group.warp, mask(group.lanes), *self.events.line(group.events[0])
         if here == (before.get("warp"), before.get("lanes"), before["file"], before["line"]):

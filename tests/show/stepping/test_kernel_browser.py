@@ -1,0 +1,172 @@
+"""The page of a launch as a browser draws it: its numbers, read back from the document."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tests.browser import dom
+from tests.cuda.test_gallery import GALLERY, Case
+from tests.show.stepping.pages import data_of
+from tests.show.stepping.test_kernel_page import SHIFT, TREE
+from tinygraph.cuda import Kernel, Out
+from tinygraph.cuda.emulator.record import Wish
+
+pytestmark = pytest.mark.second
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """The page of a sum in shared memory, its data, and the sums."""
+    path = tmp_path_factory.mktemp("tree") / "tree.html"
+    x, y = np.arange(100, dtype=np.float32), np.empty(2, np.float32)
+    Kernel(TREE, "block_sum").steps(path, 2, 64, x, Out(y), 100)
+    return path, data_of(path), x, y
+
+
+def steps_of(data, block=0, run=0):
+    return data["runs"][run]["blocks"][block]["steps"]
+
+
+def find(data, **wanted):
+    """The address of the first step of block 0 that has these values, and the step."""
+    for number, step in enumerate(steps_of(data), 1):
+        if all(step.get(name) == value for name, value in wanted.items()):
+            return f"step={number}", step
+    raise AssertionError(wanted)
+
+
+def values(section):
+    """The numbers of the cells of an array, by element."""
+    cells = [e for e in section.all("span") if "data-index" in e.attributes]
+    return {
+        int(e.attributes["data-index"]): float(e.attributes["data-value"])
+        for e in cells
+        if "data-value" in e.attributes
+    }
+
+
+def memory(document, name):
+    """The section of one array."""
+    (found,) = [
+        section
+        for section in document.all("section", "memory")
+        if section.one("h3").text.split(":")[0].split()[1] == name
+    ]
+    return found
+
+
+def test_a_conflict_is_said_and_drawn_above_its_banks(tree):
+    path, data, _, _ = tree
+    address, step = find(data, kind="read", line=10, cost=[2, 1])
+    document = dom(path, address)
+    words = "Bank conflict: the request takes 2 turns, 1 would do."
+    assert document.one("p", "cost").text == words and "hot" in document.one("p", "cost").classes
+    assert words in document.one(id="said").text
+    heads = memory(document, "s").all("em")
+    assert len(heads) == 32
+    assert [e.attributes.get("data-depth") for e in heads] == ["2", None] * 16
+    touched = [e for e in memory(document, "s").all("span") if "r" in e.classes]
+    wanted = {offset // 4 for offset in step["offsets"]}
+    assert {int(e.attributes["data-index"]) for e in touched} == wanted
+    now = document.one("ol", id="code").one("li", "now")
+    assert now.one("i").text == "10" and "s[at] += s[at + step]" in now.text
+
+
+def test_lanes_have_what_they_read(tree):
+    path, data, _, _ = tree
+    address, step = find(data, kind="read", line=5)
+    document = dom(path, address)
+    (row,) = document.all("div", "warp", data_name="gets")
+    shown = [float(e.attributes["data-value"]) for e in row.all("u") if "none" not in e.classes]
+    assert shown == step["values"] == list(range(32))
+    assert [e.classes for e in memory(document, "x").all("div", "sector")][:5] == [
+        *[["sector", "moved"]] * 4,
+        ["sector"],
+    ]
+
+
+@pytest.mark.parametrize("block", [0, 1])
+def test_the_last_step_shows_what_the_launch_has_left(tree, block):
+    path, _, x, y = tree
+    document = dom(path, f"step=99999&block={block}")
+    held = values(memory(document, "y"))
+    assert held[block] == y[block] and set(held) == {0, 1}
+    assert values(memory(document, "x")) == dict(enumerate(x.tolist()))
+    assert values(memory(document, "s"))[0] == y[block]
+    assert all("left" in e.classes or "write" in e.classes for e in lanes_of(document))
+
+
+def lanes_of(document):
+    return document.one("section", "warps").all("b")
+
+
+def test_a_gate_is_closed_until_all_threads_have_come(tree):
+    path, data, _, _ = tree
+    address, _ = find(data, kind="barrier", warp=1)
+    document = dom(path, address)
+    assert "64 of 64 threads wait" in document.one("section", "warps").one("h3").text
+    assert len(document.all("i", "closed")) == 2
+    assert [e.classes[0] for e in lanes_of(document)] == ["waits"] * 32 + ["barrier"] * 32
+    address, _ = find(data, kind="open")
+    document = dom(path, address)
+    assert len(document.all("i", "open")) == 2 and "the barrier opens" in document.one("h2").text
+
+
+def test_a_race_shows_both_threads_both_lines_and_both_outcomes(tmp_path):
+    path = tmp_path / "shift.html"
+    Kernel(SHIFT, "shift").steps(path, 1, 64, np.arange(65, dtype=np.float32))
+    data = data_of(path)
+    for order in (0, 1):
+        ((_, at),) = data["runs"][order]["blocks"][0]["jumps"]
+        document = dom(path, f"step={at + 1}&order={order}")
+        (found,) = data["runs"][order]["findings"]
+        culprit, other = document.one("b", "culprit"), document.one("b", "other")
+        threads = [
+            32 * (k // 32) + k % 32
+            for k, e in enumerate(lanes_of(document))
+            if e in (culprit, other)
+        ]
+        assert sorted(threads) == sorted([found["thread"], found["otherThread"]])
+        assert [row.one("i").text for row in document.all("li", "wrong")] == ["3", "4"]
+        assert document.one("section", "found").one("pre").text == found["message"]
+        rows = document.one("section", "outcome").all("tr")
+        assert [cell.text for cell in rows[1].all("td")] == ["x[0]", "1", "64"]
+        assert document.one("button", "on").text == data["runs"][order]["order"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["transpose_padded", "gemm_tiled", "argmax_rows", "scan_blelloch", "race_reverse_no_barrier"],
+)
+def test_totals_on_the_page_are_the_profiles(name, tmp_path):
+    """The table of the last step, read from the document, over all blocks."""
+    (path,) = GALLERY.glob(f"*/{name}.cu")
+    launch, kernel, arguments = Case(path).launch()
+    given = tuple(arguments.values())
+    ready = kernel._to_check(launch.grid, launch.block, given, launch.shared)
+    counted = kernel._report(ready, True, Wish()).lines  # of the build that is traced
+    wanted: dict[str, list[int]] = {}
+    for c in counted:
+        took, least = (c.sectors, c.least_sectors)
+        if c.space == "shared":
+            took, least = c.wavefronts, c.least_wavefronts
+        row = wanted.setdefault(f"{c.line} {c.space} {c.access} {c.size}", [0, 0, 0])
+        row[:] = [a + b for a, b in zip(row, (c.requests, took, least), strict=True)]
+    page = tmp_path / "page.html"
+    grid = math.prod(launch.grid)
+    blocks = [
+        (n % launch.grid[0], n // launch.grid[0]) if len(launch.grid) > 1 else n
+        for n in range(grid)
+    ]
+    _, kernel, arguments = Case(path).launch()
+    kernel.steps(
+        page, launch.grid, launch.block, *arguments.values(), shared=launch.shared, blocks=blocks
+    )
+    found: dict[str, list[int]] = {}
+    for block in range(grid):
+        for line in dom(page, f"step=99999&block={block}").one("tbody", id="totals").all("tr"):
+            row = found.setdefault(line.attributes["data-key"], [0, 0, 0])
+            cells = [int(cell.text.split()[0]) for cell in line.all("td")[3:]]
+            row[:] = [a + b for a, b in zip(row, cells, strict=True)]
+    assert found == wanted
