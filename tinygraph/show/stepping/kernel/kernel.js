@@ -145,9 +145,6 @@ function draw(at) {
   $("panel").replaceChildren(...parts);
   return [`${line}: ${headline(step)}.`, cost, rest ? rest + "." : "", finding ? `${finding.kind}: ${finding.message}` : ""].filter(t => t).join(" ");
 }
-$("panel").addEventListener("mousemove", event => {
-  const cell = event.target.closest("[data-tip]");
-  tip(event, cell ? cell.dataset.tip : "");
-});
+$("panel").addEventListener("mousemove", event => tip(event, event.target.tip ? event.target.tip() : ""));
 $("panel").addEventListener("mouseleave", event => tip(event, ""));
 shell.run({get count() { load(); return block.steps.length; }, draw});

@@ -23,7 +23,8 @@ function drawWarps(step, now, marked) {
     for (let lane = 0; lane < WARP; lane++) {
       const kind = state(step, now, warp, lane), thread = warp * WARP + lane;
       const cell = make("b", kind, lane);
-      cell.dataset.tip = kind === "absent" ? "no thread: the block ends before" : `thread ${threadName(thread)}, lane ${lane}: ${STATES[kind]}`;
+      cell.tip = () => kind === "absent" ? "no thread: the block ends before"
+        : `thread ${threadName(thread)}, lane ${lane}: ${STATES[kind]}`;
       for (const [cls, number] of marked) if (number === thread) cell.classList.add(cls);
       row.append(cell);
     }
@@ -69,11 +70,10 @@ function drawRegisters(step) {
       const cell = make("u", k < 0 ? "none" : text.length > room ? "tiny" : "", text);
       if (k >= 0) {
         cell.dataset.value = value;
-        cell.dataset.tip = `lane ${lane}: ${name} ${Array.isArray(value) ? value.join(", ") : value}`;
-        if (odd && odd.includes(k)) {
-          cell.className = "odd";
-          cell.dataset.tip += "; not what the cell holds here: in this run another thread came in between";
-        }
+        const isOdd = odd && odd.includes(k);
+        cell.tip = () => `lane ${lane}: ${name} ${Array.isArray(value) ? value.join(", ") : value}` +
+          (isOdd ? "; not what the cell holds here: in this run another thread came in between" : "");
+        if (isOdd) cell.className = "odd";
       }
       row.append(cell);
     }

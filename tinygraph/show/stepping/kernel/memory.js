@@ -1,14 +1,14 @@
 
 // ---- memory -------------------------------------------------------------------------------------
 function cellOf(array, a, index, memory, lanes, step, marked) {
-  const value = memory[a][index];
+  const value = memory[a][index] ?? undefined;  // null: bytes that nobody has noted
   const cell = make("span", lanes ? (step.kind === "read" ? "r" : "w") : "", value === undefined ? "" : shown(value));
   if (value === undefined) cell.classList.add("none");
   if (marked.has(index)) cell.classList.add("racy");
   cell.dataset.index = index;
   if (value !== undefined) cell.dataset.value = value;
-  const does = lanes ? `; lane${lanes.length > 1 ? "s" : ""} ${lanes.join(", ")} ${step.kind === "read" ? "read" : "wrote"}` : "";
-  cell.dataset.tip = `${element(array, index)} = ${value === undefined ? "nobody has written it" : value}${does}`;
+  cell.tip = () => `${element(array, index)} = ${value === undefined ? "nobody has written it" : value}` +
+    (lanes ? `; lane${lanes.length > 1 ? "s" : ""} ${lanes.join(", ")} ${step.kind === "read" ? "read" : "wrote"}` : "");
   return cell;
 }
 function drawShared(array, a, step, memory, marked) {
@@ -25,7 +25,7 @@ function drawShared(array, a, step, memory, marked) {
   const most = Math.max(...depth);
   depth.forEach((d, bank) => {
     const head = make("em", d > 1 && step.cost[0] > step.cost[1] ? "hot" : d ? "hit" : "", d > 1 ? "×" + d : bank);
-    head.dataset.tip = `bank ${bank}` + (d ? `: ${plural(d, "word")} wanted` : "");
+    head.tip = () => `bank ${bank}` + (d ? `: ${plural(d, "word")} wanted` : "");
     if (d > 1) head.dataset.depth = d;
     grid.append(head);
   });
