@@ -31,7 +31,7 @@ from tinygraph.show.stepping.kernel.cells import Cells
 from tinygraph.show.stepping.kernel.events import Events
 from tinygraph.show.stepping.kernel.steps import BlockSteps
 
-MOST_OUTCOMES = 24
+MOST_OUTCOMES = 8
 ORDERS = ("threads in order", "threads reversed")
 
 
