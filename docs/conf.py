@@ -11,6 +11,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
+import live_kernels  # noqa: E402  # docs/live_kernels.py
 import live_pages  # noqa: E402  # docs/live_pages.py
 import names_table  # noqa: E402  # docs/names_table.py
 import ops_table  # noqa: E402  # docs/ops_table.py
@@ -110,7 +111,8 @@ names_table.write()
 def write_live_pages(app: Any, error: Exception | None) -> None:
     """pages/: what the documentation shows in frames."""
     if error is None and app.builder.format == "html":
-        live_pages.make_all(Path(app.outdir) / "pages")
+        for room in (live_pages, live_kernels):
+            room.make_all(Path(app.outdir) / "pages")
 
 
 def setup(app: Any) -> None:

@@ -82,7 +82,8 @@ def test_the_pictures_are_up_to_date(tmp_path):
 
 def test_pages_that_are_shown_live_are_made(tmp_path):
     pytest.importorskip("sklearn")
-    made = {page.name for page in script("live_pages").make_all(tmp_path / "pages")}
+    rooms = script("live_pages"), script("live_kernels")
+    made = {page.name for room in rooms for page in room.make_all(tmp_path / "pages")}
     pages = (ROOT / "docs").rglob("*.md")
     shown = {
         name
