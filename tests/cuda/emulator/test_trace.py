@@ -1,9 +1,12 @@
 """A trace tells what a kernel does, access by access, as loops written by hand say it does."""
 
+import sys
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 
-from tests.cuda.emulator.launching import kernel
+from tests.cuda.emulator.launching import assert_alive, in_child, kernel
 from tinygraph.cuda import Out
 from tinygraph.cuda.emulator.trace import CODE, END, KINDS, RELEASE
 from tinygraph.errors import KernelLaunchError
@@ -267,3 +270,23 @@ __global__ void caller(const float4* x, float4* y) {
 def test_wrong_wishes_are_refused(wrong, words):
     with pytest.raises(KernelLaunchError, match=words):
         kernel(SHIFT).trace(2, 4, np.zeros(9, np.float32), **wrong)
+
+
+WITH_ANOTHER_COMPILER = """
+from tests.cuda.emulator import test_trace, test_trace_locals
+from tinygraph.cuda.emulator.compiler import find_compiler
+for reverse in (False, True):
+    rng = np.random.default_rng(0)
+    test_trace.test_every_access_and_barrier_of_a_tree_sum(reverse, rng)
+test_trace.test_calls_of_a_warp_tell_what_is_given_and_taken()
+test_trace.test_a_helper_has_its_own_lines_and_a_header_has_none()
+test_trace_locals.test_variables_hold_what_the_loops_say()
+print(find_compiler().name)
+"""
+
+
+@pytest.mark.second
+@pytest.mark.skipif(find_spec("ziglang") is None, reason="the wheel ziglang is not installed")
+def test_the_compiler_of_the_wheel_tells_the_same():
+    child = in_child(WITH_ANOTHER_COMPILER, 300, CXX=f"{sys.executable} -m ziglang c++")
+    assert_alive(child, "ziglang")

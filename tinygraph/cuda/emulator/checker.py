@@ -33,6 +33,7 @@ from tinygraph.cuda.emulator.native import (
 from tinygraph.cuda.emulator.native import timeout as default_timeout
 from tinygraph.cuda.emulator.operations import count as operations_executed
 from tinygraph.cuda.emulator.record import Recorder, Wish
+from tinygraph.cuda.emulator.variables import Variables
 from tinygraph.errors import KernelCompileError
 
 _KINDS = [
@@ -71,7 +72,7 @@ class CheckedKernel(NativeKernel):
         return ProfiledKernel(self.source, self.signature)
 
     @cached_property
-    def tracing(self) -> CheckedKernel:
+    def tracing(self) -> TracedKernel:
         """The same kernel without optimisation, with hooks that tell where a thread is."""
         return TracedKernel(self.source, self.signature)
 
@@ -332,6 +333,16 @@ class TracedKernel(CheckedKernel):
 
     build = "traced"
 
+    @cached_property
+    def in_frames(self) -> Variables:
+        """The variables of the user's functions."""
+
+        def is_wanted(address: int) -> bool:
+            place = self.lines.find(address + 1)
+            return place is not None and self.in_source(place[0])
+
+        return Variables(self.path, is_wanted)
+
 
 class FollowedKernel(CheckedKernel):
     """Built so that the run time knows which values are undefined, for a second launch."""
@@ -395,3 +406,33 @@ def _plain_name(symbol: str) -> str:
         name, rest = rest[digits : digits + length], rest[digits + length :]
         rest = rest.lstrip("L")
     return name
+
+
+def _library() -> Any:
+    """The run time with the types of the checker's functions."""
+    library = runtime()
+    if not getattr(library, "knows_checker", False):
+        declare(
+            library,
+            tg_check_begin="izz",
+            tg_check_region="zzsuui",
+            tg_far_memory="uz",
+            tg_far_free="pz",
+            tg_site="u",
+            tg_profile_line="up",
+            tg_profile_block="upp",
+            tg_trace_begin="puui",
+            tg_trace_end="pp",
+            tg_trace_variables="puu",
+            tg_trace_changes="p",
+            tg_region="uspppp",
+        )
+        library.tg_far_memory.restype = ctypes.c_void_p
+        library.tg_site.restype = _Place
+        library.tg_check_findings.restype = ctypes.c_uint32
+        library.tg_trace_end.restype = ctypes.c_uint32
+        library.tg_trace_changes.restype = ctypes.c_uint32
+        if library.tg_finding_size() != ctypes.sizeof(_Found):
+            raise RuntimeError("emulator: run time and checker.py disagree on struct Found")
+        library.knows_checker = True
+    return library

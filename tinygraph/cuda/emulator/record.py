@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
@@ -11,7 +12,16 @@ import numpy as np
 
 from tinygraph.cuda.arguments import Argument
 from tinygraph.cuda.emulator.findings import Finding
-from tinygraph.cuda.emulator.trace import CODE, EVENT, Place, Trace, TracedArray
+from tinygraph.cuda.emulator.trace import (
+    CHANGE,
+    CODE,
+    EVENT,
+    Place,
+    Trace,
+    TracedArray,
+    TracedVariable,
+)
+from tinygraph.cuda.emulator.variables import Variables
 
 Kernel: TypeAlias = Any  # of checker.py, which stands above this file and has launches recorded
 
@@ -43,6 +53,19 @@ class _Event(ctypes.Structure):
 
 
 _RAW = np.dtype(_Event)
+# `Variable` and `Change` in runtime/record.c.
+_VARIABLE = np.dtype(
+    [(name, np.uint64) for name in ("begin", "end", "low", "high")]
+    + [(name, np.int32) for name in ("function", "offset", "size", "unused")]
+)
+_CHANGE = np.dtype(
+    [
+        ("event", np.uint32),
+        ("variable", np.uint32),
+        ("first", np.uint64),
+        ("value", np.uint64),
+    ]
+)
 
 
 class Recorder:
@@ -52,6 +75,7 @@ class Recorder:
         if library.tg_event_size() != ctypes.sizeof(_Event):
             raise RuntimeError("emulator: run time and record.py disagree on struct Event")
         self.library, self.wish, self.kernel = library, wish, kernel
+        self.variables: Variables = kernel.in_frames
         self.initial: dict[str, np.ndarray] = {}
 
     def begin(self, arguments: Sequence[Argument]) -> None:
@@ -63,6 +87,16 @@ class Recorder:
             self.initial[name] = np.frombuffer(ctypes.string_at(address, size), np.uint8)
         blocks = (ctypes.c_uint64 * len(self.wish.blocks))(*self.wish.blocks)
         self.library.tg_trace_begin(blocks, len(blocks), self.wish.limit, int(self.wish.reverse))
+        functions = sorted({local.begin for local in self.variables.locals})
+        rows = [
+            (
+                *(self.kernel.base + at for at in (v.begin, v.end, v.low, v.high)),
+                *(functions.index(v.begin), v.offset, v.dtype.itemsize, 0),
+            )
+            for v in self.variables.locals
+        ]
+        table = np.array(rows, _VARIABLE)
+        self.library.tg_trace_variables(table.ctypes.data, len(rows), len(functions))
 
     def end(self, grid: Any, block: Any, findings: Sequence[Finding]) -> Trace:
         """What happened."""
@@ -71,6 +105,7 @@ class Recorder:
         size = count * ctypes.sizeof(_Event)
         raw = np.frombuffer(ctypes.string_at(table, size) if size else b"", _RAW)
         events, places, kept = self._placed(raw)
+        changes = self._changes(raw, events, places, kept)
         numbers = np.concatenate([np.cumsum(kept) - kept, [len(events)]])  # of events now
         found = tuple(replace(f, event=int(numbers[min(f.event or 0, count)])) for f in findings)
         source = self.kernel.source
@@ -87,7 +122,52 @@ class Recorder:
             files,
             cut.value,
             self.wish.reverse,
+            tuple(
+                TracedVariable(v.name, v.function, v.dtype, v.line) for v in self.variables.locals
+            ),
+            changes,
         )
+
+    def _changes(
+        self, raw: np.ndarray, events: np.ndarray, places: list[Place], kept: np.ndarray
+    ) -> np.ndarray:
+        """Which variables had a new value at which event.
+
+        What a thread finds in a variable when it enters the function is what the frame held before;
+        it counts from the first event behind the line of the declaration.
+        """
+        table = ctypes.c_void_p()
+        count = self.library.tg_trace_changes(ctypes.byref(table))
+        size = count * _CHANGE.itemsize
+        noted = np.frombuffer(ctypes.string_at(table, size) if size else b"", _CHANGE)
+        changes = np.zeros(count, CHANGE)
+        for name in ("variable", "value"):
+            changes[name] = noted[name]
+        changes["thread"], changes["block"] = (
+            raw["thread"][noted["event"]],
+            raw["block"][noted["event"]],
+        )
+        number = np.cumsum(kept) - kept  # of an event, among those that are kept
+        changes["event"] = number[noted["event"]]
+        lines = np.array([p.line for p in places] + [0])[events["place"]]
+        dropped = np.zeros(count, bool)
+        later: dict[tuple[int, int, int], int] = {}  # the next change of a variable of a thread
+        events_of = _by_thread(events)
+        declared = [v.line for v in self.variables.locals]
+        for k in range(count - 1, -1, -1):
+            change = changes[k]
+            key = int(change["block"]), int(change["thread"]), int(change["variable"])
+            if noted["first"][k]:
+                mine = events_of.get(key[:2], np.array([], int))
+                behind = mine[np.searchsorted(mine, change["event"]) :]
+                behind = behind[lines[behind] > declared[key[2]]]
+                if not len(behind) or behind[0] >= later.get(key, len(events)):
+                    dropped[k] = True
+                else:
+                    changes["event"][k] = behind[0]
+            later[key] = int(change["event"])
+        changes = changes[~dropped & (changes["event"] < len(events))]
+        return changes[np.argsort(changes["event"], kind="stable")]
 
     # ---- places -----------------------------------------------------------------------------
 
@@ -148,7 +228,11 @@ class Recorder:
             dtype: np.dtype[Any] | None = None
             shape: tuple[int, ...] = (size.value // element.value,)
             if flags.value & (_SHARED | _OF_THE_MODULE):
-                initial = None if flags.value & _SHARED else initial
+                dtype, shape = self._declared(label, size.value, element.value)
+                if flags.value & _SHARED:
+                    initial = None
+                elif initial is not None and dtype is not None:
+                    initial = initial.view(dtype).reshape(shape)
             elif initial is not None and initial.nbytes == size.value:
                 dtype, shape = initial.dtype, initial.shape
             space = "shared" if flags.value & _SHARED else "global"
@@ -167,6 +251,26 @@ class Recorder:
                 )
             )
         return found
+
+    def _declared(
+        self, name: str, size: int, element: int
+    ) -> tuple[np.dtype[Any] | None, tuple[int, ...]]:
+        """Dtype and shape of an array of the source, as far as the debug information has them."""
+        dtype, shape = self.variables.arrays.get(name, (None, ()))
+        if dtype is None or size % dtype.itemsize:
+            return None, (size // element,)
+        if math.prod(shape) * dtype.itemsize != size:
+            shape = (size // dtype.itemsize,)
+        return dtype, shape
+
+
+def _by_thread(events: np.ndarray) -> dict[tuple[int, int], np.ndarray]:
+    """The numbers of the events of each thread."""
+    keys = events["block"].astype(np.uint64) * np.uint64(1024) + events["thread"]
+    order = np.argsort(keys, kind="stable")
+    cuts = np.flatnonzero(np.diff(keys[order])) + 1
+    parts = np.split(order, cuts) if len(order) else []
+    return {(int(events["block"][p[0]]), int(events["thread"][p[0]])): p for p in parts}
 
 
 def _sites(events: np.ndarray, counters: np.ndarray) -> np.ndarray:

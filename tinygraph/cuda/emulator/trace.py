@@ -14,6 +14,7 @@ of one block that touch different bytes might have run in any other order.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,6 +50,26 @@ EVENT = np.dtype(
         ("to", np.int32),
     ]
 )
+
+
+CHANGE = np.dtype(
+    [
+        ("event", np.int64),
+        ("block", np.uint64),
+        ("thread", np.uint32),
+        ("variable", np.uint32),
+        ("value", np.uint64),
+    ]
+)
+
+
+class TracedVariable(NamedTuple):
+    """A number among the parameters and variables of a function of the source."""
+
+    name: str
+    function: str
+    dtype: np.dtype[Any]
+    line: int  # of its declaration
 
 
 class Place(NamedTuple):
@@ -124,6 +145,12 @@ class Trace:
         How many events came after the limit and are left out; 0 for none.
     reverse : bool
         Whether lanes and warps ran from the last one on.
+    variables : tuple of TracedVariable
+        Numbers in functions of the source whose place the debug information tells.
+    changes : structured array
+        When they had new values, in the order of events: `event`, `block`, `thread`, `variable` (an
+        index into `variables`), `value` (its bytes as a number).  What is assigned on a line shows
+        at the thread's next event.
     """
 
     kernel: str
@@ -137,6 +164,8 @@ class Trace:
     files: Mapping[str, tuple[str, ...]]
     cut: int = 0
     reverse: bool = False
+    variables: tuple[TracedVariable, ...] = ()
+    changes: np.ndarray = field(default_factory=lambda: np.zeros(0, CHANGE))
 
     def __len__(self) -> int:
         return len(self.events)
@@ -144,6 +173,23 @@ class Trace:
     def kind(self, number: int) -> str:
         """What kind of event it is."""
         return KINDS[self.events[number]["kind"]]
+
+    def locals(self, number: int) -> dict[str, Any]:
+        """What the variables of the thread of an event hold when it happens, by name.
+
+        Of the function that the thread is in, and of those that it was in before; of two of one
+        name the one that changed last.
+        """
+        event = self.events[number]
+        until = np.searchsorted(self.changes["event"], number, side="right")
+        before = self.changes[:until]
+        mine = (before["thread"] == event["thread"]) & (before["block"] == event["block"])
+        found: dict[str, Any] = {}
+        for change in before[mine]:
+            variable = self.variables[change["variable"]]
+            raw = change["value"].tobytes()[: variable.dtype.itemsize]
+            found[variable.name] = np.frombuffer(raw, variable.dtype)[0].item()
+        return found
 
     def value(self, number: int) -> Any:
         """What an access read or wrote, as numbers of the array's dtype; bytes if it has none."""

@@ -77,7 +77,7 @@ void record_begin(uint32_t limit);
 void record_pause(bool paused); /* in blocks that nobody wants */
 void record_access(const Region *r, uintptr_t address, uint32_t size, uint32_t how, Place place);
 void record_refused(const Region *r, uintptr_t address, uint32_t size, uint32_t how, Place place);
-void record_code(uintptr_t pc);
+void record_code(uintptr_t pc, uintptr_t frame);
 Event *record_event(EventKind kind, const Fiber *fiber, Place place);
 uint32_t record_count(void);
 Event *record_at(uint32_t number); /* NULL if there is none */

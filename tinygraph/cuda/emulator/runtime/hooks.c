@@ -46,7 +46,8 @@ void *__tsan_memset(void *to, int value, size_t n) {
 /* The start of a basic block, in builds that count operations or record what happens. */
 void __sanitizer_cov_trace_pc(void) {
     if (tg_profiling) profile_code(CALLER.pc);
-    record_code(CALLER.pc);
+    /* where the frame of this function begins lies the frame pointer of the caller */
+    record_code(CALLER.pc, *(const uintptr_t *)__builtin_frame_address(0));
 }
 
 void __tsan_init(void) {}
