@@ -64,12 +64,15 @@ def checker_library() -> Any:
             tg_profile_block="upp",
             tg_trace_begin="puui",
             tg_trace_end="pp",
+            tg_trace_variables="puu",
+            tg_trace_changes="p",
             tg_region="uspppp",
         )
         library.tg_far_memory.restype = ctypes.c_void_p
         library.tg_site.restype = Place
         library.tg_check_findings.restype = ctypes.c_uint32
         library.tg_trace_end.restype = ctypes.c_uint32
+        library.tg_trace_changes.restype = ctypes.c_uint32
         if library.tg_finding_size() != ctypes.sizeof(Found):
             raise RuntimeError("emulator: run time and checker.py disagree on struct Found")
         library.knows_checker = True

@@ -32,7 +32,7 @@ from tinygraph.cuda.emulator.native import (
 )
 from tinygraph.cuda.emulator.native import timeout as default_timeout
 from tinygraph.cuda.emulator.operations import count as operations_executed
-from tinygraph.cuda.emulator.record import Recorder, Wish
+from tinygraph.cuda.emulator.record import Recorder, Wish, located
 from tinygraph.cuda.emulator.variables import Variables
 from tinygraph.errors import KernelCompileError
 
@@ -123,7 +123,7 @@ class CheckedKernel(NativeKernel):
                 report, suspicious = self._watch(*launch, profile, wish, seconds)
                 if suspicious and self.following:
                     used = self.following.follow(arguments, grid, block, shared, seconds)
-                    report = replace(report, findings=used or report.findings)
+                    report = replace(report, **located(report.trace, used)) if used else report
             finally:
                 copy_back(copies, checker_library())
         return report
@@ -406,33 +406,3 @@ def _plain_name(symbol: str) -> str:
         name, rest = rest[digits : digits + length], rest[digits + length :]
         rest = rest.lstrip("L")
     return name
-
-
-def _library() -> Any:
-    """The run time with the types of the checker's functions."""
-    library = runtime()
-    if not getattr(library, "knows_checker", False):
-        declare(
-            library,
-            tg_check_begin="izz",
-            tg_check_region="zzsuui",
-            tg_far_memory="uz",
-            tg_far_free="pz",
-            tg_site="u",
-            tg_profile_line="up",
-            tg_profile_block="upp",
-            tg_trace_begin="puui",
-            tg_trace_end="pp",
-            tg_trace_variables="puu",
-            tg_trace_changes="p",
-            tg_region="uspppp",
-        )
-        library.tg_far_memory.restype = ctypes.c_void_p
-        library.tg_site.restype = _Place
-        library.tg_check_findings.restype = ctypes.c_uint32
-        library.tg_trace_end.restype = ctypes.c_uint32
-        library.tg_trace_changes.restype = ctypes.c_uint32
-        if library.tg_finding_size() != ctypes.sizeof(_Found):
-            raise RuntimeError("emulator: run time and checker.py disagree on struct Found")
-        library.knows_checker = True
-    return library

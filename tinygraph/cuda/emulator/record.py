@@ -264,6 +264,28 @@ class Recorder:
         return dtype, shape
 
 
+def located(trace: Trace | None, findings: list[Finding]) -> dict[str, Any]:
+    """Findings of a second launch, and the trace of the first one with them: each at the first
+    event of its thread at its line."""
+    if trace is None:
+        return {"findings": findings}
+    grid, block = trace.grid, trace.block_size
+    found = []
+    for finding in findings:
+        event = len(trace)
+        if finding.block and finding.thread and finding.line:
+            place = Place(finding.file, finding.line)
+            number = trace.places.index(place) if place in trace.places else -2
+            x, y, z = finding.block
+            at = trace.events["block"] == x + grid[0] * (y + grid[1] * z)
+            x, y, z = finding.thread
+            at &= trace.events["thread"] == x + block[0] * (y + block[1] * z)
+            at &= trace.events["place"] == number
+            event = int(at.argmax()) if at.any() else event
+        found.append(replace(finding, event=event))
+    return {"findings": found, "trace": replace(trace, findings=tuple(found))}
+
+
 def _by_thread(events: np.ndarray) -> dict[tuple[int, int], np.ndarray]:
     """The numbers of the events of each thread."""
     keys = events["block"].astype(np.uint64) * np.uint64(1024) + events["thread"]
