@@ -153,6 +153,7 @@ class CheckedKernel(NativeKernel):
             kind = self.run(packed, grid, block, shared, failure, seconds)
             if not kind:
                 library.tg_check_outputs()
+            library.tg_check_waits()
             findings = self.findings(arguments)
             if record:
                 trace = record.end(grid, block, findings)

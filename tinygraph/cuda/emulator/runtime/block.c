@@ -51,6 +51,17 @@ static void fiber_body(void) {
 }
 
 /* The thread that runs leaves the kernel from wherever it is; the others go on. */
+/* Leave the block for good, but not the launch. */
+_Noreturn void block_give_up(void) {
+    Worker *w = tg_worker;
+    void *nowhere;
+    w->abandoned = true;
+    w->in_kernel = false;
+    atomic_store(&w->launch->stop, false);
+    fiber_switch(&nowhere, w->home);
+    __builtin_unreachable();
+}
+
 _Noreturn void block_thread_leaves(void) {
     Worker *w = tg_worker;
     Fiber *me = current_fiber();

@@ -233,6 +233,8 @@ void check_access(const void *pointer, uint32_t size, uint32_t how, Place place)
         if (how & ATOMIC || !(how & WRITE) || current_fiber()->fence) how |= SYNCHRONISING;
     }
     const uint32_t site = site_of(place);
+    if (how & (ATOMIC | VOLATILE) && !(r->flags & SHARED_REGION))
+        waits_look(address);
     if (r->flags & SHARED_REGION) how |= OF_THE_BLOCK;
     look_at_state(r, address, size, how, place);
     look_for_races(r, address, size, how, place, site);
@@ -241,21 +243,7 @@ void check_access(const void *pointer, uint32_t size, uint32_t how, Place place)
 
 /* ---- a launch under the checker ------------------------------------------------------------------ */
 
-static void endless(Place place) {
-    const Worker *w = tg_worker;
-    const Place last = tg_site(site_last); /* for when it was in the run time, or in a header */
-    uint32_t waiting = 0;
-    for (uint32_t i = 0; i < w->warp_count; i++)
-        waiting += (uint32_t)__builtin_popcount(w->warps[i].at_block | w->warps[i].at_warp);
-    if (waiting)
-        check_found(DEADLOCK, place, last, NULL,
-                    "this thread goes round and round, and %u threads of the block wait at a "
-                    "barrier or in a call of their warp; given up after %g seconds", waiting,
-                    w->launch->timeout);
-    else
-        check_found(TIMEOUT, place, last, NULL, "the block is not done after %g seconds of "
-                    "computing", w->launch->timeout);
-}
+static void endless(Place place) { waits_endless(place, tg_watch_access == count_down); }
 
 static uint64_t barrier_reached(const Fiber *fiber) {
     uint64_t hash = 0;
@@ -333,6 +321,7 @@ void tg_check_begin(int profiling, uintptr_t low, uintptr_t high) {
     module_high = high;
     absent_count = 0;
     arguments_low = arguments_high = 0;
+    waits_forget();
     regions_forget();
     findings_forget();
     beyond.waits = false, fine.type = NULL;

@@ -98,6 +98,11 @@ found_at(FindingKind kind, Place place, Place other, const Region *r, uintptr_t 
          const char *format, ...);
 void found_other(Index3 block, Index3 thread); /* the second thread of what was found last */
 
+/* waits.c */
+void waits_forget(void);
+void waits_look(uintptr_t address);
+void waits_endless(Place place, bool counting);
+
 /* check.c */
 void check_beyond(Place place, const void *type, uintptr_t index, const char *text);
 _Noreturn void check_stop(void); /* this thread cannot go on */

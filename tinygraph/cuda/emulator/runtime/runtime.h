@@ -21,6 +21,7 @@
  *     arrays.c    the checker's arrays and the state of their bytes
  *     record.c    what happened, one event after the other
  *     findings.c  places in the source, and what was found there
+ *     waits.c     blocks that do not come to an end, and for whom they wait
  *     check.c     the checker: one access to memory, one launch
  *     trace.c     the checker of a launch that is recorded
  *     arithmetic.c  integer arithmetic that C++ leaves undefined
@@ -283,6 +284,7 @@ void tg_atomic_pause(void);
 bool block_run(Worker *w, uint64_t number);
 bool block_go_on(Worker *w);
 _Noreturn void block_thread_leaves(void); /* from wherever it is */
+_Noreturn void block_give_up(void);
 
 /* warp.c */
 void warp_lane_left(uint32_t warp);
