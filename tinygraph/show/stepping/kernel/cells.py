@@ -21,7 +21,7 @@ class Cells:
     dtype : dtype or None
         Of an element.  Where it is not known, those whose bits look like a float are shown as one.
     element : int
-        Bytes of an element; those of a struct are shown as words of 4.
+        Bytes of an element.  A struct is cut into words of 4 whose values are not shown.
     held : bytes or None
         What it holds at the beginning; None for shared memory, which holds nothing.
     base : int
@@ -39,7 +39,8 @@ class Cells:
         shared: bool = False,
     ) -> None:
         self.size, self.dtype, self.base, self.shared = size, dtype, base, shared
-        self.element = element if element in (1, 2, 4, 8) else 4 if size % 4 == 0 else 1
+        self.whole = element in (1, 2, 4, 8)
+        self.element = element if self.whole else 4 if size % 4 == 0 else 1
         self._bytes = bytearray(held if held is not None else size)
         self._known = bytearray([held is not None]) * size
         self._when: dict[int, int] = {}  # the event that stored last at an offset
@@ -68,7 +69,7 @@ class Cells:
     def decoded(self, data: bytes) -> Any:
         """What an access of a lane has: a number, or a list of them where it is a vector."""
         size = self.element
-        if len(data) <= size or len(data) % size:
+        if not self.whole or len(data) <= size or len(data) % size:
             fits = self.dtype if self.dtype is not None and len(data) == size else None
             return as_json(data, fits)
         return [as_json(data[k : k + size], self.dtype) for k in range(0, len(data), size)]
@@ -82,7 +83,7 @@ class Cells:
         here = slice(index * self.element, (index + 1) * self.element)
         if index < 0 or not self._known[here] or not all(self._known[here]):
             return None
-        return as_json(bytes(self._bytes[here]), self.dtype)
+        return as_json(bytes(self._bytes[here]), self.dtype) if self.whole else "·"
 
     def runs(self) -> list[tuple[int, list[Any]]]:
         """(first element, values) of all that is known."""

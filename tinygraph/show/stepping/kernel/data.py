@@ -6,9 +6,11 @@ The script gets, as JSON:
     files     [{name, lines}]
     arrays    [{name, space, type, bytes, element, base, shape}]; `element`: bytes of a cell;
               `base`: where the array begins in its first sector
+    variables [[name, function, line]]
     runs      [{order, findings, blocks: [{number, name, initial, absent, steps, jumps, notes}]}]
     steps     [{kind, warp, epoch, file, line, lanes, array, size, offsets, values, stored, cost,
-              left, lost, locals, odd, call, findings}]; `lanes`, `left` and `lost` are masks;
+              left, lost, set, rows, odd, call, findings}]; `lanes`, `left`, `lost` are masks; `set`
+              has [variable, mask of lanes, their values] for what was assigned before it;
               `stored` are the cells that are another after it; `odd` are those of the lanes whose
               value is not what the cell holds, for the threads of the run came in another order
     outcome   [[element, value in one order, in the other]] where they differ; `more`: how many
@@ -60,6 +62,7 @@ def launch_data(traces: Sequence[Trace], outcome: Sequence[Sequence[Any]]) -> di
         "blocks": int(np.prod(first.grid)),
         "files": [{"name": Path(file).name, "lines": lines[file]} for file in files],
         "arrays": [array_data(array) for array in first.arrays],
+        "variables": [(v.name, v.function, v.line) for v in first.variables],
         "runs": runs,
         "outcome": outcome[:MOST_OUTCOMES],
         "more": len(outcome[MOST_OUTCOMES:]),
@@ -68,15 +71,15 @@ def launch_data(traces: Sequence[Trace], outcome: Sequence[Sequence[Any]]) -> di
 
 def array_data(array: TracedArray) -> dict[str, Any]:
     cells = cells_of(array)
-    whole = cells.element == array.element
+    dtype = array.dtype.name if array.dtype is not None else f"{cells.element} bytes each"
     return {
         "name": array.name,
         "space": array.space,
-        "type": array.dtype.name if array.dtype is not None else f"words of {cells.element} bytes",
+        "type": dtype if cells.whole else f"structs of {array.element} bytes",
         "bytes": array.bytes,
         "element": cells.element,
         "base": cells.base,
-        "shape": array.shape if whole else (),
+        "shape": array.shape if cells.whole else (),
     }
 
 

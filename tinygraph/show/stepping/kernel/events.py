@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -61,6 +62,11 @@ class Events:
         )
         self._places = self._events["place"].tolist()
         self._masks = self._events["mask"].tolist()
+        self._changes: dict[int, deque[tuple[int, int, int]]] = {}
+        changes = trace.changes[trace.changes["block"] == block]
+        names = ("thread", "event", "variable", "value")
+        for thread, *change in zip(*(changes[name].tolist() for name in names), strict=True):
+            self._changes.setdefault(thread, deque()).append(tuple(change))
 
     @cached_property
     def places(self) -> list[tuple[int, ...]]:
@@ -115,6 +121,17 @@ class Events:
             return [("votes", given), ("gets", [f"{ballot:#x}" for ballot in taken])]
         sources = self._events["source"][events].tolist()
         return [("gives", given), ("from lane", sources), ("gets", list(map(_word, taken)))]
+
+    def news(self, thread: int, event: int) -> list[tuple[int, Any]]:
+        """(variable, value) of all that a thread has assigned since its event before this one."""
+        found = []
+        queue = self._changes.get(thread, deque())
+        while queue and queue[0][0] <= self.numbers[event]:
+            _, variable, value = queue.popleft()
+            dtype = self.trace.variables[variable].dtype
+            raw = int(value).to_bytes(8, "little")[: dtype.itemsize]
+            found.append((variable, as_json(raw, dtype)))
+        return found
 
     def call(self, event: int) -> str:
         """What kind of call of the warp it is."""

@@ -53,8 +53,12 @@ function drawRegisters(step) {
   }
   if (step.values) rows.push([{read: "gets", write: "puts", atomic: "leaves"}[step.kind], step.values, lanes, step.odd]);
   for (const [name, values] of step.rows || []) rows.push([name, values, lanes]);
-  for (const [name, values, from] of step.locals || []) rows.push([name, values, lanesOf(from)]);
-  if (!rows.length) return null;
+  const same = [];  // what all lanes of the step have alike
+  for (const [name, values] of variables(step)) {
+    if (lanes.length > 1 && values.every(value => value === values[0])) same.push([name, values[0]]);
+    else rows.push([name, values, lanes]);
+  }
+  if (!rows.length && !same.length) return null;
   const grid = make("div", "grid registers");
   const head = make("div", "warp");
   head.append(make("span", "name", `warp ${step.warp}`));
@@ -80,6 +84,17 @@ function drawRegisters(step) {
     grid.append(row);
   }
   const box = make("section");
-  box.append(make("h3", "", "what these lanes have"), scroller(grid, "values of the lanes"));
+  box.append(make("h3", "", "what these lanes have"));
+  if (rows.length) box.append(scroller(grid, "values of the lanes"));
+  if (same.length) {
+    const line = make("p", "same", "alike in all of them: ");
+    for (const [name, value] of same) {
+      const item = make("code", "", `${name} = ${value}`);
+      item.dataset.name = name;
+      item.dataset.value = value;
+      line.append(item);
+    }
+    box.append(line);
+  }
   return box;
 }

@@ -56,7 +56,7 @@ function load() {
   const number = Math.max(0, run.blocks.findIndex(b => b.number === +shell.option("block")));
   if (block && block.order === order && block.number === number) return;
   const given = run.blocks[number];
-  block = {...given, run, order, number, states: [], totals: [], memory: null, done: -1};
+  block = {...given, run, order, number, states: [], memory: null, held: null, done: -1};
   const none = new Array(warps).fill(0);
   let now = {waiting: none, left: none, lost: given.absent};
   for (const step of given.steps) {
@@ -72,6 +72,7 @@ function load() {
 function remember(at) {  // what memory holds after step `at`
   if (!block.memory || at < block.done) {
     block.done = -1;
+    block.held = new Map();
     block.memory = data.arrays.map((array, a) => {
       const cells = new Array(Math.ceil(array.bytes / array.element));
       for (const [begin, values] of block.initial[a]) values.forEach((v, k) => cells[begin + k] = v);
@@ -80,9 +81,30 @@ function remember(at) {  // what memory holds after step `at`
   }
   while (block.done < at) {
     const step = block.steps[++block.done];
+    for (const [variable, mask, values] of step.set || [])
+      lanesOf(mask).forEach((lane, k) => {
+        const thread = step.warp * WARP + lane;
+        if (!block.held.has(thread)) block.held.set(thread, new Map());
+        block.held.get(thread).set(variable, values[k]);
+      });
     if (step.stored) for (const [index, value] of step.stored) block.memory[step.array][index] = value;
   }
   return block.memory;
+}
+// What the variables of the function of a step hold, by lane: [[name, values]].
+function variables(step) {
+  if (step.lanes === undefined || !step.line) return [];
+  const begins = new Map();  // where a function's first variable is declared
+  for (const [, name, line] of data.variables) begins.set(name, Math.min(line, begins.get(name) ?? line));
+  const around = [...begins].filter(([, line]) => line <= step.line).sort((a, b) => b[1] - a[1])[0];
+  if (!around) return [];
+  const found = new Map();
+  data.variables.forEach(([name, within, line], k) => {
+    if (within !== around[0] || line > step.line) return;
+    const held = lanesOf(step.lanes).map(lane => block.held.get(step.warp * WARP + lane)?.get(k));
+    if (held.some(value => value !== undefined)) found.set(name, held);
+  });
+  return [...found];
 }
 // Which elements a step touches: {element: lanes}
 function touched(step) {

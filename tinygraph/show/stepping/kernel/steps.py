@@ -51,11 +51,13 @@ class BlockSteps:
         self._step_of: dict[int, int] = {}
         self._last = {thread: event for event, thread in enumerate(events.threads)}
         self._left = 0
+        self._news: dict[int, dict[int, dict[int, Any]]] = {}  # warp -> variable -> lane -> value
         lanes = Lanes(events.threads, events.epochs, events.places, events.meetings)
         groups = list(lanes.steps())
         for group, after in zip_longest(groups, groups[1:]):
             if self.steps and group.epoch > self.steps[-1]["epoch"]:
                 self._open_gate()
+            self._assign(group)
             if not self._is_plain(group, after):
                 self.steps.append(self._step(group))
             self._part(group)
@@ -88,6 +90,7 @@ class BlockSteps:
     def _step(self, group: WarpStep) -> Step:
         first = group.events[0]
         file, line = self.events.line(first)
+        news = self._news.pop(group.warp, {})
         step: Step = {
             "kind": self.events.kinds[first],
             "warp": group.warp,
@@ -95,6 +98,10 @@ class BlockSteps:
             "file": file,
             "line": line,
             "lanes": mask(group.lanes),
+            "set": [
+                (variable, mask(values), [values[lane] for lane in sorted(values)])
+                for variable, values in news.items()
+            ],
         }
         if step["kind"] in ACCESSES:
             self._access(step, group)
@@ -131,6 +138,13 @@ class BlockSteps:
             cells.forget(offsets[k] + len(data[k]), size - len(data[k]))
             changed |= {index: cells.value(index) for index in cells.touched(offsets[k], size)}
         step["stored"] = list(changed.items())
+
+    def _assign(self, group: WarpStep) -> None:
+        """Note what variables of the lanes hold now; the next step of the warp shows it."""
+        for lane, event in zip(group.lanes, group.events, strict=True):
+            for variable, value in self.events.news(self.events.threads[event], event):
+                values = self._news.setdefault(group.warp, {}).setdefault(variable, {})
+                values[lane] = value
 
     # ---- who is where ---------------------------------------------------------------------------
 
