@@ -80,6 +80,9 @@ def test_lanes_have_what_they_read(tree):
     (row,) = document.all("div", "warp", data_name="gets")
     shown = [float(e.attributes["data-value"]) for e in row.all("u") if "none" not in e.classes]
     assert shown == step["values"] == list(range(32))
+    (row,) = document.all("div", "warp", data_name="i")
+    assert [int(e.attributes["data-value"]) for e in row.all("u")] == list(range(32))
+    assert document.one("code", data_name="n").attributes["data-value"] == "100"
     assert [e.classes for e in memory(document, "x").all("div", "sector")][:5] == [
         *[["sector", "moved"]] * 4,
         ["sector"],

@@ -90,6 +90,26 @@ def test_a_tree_in_shared_memory_has_the_conflicts_that_its_strides_make(tmp_pat
     assert all(row[5][1] == 1 for row in reads)
 
 
+def test_variables_of_the_lanes_are_those_of_the_line(tmp_path):
+    x = np.ones(64, np.float32)
+    data = stepped(tmp_path, TREE, "block_sum", 1, 64, x, np.empty(1, np.float32), 64)
+    held, seen = {}, []
+    for step in data["runs"][0]["blocks"][0]["steps"]:
+        for number, changed, values in step.get("set", []):
+            name = data["variables"][number][0]
+            for lane, value in zip(lanes(changed), values, strict=True):
+                held[name, 32 * step["warp"] + lane] = value
+        if step["kind"] == "write" and step["line"] == 10:
+            threads = [32 * step["warp"] + lane for lane in lanes(step["lanes"])]
+            ats = [held["at", thread] for thread in threads]
+            assert ats == [offset // 4 for offset in step["offsets"]]
+            (stride,) = {held["step", thread] for thread in threads}
+            assert ats == [2 * stride * thread for thread in threads]
+            assert {held["n", thread] for thread in threads} == {64}
+            seen.append(stride)
+    assert sorted(set(seen)) == [1, 2, 4, 8, 16, 32]
+
+
 def test_barriers_are_gates_that_all_threads_come_to(tmp_path):
     x = np.ones(64, np.float32)
     data = stepped(tmp_path, TREE, "block_sum", 1, 64, x, np.empty(1, np.float32), 64)

@@ -17,15 +17,16 @@ const whole = warp => {  // the lanes that a warp has: the last one may be partl
   return n === WARP ? 0xffffffff : 2 ** n - 1;
 };
 let room = 4;  // characters in a cell
-function shown(value) {  // in so many characters, as exactly as they allow
+function shown(value, space = room) {  // in so many characters, as exactly as they allow
   if (value === null || value === undefined) return "";
   if (typeof value !== "number") return typeof value === "boolean" ? String(+value) : value;
   const short = text => text.replace(/e\+?/, "e").replace(/^(-?)0\./, "$1.");
   let text = String(value);
+  if (value < 0) space++;
   if (Number.isInteger(value) && text.length <= 4) return text;
-  for (let digits = room; short(text).length > room && digits > 0; digits--) {
+  for (let digits = space; short(text).length > space && digits > 0; digits--) {
     text = String(+value.toPrecision(digits));
-    if (short(text).length > room) text = value.toExponential(digits - 1);
+    if (short(text).length > space) text = value.toExponential(digits - 1);
   }
   return short(text);
 }

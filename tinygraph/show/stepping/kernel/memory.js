@@ -2,7 +2,9 @@
 // ---- memory -------------------------------------------------------------------------------------
 function cellOf(array, a, index, memory, lanes, step, marked) {
   const value = memory[a][index] ?? undefined;  // null: bytes that nobody has noted
-  const cell = make("span", lanes ? (step.kind === "read" ? "r" : "w") : "", value === undefined ? "" : shown(value));
+  const space = array.element === 8 ? 7 : room, text = value === undefined ? "" : shown(value, space);
+  const cell = make("span", lanes ? (step.kind === "read" ? "r" : "w") : "", text);
+  if (text.length > space) cell.classList.add("tiny");
   if (value === undefined) cell.classList.add("none");
   if (marked.has(index)) cell.classList.add("racy");
   cell.dataset.index = index;
