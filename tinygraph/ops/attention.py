@@ -176,7 +176,9 @@ class Attention(Op):
         if needs[1] or needs[2]:
             gk, gv = mem.empty(k.shape, k.dtype), mem.empty(v.shape, v.dtype)
             launch("attention_keys", (k.shape[-2],), gk, gv)
-        if m is not None and needs[3]:
+        if m is not None and needs[3] and m.shape[-1] == 1:  # what all keys of a query share
+            gm = mem.zeros(m.shape, m.dtype)
+        elif m is not None and needs[3]:
             gm = mem.empty(m.shape, m.dtype)
             launch("attention_mask", (1, 1, *m.shape)[-2:], gm)
         return (gq, gk if needs[1] else None, gv if needs[2] else None, gm)[: len(needs)]

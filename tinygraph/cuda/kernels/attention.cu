@@ -41,7 +41,7 @@
 // operations of attention_dots: 2 * rows * F
 // operations of attention_queries: 2 * batch * L * S * (2 * E + F) + 7 * batch * L * S + gq  # fewer if causal
 // operations of attention_keys: 4 * batch * L * S * (E + F) + 8 * batch * L * S + gk + gv  # fewer if causal
-// operations of attention_mask: 2 * batch * L * S * (E + F) + 8 * batch * L * S + gm  # fewer if causal
+// operations of attention_mask: 2 * batch * L * S * (E + F) + 8 * batch * L * S + gm
 //
 // Grid (ceil(rows / TILE) * batch), block (128, or 64 where TILE is 8): threadIdx.x = 8 * row + column of
 // a tile of threads; a thread owns ROWS rows, and of each every eighth column.  A row's eight threads
@@ -54,192 +54,7 @@
 // IO-awareness", NeurIPS 2022; Milakov, Gimelshein, "Online normalizer calculation for softmax",
 // arXiv:1805.02867.
 
-#include "philox.cuh"
-
-#ifndef HEAD
-#define HEAD 64  // at least E and F
-#endif
-#ifndef TILE
-#define TILE 32  // rows of a tile, of queries as of keys
-#endif
-
-constexpr int ACROSS = 8, BLOCK = TILE < 16 ? TILE * ACROSS : 128, ROWS = TILE * ACROSS / BLOCK;
-constexpr int SCORES = TILE / ACROSS, WIDTH = HEAD + 1;
-constexpr int FEATURES = HEAD / ACROSS;  // of a row, those of a thread
-
-// Where the mask has its number for a pair; a null pointer is no mask.  The batch has two axes, the
-// inner one of `inner` members; a step is 0 where the mask is repeated.
-#define MASK_PARAMETERS                                                                              \
-    const T *__restrict__ mask, long long inner, long long outer_step, long long inner_step,         \
-        long long row_step, long long column_step
-#define MASK                                                                                         \
-    Mask<T> { mask, inner, outer_step, inner_step, row_step, column_step }
-
-template <typename T>
-struct Mask {
-    const T* numbers;
-    long long inner, outer_step, inner_step, row_step, column_step;
-
-    __device__ __forceinline__ T at(long long batch, long long i, long long j) const
-    {
-        if (!numbers)
-            return T(0);
-        const long long begin = batch / inner * outer_step + batch % inner * inner_step;
-        return numbers[begin + i * row_step + j * column_step];
-    }
-};
-
-// Which weights are dropped: those of words below `least`, which is 0 without dropout.  start (2) uint64
-// in or null: the seed, and what is added to the stream, where a graph of launches is replayed.
-#define DROPOUT_PARAMETERS                                                                           \
-    unsigned long long seed, unsigned long long stream, unsigned long long least, T keep_scale,      \
-        const unsigned long long *__restrict__ start
-#define DROPOUT                                                                                      \
-    Dropout<T> { seed, stream, least, keep_scale, start }
-
-template <typename T>
-struct Dropout {
-    unsigned long long seed, stream, least;
-    T keep_scale;
-    const unsigned long long* start;
-
-    // d of the pairs from (i, j) on, of queries and keys or, `turned`, of keys and queries: four words
-    // at a time, for as many as begin in a row of the tile.
-    __device__ __forceinline__ void draw(T (&tile)[TILE][TILE + 1], long long batch, long long i,
-                                         long long j, long long L, long long S, bool turned) const
-    {
-        if (!least)
-            return;
-        constexpr int FOURS = TILE / 4 + 1;
-        const unsigned long long key = start ? start[0] : seed, of = start ? stream + start[1] : stream;
-        for (int at = threadIdx.x; at < TILE * FOURS; at += BLOCK) {
-            const int row = at / FOURS;
-            const long long begin = (batch * L + i + row) * S + j, four = begin / 4 + at % FOURS;
-            if (4 * four - begin >= TILE)
-                continue;
-            const FourWords words = philox(key, of, 0, four);
-#pragma unroll
-            for (int w = 0; w < 4; ++w) {
-                const long long column = 4 * four + w - begin;
-                if (column >= 0 && column < TILE)
-                    tile[turned ? column : row][turned ? row : column]
-                        = words.word[w] >= least ? keep_scale : T(0);
-            }
-        }
-    }
-
-    // d of a pair, from such a tile.
-    __device__ __forceinline__ T of(const T& drawn) const { return least ? drawn : T(1); }
-};
-
-// Rows first ... of a matrix (rows, features) into a tile; 0 beyond the last row and the last feature.
-template <typename T>
-__device__ __forceinline__ void load(T (&tile)[TILE][WIDTH], const T* matrix, long long first,
-                                     long long rows, int features)
-{
-    for (int at = threadIdx.x; at < TILE * HEAD; at += BLOCK) {
-        const int row = at / HEAD, feature = at % HEAD;
-        const bool inside = first + row < rows && feature < features;
-        tile[row][feature] = inside ? matrix[(first + row) * features + feature] : T(0);
-    }
-}
-
-// Of which member of the batch a block owns a tile of rows, and the first of these.
-struct Place {
-    long long batch, first;
-
-    __device__ __forceinline__ explicit Place(long long rows)
-    {
-        const long long tiles = (rows + TILE - 1) / TILE;
-        batch = blockIdx.x / tiles;
-        first = blockIdx.x % tiles * TILE;
-    }
-};
-
-// A thread's products of rows of a with rows of b.
-template <typename T>
-__device__ __forceinline__ void products(T (&s)[ROWS][SCORES], const T (&a)[TILE][WIDTH],
-                                         const T (&b)[TILE][WIDTH], int features)
-{
-    const int y = threadIdx.x / ACROSS, x = threadIdx.x % ACROSS;
-#pragma unroll
-    for (int r = 0; r < ROWS; ++r)
-#pragma unroll
-        for (int c = 0; c < SCORES; ++c)
-            s[r][c] = T(0);
-    for (int e = 0; e < features; ++e) {
-#pragma unroll
-        for (int r = 0; r < ROWS; ++r) {
-            const T left = a[y * ROWS + r][e];
-#pragma unroll
-            for (int c = 0; c < SCORES; ++c)
-                s[r][c] += left * b[x + ACROSS * c][e];
-        }
-    }
-}
-
-// Adds to a thread's features of its rows: weights (rows, TILE) times a tile (TILE, features).
-template <typename T>
-__device__ __forceinline__ void add_rows(T (&sums)[ROWS][FEATURES], const T (&weights)[TILE][TILE + 1],
-                                         const T (&tile)[TILE][WIDTH])
-{
-    const int y = threadIdx.x / ACROSS, x = threadIdx.x % ACROSS;
-    for (int j = 0; j < TILE; ++j) {
-#pragma unroll
-        for (int r = 0; r < ROWS; ++r) {
-            const T weight = weights[y * ROWS + r][j];
-#pragma unroll
-            for (int f = 0; f < FEATURES; ++f)
-                sums[r][f] += weight * tile[j][x + ACROSS * f];
-        }
-    }
-}
-
-template <typename T>
-__device__ __forceinline__ void store(T* matrix, const T (&sums)[ROWS][FEATURES], long long first,
-                                      long long rows, int features, T factor)
-{
-    const int y = threadIdx.x / ACROSS, x = threadIdx.x % ACROSS;
-#pragma unroll
-    for (int r = 0; r < ROWS; ++r) {
-        const long long row = first + y * ROWS + r;
-#pragma unroll
-        for (int f = 0; f < FEATURES; ++f)
-            if (row < rows && x + ACROSS * f < features)
-                matrix[row * features + x + ACROSS * f] = sums[r][f] * factor;
-    }
-}
-
-// Of the eight threads of a row: the largest number, the sum.
-template <typename T>
-__device__ __forceinline__ T row_max(T value)
-{
-#pragma unroll
-    for (int step = ACROSS / 2; step; step /= 2) {
-        const T other = __shfl_xor_sync(0xffffffff, value, step);
-        value = other > value ? other : value;
-    }
-    return value;
-}
-
-template <typename T>
-__device__ __forceinline__ T row_sum(T value)
-{
-#pragma unroll
-    for (int step = ACROSS / 2; step; step /= 2)
-        value += __shfl_xor_sync(0xffffffff, value, step);
-    return value;
-}
-
-// The score of a pair; -inf where it takes no part.
-template <typename T>
-__device__ __forceinline__ T score(T product, T scale, const Mask<T>& mask, long long batch, long long i,
-                                   long long j, long long queries, long long keys, bool causal)
-{
-    if (i >= queries || j >= keys || (causal && j > i))
-        return -INFINITY;
-    return product * scale + mask.at(batch, i, j);
-}
+#include "attention.cuh"
 
 // numpy: s = scale * q @ k.T + mask; lse = np.log(np.exp(s).sum(-1)); o = (p * d) @ v
 template <typename T>
@@ -440,9 +255,9 @@ attention_keys(const T* __restrict__ q, const T* __restrict__ k, const T* __rest
     store(gv + b * S * F, of_values, first, S, F, T(1));
 }
 
-// gm out: of the shape that `mask` has, each axis whole or of one number.  A block owns a tile of it, and
-// adds up the tiles of pairs that share it: members of the batch in their order, tiles of queries and
-// of keys where the mask repeats these.
+// gm (members, L or 1, S) out: as `mask` lies, whose members are those of the axes in front that it has.
+// A block owns a tile of it, and adds up the tiles of pairs that share it: of each member of the batch in
+// their order, and of all queries where the mask repeats its row.
 // Grid (tiles of rows * tiles of columns * members of the mask).
 // numpy: gm = gs summed over the axes along which the mask is repeated
 template <typename T>
@@ -454,67 +269,59 @@ attention_mask(const T* __restrict__ q, const T* __restrict__ k, const T* __rest
 {
     __shared__ T left[TILE][WIDTH], right[TILE][WIDTH], weights[TILE][TILE + 1];
     const int y = threadIdx.x / ACROSS, x = threadIdx.x % ACROSS;
-    const long long rows = row_step ? L : 1, columns = column_step ? S : 1;
-    const long long across = (columns + TILE - 1) / TILE, down = (rows + TILE - 1) / TILE;
+    const long long rows = row_step ? L : 1;
+    const long long across = (S + TILE - 1) / TILE, down = (rows + TILE - 1) / TILE;
     const long long row = blockIdx.x / across % down * TILE, column = blockIdx.x % across * TILE;
     const long long member = blockIdx.x / across / down, inners = inner_step ? inner : 1;
-    const long long outer_0 = outer_step ? member / inners : 0, inner_0 = inner_step ? member % inners : 0;
     T sums[ROWS][SCORES];
 #pragma unroll
     for (int r = 0; r < ROWS; ++r)
 #pragma unroll
         for (int c = 0; c < SCORES; ++c)
             sums[r][c] = T(0);
-    for (long long b = outer_0 * inner + inner_0; b < batch; b += inner_step ? inner : 1) {
-        if (outer_step && b / inner != outer_0)
+    for (long long b = member / inners * inner + member % inners; b < batch; b += inner_step ? inner : 1) {
+        if (outer_step && b / inner != member / inners)
             break;
         for (long long i0 = row; i0 < (row_step ? row + 1 : L); i0 += TILE) {
-            for (long long j0 = column; j0 < (column_step ? column + 1 : S); j0 += TILE) {
-                if (causal && j0 >= i0 + TILE)
-                    continue;
-                __syncthreads();
-                load(left, q + b * L * E, i0, L, E);
-                load(right, k + b * S * E, j0, S, E);
-                DROPOUT.draw(weights, b, i0, j0, L, S, false);
-                __syncthreads();
-                T s[ROWS][SCORES], g[ROWS][SCORES];
-                products(s, left, right, E);
-                __syncthreads();
-                load(left, go + b * L * F, i0, L, F);
-                load(right, v + b * S * F, j0, S, F);
-                __syncthreads();
-                products(g, left, right, F);
+            __syncthreads();
+            load(left, q + b * L * E, i0, L, E);
+            load(right, k + b * S * E, column, S, E);
+            DROPOUT.draw(weights, b, i0, column, L, S, false);
+            __syncthreads();
+            T s[ROWS][SCORES], g[ROWS][SCORES];
+            products(s, left, right, E);
+            __syncthreads();
+            load(left, go + b * L * F, i0, L, F);
+            load(right, v + b * S * F, column, S, F);
+            __syncthreads();
+            products(g, left, right, F);
 #pragma unroll
-                for (int r = 0; r < ROWS; ++r) {
-                    const long long i = i0 + y * ROWS + r;
-                    const T of_row = i < L ? lse[b * L + i] : T(INFINITY);
-                    const T dot = i < L ? dots[b * L + i] : T(0);
+            for (int r = 0; r < ROWS; ++r) {
+                const long long i = i0 + y * ROWS + r;
+                const T of_row = i < L ? lse[b * L + i] : T(INFINITY), dot = i < L ? dots[b * L + i] : T(0);
 #pragma unroll
-                    for (int c = 0; c < SCORES; ++c) {
-                        const long long j = j0 + x + ACROSS * c;
-                        const T p = exp(score(s[r][c], scale, MASK, b, i, j, L, S, causal) - of_row);
-                        const T d = DROPOUT.of(weights[y * ROWS + r][x + ACROSS * c]);
-                        sums[r][c] += p * (g[r][c] * d - dot);
-                    }
+                for (int c = 0; c < SCORES; ++c) {
+                    const long long j = column + x + ACROSS * c;
+                    const T p = exp(score(s[r][c], scale, MASK, b, i, j, L, S, causal) - of_row);
+                    const T d = DROPOUT.of(weights[y * ROWS + r][x + ACROSS * c]);
+                    sums[r][c] += p * (g[r][c] * d - dot);
                 }
             }
         }
     }
-    __syncthreads();
 #pragma unroll
     for (int r = 0; r < ROWS; ++r)
 #pragma unroll
         for (int c = 0; c < SCORES; ++c)
             weights[y * ROWS + r][x + ACROSS * c] = sums[r][c];
     __syncthreads();
-    const int high = row_step ? 1 : TILE, wide = column_step ? 1 : TILE;  // of what one number is the sum
-    for (int at = threadIdx.x; at < TILE * TILE / (high * wide); at += BLOCK) {
-        const int r = at / (TILE / wide), c = at % (TILE / wide);
+    const int high = row_step ? 1 : TILE;  // rows that share a number
+    for (int at = threadIdx.x; at < TILE / high * TILE; at += BLOCK) {
+        const int r = at / TILE, c = at % TILE;
         T sum = T(0);
         for (int i = 0; i < high; ++i)
-            for (int j = 0; j < wide; ++j)
-                sum += weights[r + i][c + j];
-        if (row + r < rows && column + c < columns)
-            gm[(member * rows + row + r) * columns + column + c] = sum;
+            sum += weights[r + i][c];
+        if (row + r < rows && column + c < S)
+            gm[(member * rows + row + r) * S + column + c] = sum;
     }
 }
