@@ -121,6 +121,26 @@ def test_a_step_of_a_training_as_a_function_makes_it(tmp_path):
     assert all(same_bits(values[n], before[n]) for n in parameters)
 
 
+def test_a_gradient_that_was_clipped_before_the_update(tmp_path):
+    make, parameters = two_layers_and_a_skip()
+    sgd = tg.optim.SGD(parameters.items(), lr=0.5)
+
+    def step():
+        make().backward()
+        tg.optim.clip_grad_norm([parameters["w1"]], 1e-3)
+        sgd.step()
+
+    data = data_of(tg.show.steps(step, tmp_path / "steps.html"))
+    number = numbers_by_name(data)
+    updates = {s["node"]: s for s in data["steps"] if s["phase"] == "update"}
+    assert {n: updates[int(number[n])]["changed"] for n in parameters} == {
+        "w1": True,
+        "b1": False,
+        "w2": False,
+        "b2": False,
+    }
+
+
 def test_recording_a_step_changes_none_of_its_bits(tmp_path):
     ends = []
     for record in (True, False):

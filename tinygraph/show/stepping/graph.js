@@ -139,7 +139,7 @@ function leaf(step, node, panel) {
 }
 function update(step, node, panel) {
   const short = nodes[step.node].name;
-  const before = labelled(step.before, "before", short), grad = labelled(step.grad, "gradient", "grad");
+  const before = labelled(step.before, "before", short), grad = labelled(step.grad, "gradient", "grad", step.changed ? "not as backward has left it" : "");
   const after = labelled(step.after, "after", `${short} after`);
   const state = step.state.map(s => [
     ...(s.before === null || s.before === undefined ? [] : [labelled(s.before, `${s.name}, before`, s.name)]),

@@ -34,8 +34,7 @@ function exact(v, code) {
 }
 function layout(shape) {
   const sizes = [...shape], count = shape.reduce((a, b) => a * b, 1);
-  const column = shape.length > 1 && count === shape[0];
-  if ((shape.length === 1 || column) && count > 12) {  // one line would be too long
+  if (count > 12 && count === Math.max(...shape) && (count > 64 || count === shape[0])) {  // a long line
     const width = count <= 80 ? 10 : 64, height = Math.ceil(count / width);
     return {width, height, images: 1, columns: 1, across: width, down: height, gap: 0, flat: true, note: `in rows of ${width}`};
   }

@@ -6,7 +6,8 @@
              seed      grad                                  backward begins
              backward  grad, hooked, sent: [{to, input, grad, before, total}]
              leaf      grad, before, total                   a leaf keeps its gradient
-             update    before, grad, after, rule, settings, state: [{name, before, after}]
+             update    before, grad, after, rule, settings, state: [{name, before, after}];
+                       changed: the gradient is no longer what backward has left, but clipped
              write     before, after                         a leaf gets another value
 
 Numbers of nodes are those of `show.graph`; arrays are numbers in `arrays`.  Forward is read from
@@ -126,6 +127,7 @@ class Recorder(Runner):
         settings: dict[str, str] = {}
         for group in optimizer.groups:
             settings |= _settings(optimizer, group)
+        kept = {s["node"]: s["total"] for s in self.steps if s["phase"] == "leaf"}
         for name, p in named:
             if grads[name] is None:
                 continue
@@ -141,6 +143,7 @@ class Recorder(Runner):
                     "node": self.numbers[p],
                     "before": old[""],
                     "grad": grads[name],
+                    "changed": kept.get(self.numbers[p]) not in (None, grads[name]),
                     "after": new[""],
                     "state": state,
                     "rule": type(optimizer).__name__,
