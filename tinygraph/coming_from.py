@@ -122,7 +122,7 @@ OURS = {  # names that PyTorch has not
     "nn": "GlobalAvgPool2d HalfSquaredError Residual",
     "nn.functional": """astype col2im conv2d_relu_max_pool2d expand getitem global_avg_pool2d
         gru_layer half_squared_error im2col lstm_layer rnn_layer softmax_cross_entropy""",
-    "optim": "LinearWarmup Schedule clip_grad_value",
+    "optim": "LinearWarmup Lion Schedule clip_grad_value",
     "utils.data": """Compose ArrayDataset BatchedDataset CacheWarning Draws ImageFolder Transform
         TransformedDataset cached cifar10 compose datasets degrade digits horizontal_flip
         image_folder load mnist random_crop read_idx splice super_resolution""",

@@ -382,6 +382,7 @@ WORK: dict[str, Work] = {
     "logsumexp.cu": along_axes(tg.logsumexp),
     "losses.cu": each(losses(tg.mse_loss), labels(tg.nll_loss)),
     "matmul.cu": products(),
+    "lion.cu": steps(tg.optim.Lion, {}, {"weight_decay": 0.1}),
     "max.cu": along_axes(tg.amax, tg.amin, tg.argmax, tg.argmin),
     "max_pool2d.cu": op(tg.max_pool2d, numbers(2, 4, 16, 16), kernel_size=2),
     "mean.cu": along_axes(tg.mean),

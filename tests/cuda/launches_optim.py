@@ -75,6 +75,17 @@ def _clipping(random: np.random.Generator) -> Iterator[Launch]:
         yield from _agreeing(clip_value, f"n={n} value")
 
 
+def _lion(random: np.random.Generator) -> Iterator[Launch]:
+    yield from _steps(tg.optim.Lion, {"lr": 0.1}, {"lr": 0.1, **DECAY})(random)
+
+    def undecided(device: str) -> np.ndarray:
+        (w,) = _with_gradients([np.array([0, np.nan, -1], F4)], device)
+        tg.optim.Lion([w], lr=0.1).step()
+        return w.numpy()
+
+    yield from _agreeing(undecided, "0 and NaN")
+
+
 def _with_gradients(grads: list[np.ndarray], device: str) -> list[tg.Parameter]:
     weights = [tg.Parameter(np.zeros_like(grad), device=device) for grad in grads]
     for w, grad in zip(weights, grads, strict=True):
@@ -98,6 +109,7 @@ FAMILIES: dict[str, Family] = {
     "adamw.cu": _steps(tg.optim.AdamW, {}, DECAY, AMSGRAD),
     "adadelta.cu": _steps(tg.optim.Adadelta, {}, DECAY),
     "adagrad.cu": _steps(tg.optim.Adagrad, {}, DECAY),
+    "lion.cu": _lion,
     "rmsprop.cu": _steps(
         tg.optim.RMSprop,
         {},

@@ -45,6 +45,7 @@ OPTIMIZERS = {
     "sgd": lambda p: tg.optim.SGD(p, lr=0.1, momentum=0.9, weight_decay=0.01),
     "adam": lambda p: tg.optim.Adam(p, lr=0.01, amsgrad=True),
     "adamw": lambda p: tg.optim.AdamW(p, lr=0.01),
+    "lion": lambda p: tg.optim.Lion(p, lr=0.01, weight_decay=0.1),
     "rmsprop": lambda p: tg.optim.RMSprop(p, lr=0.01, momentum=0.5),
     "adagrad": lambda p: tg.optim.Adagrad(p, lr=0.01, lr_decay=0.1),
     "adadelta": lambda p: tg.optim.Adadelta(p, lr=0.5),

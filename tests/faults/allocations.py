@@ -23,6 +23,7 @@ RULES = {
     "adamw": lambda p: tg.optim.AdamW(p, lr=0.01),
     "adadelta": lambda p: tg.optim.Adadelta(p, lr=1.0),
     "adagrad": lambda p: tg.optim.Adagrad(p, lr=0.1),
+    "lion": lambda p: tg.optim.Lion(p, lr=0.01),
     "rmsprop": lambda p: tg.optim.RMSprop(p, lr=0.01, momentum=0.5),
 }
 RNG = np.random.default_rng(0)

@@ -96,6 +96,17 @@ def rmsprop(
         yield w
 
 
+def lion(w, grads, lr=1e-4, betas=(0.9, 0.99), weight_decay=0.0):
+    """Algorithm 2 of the paper; it has no PyTorch's."""
+    m = 0.0
+    for g in grads:
+        c = betas[0] * m + (1 - betas[0]) * g
+        sign = 0.0 if c == 0 else math.copysign(1.0, c)
+        w = w - lr * (sign + weight_decay * w)
+        m = betas[1] * m + (1 - betas[1]) * g
+        yield w
+
+
 RULES = {
     "SGD": sgd,
     "Adadelta": adadelta,
@@ -103,4 +114,5 @@ RULES = {
     "Adam": adam,
     "AdamW": adamw,
     "RMSprop": rmsprop,
+    "Lion": lion,
 }

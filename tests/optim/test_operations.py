@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tinygraph as tg
-from tinygraph.optim import SGD, Adadelta, Adagrad, Adam, AdamW, RMSprop
+from tinygraph.optim import SGD, Adadelta, Adagrad, Adam, AdamW, Lion, RMSprop
 from tinygraph.training.stopwatch import Stopwatch
 
 
@@ -35,6 +35,8 @@ def lap_of(rule):
         (Adadelta, {"weight_decay": 0.1}, (18, 18)),
         (Adagrad, {}, (7, 7)),
         (Adagrad, {"weight_decay": 0.1, "lr_decay": 0.1}, (9, 9)),
+        (Lion, {}, (8, 8)),
+        (Lion, {"weight_decay": 0.1}, (9, 9)),
         (RMSprop, {}, (9, 9)),
         (RMSprop, {"centered": True, "momentum": 0.9, "weight_decay": 0.1}, (18, 18)),
     ],

@@ -22,6 +22,7 @@ RULES = [
     ("Adadelta", {}),
     ("RMSprop", {"centered": True, "momentum": 0.5}),
     ("RMSprop", {}),
+    ("Lion", {"weight_decay": 0.1}),
 ]
 
 

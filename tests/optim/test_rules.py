@@ -21,9 +21,11 @@ SGD = [
     {"lr": 0.1, "momentum": 0.5, "dampening": 0.25, "weight_decay": 0.1},
     {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.1},
 ]
+LION = [{}, {"lr": 0.1, "weight_decay": 0.5}, {"lr": 0.25, "betas": (0.5, 0.75)}]
 CASES = [
     *((c["optimizer"], c["settings"]) for c in TORCH["cases"]),
     *(("SGD", settings) for settings in SGD),
+    *(("Lion", settings) for settings in LION),
 ]
 NEEDED = {"SGD": {"lr": 0.5}}  # without a default
 
@@ -262,6 +264,9 @@ def test_shapes_dtypes_and_odd_numbers(name, device):
         ("Adam", {"eps": -1e-8}, "eps"),
         ("AdamW", {"weight_decay": -1}, "AdamW: weight_decay"),
         ("AdamW", {"lr": None}, "AdamW: lr"),
+        ("Lion", {"betas": (0.9,)}, "Lion: betas: expected two numbers"),
+        ("Lion", {"betas": (0.9, 1.0)}, "betas"),
+        ("Lion", {"weight_decay": -1}, "Lion: weight_decay"),
         ("RMSprop", {"alpha": 1}, "alpha"),
         ("RMSprop", {"momentum": -0.5}, "momentum"),
     ],

@@ -13,6 +13,7 @@ from tinygraph.optim.adam import Adam as Adam
 from tinygraph.optim.adamw import AdamW as AdamW
 from tinygraph.optim.clipping import clip_grad_norm as clip_grad_norm
 from tinygraph.optim.clipping import clip_grad_value as clip_grad_value
+from tinygraph.optim.lion import Lion as Lion
 from tinygraph.optim.lr_scheduler import ConstantLR as ConstantLR
 from tinygraph.optim.lr_scheduler import CosineAnnealingLR as CosineAnnealingLR
 from tinygraph.optim.lr_scheduler import ExponentialLR as ExponentialLR
