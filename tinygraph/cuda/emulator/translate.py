@@ -11,21 +11,27 @@ Such a reference lives in a function.  Shared memory that is declared outside of
 at the start of each function that names it; a lambda that captures by value ([=]) is told to take
 shared variables by reference, as static variables are never copied.
 
-All other keywords are macros of include/cuda_emulator.h.  Line numbers stay as they are.
+All other keywords are macros of include/cuda_emulator.h.  Line numbers stay as they are.  The host
+code of a file (reading/host_code.py) is left out.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise, takewhile
+from pathlib import Path
 
+from tinygraph.cuda.reading.host_code import has_host_code, without_host_code
 from tinygraph.cuda.reading.source import Source
 from tinygraph.cuda.reading.tokens import Token, closing, joined
 from tinygraph.errors import KernelCompileError
 
 _LINE = re.compile(r'#line (\d+) "(.*)"')  # as Source.tokens holds it
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_INCLUDE = Path(__file__).resolve().parent / "include"
+_OF_C = {"stdint.h", "stddef.h", "limits.h", "float.h"}
 _QUALIFIERS = {"__shared__", "extern", "static"}
 _ATTRIBUTES = {"__align__", "alignas", "__attribute__"}
 
@@ -43,8 +49,18 @@ def translate(source: Source) -> Translation:
     True
     """
     translation = Translation()
-    translation.read(source.tokens)
+    text = source.tokens
+    if has_host_code(text):
+        text = without_host_code(text, _headers())
+    translation.read(text)
     return translation
+
+
+@cache
+def _headers() -> frozenset[str]:
+    """The headers that a kernel may include."""
+    folders = (_INCLUDE, _INCLUDE / "freestanding")
+    return frozenset(path.name for folder in folders for path in folder.iterdir()) | _OF_C
 
 
 @dataclass

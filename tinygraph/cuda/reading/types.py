@@ -51,12 +51,15 @@ _NAMED = {
     **{f"uint{8 * n}_t": f"u{n}" for n in (1, 2, 4, 8)},
     **{"bool": "?", "float": "f4", "double": "f8"},
     **{"uchar": "u1", "ushort": "u2", "uint": "u4", "ulong": "u8"},
+    **dict.fromkeys(("half", "__half", "__nv_half"), "f2"),
+    **dict.fromkeys(("nv_bfloat16", "__nv_bfloat16"), "u2"),  # its bits: numpy has no such type
     **{"size_t": "u8", "ptrdiff_t": "i8", "ssize_t": "i8", "intptr_t": "i8", "uintptr_t": "u8"},
 }
 _VECTORS = {
     **{"char": "i1", "short": "i2", "int": "i4", "long": "i8", "longlong": "i8"},
     **{"uchar": "u1", "ushort": "u2", "uint": "u4", "ulong": "u8", "ulonglong": "u8"},
-    **{"float": "f4", "double": "f8"},
+    **{"float": "f4", "double": "f8", "half": "f2", "__half": "f2", "__nv_half": "f2"},
+    **{"nv_bfloat16": "u2", "__nv_bfloat16": "u2"},
 }
 _INTEGER_WORDS = {"signed", "unsigned", "char", "short", "int", "long"}
 _DROPPED = re.compile(
