@@ -1,5 +1,6 @@
 """Every exercise: the stub passes nothing, the solution everything, and each mistake is named."""
 
+import json
 import re
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from tinygraph.course.check import check
 from tinygraph.course.exercise import exercises, find
+from tinygraph.course.fingerprints import made
 from tinygraph.course.steps import NOT_BEGUN
 from tinygraph.errors import ArgumentError
 
@@ -38,6 +40,13 @@ def test_a_mistake_fails_at_its_step_and_is_named(exercise, mistake, tmp_path):
     outcome = of(exercise, exercise.edited(mistake), tmp_path)
     assert outcome.step == mistake.step, outcome
     assert outcome.failure.mistake is mistake and outcome.failure.sure
+
+
+@pytest.mark.second
+@pytest.mark.parametrize("exercise", [e for e in EXERCISES if e.is_kernel], ids=lambda e: e.name)
+def test_fingerprints_are_fresh(exercise):
+    """Made again they are the same: who changes steps or a solution makes them anew."""
+    assert json.loads(json.dumps(made(exercise))) == exercise.fingerprints
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)

@@ -123,19 +123,27 @@ def launched(
     block: list[int],
     arguments: list[Any],
     written: list[int],
+    unset: list[int],
+    profile: bool,
     seconds: float,
 ) -> dict[str, Any]:
     """One launch: what the checker finds, what was written, and who touched what and when.
 
-    Arrays that are written hold a number before that no kernel means: what nobody wrote shows.
+    Arrays that are only written hold a number before that no kernel means: what nobody wrote shows.
     """
-    for i in written:
+    for i in unset:
         arguments[i].fill(BEFORE)
-    given = [Out(a) if i in written else a for i, a in enumerate(arguments)]
+    sectors: list[Any] = []
+    if profile:  # on copies: what is counted and what is recorded are builds of their own
+        copies = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
+        given = [Out(a) if i in unset else a for i, a in enumerate(copies)]
+        lines = kernel.check(tuple(grid), tuple(block), *given, profile=True, timeout=seconds).lines
+        sectors = [[c.line, c.sectors_per_request] for c in lines if c.space == "global"]
+    given = [Out(a) if i in unset else a for i, a in enumerate(arguments)]
     report = kernel.check(tuple(grid), tuple(block), *given, trace=True, timeout=seconds)
     trace = report.trace
     assert trace is not None
-    lines = [place.line for place in trace.places]
+    places = [place.line for place in trace.places]
     events = trace.events[np.isin(trace.events["kind"], (LOAD, STORE, ATOMIC))]
     events = events[(events["array"] >= 0) & ~events["refused"]]
     elements = np.array([array.element for array in trace.arrays] or [1])
@@ -145,12 +153,13 @@ def launched(
         events["epoch"],
         events["thread"],
         events["kind"] != LOAD,
-        np.array([*lines, 0])[events["place"]],
+        np.array([*places, 0])[events["place"]],
     ]
     names = ("kind", "message", "line", "array", "index", "block", "thread", "other_thread")
     return {
         "findings": [{key: getattr(f, key) for key in names} for f in report.findings],
         "out": [arguments[i] for i in written],
+        "sectors": sectors,
         "arrays": [array.name for array in trace.arrays],
         "touched": np.stack(columns, axis=1).astype(np.int64),
     }

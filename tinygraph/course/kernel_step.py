@@ -39,12 +39,15 @@ class Launch:
     kernel : str
     grid, block : int or tuple of int
     arguments : sequence of arrays and numbers
+        None for an array that the kernel only writes.
     expected : mapping from int to array
         For each argument that the kernel writes, what it shall hold.
     defines : mapping
         Macros.
     drawn : str
         The array that is drawn when the launch goes wrong; empty for none.
+    sectors : float or None
+        How many sectors of 32 bytes a request of a warp may move at most, at any line.
     """
 
     title: str
@@ -55,12 +58,13 @@ class Launch:
     expected: Mapping[int, Array]
     defines: Mapping[str, int] = field(default_factory=dict)
     drawn: str = ""
+    sectors: float | None = None
 
     def request(self) -> dict[str, Any]:
         """What the learner's process is asked."""
         extents = [[x] if isinstance(x, int) else list(x) for x in (self.grid, self.block)]
         arguments = [
-            np.empty_like(self.expected[i]) if i in self.expected else x
+            np.empty_like(self.expected[i]) if x is None else x
             for i, x in enumerate(self.arguments)
         ]
         return {
@@ -71,6 +75,8 @@ class Launch:
             "block": extents[1],
             "arguments": arguments,
             "written": sorted(self.expected),
+            "unset": [i for i, x in enumerate(self.arguments) if x is None],
+            "profile": self.sectors is not None,
             "seconds": 2.0,
         }
 
@@ -119,6 +125,11 @@ class KernelStep(Step):
         for (_, expected), got in zip(sorted(launch.expected.items()), answer["out"], strict=True):
             if difference(got, expected):
                 return Failure("values", "", case, shown(expected), shown(got), picture=drawing)
+        for line, count in answer["sectors"]:
+            if launch.sectors is not None and count > launch.sectors:
+                most = f"{launch.sectors:g} at most"
+                moved = f"a warp moves {count:.3g} sectors of 32 bytes at once, {most}"
+                return Failure("sectors", moved, case, line=line)
         return None
 
     def _recognised(self, exercise: Exercise, seen: Sequence[Any]) -> tuple[Mistake | None, float]:
@@ -146,7 +157,8 @@ def fingerprint(seen: Sequence[Any]) -> list[Any]:
             zlib.crc32(f"{names[a]} {element} {epoch} {thread} {write}".encode())
             for a, element, epoch, thread, write, _ in answer["touched"].tolist()
         }
-        marks.append([kinds, numbers, sorted(touched)])
+        sectors = [round(count, 2) for _, count in answer["sectors"]]
+        marks.append([kinds, [*numbers, *sectors], sorted(touched)])
     return marks
 
 

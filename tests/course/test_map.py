@@ -1,0 +1,38 @@
+"""Exercise 9: kernels in another style, and that bytes count."""
+
+import pytest
+
+from tests.course.test_exercises import of
+from tinygraph.course.exercise import find
+
+MAP = find("map")
+SCALE = "        m[i] *= s[i % cols];"
+STYLES = {
+    "a loop over the grid": (
+        "if (i < rows * cols)",
+        "for (int k = i; k < rows * cols; k += 1 << 30)",
+    ),
+    "row and column": (
+        SCALE,
+        "    {\n        int r = i / cols, c = i - r * cols;\n"
+        "        m[r * cols + c] = s[c] * m[r * cols + c];\n    }",
+    ),
+}
+
+
+@pytest.mark.second
+@pytest.mark.parametrize("style", STYLES)
+def test_right_kernels_in_another_style_pass(style, tmp_path):
+    old, new = STYLES[style]
+    text = MAP.solution.replace(old, new)
+    assert text != MAP.solution
+    assert of(MAP, text, tmp_path).ok
+
+
+@pytest.mark.second
+def test_columns_move_too_many_bytes_and_it_is_told_where(tmp_path):
+    body = "        { int c = i / rows, r = i % rows; m[r * cols + c] *= s[c]; }"
+    failure = of(MAP, MAP.solution.replace(SCALE, body), tmp_path).failure
+    assert (failure.kind, failure.mistake.name) == ("sectors", "down-the-columns")
+    assert "4.5 at most" in failure.text
+    assert failure.line == MAP.solution[: MAP.solution.index(SCALE)].count("\n") + 1

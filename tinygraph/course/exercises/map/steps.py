@@ -1,0 +1,91 @@
+"""What is tried of exercise 9: sizes that no block divides, and whole numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tinygraph.course.kernel_step import KernelStep, Launch
+from tinygraph.shapes import Array
+
+_drawn = np.random.default_rng(9)
+WARP_SECTORS = 4.5  # 4 where 32 floats lie side by side; a little more where a row ends
+
+
+def whole(*shape: int) -> Array:
+    return _drawn.integers(-9, 10, shape).astype(np.float32)
+
+
+def relus(n: int, block: int, nan: bool = False) -> Launch:
+    x, blocks = whole(n), -(-n // block)
+    if nan:
+        x[n // 2] = np.nan
+    title = f"n = {n}, {blocks} blocks of {block}" + (", with a NaN" if nan else "")
+    return Launch(
+        title, "relu", blocks, block, [x, None, n], {1: np.where(x < 0, np.float32(0), x)}
+    )
+
+
+def sums(n: int, blocks: int, block: int) -> Launch:
+    x, y, a = whole(n), whole(n), np.float32(3)
+    title = f"n = {n}, {blocks} blocks of {block}"
+    return Launch(title, "axpy", blocks, block, [float(a), x, y, n], {2: a * x + y})
+
+
+def scaled(rows: int, cols: int, block: int, sectors: float | None = None) -> Launch:
+    m, s = whole(rows, cols), whole(cols)
+    blocks = -(-rows * cols // block)
+    title = f"{rows} rows, {cols} columns, {blocks} blocks of {block}"
+    arguments = [m, s, rows, cols]
+    return Launch(title, "scale_columns", blocks, block, arguments, {0: m * s}, sectors=sectors)
+
+
+def backwards(n: int, block: int) -> Launch:
+    y, gy, blocks = np.maximum(whole(n), 0), whole(n), -(-n // block)
+    gx = np.where(y > 0, gy, np.float32(0))
+    title = f"n = {n}, {blocks} blocks of {block}"
+    return Launch(title, "relu_backward", blocks, block, [y, gy, None, n], {2: gx})
+
+
+STEPS = [
+    KernelStep(
+        1,
+        "One thread for each element",
+        (
+            "How many threads stand before this one in the grid, and what if there are too many?",
+            "i = blockIdx.x * blockDim.x + threadIdx.x; only i < n has an element. A comparison "
+            "with NaN is false.",
+            "const int i = ____ * ____ + ____;   if (____) y[i] = x[i] < 0.0f ? ____ : ____;",
+        ),
+        [relus(1, 32), relus(8, 4), relus(255, 128), relus(257, 128), relus(5, 8, True)],
+    ),
+    KernelStep(
+        2,
+        "A grid of any size",
+        (
+            "With 2 blocks of 4 threads: which elements shall thread 0 of block 0 take of 20?",
+            "Begin at the thread's number in the grid, go on by the number of threads in the grid.",
+            "for (int i = ____; i < n; i += ____ * ____)",
+        ),
+        [sums(8, 1, 8), sums(20, 2, 4), sums(3, 2, 4), sums(257, 3, 32)],
+    ),
+    KernelStep(
+        3,
+        "Neighbours side by side",
+        (
+            "Element [r, c] lies at r * cols + c. Which of two threads i and i + 1 shall get what?",
+            "Thread i takes element i of the memory; its column is the remainder of i by cols.",
+            "if (i < ____) m[i] *= s[____];",
+        ),
+        [scaled(2, 3, 8), scaled(33, 5, 64), scaled(32, 64, 128, WARP_SECTORS)],
+    ),
+    KernelStep(
+        4,
+        "The gradient of ReLU",
+        (
+            "Where y is 0, what was x, and what is the derivative there?",
+            "Write gx for every element: gy where y is above 0, otherwise 0.",
+            "gx[i] = y[i] ____ 0.0f ? ____ : ____;",
+        ),
+        [backwards(8, 8), backwards(255, 128)],
+    ),
+]
