@@ -173,3 +173,32 @@ def test_totals_on_the_page_are_the_profiles(name, tmp_path):
             cells = [int(cell.text.split()[0]) for cell in line.all("td")[3:]]
             row[:] = [a + b for a, b in zip(row, cells, strict=True)]
     assert found == wanted
+
+
+EVERY_KIND = [
+    *["deadlock_syncwarp_and_barrier", "divergence_early_return", "misaligned_float4_plus_one"],
+    *["oob_swapped_2d", "race_double_buffer", "readonly_cast_away_const", "timeout_stride_zero"],
+    *["uninitialized_struct_member", "unwritten_wrong_stride", "warp_stale_mask"],
+    *["box_filter_bytes", "welford_struct_double", "vector_float4_with_tail", "block_3d_index"],
+]
+
+
+@pytest.mark.parametrize("name", EVERY_KIND)
+def test_first_middle_and_last_step_are_drawn_without_an_error(name, tmp_path, monkeypatch):
+    """`dom` fails where the script or the policy has something to say on the console."""
+    monkeypatch.setenv("TINYGRAPH_KERNEL_TIMEOUT", "0.5")
+    (path,) = GALLERY.glob(f"*/{name}.cu")
+    launch, kernel, arguments = Case(path).launch()
+    page = tmp_path / "page.html"
+    given = {"shared": launch.shared, "limit": 20_000}
+    kernel.steps(page, launch.grid, launch.block, *arguments.values(), **given)
+    data = data_of(page)
+    last = len(data["runs"][0]["blocks"]) - 1
+    block, steps = data["runs"][0]["blocks"][last]["number"], steps_of(data, last)
+    for number in sorted({1, len(steps) // 2 + 1, len(steps)}):
+        document = dom(page, f"step={number}&block={block}")
+        step = steps[number - 1]
+        assert document.one(id="where").text == f"step {number} of {len(steps)}"
+        assert f"Line {step['line']}" in document.one("h2").text
+        sections = [s.one("h3").text for s in document.all("section", "memory")]
+        assert len(sections) == sum(array["used"] for array in data["arrays"])

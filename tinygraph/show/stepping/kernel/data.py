@@ -4,8 +4,8 @@ The script gets, as JSON:
 
     kernel, grid, block, threads, blocks      of the launch; `blocks` counts all of them
     files     [{name, lines}]
-    arrays    [{name, space, type, bytes, element, base, shape}]; `element`: bytes of a cell;
-              `base`: where the array begins in its first sector
+    arrays    [{name, space, type, bytes, element, base, shape, used}]; `element`: bytes of a cell;
+              `base`: where the array begins in its first sector; `used`: whether it is touched
     variables [[name, function, line]]
     runs      [{order, findings, blocks: [{number, name, initial, absent, steps, jumps, notes}]}]
     steps     [{kind, warp, epoch, file, line, lanes, array, size, offsets, values, stored, cost,
@@ -54,6 +54,7 @@ def launch_data(traces: Sequence[Trace], outcome: Sequence[Sequence[Any]]) -> di
         {"order": order, **run_data(trace, files)}
         for order, trace in zip(ORDERS, traces, strict=False)
     ]
+    used = {number for trace in traces for number in trace.events["array"].tolist()}
     return {
         "kernel": first.kernel,
         "grid": first.grid,
@@ -61,7 +62,10 @@ def launch_data(traces: Sequence[Trace], outcome: Sequence[Sequence[Any]]) -> di
         "threads": int(np.prod(first.block_size)),
         "blocks": int(np.prod(first.grid)),
         "files": [{"name": Path(file).name, "lines": lines[file]} for file in files],
-        "arrays": [array_data(array) for array in first.arrays],
+        "arrays": [
+            array_data(array) | {"used": number in used}
+            for number, array in enumerate(first.arrays)
+        ],
         "variables": [(v.name, v.function, v.line) for v in first.variables],
         "runs": runs,
         "outcome": outcome[:MOST_OUTCOMES],

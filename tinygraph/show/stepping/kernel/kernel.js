@@ -139,7 +139,7 @@ function draw(at) {
   if (registers) parts.push(registers);
   for (const [isShared, drawn] of [[true, drawShared], [false, drawGlobal]])
     data.arrays.forEach((array, a) => {
-      if ((array.space === "shared") === isShared) parts.push(drawn(array, a, step, memory, racy(array.name)));
+      if (array.used && (array.space === "shared") === isShared) parts.push(drawn(array, a, step, memory, racy(array.name)));
     });
   if (at === block.steps.length - 1 || finding) parts.push(...drawOutcome());
   $("panel").replaceChildren(...parts);

@@ -86,6 +86,8 @@ function drawRegisters(step) {
   const box = make("section");
   box.append(make("h3", "", "what these lanes have"));
   if (rows.length) box.append(scroller(grid, "values of the lanes"));
+  if (step.odd)
+    box.append(make("p", "same", "framed in red: not what the cell holds at this step; in the run another thread came in between"));
   if (same.length) {
     const line = make("p", "same", "alike in all of them: ");
     for (const [name, value] of same) {
