@@ -16,7 +16,7 @@ from tinygraph.recipes.settings import read_setting, require_settings
 Options = Mapping[str, str | tuple[str, dict[str, Any]]]
 DEVICE = "cpu (numpy), emulator (the CUDA kernels, run by the CPU) or cuda; default cpu"
 SETTINGS: Options = {  # those that have an option of their own
-    "--data NAME": f"the dataset: {', '.join(datasets)}",
+    "--data NAME": f"the dataset: {', '.join(datasets)}; of texts shakespeare, or a file of yours",
     "--filters N": "filters of the convolution",
     "--batch-size N": "samples in a batch",
     "--epochs N": "how often to go through the training data",

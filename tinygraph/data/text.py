@@ -19,7 +19,7 @@ import numpy as np
 from tinygraph.checks import whole
 from tinygraph.data.dataset import BatchedDataset
 from tinygraph.data.files import Published, fault, folders, missing, opened, verify
-from tinygraph.errors import ArgumentError, ShapeError
+from tinygraph.errors import ArgumentError, ShapeError, nearest
 from tinygraph.shapes import Array
 
 TEXTS = {"shakespeare": Path(__file__).with_name("shakespeare.txt.gz")}
@@ -69,10 +69,11 @@ def read_text(name: str | Path, data_dir: str | Path | None = None) -> str:
 def _found(name: str, data_dir: str | Path | None) -> Path:
     """The file of that name, here or in the folder of the data files."""
     here = Path(name).expanduser()
-    looked_in = [Path(), *folders(data_dir)]
+    looked_in = [Path.cwd(), *folders(data_dir)]
     path = next((f / here for f in looked_in if (f / here).is_file()), None)
     if path is None:
-        way_out = f"check the path; without a file there is {', '.join(TEXTS)}"
+        other = f"check the path; without a file there is {', '.join(TEXTS)}"
+        way_out = nearest(name, TEXTS) or other
         raise missing("read_text", name, looked_in, way_out)
     return path
 
