@@ -78,7 +78,11 @@ def test_an_epoch_has_windows_at_random_places():
 @pytest.mark.parametrize(
     "settings, error, words",
     [
-        ({"data": "shakespear"}, DatasetError, "(?s)shakespear: expected.*did you mean 'shakespeare'"),
+        (
+            {"data": "shakespear"},
+            DatasetError,
+            "(?s)shakespear: expected.*did you mean 'shakespeare'",
+        ),
         ({"data": "short.txt"}, DatasetError, "expected more than 1300 characters, got 100"),
         ({"heads": 3}, ArgumentError, "heads: expected a number that divides the width, 128"),
         ({"dropout": 1.0}, ArgumentError, "dropout: expected a number from 0 to below 1"),
