@@ -169,6 +169,76 @@ def test_hooks_of_a_module_see_and_replace():
     assert list(layer.state_dict()) == ["weight", "bias"]
 
 
+def seen_by(module):
+    seen = []
+    module.register_full_backward_hook(lambda *given: seen.append(given))
+    return seen
+
+
+def test_a_full_backward_hook_sees_the_gradients_of_one_call():
+    """y = W x: gx = gy W; that x is used elsewhere too is nothing to the module."""
+    layer, x = nn.Linear(3, 2), leaf()
+    seen, gy = seen_by(layer), np.float32([0.5, -2.0])
+    y = layer(x)
+    tg.autograd.backward([y, (x * x).sum()], [gy, None])
+    ((module, (gx,), (got,)),) = seen
+    assert module is layer
+    np.testing.assert_array_equal(got, gy)
+    np.testing.assert_allclose(gx, gy @ layer.weight.value, rtol=1e-6)
+    np.testing.assert_allclose(x.grad, gx + 2 * X, rtol=1e-6)
+    np.testing.assert_allclose(layer.weight.grad, np.outer(gy, X), rtol=1e-6)
+
+
+def test_a_full_backward_hook_replaces_what_goes_on():
+    layer, x = nn.Tanh(), leaf()
+    layer.register_full_backward_hook(lambda module, gx, gy: (3 * gy[0],))
+    layer.register_full_backward_hook(lambda module, gx, gy: gx[0] + 1)
+    with layer.register_full_backward_hook(lambda module, gx, gy: (gx[0] * 0,)):
+        layer(x)
+    y = layer(x)
+    y.backward(X, retain_graph=True)
+    np.testing.assert_allclose(x.grad, 3 * X + 1)
+    y.backward(X)  # once more
+    np.testing.assert_allclose(x.grad, 2 * (3 * X + 1))
+
+
+def test_a_full_backward_hook_where_the_input_is_data():
+    layer = nn.Linear(3, 2)
+    seen = seen_by(layer)
+    layer(X).sum().backward()
+    ((_, inputs, (gy,)),) = seen
+    assert inputs == (None,) and gy.tolist() == [1, 1]
+    with tg.no_grad():
+        layer(leaf())
+    assert len(seen) == 1
+
+
+class Product(nn.Module):
+    def forward(self, a, b, scale=1.0):
+        return a * b * scale, a + b
+
+
+def test_a_full_backward_hook_of_several_inputs_and_outputs():
+    module, a, b = Product(), leaf(), tg.Tensor(X + 1, requires_grad=True)
+    seen = seen_by(module)
+    product, total = module(a, b, scale=2.0)
+    (product.sum() + 5 * total.sum()).backward()
+    ((_, (ga, gb), (gp, gt)),) = seen
+    np.testing.assert_allclose(ga, 2 * (X + 1) + 5)
+    np.testing.assert_allclose(gb, 2 * X + 5)
+    assert gp.tolist() == [1, 1, 1] and gt.tolist() == [5, 5, 5]
+    module.register_full_backward_hook(lambda module, gx, gy: gx)
+    with pytest.raises(GraphError, match=r"Product has several inputs.*x.register_hook"):
+        module(a, b)[0].sum().backward()
+
+
+def test_a_full_backward_hook_that_gives_too_many():
+    layer = nn.ReLU()
+    layer.register_full_backward_hook(lambda module, gx, gy: (gx[0], gx[0]))
+    with pytest.raises(GraphError, match="expected 1 gradients, one for each input, got 2"):
+        layer(leaf()).sum().backward()
+
+
 # ---- plans and captured steps ---------------------------------------------------------------
 
 

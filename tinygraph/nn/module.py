@@ -69,6 +69,7 @@ class Module(Tree):
     training = True
     _before_forward: tuple[Any, ...] = ()
     _after_forward: tuple[Any, ...] = ()
+    _after_backward: tuple[Any, ...] = ()
     _settings: ClassVar[tuple[str, ...]] = ()  # attributes that `repr` shows
     _unusual: ClassVar[dict[str, Any]] = {}  # those that it shows where they are not as here
 
@@ -79,7 +80,7 @@ class Module(Tree):
         )
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
-        if self._before_forward or self._after_forward:
+        if self._before_forward or self._after_forward or self._after_backward:
             return call_with_hooks(self, inputs, options)
         return here.top.call(self, inputs, options)
 
@@ -105,6 +106,27 @@ class Module(Tree):
         [(1, 2)]
         """
         return Handle(self, "_after_forward", hook)
+
+    def register_full_backward_hook(self, hook: Callable[[Any, Any, Any], Any]) -> Handle:
+        """Call `hook(module, grad_input, grad_output)` when backward has come through the module.
+
+        These are tuples of arrays, one for each input without a name and for each output; None
+        stands for what gets no gradient.  What the hook returns goes on in the place of
+        `grad_input`, where a single input gets a gradient.
+
+        Returns a handle, whose `remove()` takes the hook away.
+
+        Examples
+        --------
+        >>> import tinygraph as tg
+        >>> layer = tg.nn.ReLU()
+        >>> x = tg.Tensor([1.0, -1.0], requires_grad=True)
+        >>> handle = layer.register_full_backward_hook(lambda module, gx, gy: (10 * gx[0],))
+        >>> layer(x).sum().backward()
+        >>> x.grad
+        array([10.,  0.], dtype=float32)
+        """
+        return Handle(self, "_after_backward", hook)
 
     # ---- modes, gradients, devices ----------------------------------------------------------
 
