@@ -10,7 +10,6 @@ import hashlib
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from html.parser import HTMLParser
 from pathlib import Path
@@ -142,7 +141,3 @@ def dom(page: Path, hash_: str = "") -> Element:
     reader.feed(_run(page, hash_, "--dump-dom"))
     reader.close()
     return reader.open[0]
-
-
-if __name__ == "__main__":  # python -m tests.browser PAGE HASH PICTURE
-    screenshot(Path(sys.argv[1]), Path(sys.argv[3]).resolve(), sys.argv[2])

@@ -78,7 +78,7 @@ def test_forward_shows_inputs_output_and_what_is_saved(mlp):
     assert arrays["output"].tobytes() == loss.numpy().tobytes()
     number = {id(node): k for k, node in enumerate(nodes, start=1)}
     for k, x in enumerate(loss.inputs, start=1):
-        given = arrays[f"input {k}: {number[id(x)]} {x.name or x.op.name}"]
+        given = arrays[f"input {k}: {x.name or x.op.name} ({number[id(x)]})"]
         assert given.astype(x.dtype).tobytes() == x.numpy().tobytes()
     assert document.one(id="where").text == f"step {len(ops)} of {2 * len(ops) + 5}"
     assert document.one("h1").text == "A <page>"
@@ -91,7 +91,7 @@ def test_images_and_the_forms_of_a_convolution(tmp_path):
     path = tg.show.steps(tg.conv2d(x, w).sum(), tmp_path / "s.html")
     document = dom(path, "step=1")
     arrays = shown(document)
-    assert arrays["input 1: 1 x"].tobytes() == x.numpy().tobytes()
+    assert arrays["input 1: x (1)"].tobytes() == x.numpy().tobytes()
     assert arrays["its windows as columns"].shape == (9, 49)
     pictures = [c for c in document.one(id="panel").all("canvas") if c.attributes.get("role")]
     assert "2 × 1 × 9 × 9" in pictures[0].attributes["aria-label"]

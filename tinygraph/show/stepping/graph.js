@@ -44,7 +44,7 @@ const inputName = (node, k) => nodes[node.inputs[k]].name;
 function forward(step, node, panel) {
   const inputs = node.inputs.map((n, k) => {
     const note = nodes[n].state ? "as this step leaves it" : "";
-    return labelled(nodes[n].value, `input ${k + 1}: ${named(n)}`, inputName(node, k), note);
+    return labelled(nodes[n].value, `input ${k + 1}: ${nodes[n].name} (${n})`, inputName(node, k), note);
   });
   const output = labelled(node.value, "output", "y");
   const saved = step.saved.map(s => labelled(s.array, "saved for backward", "saved", s.is ? `${s.is} itself` : ""));
@@ -245,6 +245,7 @@ shell.run({count: steps.length, draw: at => {
   if (step.phase === "update") panel.append(formulaBox(step.formulas, "forward"));
   else if (node.formulas !== null && step.phase !== "seed") panel.append(formulaBox(node.formulas, step.phase === "forward" ? "forward" : "backward"));
   const words = draws[step.phase](step, node, panel);
+  if (at === 0) panel.append(shell.make("p", "facts", "Point at a number, and see what it comes from. Keys: left, right, Home, End, space."));
   light(at);
   return words;
 }});
