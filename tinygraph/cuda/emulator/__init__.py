@@ -6,6 +6,7 @@ native.py       a kernel that is loaded and launched; loading.py, each once in a
 checker.py      a launch in which every access is looked at; findings.py, what it found
 copies.py       the arrays of such a launch, far from each other
 locals.py       whether a source may hold undefined values, which a second launch follows
+trials.py       undefined values where no clang is there to follow them
 books.py        what the checker's part of the run time keeps
 lines.py        from a program counter to a source line
 operations.py   floating-point operations, counted

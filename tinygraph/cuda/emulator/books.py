@@ -56,6 +56,7 @@ def checker_library() -> Any:
             library,
             tg_check_begin="izz",
             tg_follow_begin="zz",
+            tg_check_absent_value="z",
             tg_check_region="zzsuui",
             tg_far_memory="uz",
             tg_far_free="pz",

@@ -11,6 +11,7 @@ import ctypes
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -121,12 +122,34 @@ class CheckedKernel(NativeKernel):
             try:
                 launch = arguments, copies, grid, block, shared
                 report, suspicious = self._watch(*launch, profile, wish, seconds)
-                if suspicious and self.following:
-                    used = self.following.follow(arguments, grid, block, shared, seconds)
-                    report = replace(report, **located(report.trace, used)) if used else report
+                used = self._undefined(*launch, seconds, report) if suspicious else []
+                report = replace(report, **located(report.trace, used)) if used else report
             finally:
                 copy_back(copies, checker_library())
         return report
+
+    def _undefined(
+        self,
+        arguments: Sequence[Argument],
+        copies: list[Copy],
+        grid: Three,
+        block: Three,
+        shared: int,
+        seconds: float,
+        report: Report,
+    ) -> list[Finding]:
+        """Where undefined values are used in a launch that has left `copies`."""
+        if self.following:
+            return self.following.follow(arguments, grid, block, shared, seconds)
+        if not report.ok:
+            return []
+        trials = import_module("tinygraph.cuda.emulator.trials")
+        found: list[Finding] = []
+        if checker_library().tg_check_absent():
+            found = trials.absent_values(self, arguments, copies, grid, block, shared, seconds)
+        if self._declares_without_value:
+            found += trials.told_by_compiler(self, self.unit)
+        return found
 
     def _watch(
         self,

@@ -136,8 +136,12 @@ class NativeKernel:
             except KernelCompileError:
                 if len(names) == 1:
                     raise
-        unit = _unit(self.source, self.translation, [own], self.build)
-        return kernel_library(self.source, unit, self.build), "tg_entry_0"
+        return kernel_library(self.source, self.unit, self.build), "tg_entry_0"
+
+    @property
+    def unit(self) -> str:
+        """What the compiler gets for this kernel alone."""
+        return _unit(self.source, self.translation, [self.signature.name], self.build)
 
     def launch(self, packed: bytes, grid: Three, block: Three, shared: int) -> None:
         """Run the kernel and wait for it.

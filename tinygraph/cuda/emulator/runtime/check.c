@@ -285,10 +285,33 @@ static void barrier_passed(Worker *w) {
 
 /* A lane takes a value that no lane gives: undefined, and no mistake before it is used. */
 static uint32_t absent_count;
+static uint64_t absent_value; /* what such a lane gets */
+static struct { Meeting meeting; Index3 block, thread; uint32_t lane, source; } first_absent;
 
 static void absent(uint32_t warp, uint32_t lane, uint32_t source) {
-    (void)warp, (void)lane, (void)source;
-    absent_count++;
+    const Fiber *fiber = lane_fiber(warp, lane);
+    lane_fiber(warp, lane)->meeting.value = absent_value;
+    if (absent_count++) return;
+    first_absent.meeting = fiber->meeting;
+    first_absent.block = fiber->public.block_idx, first_absent.thread = fiber->public.thread_idx;
+    first_absent.lane = lane, first_absent.source = source;
+}
+
+/* Where nothing follows values, a launch is tried with several of them; then what is left shows
+ * whether they were used. */
+void tg_check_absent_value(uint64_t value) { absent_value = value; }
+
+void tg_check_absent_used(void) {
+    static Fiber someone;
+    Thread *now = tg_current;
+    someone.public.block_idx = first_absent.block;
+    someone.public.thread_idx = first_absent.thread;
+    tg_current = &someone.public;
+    check_found(WARP_SYNC, first_absent.meeting.place, (Place){0}, NULL,
+                "lane %u takes the value of lane %u, which is not in the mask %08x or has left: "
+                "what it gets is undefined, and what the launch leaves behind depends on it",
+                first_absent.lane, first_absent.source, first_absent.meeting.mask);
+    tg_current = now;
 }
 
 static void lane_gives(Meeting *mine) { (void)mine; }
@@ -320,6 +343,7 @@ void tg_check_begin(int profiling, uintptr_t low, uintptr_t high) {
     module_low = low;
     module_high = high;
     absent_count = 0;
+    absent_value = 0;
     arguments_low = arguments_high = 0;
     waits_forget();
     regions_forget();
