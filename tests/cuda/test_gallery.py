@@ -13,6 +13,8 @@ A kernel of tests/cuda/gallery says in comments at its top how it is launched an
     // equals: y = 2 * x                                      (results = numpy on the inputs;
     //     goes on here)
 
+The folder more/ has the same, for the second tier.
+
 `// <- here` marks the lines that a finding may name: a race has two ends.
 """
 
@@ -99,11 +101,12 @@ def _on_gpu(arguments):
 
 def cases(folder):
     """A pytest parameter for each kernel of one folder."""
+    marks = [pytest.mark.second] if folder.startswith("more/") else []
     paths = sorted(GALLERY.glob(f"{folder}/*.cu"))
-    return [pytest.param(Case(path), id=path.stem) for path in paths]
+    return [pytest.param(Case(path), id=path.stem, marks=marks) for path in paths]
 
 
-WRONG, RIGHT = cases("wrong"), cases("right")
+WRONG, RIGHT = cases("wrong") + cases("more/wrong"), cases("right") + cases("more/right")
 WITH_NUMBERS = [p for p in RIGHT if p.values[0].header("equals")]
 
 

@@ -185,7 +185,11 @@ class CheckedKernel(NativeKernel):
                 raise self.error(failure, packed)
             lines = self._counts() if profile else []
             operations = operations_executed(self._library, library) if profile else 0
-            may_be_undefined = library.tg_check_absent() or self._declares_without_value
+            may_be_undefined = (
+                library.tg_check_absent()
+                or library.tg_check_doubtful()
+                or self._declares_without_value
+            )
         finally:
             library.tg_check_end()
         moved = sum(c.sectors * SECTOR for c in lines if c.space == "global")

@@ -40,6 +40,7 @@ static Region *region_add(uintptr_t low, size_t bytes, const char *name, uint32_
     r->cells = region_zeros(region_words(r) * sizeof(Cell));
     if (tg_following) {
         r->shadow = region_zeros(bytes);
+        if (!initialised) memset(r->shadow, 0xff, bytes);
         r->origin = region_zeros(bytes + 4);
     }
     if (initialised) memset(r->state, INITIALISED, bytes);

@@ -128,19 +128,25 @@ _Noreturn static void outside(uintptr_t address, uint32_t size, uint32_t how, Pl
     check_stop();
 }
 
+static bool doubtful; /* whether values have been read that may have been gaps */
+
 /* Reads need a value; writes give one. */
 static void look_at_state(Region *r, uintptr_t address, uint32_t size, uint32_t how, Place place) {
     uint8_t *state = r->state + (address - r->low);
-    bool without_value = false, initial = false;
+    bool without_value = false, with_value = false, initial = false;
     for (uint32_t i = 0; i < size; i++) {
         without_value |= !(state[i] & INITIALISED);
+        with_value |= state[i] & INITIALISED;
         initial |= !(state[i] & WRITTEN);
         if (how & (WRITE | ATOMIC)) state[i] |= INITIALISED | WRITTEN;
     }
     const bool reads = !(how & WRITE);
     if (how & (WRITE | ATOMIC)) r->writes = true;
     if (reads && initial) r->reads_initial = true;
-    if (reads && without_value)
+    enum { WIDEST = 16 }; /* of a vector; more is a struct, and what has no value may be a gap in it */
+    if (reads && without_value && with_value && size > WIDEST)
+        doubtful = true; /* the launch that follows values will tell whether it is used */
+    else if (reads && without_value)
         found_at(UNINITIALIZED, place, (Place){0}, r, address,
                  "%s of %u bytes of %s%s that nobody has written", verb(how), size,
                  r->flags & SHARED_REGION ? "shared " : "", r->name);
@@ -321,6 +327,8 @@ static void copied(void *to, const void *from, size_t size) { (void)to, (void)fr
 /* How many such values there were. */
 uint32_t tg_check_absent(void) { return absent_count; }
 
+int tg_check_doubtful(void) { return doubtful; }
+
 const Observer CHECKER = {
     .block_begins = check_block_begins, .block_ends = block_ends, .grid_met = race_grid_met,
     .barrier_passed = barrier_passed,
@@ -344,6 +352,7 @@ void tg_check_begin(int profiling, uintptr_t low, uintptr_t high) {
     module_high = high;
     absent_count = 0;
     absent_value = 0;
+    doubtful = false;
     arguments_low = arguments_high = 0;
     waits_forget();
     regions_forget();

@@ -291,7 +291,7 @@ static void block_begins(Worker *w) {
     check_block_begins(w);
     for (uint32_t i = 0; i < tg_region_count; i++)
         if (tg_regions[i].flags & SHARED_REGION && tg_regions[i].shadow)
-            memset(tg_regions[i].shadow, 0, tg_regions[i].high - tg_regions[i].low);
+            memset(tg_regions[i].shadow, 0xff, tg_regions[i].high - tg_regions[i].low);
     for (uint32_t i = 0; i < w->threads; i++) memset(&contexts[i], 0, sizeof contexts[i]);
 }
 
