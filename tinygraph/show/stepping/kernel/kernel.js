@@ -145,6 +145,7 @@ function draw(at) {
   $("panel").replaceChildren(...parts);
   return [`${line}: ${headline(step)}.`, cost, rest ? rest + "." : "", finding ? `${finding.kind}: ${finding.message}` : ""].filter(t => t).join(" ");
 }
+$("totals").closest("details").open = matchMedia("(min-width: 52rem)").matches;
 $("panel").addEventListener("mousemove", event => tip(event, event.target.tip ? event.target.tip() : ""));
 $("panel").addEventListener("mouseleave", event => tip(event, ""));
 shell.run({get count() { load(); return block.steps.length; }, draw});

@@ -24,7 +24,7 @@ SCRIPTS = ("launch.js", "lanes.js", "memory.js", "kernel.js")  # each needs thos
 MOST_BLOCKS = 8  # where nobody says which
 FIGURE = """<div id="choice"></div><div id="notes"></div>
 <h3 id="file"></h3><ol id="code" tabindex="0" aria-label="source"></ol>
-<details open><summary>memory requests so far, by line</summary><div class="scroll"><table>
+<details><summary>memory requests so far, by line</summary><div class="scroll"><table>
 <thead><tr><th>line</th><th>access</th><th>bytes</th><th>requests</th><th>took</th>
 <th>at least</th></tr></thead><tbody id="totals"></tbody></table></div></details>"""
 
