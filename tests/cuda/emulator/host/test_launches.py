@@ -70,6 +70,7 @@ def test_addresses_of_kernels_keep_their_types():
         ("'cudaCreateTextureObject' was not declared in this scope", "no textures"),
         ("'cudaGraph_t' was not declared in this scope", "no CUDA graphs"),
         ("'cudaFoo' was not declared in this scope", "cudaFoo: the emulator does not have"),
+        ("'block_tile_memory' in namespace 'cg' does not name a template type", "of at most 32"),
         ("cublas_v2.h: No such file or directory", "not cuBLAS"),
         ("thrust/sort.h: No such file or directory", "not Thrust"),
         ("cuda.h: No such file or directory", "driver API"),
@@ -80,6 +81,12 @@ def test_what_is_missing_is_named(error, words):
     source = Source("int main() {}\n")
     told = explained(source, KernelCompileError(f"<source>: g++\na.cu:3:5: error: {error}\n"))
     assert str(told).startswith("a.cu:3: ") and words in str(told)
+
+
+def test_a_file_that_is_missing_at_the_link_is_asked_for():
+    source = Source("int main() {}\n")
+    error = KernelCompileError("/usr/bin/ld: a.cu:3: undefined reference to `scan(float*, int)'")
+    assert "scan: no file of the program defines it" in str(explained(source, error))
 
 
 def test_other_errors_stay_as_they_are():

@@ -62,6 +62,7 @@ _REASONS = {
     "the emulator draws nothing: it has no OpenGL and no Direct3D": "cudaGraphics cudaGL cudaD3D",
     "the emulator has no nvcuda::wmma: mma.sync is in tinygraph's mma.cuh": "nvcuda wmma",
     "the emulator has one device: this_grid() is the widest group": "multi_grid this_multi_grid",
+    "the emulator has tiles of at most 32 threads": "block_tile_memory",
     "the emulator has no cache of which a part could be set aside": (
         "cudaAccessPolicyWindow cudaAccessProperty cudaStreamAttr cudaStreamSetAttribute"
     ),
@@ -78,8 +79,9 @@ _UNKNOWN = "the emulator does not have this part of the CUDA runtime"
 _MISSING = re.compile(r"error: (?P<header>[^\s:]+): No such file or directory")
 _UNDECLARED = re.compile(
     r"error: .*?['‘’](?:\w+::)*(?P<name>\w+)['’](?: in namespace '[^']*')? "
-    r"(?:was not declared|has not been declared|does not name a type|is not a member)"
+    r"(?:was not declared|has not been declared|does not name a (?:template )?type|is not a member)"
 )
+_UNDEFINED = re.compile(r"undefined reference to [`'](?P<name>[^'(]+)")
 _FILE = re.compile(r"^(?P<place>\S+?:\d+)(?::\d+)?: error: ", re.MULTILINE)
 
 
@@ -87,6 +89,13 @@ def explained(source: Source, error: KernelCompileError) -> KernelCompileError:
     """An error of the compiler; where it stems from something that the emulator lacks, one that
     says so."""
     text = str(error)
+    undefined = _UNDEFINED.search(text)
+    if undefined:
+        name = undefined["name"]
+        return KernelCompileError(
+            f"{source.name}: {name}: no file of the program defines it; name the others with "
+            "--with FILE"
+        )
     for match in re.finditer(r"^.*error: .*$", text, re.MULTILINE):
         why = _why(match.group())
         if why:
