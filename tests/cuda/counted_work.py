@@ -9,6 +9,7 @@ are no squares, labels in range.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -412,7 +413,11 @@ WORK: dict[str, Work] = {
     ),
     "softmax.cu": softmax(),
     "sort.cu": op(tg.argsort, numbers(16, 64), axis=1),
-    "softmax_cross_entropy.cu": each(labels(tg.softmax_cross_entropy), probabilities()),
+    "softmax_cross_entropy.cu": each(
+        labels(tg.softmax_cross_entropy),
+        labels(partial(tg.cross_entropy, label_smoothing=0.1)),
+        probabilities(),
+    ),
     "strided.cu": strided(),
     "sums_of_parts.cu": sums_of_parts,
     "sum.cu": along_axes(tg.sum),

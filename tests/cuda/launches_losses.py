@@ -70,15 +70,17 @@ def _softmax_cross_entropy(random: np.random.Generator) -> Iterator[Launch]:
             rows = _Rows.of(x, block, threads)
             given = random.integers(0, shape[1], rows.totals.shape).astype(I8)
             t = random.random(shape)
-            yield from _label_sums(rows, given)
+            for smoothing in (0.0, 0.25):
+                yield from _label_sums(rows, given, smoothing)
             yield from _probability_sums(rows, t)
             if rows.sizes[0] > 3:  # from here on what would make each sum NaN
                 x[0, 0, :] = np.nan
                 rows = _Rows.of(x, block, threads)
-            yield from _label_rows(rows, given)
+            yield from _label_rows(rows, given, 0.25)
             yield from _probability_rows(rows, t)
             if block == 256:
-                yield from _label_gradients(rows, given, random)
+                for smoothing in (0.0, 0.25):
+                    yield from _label_gradients(rows, given, random, smoothing)
                 yield from _probability_gradients(rows, t, random)
 
 
@@ -94,18 +96,26 @@ def _sums(rows: _Rows, losses: np.ndarray, counts: np.ndarray) -> Iterator[tuple
         yield grid, [null(), Out(means.astype(F4)), Out(number), *rows.sizes, 1]
 
 
-def _label_losses(rows: _Rows, labels: np.ndarray, ignores: int) -> tuple[np.ndarray, np.ndarray]:
+def _shares(rows: _Rows, smoothing: float) -> tuple[float, float]:
+    return 1 - smoothing, smoothing / rows.sizes[1]
+
+
+def _label_losses(
+    rows: _Rows, labels: np.ndarray, ignores: int, smoothing: float
+) -> tuple[np.ndarray, np.ndarray]:
     """The losses, and which of them count."""
     known = (labels >= 0) & (labels < rows.sizes[1])
     picked = np.take_along_axis(rows.x, np.where(known, labels, 0)[:, None], axis=1)[:, 0]
     losses = np.where(known, np.log(rows.totals) - (picked - rows.maxima), np.nan)
+    onto, even = _shares(rows, smoothing)
+    losses = onto * losses + (even * _logs(rows).sum(1) if even else 0)
     counts = (labels != IGNORED) if ignores else np.full(labels.shape, True)
     return np.where(counts, losses, 0), counts
 
 
-def _label_sums(rows: _Rows, labels: np.ndarray) -> Iterator[Launch]:
+def _label_sums(rows: _Rows, labels: np.ndarray, smoothing: float) -> Iterator[Launch]:
     for ignores in (0, 1):
-        losses, counts = _label_losses(rows, labels, ignores)
+        losses, counts = _label_losses(rows, labels, ignores, smoothing)
         for grid, sums in _sums(rows, losses, counts):
             yield rows.launch(
                 "labels_forward<float>",
@@ -116,7 +126,8 @@ def _label_sums(rows: _Rows, labels: np.ndarray) -> Iterator[Launch]:
                 *sums,
                 ignores,
                 IGNORED,
-                label=f"x={rows.x.shape} {grid=} {ignores=} divides={sums[-1]}",
+                *_shares(rows, smoothing),
+                label=f"x={rows.x.shape} {grid=} {ignores=} {smoothing=} divides={sums[-1]}",
             )
 
 
@@ -128,10 +139,10 @@ def _odd(labels: np.ndarray, classes: int) -> np.ndarray:
     return labels
 
 
-def _label_rows(rows: _Rows, labels: np.ndarray) -> Iterator[Launch]:
+def _label_rows(rows: _Rows, labels: np.ndarray, smoothing: float) -> Iterator[Launch]:
     labels = _odd(labels, rows.sizes[1])
     for ignores in (0, 1):
-        losses, _ = _label_losses(rows, labels, ignores)
+        losses, _ = _label_losses(rows, labels, ignores, smoothing)
         yield rows.launch(
             "labels_forward<float>",
             rows.grid,
@@ -145,20 +156,24 @@ def _label_rows(rows: _Rows, labels: np.ndarray) -> Iterator[Launch]:
             0,
             ignores,
             IGNORED,
+            *_shares(rows, smoothing),
             label=f"x={rows.x.shape} {ignores=} each",
         )
 
 
 def _label_gradients(
-    rows: _Rows, labels: np.ndarray, random: np.random.Generator
+    rows: _Rows, labels: np.ndarray, random: np.random.Generator, smoothing: float
 ) -> Iterator[Launch]:
+    onto, even = _shares(rows, smoothing)
     labels = _odd(labels, rows.sizes[1])
     onehot = (np.arange(rows.sizes[1])[:, None] == labels[:, None]).astype(F8)
     for ignores in (0, 1):
         counts = (labels != IGNORED) | (ignores == 0)
         for each, divisor in ((0, 3), (1, 0)):
             gloss = random.standard_normal(labels.shape if each else 1).astype(F4)
-            gx = np.where(counts, gloss / (divisor or 1), 0)[:, None] * (rows.p - onehot)
+            gx = np.where(counts, gloss / (divisor or 1), 0)[:, None] * (
+                rows.p - onto * onehot - even
+            )
             gx = np.where(counts[:, None], gx, 0).astype(F4)
             yield rows.launch(
                 "labels_backward<float>",
@@ -173,7 +188,9 @@ def _label_gradients(
                 each,
                 ignores,
                 IGNORED,
-                label=f"x={rows.x.shape} {ignores=} {each=}",
+                onto,
+                even,
+                label=f"x={rows.x.shape} {ignores=} {each=} {smoothing=}",
             )
 
 

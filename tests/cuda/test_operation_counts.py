@@ -144,7 +144,7 @@ SHARED_WORK = {
     "softmax.cu: product_sums": each_thread(0, 1),
     "cumsum.cu: slice_sums": each_thread(0, 1),
     "cumsum.cu: cumulative_sums": lambda at: at["x"] * SCAN[group_of(at)],
-    "softmax_cross_entropy.cu: labels_forward": each_row(0, 1),
+    "softmax_cross_entropy.cu: labels_forward": each_row(3, 2),
     "softmax_cross_entropy.cu: labels_backward": each_thread(2),
     "softmax_cross_entropy.cu: probabilities_forward": each_row(1, 3),
     "softmax_cross_entropy.cu: probabilities_backward": each_thread(3),

@@ -49,13 +49,25 @@ def problems(draw):
     kwargs |= draw(st.sampled_from([{}, {"label_smoothing": 0.2}, {"label_smoothing": 1.0}]))
     if draw(st.booleans()):
         return Problem((*problem.arrays, numbers(draw(seeds), (classes,), 0.5, 2)), kwargs)
-    return Problem(problem.arrays, kwargs, None if "label_smoothing" in kwargs else problem.carries)
+    return Problem(problem.arrays, kwargs, problem.carries)
 
 
 class TestCrossEntropy(OpContract):
     function = staticmethod(tg.cross_entropy)
     reference = staticmethod(cross_entropy)
     problems = problems()
+    large_problems = tuple(
+        Problem((numbers(1, shape), numbers(2, (shape[0], *shape[2:]), 0, 2).astype(int)), options)
+        for shape, options in (
+            ((70, 40), {"label_smoothing": 0.1}),
+            ((9, 77), {"label_smoothing": 0.3, "reduction": "none", "ignore_index": 1}),
+            ((3, 1100), {"label_smoothing": 0.1, "ignore_index": 0}),
+            ((2, 5, 19), {"label_smoothing": 0.1, "reduction": "sum"}),
+        )
+    )
+    claims = [
+        (Problem((X, np.array([0, 1])), {"label_smoothing": 0.1}, (True, True)), "sum"),
+    ]
     conventions = [
         Convention("certain", ([[-np.inf, 0.0]], [1]), 0.0, ([[0.0, 0.0]], None)),
         Convention(
@@ -95,6 +107,8 @@ class TestCrossEntropy(OpContract):
         assert np.isnan(tg.cross_entropy(x, [-100, -100], np.ones(3)).item())
         assert tg.cross_entropy(x, [-100, -100], np.ones(3), reduction="sum").item() == 0
 
-    def test_the_plain_path_is_one_op(self):
-        loss = tg.cross_entropy(tg.Tensor(X, requires_grad=True), [0, 1])
+    @pytest.mark.parametrize("smoothing", [0.0, 0.1])
+    def test_without_weights_it_is_one_op(self, smoothing):
+        x = tg.Tensor(X, requires_grad=True)
+        loss = tg.cross_entropy(x, [0, 1], label_smoothing=smoothing)
         assert loss.op.name == "softmax_cross_entropy" and len(loss.inputs) == 2

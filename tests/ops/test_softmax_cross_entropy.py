@@ -116,6 +116,8 @@ class TestSoftmaxCrossEntropy(OpContract):
             0,
             0,
             0,
+            1.0,
+            0.0,
         )
         assert report.ok, report.text()
         np.testing.assert_array_equal(loss, [np.nan, np.nan, np.float32(np.log(2))])

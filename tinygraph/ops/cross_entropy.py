@@ -8,14 +8,12 @@
     loss[n] = (1 - s) * l[n, t[n]] + s / C * sum over c of l[n, c]
     loss    = sum of loss[n] / sum of w[t[n]]                           ("mean")
 
-of labels that are not `ignore_index`.  Both terms are softmax_cross_entropy: of labels, and of w as
-probabilities.  Labels that are probabilities become w * ((1 - s) * t + s / C), and their mean is
-one over rows.
+of labels that are not `ignore_index`.  Without weights that is softmax_cross_entropy, which smooths
+in the same pass.  With both, its terms are two of these: of labels, and of w as probabilities.
+Labels that are probabilities become w * ((1 - s) * t + s / C), and their mean is one over rows.
 """
 
 from __future__ import annotations
-
-import numpy as np
 
 from tinygraph.checks import number
 from tinygraph.errors import ArgumentError
@@ -89,8 +87,10 @@ def cross_entropy(
             return op(x, t)
         t = add(mul(t, 1 - smoothing), smoothing / x.shape[1])
         return op(x, t if weight is None else mul(t, _columns(x, weight)))
+    if weight is None:
+        return SoftmaxCrossEntropy(reduction, ignore_index, smoothing)(x, t)
     losses = SoftmaxCrossEntropy("none", ignore_index)(x, t)
-    w = class_weight("cross_entropy", np.ones(x.shape[1]) if weight is None else weight, x)
+    w = class_weight("cross_entropy", weight, x)
     of_labels = label_weights(w, t, ignore_index)
     losses = mul(losses, of_labels)
     if smoothing:

@@ -8,7 +8,11 @@
     gx[n]   = gloss[n] * (p[n] - onehot(t[n]))    or gloss[n] * (p[n] * sum of t[n] - t[n])
     gt[n]   = -gloss[n] * log p[n]                for probabilities
 
-The mean is over all labels that are not `ignore_index`.
+The mean is over all labels that are not `ignore_index`.  Of integer labels a share s may be spread
+over all classes, which takes the same pass:
+
+    loss[n] = -(1 - s) * log p[n, t[n]] - s / C * sum over c of log p[n, c]
+    gx[n]   = gloss[n] * (p[n] - (1 - s) * onehot(t[n]) - s / C)
 
 Source: Bridle, "Probabilistic interpretation of feedforward classification network outputs", 1990;
 Goodfellow, Bengio, Courville, "Deep Learning", MIT Press 2016, section 6.2.2.3.
@@ -50,6 +54,8 @@ def _unrows(rows: Array, shape: Shape) -> Array:
 
 @frozen
 class SoftmaxCrossEntropy(LabelLoss, Op):
+    smoothing: float = 0.0  # of integer labels
+
     scores: ClassVar[str] = "logits"
     labels_are: ClassVar[str] = "integers of shape {each} or probabilities of shape {x}"
 
@@ -80,6 +86,9 @@ class SoftmaxCrossEntropy(LabelLoss, Op):
         else:
             t, counts, count = self.kept(labels.reshape(-1))
             loss[...] = log_p[mem.constant(np.arange(len(t))), t]
+            if self.smoothing:
+                loss *= 1 - self.smoothing
+                loss += np.sum(log_p, axis=1) * x.dtype.type(self.smoothing / x.shape[1])
             if counts is not None:
                 loss[~counts] = 0
         np.negative(loss, out=loss)
@@ -100,8 +109,8 @@ class SoftmaxCrossEntropy(LabelLoss, Op):
                 np.multiply(p, np.sum(t, axis=1, keepdims=True), out=gx)
                 gx -= t
             else:
-                gx[...] = p
-                gx[mem.constant(np.arange(len(t))), t] -= 1
+                np.subtract(p, p.dtype.type(self.smoothing / shape[1]), out=gx)
+                gx[mem.constant(np.arange(len(t))), t] -= p.dtype.type(1 - self.smoothing)
             gx *= g
             if counts is not None:
                 gx[~counts] = 0  # whatever their logits are
@@ -113,7 +122,7 @@ class SoftmaxCrossEntropy(LabelLoss, Op):
     def forward_kernel(self, mem: Memory, x: Array, labels: Array) -> tuple[Array, Any]:
         rows, weights = _Rows.of(x), None
         kept: tuple[Array, ...]
-        ignored: tuple[int, ...] = ()
+        ignored: tuple[float, ...] = ()
         maxima, totals = mem.empty((rows.number,), x.dtype), mem.empty((rows.number,), x.dtype)
         none, count = mem.empty((0,), x.dtype), mem.empty((0,), np.int64)
         if labels.dtype.kind == "f":
@@ -121,7 +130,8 @@ class SoftmaxCrossEntropy(LabelLoss, Op):
             function, kept = "probabilities_forward", (maxima, totals, weights)
         else:
             t = as_int64(mem, labels)
-            function, kept, ignored = "labels_forward", (maxima, totals), self.ignored
+            function, kept = "labels_forward", (maxima, totals)
+            ignored = *self.ignored, *self._shares(x)
         if self.reduction == "none":
             loss = mem.empty((x.shape[0], *x.shape[2:]), x.dtype)
             rows.launch(function, rows.dealt(), (x, t, *kept, loss, none, count), 0, *ignored)
@@ -142,10 +152,15 @@ class SoftmaxCrossEntropy(LabelLoss, Op):
         gx, gt = (mem.empty(x.shape if needed else (0,), x.dtype) for needed in needs)
         arrays, dealt = (gy, count, x, t, maxima, totals), rows.dealt()
         if weights is None:
-            rows.launch("labels_backward", dealt, (*arrays, gx), each, *self.ignored)
+            settings = each, *self.ignored, *self._shares(x)
+            rows.launch("labels_backward", dealt, (*arrays, gx), *settings)
         else:
             rows.launch("probabilities_backward", dealt, (*arrays, weights, gx, gt), each)
         return gx if needs[0] else None, gt if needs[1] else None
+
+    def _shares(self, x: Array) -> tuple[float, float]:
+        """What a label's own class has for itself, and what each class has."""
+        return 1 - self.smoothing, self.smoothing / x.shape[1]
 
 
 class _Dealt(NamedTuple):
@@ -190,7 +205,7 @@ class _Rows(NamedTuple):
         return dealt._replace(grid=max(min(dealt.grid, MOST_BLOCKS), 1))
 
     def launch(
-        self, function: str, dealt: _Dealt, arrays: tuple[Array, ...], *settings: int
+        self, function: str, dealt: _Dealt, arrays: tuple[Array, ...], *settings: float
     ) -> None:
         """One group of threads for each row; nothing for none."""
         if not dealt.grid:

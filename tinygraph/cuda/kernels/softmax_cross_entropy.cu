@@ -12,8 +12,8 @@
 //            probabilities_backward<T> for T in float, double
 // instances (ROW_THREADS=256): labels_forward<T>, labels_backward<T>, probabilities_forward<T>,
 //            probabilities_backward<T> for T in float, double
-// operations of labels_forward: 3 * x + 4 * rows + (sums if divides else 0)  # less if ignored
-// operations of labels_backward: 5 * x + 2 * rows  # less if ignored
+// operations of labels_forward: (6 if even else 3) * x + (7 if even else 4) * rows + (sums if divides else 0)  # less if ignored
+// operations of labels_backward: 6 * x + 2 * rows  # less if ignored
 // operations of probabilities_forward: 8 * x + 2 * rows + (sums if divides else 0)
 // operations of probabilities_backward: (1 + (4 if gx else 0) + (2 if gt else 0)) * x + 3 * rows
 //
@@ -94,14 +94,16 @@ __device__ __forceinline__ void normalizer(const T* x, const Row& at, int positi
 // and null for sums and counts, or null for losses, sums (gridDim.x) T out, counts (gridDim.x) int64
 // out: of the rows of each block, the sum of losses and how many labels count.
 // Where `ignores` is 1, labels equal to ignore_index have loss 0.  A label out of range gives NaN.
-// numpy: losses = -log(softmax(x))[row, labels]; counts = (labels != ignore_index).sum()
-//        sums = losses.sum() / (counts if divides else 1)
+// `even` is the share of each class in a smoothed label, and `onto` what its own class has beside that:
+// 0 and 1 without smoothing.
+// numpy: logs = -log(softmax(x)); losses = onto * logs[row, labels] + even * logs.sum(classes)
+//        counts = (labels != ignore_index).sum(); sums = losses.sum() / (counts if divides else 1)
 template <typename T>
 __global__ void BOUNDS
 labels_forward(const T* __restrict__ x, const long long* __restrict__ labels,
                T* __restrict__ maxima, T* __restrict__ totals, T* __restrict__ losses,
                T* __restrict__ sums, long long* __restrict__ counts, long long rows, int classes,
-               int positions, int divides, int ignores, long long ignore_index)
+               int positions, int divides, int ignores, long long ignore_index, T onto, T even)
 {
     __shared__ T scratch[BLOCK_THREADS / 32];
     T sum = 0;
@@ -110,12 +112,21 @@ labels_forward(const T* __restrict__ x, const long long* __restrict__ labels,
         const Row at(turn, rows, classes, positions);
         T maximum, total;
         normalizer(x + at.first, at, positions, scratch, maximum, total);
+        const T log_total = log(total);
+        T logs = 0;  // of all classes
+        if (even != 0) {
+            for (long long c = at.lane; c < at.classes; c += ROW_THREADS)
+                logs += log_total - (x[at.first + c * positions] - maximum);
+            logs = reduce_group<Sum, ROW_THREADS>(logs, scratch);
+        }
         if (at.inside && at.lane == 0) {
             const long long label = labels[at.row];
             T loss = 0;
             if (!ignores || label != ignore_index) {
                 const bool known = label >= 0 && label < classes;
-                loss = known ? log(total) - (x[at.first + label * positions] - maximum) : T(NAN);
+                loss = known ? log_total - (x[at.first + label * positions] - maximum) : T(NAN);
+                if (even != 0)
+                    loss = onto * loss + even * logs;
                 ++count;
             }
             maxima[at.row] = maximum;
@@ -132,14 +143,14 @@ labels_forward(const T* __restrict__ x, const long long* __restrict__ labels,
 // gloss (rows) T in where `each` is 1, (1) where it is 0: of a sum or a mean.  count (1) int64 in:
 // what the mean was divided by, null for a sum or none.  The others as in labels_forward.
 // gx (N, C, S) T out.
-// numpy: gx = gloss / count * (softmax(x) - onehot(labels)), 0 in the rows that are ignored
+// numpy: gx = gloss / count * (softmax(x) - onto * onehot(labels) - even), 0 in rows that are ignored
 template <typename T>
 __global__ void BOUNDS
 labels_backward(const T* __restrict__ gloss, const long long* __restrict__ count,
                 const T* __restrict__ x, const long long* __restrict__ labels,
                 const T* __restrict__ maxima, const T* __restrict__ totals, T* __restrict__ gx,
                 long long rows, int classes, int positions, int each, int ignores,
-                long long ignore_index)
+                long long ignore_index, T onto, T even)
 {
     const Row at(blockIdx.x, rows, classes, positions);
     if (!at.inside)
@@ -151,7 +162,7 @@ labels_backward(const T* __restrict__ gloss, const long long* __restrict__ count
     for (long long c = at.lane; c < classes; c += ROW_THREADS) {
         const long long i = at.first + c * positions;
         const T p = exp(x[i] - maximum) * inverse;
-        gx[i] = counts ? g * (p - (c == label ? T(1) : T(0))) : T(0);
+        gx[i] = counts ? g * (p - even - (c == label ? onto : T(0))) : T(0);
     }
 }
 
