@@ -8,7 +8,7 @@ import pytest
 
 from tests.cuda.emulator.launching import assert_alive, in_child, kernel
 from tinygraph.cuda import Out
-from tinygraph.cuda.emulator.trace import CODE, END, KINDS, RELEASE
+from tinygraph.cuda.emulator.trace import BRANCH, CODE, END, KINDS, RELEASE
 from tinygraph.errors import KernelLaunchError
 
 
@@ -68,7 +68,7 @@ def told(trace, block, thread):
     rows = []
     for number in np.flatnonzero(trace.events["thread"] == thread):
         event = trace.events[number]
-        if event["block"] != block or event["kind"] in (CODE, RELEASE, END):
+        if event["block"] != block or event["kind"] in (CODE, BRANCH, RELEASE, END):
             continue
         name, element, value = None, 0, None
         if event["array"] >= 0:
@@ -144,7 +144,8 @@ def test_what_comes_after_the_limit_is_counted():
     whole = kernel(TREE).trace(1, 64, x, y, 64)
     part = kernel(TREE).trace(1, 64, x, y, 64, limit=100)
     assert 0 < len(part) <= 100 and y[0] == 64
-    assert len(part) + part.cut >= len(whole)
+    # the ways that threads choose are found afterwards: of those beyond the limit none is known
+    assert len(part) + part.cut >= (whole.events["kind"] != BRANCH).sum()
     for name in ("thread", "kind", "offset", "value"):
         np.testing.assert_array_equal(part.events[name], whole.events[name][: len(part)])
 
@@ -279,6 +280,9 @@ for reverse in (False, True):
     rng = np.random.default_rng(0)
     test_trace.test_every_access_and_barrier_of_a_tree_sum(reverse, rng)
 test_trace.test_calls_of_a_warp_tell_what_is_given_and_taken()
+test_trace.test_branches_tell_which_way_each_thread_goes()
+test_trace.test_lanes_that_part_at_the_question_mark_go_to_different_sites()
+test_trace.test_code_without_a_choice_has_no_branch()
 test_trace.test_a_helper_has_its_own_lines_and_a_header_has_none()
 test_trace_locals.test_variables_hold_what_the_loops_say()
 print(find_compiler().name)
@@ -290,3 +294,78 @@ print(find_compiler().name)
 def test_the_compiler_of_the_wheel_tells_the_same():
     child = in_child(WITH_ANOTHER_COMPILER, 300, CXX=f"{sys.executable} -m ziglang c++")
     assert_alive(child, "ziglang")
+
+
+# ---- which way threads go ------------------------------------------------------------------------
+
+WAYS = """
+__device__ int digits(int n) {
+    int count = 1;
+    while (n >= 10) {
+        n /= 10;
+        count++;
+    }
+    return count;
+}
+__global__ void ways(const float* x, float* y, int n) {
+    int i = threadIdx.x;
+    if (i < n && x[i] > 2.5f) {
+        y[i] = 1;
+    } else {
+        y[i] = x[i] == 1 ? digits(5) : 6;
+    }
+    switch (i % 3) {
+    case 0: y[i] += digits(i); break;
+    case 1: y[i] += 2; break;
+    default: y[i] += 3;
+    }
+}"""
+WAY_LINE = {text.strip(): n for n, text in enumerate(WAYS.splitlines(), 1)}
+
+
+def test_branches_tell_which_way_each_thread_goes():
+    x, y, n = np.arange(16, dtype=np.float32), np.zeros(16, np.float32), 14
+    trace = kernel(WAYS).trace(1, 16, x, y, n)
+    line_of = {e["site"]: trace.places[e["place"]].line for e in trace.events if e["place"] >= 0}
+    chosen = {}  # (thread, line of the condition): lines where it goes on
+    for number in np.flatnonzero(trace.events["kind"] == BRANCH):
+        event = trace.events[number]
+        after = trace.events[number + 1]
+        assert after["thread"] == event["thread"] and after["site"] == event["to"]
+        key = int(event["thread"]), trace.places[event["place"]].line
+        chosen.setdefault(key, []).append(line_of[event["to"]])
+    condition = WAY_LINE["if (i < n && x[i] > 2.5f) {"]
+    yes, no = WAY_LINE["y[i] = 1;"], WAY_LINE["y[i] = x[i] == 1 ? digits(5) : 6;"]
+    loop, body = WAY_LINE["while (n >= 10) {"], WAY_LINE["n /= 10;"]
+    for thread in range(16):
+        taken = thread < n and x[thread] > 2.5
+        # `&&` is two conditions: the second one is not asked if the first is false
+        assert chosen[thread, condition][-1] == (yes if taken else no)
+        assert len(chosen[thread, condition]) == (2 if thread < n else 1)
+        assert len(chosen.get((thread, no), [])) == (0 if taken else 1)
+        rounds = chosen.get((thread, loop), [])
+        if thread % 3 == 0 or thread == 1:
+            assert rounds.count(body) == len(str(thread)) - 1
+            assert len(rounds) == len(str(thread))
+        else:
+            assert not rounds
+
+
+def test_lanes_that_part_at_the_question_mark_go_to_different_sites():
+    x, y = np.arange(4, dtype=np.float32), np.zeros(4, np.float32)
+    trace = kernel(WAYS).trace(1, 4, x, y, 4)
+    line = WAY_LINE["y[i] = x[i] == 1 ? digits(5) : 6;"]
+    at = [e for e in trace.events if e["kind"] == BRANCH and trace.places[e["place"]].line == line]
+    ways = {int(e["thread"]): int(e["to"]) for e in at}
+    assert set(ways) == {0, 1, 2} and ways[0] == ways[2] != ways[1]
+
+
+def test_code_without_a_choice_has_no_branch():
+    text = """
+__global__ void straight(int* x, int n) {
+    x[threadIdx.x] = n * 3 + 1;
+    __syncthreads();
+    x[threadIdx.x] += 2;
+}"""
+    trace = kernel(text).trace(1, 8, np.zeros(8, np.int32), 5)
+    assert not (trace.events["kind"] == BRANCH).any()

@@ -184,7 +184,7 @@ class CheckedKernel(NativeKernel):
             if kind not in (0, STOPPED_BY_CHECKER) and not findings:
                 raise self.error(failure, packed)
             lines = self._counts() if profile else []
-            operations = operations_executed(self._library, library) if profile else 0
+            operations = operations_executed(self.library, library) if profile else 0
             may_be_undefined = (
                 library.tg_check_absent()
                 or library.tg_check_doubtful()

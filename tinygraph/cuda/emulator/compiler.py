@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tinygraph.build_cache import compiled, key
+from tinygraph.cuda.emulator.branches import add_branches
 from tinygraph.cuda.emulator.operations import FLAGS, add_table
 from tinygraph.cuda.reading.source import Source, compile_error
 from tinygraph.errors import KernelCompileError
@@ -72,7 +73,7 @@ _FOLLOWED = shlex.split(
 
 
 # Behind the others: what stands last counts.  A switch is a chain of branches.
-_TRACED = ["-O0", "-fno-jump-tables", "-DTINYGRAPH_TRACE=1"]
+_TRACED = ["-O0", "-fno-jump-tables", "-DTINYGRAPH_TRACE=2"]
 # Before the others: without optimisation the compiler of the wheel would add checks of its own.
 _TRACED_FIRST = {"gcc": [], "clang": ["-fno-sanitize=undefined"]}
 
@@ -296,7 +297,8 @@ def kernel_library(source: Source, unit: str, build: str) -> Path:
             # whose functions the run time defines itself.
             if counted:
                 run(*flags, "-S", str(text), "-o", str(assembly))
-                assembly.write_text(add_table(assembly.read_text()))
+                made = add_table(assembly.read_text())
+                assembly.write_text(add_branches(made) if build == "traced" else made)
                 run("-c", str(assembly), "-o", str(part))
             else:
                 read = [] if build == "followed" else read_headers(checked)

@@ -113,8 +113,8 @@ class NativeKernel:
         self.translation: Translation = translate(source)
         self._runtime = runtime()
         self.path, entry_name = self._compile()
-        self._library = ctypes.CDLL(str(self.path), mode=os.RTLD_LOCAL | os.RTLD_NOW)
-        entry = ctypes.cast(getattr(self._library, entry_name), ctypes.c_void_p).value or 0
+        self.library = ctypes.CDLL(str(self.path), mode=os.RTLD_LOCAL | os.RTLD_NOW)
+        entry = ctypes.cast(getattr(self.library, entry_name), ctypes.c_void_p).value or 0
         place = (ctypes.c_size_t * 3)()
         self._runtime.tg_module(entry, place)
         self.base: int = place[0]

@@ -11,8 +11,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from tinygraph.cuda.arguments import Argument
+from tinygraph.cuda.emulator.branches import branches, taken
 from tinygraph.cuda.emulator.findings import Finding
 from tinygraph.cuda.emulator.trace import (
+    BRANCH,
     CHANGE,
     CODE,
     EVENT,
@@ -103,10 +105,14 @@ class Recorder:
         table, cut = ctypes.c_void_p(), ctypes.c_uint64()
         count = self.library.tg_trace_end(ctypes.byref(table), ctypes.byref(cut))
         size = count * ctypes.sizeof(_Event)
-        raw = np.frombuffer(ctypes.string_at(table, size) if size else b"", _RAW)
+        recorded = np.frombuffer(ctypes.string_at(table, size) if size else b"", _RAW)
+        raw, moved = self._with_branches(recorded)
+        left_out = max(0, len(raw) - self.wish.limit)
+        raw = raw[: len(raw) - left_out]
         events, places, kept = self._placed(raw)
-        changes = self._changes(raw, events, places, kept)
-        numbers = np.concatenate([np.cumsum(kept) - kept, [len(events)]])  # of events now
+        numbers = np.concatenate([np.cumsum(kept) - kept, [len(events)]])
+        numbers = numbers[np.minimum(moved, len(raw))]  # of what was recorded, among the events
+        changes = self._changes(recorded, numbers, events, places)
         found = tuple(replace(f, event=int(numbers[min(f.event or 0, count)])) for f in findings)
         source = self.kernel.source
         files = {p.file: tuple(source.lines_of(p.file)) for p in places}
@@ -120,7 +126,7 @@ class Recorder:
             tuple(self._arrays()),
             found,
             files,
-            cut.value,
+            cut.value + left_out,
             self.wish.reverse,
             tuple(
                 TracedVariable(v.name, v.function, v.dtype, v.line) for v in self.variables.locals
@@ -128,8 +134,20 @@ class Recorder:
             changes,
         )
 
+    def _with_branches(self, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What was recorded with an event for each choice, and where the others are now."""
+        code = np.flatnonzero(raw["kind"] == CODE)
+        keys = raw["block"][code] * np.uint64(1024) + raw["thread"][code]
+        jumps = taken(branches(self.kernel.library), keys, raw["pc"][code])
+        at = code[jumps != 0]
+        rows = raw[at].copy()
+        rows["kind"] = BRANCH
+        rows["pc"] = jumps[jumps != 0] + np.uint64(1)  # as if it were a return address
+        numbers = np.arange(len(raw) + 1)
+        return np.insert(raw, at, rows), numbers + np.searchsorted(at, numbers, side="right")
+
     def _changes(
-        self, raw: np.ndarray, events: np.ndarray, places: list[Place], kept: np.ndarray
+        self, raw: np.ndarray, numbers: np.ndarray, events: np.ndarray, places: list[Place]
     ) -> np.ndarray:
         """Which variables had a new value at which event.
 
@@ -147,8 +165,7 @@ class Recorder:
             raw["thread"][noted["event"]],
             raw["block"][noted["event"]],
         )
-        number = np.cumsum(kept) - kept  # of an event, among those that are kept
-        changes["event"] = number[noted["event"]]
+        changes["event"] = numbers[noted["event"]]
         lines = np.array([p.line for p in places] + [0])[events["place"]]
         dropped = np.zeros(count, bool)
         later: dict[tuple[int, int, int], int] = {}  # the next change of a variable of a thread
@@ -182,7 +199,7 @@ class Recorder:
         counters = np.array([pc for pc, _, _ in found], np.uint64)[inverse]
         in_source = np.array([place is not None for _, place, _ in found], bool)[inverse]
         direct = np.array([own for _, _, own in found], bool)[inverse]
-        is_code = raw["kind"] == CODE
+        is_code = (raw["kind"] == CODE) | (raw["kind"] == BRANCH)
         kept = ~is_code | (in_source & direct)
         places = sorted({place for _, place, _ in found if place})
         number_of = {place: number for number, place in enumerate(places)}
@@ -195,6 +212,9 @@ class Recorder:
         events, counters = events[kept], counters[kept]
         events["site"] = _sites(events, counters)
         events["to"] = -1
+        ways = np.flatnonzero(events["kind"] == BRANCH)
+        ways = ways[ways + 1 < len(events)]  # the block comes right behind the way to it
+        events["to"][ways] = events["site"][ways + 1]
         return events, places, kept
 
     def _place_of(self, row: Any) -> tuple[int, Place | None, bool]:
