@@ -233,7 +233,7 @@ class Kernel:
         blocks : sequence of block indices
             Each is an int or a tuple of up to 3 ints, as `blockIdx` is: (x, y, z).
         limit : int
-            Events to keep; `Trace.cut` counts those that came later.
+            Events to keep, branches not counted; `Trace.cut` counts those that came later.
         reverse : bool
             Let the last lane of the last warp run first: threads that race come to other values.
         timeout : float, optional

@@ -107,11 +107,9 @@ class Recorder:
         size = count * ctypes.sizeof(_Event)
         recorded = np.frombuffer(ctypes.string_at(table, size) if size else b"", _RAW)
         raw, moved = self._with_branches(recorded)
-        left_out = max(0, len(raw) - self.wish.limit)
-        raw = raw[: len(raw) - left_out]
         events, places, kept = self._placed(raw)
         numbers = np.concatenate([np.cumsum(kept) - kept, [len(events)]])
-        numbers = numbers[np.minimum(moved, len(raw))]  # of what was recorded, among the events
+        numbers = numbers[moved]  # of what was recorded, among the events
         changes = self._changes(recorded, numbers, events, places)
         found = tuple(replace(f, event=int(numbers[min(f.event or 0, count)])) for f in findings)
         source = self.kernel.source
@@ -126,7 +124,7 @@ class Recorder:
             tuple(self._arrays()),
             found,
             files,
-            cut.value + left_out,
+            cut.value,
             self.wish.reverse,
             tuple(
                 TracedVariable(v.name, v.function, v.dtype, v.line) for v in self.variables.locals

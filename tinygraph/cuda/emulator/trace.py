@@ -142,8 +142,8 @@ class Trace:
     files : dict of str to tuple of str
         The lines of each file that occurs among the places.
     cut : int
-        How many events came after the limit and are left out, their branches not counted; 0 for
-        none.
+        How many events came after the limit and are left out; 0 for none.  Branches are found
+        afterwards and do not count.
     reverse : bool
         Whether lanes and warps ran from the last one on.
     variables : tuple of TracedVariable

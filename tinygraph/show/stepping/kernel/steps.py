@@ -54,9 +54,11 @@ class BlockSteps:
         self._news: dict[int, dict[int, dict[int, Any]]] = {}  # warp -> variable -> lane -> value
         lanes = Lanes(events.threads, events.epochs, events.places, events.meetings)
         groups = list(lanes.steps())
+        epoch = groups[0].epoch if groups else 0
         for group, after in zip_longest(groups, groups[1:]):
-            if self.steps and group.epoch > self.steps[-1]["epoch"]:
+            if group.epoch > epoch:
                 self._open_gate()
+            epoch = group.epoch
             self._assign(group)
             if not self._is_plain(group, after):
                 self.steps.append(self._step(group))
