@@ -182,7 +182,8 @@ class Kernel:
         grid, block, *args, shared
             As in a launch; arrays of numpy.
         profile : bool
-            Also count memory requests and operations for each source line.
+            Also count memory requests and operations for each source line; arithmetic of integers
+            is not looked at then.
         arch : str, optional
             "sm_75" and the like: hold the launch to the limits of that architecture, which are
             shared memory and, with the registers that NVRTC gives the kernel, threads of a block.

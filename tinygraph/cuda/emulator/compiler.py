@@ -41,27 +41,31 @@ _LIBRARIES = {"gcc": ["-nodefaultlibs", "-lm", "-lgcc", "-lc"], "clang": ["-nost
 # Calls stay calls (a barrier is told by the calls that led to it) and every access is announced.
 _CHECKED = shlex.split(
     "-O1 -g -gdwarf-4 -fno-inline -fno-optimize-sibling-calls -ffp-contract=fast "
-    "-fno-math-errno -DTINYGRAPH_CHECK=1 "
-    "-fsanitize=thread "  # apart: the compiler of the wheel drops what stands behind it
-    "-fsanitize=signed-integer-overflow,shift-exponent,integer-divide-by-zero"
+    "-fno-math-errno -DTINYGRAPH_CHECK=1 -fsanitize=thread"
 )
 # Accesses to volatile variables are announced by hooks of their own.  Equal code of two branches
 # stays where it stands: a barrier in each of them is two barriers (g++ -O1 leaves it there).  And
 # a sum in memory is not kept in a register during a loop: its accesses would belong to no line.
-# What throws nothing needs no library that unwinds.  A product that nobody uses is formed all the
-# same: it may overflow.
+# What throws nothing needs no library that unwinds.
 _CHECKED_BY_FAMILY = {
-    "gcc": shlex.split(
-        "-fsanitize=bounds --param tsan-distinguish-volatile=1 -fno-tree-dce -fno-tree-dse "
-        "-fno-tree-sink -fno-ipa-pure-const"
-    ),
+    "gcc": shlex.split("--param tsan-distinguish-volatile=1"),
     "clang": shlex.split(
-        "-fsanitize=array-bounds "
         "-mllvm -tsan-distinguish-volatile=1 -mllvm -tsan-instrument-atomics=0 "
         "-mllvm -tsan-instrument-read-before-write=1 -mllvm -sink-common-insts=0 "
         "-mllvm -hoist-common-insts=0 -mllvm -enable-tail-merge=0 "
         "-mllvm -disable-licm-promotion -mllvm -tsan-handle-cxx-exceptions=0"
     ),
+}
+# Arithmetic of integers, and indices of arrays in registers.  A product that nobody uses is formed
+# all the same, for it may overflow.  Not where operations are counted: what is looked at cannot be
+# moved out of a loop.
+_ARITHMETIC = "-fsanitize=signed-integer-overflow,shift-exponent,integer-divide-by-zero"
+_ARITHMETIC_BY_FAMILY = {
+    "gcc": shlex.split(
+        f"{_ARITHMETIC} -fsanitize=bounds "
+        "-fno-tree-dce -fno-tree-dse -fno-tree-sink -fno-ipa-pure-const"
+    ),
+    "clang": shlex.split(f"{_ARITHMETIC} -fsanitize=array-bounds"),
 }
 # Each variable in memory, where the compiler keeps the shadow of a value that is undefined: nothing
 # of it is optimised away.  A call may be handed such a value.
@@ -209,16 +213,24 @@ def headers() -> str:
     return key([path.read_text() for path in sorted(INCLUDE.rglob("*")) if path.is_file()])
 
 
-def _flags(compiler: Compiler, checked: bool) -> list[str]:
-    flags = [*_COMMON, *_KERNEL, *_FAMILY[compiler.family], *(_CHECKED if checked else _FAST)]
-    return flags + (_CHECKED_BY_FAMILY[compiler.family] if checked else [])
+def _flags(compiler: Compiler, build: str) -> list[str]:
+    """Options for a kernel; see `kernel_library`."""
+    family = compiler.family
+    flags = [*_COMMON, *_KERNEL, *_FAMILY[family], *(_FAST if build == "fast" else _CHECKED)]
+    if build != "fast":
+        flags += _CHECKED_BY_FAMILY[family]
+    if build in ("checked", "traced"):
+        flags += _ARITHMETIC_BY_FAMILY[family]
+    return flags + (FLAGS[family] if build in ("profiled", "traced") else [])
 
 
 def program_flags(compiler: Compiler, checked: bool) -> list[str]:
     """Options for a whole program: it has the C++ library, and may throw."""
-    kept = [flag for flag in _FAMILY[compiler.family] if flag != "-fno-exceptions"]
+    family = compiler.family
+    kept = [flag for flag in _FAMILY[family] if flag != "-fno-exceptions"]
     flags = [*_COMMON, *kept, *(_CHECKED if checked else _FAST)]
-    return flags + (_CHECKED_BY_FAMILY[compiler.family] if checked else [])
+    hooks = [*_CHECKED_BY_FAMILY[family], *_ARITHMETIC_BY_FAMILY[family]]
+    return flags + (hooks if checked else [])
 
 
 def read_headers(checked: bool) -> list[str]:
@@ -240,7 +252,7 @@ def read_headers(checked: bool) -> list[str]:
 @cache
 def _precompiled(compiler: Compiler, checked: bool) -> Path:
     """A header without text; g++ takes what lies beside it under its name with `.gch`."""
-    flags = _flags(compiler, checked)
+    flags = _flags(compiler, "checked" if checked else "fast")
 
     def build(target: Path) -> None:
         text = target.with_suffix(".h")
@@ -276,7 +288,7 @@ def kernel_library(source: Source, unit: str, build: str) -> Path:
         raise KernelCompileError("emulator: no clang is there, which alone can follow values")
     runtime = runtime_library()
     checked, counted = build != "fast", build in ("profiled", "traced")
-    flags = _flags(compiler, checked) + (FLAGS[compiler.family] if counted else [])
+    flags = _flags(compiler, build)
     if build == "traced":
         flags = [*_TRACED_FIRST[compiler.family], *flags, *_TRACED]
     if build == "followed":
