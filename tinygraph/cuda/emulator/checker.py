@@ -66,6 +66,7 @@ class CheckedKernel(NativeKernel):
     """A kernel compiled with a hook before every access to memory."""
 
     build = "checked"
+    follows = True  # whether a launch in which an undefined value may be used is looked at again
 
     @cached_property
     def profiling(self) -> CheckedKernel:
@@ -122,7 +123,8 @@ class CheckedKernel(NativeKernel):
             try:
                 launch = arguments, copies, grid, block, shared
                 report, suspicious = self._watch(*launch, profile, wish, seconds)
-                used = self._undefined(*launch, seconds, report) if suspicious else []
+                again = suspicious and self.follows
+                used = self._undefined(*launch, seconds, report) if again else []
                 report = replace(report, **located(report.trace, used)) if used else report
             finally:
                 copy_back(copies, checker_library())
