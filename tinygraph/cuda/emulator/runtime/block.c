@@ -50,7 +50,6 @@ static void fiber_body(void) {
     }
 }
 
-/* The thread that runs leaves the kernel from wherever it is; the others go on. */
 /* Leave the block for good, but not the launch. */
 _Noreturn void block_give_up(void) {
     Worker *w = tg_worker;
@@ -62,6 +61,7 @@ _Noreturn void block_give_up(void) {
     __builtin_unreachable();
 }
 
+/* The thread that runs leaves the kernel from wherever it is; the others go on. */
 _Noreturn void block_thread_leaves(void) {
     Worker *w = tg_worker;
     Fiber *me = current_fiber();
@@ -69,14 +69,14 @@ _Noreturn void block_thread_leaves(void) {
     leave_kernel(w, me);
     Fiber *next = schedule_next(w);
     if (!next && w->alive) schedule_deadlock(w);
+    if (next && !next->stack) { /* not this very stack: we stand on it while it is prepared */
+        next->stack = stack_take(w);
+        fiber_prepare(next, fiber_body);
+    }
     stack_give(w, me->stack);
     me->stack = NULL;
     void *nowhere;
     if (!next) fiber_switch(&nowhere, w->home);
-    if (!next->stack) { /* it may get this very stack: nothing of what lies there is needed */
-        next->stack = stack_take(w);
-        fiber_prepare(next, fiber_body);
-    }
     tg_current = &next->public;
     w->in_kernel = true;
     fiber_switch(&nowhere, next->sp);
