@@ -256,7 +256,7 @@ def checked(monkeypatch):
 
     findings = Checker()
 
-    def check(kernel, grid, block, *arguments, shared=0, profile=False, arch=None):
+    def check(kernel, grid, block, *arguments, shared, profile, arch, timeout):
         findings.calls.append((kernel, grid, block, arguments, shared, profile))
         line = LineCounts("scale.cu", 6, "y[i] = x[i];", "global", "load", 4, 32, 128, 128)
         return Report(kernel.name, list(findings), [line] if profile else [])
