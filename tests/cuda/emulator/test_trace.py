@@ -281,7 +281,6 @@ for reverse in (False, True):
 test_trace.test_calls_of_a_warp_tell_what_is_given_and_taken()
 test_trace.test_branches_tell_which_way_each_thread_goes()
 test_trace.test_lanes_that_part_at_the_question_mark_go_to_different_sites()
-test_trace.test_code_without_a_choice_has_no_branch()
 test_trace.test_a_helper_has_its_own_lines_and_a_header_has_none()
 test_trace_locals.test_variables_hold_what_the_loops_say()
 print(find_compiler().name)

@@ -104,6 +104,8 @@ def as_json(data: bytes, dtype: np.dtype | None) -> Any:
     >>> [as_json(np.float32(x).tobytes(), np.dtype(np.float32)) for x in (0.1, np.nan)]
     [0.1, 'nan']
     """
+    if dtype is None and len(data) not in (1, 2, 4, 8):
+        return data.hex()
     if dtype is None:
         dtype = np.dtype(_guess(data))
     number = np.frombuffer(data, dtype)[0]
