@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import tinygraph
-from tinygraph.cli import course
+import tinygraph.cli.course as course
 from tinygraph.cli.check_kernel import LAUNCH_OPTIONS, check_kernel
 from tinygraph.cli.commands import evaluate, list_recipes, show, train
 from tinygraph.cli.experiment import EXPERIMENT_OPTIONS, run_experiment
