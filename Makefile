@@ -1,7 +1,7 @@
 # Each target does its own set-up: a virtual environment in .venv, with the extras it needs.
 # Stamp files in .venv record what is installed, so a second run installs nothing.
 #
-#     make demo                      train a small CNN on scikit-learn's digits
+#     make demo                      train a small CNN on digits
 #     make test                      the first tier of the tests: minutes
 #     make test-all                  both tiers: toolchains, processes, every mutant of every kernel,
 #                                    more examples; test-second: without the first
@@ -39,7 +39,7 @@ CUPY := $(VENV)/cupy
 help:
 	@sed -n 's/^#     //p' Makefile
 
-demo: $(VENV)/.has-data $(VENV)/.has-plot
+demo: $(VENV)/.has-plot
 	$(BIN)/tinygraph train numba_cnn
 
 test: $(VENV)/.has-test

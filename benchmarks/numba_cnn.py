@@ -187,7 +187,7 @@ def _data(
     except DatasetError as error:
         if data_dir is not None:  # a folder was named: what is wrong with it is the answer
             raise
-        said(f"{error}. Until then the training is one on scikit-learn's digits")
+        said(f"{error}. Until then the training is one on the digits that tinygraph brings along")
         return "digits"
 
 

@@ -170,18 +170,12 @@ def test_data_files_that_are_missing(tmp_path, capsys):
     assert "name the folder" in fails(capsys, MNIST)
 
 
-def test_scikit_learn_is_missing(monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
-    assert "pip install -e '.[data]'" in fails(capsys, TRAIN)
-
-
 # ---- run folders ----------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """A finished run, made once; tests copy it before they damage it."""
-    pytest.importorskip("sklearn", reason="needs scikit-learn")
     path = tmp_path_factory.mktemp("finished") / "run"
     assert main([*TRAIN, "--run", str(path)]) == 0
     return path
@@ -202,8 +196,6 @@ def test_a_run_folder_that_cannot_be_made(tmp_path, capsys):
 
 @pytest.mark.parametrize("code, words", [(errno.EROFS, "Read-only"), (errno.ENOSPC, "No space")])
 def test_a_disk_that_cannot_be_written(monkeypatch, capsys, code, words):
-    pytest.importorskip("sklearn", reason="needs scikit-learn")
-
     def refuse(*_):
         raise OSError(code, os.strerror(code))
 
@@ -264,7 +256,6 @@ def test_show_draws_again(copied, capsys):
 
 
 def test_without_matplotlib_the_training_still_ends_well(monkeypatch, capsys):
-    pytest.importorskip("sklearn", reason="needs scikit-learn")
     for name in ("matplotlib", "matplotlib.figure", "matplotlib.cm", "matplotlib.colors"):
         monkeypatch.setitem(sys.modules, name, None)
     assert main([*TRAIN, "--run", "run"]) == 0
@@ -278,7 +269,6 @@ def test_without_matplotlib_the_training_still_ends_well(monkeypatch, capsys):
 
 
 def test_a_training_that_diverges(capsys):
-    pytest.importorskip("sklearn", reason="needs scikit-learn")
     assert "use a smaller learning rate" in fails(capsys, [*TRAIN, "--lr", "1e30"], code=1)
 
 
@@ -325,7 +315,6 @@ def _env():
 
 
 def test_a_whole_training_in_a_process_of_its_own(tmp_path):
-    pytest.importorskip("sklearn", reason="needs scikit-learn")
     command = [
         sys.executable,
         "-m",
@@ -355,7 +344,6 @@ def test_a_whole_training_in_a_process_of_its_own(tmp_path):
 
 
 def test_train_json_is_one_object(capsys):
-    pytest.importorskip("sklearn", reason="needs scikit-learn")
     assert main([*TRAIN, "--run", "run", "--json"]) == 0
     out, err = capsys.readouterr()
     answer = json.loads(out)

@@ -15,7 +15,6 @@ from tinygraph.errors import KernelCompileError
 from tinygraph.recipes import task
 from tinygraph.training import RunFolder, load_arrays
 
-pytest.importorskip("sklearn", reason="needs scikit-learn")
 SIZES = ["--filters", "2", "--batch-size", "100", "--epochs", "2"]
 TRAIN = ["train", "numba_cnn", *SIZES, "--device", "emulator"]
 BATCHES = 13  # of 1,293 training samples, 100 each

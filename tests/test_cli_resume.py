@@ -15,7 +15,6 @@ import tinygraph
 from tinygraph.cli import main
 from tinygraph.training import Progress, RunFolder, load_arrays
 
-pytest.importorskip("sklearn", reason="needs scikit-learn")
 TRAIN = ["train", "numba_cnn", "--filters", "2", "--batch-size", "100", "--epochs", "3"]
 BATCHES = 13  # of 1,293 training samples, 100 each
 

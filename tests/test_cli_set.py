@@ -8,7 +8,6 @@ from tests.test_cli import fails
 from tinygraph.cli import main
 from tinygraph.training import RunFolder
 
-pytest.importorskip("sklearn", reason="needs scikit-learn")
 DRY = ["train", "numba_cnn", "--dry-run", "--json"]
 
 

@@ -57,7 +57,6 @@ def script(name: str) -> Any:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_code_of_a_page_runs_in_order(page, tmp_path, monkeypatch, capsys):
-    pytest.importorskip("sklearn")
     pytest.importorskip("matplotlib")
     monkeypatch.chdir(tmp_path)  # pictures go to a folder of the test's own
     assert code_blocks(page)
@@ -81,7 +80,6 @@ def test_the_pictures_are_up_to_date(tmp_path):
 
 
 def test_pages_that_are_shown_live_are_made(tmp_path):
-    pytest.importorskip("sklearn")
     rooms = script("live_pages"), script("live_kernels")
     made = {page.name for room in rooms for page in room.make_all(tmp_path / "pages")}
     pages = (ROOT / "docs").rglob("*.md")

@@ -149,7 +149,6 @@ def test_bars_are_medians_with_their_spread(scripted):
 @pytest.mark.second
 def test_the_whole_in_small(capsys, tmp_path, monkeypatch):
     """Real processes, a real training, both figures."""
-    pytest.importorskip("sklearn", reason="needs scikit-learn")
     pytest.importorskip("matplotlib", reason="needs matplotlib")
     folder = tmp_path / "run"
     assert (
@@ -189,7 +188,7 @@ def test_without_mnist_it_takes_digits(monkeypatch, tmp_path):
     monkeypatch.delenv("TINYGRAPH_DATA", raising=False)
     said = []
     assert numba_cnn._data(None, None, False, said.append) == "digits"
-    assert "--download" in said[0] and "scikit-learn's digits" in said[0]
+    assert "--download" in said[0] and "the digits that tinygraph brings along" in said[0]
     with pytest.raises(DatasetError, match="mnist"):  # a folder was named
         numba_cnn._data(None, tmp_path, False, said.append)
 
@@ -212,7 +211,6 @@ def test_what_is_refused(capsys, tmp_path, monkeypatch, arguments, words):
 
 def test_progress_is_passed_on(monkeypatch, tmp_path, capsys):
     """The training of the experiment writes its log into the experiment's folder."""
-    pytest.importorskip("sklearn", reason="needs scikit-learn")
     monkeypatch.setattr(numba_cnn, "epoch_times", lambda *_: [])
     found = numba_cnn.experiment(
         RunFolder(tmp_path / "run"),

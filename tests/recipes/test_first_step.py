@@ -48,8 +48,6 @@ def updates_of(data):
 
 @pytest.mark.parametrize("name", SMALL)
 def test_the_update_on_the_page_is_that_of_the_training(tmp_path, name):
-    if name in ("numba_cnn", "vgg_cifar"):
-        pytest.importorskip("sklearn", reason="needs scikit-learn")
     recipe, run, after = trained(name, tmp_path / "run", **SMALL[name])
     tg.manual_seed(11)
     draws, parameters = default_generator.state_dict(), run.load_parameters()
@@ -67,8 +65,6 @@ def test_the_update_on_the_page_is_that_of_the_training(tmp_path, name):
 @pytest.mark.second
 @pytest.mark.parametrize("name", SMALL)
 def test_a_browser_shows_first_middle_and_last_step(tmp_path, name):
-    if name in ("numba_cnn", "vgg_cifar"):
-        pytest.importorskip("sklearn", reason="needs scikit-learn")
     recipe, run, after = trained(name, tmp_path / "run", **SMALL[name])
     path = recipe.steps(RunFolder.open(run.path))
     steps = data_of(path)["steps"]
@@ -111,7 +107,6 @@ def test_the_command_draws_the_page_alone(tmp_path, capsys, monkeypatch):
 
 
 def test_with_other_data_the_command_says_which(tmp_path, capsys):
-    pytest.importorskip("sklearn", reason="needs scikit-learn")
     _, run, _ = trained("numba_cnn", tmp_path / "run", **SMALL["numba_cnn"])
     wrong = {**run.config, "image_shape": [1, 9, 9]}
     RunFolder.open(run.path).write_config(wrong)

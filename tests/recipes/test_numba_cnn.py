@@ -25,7 +25,6 @@ def run_of(path, **settings):
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    pytest.importorskip("sklearn", reason="needs scikit-learn")
     return run_of(tmp_path_factory.mktemp("run") / "r", filters=3, epochs=2)
 
 
@@ -155,7 +154,6 @@ def test_the_same_seed_gives_the_same_parameters(trained, tmp_path):
 
 def test_the_test_data_are_looked_at_once(tmp_path, monkeypatch):
     """Three epochs look at 144 held-out samples each; the 359 of the test come once, at the end."""
-    pytest.importorskip("sklearn", reason="needs scikit-learn")
     sizes = []
     evaluate = tg.training.trainer.evaluate
 
@@ -238,7 +236,6 @@ def test_resumed_with_other_data(trained, tmp_path):
 @pytest.mark.second
 def test_digits_reach_what_they_should(tmp_path):
     """Accuracy on the test data, median of five seeds: at least 0.975 with the defaults."""
-    pytest.importorskip("sklearn", reason="needs scikit-learn")
     found = [run_of(tmp_path / str(seed), seed=seed)[1]["accuracy"] for seed in range(5)]
     assert np.median(found) >= 0.975, found
 

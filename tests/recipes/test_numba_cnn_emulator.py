@@ -12,7 +12,6 @@ from tinygraph.data import ArrayDataset, DataLoader
 from tinygraph.recipes import numba_cnn
 from tinygraph.training import Progress, RunFolder
 
-pytest.importorskip("sklearn", reason="needs scikit-learn")
 SETTINGS = {"filters": 8, "epochs": 1}
 
 

@@ -127,7 +127,6 @@ def test_pictures_are_moved_by_four_pixels_and_mirrored():
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    pytest.importorskip("sklearn", reason="needs scikit-learn")
     return run_of(tmp_path_factory.mktemp("run") / "r", **SMALL)
 
 
@@ -163,7 +162,6 @@ def test_stopped_and_resumed_it_ends_with_the_same_bits(trained, tmp_path, monke
 
 @pytest.mark.parametrize("shortcut", SHORTCUTS)
 def test_compiled_the_losses_are_the_same(tmp_path, shortcut):
-    pytest.importorskip("sklearn", reason="needs scikit-learn")
     settings = {**TINY, "shortcut": shortcut, "batch_size": 64, "epochs": 2}
     run, result = run_of(tmp_path / "graph", **settings)
     planned, same = run_of(tmp_path / "plan", compile=True, **settings)
@@ -175,7 +173,6 @@ def test_compiled_the_losses_are_the_same(tmp_path, shortcut):
 @pytest.mark.second
 @pytest.mark.parametrize("shortcut", SHORTCUTS)
 def test_through_the_kernels_under_the_checker_the_loss_is_the_same(shortcut):
-    pytest.importorskip("sklearn", reason="needs scikit-learn")
     recipe = recipes.get("resnet_cifar")
     here = recipe.rehearse(recipe.settings({**TINY, "shortcut": shortcut}))
     with tg.cuda.checking():

@@ -171,7 +171,6 @@ def test_networks_that_cannot_be(arguments, error, words):
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    pytest.importorskip("sklearn", reason="needs scikit-learn")
     return run_of(tmp_path_factory.mktemp("run") / "r", **SMALL)
 
 
@@ -206,7 +205,6 @@ def test_resumed_it_ends_with_the_same_bits(trained, tmp_path):
 
 @pytest.mark.parametrize("network, parameters", [("linear", 64 * 10 + 10), ("residual", None)])
 def test_other_networks_of_the_recipe(tmp_path, network, parameters):
-    pytest.importorskip("sklearn", reason="needs scikit-learn")
     run, result = run_of(tmp_path / "run", **SMALL | {"network": network, "epochs": 1})
     assert recipes.get("vgg_cifar").evaluate(RunFolder.open(run.path), None) == result
     if parameters:
@@ -216,7 +214,6 @@ def test_other_networks_of_the_recipe(tmp_path, network, parameters):
 @pytest.mark.parametrize("network", ["vgg", "residual", "linear"])
 def test_through_the_kernels_the_loss_is_the_same(network):
     """A batch in training mode, dropout included: it draws the same numbers on every device."""
-    pytest.importorskip("sklearn", reason="needs scikit-learn")
     settings = {"data": "digits", "network": network, "widths": (2, 3), "batch_size": 16}
     found = [
         vgg_cifar.recipe.rehearse(vgg_cifar.Config(**settings, dropout=0.5, device=device))
@@ -229,7 +226,6 @@ def test_through_the_kernels_the_loss_is_the_same(network):
 @pytest.mark.parametrize("network", ["vgg", "residual", "linear"])
 def test_compiled_it_ends_with_the_same_numbers(tmp_path, network):
     """Dropout and batch norm included: a plan draws the same numbers."""
-    pytest.importorskip("sklearn", reason="needs scikit-learn")
     settings = {"data": "digits", "network": network, "widths": (2, 3), "epochs": 1}
     run, result = run_of(tmp_path / "graph", **settings)
     planned, same = run_of(tmp_path / "plan", compile=True, **settings)
@@ -273,10 +269,9 @@ def test_only_pictures_are_mirrored():
 
 
 def test_without_cifar10_it_takes_what_is_at_hand(monkeypatch, tmp_path):
-    pytest.importorskip("sklearn", reason="needs scikit-learn")
     monkeypatch.delenv("TINYGRAPH_DATA", raising=False)
     config = vgg_cifar.Config(widths=(2,))
-    with pytest.warns(UserWarning, match="(?s)cifar10.*--download.*scikit-learn's digits"):
+    with pytest.warns(UserWarning, match="(?s)cifar10.*--download.*the digits that"):
         found = vgg_cifar.recipe.data(config)
     assert config.data == "digits" and found.facts["image_shape"] == [1, 8, 8]
     with pytest.raises(DatasetError, match="cifar10"):  # a folder was named: no other data

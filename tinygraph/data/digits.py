@@ -1,13 +1,24 @@
-"""digits: 1,797 images of handwritten digits, 8 by 8 pixels, that scikit-learn brings along."""
+"""digits: 1,797 images of handwritten digits, 8 by 8 pixels, that tinygraph brings along.
+
+The two files beside this one, in MNIST's format, hold the test part of E. Alpaydin and C. Kaynak,
+"Optical recognition of handwritten digits", UCI Machine Learning Repository 1998,
+doi 10.24432/C50P49, under the licence CC BY 4.0: the arrays that scikit-learn's `load_digits`
+gives, in their order, as bytes from 0 to 16.  Each counts the black pixels in a square of 4 by 4 of
+a form that was filled in by hand.
+"""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 
 from tinygraph.checks import one_of
 from tinygraph.data.dataset import SPLITS, ArrayDataset
-from tinygraph.data.files import library
+from tinygraph.data.idx import read_idx
 
+IMAGES = Path(__file__).with_name("digits-images-idx3-ubyte.gz")
+LABELS = Path(__file__).with_name("digits-labels-idx1-ubyte.gz")
 TRAIN_FRACTION, SPLIT_SEED = 0.8, 0  # part of what this dataset is: changing them changes results
 
 
@@ -27,14 +38,14 @@ def digits(split: str = "train") -> ArrayDataset:
     Raises
     ------
     DatasetError
-        scikit-learn is not installed.
+        A file of the package is damaged.
     ArgumentError
         Another name of a split.
 
     References
     ----------
     Alpaydin, Kaynak, "Optical recognition of handwritten digits", UCI Machine Learning
-    Repository 1998; scikit-learn holds its test part.
+    Repository 1998, doi 10.24432/C50P49; these are its test part.
 
     Examples
     --------
@@ -43,10 +54,9 @@ def digits(split: str = "train") -> ArrayDataset:
     ArrayDataset(digits: 359 samples of float32 (1, 8, 8))
     """
     one_of("digits", "split", split, SPLITS)
-    bunch = library("digits", "sklearn.datasets", "scikit-learn", "holds the images").load_digits()
-    images = (bunch.images / 16).astype(np.float32)[:, None]  # grey levels 0 to 16; (N, 1, 8, 8)
-    everything = ArrayDataset(
-        images, bunch.target.astype(np.int64), "digits", [str(d) for d in range(10)]
-    )
+    levels = read_idx(IMAGES)[:, None]  # (N, 1, 8, 8), from 0 to 16
+    images = (levels / 16).astype(np.float32)
+    labels = read_idx(LABELS).astype(np.int64)
+    everything = ArrayDataset(images, labels, "digits", [str(d) for d in range(10)])
     train, test = everything.split(TRAIN_FRACTION, SPLIT_SEED)
     return train if split == "train" else test

@@ -123,7 +123,7 @@ class PictureRecipe(ImageRecipe):
             except DatasetError as error:
                 if data_dir is not None:  # a folder was named: what is wrong with it is the answer
                     raise
-                text = f"{error}. Until then this trains on scikit-learn's digits"
+                text = f"{error}. Until then this trains on the digits that tinygraph brings along"
                 warnings.warn(text, stacklevel=3)
             config.data = "digits"
         return super().data(config, data_dir, download)
