@@ -167,3 +167,22 @@ int main(int argc, char **) {{
     _, found = finding(done)
     assert found.kind == "deadlock" and "block (0,0,0) has ended" in found.message
     assert out == "cudaErrorLaunchTimeout"
+
+
+@pytest.mark.second
+def test_the_watchdog_takes_no_processor_from_the_run_time():
+    text = f"""{KERNEL}__global__ void rounds(int *x, int n) {{
+    int v = threadIdx.x;
+    for (int i = 0; i < n; i++) v = __shfl_xor_sync(0xffffffffu, v, 1 << i % 5);
+    x[threadIdx.x] = v;
+}}
+int main() {{
+    int *d_x, x[64], wrong = 0;
+    cudaMalloc(&d_x, sizeof x);
+    rounds<<<1, 64>>>(d_x, 400000);
+    cudaMemcpy(x, d_x, sizeof x, cudaMemcpyDeviceToHost);
+    for (int i = 0; i < 64; i++) wrong += x[i] != i;
+    printf("%d wrong", wrong);
+}}"""  # 80,000 times each bit: an even number of turns
+    done, out, _ = ran(text, checked=False)
+    assert out == "0 wrong" and not done.notes

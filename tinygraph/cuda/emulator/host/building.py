@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -152,14 +153,20 @@ def _prelude(compiler: Compiler, flags: tuple[str, ...]) -> list[str]:
 
 @cache
 def _runtime(compiler: Compiler) -> Path:
-    """The run time and the host half as one object file."""
+    """The run time and the host half as a library beside the program.
+
+    The watchdog takes the processor from code of the program alone, and tells it by its addresses:
+    the run time must not be part of the executable.
+    """
     sources = [path for folder in (RUNTIME, HOST_RUNTIME) for path in sorted(folder.glob("*.c"))]
     others = [path for folder in (RUNTIME, HOST_RUNTIME) for path in sorted(folder.glob("*.h"))]
     texts = [path.read_text() for path in (*sources, *others, INCLUDE / "driver_types.h")]
-    flags = ["-std=gnu11", "-O2", "-g1", "-fPIC", "-pthread", "-r", "-nostdlib"]
+    flags = shlex.split("-std=gnu11 -O2 -g1 -fPIC -pthread -ftls-model=initial-exec -shared")
+    flags += ["-nostdlib++"] if compiler.family == "clang" else []
+    flags.append("-Wl,-Bsymbolic")  # a function of the program may have the name of one of ours
 
     def make(target: Path) -> None:
         files = [argument for path in sources for argument in ("-x", "c", str(path))]
         compiler.make(target, "build the run time", *flags, *files)
 
-    return compiled([compiler.identity, *flags, *texts], ".o", make)
+    return compiled([compiler.identity, *flags, *texts], ".so", make)

@@ -18,6 +18,7 @@
 
 /* report.c */
 bool host_checks(void);
+uintptr_t host_program(void);
 __attribute__((format(printf, 3, 4))) void host_says(const char *file, int line, const char *format, ...);
 void host_lock(void);
 void host_unlock(void);

@@ -42,13 +42,11 @@ static void read_variables(void) {
     if (done || !path) return;
     done = true;
     FILE *file = fopen(path, "r");
-    uintptr_t place[3];
-    extern int tg_module(uintptr_t address, uintptr_t out[3]);
-    tg_module((uintptr_t)read_variables, place);
+    const uintptr_t base = host_program();
     char name[64];
     unsigned long address, size, constant;
     while (file && fscanf(file, "%63s %lu %lu %lu", name, &address, &size, &constant) == 4) {
-        Memory m = {.low = place[0] + address, .high = place[0] + address + size,
+        Memory m = {.low = base + address, .high = base + address + size,
                     .kind = SYMBOL_MEMORY, .constant = constant, .element = size % 4 ? 1 : 4};
         memcpy(m.name, name, sizeof name);
         add(m);

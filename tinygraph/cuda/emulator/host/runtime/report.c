@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 static int setting(const char *name, int otherwise) {
@@ -58,15 +59,19 @@ void host_unlock(void) { pthread_mutex_unlock(&one_at_a_time); }
 
 /* ---- records ------------------------------------------------------------------------------------ */
 
-int tg_module(uintptr_t address, uintptr_t out[3]);
+/* Where the executable has been loaded. */
+uintptr_t host_program(void) {
+    int tg_module(uintptr_t address, uintptr_t out[3]);
+    uintptr_t place[3] = {0};
+    tg_module(getauxval(AT_ENTRY), place);
+    return place[0];
+}
 
 static void send(const void *bytes, size_t count) {
     static int to = -2;
     if (to == -2) {
         to = setting("TINYGRAPH_PROGRAM_REPORT", -1);
-        uintptr_t place[3]; /* of the executable: Python has addresses in the file */
-        tg_module((uintptr_t)send, place);
-        const uint64_t base = place[0];
+        const uint64_t base = host_program(); /* Python has addresses in the file */
         send("B", 1);
         send(&base, sizeof base);
     }
