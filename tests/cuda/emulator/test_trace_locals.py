@@ -103,3 +103,26 @@ def test_values_are_those_of_the_own_thread():
     _, _, trace = traced()
     for number in np.flatnonzero(trace.events["kind"] == KINDS.index("store")):
         assert trace.locals(number)["i"] == trace.events["thread"][number]
+
+
+def test_at_a_branch_variables_hold_what_it_asks_for():
+    """A choice is no event of the run time: it is found afterwards, before the code it leads to."""
+    text = """
+__global__ void strides(int* x, int n) {
+    int i = threadIdx.x;
+    for (int step = 1; step < n; step *= 2) {
+        int at = 2 * step * i;
+        if (at + step < n)
+            x[i] = at;
+    }
+}"""
+    trace = kernel(text).trace(1, 8, np.zeros(8, np.int32), 8)
+    lines = np.array([place.line for place in trace.places])[trace.events["place"]]
+    asked = np.flatnonzero((trace.events["kind"] == KINDS.index("branch")) & (lines == 6))
+    told = [(int(trace.events["thread"][number]), trace.locals(number)) for number in asked]
+    wanted = [
+        (i, {"n": 8, "i": i, "step": step, "at": 2 * step * i})
+        for i in range(8)
+        for step in (1, 2, 4)
+    ]
+    assert told == wanted

@@ -7,14 +7,15 @@ compiler's assembly text, and a table of it is added there:
         call __sanitizer_cov_trace_pc
     .Ltg_block7:                                 (operations.py)
         cmpl ...
-    .Ltg_jump7:
+    .Ltg_jump7_0:
         jge .L12                                 to the block behind .L12, or to the next one
         call __sanitizer_cov_trace_pc
     .Ltg_block8:
-    tg_branches: .quad .Ltg_jump7, .Ltg_block7, .Ltg_block8, 3
+    tg_branches: .quad .Ltg_jump7_0, .Ltg_block7, .Ltg_block8, 3
 
 The last number is that of the function.  A choice between blocks that the compiler has added to
-check something (an overflow) has no hooks, and is none of the program's.
+check something (an overflow) has no hooks, and is none of the program's: of the jumps of a block
+the last one that leads to a block with a hook is its choice, which has the line of the condition.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def add_branches(assembly: str) -> str:
     at_label: dict[str, int] = {}  # the block that begins at a label
     waiting: list[str] = []  # labels since the last instruction
     leads: dict[int, list[str | int]] = {}  # of a block: labels, and blocks that follow it
-    jumps: set[int] = set()
+    jumps: dict[int, list[str]] = {}  # of a block: where its conditional jumps lead
     function = 0
     functions: dict[int, int] = {}  # of a block
     block: int | None = None
@@ -62,9 +63,10 @@ def add_branches(assembly: str) -> str:
             if block is not None and falls:
                 if match["name"] in _ALWAYS:
                     falls = False
-                elif block not in jumps:
-                    jumps.add(block)
-                    out.append(f".Ltg_jump{block}:")
+                else:
+                    targets_of = jumps.setdefault(block, [])
+                    out.append(f".Ltg_jump{block}_{len(targets_of)}:")
+                    targets_of.append(match["target"])
                 leads[block].append(match["target"])
             waiting = []
         elif _INSTRUCTION.match(line) and "__sanitizer_cov_trace_pc" not in line:
@@ -75,9 +77,11 @@ def add_branches(assembly: str) -> str:
     rows = []
     for number in sorted(jumps):
         targets = {t if isinstance(t, int) else at_label.get(t) for t in leads[number]} - {None}
+        hooked = [k for k, label in enumerate(jumps[number]) if label in at_label]
         if len(targets) > 1:
             for target in sorted(t for t in targets if t is not None):
-                rows.append((f".Ltg_jump{number}", number, target, functions[number]))
+                name = f".Ltg_jump{number}_{hooked[-1] if hooked else 0}"
+                rows.append((name, number, target, functions[number]))
     table = [
         '\t.section .data.rel.tg_branches,"aw"',
         "\t.balign 8",

@@ -57,7 +57,7 @@ class _Event(ctypes.Structure):
 _RAW = np.dtype(_Event)
 # `Variable` and `Change` in runtime/record.c.
 _VARIABLE = np.dtype(
-    [(name, np.uint64) for name in ("begin", "end", "low", "high")]
+    [(name, np.uint64) for name in ("begin", "end", "low")]
     + [(name, np.int32) for name in ("function", "offset", "size", "unused")]
 )
 _CHANGE = np.dtype(
@@ -92,7 +92,7 @@ class Recorder:
         functions = sorted({local.begin for local in self.variables.locals})
         rows = [
             (
-                *(self.kernel.base + at for at in (v.begin, v.end, v.low, v.high)),
+                *(self.kernel.base + at for at in (v.begin, v.end, v.low)),
                 *(functions.index(v.begin), v.offset, v.dtype.itemsize, 0),
             )
             for v in self.variables.locals
@@ -106,11 +106,11 @@ class Recorder:
         count = self.library.tg_trace_end(ctypes.byref(table), ctypes.byref(cut))
         size = count * ctypes.sizeof(_Event)
         recorded = np.frombuffer(ctypes.string_at(table, size) if size else b"", _RAW)
-        raw, moved = self._with_branches(recorded)
+        raw, moved, ways = self._with_branches(recorded)
         events, places, kept = self._placed(raw)
         numbers = np.concatenate([np.cumsum(kept) - kept, [len(events)]])
+        changes = self._changes(recorded, numbers[moved], numbers[ways], events, places)
         numbers = numbers[moved]  # of what was recorded, among the events
-        changes = self._changes(recorded, numbers, events, places)
         found = tuple(replace(f, event=int(numbers[min(f.event or 0, count)])) for f in findings)
         source = self.kernel.source
         files = {p.file: tuple(source.lines_of(p.file)) for p in places}
@@ -132,8 +132,9 @@ class Recorder:
             changes,
         )
 
-    def _with_branches(self, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What was recorded with an event for each choice, and where the others are now."""
+    def _with_branches(self, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What was recorded with an event for each choice; where the others are now, and where
+        the choice is that led to each of them, if one did."""
         code = np.flatnonzero(raw["kind"] == CODE)
         keys = raw["block"][code] * np.uint64(1024) + raw["thread"][code]
         jumps = taken(branches(self.kernel.library), keys, raw["pc"][code])
@@ -142,15 +143,22 @@ class Recorder:
         rows["kind"] = BRANCH
         rows["pc"] = jumps[jumps != 0] + np.uint64(1)  # as if it were a return address
         numbers = np.arange(len(raw) + 1)
-        return np.insert(raw, at, rows), numbers + np.searchsorted(at, numbers, side="right")
+        moved, ways = (numbers + np.searchsorted(at, numbers, side) for side in ("right", "left"))
+        return np.insert(raw, at, rows), moved, ways
 
     def _changes(
-        self, raw: np.ndarray, numbers: np.ndarray, events: np.ndarray, places: list[Place]
+        self,
+        raw: np.ndarray,
+        numbers: np.ndarray,
+        ways: np.ndarray,
+        events: np.ndarray,
+        places: list[Place],
     ) -> np.ndarray:
         """Which variables had a new value at which event.
 
         What a thread finds in a variable when it enters the function is what the frame held before;
-        it counts from the first event behind the line of the declaration.
+        it counts from the first event behind the line of the declaration.  What is seen behind a
+        choice was so when it was made.
         """
         table = ctypes.c_void_p()
         count = self.library.tg_trace_changes(ctypes.byref(table))
@@ -163,7 +171,7 @@ class Recorder:
             raw["thread"][noted["event"]],
             raw["block"][noted["event"]],
         )
-        changes["event"] = numbers[noted["event"]]
+        changes["event"] = np.where(noted["first"], numbers[noted["event"]], ways[noted["event"]])
         lines = np.array([p.line for p in places] + [0])[events["place"]]
         dropped = np.zeros(count, bool)
         later: dict[tuple[int, int, int], int] = {}  # the next change of a variable of a thread

@@ -36,8 +36,8 @@ class Local(NamedTuple):
         Of its declaration.
     begin, end : int
         The code of its function, as addresses in the file.
-    low, high : int
-        The code in which it is known.
+    low : int
+        From where on in it the variable is known.
     offset : int
         Of its place from the frame pointer.
     """
@@ -49,7 +49,6 @@ class Local(NamedTuple):
     begin: int
     end: int
     low: int
-    high: int
     offset: int
 
 
@@ -83,25 +82,25 @@ class Variables:
                 begin, end = _range(die)
                 if self._is_wanted(begin):
                     base = _frame_base(self._parser, die)
-                    self._block(die, (_name(die), begin, end, base), begin, end)
+                    self._block(die, (_name(die), begin, end, base), begin)
 
-    def _block(self, scope: Any, function: Any, low: int, high: int) -> None:
+    def _block(self, scope: Any, function: Any, low: int) -> None:
         """A function, or a block in it."""
         for die in scope.iter_children():
             if die.tag == "DW_TAG_lexical_block":
                 whole = "DW_AT_low_pc" not in die.attributes  # it lies in several parts
-                self._block(die, function, *((low, high) if whole else _range(die)))
+                self._block(die, function, low if whole else _range(die)[0])
             elif die.tag in ("DW_TAG_variable", "DW_TAG_formal_parameter"):
                 self._note_array(die)
-                self._note_local(die, function, low, high)
+                self._note_local(die, function, low)
 
-    def _note_local(self, die: Any, function: Any, low: int, high: int) -> None:
+    def _note_local(self, die: Any, function: Any, low: int) -> None:
         name, begin, end, base = function
         offset, dtype = _offset(self._parser, die), _number_of(_type(die))
         line = die.attributes.get("DW_AT_decl_line")
         if offset is None or dtype is None or line is None or base is None or not _name(die):
             return
-        place = begin, end, low, high, base + offset
+        place = begin, end, low, base + offset
         self.locals.append(Local(_name(die), name, dtype, line.value, *place))
 
     def _note_array(self, die: Any) -> None:

@@ -16,7 +16,7 @@ static int64_t unsettled = -1; /* number of the last store or atomic, if its val
 static const void *there;      /* and its address */
 
 typedef struct {
-    uintptr_t begin, end, low, high; /* the code of its function; that in which it is known */
+    uintptr_t begin, end, low; /* the code of its function, and where it becomes known in it */
     int32_t function, offset, size, unused; /* `offset`: from the frame pointer */
 } Variable;
 typedef struct {
@@ -100,8 +100,9 @@ void record_refused(const Region *r, uintptr_t address, uint32_t size, uint32_t 
 
 /* ---- variables of functions ---------------------------------------------------------------------- */
 
-/* The variable of this number in the frame of the event's function, if it is known there. */
-static bool known_at(const Variable *v, uintptr_t pc) { return pc > v->low && pc <= v->high; }
+/* A variable of a block keeps its place in the frame behind the block: what was assigned last in it
+ * shows where the thread goes on. */
+static bool known_at(const Variable *v, uintptr_t pc) { return pc > v->low && pc <= v->end; }
 
 static uintptr_t *frame_of(uint32_t thread, uint32_t function) {
     return &frames[thread * function_count + function];
