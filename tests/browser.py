@@ -1,18 +1,21 @@
 """A page as a browser draws it: headless Chromium, without a driver.
 
-`dom(page, "step=3")` is the document after the scripts have run, parsed; `screenshot` a picture.
+`dom(page, "step=3")` is the document after the scripts have run, parsed; `screenshot` a picture;
+`measured` what an expression of JavaScript says in a window of some width.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 import shutil
 import subprocess
 import tempfile
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -141,3 +144,18 @@ def dom(page: Path, hash_: str = "") -> Element:
     reader.feed(_run(page, hash_, "--dump-dom"))
     reader.close()
     return reader.open[0]
+
+
+def measured(page: Path, hash_: str, width: int, expression: str) -> Any:
+    """What an expression gives at the end of the page's script, in a window of this width.
+
+    The window is a frame: Chromium itself makes none of less than 500.
+    """
+    told = f'parent.postMessage(JSON.stringify({expression}), "*");'
+    driven = with_script(page, told)
+    around = page.with_name(f"{page.stem}-framed.html")
+    around.write_text(
+        "<script>onmessage = event => document.body.dataset.told = event.data</script>"
+        f'<iframe src="{driven.name}#{hash_}" width="{width}" height="900"></iframe>'
+    )
+    return json.loads(dom(around).one("body").attributes["data-told"] or "")

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.browser import dom
+from tests.browser import dom, measured
 from tests.cuda.test_gallery import GALLERY, Case
 from tests.show.stepping.pages import data_of
 from tests.show.stepping.test_kernel_page import SHIFT, TREE
@@ -114,6 +114,25 @@ def test_a_gate_is_closed_until_all_threads_have_come(tree):
     address, _ = find(data, kind="open")
     document = dom(path, address)
     assert len(document.all("i", "open")) == 2 and "the barrier opens" in document.one("h2").text
+
+
+@pytest.mark.parametrize(("width", "rows"), [(1280, 1), (1024, 1), (900, 1), (400, 2)])
+def test_all_lanes_and_banks_are_seen_without_a_scroll(tree, width, rows):
+    path, data, _, _ = tree
+    address, _ = find(data, kind="read", line=10)
+    code = """(() => {
+        const all = what => [...document.querySelectorAll(what)];
+        const rows = what => new Set(all(what).map(e => e.offsetTop)).size;
+        return {
+            over: all("#panel .scroll, html").map(e => e.scrollWidth - e.clientWidth),
+            lanes: rows(".warps .warp.now b"),
+            heads: rows(".banks em"),
+            cut: all(".warp u").filter(e => e.scrollWidth > e.clientWidth).length,
+        };
+    })()"""
+    found = measured(path, address, width, code)
+    assert found == {"over": [0] * len(found["over"]), "lanes": rows, "heads": rows, "cut": 0}
+    assert len(found["over"]) == 4
 
 
 def test_a_race_shows_both_threads_both_lines_and_both_outcomes(tmp_path):

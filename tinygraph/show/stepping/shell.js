@@ -119,6 +119,8 @@ const shell = (() => {
     });
     addEventListener("hashchange", () => { stop(); go(readAddress()); });
     dark.addEventListener("change", () => go(at));
+    let width = innerWidth;
+    addEventListener("resize", () => { if (width !== innerWidth) { width = innerWidth; go(at); } });
     go(readAddress());
   }
   return {data, $, make, svg, number, mix, colour, ink, tip, go, at: () => at, option, run};

@@ -117,6 +117,14 @@ function drawOutcome() {
   return [box];
 }
 
+// How much can be written into the cell of a lane, and how large.
+function fit() {
+  const look = getComputedStyle($("panel")), of = name => parseFloat(look.getPropertyValue(name)), rem = 16;
+  const width = Math.min($("panel").clientWidth, 72 * rem) - of("--label") * rem - of("--side");
+  const inside = width / of("--lanes") - 3.5;  // borders, and the gap
+  room = Math.max(3, Math.min(7, Math.floor(inside / 4.9)));
+  $("panel").style.setProperty("--digits", Math.max(7, Math.min(9.5, inside / room / .545)) + "px");
+}
 function draw(at) {
   load();
   at = Math.min(at, block.steps.length - 1);
@@ -124,9 +132,9 @@ function draw(at) {
   const finding = step.findings && block.run.findings[step.findings[0]];
   const marked = finding ? [["culprit", finding.thread], ["other", finding.otherThread]] : [];
   const racy = name => new Set(block.run.findings.filter(f => f.array === name && f.index !== null).map(f => f.index));
-  room = Math.max(3, Math.min(7, Math.floor((Math.max($("panel").clientWidth, 800) - 75) / 32 / 5.2 - .5)));
-  drawSource(step);
+  fit();
   drawTotals(at);
+  drawSource(step);  // behind the table, which takes room from it
   const title = make("h2"), line = step.line ? `Line ${step.line}` : "";
   title.append(make("span", "kind " + step.kind, line || "barrier"), " " + upper(headline(step)));
   const rest = restWords(step, now), cost = costWords(step);

@@ -20,6 +20,10 @@ function drawShared(array, a, step, memory, marked) {
   box.append(make("h3", "", `shared ${array.name}: ${array.type}, 32 banks of 4 bytes` + (mine && step.cost && step.cost[0] > step.cost[1] ? ` – conflict, ${step.cost[0]} turns` : "")));
   const total = Math.ceil(array.bytes / (WORD * WARP)), perRow = WORD * WARP / array.element;
   const grid = make("div", "banks" + (total > 8 ? " tall" : "")), depth = new Array(WARP).fill(0), seen = new Set();
+  const bands = [make("div", "band"), make("div", "band")];  // 16 banks each, beside or below each other
+  const bandOf = index => bands[Math.floor(index * array.element / WORD) % WARP < WARP / 2 ? 0 : 1];
+  const skip = rows => bands.forEach(band => band.append(make("small", "gap", `… ${plural(rows, "row")} …`)));
+  grid.append(...bands);
   if (mine && step.cost) step.offsets.forEach(offset => {
     for (let byte = 0; byte < step.size; byte += WORD) seen.add(Math.floor((offset + byte) / WORD));
   });
@@ -29,24 +33,24 @@ function drawShared(array, a, step, memory, marked) {
     const head = make("em", d > 1 && step.cost[0] > step.cost[1] ? "hot" : d ? "hit" : "", d > 1 ? "×" + d : bank);
     head.tip = () => `bank ${bank}` + (d ? `: ${plural(d, "word")} wanted` : "");
     if (d > 1) head.dataset.depth = d;
-    grid.append(head);
+    bands[bank < WARP / 2 ? 0 : 1].append(head);
   });
   const rowOf = index => Math.floor(index * array.element / (WORD * WARP));
   const wanted = new Set(total <= MOST_ROWS ? Array(total).keys() : [...hit.keys()].map(rowOf));
   if (!wanted.size) for (let k = 0; k < Math.min(4, total); k++) wanted.add(k);
   let last = -1;
   for (const row of [...wanted].sort((p, q) => p - q)) {
-    if (row > last + 1) grid.append(make("small", "gap", `… ${plural(row - last - 1, "row")} …`));
+    if (row > last + 1) skip(row - last - 1);
     last = row;
     for (let index = Math.ceil(row * perRow); index < Math.min((row + 1) * perRow, array.bytes / array.element); index += perWord) {
       const cell = perWord === 1 ? cellOf(array, a, index, memory, hit.get(index), step, marked) : make("span", "parts");
       if (perWord > 1) for (let k = 0; k < perWord && (index + k) * array.element < array.bytes; k++)
         cell.append(cellOf(array, a, index + k, memory, hit.get(index + k), step, marked));
       if (words > 1) cell.classList.add("wide" + Math.min(words, 8));
-      grid.append(cell);
+      bandOf(index).append(cell);
     }
   }
-  if (last < total - 1) grid.append(make("small", "gap", `… ${plural(total - 1 - last, "row")} …`));
+  if (last < total - 1) skip(total - 1 - last);
   box.append(scroller(grid, `shared ${array.name} by bank`), ...outside(array, hit, array.bytes / array.element));
   return box;
 }
