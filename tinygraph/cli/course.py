@@ -14,6 +14,7 @@ from tinygraph.cli.options import Options
 from tinygraph.course.check import Outcome, check
 from tinygraph.course.exercise import Exercise, exercises, find
 from tinygraph.course.folder import CourseFolder
+from tinygraph.course.page import write_page
 from tinygraph.course.screen import screen
 from tinygraph.errors import ArgumentError, install
 
@@ -41,8 +42,8 @@ def start(args: Namespace) -> dict[str, Any]:
 def check_one(args: Namespace) -> dict[str, Any]:
     """Check an exercise once."""
     folder, exercise = _asked(args)
-    outcome = _checked(folder, exercise)
-    return outcome.to_dict()
+    outcome, page = _checked(folder, exercise)
+    return {**outcome.to_dict(), "page": page}
 
 
 def hint(args: Namespace) -> dict[str, Any]:
@@ -105,7 +106,7 @@ def watch(args: Namespace) -> dict[str, Any]:
             if sys.stdout.isatty():
                 print("\x1b[2J\x1b[H", end="")
             print(f"checking {file.name} ...", flush=True)
-            outcome = _checked(folder, exercise)
+            outcome, _ = _checked(folder, exercise)
             print(f"\nwatching {file} (Ctrl-C ends)", flush=True)
             if outcome.ok and folder.current().name == exercise.name:
                 print("All exercises are done.")
@@ -122,12 +123,15 @@ def _asked(args: Namespace) -> tuple[CourseFolder, Exercise]:
     return folder, find(args.of) if args.of else folder.current()
 
 
-def _checked(folder: CourseFolder, exercise: Exercise) -> Outcome:
-    """A check that is noted and shown."""
+def _checked(folder: CourseFolder, exercise: Exercise) -> tuple[Outcome, str]:
+    """A check that is noted and shown; then the page of the launch that failed."""
     if importlib.util.find_spec("hypothesis") is None:
         raise ArgumentError("course", "hypothesis", "the package", "none", install("course"))
     outcome = check(exercise, folder.file(exercise))
     times = folder.take(outcome)
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    print("\n".join(screen(outcome, colour, times >= SAME)))
-    return outcome
+    print("\n".join(screen(outcome, colour, times >= SAME)), flush=True)
+    page = write_page(outcome, folder.page(exercise))
+    if page:
+        print(f"\nthis launch, step by step: {page}", flush=True)
+    return outcome, page

@@ -32,6 +32,8 @@ class Outcome:
     printed : str
         What the learner's code printed.
     seconds : float
+    text : str
+        The file as it was tried.
     """
 
     exercise: Exercise
@@ -40,6 +42,7 @@ class Outcome:
     failure: Failure | None
     printed: str = ""
     seconds: float = 0.0
+    text: str = ""
 
     @property
     def ok(self) -> bool:
@@ -48,6 +51,8 @@ class Outcome:
     def to_dict(self) -> dict[str, Any]:
         """As JSON takes it."""
         failure = None if self.failure is None else asdict(self.failure)
+        if failure:
+            failure.pop("request")
         if failure and failure["mistake"]:
             failure["mistake"].pop("edits")
         return {
@@ -83,14 +88,14 @@ def check(exercise: Exercise, path: Path, limits: Limits = DEFAULT) -> Outcome:
         line, words = broken[0]
         source = text.splitlines()[line - 1].strip() if line else ""
         failure = Failure("rule", words, line=line or None, source=source)
-        return Outcome(exercise, [], None, failure, "", time.perf_counter() - begun)
+        return Outcome(exercise, [], None, failure, "", time.perf_counter() - begun, text)
     with TemporaryDirectory() as room:
         file = Path(room) / path.name
         file.write_text(text + exercise.harness, encoding="utf-8")
         with Learner(file, limits, exercise.forbidden) as learner:
             found = _tried(exercise, learner)
             printed = learner.output()
-    return Outcome(exercise, *found, printed, time.perf_counter() - begun)
+    return Outcome(exercise, *found, printed, time.perf_counter() - begun, text)
 
 
 def _tried(exercise: Exercise, learner: Learner) -> tuple[list[int], int | None, Failure | None]:

@@ -23,7 +23,7 @@ import numpy as np
 import tinygraph as tg
 from tinygraph.course import wire
 from tinygraph.cuda import Kernel, Out
-from tinygraph.cuda.emulator.trace import ATOMIC, LOAD, STORE
+from tinygraph.cuda.emulator.trace import ATOMIC, LOAD, RELEASE, STORE, Trace
 from tinygraph.memory import eager_memory
 
 for _name in dir(tg):  # what is loaded when it is first asked for: later no file can be opened
@@ -32,6 +32,7 @@ import_module("tinygraph.coming_from")
 
 
 BEFORE = 7.25  # what arrays hold that a kernel shall write
+_COMPILING = 60.0  # seconds; a kernel that runs has a limit of its own, the emulator's
 
 
 class Limits(NamedTuple):
@@ -62,10 +63,14 @@ class Child:
             "op": self.op,
             "backward": self.backward,
             "launch": self.launch,
+            "page": self.page,
         }
-        signal.setitimer(signal.ITIMER_REAL, self.limits.seconds, 0.2)
+        verb = request.pop("do")
+        compiles = verb in ("launch", "page")
+        seconds = max(self.limits.seconds, _COMPILING) if compiles else self.limits.seconds
+        signal.setitimer(signal.ITIMER_REAL, seconds, 0.2)
         try:
-            value = verbs[request.pop("do")](**request)
+            value = verbs[verb](**request)
         except BaseException as error:  # SystemExit as well: it is an answer
             return {"error": self.describe(error)}
         finally:
@@ -101,10 +106,17 @@ class Child:
 
     def launch(self, name: str, defines: dict[str, Any], **launch: Any) -> dict[str, Any]:
         """A launch of a kernel under the checker."""
+        return launched(self._kernel(name, defines), **launch)
+
+    def page(self, name: str, defines: dict[str, Any], **launch: Any) -> str:
+        """The page on which that launch can be gone through."""
+        return stepped(self._kernel(name, defines), Path(self.path).with_suffix(".html"), **launch)
+
+    def _kernel(self, name: str, defines: dict[str, Any]) -> Kernel:
         key = (name, *sorted(defines.items()))
         if key not in self.kernels:
             self.kernels[key] = Kernel(Path(self.path), name, defines)
-        return launched(self.kernels[key], **launch)
+        return self.kernels[key]
 
     def describe(self, error: BaseException) -> dict[str, Any]:
         """An error as its class, its words, and the learner's line in which it came up."""
@@ -124,25 +136,33 @@ def launched(
     arguments: list[Any],
     written: list[int],
     unset: list[int],
-    profile: bool,
+    counted: bool,
     seconds: float,
 ) -> dict[str, Any]:
-    """One launch: what the checker finds, what was written, and who touched what and when.
+    """One launch: what the checker finds, what was written, and what was counted or recorded.
 
-    Arrays that are only written hold a number before that no kernel means: what nobody wrote shows.
+    Recorded: who touched what in the first block, and when.  What is counted is a build of its own.
     """
-    for i in unset:
-        arguments[i].fill(BEFORE)
-    sectors: list[Any] = []
-    if profile:  # on copies: what is counted and what is recorded are builds of their own
-        copies = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
-        given = [Out(a) if i in unset else a for i, a in enumerate(copies)]
-        lines = kernel.check(tuple(grid), tuple(block), *given, profile=True, timeout=seconds).lines
-        sectors = [[c.line, c.sectors_per_request] for c in lines if c.space == "global"]
-    given = [Out(a) if i in unset else a for i, a in enumerate(arguments)]
-    report = kernel.check(tuple(grid), tuple(block), *given, trace=True, timeout=seconds)
-    trace = report.trace
-    assert trace is not None
+    given = _given(arguments, unset)
+    report = kernel.check(
+        *(tuple(grid), tuple(block), *given), profile=counted, trace=not counted, timeout=seconds
+    )
+    names = ("kind", "message", "line", "array", "index", "block", "thread", "other_thread")
+    counts = ("line", "space", "access", "requests", "sectors", "wavefronts", "least_wavefronts")
+    return {
+        "findings": [{key: getattr(f, key) for key in names} for f in report.findings],
+        "out": [arguments[i] for i in written],
+        "bytes": report.bytes,
+        "operations": report.operations,
+        "lines": [{key: getattr(line, key) for key in counts} for line in report.lines],
+        **_recorded(report.trace),
+    }
+
+
+def _recorded(trace: Trace | None) -> dict[str, Any]:
+    """Of a launch that was recorded: its arrays, how often a barrier opened, every access."""
+    if trace is None:
+        return {"arrays": [], "barriers": 0, "touched": np.zeros((0, 6), np.int64)}
     places = [place.line for place in trace.places]
     events = trace.events[np.isin(trace.events["kind"], (LOAD, STORE, ATOMIC))]
     events = events[(events["array"] >= 0) & ~events["refused"]]
@@ -155,14 +175,37 @@ def launched(
         events["kind"] != LOAD,
         np.array([*places, 0])[events["place"]],
     ]
-    names = ("kind", "message", "line", "array", "index", "block", "thread", "other_thread")
     return {
-        "findings": [{key: getattr(f, key) for key in names} for f in report.findings],
-        "out": [arguments[i] for i in written],
-        "sectors": sectors,
         "arrays": [array.name for array in trace.arrays],
+        "barriers": int(np.sum(trace.events["kind"] == RELEASE)),
         "touched": np.stack(columns, axis=1).astype(np.int64),
     }
+
+
+def stepped(
+    kernel: Kernel,
+    path: Path,
+    grid: list[int],
+    block: list[int],
+    arguments: list[Any],
+    unset: list[int],
+    seconds: float,
+    **launch: Any,
+) -> str:
+    """The page of a launch: the one that was checked, from what its arrays held before."""
+    given = _given(arguments, unset)
+    kernel.steps(path, tuple(grid), tuple(block), *given, timeout=seconds)
+    return path.read_text(encoding="utf-8")
+
+
+def _given(arguments: list[Any], unset: list[int]) -> list[Any]:
+    """The arguments of a launch.
+
+    Arrays that are only written hold a number before that no kernel means: what nobody wrote shows.
+    """
+    for i in unset:
+        arguments[i].fill(BEFORE)
+    return [Out(a) if i in unset else a for i, a in enumerate(arguments)]
 
 
 def serve(

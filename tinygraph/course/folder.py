@@ -3,6 +3,7 @@
 08_pool.py           a file for each exercise, made once and never written over
 .course/state.json   steps that were passed, hints that were read
 .course/backups/     files that `reset` has replaced
+.course/pages/       launches that failed, to be gone through step by step
 """
 
 from __future__ import annotations
@@ -64,6 +65,10 @@ class CourseFolder:
     def file(self, exercise: Exercise) -> Path:
         """The learner's file."""
         return self.path / exercise.file
+
+    def page(self, exercise: Exercise) -> Path:
+        """The page of the launch that failed last; a browser that has it open loads it again."""
+        return self.path / _OWN / "pages" / f"{self.file(exercise).stem}.html"
 
     def reset(self, exercise: Exercise) -> Path | None:
         """Put an untouched file in the place of the learner's, which is kept."""

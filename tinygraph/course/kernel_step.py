@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
 
 from tinygraph.course.compare import difference
 from tinygraph.course.exercise import Exercise, Mistake
+from tinygraph.course.goals import RECORDED, missed
 from tinygraph.course.learner import Learner
 from tinygraph.course.picture import picture
 from tinygraph.course.steps import NOT_BEGUN, Failure, Raised, Step, answer_of, shown
@@ -46,8 +47,9 @@ class Launch:
         Macros.
     drawn : str
         The array that is drawn when the launch goes wrong; empty for none.
-    sectors : float or None
-        How many sectors of 32 bytes a request of a warp may move at most, at any line.
+    most : mapping
+        What it may cost, such as {"bytes": 4096}: see goals.py.  A launch whose costs are counted
+        is not recorded.
     """
 
     title: str
@@ -58,7 +60,7 @@ class Launch:
     expected: Mapping[int, Array]
     defines: Mapping[str, int] = field(default_factory=dict)
     drawn: str = ""
-    sectors: float | None = None
+    most: Mapping[str, float] = field(default_factory=dict)
 
     def request(self) -> dict[str, Any]:
         """What the learner's process is asked."""
@@ -76,7 +78,7 @@ class Launch:
             "arguments": arguments,
             "written": sorted(self.expected),
             "unset": [i for i, x in enumerate(self.arguments) if x is None],
-            "profile": self.sectors is not None,
+            "counted": bool(set(self.most) - RECORDED),
             "seconds": 2.0,
         }
 
@@ -101,13 +103,21 @@ class KernelStep(Step):
                 continue
             if f"TODO step {self.number} " in learner.text:
                 return Failure(NOT_BEGUN)
+            failure = _in_file(failure, learner.text.removesuffix(exercise.harness))
             mistake, likeness = self._recognised(exercise, seen)
             return failure.with_mistake(mistake, likeness >= SURE)
         return None
 
     def observe(self, learner: Learner) -> list[Any]:
         """What each launch did: a dict (see child.launched), or Raised."""
-        return [answer_of(reply) for reply in learner.ask(*(x.request() for x in self.launches))]
+        replies = learner.ask(*(launch.request() for launch in self.launches))
+        seen = []
+        for launch, reply in zip(self.launches, replies, strict=True):
+            answer = answer_of(reply)
+            if isinstance(answer, dict):
+                answer["missed"] = missed(launch.most, answer)
+            seen.append(answer)
+        return seen
 
     def _failure(self, launch: Launch, answer: Any) -> Failure | None:
         """What is wrong with one launch."""
@@ -115,21 +125,26 @@ class KernelStep(Step):
         if not isinstance(answer, dict):
             raised = answer if isinstance(answer, Raised) else Raised(answer.type)
             return Failure("error", f"{raised.words or raised.kind}", case)
-        drawing = picture(answer, launch.drawn) if launch.drawn else ""
+        whole = Failure("", "", case, request=launch.request())
         if answer["findings"]:
             found = answer["findings"][0]
             text = str(found["message"]).splitlines()
-            return Failure(
-                str(found["kind"]), " ".join(text[:1]), case, line=found["line"], picture=drawing
+            array = found["array"] if found["array"] in answer["arrays"] else launch.drawn
+            return replace(
+                whole,
+                kind=str(found["kind"]),
+                text=" ".join(text[:1]),
+                line=found["line"],
+                block=_number(found["block"], launch.grid),
+                picture=picture(answer, array) if launch.drawn else "",
             )
         for (_, expected), got in zip(sorted(launch.expected.items()), answer["out"], strict=True):
             if difference(got, expected):
-                return Failure("values", "", case, shown(expected), shown(got), picture=drawing)
-        for line, count in answer["sectors"]:
-            if launch.sectors is not None and count > launch.sectors:
-                most = f"{launch.sectors:g} at most"
-                moved = f"a warp moves {count:.3g} sectors of 32 bytes at once, {most}"
-                return Failure("sectors", moved, case, line=line)
+                drawing = picture(answer, launch.drawn) if launch.drawn else ""
+                whole = replace(whole, kind="values", picture=drawing)
+                return replace(whole, expected=shown(expected), got=shown(got))
+        for goal, words, line in answer["missed"]:
+            return replace(whole, kind=goal, text=words, line=line)
         return None
 
     def _recognised(self, exercise: Exercise, seen: Sequence[Any]) -> tuple[Mistake | None, float]:
@@ -141,6 +156,22 @@ class KernelStep(Step):
         ]
         score, mistake = max(known, key=lambda pair: pair[0], default=(0.0, None))
         return (mistake, score) if score >= LIKELY else (None, score)
+
+
+def _number(block: Sequence[int] | None, grid: int | tuple[int, ...]) -> int:
+    """The number of a block; 0 where nothing says which."""
+    x, y, z = block or (0, 0, 0)
+    extents = (grid,) if isinstance(grid, int) else grid
+    columns, rows, *_ = (*extents, 1, 1)
+    return x + columns * (y + rows * z)
+
+
+def _in_file(failure: Failure, text: str) -> Failure:
+    """With the words of the line; without a line that stands in harness.cu."""
+    lines = text.splitlines()
+    if failure.line is None or failure.line > len(lines):
+        return replace(failure, line=None)
+    return replace(failure, source=lines[failure.line - 1].strip())
 
 
 def fingerprint(seen: Sequence[Any]) -> list[Any]:
@@ -157,8 +188,8 @@ def fingerprint(seen: Sequence[Any]) -> list[Any]:
             zlib.crc32(f"{names[a]} {element} {epoch} {thread} {write}".encode())
             for a, element, epoch, thread, write, _ in answer["touched"].tolist()
         }
-        sectors = [round(count, 2) for _, count in answer["sectors"]]
-        marks.append([kinds, [*numbers, *sectors], sorted(touched)])
+        kinds += [f"{one.goal} missed" for one in answer["missed"]]
+        marks.append([kinds, numbers, sorted(touched)])
     return marks
 
 

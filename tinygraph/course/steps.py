@@ -55,6 +55,10 @@ class Failure:
         Whether it does exactly the same.
     picture : str
         Which thread touched what.
+    request : dict or None
+        The launch of a kernel that shows it, as the learner's process was asked for it.
+    block : int
+        The number of the block of that launch in which it happens.
     """
 
     kind: str
@@ -67,6 +71,8 @@ class Failure:
     mistake: Mistake | None = None
     sure: bool = True
     picture: str = ""
+    request: dict[str, Any] | None = None
+    block: int = 0
 
     def with_mistake(self, mistake: Mistake | None, sure: bool = True) -> Failure:
         """The same, and which known mistake it is."""

@@ -8,7 +8,7 @@ from tinygraph.course.kernel_step import KernelStep, Launch
 from tinygraph.shapes import Array
 
 _drawn = np.random.default_rng(9)
-WARP_SECTORS = 4.5  # 4 where 32 floats lie side by side; a little more where a row ends
+WARP = {"sectors": 4.5}  # 4 where 32 floats lie side by side; a little more where a row ends
 
 
 def whole(*shape: int) -> Array:
@@ -31,12 +31,13 @@ def sums(n: int, blocks: int, block: int) -> Launch:
     return Launch(title, "axpy", blocks, block, [float(a), x, y, n], {2: a * x + y})
 
 
-def scaled(rows: int, cols: int, block: int, sectors: float | None = None) -> Launch:
+def scaled(rows: int, cols: int, block: int, most: dict[str, float] | None = None) -> Launch:
     m, s = whole(rows, cols), whole(cols)
     blocks = -(-rows * cols // block)
     title = f"{rows} rows, {cols} columns, {blocks} blocks of {block}"
     arguments = [m, s, rows, cols]
-    return Launch(title, "scale_columns", blocks, block, arguments, {0: m * s}, sectors=sectors)
+    expected = {0: m * s}
+    return Launch(title, "scale_columns", blocks, block, arguments, expected, most=most or {})
 
 
 def backwards(n: int, block: int) -> Launch:
@@ -76,7 +77,7 @@ STEPS = [
             "Thread i takes element i of the memory; its column is the remainder of i by cols.",
             "if (i < ____) m[i] *= s[____];",
         ),
-        [scaled(2, 3, 8), scaled(33, 5, 64), scaled(32, 64, 128, WARP_SECTORS)],
+        [scaled(2, 3, 8), scaled(33, 5, 64), scaled(32, 64, 128, WARP)],
     ),
     KernelStep(
         4,
