@@ -5,9 +5,9 @@ import json
 import pytest
 
 from tinygraph.cli import main
-from tinygraph.course.exercise import find
+from tinygraph.course.exercise import exercises, find
 
-POOL = find("pool")
+POOL, FIRST = find("pool"), exercises()[0]
 
 
 @pytest.fixture
@@ -31,9 +31,10 @@ def test_start_writes_nothing_over(tmp_path, capsys):
 
 def test_from_the_first_step_to_the_last(folder, capsys):
     file = folder / POOL.file
-    assert main(["course", "check"]) == 1  # untouched
+    assert main(["course", "check"]) == 1  # untouched, and the first one of all
     out = capsys.readouterr().out
-    assert "next   1  How many windows are there?" in out and "wrong" not in out
+    assert f"{FIRST.number} {FIRST.title}" in out
+    assert f"next   1  {FIRST.steps[0].title}" in out and "wrong" not in out
     begun = POOL.stub.replace("raise NotImplementedError('step 1')", "return size // kernel", 1)
     file.write_text(begun)
     for _ in range(3):
@@ -42,9 +43,9 @@ def test_from_the_first_step_to_the_last(folder, capsys):
     assert "wrong  1" in out and "You count windows that lie side by side." in out
     assert "windows(size=5, kernel=3, stride=1)\n  expected 3\n  got      1" in out
     assert out.count("`tinygraph course hint` helps") == 1
-    assert main(["course", "hint"]) == 0
+    assert main(["course", "hint", "8"]) == 0
     assert "step 1, hint 1 of 3: Where does" in capsys.readouterr().out
-    assert main(["course", "solution"]) == 2
+    assert main(["course", "solution", "8"]) == 2
     assert "all right, got pool. Way out: tinygraph course hint" in capsys.readouterr().err
     file.write_text(POOL.solution)
     assert main(["course", "check", "pool", "--json"]) == 0
@@ -75,7 +76,7 @@ def test_hints_go_on_and_the_last_one_stays(folder, capsys):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["check", "99"], "expected one of 8 pool"),
+        (["check", "99"], f"expected one of {FIRST.number} {FIRST.name}"),
         (["chek"], "did you mean 'check'"),
         (["check", "--jsn"], "did you mean '--json'"),
     ],
@@ -94,5 +95,5 @@ def test_outside_of_a_course(tmp_path, monkeypatch, capsys):
 def test_a_file_that_is_absent_and_a_state_that_is_damaged(folder, capsys):
     (folder / ".course" / "state.json").write_text("{")
     (folder / POOL.file).unlink()
-    assert main(["course", "check"]) == 2
+    assert main(["course", "check", "8"]) == 2
     assert "tinygraph course start FOLDER makes it" in capsys.readouterr().err

@@ -98,6 +98,34 @@ def test_wrong_answers_in_another_style_are_named(style, tmp_path):
     assert (found and found.name) == name
 
 
+GIVEN = "return (backward(gy, argmax, shape),)"
+
+
+def test_of_an_unknown_mistake_in_a_gradient_what_gradcheck_found_is_told(tmp_path):
+    text = POOL.solution.replace(GIVEN, "return (backward(gy, argmax, shape) / 2,)")
+    failure = of(POOL, text, tmp_path).failure
+    assert failure.mistake is None
+    assert failure.text.startswith("gradcheck: the gradient of x is half of what it should be")
+    assert failure.expected == "[[[[0, 1], [0, 0]]]]" and failure.got == "[[[[0, 0.5], [0, 0]]]]"
+
+
+def test_an_op_that_breaks_where_it_is_differenced(tmp_path):
+    """Whole numbers are right, and other ones raise."""
+    broken = f"if np.any(gy % 1):\n            raise ValueError('odd')\n        {GIVEN}"
+    failure = of(POOL, POOL.solution.replace(GIVEN, broken), tmp_path).failure
+    assert "gradcheck: MaxPool2d: error: ValueError: odd" in failure.text
+
+
+def test_a_function_that_answers_the_same_call_differently(tmp_path):
+    body = "\n    CALLS.append(1)\n    return (size - kernel) // stride + 1 + (len(CALLS) == 20)\n"
+    text = with_body("windows", body).replace(
+        "import tinygraph as tg\n", "import tinygraph as tg\n\nCALLS = []\n"
+    )
+    failure = of(POOL, text, tmp_path).failure
+    assert failure.text == "the same call gives other values each time"
+    assert failure.case.startswith("windows(size=")
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_the_solution_is_the_op_of_the_framework(seed):
     draw = np.random.default_rng(seed)

@@ -1,13 +1,14 @@
 """Steps that are ops of the graph: compared with the solution's, then checked by differences.
 
-The op runs in the learner's process.  A proxy in this one asks it, so that `gradcheck` works as
-ever, and its diagnosis is what the learner reads.
+The op runs in the learner's process.  A proxy in this one asks it, so that gradcheck works as ever;
+of a gradient that is wrong the learner reads what gradcheck found.
 """
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,10 @@ from tinygraph.course.steps import (
 )
 from tinygraph.frozen import frozen
 from tinygraph.memory import eager_memory
-from tinygraph.testing import gradcheck
+from tinygraph.testing.gradcheck import check_problems
 
-_WHAT = ("the output", "an input after forward", "the gradient")
+_GRADIENTS = "the gradients"
+_WHAT = ("the output", "an input after forward", _GRADIENTS)
 
 
 @frozen
@@ -46,7 +48,8 @@ class OpStep(Step):
         The class, in the solution and in the learner's file.
     cases : sequence of (settings, arrays)
     differenced : sequence of int
-        Which of them, of float64, are checked by finite differences too.
+        Which of them are checked by finite differences too.  One at least should be large: on few
+        elements every mistake looks like a factor.
     """
 
     op: str = ""
@@ -57,22 +60,30 @@ class OpStep(Step):
         right = getattr(module(exercise.solution + exercise.harness), self.op)
         found = [self._ask(learner, case) for case in self.cases]
         for case, got in zip(self.cases, found, strict=True):
-            failure = self._compared(case, got, self._of_class(right, case))
+            expected = self._of_class(right, case)
+            failure = self._compared(right, case, got, expected)
+            if failure is None:
+                failure = self._of_gradients(learner, right, case, got[2], expected[2])
             if failure is not None:
-                if failure.kind == NOT_BEGUN:
-                    return failure
-                return self._explained(exercise, learner, failure, found)
-        diagnosis = self._diagnosis(learner, right)
-        return Failure("gradient", diagnosis) if diagnosis else None
+                begun = failure.kind != NOT_BEGUN
+                return failure.with_mistake(self._recognised(exercise, found) if begun else None)
+        words, _ = self._gradcheck(learner, right)
+        return Failure("gradient", words) if words else None
 
-    def _diagnosis(self, learner: Learner, right: Any) -> str:
-        """What finite differences say of the learner's gradients; empty where they are right."""
-        for settings, arrays in (self.cases[i] for i in self.differenced):
-            proxy = _Proxy(learner, self.op, settings, right)
-            report = gradcheck(proxy, arrays, None, 0, False)
-            if report.verdict == "fail":
-                return f"{call_of(self.op, settings)}: {report.diagnosis}"
-        return ""
+    def _gradcheck(self, learner: Learner, right: Any, *more: Any) -> tuple[str, int | None]:
+        """What gradcheck says of the learner's op, and of which input; no words: all is right."""
+        problems = (*more, *(self.cases[i] for i in self.differenced))
+        try:
+            report = check_problems(
+                (_proxy(learner, right, settings), arrays, None) for settings, arrays in problems
+            )
+        except tg.errors.GraphError as error:  # on numbers that were not asked for before
+            return f"gradcheck: {error}", None
+        if report.verdict != "fail":
+            return "", None
+        names = _names(right)
+        words = re.sub(r"input (\d)", lambda found: names[int(found[1])], report.diagnosis)
+        return f"gradcheck: {words}", report.worst.input if report.worst else None
 
     def _ask(self, learner: Learner, case: Any) -> list[Any]:
         """Output, arrays and gradients; Raised or Odd in the place of what is none."""
@@ -104,30 +115,46 @@ class OpStep(Step):
                 return [y, list(arrays), Raised(type(error).__name__)]
         return [y, list(arrays), gradients]
 
-    def _compared(self, case: Any, got: list[Any], expected: list[Any]) -> Failure | None:
-        """The first of output, inputs and gradients that differs."""
-        text = f"{call_of(self.op, case[0])} of {', '.join(shown(a) for a in case[1])}"
+    def _compared(
+        self, right: Any, case: Any, got: list[Any], expected: list[Any]
+    ) -> Failure | None:
+        """Whether output, inputs or the number of gradients differ."""
+        call = self._call(right, case)
         for what, g, e in zip(_WHAT, got, expected, strict=False):
             if isinstance(g, Raised):
                 if g.kind == "NotImplementedError":
                     return Failure(NOT_BEGUN)
-                return Failure("error", said(g)[7:], text, line=g.line, source=g.text)
+                return Failure("error", said(g)[7:], call, line=g.line, source=g.text)
             if isinstance(g, Odd):
-                return Failure("type", f"{what}: you return {g.type}", text)
-            if differs := difference(g, e):
+                return Failure("type", f"{what}: you return {g.type}", call)
+            one_by_one = what == _GRADIENTS and len(g) == len(e)
+            if not one_by_one and (differs := difference(g, e)):
                 kind, _, words = differs.partition(": ")
-                return Failure(kind, f"{what}: {words}".rstrip(": "), text, shown(e), shown(g))
+                return Failure(kind, f"{what}: {words}".rstrip(": "), call, shown(e), shown(g))
         return None
 
-    def _explained(
-        self, exercise: Exercise, learner: Learner, failure: Failure, found: list[list[Any]]
-    ) -> Failure:
-        """With the mistake that does the same, or else the diagnosis of gradcheck."""
-        mistake, text = self._recognised(exercise, found), failure.text
-        if mistake is None and text.startswith(_WHAT[2]):
-            right = getattr(module(exercise.solution + exercise.harness), self.op)
-            text = f"{text}. {self._diagnosis(learner, right)}"
-        return replace(failure, text=text).with_mistake(mistake)
+    def _of_gradients(
+        self, learner: Learner, right: Any, case: Any, got: list[Any], expected: list[Any]
+    ) -> Failure | None:
+        """The gradient that differs, with the words of gradcheck; of several the one it names."""
+        differs = [difference(g, e) for g, e in zip(got, expected, strict=True)]
+        wrong = [i for i, words in enumerate(differs) if words]
+        if not wrong:
+            return None
+        says, named = self._gradcheck(learner, right, case)
+        i = named if named in wrong else wrong[0]
+        kind, _, words = differs[i].partition(": ")
+        name, call = f"the gradient of {_names(right)[i]}", self._call(right, case)
+        text = f"{name}: {words}" if words else says or name
+        return Failure(kind, text, call, shown(expected[i]), shown(got[i]))
+
+    def _call(self, right: Any, case: Any) -> str:
+        """The op and its arrays; several of them by name, on a line each."""
+        call, arrays = call_of(self.op, case[0]), [shown(a) for a in case[1]]
+        if len(arrays) == 1:
+            return f"{call} of {arrays[0]}"
+        named = zip(_names(right), arrays, strict=True)
+        return "\n".join([f"{call} of", *(f"  {name} = {array}" for name, array in named)])
 
     def _recognised(self, exercise: Exercise, found: list[list[Any]]) -> Mistake | None:
         for mistake in exercise.of_step(self.number):
@@ -155,27 +182,30 @@ def upstream(y: np.ndarray) -> np.ndarray:
     return (1 + np.arange(y.size) * 7 % 11).reshape(y.shape).astype(y.dtype)
 
 
-class _Proxy(tg.Op):
-    """An op whose body is the learner's; shapes and dtypes are inferred by the solution's."""
+def _names(op: Any) -> list[str]:
+    """What the forward of a class calls its inputs."""
+    return list(inspect.signature(op.forward).parameters)[2:]  # without self and mem
 
-    def __init__(self, learner: Learner, name: str, settings: Any, right: Any) -> None:
-        self.learner, self.of, self.settings = learner, name, settings
-        self.right = right(*settings)
 
-    def infer(self, *specs: Any) -> Any:
-        return self.right.infer(*specs)
+def _proxy(learner: Learner, right: Any, settings: tuple[Any, ...]) -> tg.Op:
+    """The solution's op with the learner's forward and backward."""
+    op: str = right.__name__
 
-    def forward(self, mem: Any, *arrays: Any) -> Any:
-        request = {"name": self.of, "settings": list(self.settings), "arrays": list(arrays)}
-        y, _, number = self._asked({"do": "op", **request, "needs": list(mem.needs)})
+    def asked(request: dict[str, Any]) -> Any:
+        answer = answer_of(learner.ask(request)[0])
+        if isinstance(answer, (Raised, Odd)):
+            raise tg.errors.GraphError(f"{op}: {said(answer)}")
+        return answer
+
+    def forward(self: Any, mem: Any, *arrays: Any) -> Any:
+        given = {"name": op, "settings": list(settings), "arrays": list(arrays)}
+        y, _, number = asked({"do": "op", **given, "needs": list(mem.needs)})
         return y, number
 
-    def backward(self, mem: Any, grad: Any, saved: Any, needs: Any) -> Any:
-        request = {"number": saved, "grad": np.array(grad), "needs": list(needs)}
-        return tuple(self._asked({"do": "backward", **request}))
+    def backward(self: Any, mem: Any, gy: Any, saved: Any, needs: Any) -> Any:
+        request = {"number": saved, "grad": np.array(gy), "needs": list(needs)}
+        return tuple(asked({"do": "backward", **request}))
 
-    def _asked(self, request: dict[str, Any]) -> Any:
-        answer = answer_of(self.learner.ask(request)[0])
-        if isinstance(answer, (Raised, Odd)):
-            raise tg.errors.GraphError(f"{self.of}: {said(answer)}")
-        return answer
+    made = type(op, (right,), {"forward": forward, "backward": backward})(*settings)
+    assert isinstance(made, tg.Op)
+    return made

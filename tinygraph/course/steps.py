@@ -14,6 +14,7 @@ from tinygraph.course.compare import difference
 from tinygraph.course.exercise import Exercise, Mistake
 from tinygraph.course.learner import Learner
 from tinygraph.frozen import frozen
+from tinygraph.testing.drawing import search
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -128,23 +129,30 @@ class FunctionStep(Step):
 
     def run(self, exercise: Exercise, learner: Learner) -> Failure | None:
         right = getattr(module(exercise.solution + exercise.harness), self.function)
-
-        def wrong(case: tuple[Any, ...]) -> tuple[str, Any, Any]:
-            (answer,) = self.ask(learner, [case])
-            return self._judge(case, answer, right)
-
-        answers = self.ask(learner, self.cases)
-        tried = list(zip(self.cases, answers, strict=True))
+        tried = list(zip(self.cases, self.ask(learner, self.cases), strict=True))
         for case, answer in tried:
-            found = self._judge(case, answer, right)
-            if found[0]:
-                return self._failure(exercise, case, found, tried)
-        if self.drawn is not None:
-            case = smallest(self.drawn(), lambda case: bool(wrong(case)[0]), self.examples)
-            if case is not None:
-                (answer,) = self.ask(learner, [case])
-                found = self._judge(case, answer, right)
-                return self._failure(exercise, case, found, [*tried, (case, answer)])
+            judged = self._judge(case, answer, right)
+            if judged[0]:
+                return self._failure(exercise, case, judged, tried)
+        if self.drawn is None:
+            return None
+
+        def attempt(case: tuple[Any, ...]) -> None:
+            (answer,) = self.ask(learner, [case])
+            judged = self._judge(case, answer, right)
+            if judged[0]:
+                raise _Wrong(answer, judged)
+
+        found = search(self.drawn(), attempt, self.examples)
+        if isinstance(found.error, _Wrong):
+            answer, judged = found.error.args
+            return self._failure(exercise, found.case, judged, [*tried, (found.case, answer)])
+        if isinstance(found.error, AssertionError):
+            return Failure(
+                "values", "the same call gives other values each time", self._call(found.case)
+            )
+        if found.error is not None:  # the process has died
+            raise found.error
         return None
 
     def ask(self, learner: Learner, cases: Sequence[tuple[Any, ...]]) -> list[Any]:
@@ -174,13 +182,16 @@ class FunctionStep(Step):
         return Failure(
             kind,
             text,
-            self.show(*case) if self.show else call_of(self.function, case),
+            self._call(case),
             shown(expected),
             "" if isinstance(got, (Raised, Odd)) else shown(got),
             raised.line,
             raised.text,
             self._recognised(exercise, tried),
         )
+
+    def _call(self, case: tuple[Any, ...]) -> str:
+        return self.show(*case) if self.show else call_of(self.function, case)
 
     def _recognised(self, exercise: Exercise, tried: Sequence[tuple[Any, Any]]) -> Mistake | None:
         """The first known mistake that answers every case as the learner does."""
@@ -190,6 +201,10 @@ class FunctionStep(Step):
             if all(alike(answer, outcome(wrong, case)) for case, answer in tried):
                 return mistake
         return None
+
+
+class _Wrong(AssertionError):
+    """An answer to a drawn case, and what is wrong with it."""
 
 
 def alike(answer: Any, known: Any) -> bool:
@@ -245,35 +260,6 @@ def copied(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(copied(x) for x in value)
     return value.copy() if isinstance(value, np.ndarray) else value
-
-
-def smallest(strategy: Any, fails: Callable[[Any], bool], examples: int) -> Any:
-    """The smallest drawn case that fails, None if none does; the same at every run."""
-    import hypothesis
-
-    found: list[Any] = []
-
-    @hypothesis.seed(0)
-    @hypothesis.settings(
-        max_examples=examples,
-        database=None,
-        deadline=None,
-        print_blob=False,
-        report_multiple_bugs=False,
-        suppress_health_check=list(hypothesis.HealthCheck),
-        phases=(hypothesis.Phase.generate, hypothesis.Phase.shrink),
-    )
-    @hypothesis.given(strategy)
-    def attempt(case: Any) -> None:
-        if fails(case):
-            found[:] = [case]
-            raise AssertionError
-
-    try:
-        attempt()
-    except AssertionError:
-        return found[0]
-    return None
 
 
 def call_of(name: str, case: Sequence[Any]) -> str:

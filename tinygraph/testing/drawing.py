@@ -1,6 +1,6 @@
 """Problems tried one after the other, and the smallest one that fails.
 
-The only place where `check_op` needs hypothesis, and only for problems given as a strategy.
+The only place that runs hypothesis, and only for problems given as a strategy.
 """
 
 from __future__ import annotations
@@ -95,16 +95,42 @@ def try_all(
             type(problems).__name__,
             "tg.testing.strategies has strategies",
         )
-    import hypothesis  # here: a list of problems needs no library
-    from hypothesis import strategies as st
+    from hypothesis import strategies as st  # here: a list of problems needs no library
 
-    tried, last = 0, None
     cases = st.builds(
         lambda problem, kind, cut: Example(as_problem(problem), kind[0], kind[1], cut),
         problems,
         st.sampled_from(kinds),
         st.integers(0, 4),
     )
+    found = search(cases, attempt, examples, seed)
+    if found.error is not None:
+        return _failed(name, found.tried, found.error, found.case)
+    return Stage(name, "pass", found.tried)
+
+
+class Found(NamedTuple):
+    """What a search has found: how many cases were tried, the smallest that fails, its error."""
+
+    tried: int
+    case: Any = None
+    error: Exception | None = None
+
+
+def search(strategy: Any, attempt: Callable[[Any], None], examples: int, seed: int = 0) -> Found:
+    """The smallest case of a hypothesis strategy for which `attempt` raises; the same at every run.
+
+    >>> from hypothesis import strategies as st
+    >>> def small(number):
+    ...     if number > 6:
+    ...         raise ValueError("too large")
+    >>> found = search(st.integers(0, 99), small, examples=40)
+    >>> found.case, found.error
+    (7, ValueError('too large'))
+    """
+    import hypothesis
+
+    tried, last = 0, None
 
     @hypothesis.seed(seed)
     @hypothesis.settings(
@@ -116,8 +142,8 @@ def try_all(
         suppress_health_check=list(hypothesis.HealthCheck),
         phases=(hypothesis.Phase.generate, hypothesis.Phase.shrink),
     )
-    @hypothesis.given(cases)
-    def run(case: Example) -> None:
+    @hypothesis.given(strategy)
+    def run(case: Any) -> None:
         nonlocal tried, last
         tried, last = tried + 1, case
         attempt(case)
@@ -126,9 +152,9 @@ def try_all(
         run()
     except hypothesis.errors.Flaky:
         message = "an example that failed once did not fail again: two runs of the op differ"
-        return _failed(name, tried, AssertionError(message), last)
-    except Exception as error:  # whatever the op raises; hypothesis ends with the smallest example
+        return Found(tried, last, AssertionError(message))
+    except Exception as error:  # whatever is raised; hypothesis ends with the smallest example
         if last is None:  # the strategy itself is at fault
             raise
-        return _failed(name, tried, error, last)
-    return Stage(name, "pass", tried)
+        return Found(tried, last, error)
+    return Found(tried)

@@ -39,6 +39,7 @@ IMAGES: list[tuple[Array, int, int]] = [
     (distinct(1, 2, 2, 3), 2, 1),
     (whole(2, 3, 5, 7, low=-4, high=0), 3, 2),
     (distinct(2, 2, 4, 6).astype(np.float32), 2, 2),
+    (distinct(2, 2, 5, 7), 3, 2),
 ]
 
 
@@ -175,6 +176,6 @@ STEPS = [
         ),
         "MaxPool2d",
         [((kernel, stride), (x,)) for x, kernel, stride in IMAGES],
-        differenced=(5, 9),
+        differenced=(5, 12),
     ),
 ]
