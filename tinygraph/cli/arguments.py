@@ -191,6 +191,9 @@ PARSERS = {
             ),
             "check": Command(course.check_one, "check an exercise once", "8", course.EXERCISE),
             "hint": Command(course.hint, "the next hint for the current step", "", course.EXERCISE),
+            "run": Command(
+                course.run, "train a network on digits with what you wrote", "8", course.EXERCISE
+            ),
             "status": Command(course.status, "how far every exercise is", "", {}),
             "reset": Command(
                 course.reset, "begin an exercise anew; the file is kept", "8", course.EXERCISE

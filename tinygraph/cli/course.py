@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from tinygraph.cli.options import Options
-from tinygraph.course.check import Outcome, check
+from tinygraph.course.check import Outcome, Unusable, check, opened
 from tinygraph.course.exercise import Exercise, exercises, find
 from tinygraph.course.folder import CourseFolder
+from tinygraph.course.learner import Died
+from tinygraph.course.network import draw, trained
+from tinygraph.course.own import Own, Stumbled
 from tinygraph.course.page import write_page
 from tinygraph.course.screen import screen
 from tinygraph.errors import ArgumentError, install
@@ -93,6 +96,41 @@ def solution(args: Namespace) -> dict[str, Any]:
     return {"exercise": exercise.name, "solution": exercise.solution}
 
 
+def run(args: Namespace) -> dict[str, Any]:
+    """Train a network with what the learner wrote, in a file whose steps are all right."""
+    folder, exercise = _asked(args)
+    file, network = folder.file(exercise), exercise.network
+    if network is None:
+        known = ", ".join(str(each.number) for each in exercises() if each.network)
+        raise ArgumentError("course run", "exercise", f"one with a network: {known}", exercise.name)
+    print(f"checking {file.name} ...", flush=True)
+    outcome = check(exercise, file)
+    folder.take(outcome)
+    if not outcome.ok:
+        expected = f"all {len(exercise.steps)} steps to be right before a network takes them"
+        way_out = f"tinygraph course check {exercise.number}"
+        raise ArgumentError("course run", file.name, expected, len(outcome.passed), way_out)
+    print(f"{network.__doc__}", flush=True)
+    page = file.with_suffix(".html")
+    try:
+        with opened(exercise, file) as learner:
+            model, rows = trained(network, Own(exercise, learner), _say)
+            draw(model, rows, f"{exercise.number} {exercise.title}", page)
+    except Stumbled as error:
+        place = f"{file.name}, line {error.line}: {error.source}\n" if error.line else ""
+        print(f"{place}{error}")
+        return {"ok": False, "exercise": exercise.name, "error": str(error), "line": error.line}
+    except (Died, Unusable) as error:
+        print(error)
+        return {"ok": False, "exercise": exercise.name, "error": str(error), "line": None}
+    print(f"wrote {page}")
+    return {"ok": True, "exercise": exercise.name, "epochs": rows, "files": [str(page)]}
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
 def watch(args: Namespace) -> dict[str, Any]:
     """Check the current exercise whenever its file is saved, until all are whole or Ctrl-C."""
     folder = _folder()
@@ -127,6 +165,10 @@ def _checked(folder: CourseFolder, exercise: Exercise) -> tuple[Outcome, str]:
     """A check that is noted and shown; then the page of the launch that failed."""
     if importlib.util.find_spec("hypothesis") is None:
         raise ArgumentError("course", "hypothesis", "the package", "none", install("course"))
+    # what hypothesis keeps beside its examples stands with what is ours
+    os.environ.setdefault(
+        "HYPOTHESIS_STORAGE_DIRECTORY", str(folder.path / ".course" / "hypothesis")
+    )
     outcome = check(exercise, folder.file(exercise))
     times = folder.take(outcome)
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")

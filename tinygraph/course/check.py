@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -33,7 +34,7 @@ class Outcome:
         What the learner's code printed.
     seconds : float
     text : str
-        The file as it was tried.
+        The file as it was tried; empty where it could not be.
     """
 
     exercise: Exercise
@@ -67,6 +68,14 @@ class Outcome:
         }
 
 
+class Unusable(Exception):
+    """A file of which nothing can be tried; `failure` says why."""
+
+    def __init__(self, failure: Failure, printed: str = "") -> None:
+        super().__init__(failure.text)
+        self.failure, self.printed = failure, printed
+
+
 def check(exercise: Exercise, path: Path, limits: Limits = DEFAULT) -> Outcome:
     """Try a file.
 
@@ -75,7 +84,26 @@ def check(exercise: Exercise, path: Path, limits: Limits = DEFAULT) -> Outcome:
     ArgumentError
         The file is absent, or no text.
     """
-    begun = time.perf_counter()
+    begun, text = time.perf_counter(), ""
+    try:
+        with opened(exercise, path, limits) as learner:
+            found = _tried(exercise, learner)
+            printed, text = learner.output(), learner.text.removesuffix(exercise.harness)
+    except Unusable as unusable:
+        found, printed = ([], None, unusable.failure), unusable.printed
+    return Outcome(exercise, *found, printed, time.perf_counter() - begun, text)
+
+
+@contextmanager
+def opened(exercise: Exercise, path: Path, limits: Limits = DEFAULT) -> Iterator[Learner]:
+    """A process with a file that keeps the rules, and that could be loaded.
+
+    Raises
+    ------
+    ArgumentError
+        The file is absent, or no text.
+    Unusable
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -87,15 +115,25 @@ def check(exercise: Exercise, path: Path, limits: Limits = DEFAULT) -> Outcome:
     if broken := broken_rules(exercise, text):
         line, words = broken[0]
         source = text.splitlines()[line - 1].strip() if line else ""
-        failure = Failure("rule", words, line=line or None, source=source)
-        return Outcome(exercise, [], None, failure, "", time.perf_counter() - begun, text)
+        raise Unusable(Failure("rule", words, line=line or None, source=source))
     with TemporaryDirectory() as room:
         file = Path(room) / path.name
         file.write_text(text + exercise.harness, encoding="utf-8")
         with Learner(file, limits, exercise.forbidden) as learner:
-            found = _tried(exercise, learner)
-            printed = learner.output()
-    return Outcome(exercise, *found, printed, time.perf_counter() - begun, text)
+            if not exercise.is_kernel:
+                _load(learner)
+            yield learner
+
+
+def _load(learner: Learner) -> None:
+    try:
+        loaded = answer_of(learner.ask({"do": "load"})[0])
+    except Died as died:
+        raise Unusable(Failure("error", str(died)), learner.output()) from None
+    if isinstance(loaded, Raised):
+        text = said(loaded).removeprefix("error: ")
+        failure = Failure("error", text, line=loaded.line, source=loaded.text)
+        raise Unusable(failure, learner.output())
 
 
 def _tried(exercise: Exercise, learner: Learner) -> tuple[list[int], int | None, Failure | None]:
@@ -103,11 +141,6 @@ def _tried(exercise: Exercise, learner: Learner) -> tuple[list[int], int | None,
     passed: list[int] = []
     current: int | None = None
     try:
-        if not exercise.is_kernel:
-            loaded = answer_of(learner.ask({"do": "load"})[0])
-            if isinstance(loaded, Raised):
-                text = said(loaded).removeprefix("error: ")
-                return [], None, Failure("error", text, line=loaded.line, source=loaded.text)
         for step in exercise.steps:
             current = step.number
             failure = step.run(exercise, learner)

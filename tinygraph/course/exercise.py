@@ -5,6 +5,7 @@ solution.py|.cu  the solution, with marks around what the learner writes (marks.
 steps.py         STEPS: what is tried, from small to large
 mistakes.py      MISTAKES: what goes wrong, as edits of the solution
 text.md          formula, drawn picture, worked example, what to read afterwards
+network.py       what the learner may train with it, a Network (network.py)
 harness.py|.cu   what tries the learner's functions, put behind his file
 fingerprints.json  how each wrong kernel behaves, made when the package is built
 """
@@ -115,6 +116,11 @@ class Exercise:
     def forbidden(self) -> list[str]:
         """Names of the framework that are what the learner is to write."""
         return list(self._about.get("forbidden", []))
+
+    @property
+    def network(self) -> Any:
+        """The class of the network that trains with what the learner wrote; None for none."""
+        return self._module("network").Network if (self.folder / "network.py").exists() else None
 
     def edited(self, mistake: Mistake) -> str:
         """The solution with a mistake put in."""

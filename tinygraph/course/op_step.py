@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-import tinygraph as tg
 from tinygraph.course.compare import difference
 from tinygraph.course.exercise import Exercise, Mistake
 from tinygraph.course.learner import Learner
+from tinygraph.course.own import Stumbled, learners_op
 from tinygraph.course.steps import (
     NOT_BEGUN,
     Failure,
@@ -75,9 +75,10 @@ class OpStep(Step):
         problems = (*more, *(self.cases[i] for i in self.differenced))
         try:
             report = check_problems(
-                (_proxy(learner, right, settings), arrays, None) for settings, arrays in problems
+                (learners_op(learner, right, settings), arrays, None)
+                for settings, arrays in problems
             )
-        except tg.errors.GraphError as error:  # on numbers that were not asked for before
+        except Stumbled as error:  # on numbers that were not asked for before
             return f"gradcheck: {error}", None
         if report.verdict != "fail":
             return "", None
@@ -185,27 +186,3 @@ def upstream(y: np.ndarray) -> np.ndarray:
 def _names(op: Any) -> list[str]:
     """What the forward of a class calls its inputs."""
     return list(inspect.signature(op.forward).parameters)[2:]  # without self and mem
-
-
-def _proxy(learner: Learner, right: Any, settings: tuple[Any, ...]) -> tg.Op:
-    """The solution's op with the learner's forward and backward."""
-    op: str = right.__name__
-
-    def asked(request: dict[str, Any]) -> Any:
-        answer = answer_of(learner.ask(request)[0])
-        if isinstance(answer, (Raised, Odd)):
-            raise tg.errors.GraphError(f"{op}: {said(answer)}")
-        return answer
-
-    def forward(self: Any, mem: Any, *arrays: Any) -> Any:
-        given = {"name": op, "settings": list(settings), "arrays": list(arrays)}
-        y, _, number = asked({"do": "op", **given, "needs": list(mem.needs)})
-        return y, number
-
-    def backward(self: Any, mem: Any, gy: Any, saved: Any, needs: Any) -> Any:
-        request = {"number": saved, "grad": np.array(gy), "needs": list(needs)}
-        return tuple(asked({"do": "backward", **request}))
-
-    made = type(op, (right,), {"forward": forward, "backward": backward})(*settings)
-    assert isinstance(made, tg.Op)
-    return made
