@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tinygraph.cuda.emulator.checker import CheckedKernel
 from tinygraph.device import _DEVICES
 
 DEVICES = ["cpu", "emulator"]
@@ -23,6 +24,16 @@ if REAL_CUPY:
 elif os.environ.get("TINYGRAPH_REHEARSE_CUDA") == "1":
     sys.path.insert(0, str(REHEARSAL))
     DEVICES.append("cuda")
+
+# The first tier looks at a launch once.  To follow undefined values takes a build of each kernel by
+# clang and ten times the time: that is for the second tier, and for tests of it, see `following`.
+CheckedKernel.follows = os.environ.get("HYPOTHESIS_PROFILE") == "ci"
+
+
+@pytest.fixture
+def following(monkeypatch):
+    """The checker as users have it: values that may be undefined are followed."""
+    monkeypatch.setattr(CheckedKernel, "follows", True)
 
 
 @pytest.fixture(params=["cpu", "emulator"])

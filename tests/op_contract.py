@@ -181,6 +181,7 @@ class OpContract(Contract):
         problem, nodes, _ = self.draw_call(data, dtype, "emulator")
         self.try_under_the_checker(problem, nodes)
 
+    @pytest.mark.hypothesis  # for the second tier, which follows undefined values, as well
     def test_kernel_of_more_than_one_block_under_the_checker(self):
         """With all gradients, and with each of them alone: the others are null pointers then."""
         for problem in self.large_problems:

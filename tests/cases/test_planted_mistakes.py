@@ -18,6 +18,8 @@ from tinygraph import op as op_module
 from tinygraph.op import registry
 from tinygraph.ops.shared.unary import Flat
 
+pytestmark = pytest.mark.second
+
 CASES = [case for path in sorted(FOLDER.glob("*.json")) for case in load(path)]
 
 CLASSES = {

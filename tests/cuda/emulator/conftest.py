@@ -6,7 +6,7 @@ from tests.cuda.emulator import launching
 
 
 @pytest.fixture(autouse=True)
-def soon(monkeypatch):
+def soon(monkeypatch, following):
     """A kernel that spins is stopped soon."""
     monkeypatch.setenv("TINYGRAPH_KERNEL_TIMEOUT", "2")
 

@@ -7,7 +7,7 @@ partly filled warp where the text asks for one.
 import numpy as np
 import pytest
 
-from tests.cuda.emulator.launching import check
+from tests.cuda.emulator.launching import assert_found, check, kernel
 from tinygraph.cuda import InOut, Out
 from tinygraph.cuda.emulator.compiler import find_follower
 
@@ -191,3 +191,20 @@ __global__ void k(const float* x, volatile float* sums, volatile int* flag, floa
     report = check(text, 5, 32, x, InOut(sums), InOut(flag), Out(np.zeros(160, np.float32)))
     assert report.ok, report.text()
     np.testing.assert_array_equal(sums, np.arange(1, 6))
+
+
+def test_a_launch_that_takes_too_long_to_follow_is_no_deadlock():
+    """The first launch has ended; the second finds something before it gets slow."""
+    text = """
+__global__ void k(const float* x, float* y, int n) {
+    float v;
+    if (n < 0) v = 1;
+    if (threadIdx.x == 0) y[0] = v; // <-
+    __syncthreads();
+    float sum = x[threadIdx.x];
+    for (int i = 0; i < 1000 * n; i++) sum = sum * 0.5f + 1;
+    y[1 + threadIdx.x] = sum;
+}"""
+    x, y = np.zeros(32, np.float32), np.zeros(33, np.float32)
+    report = kernel(text).check(1, 32, x, InOut(y), 2000, timeout=0.5)
+    assert_found(report, "uninitialized", text)

@@ -41,18 +41,23 @@ typedef struct {
     Place place;          /* of the call that took it */
     uint32_t lane, source, mask;
 } Origin;
-enum { MAX_ORIGINS = 1 << 12 };
+enum { MAX_ORIGINS = 1 << 12, ORIGIN_SLOTS = 2 * MAX_ORIGINS };
 static Origin origins[MAX_ORIGINS];
 static uint32_t origin_count;
+static uint16_t origin_numbers[ORIGIN_SLOTS]; /* by their hash; 0: free */
 
-/* The number of an origin; those that find no room have number 0. */
+/* The number of an origin; those that find no room have number 0.  Asked for at each declaration of
+ * a local variable. */
 static uint32_t origin_of(Origin new) {
-    for (uint32_t i = 1; i < origin_count; i++)
+    const uintptr_t key = (uintptr_t)new.variable ^ (uintptr_t)new.place.file ^ new.place.line;
+    uint32_t slot = (uint32_t)((key * 0x9e3779b97f4a7c15u) >> 51) % ORIGIN_SLOTS;
+    for (uint32_t i; (i = origin_numbers[slot]); slot = (slot + 1) % ORIGIN_SLOTS)
         if (origins[i].variable == new.variable && origins[i].place.line == new.place.line &&
             origins[i].place.file == new.place.file)
             return i;
     if (origin_count == MAX_ORIGINS) return 0;
     origins[origin_count] = new;
+    origin_numbers[slot] = (uint16_t)origin_count;
     return origin_count++;
 }
 
@@ -230,7 +235,14 @@ void __msan_warning(uint32_t origin) {
     used(origin, CALLER, NULL, 0, "decides a branch or an address");
 }
 
+/* A parameter lies in a variable of its own, `n.addr`, and has its value at once. */
+static bool is_parameter(const char *name) {
+    const size_t length = strlen(name);
+    return length > 5 && !memcmp(name + length - 5, ".addr", 5);
+}
+
 void __msan_poison_alloca(void *address, size_t size, const char *name) {
+    if (is_parameter(name)) return;
     set(address, size, 0xff, origin_of((Origin){.variable = name}));
 }
 void __msan_unpoison_alloca(void *address, size_t size) { set(address, size, 0, 0); }
@@ -316,6 +328,7 @@ void tg_follow_begin(uintptr_t low, uintptr_t high) {
     tg_following = true;
     contexts = region_zeros((MAX_THREADS + 1) * sizeof *contexts);
     origin_count = 1;
+    memset(origin_numbers, 0, sizeof origin_numbers);
     stored.at.shadow = NULL;
 }
 
