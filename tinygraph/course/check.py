@@ -118,16 +118,17 @@ def opened(exercise: Exercise, path: Path, limits: Limits = DEFAULT) -> Iterator
         raise Unusable(Failure("rule", words, line=line or None, source=source))
     with TemporaryDirectory() as room:
         file = Path(room) / path.name
-        file.write_text(text + exercise.harness, encoding="utf-8")
+        behind = exercise.harness if exercise.is_kernel else ""
+        file.write_text(text + behind, encoding="utf-8")
         with Learner(file, limits, exercise.forbidden) as learner:
             if not exercise.is_kernel:
-                _load(learner)
+                _load(learner, exercise.harness)
             yield learner
 
 
-def _load(learner: Learner) -> None:
+def _load(learner: Learner, harness: str) -> None:
     try:
-        loaded = answer_of(learner.ask({"do": "load"})[0])
+        loaded = answer_of(learner.ask({"do": "load", "harness": harness})[0])
     except Died as died:
         raise Unusable(Failure("error", str(died)), learner.output()) from None
     if isinstance(loaded, Raised):

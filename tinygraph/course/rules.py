@@ -55,7 +55,7 @@ def _of_python(text: str, forbidden: set[str]) -> Iterator[tuple[int, str]]:
                 yield from _named(line, name, forbidden)
                 if name == "*":
                     yield line, "import *: names are imported one by one"
-        elif isinstance(node, ast.Name) and node.id in NAMES:
+        elif isinstance(node, ast.Name) and (node.id in NAMES or node.id.startswith("tg_")):
             yield line, f"{node.id}: this is not needed here"
         elif isinstance(node, ast.Attribute):
             if node.attr.startswith("__") and node.attr not in METHODS:

@@ -119,6 +119,11 @@ class FunctionStep(Step):
         Gives a hypothesis strategy of such tuples.
     show : callable, optional
         From the arguments to the words for them.
+    differs : callable
+        What differs between an answer and the right one, or that of a known mistake; empty where
+        nothing does.
+    words : callable, optional
+        From an answer to the words for it.
     """
 
     function: str = ""
@@ -126,6 +131,8 @@ class FunctionStep(Step):
     drawn: Callable[[], SearchStrategy[tuple[Any, ...]]] | None = None
     show: Callable[..., str] | None = None
     examples: int = 40
+    differs: Callable[[Any, Any], str] = difference
+    words: Callable[[Any], str] | None = None
 
     def run(self, exercise: Exercise, learner: Learner) -> Failure | None:
         right = getattr(module(exercise.solution + exercise.harness), self.function)
@@ -166,7 +173,7 @@ class FunctionStep(Step):
         if isinstance(answer, (Raised, Odd)):
             return said(answer), expected, answer
         value, after = answer
-        what = difference(value, expected)
+        what = self.differs(value, expected)
         if not what and difference(after, list(case)):
             what = "changed: an argument is another after the call than before"
         return what, expected, value
@@ -179,12 +186,13 @@ class FunctionStep(Step):
             return Failure(NOT_BEGUN)
         kind, _, text = what.partition(": ")
         raised = got if isinstance(got, Raised) else Raised("")
+        words = self.words or shown
         return Failure(
             kind,
             text,
             self._call(case),
-            shown(expected),
-            "" if isinstance(got, (Raised, Odd)) else shown(got),
+            words(expected),
+            "" if isinstance(got, (Raised, Odd)) else words(got),
             raised.line,
             raised.text,
             self._recognised(exercise, tried),
@@ -198,23 +206,23 @@ class FunctionStep(Step):
         for mistake in exercise.of_step(self.number):
             text = exercise.edited(mistake) + exercise.harness
             wrong = getattr(module(text), self.function)
-            if all(alike(answer, outcome(wrong, case)) for case, answer in tried):
+            if all(self._alike(case, answer, outcome(wrong, case)) for case, answer in tried):
                 return mistake
         return None
+
+    def _alike(self, case: tuple[Any, ...], answer: Any, known: Any) -> bool:
+        """Whether an answer is that of a known mistake: the value, and whether arguments change."""
+        if isinstance(answer, Raised) or isinstance(known, Raised):
+            both = isinstance(answer, Raised) and isinstance(known, Raised)
+            return both and answer.kind == known.kind
+        if isinstance(answer, Odd) or self.differs(answer[0], known[0]):
+            return False
+        before = list(case)
+        return bool(difference(answer[1], before)) == bool(difference(known[1], before))
 
 
 class _Wrong(AssertionError):
     """An answer to a drawn case, and what is wrong with it."""
-
-
-def alike(answer: Any, known: Any) -> bool:
-    """Whether an answer is that of a known mistake."""
-    if isinstance(answer, Raised) or isinstance(known, Raised):
-        both = isinstance(answer, Raised) and isinstance(known, Raised)
-        return both and answer.kind == known.kind
-    if isinstance(answer, Odd):
-        return False
-    return not difference(answer[0], known[0]) and not difference(answer[1], known[1])
 
 
 def answer_of(reply: dict[str, Any]) -> Any:
