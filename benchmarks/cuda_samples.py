@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from contextlib import chdir
 from pathlib import Path
 
 from tinygraph.cuda.emulator.host.building import build
@@ -46,7 +47,8 @@ def attempt(sample: Path, common: Path, checked: bool, timeout: float) -> str:
     except KernelCompileError as error:
         return f"refused: {reason(str(error))}"
     with tempfile.TemporaryFile() as out:
-        done = run(program, (), timeout, out.fileno(), subprocess.STDOUT)
+        with chdir(sample):  # where its data lies
+            done = run(program, (), timeout, out.fileno(), subprocess.STDOUT)
         out.seek(0)
         text = out.read().decode(errors="replace")
     findings = [finding for report in done.reports for finding in report.findings]

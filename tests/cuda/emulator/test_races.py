@@ -185,6 +185,19 @@ BLOCKS = {
         "atomicAdd(&y[0], 1); // <-\nif (blockIdx.x == 3) y[1] = y[0]; // <-",
         False,
     ),
+    "the last one that counts sets the counter back": (
+        "__threadfence(); if (atomicAdd(&y[0], 1) == gridDim.x - 1) y[0] = 0;",
+        True,
+    ),
+    "a counter that is set back, without a fence": (
+        "if (atomicAdd(&y[0], 1) == gridDim.x - 1) y[0] = 0; // <-",
+        False,
+    ),
+    "what was written behind the fence": (
+        "__threadfence(); y[5 + blockIdx.x] = 1; // <-\n"
+        "if (atomicAdd(&y[0], 1) == gridDim.x - 1) y[20] = y[5]; // <-",
+        False,
+    ),
     "many readers and a late writer": (
         "int v = y[5]; // <-\nif (blockIdx.x == 3) y[5] = v + 1; // <-\ny[10 + blockIdx.x] = v;",
         False,

@@ -60,6 +60,7 @@ _one_at_a_time = Lock()  # the checker's books are there once in a process
 
 
 _ATOMIC = 2
+VIRTUAL = "virtual"
 
 
 class CheckedKernel(NativeKernel):
@@ -218,7 +219,7 @@ class CheckedKernel(NativeKernel):
             )
         for name, address, size in self.variables:
             flags = _OF_THE_MODULE
-            if name in self.translation.constants:
+            if name == VIRTUAL or name in self.translation.constants:
                 flags |= _READ_ONLY
             library.tg_check_region(address, size, name.encode(), _element(size), flags, 1)
 
@@ -413,9 +414,18 @@ def kind_of(raw: Any) -> str:
 
 
 def symbols_of(path: Path, words: set[str]) -> list[tuple[str, int, int]]:
-    """(name, address in the file, bytes) of the variables of a library that its source names."""
-    named = [(_plain_name(symbol), address, size) for symbol, address, size in symbols(path)]
-    return [row for row in named if row[0] in words and not row[0].startswith("tg_")]
+    """(name, address in the file, bytes) of the variables of a library that its source names.
+
+    So are tables of virtual functions, which nobody may write.
+    """
+    found = []
+    for symbol, address, size in symbols(path):
+        name = _plain_name(symbol)
+        if symbol.startswith("_ZTV"):
+            found.append((VIRTUAL, address, size))
+        elif name in words and not name.startswith("tg_"):
+            found.append((name, address, size))
+    return found
 
 
 def _element(size: int) -> int:

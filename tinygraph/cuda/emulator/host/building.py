@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from tinygraph.build_cache import compiled, key
-from tinygraph.cuda.emulator.checker import symbols_of
+from tinygraph.cuda.emulator.checker import VIRTUAL, symbols_of
 from tinygraph.cuda.emulator.compiler import (
     RUNTIME,
     Compiler,
@@ -72,7 +72,7 @@ def build(sources: Sequence[Source], checked: bool) -> Program:
     names = [path.name for path in (*objects, runtime)]
     path = compiled(["program", compiler.identity, *names, *libraries], ".program", link)
     words = {word for translation in translations for word in translation.words}
-    constants = {name for translation in translations for name in translation.constants}
+    constants = {name for translation in translations for name in translation.constants} | {VIRTUAL}
     variables = [
         (name, address, size, name in constants)
         for name, address, size in symbols_of(path, words)

@@ -8,7 +8,8 @@ becomes, on the same lines,
 
 so that overloads, default arguments and deduced template arguments are what C++ makes of the
 call.  A cast `(void *)scale<float>`, which forgets the parameters, becomes
-`(void *)tg_known(scale<float>)`.
+`(void *)tg_known(scale<float>)`.  And `malloc` becomes `tg_malloc`, which takes memory of the heap
+of the device where a kernel calls it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from tinygraph.cuda.reading.tokens import Token, closing, joined, tokens
 
 _ATTRIBUTES = {"__launch_bounds__", "__attribute__", "__cluster_dims__", "__maxnreg__", "alignas"}
 _INDICES = {"threadIdx", "blockIdx", "blockDim", "gridDim"}
+_HEAP = {"malloc", "free"}
 _OPEN = {")": "(", "]": "[", ">": "<"}
 
 
@@ -29,15 +31,15 @@ def rewrite(text: list[Token]) -> list[Token]:
     """
     found = [_macro(token) if token.kind == "directive" else token for token in text]
     names = _kernels(found)
-    return _known(_without_noinline(_launches(_indices(found))), names)
+    return _known(_heap(_without_noinline(_launches(_indices(found)))), names)
 
 
 def _macro(directive: Token) -> Token:
     """A directive; what a macro stands for is rewritten too."""
-    if "<<<" not in directive.text and not any(name in directive.text for name in _INDICES):
+    if not any(name in directive.text for name in ("<<<", *_INDICES, *_HEAP)):
         return directive
     at = directive.text.index("#") + 1
-    body = _launches(_indices(list(tokens(directive.text[at:]))))
+    body = _heap(_launches(_indices(list(tokens(directive.text[at:])))))
     return Token("directive", directive.text[:at] + "".join(token.text for token in body))
 
 
@@ -220,4 +222,26 @@ def _without_noinline(text: list[Token]) -> list[Token]:
         else:
             out.append(token)
         last = token.text if token.is_code else last
+    return out
+
+
+def _heap(text: list[Token]) -> list[Token]:
+    """`malloc(` and `free(` as functions that know whether a kernel calls them.
+
+    >>> print("".join(t.text for t in _heap(list(tokens("p = malloc(8); q->free(p); std::free(p);")))))
+    p = tg_malloc(8); q->free(p); std::free(p);
+    """
+    out = list(text)
+    places = [i for i, token in enumerate(text) if token.is_code]
+    texts = [text[i].text for i in places]
+    for at, word in enumerate(texts):
+        member = texts[max(at - 2, 0) : at]
+        if word not in _HEAP or texts[at + 1 : at + 2] != ["("]:
+            continue
+        if (
+            member[-1:] != ["."]
+            and member not in (["-", ">"], [":", ":"])
+            and member[-1:] != ["::"]
+        ):
+            out[places[at]] = Token("word", f"tg_{word}")
     return out

@@ -28,8 +28,8 @@ void *region_zeros(size_t bytes) { /* pages that cost nothing until they are tou
 size_t region_words(const Region *r) { return (r->high - r->low + 3) / 4; }
 
 /* `state` is that of the bytes, if the caller keeps it. */
-static Region *region_add(uintptr_t low, size_t bytes, const char *name, uint32_t element,
-                          uint32_t flags, bool initialised, uint8_t *state) {
+Region *region_add(uintptr_t low, size_t bytes, const char *name, uint32_t element, uint32_t flags,
+                   bool initialised, uint8_t *state) {
     if (tg_region_count == MAX_REGIONS) return NULL;
     Region *r = &tg_regions[tg_region_count++];
     *r = (Region){.low = low, .high = low + bytes, .element = element ? element : 1,
@@ -118,11 +118,4 @@ void tg_far_free(void *memory, size_t bytes) { munmap(memory, bytes); }
 void tg_check_region(uintptr_t low, size_t bytes, const char *name, uint32_t element,
                      uint32_t flags, int initialised) {
     region_add(low, bytes, name, element, flags, initialised, NULL);
-}
-
-/* Memory of a program, with what is known of its bytes: NULL says that all have values. */
-void tg_check_memory(uintptr_t low, size_t bytes, const char *name, uint32_t element,
-                     uint32_t flags, uint8_t *state) {
-    if (!element) flags |= OPEN_ELEMENT;
-    region_add(low, bytes, name, element, flags, !state, state);
 }

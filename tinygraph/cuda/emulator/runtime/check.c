@@ -195,16 +195,6 @@ static void look_for_races(Region *r, uintptr_t address, uint32_t size, uint32_t
     if (conflict.what) tell_race(r, address, how, place, conflict);
 }
 
-/* Memory of a program: a first access tells the size of an element; none may follow cudaFree. */
-static void look_at_memory(Region *r, uintptr_t address, uint32_t size, uint32_t how, Place place) {
-    if (r->flags & OPEN_ELEMENT) r->element = size;
-    r->flags &= ~(uint32_t)OPEN_ELEMENT;
-    if (!(r->flags & GIVEN_BACK)) return;
-    found_at(OUT_OF_BOUNDS, place, (Place){0}, r, address,
-             "%s of %u bytes of %s, which was given back with cudaFree", verb(how), size, r->name);
-    check_stop();
-}
-
 void check_access(const void *pointer, uint32_t size, uint32_t how, Place place) {
     Worker *w = tg_worker;
     const uintptr_t address = (uintptr_t)pointer;
@@ -219,7 +209,9 @@ void check_access(const void *pointer, uint32_t size, uint32_t how, Place place)
         outside(address, size, how, place);
     }
     if (address + size > r->high) outside(address, size, how, place);
-    if (r->flags & (GIVEN_BACK | OPEN_ELEMENT)) look_at_memory(r, address, size, how, place);
+    if (r->flags & (GIVEN_BACK | OPEN_ELEMENT | HEAP) &&
+        memory_refuses(r, address, size, verb(how), place))
+        check_stop();
     if (!(how & UNALIGNED) && address % size) {
         found_at(MISALIGNED, place, (Place){0}, r, address,
                  "%s of %u bytes at byte %lu of %s: not a multiple of %u", verb(how), size,
@@ -236,7 +228,9 @@ void check_access(const void *pointer, uint32_t size, uint32_t how, Place place)
     }
     if (how & (ATOMIC | VOLATILE)) {
         race_synchronise(pointer, how);
-        if (how & ATOMIC || !(how & WRITE) || current_fiber()->fence) how |= SYNCHRONISING;
+        const Fiber *me = current_fiber();
+        if (how & ATOMIC || !(how & WRITE) || me->fence) how |= SYNCHRONISING;
+        if (how & ATOMIC && me->fence && !me->fence_in_block) how |= RELEASING;
     }
     const uint32_t site = site_of(place);
     if (how & (ATOMIC | VOLATILE) && !(r->flags & SHARED_REGION))

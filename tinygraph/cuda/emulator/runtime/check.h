@@ -32,12 +32,13 @@ void profile_barrier(void);
 
 /* arrays.c */
 extern bool tg_following; /* values are followed: arrays have shadows */
-enum { INITIALISED = 1, WRITTEN = 2 };
+enum { INITIALISED = 1, WRITTEN = 2, TAKEN = 4 /* by malloc in a kernel */ };
 enum { SHARED_REGION = 1, READ_ONLY = 2, MUST_BE_WRITTEN = 4, OUTPUT_IF_ONLY_WRITTEN = 8,
        OF_THE_MODULE = 16, /* a __constant__ or __device__ variable */
        /* memory of a program: given back with cudaFree; its state is kept from launch to launch; the
         * size of its elements is that of the first access */
-       GIVEN_BACK = 32, KEPT_STATE = 64, OPEN_ELEMENT = 128 };
+       GIVEN_BACK = 32, KEPT_STATE = 64, OPEN_ELEMENT = 128,
+       HEAP = 256 /* that of the device: bytes are TAKEN or nobody's */ };
 typedef struct {
     uintptr_t low, high;
     char name[64];
@@ -52,6 +53,8 @@ extern Region tg_regions[];
 extern uint32_t tg_region_count;
 void *region_zeros(size_t bytes);
 size_t region_words(const Region *r);
+Region *region_add(uintptr_t low, size_t bytes, const char *name, uint32_t element, uint32_t flags,
+                   bool initialised, uint8_t *state);
 Region *region_of(uintptr_t address);
 const Region *region_near(uintptr_t address);
 void regions_forget(void);
@@ -97,6 +100,13 @@ __attribute__((format(printf, 6, 7))) bool
 found_at(FindingKind kind, Place place, Place other, const Region *r, uintptr_t address,
          const char *format, ...);
 void found_other(Index3 block, Index3 thread); /* the second thread of what was found last */
+
+/* memory.c */
+void tg_check_memory(uintptr_t low, size_t bytes, const char *name, uint32_t element, uint32_t flags,
+                     uint8_t *state);
+void check_heap_taken(uintptr_t low, size_t bytes);
+void check_heap_given(uintptr_t low, size_t bytes);
+bool memory_refuses(Region *r, uintptr_t address, uint32_t size, const char *verb, Place place);
 
 /* waits.c */
 void waits_forget(void);

@@ -51,8 +51,12 @@ void __sanitizer_cov_trace_pc(void) {
 }
 
 void __tsan_init(void) {}
-void __tsan_vptr_update(void *p, void *q) { (void)p, (void)q; }
-void __tsan_vptr_read(void *p) { (void)p; }
+/* The table of virtual functions to which an object points. */
+void __tsan_vptr_update(void *p, void *table) {
+    (void)table;
+    check_access(p, sizeof(void *), WRITE, CALLER);
+}
+void __tsan_vptr_read(void *p) { check_access(p, sizeof(void *), READ, CALLER); }
 
 /* Which calls a thread is in, as return addresses. */
 void __tsan_func_entry(void *caller) {

@@ -292,7 +292,10 @@ bool race_visit(Cell *cell, uint32_t how, uint32_t site, Conflict *conflict) {
         earlier = &cell->write;
         what = cell->write.how & ATOMIC ? "an atomic" : "a write";
     }
-    if (!what && clash(&cell->atomic, how)) {
+    /* A counter of blocks that are done: who counted last, and knows it, may set it to zero.  All
+     * that was counted before, after a fence, comes before. */
+    const bool counted_last = cell->write.how & ATOMIC && cell->atomic.how & RELEASING;
+    if (!what && !counted_last && clash(&cell->atomic, how)) {
         earlier = &cell->atomic;
         what = "an atomic";
     }

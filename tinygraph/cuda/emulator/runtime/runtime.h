@@ -21,6 +21,7 @@
  *     arrays.c    the checker's arrays and the state of their bytes
  *     record.c    what happened, one event after the other
  *     findings.c  places in the source, and what was found there
+ *     memory.c    the memory of a program, and the heap of its kernels
  *     waits.c     blocks that do not come to an end, and for whom they wait
  *     check.c     the checker: one access to memory, one launch
  *     trace.c     the checker of a launch that is recorded
@@ -233,7 +234,8 @@ typedef enum {
     UNWRITTEN_OUTPUT, MISALIGNED, READ_ONLY_WRITE, TIMEOUT, INTEGER_OVERFLOW, ARITHMETIC
 } FindingKind;
 enum { READ = 0, WRITE = 1, ATOMIC = 2, VOLATILE = 4, UNALIGNED = 8, SYNCHRONISING = 16,
-       OF_THE_BLOCK = 32 /* shared memory: other blocks have their own */ };
+       OF_THE_BLOCK = 32, /* shared memory: other blocks have their own */
+       RELEASING = 64 /* an atomic after a __threadfence */ };
 typedef struct {
     void (*block_begins)(Worker *w);
     void (*block_ends)(void);

@@ -22,4 +22,8 @@
 #include <new>
 #include <type_traits>
 
+/* On the heap of the device in a kernel, on that of the process elsewhere. */
+extern "C" void *tg_malloc(size_t bytes);
+extern "C" void tg_free(void *pointer);
+
 #include "cuda_runtime.h"

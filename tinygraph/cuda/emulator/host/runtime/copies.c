@@ -7,7 +7,9 @@
 /* Why `bytes` from `pointer` on are not what the direction of a copy says; NULL if they are. */
 static const char *unfit(const Memory *m, const void *pointer, size_t bytes, bool device, bool host,
                          char *why, size_t size) {
-    if (m && m->given_back)
+    if (m && m->kind == HEAP_MEMORY)
+        snprintf(why, size, "%p is on the heap of the device, which kernels alone may touch", pointer);
+    else if (m && m->given_back)
         snprintf(why, size, "%s was given back with cudaFree", m->name);
     else if (m && (uintptr_t)pointer + bytes > m->high)
         snprintf(why, size, "%zu bytes from byte %zu of %s on, which has %zu", bytes,

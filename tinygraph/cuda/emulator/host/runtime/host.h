@@ -4,6 +4,7 @@
  *     errors.c     error codes, their names, the last one
  *     atomics.c    the processor's atomics, which the compiler calls by name under the checker
  *     memory.c     the memory of the device: who has it, how much, what is in it
+ *     heap.c       malloc and new of kernels
  *     copies.c     cudaMemcpy and cudaMemset
  *     device.c     what the device says of itself
  *     streams.c    streams and events: everything is done in the order of the calls
@@ -36,7 +37,7 @@ cudaError_t host_broken(void);                     /* the error of a kernel, whi
 void host_break(cudaError_t error);
 
 /* memory.c */
-enum { DEVICE_MEMORY, MANAGED_MEMORY, HOST_MEMORY, SYMBOL_MEMORY };
+enum { DEVICE_MEMORY, MANAGED_MEMORY, HOST_MEMORY, SYMBOL_MEMORY, HEAP_MEMORY };
 typedef struct {
     uintptr_t low, high;
     char name[64];
@@ -52,3 +53,4 @@ void memory_enter_launch(void);
 void memory_leave_launch(void);
 size_t memory_total(void);
 size_t memory_used(void);
+void *memory_heap(size_t bytes); /* during a launch: the heap of the device */

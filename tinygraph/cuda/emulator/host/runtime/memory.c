@@ -65,7 +65,10 @@ Memory *memory_of(const void *pointer) {
 
 /* ---- who may touch it --------------------------------------------------------------------------- */
 
-static bool guarded(const Memory *m) { return host_checks() && m->kind == DEVICE_MEMORY && !m->given_back; }
+static bool guarded(const Memory *m) {
+    const bool of_the_device = m->kind == DEVICE_MEMORY || m->kind == HEAP_MEMORY;
+    return host_checks() && of_the_device && !m->given_back;
+}
 
 void memory_open(Memory *m) {
     if (m && guarded(m)) mprotect((void *)m->low, whole_pages(m), PROT_READ | PROT_WRITE);
@@ -120,6 +123,13 @@ static void plain_name(char *name, size_t size, const char *given) {
         name[--length] = 0;
 }
 
+static void *far_memory(size_t bytes) {
+    const uintptr_t wish = next_place < LAST ? next_place : 0;
+    next_place += (bytes / STEP + 1) * STEP;
+    return mmap((void *)wish, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                0);
+}
+
 cudaError_t tg_memory_take(void **pointer, size_t bytes, int kind, const char *name,
                            const char *function, const char *file, int line) {
     if (host_broken()) return host_broken();
@@ -131,13 +141,7 @@ cudaError_t tg_memory_take(void **pointer, size_t bytes, int kind, const char *n
     watch_the_host();
     Memory m = {.kind = kind};
     plain_name(m.name, sizeof m.name, name);
-    void *place = MAP_FAILED;
-    if (bytes <= memory_total() - used) {
-        const uintptr_t wish = next_place < LAST ? next_place : 0;
-        next_place += (bytes / STEP + 1) * STEP;
-        place = mmap((void *)wish, bytes, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    }
+    void *place = bytes <= memory_total() - used ? far_memory(bytes) : MAP_FAILED;
     if (place == MAP_FAILED) {
         host_unlock();
         char why[160];
@@ -184,7 +188,8 @@ cudaError_t tg_memory_give(void *pointer, int kind, const char *function, const 
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *about, const void *pointer) {
     const Memory *m = memory_of(pointer);
     static const enum cudaMemoryType TYPES[] = {cudaMemoryTypeDevice, cudaMemoryTypeManaged,
-                                                cudaMemoryTypeHost, cudaMemoryTypeDevice};
+                                                cudaMemoryTypeHost, cudaMemoryTypeDevice,
+                                                cudaMemoryTypeDevice};
     *about = (struct cudaPointerAttributes){.type = m ? TYPES[m->kind] : cudaMemoryTypeUnregistered};
     about->devicePointer = m ? (void *)pointer : NULL;
     about->hostPointer = m && (m->kind == DEVICE_MEMORY) ? NULL : (void *)pointer;
@@ -226,8 +231,11 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total) {
 
 /* ---- a launch ------------------------------------------------------------------------------------------- */
 
-void tg_check_memory(uintptr_t low, size_t bytes, const char *name, uint32_t element, uint32_t flags,
-                     uint8_t *state);
+static void tell_checker(const Memory *m) {
+    const uint32_t flags = (m->kind == SYMBOL_MEMORY ? OF_THE_MODULE : 0) | (m->constant ? READ_ONLY : 0) |
+                           (m->given_back ? GIVEN_BACK : 0) | (m->kind == HEAP_MEMORY ? HEAP : 0);
+    if (host_checks()) tg_check_memory(m->low, m->high - m->low, m->name, m->element, flags, m->state);
+}
 
 /* Open the memory to a launch; under the checker, tell of it. */
 void memory_enter_launch(void) {
@@ -235,11 +243,17 @@ void memory_enter_launch(void) {
     for (uint32_t i = 0; i < count; i++) {
         Memory *m = &list[i];
         memory_open(m);
-        if (!host_checks()) continue;
-        const uint32_t flags = (m->kind == SYMBOL_MEMORY ? OF_THE_MODULE : 0) |
-                               (m->constant ? READ_ONLY : 0) | (m->given_back ? GIVEN_BACK : 0);
-        tg_check_memory(m->low, m->high - m->low, m->name, m->element, flags, m->state);
+        tell_checker(m);
     }
+}
+
+void *memory_heap(size_t bytes) {
+    void *place = far_memory(bytes);
+    if (place == MAP_FAILED) return NULL;
+    Memory m = {.low = (uintptr_t)place, .high = (uintptr_t)place + bytes, .kind = HEAP_MEMORY,
+                .name = "the heap", .element = 1, .state = region_zeros(bytes)};
+    tell_checker(add(m));
+    return place;
 }
 
 void memory_leave_launch(void) {
