@@ -228,7 +228,8 @@ def _without_noinline(text: list[Token]) -> list[Token]:
 def _heap(text: list[Token]) -> list[Token]:
     """`malloc(` and `free(` as functions that know whether a kernel calls them.
 
-    >>> print("".join(t.text for t in _heap(list(tokens("p = malloc(8); q->free(p); std::free(p);")))))
+    >>> text = list(tokens("p = malloc(8); q->free(p); std::free(p);"))
+    >>> print("".join(token.text for token in _heap(text)))
     p = tg_malloc(8); q->free(p); std::free(p);
     """
     out = list(text)
