@@ -49,6 +49,24 @@ def test_zero_grad():
     give_grads([a])
     SGD([a], lr=1.0).zero_grad()
     assert a.grad is None
+    give_grads([a])
+    SGD([a]).zero_grad(set_to_none=True)
+    assert a.grad is None
+
+
+def test_arguments_of_sgd_stand_in_pytorchs_order():
+    group = SGD([ones(1)], 0.1, 0.9, 0.25, 0.5, False).groups[0]
+    assert (group["lr"], group["momentum"]) == (0.1, 0.9)
+    assert (group["dampening"], group["weight_decay"], group["nesterov"]) == (0.25, 0.5, False)
+    assert SGD([ones(1)]).groups[0]["lr"] == 1e-3
+
+
+def test_a_group_may_be_one_parameter():
+    a, b = ones(1), ones(1)
+    sgd = SGD([{"params": a, "lr": 0.5}, {"params": [b]}], lr=1.0)
+    assert [group["params"] for group in sgd.groups] == [[a], [b]]
+    with pytest.raises(ArgumentError, match="expected an iterable of Parameters, got Parameter"):
+        SGD(a, lr=1.0)
 
 
 @pytest.mark.parametrize(
@@ -272,7 +290,7 @@ def test_an_optimiser_without_update_says_so():
 
 def test_repr():
     assert repr(SGD([ones(1)], lr=0.5)) == (
-        "SGD(1 parameters: lr=0.5, momentum=0.0, weight_decay=0.0, dampening=0.0, nesterov=False)"
+        "SGD(1 parameters: lr=0.5, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False)"
     )
 
 

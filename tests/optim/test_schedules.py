@@ -146,9 +146,9 @@ def test_every_group_has_a_base_of_its_own():
     assert optimizer.groups[0]["lr"] == pytest.approx(0.01)
 
 
-def test_the_cosine_stays_at_its_end():
-    assert rates(CosineAnnealingLR(sgd(1.0), 2, eta_min=0.25), 4) == pytest.approx(
-        [1.0, 0.625, 0.25, 0.25, 0.25]
+def test_the_cosine_rises_again_after_its_end():
+    assert rates(CosineAnnealingLR(sgd(1.0), 2, eta_min=0.25), 5) == pytest.approx(
+        [1.0, 0.625, 0.25, 0.625, 1.0, 0.625]
     )
 
 

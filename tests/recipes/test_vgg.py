@@ -14,8 +14,8 @@ from tinygraph import nn, recipes
 from tinygraph.cli import main
 from tinygraph.errors import ArgumentError, DatasetError, ShapeError
 from tinygraph.recipes import vgg224, vgg_cifar
-from tinygraph.recipes.images import first_weights
-from tinygraph.recipes.vgg import residual_block, shape_chain, vgg
+from tinygraph.recipes.images import first_weights, shape_chain
+from tinygraph.recipes.vgg import residual_block, vgg
 from tinygraph.training import Progress, RunFolder
 
 QUIET = Progress(lines=False, bar=False)

@@ -77,6 +77,23 @@ class _Layer(Module):
             return x + drop(function(norm(x)))
         return norm(x + drop(function(x)))
 
+    def _attention(
+        self,
+        name: str,
+        mask: Operand | None,
+        padding: Operand | None,
+        is_causal: bool,
+        memory: Tensor | None = None,
+    ) -> Callable[[Tensor], Tensor]:
+        """The part that attends to its own input, or to what was encoded."""
+
+        def attend(x: Tensor) -> Tensor:
+            keys = x if memory is None else memory
+            given = x, keys, keys, padding, False, mask
+            return vars(self)[name](*given, is_causal=is_causal)[0]
+
+        return attend
+
     def _feed(self, x: Tensor) -> Tensor:
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
@@ -116,10 +133,7 @@ class TransformerEncoderLayer(_Layer):
         src_key_padding_mask: Operand | None = None,
         is_causal: bool = False,
     ) -> Tensor:
-        def attend(x: Tensor) -> Tensor:
-            masks = src_key_padding_mask, False, src_mask
-            return vars(self)["self_attn"](x, x, x, *masks, is_causal=is_causal)[0]
-
+        attend = self._attention("self_attn", src_mask, src_key_padding_mask, is_causal)
         return self._part(2, self._part(1, as_tensor(src), attend), self._feed)
 
 
@@ -161,16 +175,9 @@ class TransformerDecoderLayer(_Layer):
         tgt_is_causal: bool = False,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        encoded = as_tensor(memory)
-
-        def attend(x: Tensor) -> Tensor:
-            masks = tgt_key_padding_mask, False, tgt_mask
-            return vars(self)["self_attn"](x, x, x, *masks, is_causal=tgt_is_causal)[0]
-
-        def look(x: Tensor) -> Tensor:
-            given = encoded, encoded, memory_key_padding_mask, False, memory_mask
-            return vars(self)["multihead_attn"](x, *given, is_causal=memory_is_causal)[0]
-
+        masks = memory_mask, memory_key_padding_mask, memory_is_causal
+        attend = self._attention("self_attn", tgt_mask, tgt_key_padding_mask, tgt_is_causal)
+        look = self._attention("multihead_attn", *masks, as_tensor(memory))
         x = self._part(1, as_tensor(tgt), attend)
         return self._part(3, self._part(2, x, look), self._feed)
 
@@ -236,10 +243,8 @@ class TransformerDecoder(_Stack):
     Parameters
     ----------
     decoder_layer : TransformerDecoderLayer
-        Copied for each layer: all begin with the same numbers.
-    num_layers : int
-    norm : Module, optional
-        At the end.
+    num_layers, norm
+        As of `TransformerEncoder`.
 
     Notes
     -----

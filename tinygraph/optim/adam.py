@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
 from tinygraph.parameter import Parameter
@@ -62,7 +61,7 @@ class Adam(Optimizer):
     arrays = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
     numbers = ("step",)
     nonnegative = ("lr", "eps", "weight_decay")
-    fractions = ("betas",)
+    fractions = pairs = ("betas",)
     kernel = "adam"
     scratch_arrays = 2
 
@@ -78,12 +77,6 @@ class Adam(Optimizer):
         super().__init__(
             params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad
         )
-
-    def check(self, group: Group) -> None:
-        betas = group["betas"]
-        if not isinstance(betas, tuple) or len(betas) != 2:
-            raise ArgumentError(self.op, "betas", "two numbers", repr(betas))
-        super().check(group)
 
     def prepare(self, group: Group, parameter: Parameter) -> Any:
         beta1, beta2 = group["betas"]

@@ -26,6 +26,7 @@ class Books:
     numbers: ClassVar[tuple[str, ...]] = ()  # state: numbers, such as a count of steps
     nonnegative: ClassVar[tuple[str, ...]] = ("lr",)  # hyper-parameters: numbers of at least 0
     fractions: ClassVar[tuple[str, ...]] = ()  # hyper-parameters: from 0 to below 1, what is kept
+    pairs: ClassVar[tuple[str, ...]] = ()  # of these, the ones that are two numbers
 
     def __init__(self, params: Iterable[Any], defaults: Mapping[str, Any]) -> None:
         self.op = type(self).__name__
@@ -61,8 +62,11 @@ class Books:
         for name in self.nonnegative:
             if name in group:
                 number(self.op, name, group[name], 0)
+        for name in self.pairs:
+            if not isinstance(group[name], tuple) or len(group[name]) != 2:
+                raise ArgumentError(self.op, name, "two numbers", repr(group[name]))
         for name in self.fractions:
-            several = group[name] if isinstance(group[name], tuple) else (group[name],)
+            several = group[name] if name in self.pairs else (group[name],)
             for value in several:
                 number(self.op, name, value, 0, below=1)
 

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
 from tinygraph.parameter import Parameter
@@ -55,7 +54,7 @@ class Lion(Optimizer):
 
     arrays = ("exp_avg",)
     nonnegative = ("lr", "weight_decay")
-    fractions = ("betas",)
+    fractions = pairs = ("betas",)
     kernel = "lion"
     scratch_arrays = 2
 
@@ -67,12 +66,6 @@ class Lion(Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(params, lr=lr, betas=betas, weight_decay=weight_decay)
-
-    def check(self, group: Group) -> None:
-        betas = group["betas"]
-        if not isinstance(betas, tuple) or len(betas) != 2:
-            raise ArgumentError(self.op, "betas", "two numbers", repr(betas))
-        super().check(group)
 
     def start(self, group: Group) -> dict[str, float]:
         return {"exp_avg": 0.0}

@@ -47,7 +47,8 @@ def read_groups(
                 )
         if "params" not in given:
             raise ArgumentError(op, "group", "a key 'params'", list(given))
-        pairs.append(_pairs(op, given["params"]))
+        alone = isinstance(given["params"], Parameter)
+        pairs.append(_pairs(op, [given["params"]] if alone else given["params"]))
         settings = {key: plain(given.get(key, value)) for key, value in defaults.items()}
         groups.append({"params": [p for _, p in pairs[-1]], **settings})
     return groups, _unique_names(op, [*taken, *pairs])[sum(map(len, taken)) :]

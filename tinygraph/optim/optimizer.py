@@ -337,8 +337,8 @@ class Optimizer(Books):
         if [tuple(group.values()) for group in self.groups] != self._seen:
             self._prepare()
 
-    def zero_grad(self) -> None:
-        """Forget all gradients."""
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget all gradients.  `set_to_none` is taken, and changes nothing: they are None."""
         here.top.do(self._forget_gradients, "zero_grad")
 
     def _forget_gradients(self) -> None:

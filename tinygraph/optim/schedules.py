@@ -1,7 +1,7 @@
 """Schedules: the learning rate as a function of how often `step` was called, t = 0, 1, 2, ...
 
     StepLR              lr = base * gamma^(t // step_size)
-    CosineAnnealingLR   lr = eta_min + (base - eta_min) * (1 + cos(pi * t / T_max)) / 2,  t <= T_max
+    CosineAnnealingLR   lr = eta_min + (base - eta_min) * (1 + cos(pi * t / T_max)) / 2
     ReduceLROnPlateau   lr = max(lr * factor, min_lr) when a metric has stopped to improve
 
 `base` is a group's learning rate when the optimiser's first schedule was made.  All but the last
@@ -160,18 +160,14 @@ class StepLR(Schedule):
 
 
 class CosineAnnealingLR(Schedule):
-    """Half a period of a cosine, from the base rate down to `eta_min`, where it stays.
+    """A cosine from the base rate down to `eta_min`, and up again after that.
 
     Parameters
     ----------
     optimizer : Optimizer
     T_max : int
-        How many steps the way down takes.
+        How many steps the way down takes; the way up takes as many.
     eta_min : float
-
-    Notes
-    -----
-    PyTorch's rate rises again after `T_max`; up to there the two are equal.
 
     References
     ----------
@@ -194,8 +190,6 @@ class CosineAnnealingLR(Schedule):
         self.eta_min = number(self.op, "eta_min", eta_min, 0)
 
     def rate(self, base: float, t: int) -> float:
-        if t >= self.T_max:
-            return self.eta_min
         return self.eta_min + (base - self.eta_min) * (1 + math.cos(math.pi * t / self.T_max)) / 2
 
 

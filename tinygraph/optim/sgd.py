@@ -33,10 +33,10 @@ class SGD(Optimizer):
         Learning rate, at least 0.
     momentum : float
         How much of the last direction is kept; 0 is plain descent.
-    weight_decay : float
-        Factor of the L2 penalty, whose gradient is added to the gradient.
     dampening : float
         What is taken off the weight of a new gradient in the momentum.
+    weight_decay : float
+        Factor of the L2 penalty, whose gradient is added to the gradient.
     nesterov : bool
         Look ahead by one momentum step; needs a momentum and no dampening.
 
@@ -66,18 +66,18 @@ class SGD(Optimizer):
     def __init__(
         self,
         params: Iterable[Any],
-        lr: float,
+        lr: float = 1e-3,
         momentum: float = 0.0,
-        weight_decay: float = 0.0,
         dampening: float = 0.0,
+        weight_decay: float = 0.0,
         nesterov: bool = False,
     ) -> None:
         super().__init__(
             params,
             lr=lr,
             momentum=momentum,
-            weight_decay=weight_decay,
             dampening=dampening,
+            weight_decay=weight_decay,
             nesterov=nesterov,
         )
 

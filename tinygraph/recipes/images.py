@@ -115,6 +115,9 @@ class PictureRecipe(ImageRecipe):
         transforms += [horizontal_flip()] if config.data == "cifar10" else []
         return compose(*transforms) if config.augment and transforms else None
 
+    def summary_of(self, network: Any, batch: Any) -> str:
+        return f"{super().summary_of(network, batch)}\n{shape_chain(network, batch.shape[1:])}"
+
     def _found(self, config: Any, data_dir: Folder, download: bool) -> Data:
         if config.data is None:
             config.data = "cifar10"
@@ -148,3 +151,22 @@ def first_weights(network: nn.Module, shape: Shape3) -> Any:
     """The weights that look at the pixels, as images (O, C, KH, KW)."""
     first = next(p for _, p in network.named_parameters() if p.ndim in (2, 4))
     return first.value if first.ndim == 4 else first.value.reshape(-1, *shape)
+
+
+def shape_chain(network: nn.Sequential, image_shape: Shape3) -> str:
+    """The shape of an image on its way through the parts of the network.
+
+    >>> network = nn.Sequential(nn.Conv2d(3, 8, 3, stride=2, padding=1), nn.Flatten())
+    >>> shape_chain(network, (3, 32, 32))
+    '3x32x32 -> 8x16x16 -> 2048'
+    """
+    device = next(network.parameters()).device
+    x, shapes = tg.zeros((1, *image_shape), device=device), [image_shape]
+    before = network.training
+    network.eval()
+    with tg.no_grad():
+        for part in network:
+            x = part(x)
+            shapes.append(x.shape[1:])
+    network.train(before)
+    return " -> ".join("x".join(map(str, shape)) for shape in shapes)

@@ -18,14 +18,13 @@ Source: He, Zhang, Ren, Sun, "Deep residual learning for image recognition", 201
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from tinygraph import nn
 from tinygraph.optim import SGD, MultiStepLR, Optimizer
 from tinygraph.recipes.images import PictureRecipe, image_shape
 from tinygraph.recipes.resnet import Shortcut, resnet
 from tinygraph.recipes.settings import Count, NotNegative, Share, TrainingSettings
-from tinygraph.recipes.vgg import shape_chain
 
 
 @dataclass
@@ -42,9 +41,7 @@ class Config(TrainingSettings):
     momentum: Share = 0.9  # how much of the last direction is kept
     weight_decay: NotNegative = 1e-4  # pull of weights to 0
 
-    def __post_init__(self) -> None:
-        if self.epochs is None and self.duration is None:
-            self.epochs = 12
+    usual_epochs: ClassVar[int] = 12
 
 
 class ResnetCifar(PictureRecipe):
@@ -60,17 +57,14 @@ class ResnetCifar(PictureRecipe):
         return resnet(image_shape(facts), config.widths, config.blocks, config.shortcut)
 
     def optimizer(self, config: Config, network: Any) -> SGD:
-        rule = config.lr, config.momentum, config.weight_decay
-        return SGD(network.named_parameters(), *rule)
+        rule = config.lr, config.momentum
+        return SGD(network.named_parameters(), *rule, weight_decay=config.weight_decay)
 
     def schedule(self, config: Config, optimizer: Optimizer) -> MultiStepLR | None:
         """By epochs; a training that a duration ends keeps its rate."""
         if config.epochs is None:
             return None
         return MultiStepLR(optimizer, [config.epochs // 2, config.epochs * 3 // 4], gamma=0.1)
-
-    def summary_of(self, network: Any, batch: Any) -> str:
-        return f"{super().summary_of(network, batch)}\n{shape_chain(network, batch.shape[1:])}"
 
 
 recipe = ResnetCifar()

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import (
     Annotated,
     Any,
+    ClassVar,
     Literal,
     NamedTuple,
     Union,
@@ -102,6 +103,13 @@ class TrainingSettings(TrainerSettings):
     epochs: int | None = None  # passes over the training data
     duration: float | None = None  # seconds, in the place of epochs
     backup_every: float | None = None  # seconds between checkpoints within an epoch
+
+    # Where neither is given; of 0, the recipe knows how long to go on.
+    usual_epochs: ClassVar[int] = 0
+
+    def __post_init__(self) -> None:
+        if self.usual_epochs and self.epochs is None and self.duration is None:
+            self.epochs = self.usual_epochs
 
 
 def names_of(config: type[Any]) -> list[str]:

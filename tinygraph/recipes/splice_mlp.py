@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import tinygraph as tg
 from tinygraph.data import splice
@@ -58,13 +58,14 @@ class Config(TrainingSettings):
     lr: float | None = None  # learning rate; that of the file where there is one
     momentum: Share | None = None  # of gradient descent; that of the file where there is one
 
+    usual_epochs: ClassVar[int] = 10
+
     def __post_init__(self) -> None:
         if self.network is None:
             self.hidden = HIDDEN if self.hidden is None else self.hidden
             self.lr = LEARNING_RATE if self.lr is None else self.lr
             self.momentum = MOMENTUM if self.momentum is None else self.momentum
-        if self.epochs is None and self.duration is None:
-            self.epochs = 10
+        super().__post_init__()
 
 
 def first_network(config: Config) -> SigmoidMLP:

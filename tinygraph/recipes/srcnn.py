@@ -23,7 +23,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import tinygraph as tg
 from tinygraph import nn
@@ -99,6 +99,8 @@ class Config(TrainingSettings):
     batch_size: int = 16  # crops of a step
     pictures: Literal["t91", "at hand"] | None = None  # t91 where its folder is found
 
+    usual_epochs: ClassVar[int] = 20
+
     def __post_init__(self) -> None:
         if self.config is not None and any(getattr(self, name) is None for name in REQUIRED):
             self._fill(read_config(self.config, Config))
@@ -108,8 +110,7 @@ class Config(TrainingSettings):
             | {"learning_rates": (1e-3, 1e-3, 1e-4) if self.rule == "adam" else (1e-4, 1e-4, 1e-5)}
         )
         self._fill(dict(zip(DISTRIBUTIONS, map(_normal, self.fan_in()), strict=True)))
-        if self.epochs is None and self.duration is None:
-            self.epochs = 20
+        super().__post_init__()
         self._check()
 
     def _fill(self, values: Mapping[str, Any]) -> None:

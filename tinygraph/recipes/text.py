@@ -21,7 +21,7 @@ import hashlib
 import math
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -62,9 +62,7 @@ class TextSettings(TrainingSettings):
     weight_decay: NotNegative = 0.1  # pull of matrices to 0
     clip_norm: float = 1.0  # of all gradients together
 
-    def __post_init__(self) -> None:
-        if self.epochs is None and self.duration is None:
-            self.epochs = 10
+    usual_epochs: ClassVar[int] = 10
 
 
 class TextRecipe(Recipe):

@@ -30,7 +30,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import tinygraph as tg
 from tinygraph import nn
 from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.recipes.images import Shape3
@@ -110,21 +109,3 @@ def residual_block(channels: int, wide: int) -> nn.Residual:
         nn.Conv2d(wide, wide, 3, padding=1, bias=False),
         shortcut=None if channels == wide else nn.Conv2d(channels, wide, 1, bias=False),
     )
-
-
-def shape_chain(network: nn.Sequential, image_shape: Shape3) -> str:
-    """The shape of an image on its way through the parts of the network.
-
-    >>> shape_chain(vgg((3, 32, 32), [8, 16]), (3, 32, 32))
-    '3x32x32 -> 8x16x16 -> 16x8x8 -> 10'
-    """
-    device = next(network.parameters()).device
-    x, shapes = tg.zeros((1, *image_shape), device=device), [image_shape]
-    before = network.training
-    network.eval()
-    with tg.no_grad():
-        for part in network:
-            x = part(x)
-            shapes.append(x.shape[1:])
-    network.train(before)
-    return " -> ".join("x".join(map(str, shape)) for shape in shapes)

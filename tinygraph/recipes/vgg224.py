@@ -29,10 +29,11 @@ from tinygraph import nn
 from tinygraph.data import ArrayDataset
 from tinygraph.optim import Adadelta
 from tinygraph.random import philox
+from tinygraph.recipes.images import shape_chain
 from tinygraph.recipes.quick import QuickRecipe, Row
 from tinygraph.recipes.settings import Count, TrainerSettings
 from tinygraph.recipes.task import Data, Folder, Task
-from tinygraph.recipes.vgg import shape_chain, vgg
+from tinygraph.recipes.vgg import vgg
 from tinygraph.tensor import Tensor
 from tinygraph.training import RunFolder
 from tinygraph.training.evaluation import forward, mode

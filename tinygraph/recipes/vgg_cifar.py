@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from tinygraph import nn
 from tinygraph.optim import Adadelta
 from tinygraph.recipes.images import PictureRecipe, image_shape
 from tinygraph.recipes.settings import Count, TrainingSettings
-from tinygraph.recipes.vgg import shape_chain, vgg
+from tinygraph.recipes.vgg import vgg
 
 CLASSES = 10
 
@@ -43,9 +43,7 @@ class Config(TrainingSettings):
     rho: float = 0.95  # how much ADADELTA keeps of its means
     weight_decay: float = 0.0  # pull of weights to 0
 
-    def __post_init__(self) -> None:
-        if self.epochs is None and self.duration is None:
-            self.epochs = 12
+    usual_epochs: ClassVar[int] = 12
 
 
 class VggCifar(PictureRecipe):
@@ -68,9 +66,6 @@ class VggCifar(PictureRecipe):
     def optimizer(self, config: Config, network: Any) -> Adadelta:
         rule = config.lr, config.rho
         return Adadelta(network.named_parameters(), *rule, weight_decay=config.weight_decay)
-
-    def summary_of(self, network: Any, batch: Any) -> str:
-        return f"{super().summary_of(network, batch)}\n{shape_chain(network, batch.shape[1:])}"
 
     def title(self, config: Config) -> str:
         return f"vgg_cifar ({config.network}) on {config.data}"
