@@ -11,6 +11,7 @@ import tinygraph
 import tinygraph.cli.course as course
 from tinygraph.cli.check_kernel import LAUNCH_OPTIONS, check_kernel
 from tinygraph.cli.commands import evaluate, list_recipes, show, train
+from tinygraph.cli.course_watch import watch
 from tinygraph.cli.experiment import EXPERIMENT_OPTIONS, run_experiment
 from tinygraph.cli.gradcheck import gradcheck_file
 from tinygraph.cli.kernels import list_kernels
@@ -181,7 +182,7 @@ PARSERS = {
         PROFILE,
     ),
     "course": Command(
-        course.watch,
+        watch,
         "exercises of numpy and CUDA C: check the current one whenever its file is saved",
         "check 8",
         {},

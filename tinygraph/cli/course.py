@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import sys
-import time
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,11 @@ from tinygraph.course.learner import Died
 from tinygraph.course.network import draw, trained
 from tinygraph.course.own import Own, Stumbled
 from tinygraph.course.page import write_page
-from tinygraph.course.screen import screen
+from tinygraph.course.screen import WIDTH, screen, wrapped
 from tinygraph.errors import ArgumentError, install
 
 SAME = 3  # so many equal failures in a row, and a hint is offered
-_PAUSE = 0.1  # seconds between two looks at the files
+OFFER = "The same three times: `tinygraph course hint` helps."
 
 EXERCISE: Options = {
     "N": ("an exercise, by number or name (default: the current one)", {"nargs": "?", "dest": "of"})
@@ -34,8 +34,11 @@ def start(args: Namespace) -> dict[str, Any]:
     """Make the files of all exercises; those that are there stay as they are."""
     folder, made = CourseFolder.start(Path(args.folder).expanduser())
     for file in made:
-        print(f"wrote {file}")
-    if not made:
+        if file.suffix != ".md":
+            print(f"wrote {file}")
+    if made:
+        print(f"their texts, and {folder.path / 'README.md'}")
+    else:
         print(f"{folder.path}: nothing to write, all files are there")
     current = folder.current()
     print(f"open {folder.file(current)} in an editor, and `tinygraph course` in {folder.path}")
@@ -44,28 +47,30 @@ def start(args: Namespace) -> dict[str, Any]:
 
 def check_one(args: Namespace) -> dict[str, Any]:
     """Check an exercise once."""
-    folder, exercise = _asked(args)
-    outcome, page = _checked(folder, exercise)
+    folder, exercise = asked(args)
+    outcome, page = checked(folder, exercise)
     return {**outcome.to_dict(), "page": page}
 
 
 def hint(args: Namespace) -> dict[str, Any]:
     """The next hint for the step that is not passed."""
-    folder, exercise = _asked(args)
+    folder, exercise = asked(args)
     passed = folder.of(exercise)["passed"]
     step = next((step for step in exercise.steps if step.number not in passed), None)
     if step is None:
         print(f"{exercise.number} {exercise.name}: all steps are right")
         return {"exercise": exercise.name, "step": None, "hint": None}
     number, words = folder.hint(exercise, step.number)
-    print(f"step {step.number}, hint {number} of {len(step.hints)}: {words}")
+    text = f"step {step.number}, hint {number} of {len(step.hints)}: {words}"
+    print("\n".join(wrapped(text, width())))
     return {"exercise": exercise.name, "step": step.number, "number": number, "hint": words}
 
 
 def status(args: Namespace) -> dict[str, Any]:
     """How many steps of each exercise are passed."""
-    folder = _folder()
-    current = folder.current()
+    folder = folder_here()
+    of = vars(args).get("of")  # where the watch is
+    current = find(of) if of else folder.current()
     rows = []
     for exercise in exercises():
         passed, of = len(folder.of(exercise)["passed"]), len(exercise.steps)
@@ -77,7 +82,7 @@ def status(args: Namespace) -> dict[str, Any]:
 
 def reset(args: Namespace) -> dict[str, Any]:
     """Begin an exercise anew; the file as it was is kept."""
-    folder, exercise = _asked(args)
+    folder, exercise = asked(args)
     kept = folder.reset(exercise)
     if kept:
         print(f"kept {kept}")
@@ -87,7 +92,7 @@ def reset(args: Namespace) -> dict[str, Any]:
 
 def solution(args: Namespace) -> dict[str, Any]:
     """Print the solution of an exercise whose steps are all passed, or with --anyway."""
-    folder, exercise = _asked(args)
+    folder, exercise = asked(args)
     if len(folder.of(exercise)["passed"]) < len(exercise.steps) and not args.anyway:
         expected, got = "an exercise whose steps are all right", exercise.name
         way_out = "tinygraph course hint; or --anyway"
@@ -98,7 +103,7 @@ def solution(args: Namespace) -> dict[str, Any]:
 
 def run(args: Namespace) -> dict[str, Any]:
     """Train a network with what the learner wrote, in a file whose steps are all right."""
-    folder, exercise = _asked(args)
+    folder, exercise = asked(args)
     file, network = folder.file(exercise), exercise.network
     if network is None:
         known = ", ".join(str(each.number) for each in exercises() if each.network)
@@ -114,7 +119,7 @@ def run(args: Namespace) -> dict[str, Any]:
     page = file.with_suffix(".html")
     try:
         with opened(exercise, file) as learner:
-            model, rows = trained(network, Own(exercise, learner), _say)
+            model, rows = trained(network, Own(exercise, learner), say)
             draw(model, rows, f"{exercise.number} {exercise.title}", page)
     except Stumbled as error:
         place = f"{file.name}, line {error.line}: {error.source}\n" if error.line else ""
@@ -127,53 +132,45 @@ def run(args: Namespace) -> dict[str, Any]:
     return {"ok": True, "exercise": exercise.name, "epochs": rows, "files": [str(page)]}
 
 
-def _say(line: str) -> None:
+def say(line: str) -> None:
     print(line, flush=True)
 
 
-def watch(args: Namespace) -> dict[str, Any]:
-    """Check the current exercise whenever its file is saved, until all are whole or Ctrl-C."""
-    folder = _folder()
-    seen: tuple[str, int] | None = None
-    while True:
-        exercise = folder.current()
-        file = folder.file(exercise)
-        now = exercise.name, file.stat().st_mtime_ns if file.exists() else 0
-        if now != seen:
-            seen = now
-            if sys.stdout.isatty():
-                print("\x1b[2J\x1b[H", end="")
-            print(f"checking {file.name} ...", flush=True)
-            outcome, _ = _checked(folder, exercise)
-            print(f"\nwatching {file} (Ctrl-C ends)", flush=True)
-            if outcome.ok and folder.current().name == exercise.name:
-                print("All exercises are done.")
-                return outcome.to_dict()
-        time.sleep(_PAUSE)
-
-
-def _folder() -> CourseFolder:
+def folder_here() -> CourseFolder:
     return CourseFolder.around(Path.cwd())
 
 
-def _asked(args: Namespace) -> tuple[CourseFolder, Exercise]:
-    folder = _folder()
+def asked(args: Namespace) -> tuple[CourseFolder, Exercise]:
+    folder = folder_here()
     return folder, find(args.of) if args.of else folder.current()
 
 
-def _checked(folder: CourseFolder, exercise: Exercise) -> tuple[Outcome, str]:
+def checked(folder: CourseFolder, exercise: Exercise, offer: str = OFFER) -> tuple[Outcome, str]:
     """A check that is noted and shown; then the page of the launch that failed."""
     if importlib.util.find_spec("hypothesis") is None:
         raise ArgumentError("course", "hypothesis", "the package", "none", install("course"))
     # what hypothesis keeps beside its examples stands with what is ours
-    os.environ.setdefault(
-        "HYPOTHESIS_STORAGE_DIRECTORY", str(folder.path / ".course" / "hypothesis")
-    )
+    kept = folder.path / ".course" / "hypothesis"
+    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(kept))
     outcome = check(exercise, folder.file(exercise))
     times = folder.take(outcome)
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    print("\n".join(screen(outcome, colour, times >= SAME)), flush=True)
+    if sys.stdout.isatty():
+        print("\r\x1b[K", end="")  # over "checking ..."
+    say("\n".join(screen(outcome, colour, offer if times >= SAME else "", width(), height())))
+    if answers := folder.answers(exercise):
+        say("\n".join(["", *(part for line in answers for part in wrapped(line, width()))]))
     page = write_page(outcome, folder.page(exercise))
     if page:
-        print(f"\nthis launch, step by step: {page}", flush=True)
+        say(f"\nthis launch, step by step: {page}")
     return outcome, page
+
+
+def height() -> int:
+    """How many lines fit, beside those about keys; 0 for any number."""
+    return shutil.get_terminal_size().lines - 3 if sys.stdout.isatty() else 0
+
+
+def width() -> int:
+    """How many characters fit into a line."""
+    return min(WIDTH, shutil.get_terminal_size().columns) if sys.stdout.isatty() else WIDTH

@@ -1,7 +1,8 @@
 """The learner's folder: his files, and what he has reached.
 
 08_pool.py           a file for each exercise, made once and never written over
-.course/state.json   steps that were passed, hints that were read
+08_pool.md           its text
+.course/state.json   steps that were passed, hints that were read, predictions
 .course/backups/     files that `reset` has replaced
 .course/pages/       launches that failed, to be gone through step by step
 """
@@ -20,6 +21,7 @@ from tinygraph.errors import ArgumentError
 from tinygraph.sealed import write_atomically, write_json
 
 _OWN = ".course"
+_README = Path(__file__).with_name("README.md")
 
 
 class CourseFolder:
@@ -43,16 +45,20 @@ class CourseFolder:
 
     @classmethod
     def start(cls, path: Path) -> tuple[CourseFolder, list[Path]]:
-        """The folder, with files for the exercises that have none yet, and these files."""
+        """The folder, with the files that were not there yet, and which they are."""
         try:
             (path / _OWN).mkdir(parents=True, exist_ok=True)
         except FileExistsError:
             raise ArgumentError("course start", "folder", "a folder", f"{path}, a file") from None
         folder = cls(path)
-        fresh = [each for each in exercises() if not folder.file(each).exists()]
-        for exercise in fresh:
-            write_atomically(folder.file(exercise), exercise.stub.encode())
-        return folder, [folder.file(exercise) for exercise in fresh]
+        texts = {path / "README.md": _README.read_text(encoding="utf-8")}
+        for exercise in exercises():
+            texts[folder.file(exercise)] = exercise.stub
+            texts[folder.file(exercise).with_suffix(".md")] = exercise.text
+        fresh = [file for file in texts if not file.exists()]
+        for file in fresh:
+            write_atomically(file, texts[file].encode())
+        return folder, fresh
 
     @classmethod
     def around(cls, path: Path) -> CourseFolder:
@@ -85,7 +91,7 @@ class CourseFolder:
     # ---- what was reached -------------------------------------------------------------------
 
     def state(self) -> dict[str, dict[str, Any]]:
-        """By exercise: `passed`, `hints` and `failures`; empty where it cannot be read."""
+        """By exercise: `passed`, `hints`, `failures` and so on; empty where it cannot be read."""
         try:
             found = json.loads((self.path / _OWN / "state.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -96,7 +102,8 @@ class CourseFolder:
     def of(self, exercise: Exercise) -> dict[str, Any]:
         """What was reached in one exercise."""
         own = self.state().get(exercise.name, {})
-        return {"passed": [], "hints": {}, "failures": 0, "last": ""} | own
+        fresh = {"passed": [], "hints": {}, "failures": 0, "last": "", "predicted": None}
+        return fresh | own
 
     def note(self, exercise: Exercise, changes: Mapping[str, Any]) -> None:
         """Write down what was reached."""
@@ -120,6 +127,19 @@ class CourseFolder:
         number = min(int(read.get(str(step), 0)) + 1, len(hints))
         self.note(exercise, {"hints": {**read, str(step): number}})
         return number, hints[number - 1]
+
+    def answers(self, exercise: Exercise) -> list[str]:
+        """What the learner had predicted, and how it is: once, when all steps are passed."""
+        said = self.of(exercise)["predicted"] or []
+        if len(self.of(exercise)["passed"]) < len(exercise.steps) or not any(said):
+            return []
+        self.note(exercise, {"predicted": []})
+        lines = ["Before you wrote you predicted:"]
+        for word, asked in zip(said, exercise.predictions, strict=False):
+            if word:
+                lines += [asked["question"], f"  You: {word}", f"  It is {asked['answer']}."]
+                lines += [f"  {asked['why']}"]
+        return lines
 
     def current(self) -> Exercise:
         """The first exercise that is not whole; the last one where all are."""

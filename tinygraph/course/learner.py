@@ -49,7 +49,12 @@ class Learner:
         self.process = context.Process(
             target=serve, args=(its, path, self.printed, limits, list(forbidden)), daemon=True
         )
-        self.process.start()
+        # Ctrl-C is for this process: the server, which the first process starts, inherits the mask
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self.process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         its.close()
         self.begun = time.monotonic()
 

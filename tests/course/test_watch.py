@@ -1,0 +1,171 @@
+"""`tinygraph course` as it is watched: what is saved, keys, predictions."""
+
+import os
+import time
+
+import pytest
+
+import tinygraph.cli.course_watch as course_watch
+from tinygraph.cli import main
+from tinygraph.course.exercise import find
+from tinygraph.course.folder import CourseFolder
+from tinygraph.course.screen import screen, wrapped
+
+POOL = find("pool")
+RIGHT_1 = POOL.stub.replace(
+    "raise NotImplementedError('step 1')", "return (size - kernel) // stride + 1"
+)
+WRONG_1 = POOL.stub.replace("raise NotImplementedError('step 1')", "return size // kernel")
+
+
+class Hands:
+    """In the place of a keyboard: keys, lines that are typed, and what else is done meanwhile."""
+
+    there = True
+
+    def __init__(self, *acts):
+        self.acts, self.prompts = list(acts), 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        pass
+
+    def pressed(self, seconds):
+        act = self.acts.pop(0)
+        if callable(act):
+            act()
+            return ""
+        return act
+
+    def line(self, prompt):
+        self.prompts += 1
+        return self.acts.pop(0)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, capsys):
+    assert main(["course", "start", str(tmp_path)]) == 0
+    monkeypatch.chdir(tmp_path)
+    capsys.readouterr()
+    return CourseFolder(tmp_path)
+
+
+@pytest.fixture
+def watched(folder, monkeypatch, capsys):
+    def watch(*acts):
+        hands = Hands(*acts)
+        monkeypatch.setattr(course_watch, "Keyboard", lambda: hands)
+        assert main(["course"]) == 0
+        assert not hands.acts
+        return capsys.readouterr().out
+
+    return watch
+
+
+def test_predictions_are_asked_once_and_answered_at_the_end(folder, watched):
+    file = folder.file(POOL)
+    out = watched("2", "", "q")
+    assert "two" not in out and POOL.predictions[0]["question"] in out
+    assert folder.of(POOL)["predicted"] == ["2", ""]
+    out = watched(lambda: file.write_text(POOL.solution), "", "q")
+    assert POOL.predictions[0]["question"] in out and "  You: 2\n  It is 3.\n" in out
+    assert POOL.predictions[1]["question"] not in out  # that one was left out
+    assert "You: 2" not in watched("q")  # told once
+
+
+def test_a_file_is_checked_when_it_is_saved_also_by_renaming(folder, watched):
+    file = folder.file(POOL)
+    folder.note(POOL, {"predicted": []})
+
+    def rename():
+        new = file.with_name("new~")
+        new.write_text(WRONG_1)
+        os.utime(new, ns=(1, file.stat().st_mtime_ns))  # as old as the one before
+        new.replace(file)
+
+    out = watched(rename, "", lambda: file.write_text(RIGHT_1), "", "q")
+    places = [out.index(words) for words in ("next   1", "wrong  1", "ok     1")]
+    assert places == sorted(places) and out.count("checking 08_pool.py") == 3
+
+
+def test_a_file_that_goes_and_comes_back_ends_nothing(folder, watched):
+    file = folder.file(POOL)
+    folder.note(POOL, {"predicted": []})
+    spoil, mend = lambda: file.write_bytes(b"\xff"), lambda: file.write_text(RIGHT_1)
+    out = watched(file.unlink, "", spoil, "", mend, "", "q")
+    assert "none. Way out: tinygraph course start FOLDER makes it" in out
+    assert "as text" in out and "ok     1" in out
+
+
+def test_keys(folder, watched):
+    file = folder.file(POOL)
+    file.write_text(WRONG_1)
+    for name in ("pool", "map"):
+        folder.note(find(name), {"predicted": []})
+    out = watched("h", "h", "l", "s", "x", "q")
+    assert "hint 1 of 3" in out and "hint 2 of 3" in out
+    assert ">  8  0 of 5" in out and "--anyway" in out
+    assert "x again begins 08_pool.py anew" in out and file.read_text() == WRONG_1
+    watched("x", "h", "x", "q")  # not twice in a row
+    assert file.read_text() == WRONG_1
+    assert "next   1" in watched("x", "x", "q")
+    assert file.read_text() == POOL.stub
+    assert "9 Maps" in watched("n", "q")
+
+
+def test_three_equal_failures_offer_the_key(folder, watched):
+    folder.note(POOL, {"predicted": []})
+    folder.file(POOL).write_text(WRONG_1)
+    out = watched("\n", " ", "q")
+    assert out.count("checking 08_pool.py") == 3 and out.count("press h for a hint") == 1
+
+
+@pytest.mark.second
+def test_once_all_steps_are_right_s_shows_the_solution_and_r_trains(folder, watched, monkeypatch):
+    monkeypatch.setattr("tinygraph.course.network.DigitNetwork.epochs", 1)
+    folder.note(POOL, {"predicted": []})
+    out = watched(lambda: folder.file(POOL).write_text(POOL.solution), "", "s", "r", "q")
+    assert "r run   n next" in out and "np.add.at(gx" in out
+    assert "epoch 1" in out and (folder.path / "08_pool.html").exists()
+
+
+@pytest.mark.parametrize("width", [40, 60, 88])
+def test_a_narrow_screen(width):
+    text = (
+        "One window is missing: you count the steps from one to the next,\nand there is one more."
+    )
+    assert all(len(line) <= width for line in wrapped(text, width))
+    assert " ".join(wrapped(text, width)) == text.replace("\n", " ")
+
+
+def test_where_there_is_little_height_the_step_stands_alone(tmp_path):
+    from tests.course.test_exercises import of
+
+    outcome = of(POOL, 'print("a\\x1b[31m\\tb")\n' + WRONG_1, tmp_path)
+    high, low = screen(outcome), screen(outcome, height=12)
+    assert len(high) - len(low) == 4 and low[1].startswith("  wrong  1")
+    assert all(len(line) <= 60 for line in screen(outcome, width=60))
+    assert "\x1b" not in "".join(high)  # what is printed cannot steer the terminal
+
+
+@pytest.mark.second
+def test_a_real_terminal_is_as_it_was_afterwards(folder):
+    pty, termios = pytest.importorskip("pty"), pytest.importorskip("termios")
+    import subprocess
+    import sys
+
+    folder.note(POOL, {"predicted": []})
+    ours, its = pty.openpty()
+    before = termios.tcgetattr(its)
+    command = [sys.executable, "-m", "tinygraph", "course"]
+    with subprocess.Popen(command, stdin=its, stdout=its, stderr=its, cwd=folder.path) as process:
+        seen, deadline = b"", time.monotonic() + 60
+        while b"q quit" not in seen and time.monotonic() < deadline:
+            seen += os.read(ours, 4096)
+        os.write(ours, b"hq")
+        assert process.wait(30) == 0
+    assert termios.tcgetattr(its) == before
+    os.close(ours)
+    os.close(its)

@@ -1,0 +1,175 @@
+"""`tinygraph course`: the current exercise is checked whenever it is saved, and there are keys."""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import Namespace
+from typing import Any
+
+import tinygraph.cli.course as course
+from tinygraph.cli.keyboard import Keyboard
+from tinygraph.course.check import Outcome
+from tinygraph.course.exercise import Exercise, exercises
+from tinygraph.course.folder import CourseFolder
+from tinygraph.course.screen import wrapped
+from tinygraph.errors import ArgumentError
+
+_PAUSE = 0.1  # seconds between two looks at the file
+_OFFER = "The same three times: press h for a hint."
+
+
+def watch(args: Namespace) -> dict[str, Any]:
+    """Check the current exercise whenever its file is saved, until q or Ctrl-C.
+
+    Where stdin or stdout is no terminal there are no keys: then each exercise that is whole is
+    followed by the next one, and the last one ends it.
+    """
+    folder = course.folder_here()
+    with Keyboard() as keyboard:
+        return Watch(folder, keyboard).run()
+
+
+class Watch:
+    """What is on the screen, and what the keys do."""
+
+    def __init__(self, folder: CourseFolder, keyboard: Keyboard) -> None:
+        self.folder, self.keyboard = folder, keyboard
+        self.exercise = folder.current()
+        self.outcome: Outcome | None = None
+        self.last = ""  # the key before
+
+    def run(self) -> dict[str, Any]:
+        """Until it ends."""
+        seen: Any = None
+        key = ""
+        while key != "q":
+            stamp = self._stamp()
+            if stamp != seen and stamp == self._after(stamp):
+                seen = stamp
+                self._predictions()
+                self._check()
+                if not self.keyboard.there and self.outcome is not None and self.outcome.ok:
+                    if self.folder.current().name == self.exercise.name:
+                        print("All exercises are done.")
+                        break
+                    self.exercise = self.folder.current()
+            key = self.keyboard.pressed(_PAUSE)
+            if key:
+                try:
+                    seen = self._pressed(key, seen)
+                except ArgumentError as error:  # what was asked for cannot be done now
+                    self._say(f"{error}")
+                self.last = key
+        return {} if self.outcome is None else {**self.outcome.to_dict(), "ok": True}
+
+    def _stamp(self) -> tuple[Any, ...]:
+        """What is another once the file was saved, also by renaming a new one."""
+        try:
+            found = self.folder.file(self.exercise).stat()
+        except OSError:
+            return self.exercise.name, None
+        return self.exercise.name, found.st_mtime_ns, found.st_size, found.st_ino
+
+    def _after(self, stamp: Any) -> Any:
+        """The same a moment later, where the file is being written or is away for it."""
+        if stamp[1] is None:
+            time.sleep(_PAUSE)
+        return self._stamp()
+
+    # ---- the screen -------------------------------------------------------------------------
+
+    def _clear(self) -> None:
+        if sys.stdout.isatty():
+            print("\x1b[2J\x1b[3J\x1b[H", end="")
+
+    def _check(self) -> None:
+        file = self.folder.file(self.exercise)
+        self._clear()
+        self.outcome = None
+        print(f"checking {file.name} ...", end="" if self.keyboard.there else "\n", flush=True)
+        try:
+            offer = _OFFER if self.keyboard.there else course.OFFER
+            self.outcome, _ = course.checked(self.folder, self.exercise, offer)
+        except ArgumentError as error:  # no file, or no text: it may come back
+            print("\n".join(wrapped(f"{error}", course.width())))
+        self._bar()
+
+    def _bar(self) -> None:
+        """What the keys do."""
+        if not self.keyboard.there:
+            course.say(f"\nwatching {self.folder.file(self.exercise)} (Ctrl-C ends)")
+            return
+        words = ["h hint", "n next", "l list", "s solution", "x reset", "q quit"]
+        if self._whole():
+            words[0] = "r run" if self.exercise.network else "Enter check"
+        course.say("\n" + "   ".join(words))
+
+    def _predictions(self) -> None:
+        """Ask before anything is written; an answer may be left out."""
+        own = self.folder.of(self.exercise)
+        if not self.keyboard.there or own["predicted"] is not None or own["passed"]:
+            return
+        self._clear()
+        exercise = self.exercise
+        lines = [
+            f"{exercise.number} {exercise.title}  (about {exercise.minutes} minutes)",
+            "",
+            "Before you write: what do you think? It is answered when all steps are right, and\n"
+            "nobody counts it. Enter alone leaves one out.",
+        ]
+        self._say(*lines)
+        given = []
+        for asked in self.exercise.predictions:
+            self._say("", asked["question"])
+            given.append(self.keyboard.line("> "))
+        self.folder.note(self.exercise, {"predicted": given})
+
+    def _say(self, *lines: str) -> None:
+        print("\n".join(part for line in lines for part in wrapped(line, course.width()) or [""]))
+
+    # ---- the keys ---------------------------------------------------------------------------
+
+    def _whole(self) -> bool:
+        return len(self.folder.of(self.exercise)["passed"]) == len(self.exercise.steps)
+
+    def _pressed(self, key: str, seen: Any) -> Any:
+        """Do what a key says; what was seen of the file, None to look at it anew."""
+        args = Namespace(of=self.exercise.name, anyway=False)
+        if key == "h":
+            course.hint(args)
+        elif key == "n":
+            self.exercise = self._next()
+            return None
+        elif key == "l":
+            self._clear()
+            course.status(args)
+            self._bar()
+        elif key == "s" and self._whole():
+            course.solution(args)
+            self._bar()
+        elif key == "s":
+            number = self.exercise.number
+            self._say(
+                "The solution is shown once all steps are right; before that "
+                f"`tinygraph course solution {number} --anyway` prints it."
+            )
+        elif key == "r" and self._whole() and self.exercise.network:
+            course.run(args)
+            self._bar()
+        elif key == "x" and self.last == "x":
+            course.reset(args)
+            return None
+        elif key == "x":
+            self._say(
+                f"x again begins {self.exercise.file} anew; yours is kept in .course/backups."
+            )
+        elif key in "\n\r ":
+            return None
+        return seen
+
+    def _next(self) -> Exercise:
+        """The exercise after this one; after the last one the first."""
+        known = exercises()
+        names = [exercise.name for exercise in known]
+        return known[(names.index(self.exercise.name) + 1) % len(known)]
