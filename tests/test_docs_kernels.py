@@ -18,6 +18,8 @@ from tinygraph.cuda.emulator.compiler import find_compiler
 from tinygraph.cuda.emulator.findings import CAUSES
 from tinygraph.errors import KernelCompileError
 
+pytestmark = pytest.mark.usefixtures("following")
+
 PAGES = sorted((ROOT / "docs/kernels").glob("*.md"))
 WITH_CODE = [page for page in PAGES if "```py" in page.read_text()]
 SOURCES = [p.read_text() for p in (ROOT / "tinygraph/cuda/kernels").glob("*.cu*")]

@@ -30,6 +30,8 @@ from tinygraph.cuda.emulator.findings import CAUSES
 from tinygraph.cuda.launch import InOut, Out
 from tinygraph.device import get_device
 
+pytestmark = pytest.mark.usefixtures("following")
+
 GALLERY = Path(__file__).parent / "gallery"
 TOLERANCE = 1e-5
 KEYS = {"about", "why", "launch", "expect", "also", "array", "equals"}
