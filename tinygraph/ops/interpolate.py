@@ -7,7 +7,7 @@
     nearest          s = u * H / OH                    y[u] = x[a]
     nearest-exact    s = (u + 1/2) * H / OH            y[u] = x[a]
     linear           s = (u + 1/2) * H / OH - 1/2      y[u] = (1 - t) * x[a] + t * x[a + 1]
-    with the corners aligned     s = u * (H - 1) / (OH - 1)      (linear alone)
+    align_corners    s = u * (H - 1) / (OH - 1)         (of linear alone, in the place of its s)
 
     gx[h] = sum over the u that read h of their share of gy[u]
 

@@ -155,6 +155,38 @@ def test_over_a_number_one_sees_what_it_comes_from(tmp_path):
     assert marked == [[0, 2], [1]]
 
 
+AT_A_PIXEL = """
+{
+  const canvas = document.querySelectorAll("#panel canvas[role]")[%d];
+  const {left, top, width, height} = canvas.getBoundingClientRect();
+  canvas.parentElement.dispatchEvent(new PointerEvent("pointermove", {
+    clientX: left + width / canvas.width * %f, clientY: top + height / canvas.height * %f,
+  }));
+}
+"""
+
+
+def test_over_a_pixel_of_an_image_that_is_cut_to_its_corner(tmp_path):
+    """Many arrays: each keeps less than the corner in which places are counted."""
+    x = tg.Parameter(np.arange(130.0 * 130).reshape(1, 1, 130, 130), name="x")
+    z = tg.avg_pool2d(x, 3, stride=1)
+    for _ in range(12):
+        z = z * 1.5
+    path = tg.show.steps(z.sum(), tmp_path / "s.html")
+    kept = data_of(path)["arrays"][0]
+    assert kept["corner"] == [1, 1, 64, 64] and kept["kept"][2] == kept["kept"][3] < 60
+    document = dom(with_script(path, AT_A_PIXEL % (1, 7.5, 0.5)), "step=1")
+    head, _, *terms = document.one(id="tip").text.splitlines()
+    assert head == f"y[0, 0, 0, 7] = {x.value[0, 0, 0:3, 7:10].mean():.0f}"
+    assert terms[0].startswith("0.111 × x[0, 0, 0, 7]")
+    assert terms[4].startswith("0.111 × x[0, 0, 1, 8]")
+    steps = data_of(path)["steps"]
+    last = max(k for k, step in enumerate(steps, 1) if step["phase"] == "backward")
+    document = dom(with_script(path, AT_A_PIXEL % (1, 7.5, 0.5)), f"step={last}")
+    head, _, *terms = document.one(id="tip").text.splitlines()
+    assert head.startswith("g x[0, 0, 0, 7] =") and terms[0].startswith("0.111 × gy[0, 0, 0, 5]")
+
+
 def test_keys_and_clicks_go_from_step_to_step(mlp):
     path, loss, _ = mlp
     count = len(data_of(path)["steps"])

@@ -6,6 +6,9 @@ import pytest
 import tinygraph as tg
 from tinygraph import ops  # noqa: F401 - all ops are registered
 from tinygraph.op import registry
+from tinygraph.ops.batch_norm import BatchNorm
+from tinygraph.ops.gelu import Gelu
+from tinygraph.ops.rnn_layer import ReluLayer
 from tinygraph.show.stepping.formulas import formulas, rules
 
 
@@ -43,11 +46,47 @@ def parts(name):
             "gw = sum over n of gy @ cols^T | gcols = w^T @ gy, | "
             "gx = col2im(gcols) | gb = sum of gy",
         ),
-        ("Relu", 0, "y  = x   where x > 0, else 0        (NaN stays NaN)"),
+        ("Relu", 0, "y  = x   where x > 0, else 0"),
+        ("Maximum", 0, "z = x where x >= y, else y"),
+        ("Sum", 0, "y[k]     = sum over r in R of x[k, r]"),
+        (
+            "LayerNorm",
+            1,
+            "h  = gy * weight | gx = (h - mean of h - (x - m) / s^2 * mean of h * "
+            "(x - m)) / s | gw = sum of gy * (x - m) / s | gb = sum of gy",
+        ),
+        (
+            "ConvTranspose2d",
+            0,
+            "y[n, o, u*s + i*d - p, v*s + j*d - p] += sum over c of w[c, o, i, j] * x[n, c, u, v]",
+        ),
     ],
 )
 def test_formulas_of_ops(op, part, expected):
     assert parts(op)[part] == expected.split(" | ")
+
+
+def lines_of(op, part):
+    """What an op with its settings highlights, line by line."""
+    rows = [[text.strip() for text, p in line if p == part] for line in formulas(op)["lines"]]
+    return [row for row in rows if row]
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_a_row_holds_for_the_settings_that_it_names(training):
+    op = BatchNorm(training, 0.1, 1e-5, True, True, True)
+    first = ["m = sum of x / M", "m = running_mean"][not training]
+    assert lines_of(op, "forward")[0][0] == first
+    (gx,) = [row[0] for row in lines_of(op, "backward") if row[0].startswith("gx")]
+    assert gx.endswith("M)") == training
+
+
+def test_a_row_holds_for_the_value_that_it_names():
+    assert [row[0] for row in lines_of(Gelu("tanh"), "forward")[1:]] == [
+        "g = (1 + tanh(u)) / 2",
+        "u = sqrt(2 / pi) * (x + 0.044715 * x**3)",
+    ]
+    assert lines_of(ReluLayer(), "backward") == [["ga = gh' where h' != 0, else 0"]]
 
 
 def test_every_op_of_ours_has_a_formula():
@@ -89,7 +128,7 @@ def test_an_op_without_any_has_a_title_of_its_module():
 
 
 def test_the_rule_of_an_optimiser():
-    lines = [text for line in rules(tg.optim.Adam)["lines"] for text, _ in line]
+    lines = [line[0][0] for line in rules(tg.optim.Adam)["lines"]]
     assert lines[0] == "g  = grad + weight_decay * value" and "sqrt" in lines[-1]
     assert all(rules(cls)["lines"] for cls in vars(tg.optim).values() if _is_rule(cls))
 

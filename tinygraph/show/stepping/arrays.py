@@ -2,8 +2,10 @@
 
 As JSON has them:
 
-    {shape, dtype, kept, low, high, code, data}
-    kept        what is there of `shape`: leading axes are cut, so fewer samples, fewer channels
+    {shape, dtype, kept, corner, low, high, code, data}
+    kept        what is there of `shape`: leading axes are cut, so fewer samples, fewer channels; of
+                an image that is still too large, and of a matrix of long rows, the upper left part
+    corner      what would be there if the page had only this array: origins.py counts in it
     low, high   the smallest and the largest finite number of the whole array
     code        f4, f8, i4 or u1: how numbers lie in `data`, base64, little-endian; exactly, but
                 for integers beyond 2**53.  One number stands for an array of equal bits
@@ -21,6 +23,7 @@ import numpy as np
 from tinygraph.shapes import Array, Shape
 
 MOST = 4096  # elements of an array on a page
+ROWS, SAMPLES = 32, 4  # so many rows of an image, and of a matrix, are enough
 BUDGET = 340_000  # bytes of all arrays; where they take more, each keeps less
 
 
@@ -70,8 +73,13 @@ class Arrays:
 def corner(shape: Shape, most: int) -> Shape:
     """How much is kept of each axis: leading axes are cut first.
 
-    >>> corner((1000, 3, 32, 32), 4096), corner((10, 10), 4096), corner((3, 5000), 4096)
-    ((1, 3, 32, 32), (10, 10), (1, 4096))
+    >>> corner((1000, 3, 32, 32), 4096), corner((10, 10), 4096), corner((100, 700), 4096)
+    ((1, 3, 32, 32), (10, 10), (5, 700))
+
+    Where too few rows would be left, rows and columns are cut alike.
+
+    >>> corner((2, 3, 224, 224), 4096), corner((10, 5000), 4096)
+    ((1, 1, 64, 64), (10, 409))
     """
     kept = list(shape)
     for axis in range(len(kept)):
@@ -79,7 +87,23 @@ def corner(shape: Shape, most: int) -> Shape:
             break
         rest = math.prod(kept[axis + 1 :]) or 1
         kept[axis] = max(1, min(kept[axis], most // rest))
+    if len(shape) > 1 and kept[-2] < min(shape[-2], ROWS if len(shape) > 2 else SAMPLES):
+        rows = min(shape[-2], max(math.isqrt(most), most // shape[-1]))
+        kept[-2:] = rows, min(shape[-1], most // rows)
     return tuple(kept)
+
+
+def places(index: Array, shape: Shape, kept: Shape) -> tuple[Array, Array]:
+    """Of elements of an array, counted row by row: which are in its corner, and where in it.
+
+    >>> [a.tolist() for a in places(np.array([0, 9, 11]), (4, 10), (2, 5))]
+    [[True, False, True], [0, 6]]
+    """
+    if not shape:
+        return np.ones(len(index), bool), index
+    at = np.unravel_index(index, shape)
+    inside = np.logical_and.reduce([a < n for a, n in zip(at, kept, strict=True)])
+    return inside, np.ravel_multi_index([a[inside] for a in at], kept)
 
 
 def encoded(array: Array) -> str:
@@ -92,10 +116,12 @@ def _entry(kept: Kept, part: Array) -> dict[str, Any]:
     plain = np.ascontiguousarray(_plain(part)).reshape(-1)
     bits = plain.view(f"u{plain.itemsize}")
     same = plain.size > 1 and bool((bits == bits[0]).all())
+    cut = {} if part.shape == kept.corner.shape else {"corner": list(kept.corner.shape)}
     return {
         "shape": list(kept.shape),
         "dtype": kept.dtype,
         "kept": list(part.shape),
+        **cut,
         "low": kept.low,
         "high": kept.high,
         "code": f"{plain.dtype.kind}{plain.dtype.itemsize}",

@@ -6,10 +6,14 @@ A file of tinygraph/ops states its formulas in indented lines, several of them s
     y  = x @ w^T + b
     gx = gy @ w        gw = gy^T @ x        gb = sum of gy
 
-What begins with `gx =`, `gcols =` and the like belongs to backward, `N C H W` and `P = OH*OW` to
-nothing, the rest to forward.  A file for a family has a row for each op, whose name stands first;
-then the other rows are left out.  An op of a user's has its formulas in the docstring of its class,
-or of its module.
+What begins with `gx =`, `dw =` and the like belongs to backward, and what is made of an upstream
+gradient (`q = gy * x`); `N C H W` and `P = OH*OW` to nothing, the rest to forward.  Four spaces and
+more behind a formula begin a remark, unless that begins with "or".
+
+A file for a family has a row for each op, whose name stands first; then the other rows are left
+out.  A row may also begin with a word that says when it holds: `training`, a setting of the op;
+`"tanh"`, the value of one.  An op of a user's has its formulas in the docstring of its class, or of
+its module.
 """
 
 from __future__ import annotations
@@ -17,34 +21,41 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+from collections.abc import Collection
 from typing import Any
 
 from tinygraph.op import Op, registry
 
 MOST_LINES = 16
 # where a formula begins: a left-hand side, perhaps several, and = or <-
-NAME = r"[A-Za-z_]\w*(?:\[[^\]=]*\])?(?:\.\w+)?'?"
-START = re.compile(rf"(?:^|(?<=\s\s)|(?<=[,;:]\s)){NAME}(?:, {NAME})* *(?:=|<-)\s")
-BACKWARD = re.compile(r"(?:g|dL?)[a-z]\w*")
+INDEX = r"\[(?:[^\[\]=]|\[[^\[\]=]*\])*\]"  # x[i], x[order[i]]
+NAME = rf"[A-Za-z_]\w*(?:{INDEX})?(?:\.\w+)?'?"
+START = re.compile(rf"(?:^|(?<=\s\s)|(?<=[,;:]\s)){NAME}(?:, {NAME})* *(?:\+?=|<-)\s")
+BACKWARD = re.compile(r"(?:g|d|dL?_?d?)g?[a-z](?:_?\w)?'?|g'|grad\w*")
+UPSTREAM = re.compile(r"\b(?:g(?:y|z|o|r|loss|rad(?:_\w+)?|[a-z]+')|upstream)(?![\w'])")
+REMARK = re.compile(r"(?<=\S)\s{4,}(?!or\b|\+?=|<-)(?=\S)")
+LABEL = re.compile(r'\s*"?([a-z_][\w -]*?)"?\s{2,}')
 LEGEND = re.compile(r"[A-Z][A-Z0-9]*\b")
 
 Piece = tuple[str, str]  # text, and "forward", "backward" or ""
 
 
-def formulas(op: type[Op]) -> dict[str, Any]:
-    """`title`, and `lines`, each a list of pieces [text, part].
+def formulas(op: Op | type[Op]) -> dict[str, Any]:
+    """`title`, and `lines`, each a list of pieces [text, part]; of an op with the settings it has.
 
     >>> from tinygraph.ops.linear import Linear
     >>> formulas(Linear)["lines"][-1][0]
-    ('gx = gy @ w        ', 'backward')
+    ('gx = gy @ w', 'backward')
     """
-    doc = _docstring(op)
+    kind = op if isinstance(op, type) else type(op)
+    doc = _docstring(kind)
     title = doc.partition("\n")[0].strip()
     blocks = _blocks(doc)
-    rows = [row for block in blocks for row in _rows_of(block, op)]
+    rows = [row for block in blocks for row in _rows_of(block, kind)]
     if rows:
         return {"title": title, "lines": _pieces(rows)}
-    stated = [(block, _pieces(block)) for block in blocks]
+    idle = set() if isinstance(op, type) else _idle(blocks, op)
+    stated = [(block, _pieces(block, idle)) for block in blocks]
     useful = [
         pieces
         for k, (_, pieces) in enumerate(stated)
@@ -65,7 +76,8 @@ def rules(thing: type) -> dict[str, Any]:
     for paragraph in paragraphs[1:]:
         lines = inspect.cleandoc(paragraph).splitlines()
         if any(START.match(line) for line in lines):
-            return {"title": title, "lines": [[(line, "forward")] for line in lines[:MOST_LINES]]}
+            pieces = [_without_remark(line, "forward") for line in lines[:MOST_LINES]]
+            return {"title": title, "lines": pieces}
     return {"title": title, "lines": []}
 
 
@@ -116,12 +128,40 @@ def _rows_of(block: list[str], op: type[Op]) -> list[str]:
     return [row[left:] for row in rows]
 
 
-def _pieces(rows: list[str]) -> list[list[Piece]]:
+def _label(row: str) -> str:
+    """The word before the first formula of a row."""
+    first = START.search(row)
+    found = LABEL.fullmatch(row[: first.start()]) if first else None
+    return found[1] if found else ""
+
+
+def _idle(blocks: list[list[str]], op: Op) -> set[str]:
+    """The labels of rows that do not hold for an op with these settings."""
+    settings = {name: value for name, value in vars(op).items() if isinstance(value, (bool, str))}
+    named = {value for value in settings.values() if isinstance(value, str)}
+    named.add(re.split(r"(?<=[a-z])(?=[A-Z])", type(op).__name__)[0].lower())
+    idle: set[str] = set()
+    for block in blocks:
+        labels = {_label(row) for row in block} - {""}
+        held = {x for x in labels if settings.get(x) is True or x in named}
+        off = {x for x in labels if settings.get(x) is False}
+        idle |= labels - held if held else off
+    return idle
+
+
+def _pieces(rows: list[str], idle: Collection[str] = ()) -> list[list[Piece]]:
     """Each row cut where formulas begin; what begins with none belongs to the one above it."""
     found: list[list[Piece]] = []
     above: list[tuple[int, str]] = []  # columns of the last formulas, and their parts
     for row in rows:
-        starts = [(match.start(), _part(match.group())) for match in START.finditer(row)]
+        begun = list(START.finditer(row))
+        ends = [match.start() for match in begun[1:]] + [len(row)]
+        starts = [
+            (match.start(), _part(match.group(), REMARK.split(row[match.end() : end])[0]))
+            for match, end in zip(begun, ends, strict=False)
+        ]
+        if _label(row) in idle:
+            starts = [(at, "") for at, _ in starts]
         if starts:
             above = starts
         elif row.startswith(" "):  # goes on with what stands over it
@@ -134,14 +174,26 @@ def _pieces(rows: list[str]) -> list[list[Piece]]:
         cuts = [0, *[column for column, _ in starts], len(row)]
         parts = ["", *[part for _, part in starts]]
         found.append(
-            [(row[a:b], p) for a, b, p in zip(cuts, cuts[1:], parts, strict=False) if a < b]
+            [
+                piece
+                for a, b, p in zip(cuts, cuts[1:], parts, strict=False)
+                if a < b
+                for piece in _without_remark(row[a:b], p)
+            ]
         )
     return found
 
 
-def _part(left: str) -> str:
-    """Which walk a left-hand side belongs to."""
-    name = left.split("=")[0].split("<-")[0].strip()
-    if LEGEND.match(name):
+def _without_remark(text: str, part: str) -> list[Piece]:
+    """A formula, and behind it the space or remark that belongs to no walk."""
+    remark = REMARK.search(text)
+    end = remark.start() if remark else len(text.rstrip())
+    return [(piece, p) for piece, p in ((text[:end], part), (text[end:], "")) if piece]
+
+
+def _part(left: str, right: str) -> str:
+    """Which walk a formula belongs to."""
+    name = re.split(r"\+?=|<-|\[|,|\.", left)[0].strip()
+    if LEGEND.fullmatch(name):
         return ""
-    return "backward" if BACKWARD.match(name) else "forward"
+    return "backward" if BACKWARD.fullmatch(name) or UPSTREAM.search(right) else "forward"

@@ -51,24 +51,24 @@ function forward(step, node, panel) {
   const all = [...inputs, output, ...saved];
   inputs.forEach((map, k) => pointable(map, all, null));
   saved.forEach(map => pointable(map, all, null));
-  pointable(output, all, i => explained(node.origins, inputs, i));
+  pointable(output, all, i => explained(node.origins, output, inputs, i));
   panel.append(row(...inputs), row(output));
   if (saved.length) panel.append(row(...saved));
   if (node.forms && node.forms.length) panel.append(...threeForms(node.forms));
   const came = node.inputs.map(n => nodes[n].name).join(", ");
   return `${named(step.node)} is computed from ${came}`;
 }
-function explained(origins, inputs, i) {
+function explained(origins, output, inputs, i) {
   if (!origins) return null;
-  const found = originsOf(origins, i);
+  const found = originsOf(origins, output.array, inputs.map(map => map.array), i);
   if (!found) return [[], 0, `(where it comes from is recorded for the first ${origins.rows} numbers)`];
-  const terms = found.filter(([k, j]) => j < inputs[k].array.values.length).map(([k, j, factor]) => [factor, inputs[k], j]);
+  const terms = found.filter(([, j]) => j >= 0).map(([k, j, factor]) => [factor, inputs[k], j]);
   const more = found.length - terms.length + (origins.hidden ? origins.hidden[i] : 0);
   return [terms, more, "changes with"];
 }
 function threeForms(forms) {
   const maps = forms.map(form => labelled(form.array, form.title, form.title.split(",")[0].replace(/^(the|its) /, "")));
-  forms.forEach((form, k) => pointable(maps[k], maps, i => explained(form.origins, form.of.map(at => maps[at]), i)));
+  forms.forEach((form, k) => pointable(maps[k], maps, i => explained(form.origins, maps[k], form.of.map(at => maps[at]), i)));
   const signs = ["→", "", "@", "="], parts = [];
   [0, 1].forEach(k => { if (k) parts.push(shell.make("span", "sign", signs[0])); parts.push(maps[k].element); });
   const product = [maps[2].element, shell.make("span", "sign", "@"), shell.make("span", "sign soft", "columns"), shell.make("span", "sign", "="), maps[3].element];
@@ -88,9 +88,9 @@ function backward(step, node, panel) {
     if (term.before === null) {
       const map = labelled(term.grad, `to input ${term.input + 1}: ${gradientOf(term.to)}`, name);
       all.push(map);
-      pointable(map, all, i => given(node, term.input, upstream, i));
+      pointable(map, all, i => given(node, term.input, map, upstream, i));
       panel.append(row(map));
-    } else panel.append(...added(term, all, map => i => given(node, term.input, upstream, i)));
+    } else panel.append(...added(term, all, map => i => given(node, term.input, map, upstream, i)));
   }
   const to = step.sent.map(term => nodes[term.to].name + (term.before === null ? "" : ", where it is added"));
   return `${named(step.node)} passes its gradient to ${to.join(" and ") || "nobody"}`;
@@ -110,10 +110,11 @@ function added(term, all, explain) {
   return [shell.make("h3", "", `${where}${gradientOf(term.to)}, which has several uses: their gradients are added`), sum];
 }
 // an element of a gradient is the upstream gradient times the coefficients of those that read it
-function given(node, input, upstream, i) {
+function given(node, input, map, upstream, i) {
   const origins = node.origins;
   if (!origins) return null;
-  const terms = usesOf(origins, input, i).map(([at, factor]) => [factor, upstream, at]);
+  const uses = usesOf(origins, input, map.array, upstream.array, i).filter(([at]) => at >= 0);
+  const terms = uses.map(([at, factor]) => [factor, upstream, at]);
   const partly = origins.rows < upstream.array.shape.reduce((a, b) => a * b, 1) || origins.hidden;
   return [terms, 0, partly ? `is the sum over all uses; of the first ${origins.rows} numbers these` : "is the sum of"];
 }

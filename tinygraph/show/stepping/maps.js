@@ -51,10 +51,13 @@ function layout(shape) {
 function shapeText(shape) {
   return shape.length ? shape.join(" × ") : "one number";
 }
-function indexText(shape, at) {
+function indexOf(shape, at) {
   const index = shape.map(() => 0);
   for (let k = shape.length - 1; k >= 0; k--) { index[k] = at % shape[k]; at = Math.floor(at / shape[k]); }
-  return shape.length ? `[${index.join(", ")}]` : "";
+  return index;
+}
+function indexText(shape, at) {
+  return shape.length ? `[${indexOf(shape, at).join(", ")}]` : "";
 }
 
 // A map has: element; array; value(i); name; mark(list of [element, weight]); and onpoint, which
@@ -178,18 +181,31 @@ function rowsOf(origins) {
   }
   return origins.opened;
 }
-// [input, element, coefficient] of output element i; null where nothing is known of it
-function originsOf(origins, i) {
-  if (!origins || i >= origins.rows) return null;
+// The element at a place of one box of an array, counted in another box; -1 where it is not in it.
+function moved(at, from, to) {
+  const index = indexOf(from, at);
+  return index.every((n, k) => n < to[k]) ? index.reduce((sum, n, k) => sum * to[k] + n, 0) : -1;
+}
+const cornerOf = array => array.corner || array.kept;
+// [input, its element, coefficient] of element i of `output`; null where nothing is known of it.
+// The element is -1 where the page does not have it.
+function originsOf(origins, output, inputs, i) {
+  const row = moved(i, output.kept, cornerOf(output));
+  if (row >= origins.rows) return null;
   const {start, place, factor} = rowsOf(origins), found = [];
-  for (let k = start[i]; k < start[i + 1]; k++) found.push([Math.floor(place[k] / SPAN), place[k] % SPAN, factor[k]]);
+  for (let k = start[row]; k < start[row + 1]; k++) {
+    const input = Math.floor(place[k] / SPAN), array = inputs[input];
+    found.push([input, moved(place[k] % SPAN, cornerOf(array), array.kept), factor[k]]);
+  }
   return found;
 }
-// [output element, coefficient] of all rows that read element i of an input
-function usesOf(origins, input, i) {
-  const {start, place, factor} = rowsOf(origins), wanted = input * SPAN + i, found = [];
+// [element of `output`, coefficient] of all rows that read element i of an input, `array`
+function usesOf(origins, input, array, output, i) {
+  const {start, place, factor} = rowsOf(origins), found = [];
+  const wanted = input * SPAN + moved(i, array.kept, cornerOf(array));
   for (let row = 0; row < origins.rows; row++)
-    for (let k = start[row]; k < start[row + 1]; k++) if (place[k] === wanted) found.push([row, factor[k]]);
+    for (let k = start[row]; k < start[row + 1]; k++)
+      if (place[k] === wanted) found.push([moved(row, cornerOf(output), output.kept), factor[k]]);
   return found;
 }
 // "0.5 × x[0, 2] + ...": terms are [coefficient, map, element]

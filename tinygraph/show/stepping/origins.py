@@ -3,9 +3,9 @@
 An op says so itself: its backward, for an upstream gradient that is 1 at that number and 0 anywhere
 else, gives the row of the Jacobian.  That holds for any op, users' own too.  The rows of a node:
 
-    rows      of how many numbers, from the first one on, something is known
+    rows      of how many numbers of its corner, from the first one on, something is known
     start     u4: where the row of each begins among the entries, and where the last one ends
-    place     u2: of each entry, SPAN * input + index of the element, row by row
+    place     u2: of each entry, SPAN * input + place of the element in the input's corner
     factor    f4: its coefficient
     hidden    how many of a row's coefficients are left out: small ones, and those of elements that
               the page does not have
@@ -26,7 +26,7 @@ from tinygraph.memory import eager_memory
 from tinygraph.op import Op
 from tinygraph.running import Runner
 from tinygraph.shapes import Array, Spec
-from tinygraph.show.stepping.arrays import MOST, corner, encoded
+from tinygraph.show.stepping.arrays import MOST, corner, encoded, places
 from tinygraph.tensor import Tensor
 
 SPAN = 4096  # elements of an input that a place can name
@@ -81,23 +81,25 @@ def jacobian(
     needs = tuple([a.dtype.kind == "f" for a in arrays])
     mem = eager_memory(needs, CPU)
     work = value.size + sum(a.size for a in arrays)
-    most = min(math.prod(corner(value.shape, MOST)), max(1, WORK // max(work, 1)))
+    kept = corner(value.shape, MOST)
+    most = min(math.prod(kept), max(1, WORK // max(work, 1)))
     one = np.zeros(value.shape, value.dtype)
-    starts, places, factors, hidden = [0], [], [], []
+    starts, found, factors, hidden = [0], [], [], []
     for at in range(most):
-        one.flat[at] = 1
+        element = np.unravel_index(at, kept) if kept else ()
+        one[element] = 1
         place, factor, left = _row(op.backward(mem, one.copy(), saved, needs), arrays)
-        one.flat[at] = 0
+        one[element] = 0
         if at and starts[-1] + len(place) > entries:
             break
-        places.append(place)
+        found.append(place)
         factors.append(factor)
         hidden.append(left)
         starts.append(starts[-1] + len(place))
     return {
         "rows": len(hidden),
         "start": encoded(np.array(starts, np.uint32)),
-        "place": encoded(np.concatenate([np.zeros(0, np.uint16), *places])),
+        "place": encoded(np.concatenate([np.zeros(0, np.uint16), *found])),
         "factor": encoded(np.concatenate([np.zeros(0, np.float32), *factors])),
         "hidden": hidden if any(hidden) else 0,
     }
@@ -105,17 +107,19 @@ def jacobian(
 
 def _row(gradients: Sequence[Any], arrays: Sequence[Array]) -> tuple[Array, Array, int]:
     """Places and coefficients that are not 0, and how many others there are."""
-    places, factors, left = [], [], 0
+    found, factors, left = [], [], 0
     for k, (g, a) in enumerate(zip(gradients, arrays, strict=True)):
         if g is None:
             continue
         flat = np.asarray(g).reshape(-1)
         index = np.flatnonzero(flat)
-        shown = index[index < (math.prod(corner(a.shape, SPAN)) if k < INPUTS else 0)]
-        left += len(index) - len(shown)
-        places.append((shown + k * SPAN).astype(np.uint16))
-        factors.append(flat[shown].astype(np.float32))
-    place = np.concatenate([np.zeros(0, np.uint16), *places])
+        inside, at = places(index, a.shape, corner(a.shape, SPAN))
+        if k >= INPUTS:
+            inside, at = np.zeros(len(index), bool), at[:0]
+        left += len(index) - len(at)
+        found.append((at + k * SPAN).astype(np.uint16))
+        factors.append(flat[index[inside]].astype(np.float32))
+    place = np.concatenate([np.zeros(0, np.uint16), *found])
     factor = np.concatenate([np.zeros(0, np.float32), *factors])
     if len(place) > LONGEST:
         largest = np.sort(np.argsort(-np.abs(factor), kind="stable")[:LONGEST])

@@ -210,7 +210,7 @@ class Recorder(Runner):
             "op": printable(repr(op)) if op else "",
             "inputs": [self.numbers[x] for x in node.inputs],
             "value": self._add(node, self._given.get(node, node.value)),
-            "formulas": self._formulas(formulas(type(op))) if op else None,
+            "formulas": self._formulas(formulas(op)) if op else None,
             "state": is_state,
         }
 

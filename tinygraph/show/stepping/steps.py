@@ -34,8 +34,8 @@ def steps(
     numbers that its op has read, each with its coefficient.
 
     The page is one file, which loads nothing.  Keys: arrows, Home, End, space.  `steps.html#step=7`
-    opens at step 7.  Of an array with more than 4096 elements the leading axes are cut, of all of
-    them where there are many; the page says so.
+    opens at step 7.  Of an array with more than 4096 elements the leading axes are cut, and an
+    image to its upper left corner; of all of them where there are many.  The page says so.
 
     Parameters
     ----------
