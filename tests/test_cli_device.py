@@ -108,6 +108,7 @@ def test_a_dry_run_through_the_kernels(capsys, launches):
 # ---- resume ---------------------------------------------------------------------------------
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("batches", [1, BATCHES + 2])
 def test_a_stopped_run_goes_on_through_the_kernels(monkeypatch, capsys, whole, launches, batches):
     with monkeypatch.context() as patch:
@@ -167,6 +168,7 @@ def test_a_run_of_before_there_were_devices(whole, tmp_path, capsys):
     assert "device is 'cpu' there and 'emulator' here" in capsys.readouterr().err
 
 
+@pytest.mark.second
 def test_parameters_are_plain_numbers(whole):
     arrays = load_arrays(whole / "parameters.safetensors")
     assert {name: (a.shape, str(a.dtype)) for name, a in arrays.items()} == {

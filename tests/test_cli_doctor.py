@@ -10,6 +10,7 @@ from tinygraph.cli import machine, main
 from tinygraph.cuda.emulator import compiler
 
 
+@pytest.mark.second
 def test_doctor(monkeypatch, capsys):
     monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
     assert main(["doctor"]) == 0

@@ -63,6 +63,7 @@ def run(capsys, *arguments):
 # ---- kernels --------------------------------------------------------------------------------
 
 
+@pytest.mark.second
 def test_one_line_for_a_kernel_with_its_worst_architecture(capsys):
     code, out, err = run(capsys, "kernels", "scale.cu")
     assert code == 0 and err == ""
@@ -93,6 +94,7 @@ def test_the_architectures_asked_for(capsys, arch, archs):
     assert re.findall(r"^  scale<double> .* (sm_\d+) ", out, re.MULTILINE) == archs
 
 
+@pytest.mark.second
 def test_json_has_every_architecture(capsys):
     code, out, _ = run(capsys, "kernels", "scale.cu", "--json")
     answer = json.loads(out)
@@ -105,6 +107,7 @@ def test_json_has_every_architecture(capsys):
         assert all(0 < found["occupancy"]["share"] <= 1 for found in kernel["resources"])
 
 
+@pytest.mark.second
 def test_a_spill_fails(capsys):
     code, out, err = run(capsys, "kernels", "scale.cu", "spilling.cu", "--arch", "sm_90")
     assert code == 1
@@ -113,6 +116,7 @@ def test_a_spill_fails(capsys):
     assert run(capsys, "kernels", "scale.cu", "--arch", "sm_90")[0] == 0
 
 
+@pytest.mark.second
 def test_the_worst_architecture_is_the_one_that_spills(capsys, monkeypatch):
     honest = nvrtc.resources_of_all
 
@@ -148,6 +152,7 @@ __global__ void dot(const float* a, const float* b, float* y, int n)
 """
 
 
+@pytest.mark.second
 def test_the_main_loop_of_a_kernel_that_has_one(capsys):
     Path("dot.cu").write_text(DOT.replace("SHARE", "0.05"))
     code, out, err = run(capsys, "kernels", "dot.cu", "scale.cu", "--arch", "sm_90")
@@ -163,6 +168,7 @@ def test_the_main_loop_of_a_kernel_that_has_one(capsys):
     assert table[3].endswith("spills: 0; main loops with bounds: 1, not kept: 0")
 
 
+@pytest.mark.second
 def test_a_bound_that_is_not_kept_fails(capsys):
     Path("dot.cu").write_text(DOT.replace("SHARE", "0.9"))
     code, out, err = run(capsys, "kernels", "dot.cu", "--arch", "sm_90")
@@ -369,6 +375,7 @@ def test_the_real_checker_refuses_what_does_not_compile(capsys):
     assert code == 2 and "broken.cu:3" in err and "*x = missing;" in err
 
 
+@pytest.mark.second
 def test_json_stays_alone_on_stdout_when_a_kernel_prints(tmp_path):
     text = '__global__ void loud(int* x)\n{\n    printf("value %d\\n", 41);\n    *x = 41;\n}\n'
     (tmp_path / "loud.cu").write_text(text)

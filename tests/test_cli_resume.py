@@ -68,6 +68,7 @@ def test_a_stopped_run_goes_on_with_the_same_bits(monkeypatch, capsys, whole, ba
     assert len(json.loads(Path("run/environment.json").read_text())["resumed"]) == 1
 
 
+@pytest.mark.second
 def test_exit_code_of_a_process_that_is_stopped():
     """Not ours to return: what the shell sees."""
     root = str(Path(tinygraph.__file__).parents[1])
@@ -151,6 +152,7 @@ def test_resume_what_cannot_be_resumed(capsys, stopped):
     assert "a whole checkpoint" in capsys.readouterr().err
 
 
+@pytest.mark.second
 def test_a_finished_run_goes_on_for_longer_with_the_same_bits(stopped, whole, capsys):
     """One epoch, then up to three: as three at once."""
     assert main([*TRAIN[:-1], "1", "--run", "short"]) == 0
@@ -167,6 +169,7 @@ def test_a_finished_run_goes_on_for_longer_with_the_same_bits(stopped, whole, ca
     assert contents(Path("short")) == before
 
 
+@pytest.mark.second
 def test_a_run_says_whether_it_is_finished(stopped, capsys):
     assert main(["evaluate", "run"]) == 0
     first, *_ = capsys.readouterr().out.splitlines()
@@ -182,6 +185,7 @@ def test_a_run_says_whether_it_is_finished(stopped, capsys):
     assert capsys.readouterr().out.startswith("test ")
 
 
+@pytest.mark.second
 def test_resume_a_finished_run(stopped, capsys):
     assert main(["train", "--resume", "run"]) == 0
     first = contents(stopped)[stopped / "parameters.safetensors"]
@@ -228,6 +232,7 @@ def test_a_dry_run_writes_nothing(capsys):
     assert not list(Path().iterdir())
 
 
+@pytest.mark.second
 def test_the_best_parameters(whole, capsys):
     """Those of the epoch with the highest validation accuracy, which the log names."""
     rows = RunFolder.open(whole).rows()
@@ -244,6 +249,7 @@ def test_the_best_parameters(whole, capsys):
     assert found == json.loads(Path("again/result.json").read_text())["test"]
 
 
+@pytest.mark.second
 def test_dated_backups(capsys, stopped):
     assert main(["train", "--resume", "run"]) == 0
     (backup,) = stopped.glob("backups/*")

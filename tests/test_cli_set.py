@@ -76,6 +76,7 @@ def test_bad_assignments(capsys, options, words):
     assert words in fails(capsys, [*DRY, *options])
 
 
+@pytest.mark.second
 def test_a_resumed_run_refuses_another_value(capsys):
     assert (
         main(["train", "numba_cnn", "--set", "filters=1", "--set", "epochs=1", "--run", "run"]) == 0

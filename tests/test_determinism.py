@@ -34,6 +34,7 @@ def test_only_nightly_draws_others_each_time():
         assert not settings.get_profile(name).derandomize, name
 
 
+@pytest.mark.second
 @pytest.mark.skipif(not settings.default.derandomize, reason="the profile nightly")
 def test_what_is_drawn_depends_on_nothing_that_ran_before(tmp_path, monkeypatch):
     strategy = st.lists(st.floats(), min_size=20, max_size=20)
@@ -84,6 +85,7 @@ def test_the_search_for_unseeded_generators(text, found):
     assert len(list(unseeded(ast.parse(text)))) == found
 
 
+@pytest.mark.second
 def test_no_test_draws_from_a_generator_without_a_seed():
     found, seen = [], set()
     for path in sorted(ROOT.glob("tests/**/*.py")):

@@ -79,6 +79,7 @@ def test_the_pictures_are_up_to_date(tmp_path):
         assert drawn.read_bytes() == (ROOT / "docs/images" / drawn.name).read_bytes(), drawn.name
 
 
+@pytest.mark.second
 def test_pages_that_are_shown_live_are_made(tmp_path):
     rooms = script("live_pages"), script("live_kernels")
     made = {page.name for room in rooms for page in room.make_all(tmp_path / "pages")}

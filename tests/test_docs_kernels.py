@@ -45,6 +45,7 @@ def in_folder_of(page, output, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.second
 @pytest.mark.skipif(compiler_family() != "gcc", reason="the pages show what a build by g++ says")
 @pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda p: p.name)
 def test_commands_print_what_the_page_shows(page, output):
@@ -97,6 +98,7 @@ def test_the_marks_of_the_page_are_needed(output):
     assert {finding.kind for finding in report.findings} == {"race"}
 
 
+@pytest.mark.second
 def test_the_test_of_the_page_passes_and_fails_where_it_should(output, monkeypatch, tmp_path):
     page = ROOT / "docs/kernels/your_own_kernels.md"
     in_folder_of(page, output, monkeypatch, tmp_path)

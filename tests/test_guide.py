@@ -79,6 +79,7 @@ def run_tests(copy, *arguments):
     return run.returncode == 0, run.stdout + run.stderr
 
 
+@pytest.mark.second
 def test_an_op_that_is_not_complete_is_told_all_that_is_missing(copy):
     """What the guide shows for the op's file alone, and no other op is held up."""
     op = python_blocks()[0]

@@ -95,6 +95,7 @@ def imported(path):
         yield from (name.partition(".")[0] for name in names)
 
 
+@pytest.mark.second
 def test_lint_and_docs_bring_what_the_package_imports():
     """mypy reads what stands beside the package; what it is told to do without is an exception."""
     overrides = PYPROJECT["tool"]["mypy"]["overrides"]

@@ -51,6 +51,7 @@ def path(tmp_path_factory):
     return tmp_path_factory.mktemp("saved") / "file.safetensors"
 
 
+@pytest.mark.second
 @given(obj=st.recursive(PLAIN | ARRAYS | NUMBERS | ARRAYS.map(tg.Tensor), nests, max_leaves=8))
 def test_any_nest_comes_back(path, obj):
     assert same(tg.load(tg.save(obj, path)), obj)

@@ -68,6 +68,7 @@ def test_a_side_that_disagrees_is_left_out(monkeypatch):
     assert not result.failed
 
 
+@pytest.mark.second
 def test_the_faster_compiled_side_is_the_one_to_beat(monkeypatch):
     monkeypatch.setattr(steps, "workloads", lambda room: [seed_network(2, 4, size=8)])
     seconds = {

@@ -23,6 +23,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.second
 def test_the_best_of_the_instances_that_fit(folder):
     one = measured(Row("one", "dot", "dot<float>", ("TILE=1",)), folder)
     best = measured(Row("best", "dot", "dot<float>"), folder)

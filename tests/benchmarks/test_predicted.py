@@ -86,6 +86,7 @@ def test_the_gpu_of_a_title(title, gpu):
     assert gpu_of(title) == gpu
 
 
+@pytest.mark.second
 def test_every_way_of_a_small_network():
     found = predicted.predicted([seed_network(2, 4, size=8)], ["t4", "h200"])
     assert [step.way for step in found] == list(ours.steps(seed_network(2, 4, size=8), "emulator"))

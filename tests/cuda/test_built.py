@@ -57,6 +57,7 @@ def scale_on_cuda(cupy, dtype="float", **macros):
     return y.get()
 
 
+@pytest.mark.second
 def test_a_launch_needs_no_compiler(elsewhere, rehearsed_cuda):
     with pytest.raises(KernelCompileError, match="library"):
         nvrtc.version()
@@ -70,6 +71,7 @@ def test_a_launch_needs_no_compiler(elsewhere, rehearsed_cuda):
 NAME = "scale<float>", "sm_90"
 
 
+@pytest.mark.second
 def test_ops_need_no_compiler(folder, tmp_path, monkeypatch, rehearsed_cuda):
     files = [str(KERNELS / f"{stem}.cu") for stem in ("dropout", "random", "sgd")]
     assert main(["kernels", *files, "--build", "built", "--arch", "sm_90"]) == 0
@@ -83,6 +85,7 @@ def test_ops_need_no_compiler(folder, tmp_path, monkeypatch, rehearsed_cuda):
     np.testing.assert_array_equal(w.numpy(), np.full(8, 0.75))
 
 
+@pytest.mark.second
 def test_what_a_program_launches_can_be_built(folder, monkeypatch):
     """Also where no `instances` line names it: a comparison of integers."""
     x = tg.Tensor(np.arange(6, dtype="i4").reshape(2, 3), device="emulator")
@@ -99,6 +102,7 @@ def test_what_a_program_launches_can_be_built(folder, monkeypatch):
     assert launch.kernel.resources("sm_90").spills == 0
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("compiled", [False, True])
 def test_what_the_seed_network_launches_is_among_the_instances(compiled):
     tg.manual_seed(0)
@@ -131,6 +135,7 @@ def test_what_was_not_built_is_told_with_the_way_out(elsewhere, rehearsed_cuda):
         scale_on_cuda(rehearsed_cuda, FACTOR=3)
 
 
+@pytest.mark.second
 def test_a_header_that_has_changed_since_is_not_passed_over(elsewhere, tmp_path, rehearsed_cuda):
     assert scale_on_cuda(rehearsed_cuda)[1] == 2
     (tmp_path / "times.cuh").write_text(TIMES.replace("FACTOR *", "2 * FACTOR *"))

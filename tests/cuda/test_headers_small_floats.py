@@ -159,6 +159,7 @@ def test_a_fused_multiply_add_is_rounded_once(T, name, M, BIAS):
     assert same(launch(T, "__hfma(a, b, c).bits", a, b, c), wanted)
 
 
+@pytest.mark.second
 @FORMATS
 def test_infinities_and_nan(T, name, M, BIAS):
     infinite, one, nan = (2 * BIAS + 1) << M, BIAS << M, 0x7FFF
@@ -176,6 +177,7 @@ def test_infinities_and_nan(T, name, M, BIAS):
     assert launch(T, f"__float2{name}_ru(FLT_MAX).bits", a[2:3])[0] == infinite
 
 
+@pytest.mark.second
 @FORMATS
 def test_integers_and_pairs(T, name, M, BIAS):
     x = np.array([0x4248, 0xC248], np.uint16)  # 3.14 and its negative as half, 50 as bfloat16

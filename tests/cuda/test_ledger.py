@@ -72,6 +72,7 @@ def two_mutants():
     return dict(list(of_file.items())[:2])
 
 
+@pytest.mark.second
 def test_pages_and_what_is_tried_now(tmp_path, monkeypatch):
     made = two_mutants()
     a, b = made

@@ -268,6 +268,7 @@ def test_a_loop_of_four_products(arch):
     assert 4 + 2 + 2 <= found.instructions <= 20  # and counting, comparing, jumping
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("arch", ["sm_90", "sm_100"])
 def test_the_tiled_product_is_measured_with_its_loads(arch):
     """128 x 128: 64 multiply-adds for each of the 8 or more steps of k, and the loads around."""

@@ -286,11 +286,13 @@ def test_the_emulator_counts_what_is_stated(file):
     )
 
 
+@pytest.mark.second
 def test_allowances_are_for_kernels_that_are_there():
     there = {f"{file}: {k.name}" for file in FILES for k in kernels(Source.read(KERNELS / file))}
     assert set(SHARED_WORK) <= there
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("file, function", [("var.cu", "var_forward"), ("softmax.cu", "")])
 def test_a_statement_that_is_too_low_is_noticed_where_threads_share_sums(file, function):
     """Without an allowance for the kernel, as it is with a new one."""
@@ -376,6 +378,7 @@ def test_tiles_beyond_an_edge_are_issued(shape):
         assert product.operations <= product.issued_operations
 
 
+@pytest.mark.second
 @pytest.mark.parametrize(
     "images, filters, settings",
     [

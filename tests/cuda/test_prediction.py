@@ -151,6 +151,7 @@ def test_an_unknown_gpu_names_the_known_ones(gpu):
         graph.kernel_table(gpu=gpu or "none")
 
 
+@pytest.mark.second
 def test_a_table_of_a_graph_adds_up():
     x = tg.Tensor(np.zeros((64, 64), np.float32), requires_grad=True, name="x")
     table = tg.Graph((tg.relu(x) @ x).sum()).kernel_table(gpu="a100")
@@ -164,6 +165,7 @@ def test_a_table_of_a_graph_adds_up():
     assert "predicted" not in str(plain) and plain.rows[0].predicted_seconds is None
 
 
+@pytest.mark.second
 def test_nothing_runs_for_a_profile_on_the_emulator():
     x = tg.Tensor(np.ones(1000, np.float32), requires_grad=True, device="emulator")
     kept = []
@@ -186,6 +188,7 @@ def test_a_profile_on_the_cpu_predicts_nothing():
         profile_steps(lambda: tg.relu(tg.ones((3,))), gpu="h200")
 
 
+@pytest.mark.second
 def test_the_command(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["profile", "numba_cnn", "--gpu", "l4", "--steps", "1"]) == 0

@@ -149,6 +149,7 @@ def test_position_counts_what_was_handed_out():
     feed.close()
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("data", [DATA, tg.data.ConcatDataset([DATA])], ids=["arrays", "samples"])
 def test_a_trainer_learns_the_same_from_either(data):
     """Samples are collated into Tensors of the host."""

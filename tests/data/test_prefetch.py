@@ -53,6 +53,7 @@ class Counting(BatchedDataset):
         return index, index
 
 
+@pytest.mark.second
 @given(
     size=st.integers(0, 30),
     batch=st.integers(1, 9),
@@ -70,6 +71,7 @@ def test_same_batches_in_the_same_order(size, batch, depth, seed):
     assert plain.epoch == ahead_of.epoch == 2
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("depth", [1, 2, 5])
 def test_back_pressure(depth):
     """The producer fills up to `depth` batches ahead of the consumer, then waits."""
@@ -80,6 +82,7 @@ def test_back_pressure(depth):
         assert data.begun <= received + depth
 
 
+@pytest.mark.second
 def test_never_more_than_depth_ahead_at_any_speed():
     excess = []
     received = [0]
@@ -97,6 +100,7 @@ def test_never_more_than_depth_ahead_at_any_speed():
     assert max(excess) <= 3 + 1
 
 
+@pytest.mark.second
 def test_batches_are_made_while_the_consumer_is_busy():
     data = Counting(3)
     batches = iter(DataLoader(data, 1, prefetch=2))
@@ -105,6 +109,7 @@ def test_batches_are_made_while_the_consumer_is_busy():
     batches.close()
 
 
+@pytest.mark.second
 def test_no_thread_before_the_first_batch():
     batches = iter(DataLoader(Counting(3), 1, prefetch=2))
     assert not threads()
@@ -113,6 +118,7 @@ def test_no_thread_before_the_first_batch():
     batches.close()
 
 
+@pytest.mark.second
 def test_an_error_comes_in_its_place_with_its_origin():
     loader = DataLoader(Counting(9, fails_at=5), 2, prefetch=4)
     received = []
@@ -126,6 +132,7 @@ def test_an_error_comes_in_its_place_with_its_origin():
     assert not threads()
 
 
+@pytest.mark.second
 def test_an_error_without_prefetching_leaves_the_same_state():
     states = []
     for depth in (0, 3):
@@ -136,17 +143,20 @@ def test_an_error_without_prefetching_leaves_the_same_state():
     assert states[0] == states[1]
 
 
+@pytest.mark.second
 def test_an_error_after_the_consumer_has_left_is_nobodys():
     for _ in DataLoader(Counting(9, fails_at=3), 1, prefetch=5):
         break
     assert eventually(lambda: not threads())
 
 
+@pytest.mark.second
 def test_the_thread_ends_with_the_epoch():
     list(DataLoader(Counting(5), 2, prefetch=3))
     assert not threads()
 
 
+@pytest.mark.second
 def test_the_thread_ends_when_the_iterator_is_closed_or_dropped():
     batches = iter(DataLoader(Counting(500), 2, prefetch=3))
     next(batches)
@@ -158,6 +168,7 @@ def test_the_thread_ends_when_the_iterator_is_closed_or_dropped():
     assert eventually(lambda: not threads())
 
 
+@pytest.mark.second
 def test_the_thread_ends_when_the_loop_is_left():
     for _ in DataLoader(Counting(500), 2, prefetch=3):
         break
@@ -169,6 +180,7 @@ def test_the_thread_ends_when_the_loop_is_left():
     assert eventually(lambda: not threads())
 
 
+@pytest.mark.second
 def test_an_iterator_in_a_cycle_is_collected():
     class Holder:
         pass
@@ -181,6 +193,7 @@ def test_an_iterator_in_a_cycle_is_collected():
     assert eventually(lambda: not threads())
 
 
+@pytest.mark.second
 def test_a_program_that_ends_in_the_middle_of_an_epoch_ends():
     program = """
         import numpy as np, tinygraph as tg
@@ -194,6 +207,7 @@ def test_a_program_that_ends_in_the_middle_of_an_epoch_ends():
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("bad", [-1, 1.5, "2", None])
 def test_bad_prefetch(bad):
     with pytest.raises(ArgumentError, match="prefetch: expected an int of at least 0"):

@@ -56,6 +56,7 @@ def test_the_same_batches_for_any_number_of_workers(make, workers):
     assert found[0][0] != found[0][1] and len(found[0][0]) == 4
 
 
+@pytest.mark.second
 def test_a_run_that_was_killed_goes_on_with_the_same_batches():
     """Position counts what was handed out, whatever the workers had made in advance."""
     whole = taken(DataLoader(data.augmented(), 2, shuffle=True, seed=1))
@@ -82,6 +83,7 @@ def test_what_a_sample_draws_does_not_depend_on_the_number_of_workers():
     assert len(set(flat)) == len(flat), "no two batches draw the same"
 
 
+@pytest.mark.second
 def test_workers_that_stay_are_the_same_and_an_epoch_may_be_left():
     loader = DataLoader(data.Numbers(), 2, num_workers=2, persistent_workers=True)
     seen = set()
@@ -97,6 +99,7 @@ def test_workers_that_stay_are_the_same_and_an_epoch_may_be_left():
     del loader
 
 
+@pytest.mark.second
 def test_a_worker_is_told_its_number(tmp_path):
     start = functools.partial(data.marks, str(tmp_path))
     batches = list(DataLoader(data.Numbers(), 2, num_workers=2, worker_init_fn=start))
@@ -107,6 +110,7 @@ def test_a_worker_is_told_its_number(tmp_path):
 # ---- what goes wrong ----------------------------------------------------------------------------
 
 
+@pytest.mark.second
 def test_an_error_comes_in_its_place_with_its_origin():
     loader = DataLoader(data.Troubled(data.breaks), 2, num_workers=2)
     received = []
@@ -122,6 +126,7 @@ def test_an_error_comes_in_its_place_with_its_origin():
     assert next(iter(loader))["i"].numpy().tolist() == [0, 1]
 
 
+@pytest.mark.second
 @pytest.mark.parametrize(
     "options, error, message",
     [
@@ -148,6 +153,7 @@ def test_trouble_in_a_worker(options, error, message):
     assert not multiprocessing.active_children()
 
 
+@pytest.mark.second
 def test_a_killed_worker_costs_no_batch():
     loader = DataLoader(data.Numbers(60), 2, shuffle=True, num_workers=1)
     received = []

@@ -272,6 +272,7 @@ class TestScaledDotProductAttention(OpContract):
         np.testing.assert_allclose(runs[0], runs[1], rtol=1e-10)
         assert runs[0][0] != runs[0][1]
 
+    @pytest.mark.second
     @pytest.mark.parametrize(
         ("features", "dtype"), [(129, "f4"), (100, "f8"), (257, "f4"), (129, "f8")]
     )

@@ -60,6 +60,7 @@ def trained(name, settings, together):
     return members, {key: state for rule in rules for key, state in rule.state.items()}
 
 
+@pytest.mark.second
 @pytest.mark.parametrize(("name", "settings"), RULES, ids=str)
 def test_together_the_bits_of_each_alone(name, settings):
     """Groups, two dtypes, empty parameters, late ones, more than a launch takes; checked."""
@@ -135,6 +136,7 @@ def test_a_step_of_a_vgg_like_network():
     assert launches(adam.step) == ["adam_update<float>"]
 
 
+@pytest.mark.second
 def test_parameters_beyond_the_largest_grid():
     """More than 1024 blocks: a thread takes several turns, beside a small parameter."""
     sizes = (3, 4_300_000, 270_001)
@@ -151,6 +153,7 @@ def test_parameters_beyond_the_largest_grid():
         np.testing.assert_allclose(b, a, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.second
 @pytest.mark.parametrize(("count", "times"), [(20, 1), (33, 2)])
 def test_clipping_takes_many_gradients_in_a_launch(count, times):
     members = [tg.Parameter(np.ones(300, "f4"), device="emulator") for _ in range(count)]
@@ -202,6 +205,7 @@ def test_parameters_that_begin_anywhere(name):
         np.testing.assert_array_equal(values, found[0])
 
 
+@pytest.mark.second
 def test_clipping_of_two_dtypes_and_other_layouts():
     found = {}
     for device in ("cpu", "emulator"):

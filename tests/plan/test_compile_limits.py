@@ -156,6 +156,7 @@ def test_a_compiled_function_in_another_one():
 # ---- memory --------------------------------------------------------------------------------------
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("options", [{}, {"tile": 8, "threads": 2}], ids=str)
 def test_no_arrays_are_made_in_the_steady_state(options):
     rng = np.random.default_rng(0)
@@ -203,6 +204,7 @@ class Noting(Op):
         return "map"
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("options", [{}, {"tile": 8, "threads": 2}], ids=str)
 def test_the_arrays_of_the_first_run_are_freed_before_the_second(options):
     """Else they would lie in memory beside the buffers."""

@@ -47,6 +47,7 @@ def trained(make, device, compiled):
     return losses, model.state_dict(), run
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("make", NETWORKS.values(), ids=NETWORKS)
 def test_a_training_is_that_of_the_graph_and_of_the_cpus_plan(make):
     """Running statistics, and weights that are used twice, among them."""
@@ -59,6 +60,7 @@ def test_a_training_is_that_of_the_graph_and_of_the_cpus_plan(make):
             np.testing.assert_allclose(state[name], array, rtol=1e-3, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.second
 @settings(max_examples=10)
 @given(ts.graphs())
 def test_random_graphs(graph):
@@ -86,6 +88,7 @@ def test_random_graphs(graph):
             np.testing.assert_allclose(y.grad, x.grad, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.second
 def test_the_checker_finds_nothing_in_a_planned_step(monkeypatch):
     reports = []
     check = Kernel._report
@@ -300,6 +303,7 @@ def test_no_array_is_made_through_mem_in_the_steady_state(monkeypatch, make):
     assert {name for name, shape in made if shape} <= {"empty", "copy"}
 
 
+@pytest.mark.second
 def test_another_precision_takes_other_buffers(monkeypatch, request):
     """Tensor cores have larger tiles, so that a sum is in chunks: its parts want memory."""
     monkeypatch.setattr(gemm, "ENOUGH_BLOCKS", 4)

@@ -64,6 +64,7 @@ FIRST = "each loss", "layer_norm", "conv2d"
 NAMES = [name if name in FIRST else pytest.param(name, marks=pytest.mark.second) for name in OPS]
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("name", NAMES)
 def test_a_plan_passes_null_where_there_is_no_array(name, rehearsed_cuda):
     array, make = OPS[name]

@@ -35,6 +35,7 @@ def batch(n, height, width, classes=10):
     return rng.random((n, 1, height, width), np.float32), rng.integers(0, classes, n)
 
 
+@pytest.mark.second
 @settings(max_examples=6, deadline=None)
 @given(
     n=st.integers(1, 70),
@@ -80,6 +81,7 @@ def test_values_and_gradients_are_those_of_the_graph(n, pairs, size, biases, dty
         np.testing.assert_allclose(got, want, rtol=rounding, atol=rounding * max(1, n))
 
 
+@pytest.mark.second
 def test_a_training_is_that_of_the_graph():
     found = []
     for compiled in (False, True):
@@ -95,6 +97,7 @@ def test_a_training_is_that_of_the_graph():
         np.testing.assert_allclose(state[name], array, rtol=1e-4, atol=1e-6, err_msg=name)
 
 
+@pytest.mark.second
 def test_on_a_gpu_as_on_the_emulator(rehearsed_cuda):
     """And again as one CUDA graph."""
     found = []
@@ -135,6 +138,7 @@ def test_a_step_of_the_seed_network_is_eight_launches():
     assert 3 * 4 * pooled + 2 * pooled < sum(launch.bytes for launch in launches) < 15 * pooled
 
 
+@pytest.mark.second
 def test_a_small_step_is_no_more_launches():
     names = [launch.kernel.name.partition("<")[0] for launch in launches_of_a_step(2, 3, True)]
     assert len(names) <= 8 and names[0] == "single_channel_stage_forward"

@@ -167,6 +167,7 @@ def test_the_test_data_are_looked_at_once(tmp_path, monkeypatch):
     assert sizes == [144, 144, 144, 359]
 
 
+@pytest.mark.second
 def test_training_through_the_kernels_ends_where_numpy_does(trained, tmp_path):
     """Two epochs on the emulator: the same log and parameters, to rounding."""
     run, result = trained
@@ -240,6 +241,7 @@ def test_digits_reach_what_they_should(tmp_path):
     assert np.median(found) >= 0.975, found
 
 
+@pytest.mark.second
 def test_mnist_learns(tmp_path):
     """One epoch on real MNIST with few filters; how far it comes was measured, 0.93 to 0.95."""
     folder = mnist_folder()

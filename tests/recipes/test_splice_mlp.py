@@ -389,6 +389,7 @@ def test_without_the_data_the_recipe_says_how_to_get_them(tmp_path, monkeypatch)
         run_of(tmp_path / "run")
 
 
+@pytest.mark.second
 def test_splice_junctions_are_learnt(tmp_path):
     """One epoch of the real data; what ten reach stands in the docs."""
     folder = splice_folder()

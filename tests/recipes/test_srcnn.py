@@ -205,6 +205,7 @@ def test_json_parameters_of_a_run_are_those_of_safetensors(trained):
         np.testing.assert_array_equal(array, state[name])
 
 
+@pytest.mark.second
 def test_the_pictures_of_a_run(trained, made_data, tmp_path):
     pytest.importorskip("matplotlib", reason="needs matplotlib")
     shutil.copytree(trained[0].path, tmp_path / "copy")
@@ -323,6 +324,7 @@ def test_a_named_folder_without_t91_is_an_error(made_data, tmp_path):
             srcnn.recipe.data(srcnn.recipe.settings({**SMALL, **settings}), folder)
 
 
+@pytest.mark.second
 def test_scikit_learns_photographs(monkeypatch):
     pytest.importorskip("sklearn", reason="needs scikit-learn")
     monkeypatch.setattr(srcnn_samples, "import_module", _no_such_library)
@@ -344,6 +346,7 @@ def test_scikit_images_photographs():
         assert rgb.shape[0] == 3 and rgb.dtype == np.float32 and 0 <= rgb.min() < rgb.max() <= 1
 
 
+@pytest.mark.second
 def test_t91_set5_and_set14():
     folder = set5_folder().parents[1]
     found = srcnn_samples.t91(folder)
@@ -355,6 +358,7 @@ def test_t91_set5_and_set14():
 # ---- the command --------------------------------------------------------------------------------
 
 
+@pytest.mark.second
 def test_the_command_trains_and_super_resolves(made_data, capsys, tmp_path):
     """From train to a larger picture, as a user would do it."""
     image = pytest.importorskip("PIL.Image")

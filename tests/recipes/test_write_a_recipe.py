@@ -27,6 +27,7 @@ def the_file(tmp_path, monkeypatch):
     Path("moons.py").write_text(FILE)
 
 
+@pytest.mark.second
 def test_the_commands_of_the_page_in_order(capsys):
     pytest.importorskip("matplotlib", reason="needs matplotlib")
     assert len(FILE.splitlines()) <= 65 and len(COMMANDS) == 6

@@ -240,6 +240,7 @@ def test_a_weight_shared_by_every_step_has_one_trunk(tmp_path):
     assert sum(edges_of(svg).values()) == 800
 
 
+@pytest.mark.second
 def test_a_deep_chain_is_refused_but_a_part_of_it_can_be_drawn(tmp_path):
     deep = chain(100_000)
     with pytest.raises(tg.errors.GraphError, match=r"at most 5000 nodes.*100001.*depth=20"):

@@ -123,6 +123,7 @@ def test_the_accuracy_of_each_class_stands_beside_its_row(drawn, tmp_path):
     assert drawn[0].axes[0].get_title() == "3 of 5 right: accuracy 0.6000"
 
 
+@pytest.mark.second
 @pytest.mark.parametrize(("number", "written"), [(1, True), (2, True), (30, True), (400, False)])
 def test_numbers_are_left_out_where_cells_are_small(number, written, drawn, tmp_path):
     labels = np.arange(number).repeat(3)
@@ -130,6 +131,7 @@ def test_numbers_are_left_out_where_cells_are_small(number, written, drawn, tmp_
     assert len(drawn[0].axes[0].texts) == (number if written else 0)
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("number", [2, 3, 12, 100])
 def test_nothing_of_the_matrix_is_cut_off_or_overlaps(number, drawn, tmp_path):
     names = [f"a long name of class {k}" for k in range(number)]

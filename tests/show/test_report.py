@@ -368,6 +368,7 @@ def test_plain_data_in_place_of_contents_is_refused(tmp_path):
         report({"result": {}}, tmp_path / "report.html")
 
 
+@pytest.mark.second
 def test_a_report_needs_no_library(tmp_path):
     code = (
         "import sys, numpy as np, tinygraph as tg; "

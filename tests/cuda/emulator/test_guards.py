@@ -135,6 +135,7 @@ def test_what_was_written_before_the_fault_is_there():
     np.testing.assert_array_equal(y, np.arange(1000))
 
 
+@pytest.mark.second
 def test_threads_of_python_have_guards_of_their_own():
     def work(number):
         for _ in range(50):
@@ -157,6 +158,7 @@ def test_threads_of_python_have_guards_of_their_own():
     assert done == [50] * 6 and all("y[500]" in w for w in words)
 
 
+@pytest.mark.second
 def test_of_blocks_that_fail_at_a_time_the_first_is_told():
     """Two threads run blocks; which one fails first is chance, which one is told is not."""
     text = """__global__ void k(float* x, int work) {

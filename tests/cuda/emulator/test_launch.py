@@ -44,6 +44,7 @@ def test_two_launches_give_the_same_bits():
     assert sums().tobytes() == sums().tobytes()
 
 
+@pytest.mark.second
 def test_one_and_several_threads_of_the_system_give_the_same_bits():
     code = """
 import hashlib

@@ -32,6 +32,7 @@ def test_every_file_is_listed(calls):
     assert sorted(LISTED) == sorted(calls)
 
 
+@pytest.mark.second
 def test_each_file_calls_only_those_above_it(calls):
     assert calls["block.c"] >= {"schedule.c", "warp.c", "fiber.c"}  # the test sees calls at all
     for number, name in enumerate(LISTED):

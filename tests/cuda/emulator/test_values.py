@@ -193,6 +193,7 @@ __global__ void k(const float* x, volatile float* sums, volatile int* flag, floa
     np.testing.assert_array_equal(sums, np.arange(1, 6))
 
 
+@pytest.mark.second
 def test_a_launch_that_takes_too_long_to_follow_is_no_deadlock():
     """The first launch has ended; the second finds something before it gets slow."""
     text = """

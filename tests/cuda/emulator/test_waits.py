@@ -16,18 +16,21 @@ def finding_of(body, grid):
     return finding
 
 
+@pytest.mark.second
 def test_two_blocks_that_wait_for_each_others_flags():
     finding = finding_of("while (a[1 - n] == 0) { }\na[n] = 1;", 2)
     assert (finding.kind, finding.line, finding.block) == ("deadlock", 3, (0, 0, 0))
     assert "block (0,0,0) waits for a[1] to change and block (1,0,0) for a[0]" in finding.message
 
 
+@pytest.mark.second
 def test_three_blocks_in_a_circle():
     finding = finding_of("while (a[(n + 1) % 3] == 0) { }\na[n] = 1;", 3)
     assert finding.kind == "deadlock"
     assert "block (0,0,0) waits for a[1] to change and block (1,0,0) for a[2]" in finding.message
 
 
+@pytest.mark.second
 def test_flags_in_two_arrays():
     first = "if (n == 0) { while (a[0] == 0) { }\nb[0] = 1; }\n"
     body = first + "else { while (b[0] == 0) { }\na[0] = 1; }"
@@ -44,6 +47,7 @@ def test_a_block_that_waits_for_a_later_one():
     assert "block (0,0,0) waits for a[5], which block (3,0,0) changes" in finding.message
 
 
+@pytest.mark.second
 @pytest.mark.parametrize(
     "body, grid",
     [

@@ -153,6 +153,7 @@ def collectives(group, x, rounds):
     return out
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("checked", [False, True], ids=["fast", "checked"])
 @settings(max_examples=25)
 @given(
