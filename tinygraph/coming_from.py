@@ -94,6 +94,9 @@ OTHER = _rows(
     Upsample: nearest, nearest-exact, linear and bilinear, at exact places, where PyTorch rounds
         them to float32; no `recompute_scale_factor`
 """,
+        "nn.functional": """
+    log_softmax softmax: without `dim`, the last axis; PyTorch warns, and takes axis 1 of four
+""",
         "optim": """
     Optimizer: a subclass writes `update`: see its page
     clip_grad_norm: `nn.utils.clip_grad_norm_` of PyTorch
@@ -249,9 +252,9 @@ ABSENT = _rows(
     DataParallel parallel: one process and one device
 """,
         "nn.functional": """
-    conv3d: tg.conv2d
+    conv3d: LATER
     upsample: nn.functional.interpolate
-    normalize: x / x.norm(dim=-1, keepdim=True)
+    normalize: x / x.norm(dim=1, keepdim=True).clamp(min=1e-12)
     unfold: tg.im2col
     fold: tg.col2im
     gumbel_softmax: tg.softmax(x - tg.log(-tg.log(noise)))

@@ -372,6 +372,33 @@ def set_memory_limit(limit: int) -> None:
     gpu.set_memory_limit(limit)
 
 
+def is_available() -> bool:
+    """Whether device "cuda" can be used: CuPy is installed, and there is a GPU.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> device = "cuda" if tg.cuda.is_available() else "cpu"
+    """
+    try:
+        get_device("cuda")
+    except DeviceError:
+        return False
+    return True
+
+
+def device_count() -> int:
+    """How many GPUs can be used: the current one, or none.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> tg.cuda.device_count() == int(tg.cuda.is_available())
+    True
+    """
+    return int(is_available())
+
+
 def cupy() -> Any:
     """The module cupy, imported at the first call; nothing else in tinygraph imports it.
 

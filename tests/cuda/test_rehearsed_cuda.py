@@ -259,3 +259,7 @@ def test_numbers_in_a_captured_step():
 
     found = [step(np.full(2, n, "f4")).numpy().tolist() for n in range(5)]
     assert found == [[0.5 * n + (1.25 if n < 2 else 1.75)] * 2 for n in range(5)]
+
+
+def test_whether_there_is_a_gpu(rehearsed_cuda):
+    assert tg.cuda.is_available() is True and tg.cuda.device_count() == 1

@@ -16,7 +16,7 @@ from tinygraph.cuda.kernel import Kernel
 from tinygraph.cuda.launch import BoundLaunch, In, InOut, Launch, Out
 from tinygraph.cuda.op_kernels import op_kernel
 from tinygraph.cuda.recording import RecordedLaunch, checking, recording
-from tinygraph.device import set_memory_limit
+from tinygraph.device import device_count, is_available, set_memory_limit
 from tinygraph.lazy import lazy
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ __all__ = [
     "blocks",
     "capture",
     "checking",
+    "device_count",
+    "is_available",
     "op_kernel",
     "recording",
     "set_memory_limit",

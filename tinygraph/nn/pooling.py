@@ -128,9 +128,9 @@ class AvgPool2d(Pool2d):
         kernel_size: int | Pair,
         stride: int | Pair | None = None,
         padding: int | Pair | str = 0,
-        *,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
+        *,
         strict: bool = False,
     ) -> None:
         super().__init__(kernel_size, stride, padding, ceil_mode=ceil_mode, strict=strict)

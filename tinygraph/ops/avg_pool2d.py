@@ -106,7 +106,6 @@ def avg_pool2d(
     kernel_size: int | Pair,
     stride: int | Pair | None = None,
     padding: int | Pair | str = 0,
-    *,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Tensor:
