@@ -149,27 +149,27 @@ MISTAKES = [
     ),
     Mistake(
         3,
-        "two-upstreams",
-        "A right backward is wrong under your check: analytic and numeric have not the same\n"
-        "upstream. Draw it once, for both.",
+        "all-wrong",
+        "Your check finds every backward wrong, right ones too. Analytic and numeric need the\n"
+        "same upstream: it is drawn once, for both.",
         [(_PAIRS, _PAIRS.replace("(upstream", "(np.roll(upstream, 1) * 2"))],
     ),
     Mistake(
         3,
-        "first-array-alone",
+        "first-gradient-alone",
         "Only the gradient of the first array counts.",
         [(_PAIRS, "in list(zip(op.backward(upstream, *arrays), expected, strict=True))[:1]:")],
     ),
     Mistake(
         3,
-        "last-array-alone",
+        "last-gradient-alone",
         "Only the gradient of the last array counts: each takes the place of the one before. Keep\n"
         "the largest.",
         [(_LARGEST, "far")],
     ),
     Mistake(
         3,
-        "one-element",
+        "first-element-alone",
         "Only the first element of each gradient is compared; a backward can be right there and\n"
         "nowhere else.",
         [(_ALL, "np.abs(given - right).flat[0] / max(1.0, np.abs(right).max())")],
@@ -282,9 +282,9 @@ MISTAKES = [
     ),
     Mistake(
         4,
-        "all-ones",
-        "All your numbers are equal: a gradient at the wrong place looks like one at the right\n"
-        "place, and every maximum is a tie.",
+        "positive-and-equal",
+        "None of your numbers is negative: no ReLU is ever closed. And some are equal: where the\n"
+        "largest of them is taken there is a tie, and a right backward is accused.",
         [(_NUMBERS, "np.ones")],
     ),
     Mistake(

@@ -220,7 +220,7 @@ def range_of(problems: Any) -> str:
 
 # ---- step 5 -----------------------------------------------------------------------------------
 
-VERDICTS = [(number, *layered(3, 2, 4)) for number in sorted(range(len(LAYERS)), key=COALS.count)]
+VERDICTS = [(number, *layered(6, 3, 4)) for number in sorted(range(len(LAYERS)), key=COALS.count)]
 
 
 def drawn_verdicts() -> Any:

@@ -1,0 +1,17 @@
+"""What a learner may draw problems with, loaded before his process is forked: there no file opens.
+
+hypothesis loads the modules of its strategies when they are first asked for.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from importlib import import_module
+from pkgutil import iter_modules
+
+with suppress(ImportError):  # hypothesis is an extra
+    import_module("hypothesis.extra.numpy")
+    _parts = import_module("hypothesis.strategies._internal")
+    for _part in iter_modules(_parts.__path__):
+        with suppress(ImportError):  # those for libraries that are absent
+            import_module(f"{_parts.__name__}.{_part.name}")
