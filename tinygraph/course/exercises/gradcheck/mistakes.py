@@ -20,24 +20,24 @@ _CHANGED = "zip(given, (upstream, *problem), strict=True)"
 _VERDICT = "not changed and worst(op, problem) < 1e-4"
 
 _TOO_SMALL = (
-    "Your h drowns in rounding: x + h is x, or some digits of it. float64 has 16 digits; h near\n"
-    "1e-6 leaves ten of them to x and to the difference."
+    "Your h drowns in rounding: x + h is x, or some digits of it. float64 has 16 digits; h\n"
+    "near 1e-6 leaves ten of them to x and to the difference."
 )
 _TOO_LARGE = (
-    "Your h is so large that the curve bends between x - h and x + h: the error is h * h times\n"
-    "the third derivative. Near 1e-6 it is lost in rounding."
+    "Your h is so large that the curve bends between x - h and x + h: the error is h * h\n"
+    "times the third derivative. Near 1e-6 it is lost in rounding."
 )
 _LEFT = (
-    "The element is not put back before the next one moves: its slope is taken at another place.\n"
-    "At a kink that is another slope."
+    "The element is not put back before the next one moves, whose slope is then taken at\n"
+    "another place. At a kink that is another slope."
 )
 _DIGITS = (
-    "The differences are taken in float32, which has 7 digits: near 2048 it does not see a step\n"
-    "of 1e-6. Take float64 copies of the arrays first."
+    "The differences are taken in float32, which has 7 digits: near 2048 it does not see a\n"
+    "step of 1e-6. Take float64 copies of the arrays first."
 )
 _SIGNED = (
-    "You take no absolute value: an error counts if it is too much, and not if it is too little\n"
-    "(or the other way round)."
+    "You take no absolute value: an error counts if it is too much, not if it is too little,\n"
+    "or the other way round."
 )
 
 MISTAKES = [
@@ -108,7 +108,8 @@ MISTAKES = [
     Mistake(
         2,
         "not-put-back-in-place",
-        "The element is not put back before the next one moves, and the caller's array is changed.",
+        "The element is not put back before the next one moves, and the caller's array is another\n"
+        "one afterwards.",
         [(_BACK, "    return gradients"), (_COPIES, "list(arrays)")],
     ),
     Mistake(2, "float32", _DIGITS, [(_COPIES, "[np.array(a) for a in arrays]")]),

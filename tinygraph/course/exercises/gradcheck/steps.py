@@ -26,9 +26,10 @@ def whole(*shape: int) -> Array:
 
 
 def layered(N: int, inputs: int, outputs: int) -> Layered:
-    """A problem far from kinks."""
-    normal = _drawn.standard_normal
-    return normal((N, inputs)), normal((outputs, inputs)), normal(outputs)
+    """A problem far from kinks, of numbers with two digits behind the point."""
+    shapes = (N, inputs), (outputs, inputs), (outputs,)
+    x, w, b = (_drawn.standard_normal(shape).round(2) for shape in shapes)
+    return x, w, b
 
 
 # ---- step 1 -----------------------------------------------------------------------------------
