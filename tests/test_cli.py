@@ -126,6 +126,7 @@ def small_mnist(folder, monkeypatch, labels=60):
 MNIST = [*TRAIN, "--data", "mnist"]
 
 
+@pytest.mark.second
 def test_mnist_files_in_a_folder(tmp_path, monkeypatch, capsys):
     small_mnist(tmp_path, monkeypatch)
     assert main([*MNIST, "--data-dir", str(tmp_path), "--run", "run"]) == 0
@@ -239,6 +240,7 @@ def test_what_is_no_run(tmp_path, capsys, command):
     assert "config.json" in fails(capsys, [command, str(tmp_path)])
 
 
+@pytest.mark.second
 def test_show_draws_again(copied, capsys):
     pytest.importorskip("matplotlib", reason="needs matplotlib")
     for name in ("graph.svg", "report.html", "steps.html", "curves.svg", "filters.png"):
@@ -296,6 +298,7 @@ def test_interrupt(monkeypatch, capsys):
     assert capsys.readouterr() == ("", "interrupted\n")
 
 
+@pytest.mark.second
 def test_a_reader_that_goes_away():
     """As in `tinygraph --help | head -1`: no traceback."""
     read, write = os.pipe()
@@ -314,6 +317,7 @@ def _env():
     return os.environ | {"PYTHONPATH": root, "NO_COLOR": "1"}
 
 
+@pytest.mark.second
 def test_a_whole_training_in_a_process_of_its_own(tmp_path):
     command = [
         sys.executable,
@@ -343,6 +347,7 @@ def test_a_whole_training_in_a_process_of_its_own(tmp_path):
     assert lines[-1] == f"test accuracy {accuracy:.4f}"
 
 
+@pytest.mark.second
 def test_train_json_is_one_object(capsys):
     assert main([*TRAIN, "--run", "run", "--json"]) == 0
     out, err = capsys.readouterr()
@@ -353,6 +358,7 @@ def test_train_json_is_one_object(capsys):
     assert {"run/report.html", "run/best/parameters.safetensors"} <= set(answer["files"])
 
 
+@pytest.mark.second
 def test_json_of_the_other_commands(finished, capsys):
     for command, key in (["evaluate", "test"], ["show", "files"]):
         assert main([command, str(finished), "--json"]) == 0

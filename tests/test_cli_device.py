@@ -67,6 +67,7 @@ def test_the_run_knows_its_device(whole):
     assert RunFolder.open(whole).config["settings"]["device"] == "emulator"
 
 
+@pytest.mark.second
 def test_the_cpu_is_the_default(capsys, launches):
     assert main(["train", "numba_cnn", *SIZES, "--epochs", "1", "--run", "run", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["settings"]["device"] == "cpu"
@@ -145,6 +146,7 @@ def test_evaluate_through_either(whole, capsys, launches):
     assert answers["cpu"]["accuracy"] == pytest.approx(trained["accuracy"], abs=1.01 / 359)
 
 
+@pytest.mark.second
 def test_a_run_is_looked_at_where_no_kernel_can_run(monkeypatch, capsys, whole):
     missing_compiler(monkeypatch)
     assert main(["evaluate", str(whole)]) == 0

@@ -87,6 +87,7 @@ def test_one_line_for_a_kernel_with_its_worst_architecture(capsys):
     )
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("arch, archs", [("sm_80", ["sm_80"]), ("all", list(ARCHITECTURES))])
 def test_the_architectures_asked_for(capsys, arch, archs):
     code, out, _ = run(capsys, "kernels", "scale.cu", "--arch", arch)
@@ -130,6 +131,7 @@ def test_the_worst_architecture_is_the_one_that_spills(capsys, monkeypatch):
     assert code == 1 and re.search(r"scale<float> FACTOR=2 +sm_80 +\d+ +12 ", out)
 
 
+@pytest.mark.second
 def test_a_kernel_that_does_not_compile_fails_and_the_others_are_shown(capsys):
     code, out, err = run(capsys, "kernels", "broken.cu", "scale.cu", "--arch", "sm_75")
     assert code == 1

@@ -50,6 +50,7 @@ def rows_without_times(run):
     return [{k: v for k, v in row.items() if k != "seconds"} for row in RunFolder.open(run).rows()]
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("batches", [1, BATCHES - 1, BATCHES, BATCHES + 1, 2 * BATCHES + 6])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_stopped_run_goes_on_with_the_same_bits(monkeypatch, capsys, whole, batches, number):
@@ -125,12 +126,14 @@ def test_other_settings_are_refused_and_nothing_changes(capsys, stopped, options
     assert contents(stopped) == before and not Path("other").exists()
 
 
+@pytest.mark.second
 def test_the_settings_of_the_run_may_be_repeated(capsys, stopped, whole):
     assert main([*TRAIN, "--resume", "run"]) == 0
     name = "parameters.safetensors"
     assert (stopped / name).read_bytes() == (whole / name).read_bytes()
 
 
+@pytest.mark.second
 def test_a_damaged_checkpoint_is_named_and_the_one_before_it_taken(stopped, whole, recwarn):
     newest = max(stopped.glob("checkpoints/*"))
     data = bytearray(newest.read_bytes())
@@ -195,6 +198,7 @@ def test_resume_a_finished_run(stopped, capsys):
     assert contents(stopped)[stopped / "parameters.safetensors"] == first
 
 
+@pytest.mark.second
 def test_a_duration_in_the_place_of_epochs(capsys):
     assert main([*TRAIN[:-2], "--duration", "0.2s", "--run", "run", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)

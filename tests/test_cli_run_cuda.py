@@ -82,6 +82,7 @@ def test_errors_are_one_line(asked, capsys, words, told):
     assert told in capsys.readouterr().err
 
 
+@pytest.mark.second
 def test_a_program_is_run_and_its_json_stands_alone(tmp_path):
     text = """#include <cstdio>
 __global__ void k(int *x, int n) { if (threadIdx.x <= n) x[threadIdx.x] = n; }

@@ -18,6 +18,7 @@ def elsewhere(tmp_path, monkeypatch):
     monkeypatch.delenv("TINYGRAPH_DATA", raising=False)
 
 
+@pytest.mark.second
 @pytest.mark.parametrize(
     "arguments, said, last",
     [
@@ -87,6 +88,7 @@ def test_options_that_these_recipes_lack(capsys, options, words):
     assert not Path("runs").exists()
 
 
+@pytest.mark.second
 def test_a_run_of_a_moment_is_not_resumed(capsys):
     assert main(["train", "perceptron", "--run", "run"]) == 0
     capsys.readouterr()
@@ -96,6 +98,7 @@ def test_a_run_of_a_moment_is_not_resumed(capsys):
     assert {path: path.read_bytes() for path in Path("run").iterdir()} == before
 
 
+@pytest.mark.second
 def test_profile_of_a_step_on_the_cpu(capsys):
     assert main(["profile", "xor_mlp", "--device", "cpu", "--steps", "2", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)

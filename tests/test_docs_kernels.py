@@ -53,6 +53,7 @@ def test_commands_print_what_the_page_shows(page, output):
     assert output.refreshed(text) == text
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda p: p.name)
 def test_the_code_of_a_page_runs_in_order(page, output, monkeypatch, tmp_path):
     in_folder_of(page, output, monkeypatch, tmp_path)

@@ -77,6 +77,7 @@ def test_a_device_is_one_object_by_any_name():
     assert (cpu.type, cpu.index, str(cpu), cpu == "cpu") == ("cpu", None, "cpu", True)
 
 
+@pytest.mark.second
 def test_a_device_of_a_number(rehearsed_cuda):
     gpu = tg.device("cuda")
     assert (gpu.type, gpu.index) == ("cuda", 0)
@@ -87,6 +88,7 @@ def test_a_device_of_a_number(rehearsed_cuda):
         tg.device("cuda:1")
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("name", ["gpu", "cuda:one", "cpu:-1", "", "float32"])
 def test_a_device_that_is_not_there(name, rehearsed_cuda):
     with pytest.raises(ArgumentError, match="device: name: expected 'cpu', 'emulator' or 'cuda'"):

@@ -213,6 +213,7 @@ def test_retain_grad_keeps_the_gradient_of_an_inner_node():
     assert Scale(2)(x).grad is None
 
 
+@pytest.mark.second
 def test_a_chain_of_100_000_nodes():
     x = node = leaf(1.0)
     for _ in range(100_000):

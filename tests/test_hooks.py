@@ -312,6 +312,7 @@ def test_the_hook_of_an_argument_of_a_plan():
     np.testing.assert_allclose(w.grad, X)
 
 
+@pytest.mark.second
 def test_a_captured_step_refuses_a_hook(rehearsed_cuda):
     w = tg.Parameter(X, device="cuda")
     w.register_hook(lambda g: None)

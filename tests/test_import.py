@@ -100,6 +100,7 @@ def test_import_costs_no_more_than_it_did():
     assert not {what: n for what, n in figures.items() if n > MOST[what]}, figures
 
 
+@pytest.mark.second
 @pytest.mark.parametrize(
     "statement",
     [

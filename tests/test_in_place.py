@@ -140,6 +140,7 @@ def test_a_write_is_no_part_of_a_plan():
     assert y.value.tolist() == [2, 3] and w.value.tolist() == [2, 3]
 
 
+@pytest.mark.second
 def test_a_write_is_no_part_of_a_captured_step(rehearsed_cuda):
     w = tg.Parameter(W, device="cuda")
 

@@ -95,6 +95,7 @@ print(table.bytes, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
 
 
+@pytest.mark.second
 def test_a_large_step_needs_no_memory():
     """Batch 1000, 256 filters: gigabytes are counted, and none of them is used."""
     done = subprocess.run([sys.executable, "-c", STEP], capture_output=True, text=True, check=True)

@@ -171,6 +171,7 @@ def test_a_saved_array_is_not_the_gradient(place):
     assert not overlap(place, x.grad, y.value)
 
 
+@pytest.mark.second
 def test_gradients_of_a_plan_are_written_where_they_leave(place, copies):
     """Only what it returns is copied; two uses are added up in arrays of their own."""
     w, b, v = (parameter(place, *shape) for shape in [(3, 4), (3,), (3, 3)])

@@ -95,6 +95,7 @@ def test_threads_begin_with_eager_or_inherit():
     assert type(seen["plain"]) is Eager and seen["heir"] is log
 
 
+@pytest.mark.second
 def test_two_recordings_that_overlap_in_two_threads_leave_nothing():
     """First in, first out: whoever restores what he found brings the other one back to life."""
     entered, ended = threading.Event(), threading.Event()
@@ -117,6 +118,7 @@ def test_two_recordings_that_overlap_in_two_threads_leave_nothing():
     assert alive() is None and not launches
 
 
+@pytest.mark.second
 def test_a_recording_does_not_see_the_arrays_of_another_thread():
     found = []
     with recording(execute=False):

@@ -102,6 +102,7 @@ def test_an_answer_that_is_no_answer_is_quoted():
 # ---- one point
 
 
+@pytest.mark.second
 def test_tinygraph_agrees_with_the_network_derived_by_hand():
     eager = Side("tinygraph", "", OURS, "eager")
     point = measure("w4", [eager, made_up("right")], start, rounds=3, burst=0.01)
@@ -115,6 +116,7 @@ def test_tinygraph_agrees_with_the_network_derived_by_hand():
     assert list(ratio.values) == pytest.approx(quotients) and len(quotients) == 3
 
 
+@pytest.mark.second
 def test_a_side_that_disagrees_or_tires_is_left_out():
     sides = [made_up("right"), made_up("wrong"), made_up("tires"), made_up("absent")]
     point = measure("w4", sides, start, rounds=2, burst=0.0)
@@ -215,6 +217,7 @@ def test_losses_that_are_not_the_same_finite_numbers_are_refused(losses):
         agree([math.nan], [math.nan])
 
 
+@pytest.mark.second
 def test_only_our_own_sides_can_make_a_run_fail():
     ours = [made_up("absent", peer=""), made_up("breaks", peer="")]
     point = measure("w4", [*ours, made_up("dies")], start, rounds=1)

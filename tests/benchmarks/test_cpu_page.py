@@ -166,6 +166,7 @@ def test_points_of_a_run():
     assert points("--quick", "--only", workloads.LARGEST) == [workloads.LARGEST]
 
 
+@pytest.mark.second
 @pytest.mark.parametrize(("variant", "code"), [("right", command.DONE), ("wrong", command.FAILED)])
 def test_the_command_measures_and_writes_a_page(variant, code, monkeypatch, tmp_path, capsys):
     """PyTorch's place is taken by a network derived by hand; `wrong` is a wrong side of ours."""

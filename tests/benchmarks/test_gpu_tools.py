@@ -78,6 +78,7 @@ def test_a_profiler_that_refuses_is_quoted():
         profiler.parse(samples.NCU_REFUSED)
 
 
+@pytest.mark.second
 def test_checker_counts_of_the_two_bad_transposes():
     """128x128 floats are 512 requests of a warp; a row is 4 sectors, a column 32, one bank 32."""
     kernels = {kernel.name: kernel for kernel in gallery.for_counts()}
@@ -237,6 +238,7 @@ def test_what_a_sanitizer_says_becomes_a_cell(tmp_path, monkeypatch):
     assert verdicts.sanitizer_cell(kernel, slow, "memcheck", "emulator")[0] == "hangs"
 
 
+@pytest.mark.second
 def test_verdicts_beside_a_sanitizer(tmp_path, monkeypatch):
     """The stand-in finds a race in everything: right once, wrong twice, and blames a right one."""
     tool(tmp_path, "compute-sanitizer", f"print({samples.RACECHECK!r})")
@@ -248,6 +250,7 @@ def test_verdicts_beside_a_sanitizer(tmp_path, monkeypatch):
     assert "`launched transpose_padded`" in page
 
 
+@pytest.mark.second
 def test_kernels_alone_and_under_a_sanitizer(tmp_path, monkeypatch):
     """The stand-in of the tool launches nothing and finds a race each time."""
     tool(
@@ -261,6 +264,7 @@ def test_kernels_alone_and_under_a_sanitizer(tmp_path, monkeypatch):
     assert result.failed == "a kernel is wrong on this device"
 
 
+@pytest.mark.second
 def test_what_only_the_sanitizer_names_is_lost(tmp_path, monkeypatch):
     tool(tmp_path, "compute-sanitizer", f"print({samples.RACECHECK!r})")
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)

@@ -127,6 +127,7 @@ def test_what_the_seed_network_launches_is_among_the_instances(compiled):
     assert len(launched) > 4 and launched <= known
 
 
+@pytest.mark.second
 def test_what_was_not_built_is_told_with_the_way_out(elsewhere, rehearsed_cuda):
     words = (
         rf"libnvrtc.* got none, and no machine code of this kernel in {FOLDER}=.*/built\. Way out"
@@ -143,6 +144,7 @@ def test_a_header_that_has_changed_since_is_not_passed_over(elsewhere, tmp_path,
         scale_on_cuda(rehearsed_cuda)
 
 
+@pytest.mark.second
 def test_a_gpu_runs_machine_code_of_older_ones_of_its_generation(elsewhere, rehearsed_cuda):
     source = Kernel("scale.cu", "scale<float>", {"FACTOR": 2}).source
     assert nvrtc.architecture_for(source, "scale<float>", "sm_95") == "sm_90"
@@ -152,6 +154,7 @@ def test_a_gpu_runs_machine_code_of_older_ones_of_its_generation(elsewhere, rehe
             nvrtc.architecture_for(source, "scale<float>", gpu)
 
 
+@pytest.mark.second
 @pytest.mark.stand_in
 def test_a_driver_that_refuses_it_is_told_without_a_compiler(
     elsewhere, rehearsed_cuda, monkeypatch

@@ -102,6 +102,7 @@ FAST = {  # intrinsic: (numpy, arguments)
 }
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("real", REAL)
 def test_functions_of_one_argument(real):
     """f(x), and for float also the C name ff(x), agree with float64 numpy."""

@@ -192,6 +192,7 @@ def test_integers_and_pairs(T, name, M, BIAS):
     ]
 
 
+@pytest.mark.second
 def test_pairs_are_one_access_and_sums_of_atomics_are_rounded():
     text = f"""{PRELUDE}__global__ void k(const half2* x, half2* y, half* sum) {{
     y[threadIdx.x] = __hadd2(x[threadIdx.x], x[threadIdx.x]);

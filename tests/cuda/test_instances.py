@@ -122,6 +122,7 @@ def test_every_kernel_of_ours_is_listed_in_all_its_types(path):
     assert {name.partition("<")[0].strip() for name in names} <= known
 
 
+@pytest.mark.second
 def test_our_files_are_all_in_the_inventory():
     assert {instance.path for instance in inventory()} == set(KERNELS.glob("*.cu"))
 

@@ -107,6 +107,7 @@ def test_under_detect_anomaly_an_illegal_access_is_told_by_its_launch(rehearsed_
             stray(1, 1, y, FAR)
 
 
+@pytest.mark.second
 def test_under_detect_anomaly_values_on_a_gpu_are_looked_at(rehearsed_cuda):
     with tg.detect_anomaly():
         x = tg.Tensor([1.0, -1.0], device="cuda", requires_grad=True)

@@ -44,6 +44,7 @@ def small_tree(tmp_path, monkeypatch):
         cached.cache_clear()
 
 
+@pytest.mark.second
 @pytest.mark.parametrize(
     ("change", "stale"),
     [
@@ -93,6 +94,7 @@ def test_pages_and_what_is_tried_now(tmp_path, monkeypatch):
     assert "another one than the ledger's" in str(plan)
 
 
+@pytest.mark.second
 def test_a_page_that_was_merged_badly_says_less(tmp_path):
     made = two_mutants()
     file = next(iter(made.values())).file

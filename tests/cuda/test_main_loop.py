@@ -278,6 +278,7 @@ def test_the_tiled_product_is_measured_with_its_loads(arch):
     assert found.loads > 0
 
 
+@pytest.mark.second
 @pytest.mark.parametrize(
     "a, b, number",
     [
@@ -293,6 +294,7 @@ def test_integer_divisions_are_counted(a, b, number):
     assert main_loop(compiled(text, "dot")).divisions == number
 
 
+@pytest.mark.second
 def test_local_memory_shows():
     text = """
     extern "C" __global__ void pick(const int* at, float* y, int n)
@@ -372,6 +374,7 @@ def test_what_is_no_machine_code_is_refused():
         disassemble(b"no cubin")
 
 
+@pytest.mark.second
 def test_instructions_are_those_of_the_text_form(tmp_path):
     """The JSON form against the text form of the same tool."""
     machine_code = compiled(DOT, "dot")

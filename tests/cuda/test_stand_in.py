@@ -35,6 +35,7 @@ def at(array):
 # ---- memory ---------------------------------------------------------------------------------
 
 
+@pytest.mark.second
 def test_a_freed_block_is_split_and_merged(cupy, pool):
     large = cupy.empty(4096, "u1")
     start = at(large)
@@ -45,6 +46,7 @@ def test_a_freed_block_is_split_and_merged(cupy, pool):
     assert at(cupy.empty(4096, "u1")) == start and pool.total_bytes() == 4096
 
 
+@pytest.mark.second
 def test_the_smallest_block_that_is_large_enough(cupy, pool):
     blocks = [cupy.empty(size, "u1") for size in (8192, 2048, 4096)]
     starts = [at(block) for block in blocks]
@@ -52,6 +54,7 @@ def test_the_smallest_block_that_is_large_enough(cupy, pool):
     assert at(cupy.empty(1500, "u1")) == starts[1]
 
 
+@pytest.mark.second
 def test_a_block_belongs_to_the_stream_it_was_allocated_in(cupy, pool):
     with cupy.cuda.Stream(non_blocking=True) as stream:
         start = at(cupy.empty(1 << 16, "u1"))  # dropped at once
@@ -62,6 +65,7 @@ def test_a_block_belongs_to_the_stream_it_was_allocated_in(cupy, pool):
         assert another.ptr == handle and at(cupy.empty(1 << 16, "u1")) == start
 
 
+@pytest.mark.second
 def test_a_split_block_does_not_go_back_to_the_driver(cupy, pool):
     large = cupy.empty(4096, "u1")
     del large
@@ -73,6 +77,7 @@ def test_a_split_block_does_not_go_back_to_the_driver(cupy, pool):
     assert pool.total_bytes() == 0
 
 
+@pytest.mark.second
 def test_pinned_memory_is_handed_out_again_at_once(cupy):
     import cupyx
 
@@ -85,6 +90,7 @@ def test_pinned_memory_is_handed_out_again_at_once(cupy):
 # ---- waits ----------------------------------------------------------------------------------
 
 
+@pytest.mark.second
 def test_numpy_gets_no_array_that_nobody_asked_for(cupy, streams):
     with pytest.raises(TypeError, match="Implicit conversion"):
         np.asarray(cupy.zeros(2))
@@ -93,6 +99,7 @@ def test_numpy_gets_no_array_that_nobody_asked_for(cupy, streams):
     streams.reset()
 
 
+@pytest.mark.second
 @pytest.mark.parametrize(
     ("hides", "expected"),
     [
@@ -111,6 +118,7 @@ def test_hidden_waits_and_kernels_are_counted(streams, hides, expected):
     streams.reset()
 
 
+@pytest.mark.second
 def test_waits_are_counted(cupy, streams):
     x = tg.Tensor([1.0, 2.0], device="cuda")
     (x * x).sum().item()
@@ -123,6 +131,7 @@ def test_waits_are_counted(cupy, streams):
 # ---- streams and events -----------------------------------------------------------------------
 
 
+@pytest.mark.second
 def test_a_dropped_stream_finishes_its_work(cupy):
     stream, x = cupy.cuda.Stream(non_blocking=True), cupy.zeros(2)
     cupy.cuda.get_current_stream().synchronize()
@@ -134,6 +143,7 @@ def test_a_dropped_stream_finishes_its_work(cupy):
     assert x.get().tolist() == [7, 7]
 
 
+@pytest.mark.second
 def test_time_passes_between_events(cupy):
     first, last = cupy.cuda.Event(), cupy.cuda.Event()
     first.record()
@@ -147,6 +157,7 @@ def test_time_passes_between_events(cupy):
         cupy.cuda.get_elapsed_time(first, cupy.cuda.Event(disable_timing=True))
 
 
+@pytest.mark.second
 def test_a_capture_keeps_to_itself(cupy):
     stream, error = cupy.cuda.Stream(non_blocking=True), cupy.cuda.runtime.CUDARuntimeError
     with stream:
@@ -161,6 +172,7 @@ def test_a_capture_keeps_to_itself(cupy):
             stream.end_capture()
 
 
+@pytest.mark.second
 def test_a_failure_spoils_all_that_follows(cupy, streams):
     error = cupy.cuda.runtime.CUDARuntimeError
     x = cupy.zeros(2)

@@ -367,6 +367,7 @@ def test_without_pillow(tmp_path, monkeypatch):
 # ---- the real subsets -------------------------------------------------------------------------
 
 
+@pytest.mark.second
 def test_the_real_subsets_show_the_same_images():
     """Image k of a class is the same in both; JPEG costs 5.8 grey levels in the mean."""
     folder = cifar10_folder()

@@ -12,6 +12,7 @@ from tinygraph.errors import ArgumentError, DatasetError
 module = import_module("tinygraph.data.digits")  # the package has a function of that name
 
 
+@pytest.mark.second
 def test_the_two_parts_are_the_whole():
     datasets = pytest.importorskip("sklearn.datasets", reason="needs scikit-learn")
     train, test = digits("train"), digits("test")

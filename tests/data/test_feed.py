@@ -19,6 +19,7 @@ def loader(data=DATA, **options):
     return tg.data.DataLoader(data, batch_size=4, shuffle=True, seed=5, **options)
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("prefetch", [0, 2])
 def test_batches_are_those_of_the_host(prefetch):
     there = loader(prefetch=prefetch, device="cuda")
@@ -28,6 +29,7 @@ def test_batches_are_those_of_the_host(prefetch):
         np.testing.assert_array_equal(t.numpy(), b)
 
 
+@pytest.mark.second
 def test_work_that_is_still_queued_reads_its_own_batch():
     """Nobody waits between batches; the sums are computed when all have been handed out."""
     sums = [x.sum() for x, _ in loader(device="cuda")]
@@ -47,11 +49,13 @@ def sums(at_once=False, **options):
     return [s.item() for s in found]
 
 
+@pytest.mark.second
 def test_work_that_is_still_queued_when_the_next_epoch_begins():
     """A new copy stream may have the old handle, and thus the memory that is still read."""
     assert sums(device="cuda") == sums() == sums(True, device="cuda")
 
 
+@pytest.mark.second
 def test_epochs_that_are_left_early():
     def found(device):
         one, sums = loader(device=device), []
@@ -65,6 +69,7 @@ def test_epochs_that_are_left_early():
     assert found("cuda") == found(None)
 
 
+@pytest.mark.second
 def test_a_last_batch_that_is_kept_until_the_next_epoch_has_begun():
     @tg.no_grad()
     def found(device):
@@ -81,6 +86,7 @@ def test_a_last_batch_that_is_kept_until_the_next_epoch_has_begun():
 LOST = ["the copy", "the step", "the host", "the readers", "the end"]
 
 
+@pytest.mark.second
 @pytest.mark.stand_in
 @pytest.mark.parametrize("lost", LOST)
 def test_each_of_the_five_waits_is_needed(lost, monkeypatch):
@@ -104,6 +110,7 @@ def test_each_of_the_five_waits_is_needed(lost, monkeypatch):
     assert sums(lost == "the copy", device="cuda") != sums()
 
 
+@pytest.mark.second
 def test_at_most_two_batches_are_in_flight(monkeypatch):
     made = []
     for_batch = tg.data.ArrayDataset.__getitem__
@@ -119,6 +126,7 @@ def test_at_most_two_batches_are_in_flight(monkeypatch):
         assert len(made) == handed_out + 1
 
 
+@pytest.mark.second
 def test_batches_of_any_nest(cupy):
     """Arrays and Tensors of the host go over, Tensors of the GPU and strings stay, in order."""
     there = tg.Tensor([[7.0]], device="cuda")
@@ -132,6 +140,7 @@ def test_batches_of_any_nest(cupy):
     assert (number.device, number.item(), names) == ("cuda", 2, ["a"])
 
 
+@pytest.mark.second
 def test_a_loader_of_the_host_copies_ahead_for_a_gpu(monkeypatch):
     one = loader()
     batches = one.batches(tg.device("cuda"))
@@ -141,6 +150,7 @@ def test_a_loader_of_the_host_copies_ahead_for_a_gpu(monkeypatch):
     batches.close()
 
 
+@pytest.mark.second
 def test_position_counts_what_was_handed_out():
     one = loader(device="cuda")
     feed = iter(one)

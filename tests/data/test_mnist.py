@@ -118,6 +118,7 @@ def test_download_without_pooch(tmp_path, monkeypatch):
         mnist("test", tmp_path, download=True)
 
 
+@pytest.mark.second
 def test_the_real_files():
     """Counts of each digit and the mean grey level, as published for MNIST."""
     folder = mnist_folder()

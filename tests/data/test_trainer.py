@@ -43,6 +43,7 @@ def test_samples_teach_what_arrays_teach(device, options):
     assert rows(Own()) == rows(tg.data.ArrayDataset(IMAGES / 468, LABELS))
 
 
+@pytest.mark.second
 def test_a_run_with_workers_is_resumed_with_the_same_bits(tmp_path):
     """Stopped in its second epoch with one worker, gone on without any."""
 

@@ -43,6 +43,7 @@ def numbers(loader):
 # ---- the same batches ---------------------------------------------------------------------------
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("make, workers", [(data.augmented, 3), (data.tensors, 1)])
 def test_the_same_batches_for_any_number_of_workers(make, workers):
     """Over two epochs; images are augmented in each of them."""
@@ -167,6 +168,7 @@ def test_a_killed_worker_costs_no_batch():
     assert received and rest
 
 
+@pytest.mark.second
 def test_no_process_is_left_where_the_loop_is():
     loader = DataLoader(data.Numbers(400), 2, num_workers=1)
     for _ in loader:

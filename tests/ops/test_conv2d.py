@@ -94,6 +94,7 @@ class TestConv2d(OpContract):
         assert moved["implicit"] == 3 * (x + w + y)  # forward and the two gradients
         assert moved["im2col"] > moved["implicit"] + 4 * (9 * 4 * 2 * 3 * 100)
 
+    @pytest.mark.second
     @pytest.mark.parametrize("algorithm", ["implicit", "naive_implicit", "im2col"])
     def test_algorithms_agree(self, algorithm):
         """Each step of the ladder against loops, with phases, padding and groups."""

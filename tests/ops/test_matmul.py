@@ -179,6 +179,7 @@ def test_gemm_of_more_products_than_a_grid_has_blocks(monkeypatch, m, n):
     np.testing.assert_allclose(c, a @ b, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("chunks", [1, 5, 64])
 def test_a_sum_in_chunks_is_one_sum(chunks):
     """Cut along k, and along an axis of its own, with a rest that fills no chunk."""

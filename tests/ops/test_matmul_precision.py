@@ -39,6 +39,7 @@ def test_rounding_by_hand():
     assert to_bf16(1 + 2**-8) == 1 and to_bf16(1 + 3 * 2**-8) == F(1 + 2**-6)
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("precision", ["high", "medium"], indirect=True)
 @pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
 @pytest.mark.parametrize("m, n, k", [(17, 5, 1), (130, 132, 36)])
@@ -73,6 +74,7 @@ def test_subnormal_numbers_are_cut(precision):
     np.testing.assert_array_equal(y.value[:, 0], np.array([2.0**-136, -(2.0**-135), 0], F))
 
 
+@pytest.mark.second
 def test_infinite_numbers_and_nan_stay_what_they_are():
     """Also the NaN of a GPU, whose bits are all set: half a unit more would make it zero."""
     x = np.array([np.inf, -np.inf, np.nan, 0, 0], F)
@@ -85,6 +87,7 @@ def test_infinite_numbers_and_nan_stay_what_they_are():
         np.testing.assert_array_equal(y, np.array([np.inf, -np.inf, np.nan, np.nan, np.inf], F))
 
 
+@pytest.mark.second
 def test_a_change_of_the_precision_holds_for_shapes_that_were_seen():
     """What is launched is remembered by shapes; the precision takes part."""
     x, one = np.full((20, 1), 1 + 2.0**-11, F), np.ones((1, 18), F)
@@ -98,6 +101,7 @@ def test_a_change_of_the_precision_holds_for_shapes_that_were_seen():
             np.testing.assert_array_equal(y, ROUNDED[precision](x) * one)
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("precision", ["high"], indirect=True)
 def test_linear_rounds_and_numpy_does_not(precision):
     rng = np.random.default_rng(0)
@@ -123,6 +127,7 @@ CONVOLUTIONS = [
 ]
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("precision", ["high", "medium"], indirect=True)
 @pytest.mark.parametrize("x_shape, w_shape, keywords", CONVOLUTIONS)
 def test_conv2d_and_its_gradients_of_rounded_numbers(precision, x_shape, w_shape, keywords):

@@ -46,6 +46,7 @@ def test_a_change_of_precision_is_heeded_back_and_forth(precision, product):
     assert [int(macros(name)) for name in names] == [0, 19, 16, 19, 0]
 
 
+@pytest.mark.second
 @pytest.mark.parametrize(
     "op",
     [tg.relu, lambda x: x + x[0], lambda x: x @ x, lambda x: x.sum(0), tg.softmax, tg.exp],

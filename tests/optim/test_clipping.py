@@ -98,6 +98,7 @@ def test_values_that_are_no_numbers_and_bounds_beyond_the_dtype(every_device):
     np.testing.assert_array_equal(gradients([p])[0], np.float32([np.nan, 3.0, -3.0, 2.0]))
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("power", [1.0, 2.0, 2.5, math.inf])
 def test_the_kernels_equal_numpy_beyond_one_block(power):
     """Blocks in part, both dtypes, an empty gradient, one in another memory layout; checked."""

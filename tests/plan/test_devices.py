@@ -84,6 +84,7 @@ def test_labels_are_looked_at():
             run(IMAGES, np.full(5, 9))
 
 
+@pytest.mark.second
 def test_a_compiled_step_can_be_captured(rehearsed_cuda):
     """Dropout and Adam in the plan's graph: the bits of steps without plan or graph."""
 
@@ -105,6 +106,7 @@ def test_a_compiled_step_can_be_captured(rehearsed_cuda):
     assert losses(True, True) == losses(True, False) == losses(False, False)
 
 
+@pytest.mark.second
 def test_on_a_gpu_tuning_has_nothing_to_choose(rehearsed_cuda):
     """Its kernels take all samples at once: the numbers are those of a plan that is not tuned."""
 
@@ -119,6 +121,7 @@ def test_on_a_gpu_tuning_has_nothing_to_choose(rehearsed_cuda):
     assert tuned[0] == plain[0] and "nothing to choose: kernels on cuda take all" in tuned[1]
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("inside", [True, False], ids=["backward inside", "by the caller"])
 def test_on_a_gpu_probabilities_are_looked_at_when_a_nan_is_read(rehearsed_cuda, inside):
     """At those that the op was given, though their place might have been free by then."""

@@ -161,6 +161,7 @@ def test_ties_nan_and_zeros_as_numpy(dtype, op, seed, scale):
     assert not np.signbit(y[y == 0]).any()
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("op", STAGES, ids=lambda op: type(op).__name__)
 def test_infinite_pixels_as_numpy(dtype, op):
     x = extreme_images(5, (1, 1, 8, 8)).astype(dtype)

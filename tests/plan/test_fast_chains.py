@@ -101,6 +101,7 @@ def test_exp_log_and_tanh_are_within_three_units(of, name, data):
     np.testing.assert_array_equal(np.signbit(found)[decided], np.signbit(wanted)[decided])
 
 
+@pytest.mark.second
 def test_a_loop_has_the_bits_of_numpy_but_for_exp_log_and_tanh(dtype):
     """All ufuncs in one loop, at NaN, infinities, zeros of both signs and subnormal numbers."""
     writer = Writer(2)
@@ -125,6 +126,7 @@ def test_a_loop_has_the_bits_of_numpy_but_for_exp_log_and_tanh(dtype):
 # ---- chains --------------------------------------------------------------------------------------
 
 
+@pytest.mark.second
 def test_values_and_gradients_are_those_in_numpy(dtype):
     """Compiled: single numbers and a kept value; an upstream gradient that is one number, too."""
     names = FORMULAS if dtype is np.float64 else ["gelu"]

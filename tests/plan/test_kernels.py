@@ -238,6 +238,7 @@ def overlapping(spans):
     ]
 
 
+@pytest.mark.second
 def test_a_mistake_in_the_layout_is_seen(monkeypatch):
     """One buffer in the place of another one; and a place that is a block too short."""
     whole, spans = buffers.lay_out, []

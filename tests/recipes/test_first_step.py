@@ -46,6 +46,7 @@ def updates_of(data):
     return {names[str(s["node"])]: s for s in data["steps"] if s["phase"] == "update"}
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("name", SMALL)
 def test_the_update_on_the_page_is_that_of_the_training(tmp_path, name):
     recipe, run, after = trained(name, tmp_path / "run", **SMALL[name])

@@ -100,6 +100,7 @@ def test_compiled_it_finds_the_same_line():
     assert stopped and len(planned) == len(rows) and same == pytest.approx(line, rel=1e-12)
 
 
+@pytest.mark.second
 def test_the_emulator_finds_the_same_line():
     line, rows, _ = descend(Config(tolerance=1e-6))
     same, through, stopped = descend(Config(tolerance=1e-6, device="emulator"))
@@ -124,6 +125,7 @@ def test_bad_settings(settings, words):
     assert words in str(error.value)
 
 
+@pytest.mark.second
 def test_a_run(tmp_path):
     run = RunFolder(tmp_path / "run")
     result = recipe.train(recipe.settings({"seed": 1}), run, None, False, QUIET)

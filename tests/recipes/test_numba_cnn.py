@@ -142,6 +142,7 @@ def test_evaluating_a_run_gives_its_result(trained):
     assert again == result
 
 
+@pytest.mark.second
 def test_the_same_seed_gives_the_same_parameters(trained, tmp_path):
     run, result = trained
     again, same = run_of(tmp_path / "again", filters=3, epochs=2)

@@ -27,6 +27,7 @@ def on_emulator(tmp_path_factory):
     return run_on("emulator", tmp_path_factory.mktemp("emulator") / "run")
 
 
+@pytest.mark.second
 def test_an_epoch_ends_within_rounding_of_numpy(on_emulator, tmp_path):
     """81 steps with 8 filters on all digits; the largest difference measured was 2.4e-7."""
     run, result = on_emulator
@@ -43,6 +44,7 @@ def test_an_epoch_ends_within_rounding_of_numpy(on_emulator, tmp_path):
     assert result["accuracy"] > 0.85  # it learnt
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("threads", ["1", "3"])
 def test_threads_of_the_system_change_no_bit(on_emulator, tmp_path, monkeypatch, threads):
     monkeypatch.setenv("TINYGRAPH_EMULATOR_THREADS", threads)

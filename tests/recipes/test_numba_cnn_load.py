@@ -43,6 +43,7 @@ def peak_of(function, *arguments):
         tracemalloc.stop()
 
 
+@pytest.mark.second
 def test_tiles_of_a_batch_give_its_gradients(batch):
     """Few filters, so that the whole batch fits: the same numbers with a fraction of the memory."""
     tg.manual_seed(0)

@@ -137,6 +137,7 @@ def test_it_learns_the_digits(trained):
     assert recipes.get("resnet_cifar").evaluate(RunFolder.open(run.path), None) == result
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("batches", [3, 60])
 def test_stopped_and_resumed_it_ends_with_the_same_bits(trained, tmp_path, monkeypatch, batches):
     """In the first epoch, and in the third, where the rate is another: momenta, running statistics
@@ -160,6 +161,7 @@ def test_stopped_and_resumed_it_ends_with_the_same_bits(trained, tmp_path, monke
         assert (again.path / name).read_bytes() == (whole.path / name).read_bytes()
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("shortcut", SHORTCUTS)
 def test_compiled_the_losses_are_the_same(tmp_path, shortcut):
     settings = {**TINY, "shortcut": shortcut, "batch_size": 64, "epochs": 2}

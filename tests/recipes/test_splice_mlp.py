@@ -190,6 +190,7 @@ def test_networks_that_cannot_be(arguments, message):
         SigmoidMLP(*arguments)
 
 
+@pytest.mark.second
 def test_fit_and_test_as_functions(tmp_path):
     """Create, train, test, save, load: the loaded network gives the same answers."""
     tg.manual_seed(1)
@@ -259,6 +260,7 @@ def test_resumed_without_the_network_file(made_data, tmp_path):
     assert (part.path / "network.nn").read_bytes() == (whole.path / "network.nn").read_bytes()
 
 
+@pytest.mark.second
 def test_training_through_the_kernels_ends_where_numpy_does(made_data, tmp_path):
     cpu, _ = run_of(tmp_path / "cpu", hidden=(3,), epochs=1, momentum=0.5)
     emulated, _ = run_of(
@@ -286,6 +288,7 @@ def test_rehearsal_writes_and_learns_nothing(made_data, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.second
 def test_pictures_of_a_run(made_data, tmp_path):
     pytest.importorskip("matplotlib")
     run, _ = run_of(tmp_path / "run", hidden=(4,), epochs=2)
@@ -345,6 +348,7 @@ def test_a_config_that_was_changed(made_data, tmp_path, change):
         splice_mlp.recipe.evaluate(copy, None, False, "cpu")
 
 
+@pytest.mark.second
 def test_on_the_command_line(made_data, tmp_path, capsys):
     """Train, go on from the file that it left with another topology, and a file that is broken."""
     first, second = str(tmp_path / "first"), str(tmp_path / "second")

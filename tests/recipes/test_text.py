@@ -65,6 +65,7 @@ def test_the_parts_of_the_text_are_cut_by_position():
     assert (data.facts["length"], len(data.facts["alphabet"])) == (1115394, 65)
 
 
+@pytest.mark.second
 def test_an_epoch_has_windows_at_random_places():
     recipe = recipes.get("lstm_text")
     config = recipe.settings({"windows": 30, "batch_size": 8})
@@ -218,6 +219,7 @@ def test_characters_have_the_shares_of_the_softmax(temperature):
     assert _drawn(logits, 0, 0.99) == logits.argmax()
 
 
+@pytest.mark.second
 @EACH
 def test_what_is_written_is_of_the_alphabet_and_repeatable(name):
     network = network_of(name)
@@ -246,6 +248,7 @@ def test_writing_that_cannot_be(prompt, more, words):
 # ---- trainings -------------------------------------------------------------------------------
 
 
+@pytest.mark.second
 @EACH
 def test_it_learns_a_rhyme_by_heart(name, rhyme, tmp_path):
     """25 characters over and over: with the most probable character it recites them."""
@@ -313,6 +316,7 @@ def test_another_text_than_that_of_the_run(rhyme, tmp_path):
         recipes.get("lstm_text").evaluate(RunFolder.open(run.path))
 
 
+@pytest.mark.second
 @EACH
 def test_pictures(name, rhyme, tmp_path):
     pytest.importorskip("matplotlib", reason="needs matplotlib")

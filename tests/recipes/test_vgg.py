@@ -174,6 +174,7 @@ def trained(tmp_path_factory):
     return run_of(tmp_path_factory.mktemp("run") / "r", **SMALL)
 
 
+@pytest.mark.second
 def test_it_learns_the_digits(trained):
     """Four epochs with few filters; seeds 0 to 4 reached 0.89 to 0.97, seed 0 0.944."""
     run, result = trained
@@ -189,6 +190,7 @@ def test_evaluating_a_run_gives_its_result(trained):
     assert recipe.evaluate(RunFolder.open(run.path), None, best=True)["accuracy"] > 0.85
 
 
+@pytest.mark.second
 def test_resumed_it_ends_with_the_same_bits(trained, tmp_path):
     """Stopped after two epochs; running statistics, ADADELTA's means and dropout all go on."""
     whole, result = trained
@@ -242,6 +244,7 @@ def test_weights_that_look_at_the_pixels(network, shape):
     assert weights.shape == shape
 
 
+@pytest.mark.second
 def test_pictures(trained, tmp_path):
     pytest.importorskip("matplotlib", reason="needs matplotlib")
     shutil.copytree(trained[0].path, tmp_path, dirs_exist_ok=True)
@@ -280,6 +283,7 @@ def test_without_cifar10_it_takes_what_is_at_hand(monkeypatch, tmp_path):
         vgg_cifar.recipe.data(vgg_cifar.Config(data="cifar10"))
 
 
+@pytest.mark.second
 def test_real_pictures(tmp_path):
     """400 pictures of CIFAR-10, three epochs: the loss falls below that of chance."""
     pytest.importorskip("PIL", reason="needs Pillow")
@@ -304,6 +308,7 @@ def test_real_pictures(tmp_path):
 NARROW = ["--set", "widths=2,2,2,2,2", "--set", "dropout=0", "--batch-size", "16"]
 
 
+@pytest.mark.second
 def test_one_step_on_random_pictures(capsys, tmp_path):
     folder = tmp_path / "run"
     assert main(["train", "vgg224", *NARROW, "--run", str(folder)]) == 0

@@ -48,6 +48,7 @@ def test_the_commands_of_the_page_in_order(capsys):
     assert "lower" in Path("runs/moons/report.html").read_text()  # the classes of the predictions
 
 
+@pytest.mark.second
 def test_a_stopped_run_goes_on_with_the_same_bits(monkeypatch, capsys):
     assert main([*SHORT[:-1], "whole"]) == 0
     with monkeypatch.context() as patch:

@@ -75,6 +75,7 @@ def test_xor_is_solved_in_512_epochs():
     np.testing.assert_allclose(outputs, [0, 1, 1, 0], atol=0.1)
 
 
+@pytest.mark.second
 def test_both_ways_to_the_gradients_end_alike():
     outcome, _, network = fit()
     other, _, by_rule = fit(gradients="delta_rule")
@@ -83,6 +84,7 @@ def test_both_ways_to_the_gradients_end_alike():
         np.testing.assert_allclose(by_rule.state_dict()[name], array, rtol=1e-9)
 
 
+@pytest.mark.second
 def test_compiled_it_ends_alike():
     outcome, _, network = fit()
     other, _, planned = fit(compile=True)
@@ -130,6 +132,7 @@ def test_bad_settings(settings, words):
 # ---- pictures -------------------------------------------------------------------------------
 
 
+@pytest.mark.second
 def test_a_run_draws_the_network_beside_its_graph(tmp_path):
     recipe, run = recipes.get("xor_mlp"), RunFolder(tmp_path / "run")
     result = recipe.train(recipe.settings({"hidden": 3}), run, None, False, QUIET)
@@ -154,6 +157,7 @@ def test_a_run_draws_the_network_beside_its_graph(tmp_path):
     assert "half_squared_error" in both and both.count('class="node') == 11
 
 
+@pytest.mark.second
 def test_the_picture_of_the_page_is_the_one_that_is_drawn(tmp_path):
     """Where this fails: train xor_mlp, look at network_and_graph.svg, and copy it there."""
     recipe, run = recipes.get("xor_mlp"), RunFolder(tmp_path / "run")

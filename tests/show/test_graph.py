@@ -223,6 +223,7 @@ def test_numbers_agree_with_the_graph_and_depth_draws_a_part(tmp_path):
     assert len(nodes_of(draw(whole, tmp_path, depth=99))) == 9
 
 
+@pytest.mark.second
 def test_thousands_of_nodes_are_quick(tmp_path):
     started = time.perf_counter()
     svg = draw(chain(3000), tmp_path)
@@ -345,6 +346,7 @@ def test_the_same_graph_gives_the_same_picture(tmp_path):
     assert first == second
 
 
+@pytest.mark.second
 def test_pictures_of_graphs_load_neither_matplotlib_nor_graphviz(tmp_path):
     code = (
         "import sys, tinygraph as tg; tg.show.graph(tg.relu([1.0]), 'g.svg'); "

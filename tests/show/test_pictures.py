@@ -225,6 +225,7 @@ def test_odd_distributions_are_drawn(values, drawn, tmp_path):
     assert counts.sum() == sum(np.isfinite(values))
 
 
+@pytest.mark.second
 def test_a_model_shows_all_of_its_parameters(drawn, tmp_path):
     model = tg.nn.Sequential(*[tg.nn.Linear(2, 2) for _ in range(4)])
     tg.show.histograms(model, tmp_path / "h.png")

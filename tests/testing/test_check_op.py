@@ -72,6 +72,7 @@ def test_a_problem_without_a_sample_passes(op, problem):
     assert check_op(op, problems=[problem]).ok
 
 
+@pytest.mark.second
 @pytest.mark.parametrize(
     ("function", "naive", "problems"),
     [
@@ -214,6 +215,7 @@ def test_a_wrong_example_is_found():
     assert "array([0.5], dtype=float32)" in report.failure.message
 
 
+@pytest.mark.second
 def test_a_wrong_claim_is_found():
     def naive(x):
         return softsign(x) + softsign(x).mean(0) if x.ndim else softsign(x)
@@ -315,6 +317,7 @@ def test_bad_arguments(arguments, words):
         verdict_of(**{"op": Softsign(), **arguments})
 
 
+@pytest.mark.second
 def test_the_page_about_it_runs_as_printed():
     page = pathlib.Path(__file__).parents[2] / "docs" / "check_op.md"
     results = doctest.testfile(str(page), module_relative=False, report=True)

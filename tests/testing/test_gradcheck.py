@@ -254,6 +254,7 @@ def test_what_an_op_may_not_keep(op, words):
     assert report.ok or report.stage == "properties"
 
 
+@pytest.mark.second
 def test_no_false_alarms():
     """Some examples of every op; `python -m tests.testing.false_alarms` runs as many as wanted."""
     counts, alarms = false_alarms.run(200)

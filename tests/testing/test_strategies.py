@@ -130,6 +130,7 @@ HARD_CASES = {  # what a wrong op is most often right for, and therefore has to 
 }
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("case", HARD_CASES)
 def test_convolutions_come_upon_hard_cases_and_shrink_to_small_ones(case):
     problem = find(ts.conv_problems(), HARD_CASES[case])
@@ -137,6 +138,7 @@ def test_convolutions_come_upon_hard_cases_and_shrink_to_small_ones(case):
     tg.conv2d(*problem.args, **problem.kwargs)
 
 
+@pytest.mark.second
 def test_a_failing_convolution_shrinks_to_what_matters():
     """An op that is wrong for dilation: one channel, no bias, no padding, nothing else is left."""
     p = find(ts.conv_problems(), lambda p: ts.as_pair(p.kwargs["dilation"])[1] == 2)
@@ -261,6 +263,7 @@ def test_graphs_of_ops_that_tinygraph_has_never_seen():
     assert seen["cubed"] and seen["blend"]
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("lost", ["fan-out", "sign"])
 def test_the_comparison_finds_an_engine_that_is_wrong(lost, monkeypatch):
     """Without the sum over uses, or with one wrong sign, the same comparison fails."""
@@ -297,6 +300,7 @@ except ImportError as error:
 """
 
 
+@pytest.mark.second
 def test_without_hypothesis():
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_HYPOTHESIS], capture_output=True, text=True, check=True
@@ -307,6 +311,7 @@ def test_without_hypothesis():
     )
 
 
+@pytest.mark.second
 def test_the_checks_are_loaded_without_hypothesis():
     code = "import sys, tinygraph as tg; tg.testing; print('hypothesis' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

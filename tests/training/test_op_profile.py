@@ -149,6 +149,7 @@ def test_recipes(name, settings, op):
     assert op in {row.op for row in profile.rows}
 
 
+@pytest.mark.second
 def test_command(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert (

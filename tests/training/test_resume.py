@@ -141,6 +141,7 @@ def stopped(tmp_path_factory):
     return run.path
 
 
+@pytest.mark.second
 def test_any_damage_falls_back_to_the_checkpoint_before(stopped, tmp_path):
     name = "000001-000000005.safetensors"
     whole = (stopped / "checkpoints" / name).read_bytes()
@@ -200,6 +201,7 @@ def test_before_the_first_checkpoint(tmp_path):
         trainer(None).resume()
 
 
+@pytest.mark.second
 def test_a_full_disk_leaves_the_last_checkpoint_whole(tmp_path, monkeypatch):
     """Each call that writes fails in turn; every time, what was there before can be resumed."""
     calls = {"left": 10**9}

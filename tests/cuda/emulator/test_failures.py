@@ -238,6 +238,7 @@ def test_a_plain_launch_says_what_happened_and_where(name):
         assert line in words or "spins" in name or "for ever" in name, words
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("name", [name for name in FAILING if FAILING[name][2]])
 def test_the_checker_finds_the_line(name):
     text, args, shared = failing(name)
@@ -298,6 +299,7 @@ print("not reached")
     assert "not reached" not in child.stdout
 
 
+@pytest.mark.second
 def test_python_keeps_other_threads_running_while_a_kernel_spins():
     text, args, _ = failing("spins without memory")
     ticks, errors = [], []

@@ -29,6 +29,7 @@ def refused(text, *args):
 # What Python dies of comes later: at the end of the process, when the memory that was overwritten
 # is given back.
 @pytest.mark.parametrize("written, elements", [(2000, 1000), (1001, 1000), (300, 4), (20, 16)])
+@pytest.mark.second
 def test_python_lives_on_after_writes_past_the_end(written, elements):
     child = in_child(f"""
 from tests.cuda.emulator.test_guards import SCALE

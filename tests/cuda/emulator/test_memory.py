@@ -1,6 +1,7 @@
 """Where data may lie: shared memory of all kinds, constants, globals, locals."""
 
 import numpy as np
+import pytest
 
 from tests.cuda.emulator.launching import check, kernel, run
 
@@ -331,6 +332,7 @@ def test_recursion_and_local_arrays(launch):
     np.testing.assert_array_equal(y.T, [f, [2 * (t % 5) + 3 for t in range(16)], most])
 
 
+@pytest.mark.second
 def test_templates_lambdas_and_operators():
     source = """
     template <class T, int N> struct Stack {

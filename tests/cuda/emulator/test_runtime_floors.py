@@ -28,6 +28,7 @@ def calls(tmp_path_factory):
     return {name: {defined[w] for w in names if w in defined} for name, names in wanted.items()}
 
 
+@pytest.mark.second
 def test_every_file_is_listed(calls):
     assert sorted(LISTED) == sorted(calls)
 

@@ -39,6 +39,7 @@ def test_flags_in_two_arrays():
     assert "waits for a[0] to change and block (1,0,0) for b[0]" in finding.message
 
 
+@pytest.mark.second
 def test_a_block_that_waits_for_a_later_one():
     first = "if (n == 0) while (atomicAdd((int*)a + 5, 0) == 0) { }\n"
     body = first + "if (n == 3) atomicExch((int*)a + 5, 1);"

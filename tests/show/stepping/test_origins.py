@@ -93,6 +93,7 @@ def test_an_op_that_cannot_be_asked_has_no_origins_and_the_page_is_there(tmp_pat
     assert data["nodes"]["2"]["origins"] is None
 
 
+@pytest.mark.second
 def test_of_a_large_batch_the_first_rows_are_known(tmp_path):
     rng = np.random.default_rng(3)
     x = tg.Tensor(rng.standard_normal((2000, 1, 12, 12)), name="x")

@@ -25,6 +25,7 @@ FIRST = ("vector_add", "reduction")  # the others are compiled in the second tie
 NAMES = [n if n in FIRST else pytest.param(n, marks=pytest.mark.second) for n in EXPECTED]
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("name", NAMES)
 def test_programs_print_what_they_should(name):
     done, out, err = ran(PROGRAMS / f"{name}.cu")
@@ -47,6 +48,7 @@ def changed(name, old, new):
     return text.replace(old, new)
 
 
+@pytest.mark.second
 def test_an_index_beyond_memory_is_named_as_the_program_names_it():
     text = changed("vector_add", "if (i < n)", "if (i <= n)")
     done, _, err = ran(text)
@@ -73,6 +75,7 @@ def test_memory_of_the_host_is_none_for_a_kernel():
     assert found.kind == "out-of-bounds" and "memory of the host" in found.message
 
 
+@pytest.mark.second
 def test_memory_of_the_device_is_none_for_the_host():
     done, out, err = ran(changed("vector_add", "c[n - 1]);", "d_c[n - 1]);"))
     assert out == "" and done.status == 128 + 11
