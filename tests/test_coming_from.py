@@ -316,3 +316,18 @@ def test_a_layer_takes_its_arguments_by_pytorchs_names(name, torch):
     theirs = list(inspect.signature(getattr(torch.nn, name)).parameters)
     shared = [p for p in mine if p in theirs and mine[p].kind is not mine[p].KEYWORD_ONLY]
     assert shared == sorted(shared, key=theirs.index)
+
+
+@pytest.mark.parametrize("row", coming_from.NUMPY)
+def test_a_name_of_numpys_says_ours(row):
+    name = row.removeprefix("numpy.")
+    assert hasattr(np, name) or name == "row_stack"  # which numpy 2 has left
+    with pytest.raises(AttributeError, match=f"^tg.{name}: numpy has it, .* Way out: "):
+        getattr(tg, name)
+
+
+def test_what_is_taken_for_pytorchs_sake():
+    assert tg.nn.Embedding(3, 2, sparse=True).weight.shape == (3, 2)
+    image = tg.ones((1, 1, 4, 5))
+    assert tg.conv2d(image, tg.ones((1, 1, 3, 3)), padding="valid").shape == (1, 1, 2, 3)
+    assert tg.nn.Conv1d(1, 1, 3, padding="valid")(tg.ones((1, 1, 5))).shape == (1, 1, 3)

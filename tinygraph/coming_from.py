@@ -2,7 +2,7 @@
 
 A name that stands neither in OTHER nor in ABSENT nor in OURS, and that a place has, means what it
 means in PyTorch.  The page "Coming from PyTorch" is made from this (docs/names_table.py), and so
-is the error of a name that does not exist; nothing else loads it.
+is the error of a name that does not exist, which knows numpy's too; nothing else loads it.
 
     torch.optim.SGD        place "optim"       torch.optim, its lr_scheduler, and nn.utils
     torch.utils.data.X     place "utils.data"  tg.data
@@ -127,8 +127,9 @@ OURS = {  # names that PyTorch has not
         gru_layer half_squared_error im2col lstm_layer rnn_layer softmax_cross_entropy""",
     "optim": "LinearWarmup Lion Schedule clip_grad_value",
     "utils.data": """Compose ArrayDataset BatchedDataset CacheWarning Draws ImageFolder Transform
-        TransformedDataset cached cifar10 compose datasets degrade digits horizontal_flip
-        image_folder load mnist random_crop read_idx splice super_resolution""",
+        TextWindows TransformedDataset cached cifar10 compose datasets degrade digits
+        horizontal_flip image_folder load mnist random_crop read_idx read_text splice
+        super_resolution""",
 }
 
 ABSENT = _rows(
@@ -161,6 +162,24 @@ ABSENT = _rows(
     searchsorted bucketize: HOST
     fliplr flipud: tg.flip(x, 1), tg.flip(x, 0)
     rot90: tg.flip(x, 1).transpose(0, 1)
+    ravel: tg.flatten
+    fmod: x - y * tg.trunc(x / y)
+    frac: x - tg.trunc(x)
+    fmax fmin: tg.maximum, tg.minimum, where a NaN propagates
+    isin vander unravel_index histogram gcd lcm: HOST
+    dstack column_stack: tg.stack or tg.cat, along an axis
+    atleast_1d atleast_2d atleast_3d: x.reshape
+    hsplit vsplit dsplit: tg.tensor_split(x, sections, dim)
+    broadcast_shapes: np.broadcast_shapes
+    can_cast: np.can_cast
+    deg2rad: x * (math.pi / 180)
+    rad2deg: x * (180 / math.pi)
+    nansum: tg.where(x != x, 0.0, x).sum()
+    positive: x itself
+    conj real imag angle: floats have no imaginary part
+    copysign frexp ldexp nextafter signbit logaddexp2 trapezoid: LATER
+    cov corrcoef: d = x - x.mean(dim=1, keepdim=True); d @ d.T / (n - 1)
+    backends: there is nothing to set: every op gives the same bits at every run
     tril_indices triu_indices meshgrid cartesian_prod combinations: the function of numpy, for
         indices have no gradient
     cumprod: x.log().cumsum(dim).exp(), above 0
@@ -259,6 +278,12 @@ ABSENT = _rows(
     fold: tg.col2im
     gumbel_softmax: tg.softmax(x - tg.log(-tg.log(noise)))
     grid_sample affine_grid: LATER
+    softmin: tg.softmax(-x)
+    softshrink tanhshrink: tg.where, or x - tg.tanh(x)
+    dropout1d dropout2d dropout3d alpha_dropout: tg.dropout of ones (N, C, 1, 1), times x
+    adaptive_max_pool2d adaptive_max_pool1d: tg.max_pool2d, with a kernel of the sizes' quotient
+    ctc_loss gaussian_nll_loss poisson_nll_loss triplet_margin_loss margin_ranking_loss: LATER
+    cosine_embedding_loss: tg.cosine_similarity
 """,
         "optim": """
     LBFGS Rprop NAdam RAdam Adamax Adafactor ASGD Muon SparseAdam: a subclass of
@@ -278,6 +303,37 @@ ABSENT = _rows(
     get_worker_info: worker_init_fn is told the number of the worker
     default_convert: tg.Tensor(array)
 """,
+    }
+)
+
+NUMPY = _rows(  # names that numpy alone has
+    {
+        "numpy": """
+    array: tg.tensor
+    expand_dims: tg.unsqueeze
+    copy: x.clone()
+    invert: ~x
+    power: x ** y
+    mod: x % y
+    divmod: x // y and x % y
+    around rint: tg.round
+    fabs: tg.abs
+    repeat: tg.repeat_interleave
+    identity: tg.eye
+    tri: tg.tril(tg.ones((n, m)))
+    ptp: tg.amax(x) - tg.amin(x)
+    average: tg.mean, or (w * x).sum() / w.sum()
+    array_equal: (x == y).numpy().all()
+    array_split: tg.tensor_split
+    permute_dims: tg.permute
+    matrix_transpose: x.mT
+    rollaxis: tg.moveaxis
+    row_stack: tg.vstack
+    cumulative_sum: tg.cumsum
+    append insert delete: tg.cat
+    ndim shape size: x.ndim, x.shape, x.size
+    savez: tg.save
+"""
     }
 )
 
@@ -301,5 +357,7 @@ def no_such_name(place: str, name: str, known: list[str]) -> str:
     instead = way_out(place, name)
     if instead:
         return f"{HERE[place]}.{name}: PyTorch has it, tinygraph has not. Way out: {instead}"
+    if place == "torch" and f"numpy.{name}" in NUMPY:
+        return f"tg.{name}: numpy has it, tinygraph has not. Way out: {NUMPY[f'numpy.{name}']}"
     hint = nearest(name, known)
     return f"{HERE[place]} has no attribute {name!r}{f'; {hint}' if hint else ''}"

@@ -217,10 +217,13 @@ def pair(op: str, argument: str, value: Any, minimum: int = 1) -> Pair:
 
 
 def padding_2d(op: str, value: Any) -> Pair | Literal["same"]:
-    """The argument `padding` of windowed ops: an int, two ints, or the word 'same'."""
+    """The argument `padding` of windowed ops: an int, two ints, or the words 'same' and 'valid'."""
     if isinstance(value, str):
+        if value == "valid":
+            return 0, 0
         if value != "same":
-            raise ArgumentError(op, "padding", "an int, a pair of ints or 'same'", repr(value))
+            expected = "an int, a pair of ints, 'same' or 'valid'"
+            raise ArgumentError(op, "padding", expected, repr(value))
         return "same"
     return pair(op, "padding", value, minimum=0)
 

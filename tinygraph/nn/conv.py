@@ -55,6 +55,8 @@ class Convolution(Module):
             )
         self.kernel_size = self._each("kernel_size", kernel_size)
         self.stride = self._each("stride", stride)
+        if padding == "valid" and not self.transposed:
+            padding = 0
         word = isinstance(padding, str) and not self.transposed
         self.padding: Any = (
             padding_2d(layer, padding) if word else self._each("padding", padding, 0)
@@ -93,7 +95,7 @@ class Conv1d(Convolution):
     in_channels, out_channels : int
         C and O; `groups` divides both.
     kernel_size, stride, dilation : int
-    padding : int or "same"
+    padding : int, "same" or "valid"
     groups : int
     bias : bool
     dtype : dtype
@@ -129,7 +131,7 @@ class Conv2d(Convolution):
     in_channels, out_channels : int
         C and O; `groups` divides both.
     kernel_size, stride, dilation : int or (vertical, horizontal)
-    padding : int, (vertical, horizontal) or "same"
+    padding : int, (vertical, horizontal), "same" or "valid"
     groups : int
     bias : bool
     strict : bool

@@ -25,6 +25,8 @@ class Embedding(Module):
         D: the length of a row.
     padding_idx : int, optional
         An index that stands for nothing: its row is 0 at first and gets no gradient.
+    sparse : bool
+        Taken for PyTorch's sake: the gradient is an array of all rows.
     dtype : dtype
         Of the table, and of the output.
 
@@ -46,6 +48,7 @@ class Embedding(Module):
         embedding_dim: int,
         padding_idx: int | None = None,
         *,
+        sparse: bool = False,
         dtype: Any = np.float32,
     ) -> None:
         self.num_embeddings = whole("Embedding", "num_embeddings", num_embeddings)

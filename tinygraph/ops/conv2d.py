@@ -307,9 +307,9 @@ def conv2d(
     b : Tensor (O,), optional
         Bias.
     stride, dilation : int or (vertical, horizontal)
-    padding : int, (vertical, horizontal) or "same"
-        Zeros around the image; "same" gives an output of ceil(H / stride) x ceil(W / stride), with
-        an odd row or column of zeros at the bottom or right.
+    padding : int, (vertical, horizontal), "same" or "valid"
+        Zeros around the image, none for "valid"; "same" gives an output of ceil(H / stride) x
+        ceil(W / stride), with an odd row or column of zeros at the bottom or right.
     groups : int
         Cut the channels into that many groups, each convolved with its own share of the filters.
     algorithm : "implicit", "naive_implicit" or "im2col"
