@@ -4,8 +4,6 @@ import ast
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-import pytest
-
 import tinygraph
 
 ROOT = Path(tinygraph.__file__).parent
@@ -35,7 +33,6 @@ def imported(path):
                 yield inner if inner in FILES else node.module
 
 
-@pytest.mark.second
 def test_no_file_needs_itself():
     needs = {
         name: {other for other in imported(path) if other in FILES and other != "tinygraph"}
