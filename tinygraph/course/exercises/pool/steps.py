@@ -39,7 +39,7 @@ IMAGES: list[tuple[Array, int, int]] = [
     (distinct(1, 2, 2, 3), 2, 1),
     (whole(2, 3, 5, 7, low=-4, high=0), 3, 2),
     (distinct(2, 2, 4, 6).astype(np.float32), 2, 2),
-    (distinct(2, 2, 5, 7), 3, 2),
+    (distinct(1, 2, 3, 4), 2, 1),
 ]
 
 

@@ -1,0 +1,399 @@
+"""What goes wrong in exercise 7; of two that behave alike the first one is named."""
+
+from tinygraph.course.exercise import Mistake
+
+_COUNT = "(n + 2 * p - k) // s + 1"
+_SIZES = "OH, OW = out_size(H, KH, s[0], p[0]), out_size(W, KW, s[1], p[1])"
+_TURNED = "OH, OW = out_size(H, KH, s[1], p[0]), out_size(W, KW, s[0], p[1])"
+_PAD = "image = np.pad(x, ((0, 0), (0, 0), (p[0], p[0]), (p[1], p[1])))\n    y = "
+_CORNER = "top, left = u * s[0], v * s[1]"
+_WINDOW = "window = image[:, None, :, top : top + KH, left : left + KW]"
+_PLACED = "image[:, None, :, np.arange(top, top + KH)[:, None], np.arange(left, left + KW)]"
+_SUM = "(w * window).sum(axis=(2, 3, 4)) + b"
+_SLICE = "= image[:, :, i : i + s[0] * OH : s[0], j : j + s[1] * OW : s[1]]"
+_COLS = "return cols.reshape(N, C * KH * KW, OH * OW)"
+_PRODUCT = "w.reshape(len(w), -1) @ cols + b[:, None]"
+_IMAGES = "return y.reshape(len(x), len(w), OH, OW)"
+_BACK = "cols = cols.reshape(N, C, KH, KW, OH, OW)"
+_ADD = "image[:, :, i : i + s[0] * OH : s[0], j : j + s[1] * OW : s[1]] +="
+_CROP = "return image[:, :, p[0] : p[0] + H, p[1] : p[1] + W]"
+_GW = "(gy @ cols.transpose(0, 2, 1)).sum(axis=0)"
+_GB = "gb = gy.sum(axis=(0, 2))"
+
+
+def _padded(rows: str, columns: str, mode: str = "constant", of: str = "x") -> tuple[str, str]:
+    """An edit of the padding in `direct`."""
+    return _PAD, f'image = np.pad({of}, ((0, 0), (0, 0), {rows}, {columns}), "{mode}")\n    y = '
+
+
+_FROM_THE_END = 'np.pad(x, ((0, 0), (0, 0), (p[0], 0), (p[1], 0)), "wrap")'
+_STRIDES = "Your strides are exchanged: s[0] belongs to the rows, s[1] to the columns."
+_NO_STRIDE = "Your window (u, v) begins at pixel (u, v): the stride is missing."
+_FLIPPED = (
+    "Your kernel is flipped: w[0, 0] meets the last pixel of the window. In the books that is\n"
+    "convolution; networks use correlation, w[i, j] with pixel (i, j)."
+)
+_WRAPPED = (
+    "Below 0 an index of numpy counts from the end: pixels of the other side come in where\n"
+    "padding stands. Pad with zeros, or leave out what is not 0 <= h < H, 0 <= w < W."
+)
+_ALONG = (
+    "Your bias is one for each pixel: numpy fits b to the last axis. It belongs to the\n"
+    "filters: b[:, None] puts it there."
+)
+_OF_MEMORY = "reshape moves no number: it cuts the memory, in its order, into other pieces."
+
+MISTAKES = [
+    Mistake(
+        1,
+        "place-lost",
+        "One place is missing: you count the moves from place to place, and there is one place\n"
+        "more than moves.",
+        [(_COUNT, "(n + 2 * p - k) // s")],
+    ),
+    Mistake(
+        1,
+        "padding-not-counted",
+        "You do not count the zeros: with them the kernel moves over n + 2p pixels.",
+        [(_COUNT, "(n - k) // s + 1")],
+    ),
+    Mistake(
+        1,
+        "padded-on-one-side",
+        "You count the zeros of one side. There are p before the pixels, and p behind them.",
+        [(_COUNT, "(n + p - k) // s + 1")],
+    ),
+    Mistake(
+        1,
+        "rounded-up",
+        "Your last kernel reaches beyond the zeros: you round up. Here a place where the kernel\n"
+        "does not fit is left out.",
+        [(_COUNT, "-(-(n + 2 * p - k) // s) + 1")],
+    ),
+    Mistake(
+        1,
+        "stride-not-counted",
+        "Those are the places at stride 1. With stride s the kernel takes every s-th of them.",
+        [(_COUNT, "n + 2 * p - k + 1")],
+    ),
+    Mistake(
+        1,
+        "at-every-stride",
+        "You let a kernel begin at every multiple of the stride; the last ones reach beyond the\n"
+        "end. Take the kernel off the length first.",
+        [(_COUNT, "(n + 2 * p) // s")],
+    ),
+    Mistake(2, "flipped", _FLIPPED, [("(w * window)", "(w[..., ::-1, ::-1] * window)")]),
+    Mistake(
+        2,
+        "first-channel-alone",
+        "Your output comes from the first channel alone. A filter has a slice for each channel,\n"
+        "and all their products are summed.",
+        [(_SUM, "(w * window)[:, :, 0].sum(axis=(2, 3)) + b")],
+    ),
+    Mistake(
+        2,
+        "last-channel-alone",
+        "Your output holds the last channel alone: each one writes over those before. Sum them.",
+        [(_SUM, "(w * window)[:, :, -1].sum(axis=(2, 3)) + b")],
+    ),
+    Mistake(
+        2,
+        "bias-in-the-sum",
+        "Your bias is added with every product, C * KH * KW times. Add it once for each output.",
+        [(_SUM, "(w * window + b[:, None, None, None]).sum(axis=(2, 3, 4))")],
+    ),
+    Mistake(
+        2,
+        "bias-missing",
+        "The bias is missing: b[o] is added to every output of filter o.",
+        [(_SUM, "(w * window).sum(axis=(2, 3, 4))")],
+    ),
+    Mistake(
+        2,
+        "bias-along-pixels",
+        _ALONG.replace("b[:, None]", "b[:, None, None]"),
+        [(_SUM, "(w * window).sum(axis=(2, 3, 4))"), ("    return y\n", "    return y + b\n")],
+    ),
+    Mistake(2, "stride-missing", _NO_STRIDE, [(_CORNER, "top, left = u, v")]),
+    Mistake(2, "strides-exchanged", _STRIDES, [(_CORNER, "top, left = u * s[1], v * s[0]")]),
+    Mistake(
+        2,
+        "strides-exchanged-everywhere",
+        _STRIDES,
+        [
+            (f"{_SIZES}\n    {_PAD}", f"{_TURNED}\n    {_PAD}"),
+            (_CORNER, "top, left = u * s[1], v * s[0]"),
+        ],
+    ),
+    Mistake(
+        2,
+        "padding-exchanged",
+        "Your paddings are exchanged: p[0] zeros lie above and below, p[1] on the left and right.",
+        [_padded("(p[1], p[1])", "(p[0], p[0])")],
+    ),
+    Mistake(
+        2,
+        "all-padding-before",
+        "All your zeros lie above and on the left, 2p of them: half of them belong on the other\n"
+        "side.",
+        [_padded("(2 * p[0], 0)", "(2 * p[1], 0)")],
+    ),
+    Mistake(
+        2,
+        "all-padding-behind",
+        "All your zeros lie below and on the right: your first window begins at the first pixel,\n"
+        "where it should begin p pixels before it.",
+        [_padded("(0, 2 * p[0])", "(0, 2 * p[1])")],
+    ),
+    Mistake(
+        2,
+        "padding-missing",
+        "There are no zeros: your windows begin at pixel (0, 0) and end beyond the image.",
+        [(_PAD, "image = x\n    y = ")],
+    ),
+    Mistake(
+        2,
+        "first-pixels-as-padding",
+        "Row 0 and column 0 of the image count as padding: they are inside, 0 <= h and not 0 < h.",
+        [_padded("(p[0] + 1, p[0])", "(p[1] + 1, p[1])", of="x[:, :, 1:, 1:]")],
+    ),
+    Mistake(
+        2,
+        "counted-from-the-end",
+        _WRAPPED,
+        [_padded("(0, p[0])", "(0, p[1])", of=_FROM_THE_END)],
+    ),
+    Mistake(
+        2,
+        "counted-from-the-end-and-beyond",
+        _WRAPPED,
+        [_padded("(p[0], 0)", "(p[1], 0)", "wrap"), (_WINDOW, f"window = {_PLACED}")],
+    ),
+    Mistake(
+        2,
+        "without-dtype",
+        "Your output is float64, whatever x is: np.zeros and np.empty take a dtype, x.dtype here.",
+        [("np.empty((len(x), len(w), OH, OW), x.dtype)", "np.empty((len(x), len(w), OH, OW))")],
+    ),
+    Mistake(
+        3,
+        "channels-last",
+        "Your rows are ordered (i, j, c). A filter lies in memory as (c, i, j): the rows have to\n"
+        "follow it, or each weight meets another pixel.",
+        [(_COLS, _COLS.replace("cols.", "cols.transpose(0, 2, 3, 1, 4, 5)."))],
+    ),
+    Mistake(
+        3,
+        "windows-as-rows",
+        "Each window of yours is a row. Here it is a column: (N, C*KH*KW, OH*OW).",
+        [(_COLS, f"{_COLS}.transpose(0, 2, 1)")],
+    ),
+    Mistake(
+        3,
+        "windows-as-rows-reshaped",
+        f"Your numbers are right and stand at other places.\n{_OF_MEMORY}\n"
+        "Transpose first, so that the windows come last.",
+        [(_COLS, _COLS.replace("cols.", "cols.transpose(0, 4, 5, 1, 2, 3)."))],
+    ),
+    Mistake(
+        3,
+        "offsets-exchanged",
+        "Your rows are ordered (c, j, i): they run down the window first. A filter lies in memory\n"
+        "row by row, (c, i, j).",
+        [(_COLS, _COLS.replace("cols.", "cols.swapaxes(2, 3)."))],
+    ),
+    Mistake(
+        3,
+        "places-exchanged",
+        "Your columns are ordered (v, u): windows run down the image first. The output goes row\n"
+        "by row, (u, v).",
+        [(_COLS, _COLS.replace("cols.", "cols.swapaxes(4, 5)."))],
+    ),
+    Mistake(
+        3, "flipped-columns", _FLIPPED, [(_SLICE, f"{_SLICE}\n    cols = cols[:, :, ::-1, ::-1]")]
+    ),
+    Mistake(
+        3,
+        "stride-missing-in-columns",
+        _NO_STRIDE,
+        [(_SLICE, "= image[:, :, i : i + OH, j : j + OW]")],
+    ),
+    Mistake(
+        3,
+        "strides-exchanged-in-columns",
+        _STRIDES,
+        [(_SLICE, "= image[:, :, i : i + s[1] * OH : s[1], j : j + s[0] * OW : s[0]]")],
+    ),
+    Mistake(
+        4,
+        "product-without-bias",
+        "The bias is missing: b[o] is added to row o of the product.",
+        [(_PRODUCT, "w.reshape(len(w), -1) @ cols")],
+    ),
+    Mistake(4, "bias-along-columns", _ALONG, [(_PRODUCT, "w.reshape(len(w), -1) @ cols + b")]),
+    Mistake(
+        4,
+        "bias-along-the-width",
+        _ALONG.replace("b[:, None]", "b[:, None, None]"),
+        [(_PRODUCT, "w.reshape(len(w), -1) @ cols"), (_IMAGES, f"{_IMAGES} + b")],
+    ),
+    Mistake(
+        4,
+        "samples-and-filters-mixed",
+        f"Samples and filters are mixed up: your product was (O, N, ...), as np.dot gives it.\n"
+        f"{_OF_MEMORY}",
+        [(_IMAGES, _IMAGES.replace("y.", "y.swapaxes(0, 1)."))],
+    ),
+    Mistake(
+        4,
+        "filters-cut-elsewhere",
+        f"Your rows are no filters; w.reshape(O, -1) leaves each of them whole.\n{_OF_MEMORY}",
+        [(_PRODUCT, "w.reshape(-1, len(w)).T @ cols + b[:, None]")],
+    ),
+    Mistake(
+        4,
+        "filters-channels-last",
+        "Your filters are ordered (i, j, c), the columns (c, i, j): each weight meets another\n"
+        "pixel.",
+        [(_PRODUCT, "w.transpose(0, 2, 3, 1).reshape(len(w), -1) @ cols + b[:, None]")],
+    ),
+    Mistake(4, "flipped-filters", _FLIPPED, [(_PRODUCT, f"w[..., ::-1, ::-1].{_PRODUCT[2:]}")]),
+    Mistake(
+        5,
+        "overwritten",
+        "Windows overlap, and your image keeps of each pixel the entry that was written last.\n"
+        "A pixel gets the sum of all of them: +=.",
+        [(_ADD, _ADD[:-2] + "=")],
+    ),
+    Mistake(
+        5,
+        "padding-not-cropped",
+        "Your image still has its padding. What falls there is left out: the image is (H, W).",
+        [(_CROP, "return image")],
+    ),
+    Mistake(
+        5,
+        "cropped-behind",
+        "You cut 2p pixels off at the end. The image begins at pixel p of the padded one.",
+        [(_CROP, "return image[:, :, :H, :W]")],
+    ),
+    Mistake(
+        5,
+        "averaged",
+        "You divide by the number of windows of a pixel. That would undo im2col; a gradient goes\n"
+        "the other way round and sums them.",
+        [
+            (
+                _CROP,
+                "many = 0 * image[0, 0]\n    for i in range(KH):\n        for j in range(KW):\n"
+                "            many[i : i + s[0] * OH : s[0], j : j + s[1] * OW : s[1]] += 1\n    "
+                f"{_CROP} / np.maximum(many, 1)[p[0] : p[0] + H, p[1] : p[1] + W]",
+            )
+        ],
+    ),
+    Mistake(
+        5,
+        "rows-channels-last",
+        "You read the rows as (i, j, c); im2col has made them in the order (c, i, j).",
+        [(_BACK, "cols = cols.reshape(N, KH, KW, C, OH, OW).transpose(0, 3, 1, 2, 4, 5)")],
+    ),
+    Mistake(
+        5,
+        "stride-missing-on-the-way-back",
+        _NO_STRIDE,
+        [(_ADD, "image[:, :, i : i + OH, j : j + OW] +=")],
+    ),
+    Mistake(
+        5,
+        "strides-exchanged-on-the-way-back",
+        _STRIDES,
+        [(_ADD, "image[:, :, i : i + s[1] * OH : s[1], j : j + s[0] * OW : s[0]] +=")],
+    ),
+    Mistake(
+        5,
+        "added-from-the-end",
+        "Below 0 an index of numpy counts from the end: what falls on the padding is added to the\n"
+        "other side. Leave it out, or add into a padded image and crop it.",
+        [
+            (
+                _CROP,
+                "image[:, :, H : H + p[0]] += image[:, :, : p[0]]\n"
+                "    image[..., W : W + p[1]] += image[..., : p[1]]\n    " + _CROP,
+            )
+        ],
+    ),
+    Mistake(
+        6,
+        "no-pair",
+        "forward gives back a pair: the output, and what backward needs.",
+        [("self.padding), (x, w)", "self.padding)")],
+    ),
+    Mistake(
+        6,
+        "settings-exchanged",
+        "Stride and padding of the op are exchanged.",
+        [("gemm(x, w, b, self.stride, self.padding)", "gemm(x, w, b, self.padding, self.stride)")],
+    ),
+    Mistake(
+        6,
+        "no-tuple",
+        "backward gives back a tuple, one gradient for each input: (gx, gw, gb).",
+        [("return gx, gw, gb", "return gx")],
+    ),
+    Mistake(
+        6,
+        "order",
+        "Your gradients come in another order than the inputs: gx, gw, gb.",
+        [("return gx, gw, gb", "return gw, gx, gb")],
+    ),
+    Mistake(
+        6,
+        "gw-of-the-first-sample",
+        "Your gw comes from sample 0 alone. All samples use the same weights: sum over them.",
+        [(_GW, "(gy[0] @ cols[0].T)")],
+    ),
+    Mistake(
+        6,
+        "gw-of-the-last-sample",
+        "Your gw comes from the last sample alone: each one writes over those before. Sum them.",
+        [(_GW, "(gy[-1] @ cols[-1].T)")],
+    ),
+    Mistake(
+        6,
+        "gw-averaged",
+        "Your gw is the mean over the samples. If the loss is a mean, gy is divided already.",
+        [(_GW, _GW.replace("sum", "mean"))],
+    ),
+    Mistake(
+        6,
+        "gw-reshaped",
+        f"Your gw was (C*KH*KW, O): transpose it first.\n{_OF_MEMORY}",
+        [(_GW, "(cols @ gy.transpose(0, 2, 1)).sum(axis=0)")],
+    ),
+    Mistake(
+        6,
+        "gx-through-a-flipped-kernel",
+        "Your gx goes back through a flipped kernel. What pixel (i, j) of a window gave through\n"
+        "w[i, j] comes back through w[i, j].",
+        [("w.reshape(len(w), -1)\n", "w[..., ::-1, ::-1].reshape(len(w), -1)\n")],
+    ),
+    Mistake(
+        6,
+        "gb-of-each-sample",
+        "Your gb has a row for each sample. All of them use the same bias: sum over them, too.",
+        [(_GB, "gb = gy.sum(axis=2)")],
+    ),
+    Mistake(
+        6,
+        "gb-of-each-pixel",
+        "Your gb has an entry for each pixel. A filter has one bias: sum over samples and pixels.",
+        [(_GB, "gb = gy.sum(axis=(0, 1))")],
+    ),
+    Mistake(
+        6,
+        "ignores-upstream",
+        "Your gradients are those of the sum of all outputs: the chain rule multiplies by gy.",
+        [("gy = gy.reshape(", "gy = np.ones_like(gy).reshape(")],
+    ),
+]
