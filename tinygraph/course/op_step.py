@@ -28,6 +28,7 @@ from tinygraph.course.steps import (
     copied,
     module,
     said,
+    same_error,
     shown,
 )
 from tinygraph.frozen import frozen
@@ -170,10 +171,10 @@ def _alike(one: list[Any], other: list[Any]) -> bool:
     if len(one) != len(other):
         return False
     for a, b in zip(one, other, strict=True):
-        if isinstance(a, Raised) and isinstance(b, Raised):
-            if a.kind != b.kind:
+        if isinstance(a, (Raised, Odd)) or isinstance(b, Raised):
+            if not same_error(a, b):
                 return False
-        elif isinstance(a, (Raised, Odd)) or isinstance(b, Raised) or difference(a, b):
+        elif difference(a, b):
             return False
     return True
 

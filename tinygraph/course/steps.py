@@ -213,12 +213,22 @@ class FunctionStep(Step):
     def _alike(self, case: tuple[Any, ...], answer: Any, known: Any) -> bool:
         """Whether an answer is that of a known mistake: the value, and whether arguments change."""
         if isinstance(answer, Raised) or isinstance(known, Raised):
-            both = isinstance(answer, Raised) and isinstance(known, Raised)
-            return both and answer.kind == known.kind
+            return same_error(answer, known)
         if isinstance(answer, Odd) or self.differs(answer[0], known[0]):
             return False
         before = list(case)
         return bool(difference(answer[1], before)) == bool(difference(known[1], before))
+
+
+def same_error(one: Any, other: Any) -> bool:
+    """Whether both raise the same, or stumble over the end of an array, as loops and slices say it.
+
+    >>> same_error(Raised("IndexError"), Raised("ValueError")), same_error(Raised("KeyError"), 3)
+    (True, False)
+    """
+    if not isinstance(one, Raised) or not isinstance(other, Raised):
+        return False
+    return one.kind == other.kind or {one.kind, other.kind} == {"IndexError", "ValueError"}
 
 
 class _Wrong(AssertionError):

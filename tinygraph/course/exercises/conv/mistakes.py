@@ -243,7 +243,10 @@ MISTAKES = [
         "samples-and-filters-mixed",
         f"Samples and filters are mixed up: your product was (O, N, ...), as np.dot gives it.\n"
         f"{_OF_MEMORY}",
-        [(_IMAGES, _IMAGES.replace("y.", "y.swapaxes(0, 1)."))],
+        [
+            (_PRODUCT, "w.reshape(len(w), -1) @ cols"),
+            (_IMAGES, _IMAGES.replace("y.", "y.swapaxes(0, 1).") + " + b[:, None, None]"),
+        ],
     ),
     Mistake(
         4,

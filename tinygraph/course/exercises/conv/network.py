@@ -1,0 +1,23 @@
+"""Digits, read by a network that convolves."""
+
+from __future__ import annotations
+
+import tinygraph as tg
+from tinygraph import nn
+from tinygraph.course.network import DigitNetwork
+from tinygraph.course.own import Own
+
+
+class Network(DigitNetwork):
+    """Your Conv2d with 8 filters of 3 by 3, ReLU, max-pooling, and a linear layer."""
+
+    def __init__(self, own: Own) -> None:
+        super().__init__(own)
+        layer = nn.Conv2d(1, 8, 3, padding=1)
+        self.w, self.b = layer.weight, layer.bias  # its weights as it begins, and your op
+        self.conv = own.op("Conv2d", (1, 1), (1, 1))
+        self.linear = nn.Linear(8 * 4 * 4, 10)
+
+    def forward(self, x: tg.Tensor) -> tg.Tensor:
+        y = tg.max_pool2d(tg.relu(self.conv(x, self.w, self.b)), 2)
+        return self.linear(tg.flatten(y, 1))
