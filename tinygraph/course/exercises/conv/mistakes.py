@@ -12,7 +12,8 @@ _PLACED = "image[:, None, :, np.arange(top, top + KH)[:, None], np.arange(left, 
 _SUM = "(w * window).sum(axis=(2, 3, 4)) + b"
 _SLICE = "= image[:, :, i : i + s[0] * OH : s[0], j : j + s[1] * OW : s[1]]"
 _COLS = "return cols.reshape(N, C * KH * KW, OH * OW)"
-_PRODUCT = "w.reshape(len(w), -1) @ cols + b[:, None]"
+_BARE = "w.reshape(len(w), -1) @ cols"
+_PRODUCT = f"{_BARE} + b[:, None]"
 _IMAGES = "return y.reshape(len(x), len(w), OH, OW)"
 _BACK = "cols = cols.reshape(N, C, KH, KW, OH, OW)"
 _ADD = "image[:, :, i : i + s[0] * OH : s[0], j : j + s[1] * OW : s[1]] +="
@@ -128,12 +129,6 @@ MISTAKES = [
     ),
     Mistake(
         2,
-        "padding-exchanged",
-        "Your paddings are exchanged: p[0] zeros lie above and below, p[1] on the left and right.",
-        [_padded("(p[1], p[1])", "(p[0], p[0])")],
-    ),
-    Mistake(
-        2,
         "all-padding-before",
         "All your zeros lie above and on the left, 2p of them: half of them belong on the other\n"
         "side.",
@@ -229,14 +224,14 @@ MISTAKES = [
         4,
         "product-without-bias",
         "The bias is missing: b[o] is added to row o of the product.",
-        [(_PRODUCT, "w.reshape(len(w), -1) @ cols")],
+        [(_PRODUCT, _BARE)],
     ),
-    Mistake(4, "bias-along-columns", _ALONG, [(_PRODUCT, "w.reshape(len(w), -1) @ cols + b")]),
+    Mistake(4, "bias-along-columns", _ALONG, [(_PRODUCT, f"{_BARE} + b")]),
     Mistake(
         4,
         "bias-along-the-width",
         _ALONG.replace("b[:, None]", "b[:, None, None]"),
-        [(_PRODUCT, "w.reshape(len(w), -1) @ cols"), (_IMAGES, f"{_IMAGES} + b")],
+        [(_PRODUCT, _BARE), (_IMAGES, f"{_IMAGES} + b")],
     ),
     Mistake(
         4,
@@ -244,7 +239,7 @@ MISTAKES = [
         f"Samples and filters are mixed up: your product was (O, N, ...), as np.dot gives it.\n"
         f"{_OF_MEMORY}",
         [
-            (_PRODUCT, "w.reshape(len(w), -1) @ cols"),
+            (_PRODUCT, _BARE),
             (_IMAGES, _IMAGES.replace("y.", "y.swapaxes(0, 1).") + " + b[:, None, None]"),
         ],
     ),
