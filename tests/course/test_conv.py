@@ -291,6 +291,7 @@ def test_a_mistake_outside_of_the_catalogue_has_no_name(style, tmp_path):
     assert failure.case and failure.expected and failure.got
 
 
+@pytest.mark.second
 def test_of_several_inputs_gradcheck_names_the_one_that_is_wrong(tmp_path):
     text = with_body("backward", BACKWARD.replace("gw += ", "gw += 0.5 * "))
     failure = of(CONV, text, tmp_path).failure
