@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 import tinygraph as tg
 from tinygraph import nn
 from tinygraph.course.network import DigitNetwork
@@ -13,8 +15,8 @@ class Network(DigitNetwork):
 
     def __init__(self, own: Own) -> None:
         super().__init__(own)
-        layer = nn.Conv2d(1, 8, 3, padding=1)
-        self.w, self.b = layer.weight, layer.bias  # its weights as it begins, and your op
+        self.w = nn.Conv2d(1, 8, 3, padding=1).weight  # as the framework draws it
+        self.b = tg.Parameter(np.zeros(8, np.float32))
         self.conv = own.op("Conv2d", (1, 1), (1, 1))
         self.linear = nn.Linear(8 * 4 * 4, 10)
 

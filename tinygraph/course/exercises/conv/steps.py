@@ -59,8 +59,8 @@ PROBLEMS = [
     whole((1, 2, 4, 7), (3, 2, 2, 3), (1, 3), (1, 2)),
     whole((2, 3, 5, 4), (4, 3, 3, 2), (2, 1), (1, 0)),
 ]
-_x, _w, _b, *_rest = PROBLEMS[-1]
-PROBLEMS.append((*(a.astype(np.float32) for a in (_x, _w, _b)), *_rest))
+_x, _w, _b, _s, _p = PROBLEMS[-1]
+PROBLEMS.append((_x.astype(np.float32), _w.astype(np.float32), _b.astype(np.float32), _s, _p))
 
 
 def windows_of(case: Problem) -> tuple[Array, Pair, Pair, Pair]:
