@@ -300,6 +300,7 @@ def test_of_several_inputs_gradcheck_names_the_one_that_is_wrong(tmp_path):
         "  x = [[[[1, 2, 3]]]]",
         "  w = [[[[1, 10]]]]",
         "  b = [0]",
+        "  gy = [[[[1, 8]]]]",
     ]
     assert (failure.expected, failure.got) == ("[[[[17, 26]]]]", "[[[[8.5, 13]]]]")
 

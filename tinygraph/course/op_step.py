@@ -64,7 +64,7 @@ class OpStep(Step):
             expected = self._of_class(right, case)
             failure = self._compared(right, case, got, expected)
             if failure is None:
-                failure = self._of_gradients(learner, right, case, got[2], expected[2])
+                failure = self._of_gradients(learner, right, case, got, expected)
             if failure is not None:
                 begun = failure.kind != NOT_BEGUN
                 return failure.with_mistake(self._recognised(exercise, found) if begun else None)
@@ -139,7 +139,7 @@ class OpStep(Step):
         self, learner: Learner, right: Any, case: Any, got: list[Any], expected: list[Any]
     ) -> Failure | None:
         """The gradient that differs, with the words of gradcheck; of several the one it names."""
-        differs = [difference(g, e) for g, e in zip(got, expected, strict=True)]
+        differs = [difference(g, e) for g, e in zip(got[2], expected[2], strict=True)]
         wrong = [i for i, words in enumerate(differs) if words]
         if not wrong:
             return None
@@ -147,8 +147,9 @@ class OpStep(Step):
         i = named if named in wrong else wrong[0]
         kind, _, words = differs[i].partition(": ")
         name, call = f"the gradient of {_names(right)[i]}", self._call(right, case)
+        call += f"\n  gy = {shown(upstream(expected[0]))}"
         text = f"{name}: {words}" if words else says or name
-        return Failure(kind, text, call, shown(expected[i]), shown(got[i]))
+        return Failure(kind, text, call, shown(expected[2][i]), shown(got[2][i]))
 
     def _call(self, right: Any, case: Any) -> str:
         """The op and its arrays; several of them by name, on a line each."""

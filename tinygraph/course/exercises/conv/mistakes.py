@@ -79,10 +79,9 @@ MISTAKES = [
     ),
     Mistake(
         1,
-        "at-every-stride",
-        "You let a kernel begin at every multiple of the stride; the last ones reach beyond the\n"
-        "end. Take the kernel off the length first.",
-        [(_COUNT, "(n + 2 * p) // s")],
+        "not-rounded",
+        "Where the stride does not divide, you get a fraction: / is exact, // rounds down.",
+        [(_COUNT, "(n + 2 * p - k) / s + 1")],
     ),
     Mistake(2, "flipped", _FLIPPED, [("(w * window)", "(w[..., ::-1, ::-1] * window)")]),
     Mistake(
