@@ -15,7 +15,6 @@ import numpy as np
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
-from tinygraph.ops.shared.operands import NUMBERS
 from tinygraph.ops.shared.unary import Unary, unary
 from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
@@ -23,7 +22,6 @@ from tinygraph.tensor import Operand, Tensor
 
 @frozen
 class Relu(Unary, Op):
-    takes: ClassVar[str] = NUMBERS
     keeps: ClassVar[str] = "y"
 
     def function(self, mem: Memory, x: Array, y: Array) -> None:
@@ -39,20 +37,10 @@ class Relu(Unary, Op):
 def relu(x: Operand) -> Tensor:
     """Rectified linear unit, `where(x <= 0, 0, x)`, element by element.
 
-    Parameters
-    ----------
-    x : Tensor
-        Any shape; float32, float64 or integers.
-
     Returns
     -------
     Tensor
         ... NaN propagates, -inf gives 0, and -0 gives 0.
-
-    Raises
-    ------
-    DtypeError
-        `x` does not hold numbers.
 
     Examples
     --------

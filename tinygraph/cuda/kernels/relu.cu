@@ -1,7 +1,6 @@
 // ReLU.
 //
 // instances: unary_forward<T, Relu>, unary_backward<T, Relu> for T in float, double
-// instances: unary_forward<T, Relu> for T in long long
 // operations of unary_forward: 0
 // operations of unary_backward: 0
 //
