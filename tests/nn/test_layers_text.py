@@ -107,7 +107,7 @@ def test_everything_is_exported():
         (lambda: nn.Conv2d(1, 1, 3, groups=0), "groups"),
         (lambda: nn.Conv2d(1, 1, (3, 3, 3)), "kernel_size"),
         (lambda: nn.Conv2d(1, 1, 3, stride=0), "stride"),
-        (lambda: nn.Conv2d(1, 1, 3, padding="valid"), "padding"),
+        (lambda: nn.Conv2d(1, 1, 3, padding="wrong"), "padding"),
         (lambda: nn.MaxPool2d(0), "kernel_size"),
         (lambda: nn.MaxPool2d(2, stride=-1), "stride"),
         (lambda: nn.CrossEntropyLoss(reduction="average"), "CrossEntropyLoss: reduction"),
