@@ -32,7 +32,7 @@ class TestAvgPool2d(OpContract):
         Bad("kernel 0", (X, 0), {}, ArgumentError, "kernel_size: expected at least 1"),
         Bad("stride 0", (X, 2, 0), {}, ArgumentError, "stride: expected at least 1"),
         Bad("padding", (X, 2, 2, 2), {}, ArgumentError, "at most half of kernel_size"),
-        Bad("padding word", (X, 2, 2, "valid"), {}, ArgumentError, "'same'"),
+        Bad("padding word", (X, 2, 2, "wrong"), {}, ArgumentError, "'same'"),
         Bad("integers", (X.astype(int), 2), {}, DtypeError, "float32 or float64"),
     ]
 

@@ -39,7 +39,7 @@ class TestIm2col(OpContract):
         Bad("large kernel", (IMAGE, 5), {}, ShapeError, "an image of at least 5 pixels"),
         Bad("stride 0", (IMAGE, 2), {"stride": 0}, ArgumentError, "stride: expected at least 1"),
         Bad("negative padding", (IMAGE, 2), {"padding": -1}, ArgumentError, "padding"),
-        Bad("padding word", (IMAGE, 2), {"padding": "valid"}, ArgumentError, "'same'"),
+        Bad("padding word", (IMAGE, 2), {"padding": "wrong"}, ArgumentError, "'same'"),
         Bad("three numbers", (IMAGE, (1, 2, 3)), {}, ArgumentError, "a pair of ints"),
         Bad("float kernel", (IMAGE, 2.5), {}, ArgumentError, "an int or a pair"),
         Bad("integers", (IMAGE.astype(int), 2), {}, DtypeError, "float32 or float64"),
