@@ -97,7 +97,7 @@ def _conv(problem: Problem) -> Iterator[Bad]:
     x, w, b = problem.args
     more = np.concatenate([w, w], axis=1)
     yield Bad("too many channels", (x, more, b), problem.kwargs, ShapeError, "channels")
-    yield from _keywords(problem, padding="valid", dilation=0, groups=0)
+    yield from _keywords(problem, padding="wrong", dilation=0, groups=0)
     yield from _keywords(problem, padding=-1)
 
 
