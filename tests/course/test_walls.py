@@ -1,5 +1,8 @@
 """What a file may not do, and what happens to one that breaks: no step is gained, no traceback."""
 
+import subprocess
+import sys
+
 import pytest
 
 from tests.course.test_exercises import of
@@ -96,3 +99,24 @@ def test_an_argument_that_is_changed_is_noticed(tmp_path):
 def test_prints_are_shown(tmp_path):
     text = POOL.solution.replace('"""Exercise', 'print("seen")\n"""Exercise', 1)
     assert of(POOL, text, tmp_path).printed == "seen\n"
+
+
+@pytest.mark.second  # an interpreter of its own, and a server that has to load all anew
+def test_problems_can_be_drawn_where_others_have_started_the_fork_server(tmp_path):
+    """A loader's workers, say: what the course has loaded beforehand is missing there."""
+    file = tmp_path / "stub.py"
+    file.write_text(find("gradcheck").stub)
+    script = tmp_path / "first_another.py"
+    script.write_text(
+        "import multiprocessing, sys\n"
+        "from pathlib import Path\n"
+        "from tinygraph.course.check import check\n"
+        "from tinygraph.course.exercise import find\n"
+        "if __name__ == '__main__':\n"
+        "    process = multiprocessing.get_context('forkserver').Process(target=print)\n"
+        "    process.start(), process.join()\n"
+        "    print(check(find('gradcheck'), Path(sys.argv[1])).failure.kind)\n"
+    )
+    command = [sys.executable, script, file]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["not", "begun"], done.stderr

@@ -228,6 +228,7 @@ def serve(
     connection: Connection, path: Path, printed: Path, limits: Limits, forbidden: list[str]
 ) -> None:
     """Answer requests until the other side goes away; `printed` gets what the code prints."""
+    import_module("tinygraph.course.warm")  # the fork server has it, unless others started it
     os.setsid()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGALRM, _hang)
