@@ -138,7 +138,7 @@ class OpContract(Contract):
                 node.requires_grad = data.draw(st.integers(0, 3)) > 0
         return problem, nodes, layout
 
-    @pytest.mark.parametrize("dtype", DTYPES)
+    @pytest.mark.parametrize("dtype", FLOAT32_FIRST)
     @KERNEL_EXAMPLES
     @given(data=st.data())
     def test_kernel_equals_reference(self, data, kernel_device, dtype):
@@ -153,6 +153,7 @@ class OpContract(Contract):
             if self.differentiable and dtype is np.float32:
                 self.try_nothing_kept(problem, kernel_device)
 
+    @pytest.mark.second
     @KERNEL_EXAMPLES
     @given(data=st.data())
     def test_kernel_gives_the_same_bits_twice(self, data, kernel_device):

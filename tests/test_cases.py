@@ -33,6 +33,7 @@ def test_float32_on_the_cpu(case):
     check(case, "cpu", "float32")
 
 
+@pytest.mark.second  # in the first tier on the cpu, and kernels in the tests of ops
 @pytest.mark.parametrize("case", CASES, ids=TITLES)
 def test_float32_by_kernels(case, kernel_device):
     check(case, kernel_device, "float32")

@@ -13,7 +13,8 @@ A kernel of tests/cuda/gallery says in comments at its top how it is launched an
     // equals: y = 2 * x                                      (results = numpy on the inputs;
     //     goes on here)
 
-The folder more/ has the same, for the second tier.
+The folder more/ has the same, for the second tier, to which those belong too whose threads wait
+until their time is over.
 
 `// <- here` marks the lines that a finding may name: a race has two ends.
 """
@@ -103,9 +104,12 @@ def _on_gpu(arguments):
 
 def cases(folder):
     """A pytest parameter for each kernel of one folder."""
-    marks = [pytest.mark.second] if folder.startswith("more/") else []
-    paths = sorted(GALLERY.glob(f"{folder}/*.cu"))
-    return [pytest.param(Case(path), id=path.stem, marks=marks) for path in paths]
+    found = []
+    for path in sorted(GALLERY.glob(f"{folder}/*.cu")):
+        waits = path.stem.startswith(("deadlock_", "timeout_"))  # until its time is over
+        marks = [pytest.mark.second] if waits or folder.startswith("more/") else []
+        found.append(pytest.param(Case(path), id=path.stem, marks=marks))
+    return found
 
 
 WRONG, RIGHT = cases("wrong") + cases("more/wrong"), cases("right") + cases("more/right")

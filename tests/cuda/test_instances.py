@@ -130,6 +130,7 @@ def test_our_files_are_all_in_the_inventory():
 FIRST = {instance.path: instance for instance in reversed(inventory())}
 
 
+@pytest.mark.second
 @pytest.mark.parametrize("instance", FIRST.values(), ids=str)
 def test_our_kernels_compile_without_spills(instance):
     """One instance of each file and one architecture; `make kernels` goes through all of them."""
