@@ -391,6 +391,10 @@ WORK: dict[str, Work] = {
     "nll_loss.cu": labels(tg.nll_loss),
     "norm.cu": each(along_axes(tg.norm), along_axes(lambda x, axis: tg.norm(x, 3, axis))),
     "pad.cu": op(tg.pad, numbers(8, 62), pad_width=((0, 0), (1, 1)), value=0.5),
+    "prelu.cu": each(
+        op(tg.prelu, numbers(64, 2, 16, 16, high=0), numbers(2)),
+        op(tg.prelu, numbers(256, 64, high=0), numbers(1)),
+    ),
     "prod.cu": along_axes(tg.prod),
     "random.cu": random_numbers,
     "rmsprop.cu": steps(

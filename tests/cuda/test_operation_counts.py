@@ -136,6 +136,7 @@ SHARED_WORK = {
     "max.cu: extreme_backward": each_thread(1),
     "norm.cu: norm_forward": each_thread(0, 1),
     "norm.cu: norm_backward": each_thread(2),
+    "prelu.cu: prelu_backward": each_thread(0, 1),
     "prod.cu: prod_forward": each_thread(0, 2),
     "prod.cu: prod_backward": each_thread(1),
     "logsumexp.cu: logsumexp_forward": each_thread(2, 1),

@@ -1,24 +1,15 @@
 """prelu against loops: one slope, and one for each channel."""
 
-import itertools
-
 import numpy as np
 from hypothesis import strategies as st
 
 import tinygraph as tg
+from tests import reference
 from tests.op_contract import Bad, Convention, OpContract, Problem
 from tests.strategies import numbers, seeds, shapes
 from tinygraph.errors import DtypeError, ShapeError
 
 X = np.ones((2, 3))
-
-
-def prelu(x, weight):
-    y = np.empty(x.shape)
-    for place in itertools.product(*map(range, x.shape)):
-        slope = weight.flat[place[1] if weight.size > 1 else 0]
-        y[place] = x[place] if x[place] > 0 else slope * x[place]
-    return y
 
 
 @st.composite
@@ -32,9 +23,17 @@ def problems(draw):
 
 class TestPrelu(OpContract):
     function = staticmethod(tg.prelu)
-    reference = staticmethod(prelu)
+    reference = staticmethod(reference.prelu)
     problems = problems()
-    large_problems = (Problem((np.linspace(-3, 3, 720).reshape(6, 4, 30), np.arange(4.0))),)
+    large_problems = (
+        Problem((np.linspace(-3, 3, 720).reshape(6, 4, 30), np.arange(4.0))),  # a warp for each
+        Problem((np.linspace(-3, 3, 900).reshape(90, 10), np.linspace(-1, 1, 10))),  # slices
+        Problem((np.linspace(-3, 3, 9000).reshape(9, 1000), np.array([0.5]))),  # blocks, slices
+    )
+    claims = [
+        (Problem((X, np.ones(3)), {}, (True, False)), "map"),
+        (Problem((np.ones((3, 3)), np.ones(3)), {}, (True, True)), None),
+    ]
     conventions = [
         Convention("at 0", ([0.0, -0.0], 0.25), [0, -0.0], ([0.25, 0.25], 0)),
         Convention("infinite", ([-np.inf, np.inf], 0.5), [-np.inf, np.inf], ([0.5, 1], None)),

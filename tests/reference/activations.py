@@ -15,6 +15,14 @@ def leaky_relu(x, negative_slope=0.01):
     return elementwise(lambda v: v if v > 0 else negative_slope * v, x)
 
 
+def prelu(x, weight):
+    y = np.empty(x.shape)
+    for place in itertools.product(*map(range, x.shape)):
+        slope = weight.flat[place[1] if weight.size > 1 else 0]
+        y[place] = x[place] if x[place] > 0 else slope * x[place]
+    return y
+
+
 def elu(x, alpha=1.0):
     return elementwise(lambda v: v if v > 0 else alpha * math.expm1(v), x)
 

@@ -10,14 +10,84 @@ ImageNet classification", ICCV 2015.
 
 from __future__ import annotations
 
-from tinygraph.errors import DtypeError, ShapeError
-from tinygraph.ops.arithmetic import mul
-from tinygraph.ops.comparison import greater
-from tinygraph.ops.reshape import reshape
+from typing import Any
+
+import numpy as np
+
+from tinygraph.cuda import op_kernel
+from tinygraph.errors import ShapeError
+from tinygraph.frozen import frozen
+from tinygraph.memory import Memory
+from tinygraph.op import Gradients, Needs, Op
+from tinygraph.ops.shared.axes import sets_of
 from tinygraph.ops.shared.docstrings import documented
-from tinygraph.ops.shared.operands import promote
-from tinygraph.ops.where import where
+from tinygraph.ops.shared.operands import choose, promote, select
+from tinygraph.ops.sum import sum_sets
+from tinygraph.shapes import Array, Spec, require_float
 from tinygraph.tensor import Operand, Tensor
+
+
+@frozen
+class Prelu(Op):
+    def infer(self, x: Spec, weight: Spec) -> Spec:
+        require_float(self.name, x=x, weight=weight)
+        channels = x.shape[1] if x.ndim > 1 else 1
+        if weight.ndim > 1 or (weight.shape or (1,))[0] not in (1, channels):
+            expected = f"one number, or {channels}, for each channel of x one"
+            raise ShapeError(self.name, "weight", expected, weight.shape)
+        return x
+
+    def forward(self, mem: Memory, x: Array, weight: Array) -> tuple[Array, Any]:
+        return _leaky(mem, x, x, weight), (x, weight) if any(mem.needs) else None
+
+    def backward(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
+        x, weight = saved
+        gw = None
+        if needs[1]:
+            above = np.greater(x, 0, out=mem.empty(x.shape, bool))
+            below = np.logical_not(above, out=above)  # NaN too
+            terms = np.multiply(gy, x, out=mem.empty(x.shape, x.dtype))
+            select(mem, terms, below, out=terms)
+            gw = mem.empty(weight.shape, weight.dtype)
+            sums = gw.reshape(() if weight.size == 1 else -1)
+            np.add.reduce(terms, axis=_others(x.ndim, weight.size), out=sums)
+        return _leaky(mem, gy, x, weight) if needs[0] else None, gw
+
+    def forward_kernel(self, mem: Memory, x: Array, weight: Array) -> tuple[Array, Any]:
+        y = mem.empty(x.shape, x.dtype)
+        sets = sets_of(x.shape, _others(x.ndim, weight.size))
+        sets.launch_on_elements(op_kernel("prelu", "prelu_forward", x.dtype), x, weight, y)
+        return y, (x, weight) if any(mem.needs) else None
+
+    def backward_kernel(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:
+        x, weight = saved
+        sets = sets_of(x.shape, _others(x.ndim, weight.size))
+        gx = mem.empty(x.shape if needs[0] else (0,), x.dtype)
+        gw = mem.empty(weight.shape if needs[1] else (0,), x.dtype)
+        several = needs[1] and sets.slices > 1
+        sums = mem.empty((sets.outputs, sets.slices), x.dtype) if several else gw
+        sets.launch(op_kernel("prelu", "prelu_backward", x.dtype), gy, x, weight, gx, sums)
+        if several:
+            sum_sets(mem, sums, sets.parts(), gw)
+        return gx if needs[0] else None, gw if needs[1] else None
+
+    def batch(self, specs: tuple[Spec, ...], carries: tuple[bool, ...]) -> Any:
+        return "map" if carries == (True, False) else None
+
+
+def _others(ndim: int, slopes: int) -> tuple[int, ...]:
+    """The axes whose elements share a slope: all but the channels, or all."""
+    return tuple([axis for axis in range(ndim) if slopes == 1 or axis != 1])
+
+
+def _leaky(mem: Memory, g: Array, x: Array, weight: Array) -> Array:
+    """g where x > 0, else g times the slope of its channel."""
+    slopes = weight.reshape(() if weight.size == 1 else (-1, *[1] * (x.ndim - 2)))
+    scaled = np.multiply(g, slopes, out=mem.empty(x.shape, x.dtype))
+    above = np.greater(x, 0, out=mem.empty(x.shape, bool))
+    y = mem.empty(x.shape, x.dtype)
+    choose(above, g, scaled, y)
+    return y
 
 
 @documented()
@@ -51,14 +121,4 @@ def prelu(x: Operand, weight: Operand) -> Tensor:
     array([[-1. , -0.2],
            [ 3. ,  0. ]], dtype=float32)
     """
-    x, weight = promote("prelu", x, weight)
-    if x.dtype.kind != "f":
-        way_out = "convert it, for example with .astype('float32')"
-        raise DtypeError("prelu", "x", "float32 or float64", x.dtype, way_out)
-    channels = x.shape[1] if x.ndim > 1 else 1
-    slopes = weight.shape[0] if weight.ndim == 1 else 1
-    if weight.ndim > 1 or slopes not in (1, channels):
-        expected = f"one number, or {channels}, for each channel of x one"
-        raise ShapeError("prelu", "weight", expected, weight.shape)
-    axes = (slopes, *[1] * (x.ndim - 2)) if slopes > 1 else ()  # (C, 1, ...)
-    return where(greater(x, 0), x, mul(reshape(weight, axes), x))
+    return Prelu()(*promote("prelu", x, weight))

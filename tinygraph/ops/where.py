@@ -22,6 +22,7 @@ from tinygraph.ops.shared.operands import (
     ALL,
     as_bits,
     broadcast_claim,
+    choose,
     device_of,
     promote,
     require_one_dtype,
@@ -43,10 +44,7 @@ class Where(Op):
 
     def forward(self, mem: Memory, condition: Array, a: Array, b: Array) -> tuple[Array, Any]:
         y = mem.empty(broadcast_shapes(self.name, condition.shape, a.shape, b.shape), a.dtype)
-        bits, b_bits = as_bits(y), as_bits(b)
-        np.bitwise_xor(as_bits(a), b_bits, out=bits)  # b ^ (a ^ b) is a, b ^ 0 is b
-        bits *= as_bits(condition)
-        bits ^= b_bits
+        choose(condition, a, b, y)
         return y, (condition, a.shape, b.shape) if True in mem.needs else None
 
     def backward(self, mem: Memory, gy: Array, saved: Any, needs: Needs) -> Gradients:

@@ -184,6 +184,14 @@ def as_bits(x: Array) -> Array:
     return x.view(_BITS[x.dtype.itemsize])
 
 
+def choose(condition: Array, a: Array, b: Array, y: Array) -> None:
+    """Write a where the condition holds, else b, into y, by bits as well; y is neither."""
+    bits, b_bits = as_bits(y), as_bits(b)
+    np.bitwise_xor(as_bits(a), b_bits, out=bits)  # b ^ (a ^ b) is a, b ^ 0 is b
+    bits *= as_bits(condition)
+    bits ^= b_bits
+
+
 def select(mem: Memory, g: Array, condition: Array, out: Array | None = None) -> Array:
     """g where the condition holds, else 0; in `out`, or a new array.
 
