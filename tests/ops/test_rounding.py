@@ -30,6 +30,7 @@ class TestSign(UnaryContract):
 
 class TestFloor(UnaryContract):
     interval = BETWEEN
+    takes = INTEGERS
     function = staticmethod(tg.floor)
     reference = staticmethod(lambda x: elementwise(lambda v: float(math.floor(v)), x))
     conventions = [edges((-0.5, -1.0, 0.0), (3.0, 3.0, 0.0), (-0.0, -0.0, 0.0), (inf, inf, 0.0))]
@@ -37,6 +38,7 @@ class TestFloor(UnaryContract):
 
 class TestCeil(UnaryContract):
     interval = BETWEEN
+    takes = INTEGERS
     function = staticmethod(tg.ceil)
     reference = staticmethod(lambda x: elementwise(lambda v: float(math.ceil(v)), x))
     conventions = [edges((-0.5, -0.0, 0.0), (3.0, 3.0, 0.0), (0.1, 1.0, 0.0), (nan, nan, 0.0))]
@@ -44,6 +46,7 @@ class TestCeil(UnaryContract):
 
 class TestTrunc(UnaryContract):
     interval = BETWEEN
+    takes = INTEGERS
     function = staticmethod(tg.trunc)
     reference = staticmethod(lambda x: elementwise(lambda v: float(math.trunc(v)), x))
     conventions = [edges((-0.5, -0.0, 0.0), (-3.0, -3.0, 0.0), (1.9, 1.0, 0.0), (-inf, -inf, 0.0))]
@@ -51,9 +54,19 @@ class TestTrunc(UnaryContract):
 
 class TestRound(UnaryContract):
     interval = BETWEEN
+    takes = INTEGERS
     function = staticmethod(tg.round)
     reference = staticmethod(lambda x: elementwise(lambda v: float(round(v)), x))
     conventions = [
         edges((0.5, 0.0, 0.0), (1.5, 2.0, 0.0), (2.5, 2.0, 0.0), (-0.5, -0.0, 0.0)),
         edges((0.49999999999999994, 0.0, 0.0), (4503599627370497.5, 4503599627370498.0, 0.0)),
     ]
+
+
+@pytest.mark.parametrize("function", [tg.floor, tg.ceil, tg.trunc, tg.round])
+@pytest.mark.parametrize("dtype", ["int8", "uint64", "int64"])
+def test_integers_are_whole(function, dtype, device):
+    limits = np.iinfo(dtype)
+    x = tg.Tensor(np.array([limits.min, 3, limits.max], dtype), device=device)
+    y = function(x)
+    assert y.dtype == dtype and y.numpy().tolist() == [limits.min, 3, limits.max]

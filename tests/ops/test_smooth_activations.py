@@ -7,7 +7,7 @@ import pytest
 
 import tinygraph as tg
 from tests.reference import elementwise
-from tests.unary_contract import UnaryContract, edges
+from tests.unary_contract import IntegersToFloats, UnaryContract, edges
 
 inf, nan = math.inf, math.nan
 
@@ -45,7 +45,7 @@ class TestLogsigmoid(UnaryContract):
     ]
 
 
-class TestSoftsign(UnaryContract):
+class TestSoftsign(IntegersToFloats, UnaryContract):
     function = staticmethod(tg.softsign)
     reference = staticmethod(lambda x: elementwise(lambda v: v / (1 + abs(v)), x))
     conventions = [

@@ -17,7 +17,7 @@ from tinygraph.testing import strategies as ts
 from tinygraph.testing.problem import laid_out
 
 FAMILIES = {
-    "elementwise": [tg.relu, tg.softplus, tg.gelu],
+    "elementwise": [tg.leaky_relu, tg.softplus, tg.gelu],
     "broadcast": [tg.add, tg.mul, tg.maximum],
     "axis": [tg.sum, tg.amax, tg.logsumexp],
     "linear": [tg.linear],

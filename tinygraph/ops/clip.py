@@ -73,10 +73,16 @@ def _require_integer(op: str, argument: str, bound: float | None, dtype: np.dtyp
         expected = f"an integer, for x is {dtype}"
         way_out = "make x floating: x.astype('float32')"
         raise DtypeError(op, argument, expected, bound, way_out)
+    require_in_range(op, argument, bound, dtype, "pass None for no bound")
+
+
+def require_in_range(
+    op: str, argument: str, bound: float, dtype: np.dtype[Any], way_out: str = ""
+) -> None:
+    """Raise unless an array of that integer dtype can hold a bound."""
     limits = np.iinfo(dtype)
     if not limits.min <= bound <= limits.max:
         expected = f"a number that {dtype}, the dtype of x, can hold"
-        way_out = "pass None for no bound"
         raise ArgumentError(op, argument, expected, bound, way_out)
 
 

@@ -23,9 +23,11 @@ from tinygraph.checks import number
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
+from tinygraph.ops.clip import require_in_range
 from tinygraph.ops.shared.broadcast import rounded
-from tinygraph.ops.shared.unary import Unary, unary
-from tinygraph.shapes import Array
+from tinygraph.ops.shared.operands import NUMBERS
+from tinygraph.ops.shared.unary import Unary, number_unary, unary
+from tinygraph.shapes import Array, Spec
 from tinygraph.tensor import Operand, Tensor
 
 
@@ -40,16 +42,28 @@ def _between(mem: Memory, y: Array, low: float, high: float) -> Array:
 class Hardtanh(Unary, Op):
     min_val: float = -1.0
     max_val: float = 1.0
+    takes: ClassVar[str] = NUMBERS
     keeps: ClassVar[str] = "y"
 
+    def infer(self, x: Spec) -> Spec:
+        super().infer(x)
+        if x.dtype.kind != "f":
+            for argument, bound in zip(("min_val", "max_val"), self.numbers(x.dtype), strict=True):
+                require_in_range(self.name, argument, bound, x.dtype)
+        return x
+
     def function(self, mem: Memory, x: Array, y: Array) -> None:
-        np.maximum(x, self.min_val, out=y)
-        np.minimum(y, self.max_val, out=y)
+        low, high = self.numbers(x.dtype)
+        np.maximum(x, low, out=y)
+        np.minimum(y, high, out=y)
 
     def gradient(self, mem: Memory, gy: Array, y: Array, gx: Array) -> None:
         np.multiply(gy, _between(mem, y, self.min_val, self.max_val), out=gx)
 
     def numbers(self, dtype: np.dtype[Any]) -> tuple[float, ...]:
+        """Both bounds as elements of x."""
+        if dtype.kind != "f":
+            return int(self.min_val), int(self.max_val)
         return rounded(self.min_val, dtype), rounded(self.max_val, dtype)
 
 
@@ -92,14 +106,15 @@ class Hardswish(Unary, Op):
         gx *= gy
 
 
-@unary
+@number_unary
 def hardtanh(x: Operand, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """x brought into an interval: `min(max(x, min_val), max_val)`, element by element.
 
     Parameters
     ----------
     min_val, max_val : float
-        The bounds.  At them the derivative is 0, where that of `tg.clip` is 1.
+        The bounds.  At them the derivative is 0, where that of `tg.clip` is 1.  For integers their
+        fractions are cut off.
 
     Returns
     -------
@@ -109,7 +124,8 @@ def hardtanh(x: Operand, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     Raises
     ------
     ArgumentError
-        A bound is not a finite number, or `max_val` is not above `min_val`.
+        A bound is not a finite number or beyond the range of an integer `x`, or `max_val` is not
+        above `min_val`.
 
     References
     ----------
@@ -125,7 +141,7 @@ def hardtanh(x: Operand, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     return Hardtanh(low, number("hardtanh", "max_val", max_val, above=low))(x)
 
 
-@unary
+@number_unary
 def relu6(x: Operand) -> Tensor:
     """ReLU that stops at 6: `min(max(x, 0), 6)`, element by element.
 

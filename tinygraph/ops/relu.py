@@ -15,13 +15,15 @@ import numpy as np
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
-from tinygraph.ops.shared.unary import Unary, unary
+from tinygraph.ops.shared.operands import NUMBERS
+from tinygraph.ops.shared.unary import Unary, number_unary
 from tinygraph.shapes import Array
 from tinygraph.tensor import Operand, Tensor
 
 
 @frozen
 class Relu(Unary, Op):
+    takes: ClassVar[str] = NUMBERS
     keeps: ClassVar[str] = "y"
 
     def function(self, mem: Memory, x: Array, y: Array) -> None:
@@ -33,7 +35,7 @@ class Relu(Unary, Op):
         np.multiply(gy, passes, out=gx)
 
 
-@unary
+@number_unary
 def relu(x: Operand) -> Tensor:
     """Rectified linear unit, `where(x <= 0, 0, x)`, element by element.
 

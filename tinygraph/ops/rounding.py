@@ -7,7 +7,8 @@
     round  y = the nearest whole number, of two the even one
            gx = 0, at the jumps too
 
-Infinities and NaN come out as they are, but for the sign of an infinity.
+Infinities and NaN come out as they are, but for the sign of an infinity.  Integers have a sign;
+whole they are.
 """
 
 from __future__ import annotations
@@ -18,9 +19,16 @@ import numpy as np
 
 from tinygraph.frozen import frozen
 from tinygraph.op import Op
-from tinygraph.ops.shared.operands import NUMBERS
-from tinygraph.ops.shared.unary import Flat, unary
-from tinygraph.tensor import Operand, Tensor
+from tinygraph.ops.shared.operands import NUMBERS, require_one_dtype
+from tinygraph.ops.shared.unary import Flat, number_unary
+from tinygraph.tensor import Operand, Tensor, as_tensor
+
+
+def _whole(op: Op, x: Operand) -> Tensor:
+    """What the op gives for floats; integers are whole already, and stay the node that they are."""
+    node = as_tensor(x)
+    require_one_dtype(op.name, NUMBERS, x=node.spec)
+    return op(node) if node.dtype.kind == "f" else node
 
 
 @frozen
@@ -49,24 +57,14 @@ class Round(Flat, Op):
     of = np.rint
 
 
-@unary
+@number_unary
 def sign(x: Operand) -> Tensor:
     """The sign: -1, 0 or 1.
-
-    Parameters
-    ----------
-    x : Tensor
-        Any shape; float32, float64 or integers.
 
     Returns
     -------
     Tensor
         ... NaN propagates.  The gradient is 0.
-
-    Raises
-    ------
-    DtypeError
-        `x` does not hold numbers.
 
     Examples
     --------
@@ -77,14 +75,14 @@ def sign(x: Operand) -> Tensor:
     return Sign()(x)
 
 
-@unary
+@number_unary
 def floor(x: Operand) -> Tensor:
     """The largest whole number that is not above x.
 
     Returns
     -------
     Tensor
-        ... The gradient is 0.
+        ... The gradient is 0.  Integers are `x` itself.
 
     Examples
     --------
@@ -92,17 +90,17 @@ def floor(x: Operand) -> Tensor:
     >>> tg.floor([-1.5, 1.5]).value
     array([-2.,  1.], dtype=float32)
     """
-    return Floor()(x)
+    return _whole(Floor(), x)
 
 
-@unary
+@number_unary
 def ceil(x: Operand) -> Tensor:
     """The smallest whole number that is not below x.
 
     Returns
     -------
     Tensor
-        ... The gradient is 0.
+        ... The gradient is 0.  Integers are `x` itself.
 
     Examples
     --------
@@ -110,17 +108,17 @@ def ceil(x: Operand) -> Tensor:
     >>> tg.ceil([-1.5, 1.5]).value
     array([-1.,  2.], dtype=float32)
     """
-    return Ceil()(x)
+    return _whole(Ceil(), x)
 
 
-@unary
+@number_unary
 def trunc(x: Operand) -> Tensor:
     """The whole number that is left when the fraction is cut off.
 
     Returns
     -------
     Tensor
-        ... The gradient is 0.
+        ... The gradient is 0.  Integers are `x` itself.
 
     Examples
     --------
@@ -128,17 +126,17 @@ def trunc(x: Operand) -> Tensor:
     >>> tg.trunc([-1.5, 1.5]).value
     array([-1.,  1.], dtype=float32)
     """
-    return Trunc()(x)
+    return _whole(Trunc(), x)
 
 
-@unary
+@number_unary
 def round(x: Operand) -> Tensor:
     """The nearest whole number; where two are as near, the even one.
 
     Returns
     -------
     Tensor
-        ... The gradient is 0.
+        ... The gradient is 0.  Integers are `x` itself.
 
     Examples
     --------
@@ -146,4 +144,4 @@ def round(x: Operand) -> Tensor:
     >>> tg.round([0.5, 1.5, 2.4]).value
     array([0., 2., 2.], dtype=float32)
     """
-    return Round()(x)
+    return _whole(Round(), x)

@@ -23,7 +23,8 @@ import numpy as np
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Op
-from tinygraph.ops.shared.unary import Unary, unary
+from tinygraph.ops.cast import floats
+from tinygraph.ops.shared.unary import Unary, float_unary, unary
 from tinygraph.ops.sigmoid import Sigmoid
 from tinygraph.ops.softplus import softplus_tail
 from tinygraph.shapes import Array
@@ -163,7 +164,7 @@ def logsigmoid(x: Operand) -> Tensor:
     return Logsigmoid()(x)
 
 
-@unary
+@float_unary
 def softsign(x: Operand) -> Tensor:
     """`x / (1 + abs(x))`, element by element: from -1 to 1, more slowly than tanh.
 
@@ -178,4 +179,4 @@ def softsign(x: Operand) -> Tensor:
     >>> tg.softsign([1.0, -3.0]).value
     array([ 0.5 , -0.75], dtype=float32)
     """
-    return Softsign()(x)
+    return Softsign()(floats(x))

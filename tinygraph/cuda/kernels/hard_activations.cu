@@ -1,12 +1,15 @@
 // hardtanh (relu6), hardsigmoid, hardswish.
 //
 // instances: unary_forward|unary_backward<T, Hardtanh|Hardsigmoid|Hardswish> for T in float, double
+// instances: unary_forward<T, Hardtanh> for T in long long
 // operations of unary_forward<T, Hardtanh>: 0
 // operations of unary_forward<T, Hardsigmoid>: 2 * n
 // operations of unary_forward: 3 * n
 // operations of unary_backward<T, Hardtanh>: 0
 // operations of unary_backward<T, Hardsigmoid>: n  # none outside
 // operations of unary_backward: 3 * n  # none outside
+//
+// hardtanh takes integers of any width, forward; the host names their types as it needs them.
 //
 // numpy: y = np.clip(x, low, high), np.clip(x + 3, 0, 6) / 6, x * np.clip(x + 3, 0, 6) / 6
 //        gx = np.where((y == low) | (y == high), 0, gy), np.where((y == 0) | (y == 1), 0, gy / 6),

@@ -1,8 +1,11 @@
 // ReLU.
 //
 // instances: unary_forward<T, Relu>, unary_backward<T, Relu> for T in float, double
+// instances: unary_forward<T, Relu> for T in long long
 // operations of unary_forward: 0
 // operations of unary_backward: 0
+//
+// Integers of any width do too, forward; the host names their types as it needs them.
 //
 // numpy: y = np.where(x <= 0, 0, x); gx = np.where(y != 0, gy, 0)
 

@@ -7,7 +7,8 @@ methods are made of ufuncs, as most are, a plan computes the op in a chain with 
 itself: it takes down the calls (plan/elementwise_tape.py).  Scratch arrays come from `mem`.
 
 `@unary` above the public function says of argument, result and errors what all members do;
-`@float_unary` says it of those that have floats for integers too, `Exp()(floats(x))`.
+`@float_unary` says it of those that have floats for integers too, `Exp()(floats(x))`, and
+`@number_unary` of those that have integers for them.
 
     of        the ufunc that is the function, where there is one: it stands for `function`
     keeps     "x" (the default) or "y": what gradient reads; None where it reads neither
@@ -142,6 +143,25 @@ unary = documented(
     ------
     DtypeError
         `x` is not of a float dtype.
+    """
+)
+
+number_unary = documented(
+    """
+    Parameters
+    ----------
+    x : Tensor
+        Any shape; float32, float64 or integers.
+
+    Returns
+    -------
+    Tensor
+        Same shape and dtype.
+
+    Raises
+    ------
+    DtypeError
+        `x` does not hold numbers.
     """
 )
 
