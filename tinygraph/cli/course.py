@@ -93,7 +93,7 @@ def reset(args: Namespace) -> dict[str, Any]:
 def solution(args: Namespace) -> dict[str, Any]:
     """Print the solution of an exercise whose steps are all passed, or with --anyway."""
     folder, exercise = asked(args)
-    if len(folder.of(exercise)["passed"]) < len(exercise.steps) and not args.anyway:
+    if not folder.whole(exercise) and not args.anyway:
         expected, got = "an exercise whose steps are all right", exercise.name
         way_out = "tinygraph course hint; or --anyway"
         raise ArgumentError("course solution", "exercise", expected, got, way_out)
@@ -103,7 +103,8 @@ def solution(args: Namespace) -> dict[str, Any]:
 
 def run(args: Namespace) -> dict[str, Any]:
     """Train a network with what the learner wrote, in a file whose steps are all right."""
-    folder, exercise = asked(args)
+    folder = folder_here()
+    exercise = find(args.of) if args.of else folder.finished()
     file, network = folder.file(exercise), exercise.network
     if network is None:
         known = ", ".join(str(each.number) for each in exercises() if each.network)

@@ -101,7 +101,7 @@ class Watch:
             course.say(f"\nwatching {self.folder.file(self.exercise)} (Ctrl-C ends)")
             return
         words = ["h hint", "n next", "l list", "s solution", "x reset", "q quit"]
-        if self._whole():
+        if self.folder.whole(self.exercise):
             words[0] = "r run" if self.exercise.network else "Enter check"
         course.say("\n" + "   ".join(words))
 
@@ -130,9 +130,6 @@ class Watch:
 
     # ---- the keys ---------------------------------------------------------------------------
 
-    def _whole(self) -> bool:
-        return len(self.folder.of(self.exercise)["passed"]) == len(self.exercise.steps)
-
     def _pressed(self, key: str, seen: Any) -> Any:
         """Do what a key says; what was seen of the file, None to look at it anew."""
         args = Namespace(of=self.exercise.name, anyway=False)
@@ -145,7 +142,7 @@ class Watch:
             self._clear()
             course.status(args)
             self._bar()
-        elif key == "s" and self._whole():
+        elif key == "s" and self.folder.whole(self.exercise):
             course.solution(args)
             self._bar()
         elif key == "s":
@@ -154,7 +151,7 @@ class Watch:
                 "The solution is shown once all steps are right; before that "
                 f"`tinygraph course solution {number} --anyway` prints it."
             )
-        elif key == "r" and self._whole() and self.exercise.network:
+        elif key == "r" and self.folder.whole(self.exercise) and self.exercise.network:
             course.run(args)
             self._bar()
         elif key == "x" and self.last == "x":

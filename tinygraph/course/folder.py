@@ -131,7 +131,7 @@ class CourseFolder:
     def answers(self, exercise: Exercise) -> list[str]:
         """What the learner had predicted, and how it is: once, when all steps are passed."""
         said = self.of(exercise)["predicted"] or []
-        if len(self.of(exercise)["passed"]) < len(exercise.steps) or not any(said):
+        if not self.whole(exercise) or not any(said):
             return []
         self.note(exercise, {"predicted": []})
         lines = ["Before you wrote you predicted:"]
@@ -144,7 +144,20 @@ class CourseFolder:
     def current(self) -> Exercise:
         """The first exercise that is not whole; the last one where all are."""
         known = exercises()
-        for exercise in known:
-            if len(self.of(exercise)["passed"]) < len(exercise.steps):
-                return exercise
-        return known[-1]
+        return next((exercise for exercise in known if not self.whole(exercise)), known[-1])
+
+    def finished(self) -> Exercise:
+        """What can be run: the current exercise if it was begun, else the last one that is whole.
+
+        Of those that have a network; the current one where none is whole.
+        """
+        current = self.current()
+        file = self.file(current)
+        if current.network and file.exists() and file.read_bytes() != current.stub.encode():
+            return current
+        whole = [one for one in exercises() if one.network and self.whole(one)]
+        return whole[-1] if whole else current
+
+    def whole(self, exercise: Exercise) -> bool:
+        """Whether all of its steps are passed."""
+        return len(self.of(exercise)["passed"]) == len(exercise.steps)

@@ -55,6 +55,16 @@ def tg_agrees(number, *problem):
     return agrees(tg_layer(number), problem)
 
 
+def tg_forward(number, *arrays):
+    """What a layer computes."""
+    return tg_layer(number).forward(*arrays)
+
+
+def tg_backward(number, gy, *arrays):
+    """Its gradients."""
+    return list(tg_layer(number).backward(gy, *arrays))
+
+
 def tg_problems(count):
     """Some problems, the same at every run."""
     drawn = []
