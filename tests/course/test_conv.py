@@ -193,6 +193,7 @@ WRONG = {  # (function, body, name of the mistake)
 """,
         "samples-and-filters-mixed",
     ),
+    "the loops of step 2": ("gemm", "\n    return direct(x, w, b, s, p)\n", "by-loops"),
     "a bias without axes": (
         "gemm",
         EINSUM.replace("b[None, :, None, None]", "b"),
@@ -241,6 +242,7 @@ OUTSIDE = {  # (function, body): of these the case is told, and no name
         "direct",
         LOOPS.replace("range(KH)", "range(max(1, KH - 1))"),
     ),
+    "the loops of step 2, once more": ("gemm", LOOPS),
     "the bias of the next filter": ("gemm", EINSUM.replace("b[None", "np.roll(b, 1)[None")),
     "a window less": (
         "im2col",

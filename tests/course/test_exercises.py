@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from tinygraph.course.check import check
 from tinygraph.course.exercise import exercises, find
 from tinygraph.course.fingerprints import made
+from tinygraph.course.kernel_step import SURE, KernelStep, likeness
 from tinygraph.course.steps import NOT_BEGUN
 from tinygraph.errors import ArgumentError
 
@@ -42,10 +44,25 @@ def test_a_mistake_fails_at_its_step_and_is_named(exercise, mistake, tmp_path):
     assert outcome.failure.mistake is mistake and outcome.failure.sure
 
 
+def kernel_mistakes(exercise):
+    kernels = {step.number for step in exercise.steps if isinstance(step, KernelStep)}
+    return {mistake.name for mistake in exercise.mistakes if mistake.step in kernels}
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.name)
+def test_each_mistake_in_a_kernel_has_a_fingerprint_and_no_two_are_alike(exercise):
+    """That they are those of today the test above says: each mistake is still surely itself."""
+    known = exercise.fingerprints
+    assert set(known) == kernel_mistakes(exercise)
+    for one, other in combinations(exercise.mistakes, 2):
+        if one.step == other.step and one.name in known:
+            assert likeness(known[one.name], known[other.name]) < SURE
+
+
 @pytest.mark.second
-@pytest.mark.parametrize("exercise", [e for e in EXERCISES if e.is_kernel], ids=lambda e: e.name)
-def test_fingerprints_are_fresh(exercise):
-    """Made again they are the same: who changes steps or a solution makes them anew."""
+def test_fingerprints_made_anew_are_the_same():
+    """Of the exercise with the fewest of them: they take their time."""
+    exercise = find("map")
     assert json.loads(json.dumps(made(exercise))) == exercise.fingerprints
 
 

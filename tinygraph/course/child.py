@@ -34,6 +34,7 @@ for _name in ("tinygraph.coming_from", "numpy.fft", "numpy.linalg", "numpy.rando
 
 BEFORE = 7.25  # what arrays hold that a kernel shall write
 _COMPILING = 60.0  # seconds; a kernel that runs has a limit of its own, the emulator's
+_COMPILE = ("launch", "page", "run")
 
 
 class Limits(NamedTuple):
@@ -41,6 +42,10 @@ class Limits(NamedTuple):
 
     seconds: float = 3.0  # for one call
     megabytes: int = 4096
+
+    def of(self, request: dict[str, Any]) -> float:
+        """The seconds that one request may take."""
+        return max(self.seconds, _COMPILING) if request["do"] in _COMPILE else self.seconds
 
 
 class _Hang(BaseException):
@@ -67,14 +72,13 @@ class Child:
             "page": self.page,
             "run": self.run,
         }
+        seconds = self.limits.of(request)
         verb = request.pop("do")
-        compiles = verb in ("launch", "page", "run")
-        seconds = max(self.limits.seconds, _COMPILING) if compiles else self.limits.seconds
         signal.setitimer(signal.ITIMER_REAL, seconds, 0.2)
         try:
             value = verbs[verb](**request)
         except BaseException as error:  # SystemExit as well: it is an answer
-            return {"error": self.describe(error)}
+            return {"error": self.describe(error, seconds)}
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
         if wire.fits(value):
@@ -134,13 +138,13 @@ class Child:
             self.kernels[key] = Kernel(Path(self.path), name, defines)
         return self.kernels[key]
 
-    def describe(self, error: BaseException) -> dict[str, Any]:
+    def describe(self, error: BaseException, seconds: float) -> dict[str, Any]:
         """An error as its class, its words, and the learner's line in which it came up."""
         frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == self.path]
         line = frames[-1].lineno if frames else getattr(error, "lineno", None)
         lines = self.source.splitlines()
         text = lines[line - 1].strip() if line and 0 < line <= len(lines) else ""
-        words = f"no end after {self.limits.seconds:g} seconds" if isinstance(error, _Hang) else ""
+        words = f"no end after {seconds:g} seconds" if isinstance(error, _Hang) else ""
         kind = "Hang" if words else type(error).__name__
         return {"kind": kind, "words": words or str(error)[:500], "line": line, "text": text}
 

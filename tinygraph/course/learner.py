@@ -73,7 +73,7 @@ class Learner:
         ------
         Died
         """
-        patience = self.limits.seconds * len(requests) + _START
+        patience = sum(map(self.limits.of, requests)) + _START  # he gives up before we do
         try:
             wire.send(self.connection, list(requests))
             if not self.connection.poll(patience):

@@ -225,6 +225,17 @@ MISTAKES = [
         "The bias is missing: b[o] is added to row o of the product.",
         [(_PRODUCT, _BARE)],
     ),
+    Mistake(
+        4,
+        "by-loops",
+        "You call `direct`: the numbers are right, by the loops of step 2. Here im2col makes the\n"
+        "columns, and one product does the rest.",
+        [
+            ("    cols = im2col(x, (KH, KW), s, p)  # (N, C*KH*KW, OH*OW)\n", ""),
+            (f"    y = {_PRODUCT}  # (N, O, OH*OW)\n", ""),
+            (_IMAGES, "return direct(x, w, b, s, p)"),
+        ],
+    ),
     Mistake(4, "bias-along-columns", _ALONG, [(_PRODUCT, f"{_BARE} + b")]),
     Mistake(
         4,

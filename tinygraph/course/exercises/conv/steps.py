@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tinygraph.course.compare import difference
 from tinygraph.course.op_step import OpStep
 from tinygraph.course.steps import FunctionStep, shown
 from tinygraph.shapes import Array, Pair, Shape
@@ -123,6 +124,22 @@ def show_windows(x: Array, k: Pair, s: Pair, p: Pair) -> str:
     return "\n".join([f"im2col(x, k={k}, s={s}, p={p}), x {x.shape} {x.dtype}", *table("x", x)])
 
 
+def product_differs(got: Any, expected: Any) -> str:
+    """What differs between two answers of step 4: their numbers, then the way to them."""
+    if words := difference(got[0], expected[0]):
+        return words
+    if bool(got[1]) != bool(expected[1]):
+        return "rule: the numbers are right, but gemm does not call im2col"
+    if bool(got[2]) != bool(expected[2]):
+        return "rule: the numbers are right, but gemm calls direct"
+    return ""
+
+
+def product_words(answer: Any) -> str:
+    y, columns, loops = answer
+    return f"{shown(y)} by {'direct' if loops else 'im2col' if columns else 'other means'}"
+
+
 def show_columns(cols: Array, size: Pair, k: Pair, s: Pair, p: Pair) -> str:
     call = f"col2im(cols, size={size}, k={k}, s={s}, p={p}), cols {cols.shape} {cols.dtype}"
     return f"{call}\n  cols = {shown(cols)}"
@@ -176,10 +193,12 @@ STEPS = [
             "w as (O, C*KH*KW) times cols gives (N, O, OH*OW); b has an entry for each o.",
             "y = w.reshape(O, ____) @ im2col(____) + b[____]",
         ),
-        "gemm",
+        "tg_gemm",
         PROBLEMS,
         problems,
         show_problem("gemm"),
+        differs=product_differs,
+        words=product_words,
     ),
     FunctionStep(
         5,
