@@ -61,5 +61,5 @@ class Network(DigitNetwork):
         yield from (*self.of_hidden.said, *self.of_last.said)
 
     def forward(self, x: tg.Tensor) -> tg.Tensor:
-        h = self.of_hidden(tg.flatten(x, 1), self.hidden.weight, self.hidden.bias)
-        return self.of_last(h, self.linear.weight, self.linear.bias)
+        h = self.of_hidden(tg.flatten(x, 1), *self.hidden.parameters())
+        return self.of_last(h, *self.linear.parameters())
