@@ -11,7 +11,7 @@ import pytest
 
 import tinygraph as tg
 from tests.optim.expected import RULES, TORCH
-from tinygraph.errors import ArgumentError, DeviceError
+from tinygraph.errors import ArgumentError, CheckpointError, DeviceError
 
 SGD = [
     {"lr": 0.1},
@@ -79,8 +79,73 @@ def test_defaults_are_those_of_the_formula(name):
     signature = inspect.signature(getattr(tg.optim, name)).parameters
     reference = inspect.signature(RULES[name.replace("W", "")]).parameters
     for key, parameter in signature.items():
-        if key != "params" and (name, key) != ("AdamW", "weight_decay"):
+        if key not in ("params", "options") and (name, key) != ("AdamW", "weight_decay"):
             assert parameter.default == reference[key].default
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_maximize_goes_up_as_down_with_the_gradient_negated(name, every_device):
+    """The run by -g is compared with the formula above; momentum is there where known."""
+    taken = inspect.signature(RULES[name]).parameters
+    settings = {**NEEDED.get(name, {}), "weight_decay": 0.1}
+    settings |= {"momentum": 0.9} if "momentum" in taken else {}
+    start, grads = np.ones(3), np.random.default_rng(5).standard_normal((4, 3)).astype(np.float32)
+    up = run(name, {**settings, "maximize": True}, start, grads, "float32", every_device)
+    np.testing.assert_array_equal(up, run(name, settings, start, -grads, "float32", every_device))
+
+
+def test_maximize_reaches_the_top():
+    """sin rises to 1 at pi / 2; a group that goes down stands beside, and ends at -pi / 2."""
+    up, down = tg.Parameter([0.5]), tg.Parameter([0.5])
+    climb, fall = tg.optim.SGD([up], lr=0.5, maximize=True), tg.optim.SGD([down], lr=0.5)
+    for _ in range(40):
+        tg.sin(tg.cat([up, down])).sum().backward()
+        climb.step()
+        fall.step()
+        up.grad = down.grad = None
+    np.testing.assert_allclose([up.item(), down.item()], [np.pi / 2, -np.pi / 2], atol=1e-4)
+    other = tg.optim.SGD([up], lr=0.5)
+    with pytest.raises(CheckpointError, match="group 0: expected params, lr"):
+        other.load_state_dict(climb.state_dict())
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_options_of_pytorch_that_change_nothing(name):
+    w = tg.Parameter([1.0])
+    taken = make(name, [w], {"foreach": True, "fused": None, "capturable": True})
+    assert taken.state_dict() == make(name, [w], {}).state_dict()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"differentiable": True}, "SGD: differentiable: expected False: a step is no node"),
+        ({"maximize": 2}, "SGD: maximize: expected True or False, got 2"),
+        ({"maximize": None}, "SGD: maximize: expected True or False, got None"),
+        ({"momentun": 0.9}, "SGD: arguments: expected only params, lr, .* did you mean 'momentum'"),
+        ({"foreach_": True}, "did you mean 'foreach'"),
+    ],
+)
+def test_bad_options(options, words):
+    with pytest.raises(ArgumentError, match=words):
+        tg.optim.SGD([tg.Parameter([1.0])], lr=0.1, **options)
+
+
+def test_a_closure_is_called_before_the_step_and_its_loss_is_returned():
+    """(w - 3)^2 from 0: the gradient is -6 at the first step, and the loss that of before it."""
+    w = tg.Parameter([0.0])
+    sgd = tg.optim.SGD([w], lr=0.25)
+
+    def closure():
+        sgd.zero_grad()
+        loss = ((w - 3) ** 2).sum()
+        loss.backward()
+        return loss
+
+    assert sgd.step(closure).item() == 9.0
+    assert w.value.tolist() == [1.5]
+    assert sgd.step(closure).item() == 2.25
+    assert sgd.step() is None
 
 
 @pytest.mark.parametrize("name", RULES)

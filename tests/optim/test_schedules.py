@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 
 import pytest
 
@@ -22,6 +23,7 @@ from tinygraph.optim import (
     LinearWarmup,
     MultiStepLR,
     OneCycleLR,
+    PolynomialLR,
     ReduceLROnPlateau,
     Schedule,
     SequentialLR,
@@ -150,6 +152,53 @@ def test_the_cosine_rises_again_after_its_end():
     assert rates(CosineAnnealingLR(sgd(1.0), 2, eta_min=0.25), 5) == pytest.approx(
         [1.0, 0.625, 0.25, 0.625, 1.0, 0.625]
     )
+
+
+def resumed(make, done):
+    """A schedule of a run that goes on: its groups say what their rates were at first."""
+    optimizer = sgd()
+    optimizer.groups[0] |= {"lr": 77.0, "initial_lr": 0.8}
+    return make(optimizer, last_epoch=done - 1)
+
+
+@pytest.mark.parametrize("done", [1, 4])
+@pytest.mark.parametrize(
+    "make",
+    [
+        partial(StepLR, step_size=2),
+        partial(MultiStepLR, milestones=[0, 2, 3]),
+        partial(ExponentialLR, gamma=0.9),
+        partial(CosineAnnealingLR, T_max=6),
+        partial(LinearLR, total_iters=5),
+        partial(ConstantLR, total_iters=3),
+        partial(PolynomialLR, total_iters=6),
+        partial(LambdaLR, lr_lambda=lambda t: 1 / (1 + t)),
+        partial(OneCycleLR, max_lr=1.0, total_steps=9),
+    ],
+    ids=lambda make: make.func.__name__,
+)
+def test_last_epoch_begins_in_the_middle(make, done):
+    whole, rest = make(sgd()), resumed(make, done)
+    assert (whole.last_epoch, rest.last_epoch) == (0, done)
+    assert rates(rest, 3) == pytest.approx(rates(whole, done + 3)[done:], rel=1e-12)
+
+
+def test_last_epoch_needs_the_rates_of_the_beginning():
+    words = r"StepLR: last_epoch: expected -1, or 'initial_lr' .* Way out: schedule.load_state_dict"
+    with pytest.raises(ArgumentError, match=words):
+        StepLR(sgd(), 2, last_epoch=3)
+    with pytest.raises(ArgumentError, match="last_epoch: expected an int of at least -1"):
+        StepLR(sgd(), 2, last_epoch=-2)
+    optimizer = sgd()
+    StepLR(optimizer, 1).step()
+    assert StepLR(optimizer, 2, last_epoch=3).get_last_lr() == pytest.approx([0.8 * 0.1**2])
+    given = SGD([{"params": [tg.Parameter([1.0])], "initial_lr": 0.5}], lr=0.25)
+    assert ExponentialLR(given, 0.5, last_epoch=0).get_last_lr() == [0.25]
+
+
+def test_a_milestone_at_the_beginning_counts_at_once():
+    """As in PyTorch, whose rates of milestones [0, 3] from 0.5 are these."""
+    assert rates(MultiStepLR(sgd(0.5), [0, 3], gamma=0.5), 3) == [0.25, 0.25, 0.25, 0.125]
 
 
 def test_warmup_alone():

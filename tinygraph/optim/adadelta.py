@@ -10,12 +10,13 @@ value = value - lr * d
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
+from tinygraph.optim.options import Options, hyper_parameters
 from tinygraph.parameter import Parameter
 from tinygraph.shapes import Array
 
@@ -35,6 +36,8 @@ class Adadelta(Optimizer):
         Added to the running means; sqrt(eps) is the size of the first steps.
     weight_decay : float
         Factor of the L2 penalty, whose gradient is added to the gradient.
+    **options
+        `maximize`, for steps that go up; `foreach`, `fused` and `capturable`, which change nothing.
 
     References
     ----------
@@ -65,8 +68,16 @@ class Adadelta(Optimizer):
         rho: float = 0.9,
         eps: float = 1e-6,
         weight_decay: float = 0.0,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(params, lr=lr, rho=rho, eps=eps, weight_decay=weight_decay)
+        super().__init__(
+            params,
+            lr=lr,
+            rho=rho,
+            eps=eps,
+            weight_decay=weight_decay,
+            **hyper_parameters(type(self), options),
+        )
 
     def start(self, group: Group) -> dict[str, float]:
         return {"square_avg": 0.0, "acc_delta": 0.0}

@@ -8,12 +8,13 @@ value = value - lr / (1 + (t - 1) * lr_decay) * g / (sqrt(s) + eps)             
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
+from tinygraph.optim.options import Options, hyper_parameters
 from tinygraph.parameter import Parameter
 from tinygraph.shapes import Array
 
@@ -35,6 +36,8 @@ class Adagrad(Optimizer):
         Where the sum of squares starts.
     eps : float
         Added to the denominator.
+    **options
+        `maximize`, for steps that go up; `foreach`, `fused` and `capturable`, which change nothing.
 
     References
     ----------
@@ -67,6 +70,7 @@ class Adagrad(Optimizer):
         weight_decay: float = 0.0,
         initial_accumulator_value: float = 0.0,
         eps: float = 1e-10,
+        **options: Unpack[Options],
     ) -> None:
         super().__init__(
             params,
@@ -75,6 +79,7 @@ class Adagrad(Optimizer):
             weight_decay=weight_decay,
             initial_accumulator_value=initial_accumulator_value,
             eps=eps,
+            **hyper_parameters(type(self), options),
         )
 
     def start(self, group: Group) -> dict[str, float]:

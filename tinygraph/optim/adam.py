@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
+from tinygraph.optim.options import Options, hyper_parameters
 from tinygraph.parameter import Parameter
 from tinygraph.shapes import Array
 
@@ -40,6 +41,8 @@ class Adam(Optimizer):
         Factor of the L2 penalty, whose gradient is added to the gradient; see `AdamW`.
     amsgrad : bool
         Divide by the largest running mean of the square so far.
+    **options
+        `maximize`, for steps that go up; `foreach`, `fused` and `capturable`, which change nothing.
 
     References
     ----------
@@ -73,9 +76,16 @@ class Adam(Optimizer):
         eps: float = 1e-8,
         weight_decay: float = 0.0,
         amsgrad: bool = False,
+        **options: Unpack[Options],
     ) -> None:
         super().__init__(
-            params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad
+            params,
+            lr=lr,
+            betas=betas,
+            eps=eps,
+            weight_decay=weight_decay,
+            amsgrad=amsgrad,
+            **hyper_parameters(type(self), options),
         )
 
     def prepare(self, group: Group, parameter: Parameter) -> Any:

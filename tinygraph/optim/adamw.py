@@ -7,12 +7,13 @@ then Adam's step with g = grad
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from tinygraph.optim.adam import Adam
 from tinygraph.optim.members import Group
+from tinygraph.optim.options import Options
 from tinygraph.parameter import Parameter
 from tinygraph.shapes import Array
 
@@ -28,6 +29,8 @@ class AdamW(Adam):
         As for `Adam`.
     weight_decay : float
         Each step takes this share, times the learning rate, off every weight.
+    **options
+        `maximize`, for steps that go up; `foreach`, `fused` and `capturable`, which change nothing.
 
     References
     ----------
@@ -56,8 +59,9 @@ class AdamW(Adam):
         eps: float = 1e-8,
         weight_decay: float = 1e-2,
         amsgrad: bool = False,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad)
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, **options)
 
     def prepare(self, group: Group, parameter: Parameter) -> Any:
         _, numbers, _ = super().prepare(group, parameter)

@@ -52,14 +52,21 @@ class Books:
         return self.groups
 
     def base_rates(self) -> list[float]:
-        """The learning rates that groups had when this was first asked for, by a schedule."""
+        """The learning rates that groups had when this was first asked for, by a schedule.
+
+        A group's "initial_lr", where it has one, as PyTorch writes it for a run that goes on.
+        """
         for group in self.groups[len(self._base_rates) :]:
-            self._base_rates.append(float(group["lr"]))
+            self._base_rates.append(float(group.get("initial_lr", group["lr"])))
         return [*self._base_rates]
+
+    def knows_base_rates(self) -> bool:
+        """Whether the learning rates may have changed since without harm to `base_rates`."""
+        return all("initial_lr" in group for group in self.groups[len(self._base_rates) :])
 
     def check(self, group: Group) -> None:
         """Raise ArgumentError for hyper-parameters that cannot be."""
-        for name in self.nonnegative:
+        for name in (*self.nonnegative, "initial_lr"):
             if name in group:
                 number(self.op, name, group[name], 0)
         for name in self.pairs:

@@ -31,6 +31,7 @@ def clip_grad_norm(
     max_norm: float,
     norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
 ) -> float:
     """Scale all gradients by one factor, in place, so that their common norm is at most `max_norm`.
 
@@ -44,6 +45,8 @@ def clip_grad_norm(
     error_if_nonfinite : bool
         Raise where the norm is infinite or NaN, before anything is changed.  If False, gradients
         become 0 or NaN.
+    foreach : bool, optional
+        Taken, and changes nothing.
 
     Returns
     -------
@@ -99,7 +102,9 @@ def _clip_norm(
     return norm
 
 
-def clip_grad_value(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
+def clip_grad_value(
+    parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None
+) -> None:
     """Cut every element of the gradients to -clip_value ... clip_value, in place.
 
     Parameters
@@ -107,6 +112,8 @@ def clip_grad_value(parameters: Tensor | Iterable[Tensor], clip_value: float) ->
     parameters : iterable of Tensor, or one
         Those without a gradient are passed over.
     clip_value : float
+    foreach : bool, optional
+        Taken, and changes nothing.
 
     Raises
     ------

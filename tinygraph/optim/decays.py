@@ -30,6 +30,8 @@ class LambdaLR(Schedule):
     optimizer : Optimizer
     lr_lambda : callable, or one for each group
         From t = 0, 1, 2, ... to a factor.  It is not saved.
+    last_epoch : int
+        As for `Schedule`.
 
     Examples
     --------
@@ -45,8 +47,9 @@ class LambdaLR(Schedule):
         self,
         optimizer: Optimizer,
         lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]],
+        last_epoch: int = -1,
     ) -> None:
-        super().__init__(optimizer)
+        super().__init__(optimizer, last_epoch)
         groups = len(self.base_rates)
         several = lr_lambda if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * groups
         factors: list[Any] = [*several]
@@ -71,6 +74,8 @@ class MultiStepLR(Schedule):
     milestones : iterable of int
         Numbers of steps; one that comes twice counts twice.
     gamma : float
+    last_epoch : int
+        As for `Schedule`.
 
     Examples
     --------
@@ -84,10 +89,19 @@ class MultiStepLR(Schedule):
     [0.5, 0.25, 0.25, 0.125]
     """
 
-    def __init__(self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1) -> None:
-        super().__init__(optimizer)
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        milestones: Iterable[int],
+        gamma: float = 0.1,
+        last_epoch: int = -1,
+    ) -> None:
+        super().__init__(optimizer, last_epoch)
         self.milestones = sorted(whole(self.op, "milestones", m, 0) for m in milestones)
         self.gamma = number(self.op, "gamma", gamma, 0)
+        if 0 in self.milestones:
+            self.apply()
+        self.begin()
 
     def rate(self, base: float, t: int) -> float:
         return base * self.gamma ** bisect_right(self.milestones, t)
@@ -96,9 +110,10 @@ class MultiStepLR(Schedule):
 class ExponentialLR(Schedule):
     """The learning rate times `gamma` at every step."""
 
-    def __init__(self, optimizer: Optimizer, gamma: float) -> None:
-        super().__init__(optimizer)
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
+        super().__init__(optimizer, last_epoch)
         self.gamma = number(self.op, "gamma", gamma, 0)
+        self.begin()
 
     def rate(self, base: float, t: int) -> float:
         return base * self.gamma**t
@@ -113,8 +128,9 @@ class LinearLR(Schedule):
         start_factor: float = 1 / 3,
         end_factor: float = 1.0,
         total_iters: int = 5,
+        last_epoch: int = -1,
     ) -> None:
-        super().__init__(optimizer)
+        super().__init__(optimizer, last_epoch)
         self.start_factor = number(self.op, "start_factor", start_factor, 0, 1)
         self.end_factor = number(self.op, "end_factor", end_factor, 0, 1)
         self.total_iters = whole(self.op, "total_iters", total_iters)
@@ -128,8 +144,14 @@ class LinearLR(Schedule):
 class ConstantLR(Schedule):
     """A factor of the base rate for some steps, then the base rate."""
 
-    def __init__(self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5) -> None:
-        super().__init__(optimizer)
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        factor: float = 1 / 3,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        super().__init__(optimizer, last_epoch)
         self.factor = number(self.op, "factor", factor, 0, 1)
         self.total_iters = whole(self.op, "total_iters", total_iters)
         self.apply()
@@ -141,10 +163,17 @@ class ConstantLR(Schedule):
 class PolynomialLR(Schedule):
     """A power of the share of steps that are left, down to 0."""
 
-    def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0) -> None:
-        super().__init__(optimizer)
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        total_iters: int = 5,
+        power: float = 1.0,
+        last_epoch: int = -1,
+    ) -> None:
+        super().__init__(optimizer, last_epoch)
         self.total_iters = whole(self.op, "total_iters", total_iters)
         self.power = number(self.op, "power", power, 0)
+        self.begin()
 
     def rate(self, base: float, t: int) -> float:
         return base * float((1 - min(t / self.total_iters, 1.0)) ** self.power)

@@ -13,12 +13,13 @@ Source: Chen et al., "Symbolic discovery of optimization algorithms", NeurIPS 20
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
+from tinygraph.optim.options import Options, hyper_parameters
 from tinygraph.parameter import Parameter
 from tinygraph.shapes import Array
 
@@ -36,6 +37,8 @@ class Lion(Optimizer):
         How much of the running mean is in the direction, and is kept; 0 to below 1.
     weight_decay : float
         Each step takes this share, times the learning rate, off every weight.
+    **options
+        `maximize`, for steps that go up; `foreach`, `fused` and `capturable`, which change nothing.
 
     References
     ----------
@@ -64,8 +67,15 @@ class Lion(Optimizer):
         lr: float = 1e-4,
         betas: tuple[float, float] = (0.9, 0.99),
         weight_decay: float = 0.0,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(params, lr=lr, betas=betas, weight_decay=weight_decay)
+        super().__init__(
+            params,
+            lr=lr,
+            betas=betas,
+            weight_decay=weight_decay,
+            **hyper_parameters(type(self), options),
+        )
 
     def start(self, group: Group) -> dict[str, float]:
         return {"exp_avg": 0.0}

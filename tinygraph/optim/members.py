@@ -37,19 +37,20 @@ def read_groups(
             "both",
             "put the parameters into a group: {'params': [...]}",
         )
-    known = ["params", *defaults]
+    known = ["params", *defaults, "initial_lr"]
     groups, pairs = [], []
     for given in members if any(as_groups) else [{"params": members}]:
         for key in given:
             if key not in known:
-                raise ArgumentError(
-                    op, "group", f"only {', '.join(known)}", repr(key), nearest(str(key), known)
-                )
+                expected = f"only {', '.join(known[:-1])}"
+                raise ArgumentError(op, "group", expected, repr(key), nearest(str(key), known))
         if "params" not in given:
             raise ArgumentError(op, "group", "a key 'params'", list(given))
         alone = isinstance(given["params"], Parameter)
         pairs.append(_pairs(op, [given["params"]] if alone else given["params"]))
         settings = {key: plain(given.get(key, value)) for key, value in defaults.items()}
+        if "initial_lr" in given:  # what a schedule begins with: books.py
+            settings["initial_lr"] = plain(given["initial_lr"])
         groups.append({"params": [p for _, p in pairs[-1]], **settings})
     return groups, _unique_names(op, [*taken, *pairs])[sum(map(len, taken)) :]
 

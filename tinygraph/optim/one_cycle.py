@@ -38,6 +38,8 @@ class OneCycleLR(Schedule):
         The rate at first is max_lr / div_factor, the last one that / final_div_factor.
     three_phase : bool
         Whether it falls to the rate of the beginning first, as long as it rose.
+    last_epoch : int
+        As for `Schedule`.
 
     Raises
     ------
@@ -77,8 +79,9 @@ class OneCycleLR(Schedule):
         div_factor: float = 25.0,
         final_div_factor: float = 1e4,
         three_phase: bool = False,
+        last_epoch: int = -1,
     ) -> None:
-        super().__init__(optimizer)
+        super().__init__(optimizer, last_epoch)
         if total_steps is None and epochs is not None and steps_per_epoch is not None:
             total_steps = whole(self.op, "epochs", epochs) * whole(
                 self.op, "steps_per_epoch", steps_per_epoch

@@ -40,7 +40,9 @@ from tinygraph.errors import ArgumentError, DeviceError, ShapeError
 from tinygraph.optim.books import Books, settings_of
 from tinygraph.optim.members import Group, read_groups
 from tinygraph.optim.operations import counted
+from tinygraph.optim.options import negated
 from tinygraph.optim.parts import Part, by_launches, launch
+from tinygraph.optim.scratch import Scratch
 from tinygraph.parameter import Parameter
 from tinygraph.running import here
 from tinygraph.shapes import Array
@@ -58,6 +60,7 @@ class _Work(NamedTuple):
     start: dict[str, float]
     hyper: Any
     alike: Any  # equal for parameters that one launch may update
+    maximize: bool  # whether the step goes up
 
 
 class Optimizer(Books):
@@ -73,7 +76,8 @@ class Optimizer(Books):
         Parameters, or pairs (name, Parameter) as `module.named_parameters()` gives them, or groups:
         dicts with such an iterable as "params" and hyper-parameters that differ from the defaults.
     **defaults
-        The hyper-parameters of every group that does not name its own.
+        The hyper-parameters of every group that does not name its own.  With `maximize=True` among
+        them, `update` gets the gradient -g.
 
     Attributes
     ----------
@@ -103,7 +107,7 @@ class Optimizer(Books):
     def _make_room(self) -> None:
         """For the parameters, as many as they are now."""
         self._devices = {name: p.device for name, p in self.parameters.items()}
-        self._scratch = _Scratch(list(self.parameters.values()), self.scratch_arrays)
+        self._scratch = Scratch(list(self.parameters.values()), self.scratch_arrays)
         self._live += [{} for _ in self.groups[len(self._live) :]]
         self._seen: list[tuple[Any, ...]] = []  # the hyper-parameters that `_work` was made from
 
@@ -259,17 +263,23 @@ class Optimizer(Books):
         self._take(*read_groups(self.op, [param_group], self.defaults, taken))
         self._make_room()
 
-    @np.errstate(all="ignore")  # inf and nan are results, not accidents
-    def step(self) -> None:
-        """Update every parameter that has a gradient."""
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update every parameter that has a gradient.
+
+        A `closure` is called first: it computes the loss and its gradients.  What it returns is
+        returned.
+        """
+        loss = None if closure is None else closure()
         here.top.update(self)
         Writes.note(*self.parameters.values())
+        return loss
 
+    @np.errstate(all="ignore")  # inf and nan are results, not accidents
     def update_all(self) -> None:
         """What `step` does, unless somebody notes it for later."""
         self.refresh()
         launches: dict[Any, list[Part]] = {}
-        for name, parameter, device, state, scratch, start, hyper, alike in self._work:
+        for name, parameter, device, state, scratch, start, hyper, alike, maximize in self._work:
             value, grad = parameter.value, parameter.grad
             if grad is None:
                 continue
@@ -285,6 +295,8 @@ class Optimizer(Books):
                 )
             if not start.keys() <= state.keys():
                 self._begin(state, start, value, device)
+            if maximize:
+                grad = negated(grad, device)
             if device.runs_kernels:
                 part = Part(value, device.contiguous(grad), state, hyper)
                 launches.setdefault((device, alike), []).append(part)
@@ -364,28 +376,7 @@ class Optimizer(Books):
                 device, scratch = self._devices[name], self._scratch.like(p)
                 alike = p.dtype, kinds.index(kind)
                 state = self.state[name]
-                work.append(_Work(name, p, device, state, scratch, start, hyper, alike))
+                up = bool(settings.get("maximize"))
+                work.append(_Work(name, p, device, state, scratch, start, hyper, alike, up))
         self._work = work
         self._seen = [tuple(group.values()) for group in self.groups]
-
-
-class _Scratch:
-    """Scratch arrays for all parameters: views of one buffer for each dtype, device and number.
-
-    Parameters are updated one after the other, so that the largest one sets the size.
-    """
-
-    def __init__(self, parameters: list[Parameter], count: int) -> None:
-        self.flat: dict[Any, list[Array]] = {}
-        sizes: dict[Any, int] = {}
-        for p in parameters:
-            if p.device.runs_kernels:  # they keep what they need in registers
-                continue
-            key = (p.device, p.dtype)
-            sizes[key] = max(sizes.get(key, 0), p.size)
-        for (device, dtype), size in sizes.items():
-            self.flat[device, dtype] = [device.empty((size,), dtype) for _ in range(count)]
-
-    def like(self, p: Parameter) -> list[Array]:
-        flats = self.flat.get((p.device, p.dtype), [])
-        return [flat[: p.size].reshape(p.shape) for flat in flats]

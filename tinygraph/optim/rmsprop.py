@@ -11,12 +11,13 @@ value = value - lr * d
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
+from tinygraph.optim.options import Options, hyper_parameters
 from tinygraph.parameter import Parameter
 from tinygraph.shapes import Array
 
@@ -40,6 +41,8 @@ class RMSprop(Optimizer):
         How much of the last step is kept.
     centered : bool
         Divide by an estimate of the standard deviation instead of the root mean square.
+    **options
+        `maximize`, for steps that go up; `foreach`, `fused` and `capturable`, which change nothing.
 
     References
     ----------
@@ -73,6 +76,7 @@ class RMSprop(Optimizer):
         weight_decay: float = 0.0,
         momentum: float = 0.0,
         centered: bool = False,
+        **options: Unpack[Options],
     ) -> None:
         super().__init__(
             params,
@@ -82,6 +86,7 @@ class RMSprop(Optimizer):
             weight_decay=weight_decay,
             momentum=momentum,
             centered=centered,
+            **hyper_parameters(type(self), options),
         )
 
     def start(self, group: Group) -> dict[str, float]:

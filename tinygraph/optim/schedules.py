@@ -30,10 +30,13 @@ class Schedule:
     ----------
     optimizer : Optimizer
         Its groups' learning rates are the base rates.
+    last_epoch : int
+        How many steps lie behind, less 1, for a run that goes on; -1 for one that begins.  The base
+        rates are the "initial_lr" of the groups then, or those of an earlier schedule.
 
     Attributes
     ----------
-    steps : int
+    steps, last_epoch : int
         How often `step` was called.
     base_rates : list of float
         One for each group.
@@ -53,15 +56,24 @@ class Schedule:
 
     numbers: tuple[str, ...] = ()  # attributes that are saved beside `steps` and `base_rates`
 
-    def __init__(self, optimizer: Optimizer) -> None:
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         self.op = type(self).__name__
         if not isinstance(optimizer, Optimizer) or not all("lr" in g for g in optimizer.groups):
             raise ArgumentError(
                 self.op, "optimizer", "an Optimizer with a learning rate", type(optimizer).__name__
             )
         self.optimizer = optimizer
+        self.steps = whole(self.op, "last_epoch", last_epoch, -1) + 1
+        if self.steps and not optimizer.knows_base_rates():
+            expected = "-1, or 'initial_lr' in each group of the optimizer: its rate at first"
+            way_out = "schedule.load_state_dict(saved) goes on where state_dict() was taken"
+            raise ArgumentError(self.op, "last_epoch", expected, last_epoch, way_out)
         self.base_rates = optimizer.base_rates()
-        self.steps = 0
+
+    @property
+    def last_epoch(self) -> int:
+        """`steps`, under PyTorch's name."""
+        return self.steps
 
     def rate(self, base: float, t: int) -> float:
         """The learning rate after t steps, for a group whose rate was `base` at first."""
@@ -83,6 +95,11 @@ class Schedule:
         """What `step` does."""
         self.steps += 1
         self.apply()
+
+    def begin(self) -> None:
+        """Set the learning rates of a step after 0, at which they are the base rates."""
+        if self.steps:
+            self.apply()
 
     def apply(self) -> None:
         """Set the learning rates that belong to the present number of steps."""
@@ -133,6 +150,8 @@ class StepLR(Schedule):
     optimizer : Optimizer
     step_size : int
     gamma : float
+    last_epoch : int
+        As for `Schedule`.
 
     References
     ----------
@@ -150,10 +169,13 @@ class StepLR(Schedule):
     [0.5, 0.5, 0.25, 0.25, 0.125]
     """
 
-    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1) -> None:
-        super().__init__(optimizer)
+    def __init__(
+        self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
+        super().__init__(optimizer, last_epoch)
         self.step_size = whole(self.op, "step_size", step_size)
         self.gamma = number(self.op, "gamma", gamma, 0)
+        self.begin()
 
     def rate(self, base: float, t: int) -> float:
         return base * self.gamma ** (t // self.step_size)
@@ -168,6 +190,8 @@ class CosineAnnealingLR(Schedule):
     T_max : int
         How many steps the way down takes; the way up takes as many.
     eta_min : float
+    last_epoch : int
+        As for `Schedule`.
 
     References
     ----------
@@ -184,10 +208,13 @@ class CosineAnnealingLR(Schedule):
     0.5
     """
 
-    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0) -> None:
-        super().__init__(optimizer)
+    def __init__(
+        self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1
+    ) -> None:
+        super().__init__(optimizer, last_epoch)
         self.T_max = whole(self.op, "T_max", T_max)
         self.eta_min = number(self.op, "eta_min", eta_min, 0)
+        self.begin()
 
     def rate(self, base: float, t: int) -> float:
         return self.eta_min + (base - self.eta_min) * (1 + math.cos(math.pi * t / self.T_max)) / 2

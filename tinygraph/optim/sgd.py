@@ -9,7 +9,7 @@ value = value - lr * d
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from tinygraph.device import Device
 from tinygraph.errors import ArgumentError
 from tinygraph.optim.members import Group
 from tinygraph.optim.optimizer import Optimizer
+from tinygraph.optim.options import Options, hyper_parameters
 from tinygraph.optim.parts import Part
 from tinygraph.parameter import Parameter
 from tinygraph.shapes import Array
@@ -39,6 +40,8 @@ class SGD(Optimizer):
         Factor of the L2 penalty, whose gradient is added to the gradient.
     nesterov : bool
         Look ahead by one momentum step; needs a momentum and no dampening.
+    **options
+        `maximize`, for steps that go up; `foreach`, `fused` and `capturable`, which change nothing.
 
     References
     ----------
@@ -71,6 +74,7 @@ class SGD(Optimizer):
         dampening: float = 0.0,
         weight_decay: float = 0.0,
         nesterov: bool = False,
+        **options: Unpack[Options],
     ) -> None:
         super().__init__(
             params,
@@ -79,6 +83,7 @@ class SGD(Optimizer):
             dampening=dampening,
             weight_decay=weight_decay,
             nesterov=nesterov,
+            **hyper_parameters(type(self), options),
         )
 
     def check(self, group: Group) -> None:
