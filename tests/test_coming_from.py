@@ -2,13 +2,15 @@
 
 import importlib
 import inspect
+import sys
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
 
 import tinygraph as tg
 from tests.test_docs import script
-from tinygraph import coming_from
+from tinygraph import coming_from, small_places
 from tinygraph.operators import ABSENT as ABSENT_METHODS
 
 names_table = script("names_table")
@@ -82,12 +84,50 @@ def test_names_of_the_table_are_pytorchs(place, torch):
         (lambda: tg.nn.Linea, r"^tg.nn has no attribute 'Linea'; did you mean 'Linear'\?$"),
         (lambda: tg.nn.functional.grid_sample, r"^tg.nn.functional.grid_sample: .* Way"),
         (lambda: tg.optim.LBFGS, r"^tg.optim.LBFGS: .* Way out: a subclass"),
+        (lambda: tg.optim.lr_scheduler.CyclicLR, r"^tg.optim.lr_scheduler.CyclicLR: .* Way out: a"),
+        (lambda: tg.optim.lr_scheduler.StepRL, r"^tg.optim.lr_scheduler has no .* mean 'StepLR'"),
+        (lambda: tg.nn.init.dirac_, r"^tg.nn.init.dirac_: PyTorch has it, .* Way out: p.value ="),
+        (
+            lambda: tg.nn.init.xavier_normal,
+            r"^tg.nn.init.xavier_normal: .* Way out: the name with _",
+        ),
+        (lambda: tg.nn.utils.weight_norm, r"^tg.nn.utils.weight_norm: .* Way out: compute the"),
+        (lambda: tg.nn.utils.clip_grad_nrom_, r"^tg.nn.utils .* did you mean 'clip_grad_norm_'"),
+        (lambda: tg.autograd.Function, r"^tg.autograd.Function: .* Way out: a subclass of tg.Op"),
+        (lambda: tg.cuda.synchronize, r"^tg.cuda.synchronize: .* Way out: x.item\(\)"),
+        (lambda: tg.testing.assert_close, r"^tg.testing.assert_close: .* Way out: np.testing"),
+        (lambda: tg.ones(2).ceil_, r"^Tensor.ceil_: PyTorch has it, .* Way out: a new node"),
+        (lambda: tg.ones(2).copy, r"^Tensor.copy: numpy has it, .* Way out: x.clone\(\)$"),
         (lambda: tg.data.IterableDataset, r"^tg.data.IterableDataset: .* Way out: a Dataset"),
     ],
 )
 def test_a_name_that_is_not_there_says_ours(ask, words):
     with pytest.raises(AttributeError, match=words):
         ask()
+
+
+def test_python_itself_says_which_method_is_near(capsys):
+    """A `__getattr__` of Tensor would make each attribute of each node slower."""
+    with pytest.raises(AttributeError) as caught:
+        tg.ones(2).unsqeeze(0)
+    sys.__excepthook__(caught.type, caught.value, caught.tb)
+    assert "no attribute 'unsqeeze'. Did you mean: 'unsqueeze'?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("place", small_places.HERE)
+def test_a_small_place_has_rows_of_pytorchs_names_alone(place, torch):
+    rows = {n.rpartition(".")[2] for n in coming_from._SMALL if names_table.in_place(n, place)}
+    theirs = importlib.import_module(f"torch.{place}")
+    assert not [n for n in rows if not hasattr(theirs, n) and not find_spec(f"torch.{place}.{n}")]
+    ours = importlib.import_module(
+        {"nn.utils": "tinygraph.nn.vectors"}.get(place, f"tinygraph.{place}")
+    )
+    assert not [n for n in rows if hasattr(ours, n)]
+
+
+def test_numbers_and_the_new_axis_have_their_names():
+    assert (tg.pi, tg.e, tg.inf) == (np.pi, np.e, np.inf) and np.isnan(tg.nan)
+    assert tg.ones(2)[:, tg.newaxis].shape == (2, 1)
 
 
 def test_absent_methods_are_not_listed():
@@ -323,10 +363,14 @@ def test_a_layer_takes_its_arguments_by_pytorchs_names(name, torch):
 
 @pytest.mark.parametrize("row", coming_from.NUMPY)
 def test_a_name_of_numpys_says_ours(row):
-    name = row.removeprefix("numpy.")
-    assert hasattr(np, name) or name == "row_stack"  # which numpy 2 has left
-    with pytest.raises(AttributeError, match=f"^tg.{name}: numpy has it, .* Way out: "):
-        getattr(tg, name)
+    place, _, name = row.partition(".")
+    ours, theirs, mine = {
+        "numpy": ("tg", np, tg),
+        "ndarray": ("Tensor", np.ndarray, tg.Tensor),
+    }[place]
+    assert hasattr(theirs, name) or name == "row_stack"  # which numpy 2 has left
+    with pytest.raises(AttributeError, match=f"^{ours}.{name}: numpy has it, .* Way out: "):
+        getattr(mine, name)
 
 
 def test_what_is_taken_for_pytorchs_sake():

@@ -10,9 +10,10 @@
 Tensors are the nodes of a graph, ops its arithmetic.  Start reading in tensor.py, op.py, graph.py.
 """
 
+from math import e, inf, nan, pi
 from typing import TYPE_CHECKING
 
-from numpy import dtype, finfo, iinfo
+from numpy import dtype, finfo, iinfo, newaxis
 
 import tinygraph.plan
 from tinygraph import cuda, errors
@@ -119,6 +120,7 @@ __all__ = [
     "detect_anomaly",
     "device",
     "double",
+    "e",
     "dtype",
     "errors",
     "finfo",
@@ -126,15 +128,19 @@ __all__ = [
     "get_float32_matmul_precision",
     "half",
     "iinfo",
+    "inf",
     "int",
     "load",
     "long",
     "manual_seed",
     "multinomial",
+    "nan",
+    "newaxis",
     "nn",
     "no_grad",
     "optim",
     "normal",
+    "pi",
     "plan",
     "rand",
     "rand_like",

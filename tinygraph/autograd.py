@@ -7,10 +7,11 @@ gradient has no graph of its own and cannot be differentiated again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tinygraph.errors import ArgumentError, GraphError
 from tinygraph.graph import run_backward
+from tinygraph.lazy import lazy
 from tinygraph.running import here
 from tinygraph.tensor import Tensor, leaf
 
@@ -131,3 +132,7 @@ def _upstream(outputs: Sequence[Tensor], given: Any) -> list[Any]:
     if len(several) != len(outputs):
         raise ArgumentError("autograd", "gradients", f"{len(outputs)} of them", len(several))
     return [x.value if isinstance(x, Tensor) else x for x in several]
+
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy(__name__, {}, "autograd")

@@ -10,6 +10,7 @@ is the error of a name that does not exist, which knows numpy's too; nothing els
 
 from __future__ import annotations
 
+from tinygraph import small_places
 from tinygraph.errors import nearest
 
 HERE = {  # a place of PyTorch's, and its name here
@@ -217,6 +218,9 @@ ABSENT = _rows(
     is_grad_enabled set_grad_enabled enable_grad inference_mode: with tg.no_grad(): ...
     autocast amp: float32 throughout; tg.set_float32_matmul_precision('high') on a GPU
     get_default_dtype: tg.float32, always
+    distributions: tg.normal, tg.bernoulli, tg.multinomial; probabilities as ops of the graph
+    profiler: tinygraph profile RECIPE
+    version: tg.__version__
     set_default_dtype: pass dtype= where a tensor is made, and model.double(): a line means the
         same wherever it stands
     get_default_device set_default_device: pass device= where a tensor is made
@@ -232,6 +236,22 @@ ABSENT = _rows(
 """,
         "Tensor": """
     add_ sub_ mul_ div_ pow_ neg_ abs_ exp_ log_ sqrt_ sigmoid_ tanh_ relu_ clamp_ clip_: WRITE
+    ceil_ cos_ cumsum_ divide_ erf_ floor_ multiply_ negative_ reciprocal_ remainder_ round_ rsqrt_
+        sign_ sin_ square_ subtract_ tril_ triu_ trunc_ clamp_min_ clamp_max_ lerp_ addcmul_
+        addcdiv_ nan_to_num_ bernoulli_ exponential_ fill_diagonal_ index_copy_ index_fill_
+        index_put_ masked_scatter_: WRITE
+    H mH adjoint: x.mT
+    aminmax: x.amin(), x.amax()
+    vdot: x.dot(y)
+    split_with_sizes: x.split(sizes, dim)
+    resize_ resize_as_ as_strided: x.reshape, and slices
+    is_complex is_sparse is_quantized: never
+    is_nonzero: bool(x)
+    is_pinned: pinned memory is the DataLoader's affair
+    retains_grad: x.keeps_grad
+    get_device: x.device
+    to_sparse to_dense layout: arrays are dense
+    register_post_accumulate_grad_hook: x.register_hook
     copy_ zero_ fill_ normal_ uniform_ random_ masked_fill_ index_add_ scatter_ scatter_add_:
         WRITE; tg.nn.init fills parameters
     squeeze_ unsqueeze_ transpose_ t_: x = x.squeeze(), a view of the same memory
@@ -252,6 +272,7 @@ ABSENT = _rows(
     share_memory_: one process
 """,
         "nn": """
+    modules parameter: the classes themselves are in tg.nn
     Conv3d ConvTranspose3d: LATER
     MaxPool3d AvgPool3d MaxUnpool2d FractionalMaxPool2d LPPool2d: LATER
     AdaptiveMaxPool1d AdaptiveMaxPool2d: x.amax((2, 3)) where the output has size 1
@@ -306,44 +327,21 @@ ABSENT = _rows(
     }
 )
 
-NUMPY = _rows(  # names that numpy alone has
-    {
-        "numpy": """
-    array: tg.tensor
-    expand_dims: tg.unsqueeze
-    copy: x.clone()
-    invert: ~x
-    power: x ** y
-    mod: x % y
-    divmod: x // y and x % y
-    around rint: tg.round
-    fabs: tg.abs
-    repeat: tg.repeat_interleave
-    identity: tg.eye
-    tri: tg.tril(tg.ones((n, m)))
-    ptp: tg.amax(x) - tg.amin(x)
-    average: tg.mean, or (w * x).sum() / w.sum()
-    array_equal: (x == y).numpy().all()
-    array_split: tg.tensor_split
-    permute_dims: tg.permute
-    matrix_transpose: x.mT
-    rollaxis: tg.moveaxis
-    row_stack: tg.vstack
-    cumulative_sum: tg.cumsum
-    append insert delete: tg.cat
-    ndim shape size: x.ndim, x.shape, x.size
-    savez: tg.save
-"""
-    }
-)
+NUMPY = _rows(small_places.NUMPY)  # names that numpy alone has
+_SMALL = _rows(small_places.ABSENT)
+_ALSO = {  # where a name may stand as well: most methods are functions of torch too
+    "Tensor": ["torch"],
+    "nn.functional": ["torch"],
+    "optim.lr_scheduler": ["optim"],
+}
+_OF_NUMPY = {"torch": "numpy", "Tensor": "ndarray"}
 
 
 def way_out(place: str, name: str) -> str:
-    """What to write in the place of a name of PyTorch's that is not here; "" for no such name."""
-    found = ABSENT.get(f"{place}.{name}")
-    if found is None and place in ("Tensor", "nn.functional"):  # most are functions of torch too
-        found = ABSENT.get(f"torch.{name}")
-    return found or ""
+    """What to write in the place of a name that is not here; "" for one that nobody has."""
+    named = [f"{each}.{name}" for each in (place, *_ALSO.get(place, ()))]
+    found = [rows[n] for n in named for rows in (ABSENT, _SMALL) if n in rows]
+    return found[0] if found else NUMPY.get(f"{_OF_NUMPY.get(place)}.{name}", "")
 
 
 def no_such_name(place: str, name: str, known: list[str]) -> str:
@@ -354,10 +352,10 @@ def no_such_name(place: str, name: str, known: list[str]) -> str:
     >>> no_such_name("torch", "soft_max", ["softmax"])
     "tg has no attribute 'soft_max'; did you mean 'softmax'?"
     """
-    instead = way_out(place, name)
+    here, instead = {**HERE, **small_places.HERE}[place], way_out(place, name)
     if instead:
-        return f"{HERE[place]}.{name}: PyTorch has it, tinygraph has not. Way out: {instead}"
-    if place == "torch" and f"numpy.{name}" in NUMPY:
-        return f"tg.{name}: numpy has it, tinygraph has not. Way out: {NUMPY[f'numpy.{name}']}"
+        numpys = NUMPY.get(f"{_OF_NUMPY.get(place)}.{name}") == instead
+        whose = "numpy" if numpys else "PyTorch"
+        return f"{here}.{name}: {whose} has it, tinygraph has not. Way out: {instead}"
     hint = nearest(name, known)
-    return f"{HERE[place]} has no attribute {name!r}{f'; {hint}' if hint else ''}"
+    return f"{here} has no attribute {name!r}{f'; {hint}' if hint else ''}"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 else:
     _STEP, _FOUND = "tinygraph.cuda.captured_step", "tinygraph.cuda.emulator.findings"
     _HOMES = {"CapturedStep": _STEP, "capture": _STEP, "Finding": _FOUND, "Report": _FOUND}
-    __getattr__, __dir__ = lazy(__name__, _HOMES)
+    __getattr__, __dir__ = lazy(__name__, _HOMES, "cuda")
 
 __all__ = [
     "BoundLaunch",

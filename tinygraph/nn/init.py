@@ -15,12 +15,13 @@ A uniform distribution on [-bound, bound) has the standard deviation bound / sqr
 from __future__ import annotations
 
 import math
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from tinygraph.checks import number, one_of
 from tinygraph.errors import ArgumentError, DtypeError, ShapeError
+from tinygraph.lazy import lazy
 from tinygraph.random import Generator, default_generator, uniform
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
@@ -252,3 +253,7 @@ def _check(op: str, tensor: Any, generator: Generator | None) -> Generator:
 def _write(tensor: T, numbers: Array) -> T:
     tensor.value[...] = tensor.device.from_numpy(numbers.astype(tensor.dtype))
     return tensor
+
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy(__name__, {}, "nn.init")

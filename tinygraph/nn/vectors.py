@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tinygraph.errors import ShapeError
+from tinygraph.lazy import lazy
 from tinygraph.ops.concatenate import concatenate
 from tinygraph.ops.reshape import reshape
 from tinygraph.optim.clipping import clip_grad_norm, clip_grad_value
@@ -50,3 +52,7 @@ def vector_to_parameters(vec: Operand, parameters: Iterable[Tensor]) -> None:
     ends = np.cumsum([p.value.size for p in members])[:-1]
     for p, part in zip(members, np.split(vector, ends), strict=True):
         p.value = part.reshape(p.shape).astype(p.dtype, copy=False)
+
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy(__name__, {}, "nn.utils")

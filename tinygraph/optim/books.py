@@ -57,7 +57,8 @@ class Books:
         A group's "initial_lr", where it has one, as PyTorch writes it for a run that goes on.
         """
         for group in self.groups[len(self._base_rates) :]:
-            self._base_rates.append(float(group.get("initial_lr", group["lr"])))
+            first = group["initial_lr"] if "initial_lr" in group else group["lr"]
+            self._base_rates.append(float(first))
         return [*self._base_rates]
 
     def knows_base_rates(self) -> bool:

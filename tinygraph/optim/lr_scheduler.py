@@ -1,5 +1,8 @@
 """The schedules, in the place where PyTorch has them."""
 
+from typing import TYPE_CHECKING
+
+from tinygraph.lazy import lazy as _lazy
 from tinygraph.optim.chains import LinearWarmup as LinearWarmup
 from tinygraph.optim.chains import SequentialLR as SequentialLR
 from tinygraph.optim.decays import ConstantLR as ConstantLR
@@ -13,3 +16,6 @@ from tinygraph.optim.schedules import CosineAnnealingLR as CosineAnnealingLR
 from tinygraph.optim.schedules import ReduceLROnPlateau as ReduceLROnPlateau
 from tinygraph.optim.schedules import Schedule as Schedule
 from tinygraph.optim.schedules import StepLR as StepLR
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = _lazy(__name__, {}, "optim.lr_scheduler")

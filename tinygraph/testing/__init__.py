@@ -1,8 +1,8 @@
 """Checks for ops: ours, and those that users write."""
 
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
 
+from tinygraph.lazy import lazy
 from tinygraph.testing.check_op import check_op
 from tinygraph.testing.gradcheck import gradcheck
 from tinygraph.testing.op_report import CheckOpError, OpReport, Stage
@@ -22,8 +22,8 @@ __all__ = [
     "gradcheck",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name == "strategies":  # needs hypothesis, which is an extra
-        return import_module("tinygraph.testing.strategies")
-    raise AttributeError(f"module 'tinygraph.testing' has no attribute {name!r}")
+if TYPE_CHECKING:
+    from tinygraph.testing import strategies as strategies
+else:  # needs hypothesis, which is an extra
+    _HOMES = {"strategies": "tinygraph.testing.strategies"}
+    __getattr__, __dir__ = lazy(__name__, _HOMES, "testing")
