@@ -164,7 +164,7 @@ CASES = {  # arguments in PyTorch's order, where they are not (X) or (X, Y)
     "conv_transpose1d": [(WEIGHT[0], IMAGE[0]), (WEIGHT[0], IMAGE[0], X[0, :1].repeat(4), 2, 1)],
     "conv_transpose2d": [(WEIGHT, WEIGHT), (WEIGHT, WEIGHT, X[0], 2, 1, 1)],
     "conv2d": [(IMAGE, WEIGHT), (IMAGE, WEIGHT, WEIGHT[:, 0, 0, 0], 2, 1)],
-    "cross_entropy": [(X, LABELS), (X, Y / 4), (X, LABELS, Y[0])],
+    "cross_entropy": [(X, LABELS), (X, Y / 4), (X, LABELS, Y[0]), (X[0], LABELS[1]), (X[0], Y[0])],
     "cumsum": [(X, 1), (X, 0)],
     "dropout": [(X, 0.0, True), (X, 0.5, False)],
     "eye": [(3,), (2, 3)],
@@ -175,7 +175,7 @@ CASES = {  # arguments in PyTorch's order, where they are not (X) or (X, Y)
     "flatten": [(IMAGE,), (IMAGE, 1), (IMAGE, 1, 2)],
     "full": [((2, 3), 1.5), ((2,), 3)],
     "full_like": [(X, 1.5), (INDEX, 3)],
-    "gather": [(X, 1, INDEX)],
+    "gather": [(X, 1, INDEX), (X, 1, INDEX[:1]), (X, 0, LABELS[None] // 2)],
     "topk": [(X, 2), (X, 1, 0, False)],
     "group_norm": [(IMAGE, 1), (IMAGE, 1, WEIGHT[0, :, 0, 0])],
     "rms_norm": [(X, (3,)), (X, (3,), Y[0], 0.5)],
@@ -194,7 +194,7 @@ CASES = {  # arguments in PyTorch's order, where they are not (X) or (X, Y)
     "avg_pool2d": [(IMAGE, 2), (IMAGE, 3, 1, 1)],
     "mean": [(X,), (X, 1), (X, (0, 1), True)],
     "movedim": [(IMAGE, 1, 3)],
-    "nll_loss": [(-X, LABELS), (-X, LABELS, Y[0])],
+    "nll_loss": [(-X, LABELS), (-X, LABELS, Y[0]), (-X[0], LABELS[1], Y[0])],
     "batch_norm": [(X, Y[0], Y[1], X[0], X[1])],
     "ones": [(2, 3), ((2, 3),)],
     "pad": [(X, (1, 2)), (X, (1, 2, 0, 1), "constant", 7.0), (IMAGE, (1, 2, 0, 3), "reflect")],
@@ -244,7 +244,15 @@ CASES |= {f"bitwise_{name}": BITS for name in ("and", "or", "xor")}
 CASES |= {f"logical_{name}": [*BITS, (X, Y)] for name in ("and", "or", "xor")}
 CASES |= {"bitwise_not": [(INDEX,), (X > 1,)], "logical_not": [(X,), (INDEX,), (X > 1,)]}
 CASES |= {"dot": [(X[0], Y[1])], "mv": [(X, Y[0])], "outer": [(X[0], Y[:, 0])]}
-CASES |= {"einsum": [("ij, kj -> ik", X, Y), ("ij,ij", X, Y), ("...j->j", X)]}
+CASES |= {
+    "einsum": [
+        ("ij, kj -> ik", X, Y),
+        ("ij,ij", X, Y),
+        ("...j->j", X),
+        ("ii", X[:, :2]),
+        ("ii->i", IMAGE[0, 0]),
+    ]
+}
 CASES |= {"cosine_similarity": [(X, Y), (X, Y, 0)], "glu": [(IMAGE,), (IMAGE, 2)]}
 CASES |= {"masked_fill": [(X, X > 1, -1.0)], "one_hot": [(LABELS,), (LABELS, 5)]}
 CASES |= {"prelu": [(X - 1, Y[0]), (X - 1, Y[0, :1])]}

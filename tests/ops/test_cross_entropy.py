@@ -81,7 +81,8 @@ class TestCrossEntropy(OpContract):
         Bad("smoothing", (X, [0, 1]), {"label_smoothing": 1.5}, ArgumentError, "label_smoothing"),
         Bad("probabilities", (X, X), {"ignore_index": 0}, ArgumentError, "below 0, or None"),
         Bad("bool labels", (X, [True, False], np.ones(3)), {}, DtypeError, "integers of shape"),
-        Bad("no batch", (X[0], [0]), {}, ShapeError, "(N, C) or (N, C, D...)"),
+        Bad("no axis", (X[0, 0], [0]), {}, ShapeError, "(N, C) or (N, C, D...)"),
+        Bad("labels of one", (X[0], [0, 1]), {}, ShapeError, "labels: expected shape (1,)"),
         Bad("smooth floats", (X, [0.5, 0.5]), {"label_smoothing": 0.5}, DtypeError, "int64"),
         Bad("reduction", (X, [0, 1]), {"reduction": "men"}, ArgumentError, "did you mean 'mean'?"),
     ]
@@ -101,6 +102,22 @@ class TestCrossEntropy(OpContract):
         loss = tg.cross_entropy(x, t.astype(dtype), w, label_smoothing=0.1)
         expected = cross_entropy(np.asarray(x.numpy(), float), t, w, label_smoothing=0.1)
         assert loss.item() == pytest.approx(float(expected))
+
+    @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+    @pytest.mark.parametrize("label", [2, [2], [0.25, 0.0, 0.75]])
+    def test_one_sample(self, label, reduction, device):
+        scores = np.array([0.5, -1.0, 2.0])
+        x = tg.Tensor(scores, requires_grad=True, device=device)
+        loss = tg.cross_entropy(x, label, label_smoothing=0.1, reduction=reduction)
+        row = np.atleast_1d(label)
+        row = row[None] if row.dtype.kind == "f" else row
+        expected = cross_entropy(scores[None], row, label_smoothing=0.1, reduction="sum")
+        assert loss.shape == () and loss.item() == pytest.approx(float(expected))
+        loss.backward()
+        shares = np.array([0.25, 0, 0.75] if row.dtype.kind == "f" else [0, 0, 1])
+        softmax = np.exp(scores) / np.exp(scores).sum()
+        expected = softmax - (0.9 * shares + 0.1 / 3)
+        np.testing.assert_allclose(x.device.to_numpy(x.grad), expected, rtol=1e-6)
 
     def test_all_labels_ignored(self, device):
         x = tg.Tensor(X, requires_grad=True, device=device)

@@ -47,6 +47,11 @@ EQUATIONS = [
     ", ij -> ji",
     "ab, bc, cd -> ad",
     "abc, cd, bd -> a",
+    "ii->i",
+    "ii->",
+    "iji->ji",
+    "iijj, ij -> j",
+    "iii->i",
 ]
 
 
@@ -55,7 +60,8 @@ def equations(draw):
     equation, shapes = draw(st.sampled_from(EQUATIONS)), []
     sizes = {letter: draw(st.integers(1, 3)) for letter in set(equation) if letter.isalpha()}
     for term in equation.partition("->")[0].replace(" ", "").split(","):
-        shapes.append([1 if draw(st.integers(0, 5)) == 0 else sizes[n] for n in term])
+        ones = {letter for letter in sorted(set(term)) if draw(st.integers(0, 5)) == 0}
+        shapes.append([1 if n in ones else sizes[n] for n in term])
     return Problem(tuple(numbers(draw(seeds), s) for s in shapes), {"equation": equation})
 
 
@@ -73,7 +79,8 @@ class TestEinsum(OpContract):
         Bad("a letter", ("ij,j->k", X, Y[:, 0]), {}, ArgumentError, "not 'k'"),
         Bad("a sign", ("ij;jk", X), {}, ArgumentError, "letters, at most one ..."),
         Bad("arrows", ("ij->j->", X), {}, ArgumentError, "one ->"),
-        Bad("a diagonal", ("ii->i", Y[:, :3]), {}, ArgumentError, "'i' twice"),
+        Bad("a diagonal", ("ii->i", X), {}, ShapeError, "operand 1: expected 'i' of one size"),
+        Bad("one of size 1", ("ii", X[:, :1]), {}, ShapeError, "for it is a diagonal"),
         Bad("the output twice", ("ij->ii", X), {}, ArgumentError, "'i' twice"),
         Bad("operands", ("ij,jk", X), {}, ArgumentError, "operands: expected 2"),
         Bad("no equation", (X, Y), {}, ArgumentError, "a string, before the operands"),
@@ -104,6 +111,9 @@ class TestEinsum(OpContract):
         ("a...b, b...c -> a...c", [(2, 3, 4), (4, 3, 5)]),
         ("b... -> ...", [(2, 3, 4)]),
         ("..., ...", [(2, 3), (3,)]),
+        ("ii", [(3, 3)]),
+        ("...ii->...i", [(2, 4, 4)]),
+        ("i...i", [(3, 2, 3)]),
     ],
 )
 def test_further_axes_and_implicit_outputs(equation, shapes, device):

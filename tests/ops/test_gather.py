@@ -23,7 +23,8 @@ def gather_problems(draw):
     shape = draw(shapes(min_dims=1))
     axis = draw(st.integers(0, len(shape) - 1))
     count = draw(st.integers(0 if axis else 1, 4))
-    own = (*shape[:axis], count, *shape[axis + 1 :])
+    own = [n - draw(st.integers(0, 1)) if i and n > 1 else n for i, n in enumerate(shape)]
+    own[axis] = count
     indices = np.random.default_rng(draw(seeds)).integers(0, shape[axis], own)
     indices = indices.astype(draw(st.sampled_from(["i1", "i4", "i8", "u1", "u8"])))
     kwargs = {"axis": axis - len(shape) * draw(st.booleans())}
@@ -79,11 +80,11 @@ class TestGather(OpContract):
         Bad("bools", (X, 1, X > 1), {}, DtypeError, "indices: expected integers, got bool"),
         Bad("rank", (X, 1, [0, 1]), {}, ShapeError, "tg.unsqueeze"),
         Bad(
-            "smaller",
-            (X, 1, [[0]]),
+            "larger",
+            (X, 1, [[0], [0], [0]]),
             {},
             ShapeError,
-            "the sizes of x, (2, 3), on every axis but 1, got shape (1, 1)",
+            "at most the sizes of x, (2, 3), on every axis but 1, got shape (3, 1)",
         ),
         Bad("axis", (X, 2, [[0], [1]]), {}, ShapeError, "an axis from -2 to 1"),
         Bad("0-d", (1.0, 0, 0), {}, ShapeError, "no axis: the input is 0-d"),
@@ -121,6 +122,13 @@ class TestGather(OpContract):
         assert x.grad.tolist() == [[0, 2, 1], [7, 0, 0]]
         with pytest.raises(ArgumentError, match=r"got 3 at index \(1, 0\)"):
             graph.forward({"at": np.array([[2], [3]])})
+
+    def test_smaller_indices_leave_the_end_of_x_out(self, device):
+        x = tg.Tensor(X, requires_grad=True, device=device)
+        y = tg.gather(x, 1, [[2, 0, 2, 2]])
+        y.backward([[1.0, 2.0, 4.0, 8.0]])
+        assert y.numpy().tolist() == [[2, 0, 2, 2]]
+        assert x.device.to_numpy(x.grad).tolist() == [[2, 0, 13], [0, 0, 0]]
 
     def test_integers_and_bools(self, device):
         y = tg.gather(tg.Tensor(X > 2, device=device), 1, [[0], [2]])

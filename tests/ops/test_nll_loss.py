@@ -69,7 +69,8 @@ class TestNllLoss(OpContract):
         Bad("bool labels", (X, [True, False]), {}, DtypeError, "integers of shape (2,)"),
         Bad("label count", (X, [0, 1, 2]), {}, ShapeError, "one for each row of log_probabilities"),
         Bad("one-hot ints", (X, [[0, 1, 0]] * 2), {}, ShapeError, "they have no class axis"),
-        Bad("no batch", (X[0], 0), {}, ShapeError, "(N, C) or (N, C, D...)"),
+        Bad("no axis", (X[0, 0], 0), {}, ShapeError, "(N, C) or (N, C, D...)"),
+        Bad("labels of one sample", (X[0], [0, 1]), {}, ShapeError, "labels: expected shape (1,)"),
         Bad("no class", (X[:, :0], [0, 0]), {}, ShapeError, "at least one class"),
         Bad("weights", (X, [0, 1], [1.0, 2.0]), {}, ShapeError, "nll_loss: weight: expected shape"),
         Bad("one weight", (X, [0, 1], 2.0), {}, ShapeError, "a number for each class"),
@@ -94,6 +95,17 @@ class TestNllLoss(OpContract):
         assert loss.item() == 2
         loss.backward()
         np.testing.assert_array_equal(x.grad, [[0, 0], [0, -1]])
+
+    @pytest.mark.parametrize("label", [1, [1]])
+    @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+    def test_one_sample(self, label, reduction, device):
+        x = tg.Tensor([-1.0, -0.5], requires_grad=True, device=device)
+        loss = tg.nll_loss(x, label, [3.0, 4.0], reduction=reduction)
+        assert loss.shape == () and loss.item() == (0.5 if reduction == "mean" else 2.0)
+        loss.backward()
+        expected = [0, -1] if reduction == "mean" else [0, -4]
+        assert x.device.to_numpy(x.grad).tolist() == expected
+        assert np.isnan(tg.nll_loss(x, -100).item())
 
     @pytest.mark.parametrize("dtype", ["i1", "u1", "i4", "u8"])
     def test_labels_of_any_integer_dtype(self, dtype, device):

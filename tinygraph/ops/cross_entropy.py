@@ -23,7 +23,13 @@ from tinygraph.ops.expand import expand
 from tinygraph.ops.reshape import reshape
 from tinygraph.ops.shared.losses import label_loss
 from tinygraph.ops.shared.operands import promote
-from tinygraph.ops.shared.weighted import beside, class_weight, label_weights, reduced
+from tinygraph.ops.shared.weighted import (
+    beside,
+    class_weight,
+    label_weights,
+    of_one_sample,
+    reduced,
+)
 from tinygraph.ops.softmax_cross_entropy import SoftmaxCrossEntropy
 from tinygraph.ops.sum import sum
 from tinygraph.ops.where import where
@@ -43,9 +49,9 @@ def cross_entropy(
 
     Parameters
     ----------
-    logits : Tensor (N, C) or (N, C, D...)
+    logits : Tensor (N, C) or (N, C, D...), or (C) of one sample
         Scores of C classes, not normalised; float32 or float64.
-    labels : integers (N,) or (N, D...), or probabilities of the shape of `logits`
+    labels : integers (N,) or (N, D...), or one, or probabilities of the shape of `logits`
         The class of each sample, or how probable each class is.
     weight : Tensor (C), optional
         How much each class counts, in the loss and in the mean of integer labels.
@@ -73,6 +79,9 @@ def cross_entropy(
     0.6931
     """
     x, t = beside(logits, labels)
+    if x.ndim == 1:
+        settings = weight, ignore_index, reduction, label_smoothing
+        return of_one_sample(cross_entropy, x, t, *settings)
     plain = weight is None and label_smoothing == 0
     if plain and t.value.dtype.kind != "f":  # first, for tiny graphs feel each microsecond
         return SoftmaxCrossEntropy(reduction, ignore_index)(x, t)

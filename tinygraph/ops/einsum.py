@@ -2,7 +2,8 @@
 
     einsum("nk, km -> nm", x, y)        z[n, m] = sum over k of x[n, k] * y[k, m]
 
-A letter names an axis, in all operands the same one.  What the output does not name is summed over.
+A letter names an axis, in all operands the same one; twice in one operand it is a diagonal.  What
+the output does not name is summed over.
 `...` stands for further axes, which are broadcast.  Without `->` the output has the further axes,
 then each letter that occurs once, in the order of the alphabet (capitals first).
 
@@ -23,8 +24,11 @@ from collections.abc import Iterable, Sequence
 from math import prod
 from typing import NamedTuple
 
+import numpy as np
+
 from tinygraph.errors import ArgumentError, ShapeError, TinygraphError
 from tinygraph.ops.arithmetic import mul
+from tinygraph.ops.gather import gather
 from tinygraph.ops.matmul import matmul
 from tinygraph.ops.reshape import reshape
 from tinygraph.ops.shared.docstrings import documented
@@ -81,10 +85,11 @@ def einsum(equation: str, *operands: Operand) -> Tensor:
     Raises
     ------
     ArgumentError
-        The equation cannot be read, has another number of operands, or names an axis twice in one
-        of them (a diagonal).
+        The equation cannot be read, has another number of operands, or names an axis twice in the
+        output.
     ShapeError
-        An operand has another number of axes, or an axis has two sizes of which none is 1.
+        An operand has another number of axes, an axis has two sizes of which none is 1, or that of
+        a diagonal has two.
 
     Examples
     --------
@@ -92,14 +97,15 @@ def einsum(equation: str, *operands: Operand) -> Tensor:
     >>> x = tg.Tensor([[1.0, 2.0], [3.0, 4.0]])
     >>> tg.einsum("ij, j -> i", x, [1.0, 10.0]).value
     array([21., 43.], dtype=float32)
-    >>> tg.einsum("ij ->", x).item()
-    10.0
+    >>> tg.einsum("ij ->", x).item(), tg.einsum("ii", x).item()
+    (10.0, 5.0)
     """
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
     terms, output = _read(equation, len(operands))
     nodes = promote("einsum", *operands)
-    named = [_named(i, *pair) for i, pair in enumerate(zip(terms, nodes, strict=True), 1)]
+    pairs = enumerate(zip(terms, nodes, strict=True), 1)
+    named = [_diagonals(i, _named(i, *pair)) for i, pair in pairs]
     wanted = _output(equation, named, terms, output)
     named = _without_ones(named)
     product = named[0]
@@ -152,12 +158,11 @@ def _read(equation: str, count: int) -> tuple[list[str], str | None]:
     for term in [*terms, right]:
         if not _TERM.fullmatch(term):
             raise _unreadable(equation, "letters, at most one ... in a term, commas and one ->")
-        letters = term.replace("...", "")
-        twice = next((letter for letter in letters if letters.count(letter) > 1), None)
-        if twice:
-            way_out = "take the diagonal before, for example with tg.sum(x * tg.eye(n), 0)"
-            expected = "each axis once in a term"
-            raise ArgumentError("einsum", "equation", expected, f"{twice!r} twice", way_out)
+    twice = next((letter for letter in right if letter != "." and right.count(letter) > 1), None)
+    if twice:
+        way_out = "multiply a diagonal by tg.eye(n)"
+        expected = "each axis once in the output"
+        raise ArgumentError("einsum", "equation", expected, f"{twice!r} twice", way_out)
     if len(terms) != count:
         expected = f"{len(terms)}, as many as the equation has"
         raise ArgumentError("einsum", "operands", expected, count)
@@ -175,6 +180,31 @@ def _named(number: int, term: str, node: Tensor) -> _Named:
         expected = f"{len(letters + behind)} axes{' or more' * bool(dots)}, {term!r}"
         raise ShapeError("einsum", f"operand {number}", expected, node.shape)
     return _Named(node, (*letters, *[f"..{i}" for i in range(more, 0, -1)], *behind))
+
+
+def _diagonals(number: int, one: _Named) -> _Named:
+    """Axes of one name in one operand as one: of all their elements, those where they are equal."""
+    node, names = one
+    for name in dict.fromkeys(names):
+        first, *others = [i for i, other in enumerate(names) if other == name]
+        for second in reversed(others):
+            node = _diagonal(number, name, node, first, second)
+            names = names[:second] + names[second + 1 :]
+    return _Named(node, names)
+
+
+def _diagonal(number: int, name: str, node: Tensor, first: int, second: int) -> Tensor:
+    """Without the second axis: the elements whose index along it is that along the first."""
+    n = node.shape[first]
+    if node.shape[second] != n:
+        expected = f"{name!r} of one size, for it is a diagonal"
+        raise ShapeError("einsum", f"operand {number}", expected, node.shape)
+    shape = [*node.shape]
+    shape[second] = 1
+    along = np.arange(n).reshape([n if i == first else 1 for i in range(node.ndim)])
+    at = np.broadcast_to(along, shape)
+    kept = [size for i, size in enumerate(shape) if i != second]
+    return reshape(gather(node, second, at), tuple(kept))
 
 
 def _output(

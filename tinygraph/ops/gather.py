@@ -1,6 +1,6 @@
 """Gather: along one axis, the elements that an integer tensor names.
 
-    L     size of x along the axis; all other sizes are those of the indices
+    L     size of x along the axis; of its other sizes the indices may leave out the end
     i k   positions before and after the axis
 
     y[i, j, k]  = x[i, indices[i, j, k], k]
@@ -22,8 +22,10 @@ from tinygraph.errors import ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
+from tinygraph.ops.getitem import getitem
 from tinygraph.ops.shared.axes import as_int64
 from tinygraph.ops.shared.launch import for_each
+from tinygraph.ops.shared.operands import device_of
 from tinygraph.ops.shared.scatter import sum_by_row
 from tinygraph.ops.shared.strided import as_word, word_kernel, words
 from tinygraph.shapes import (
@@ -35,7 +37,7 @@ from tinygraph.shapes import (
     require_indices,
     require_range,
 )
-from tinygraph.tensor import Operand, Tensor
+from tinygraph.tensor import Operand, Tensor, as_tensor
 
 SOUGHT = 32  # indices of a row: with more of them, backward sorts instead of looking at each
 
@@ -49,8 +51,8 @@ class Gather(Op):
         require_indices(self.name, indices, "x comes first, then the indices")
         others = [(*s[:axis], *s[axis + 1 :]) for s in (x.shape, indices.shape)]
         if indices.ndim != x.ndim or others[0] != others[1]:
-            expected = f"the sizes of x, {x.shape}, on every axis but {self.axis}"
-            way_out = "add axes with tg.unsqueeze, repeat with tg.expand, or cut x with a slice"
+            expected = f"at most the sizes of x, {x.shape}, on every axis but {self.axis}"
+            way_out = "add axes with tg.unsqueeze, or repeat x with tg.expand"
             got = f"shape {indices.shape}"
             raise ShapeError(self.name, "indices", expected, got, way_out)
         return Spec(indices.shape, x.dtype)
@@ -122,6 +124,14 @@ def _positions(mem: Memory, shape: Shape, indices: Array, axis: int) -> Array:
     return at
 
 
+def _cut(x: Tensor, axis: int, shape: Shape) -> Tensor:
+    """x without the ends that indices of this shape leave out on axes but `axis`; x, if none."""
+    sizes = [*shape]
+    sizes[axis] = x.shape[axis]
+    smaller = any(n < size for n, size in zip(sizes, x.shape, strict=True))
+    return getitem(x, tuple([slice(n) for n in sizes])) if smaller else x
+
+
 def gather(x: Operand, axis: int, indices: Operand) -> Tensor:
     """Along one axis, the elements at the given positions, as numpy's `take_along_axis`.
 
@@ -133,8 +143,9 @@ def gather(x: Operand, axis: int, indices: Operand) -> Tensor:
         The axis to take elements along.
     indices : Tensor
         Integers from 0 to the size of `x` along `axis`, less 1; negative numbers are refused.  As
-        many axes as `x`, and the same sizes but along `axis`: nothing is broadcast.  They are an
-        input of the graph, and no gradient goes to them.
+        many axes as `x`, and but along `axis` no larger sizes: nothing is broadcast, and where they
+        are smaller, the end of `x` is left out.  They are an input of the graph, and no gradient
+        goes to them.
 
     Returns
     -------
@@ -147,7 +158,7 @@ def gather(x: Operand, axis: int, indices: Operand) -> Tensor:
     DtypeError
         `indices` are not integers, or `axis` is none.
     ShapeError
-        There is no such axis, or the shapes differ on another one.
+        There is no such axis, or the indices are larger on another one.
     ArgumentError
         An index is negative or too large; the message names it and where it stands.
 
@@ -159,4 +170,9 @@ def gather(x: Operand, axis: int, indices: Operand) -> Tensor:
     array([[0.1],
            [0.8]], dtype=float32)
     """
-    return Gather(as_axis("gather", axis))(x, indices)
+    op = Gather(as_axis("gather", axis))
+    device = device_of(x, indices)
+    x, indices = as_tensor(x, device=device), as_tensor(indices, device=device)
+    if x.ndim == indices.ndim and -x.ndim <= op.axis < x.ndim:
+        x = _cut(x, op.axis, indices.shape)
+    return op(x, indices)

@@ -27,7 +27,13 @@ from tinygraph.ops.arithmetic import mul
 from tinygraph.ops.shared.axes import as_int64
 from tinygraph.ops.shared.launch import THREADS, for_each, grid_of
 from tinygraph.ops.shared.losses import LabelLoss, label_loss
-from tinygraph.ops.shared.weighted import beside, class_weight, label_weights, reduced
+from tinygraph.ops.shared.weighted import (
+    beside,
+    class_weight,
+    label_weights,
+    of_one_sample,
+    reduced,
+)
 from tinygraph.ops.sum import sum
 from tinygraph.shapes import Array, Shape
 from tinygraph.tensor import Operand, Tensor
@@ -105,8 +111,10 @@ def nll_loss(
 
     Parameters
     ----------
-    log_probabilities : Tensor (N, C) or (N, C, D...)
+    log_probabilities : Tensor (N, C) or (N, C, D...), or (C) of one sample
         Logarithms of the probabilities of C classes; float32 or float64.
+    labels : integers (N,) or (N, D...), or one
+        The class of each sample.
     weight : Tensor (C), optional
         How much each class counts, in the loss and in the mean.
     ignore_index : int, optional
@@ -128,9 +136,11 @@ def nll_loss(
     >>> tg.nll_loss([[-1.0, -0.5], [-3.0, -0.25]], [0, 1]).item()
     0.625
     """
-    if weight is None:
-        return NllLoss(reduction, ignore_index)(log_probabilities, labels)
     x, t = beside(log_probabilities, labels)
+    if x.ndim == 1:
+        return of_one_sample(nll_loss, x, t, weight, ignore_index, reduction)
+    if weight is None:
+        return NllLoss(reduction, ignore_index)(x, t)
     losses = NllLoss("none", ignore_index)(x, t)
     of_labels = label_weights(class_weight("nll_loss", weight, x), t, ignore_index)
     return reduced("nll_loss", mul(losses, of_labels), reduction, sum(of_labels))

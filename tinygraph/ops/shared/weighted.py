@@ -9,6 +9,9 @@ loss = sum of l * w / M ("mean" over M elements), sum of l * w / sum of w ("mean
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from tinygraph.checks import one_of
 from tinygraph.errors import ShapeError
 from tinygraph.ops.arithmetic import div
@@ -65,6 +68,14 @@ def beside(x: Operand, y: Operand) -> tuple[Tensor, Tensor]:
     """Two operands as tensors, the second where the first one is, each of its own dtype."""
     node = as_tensor(x)
     return node, as_tensor(y, device=node.device)
+
+
+def of_one_sample(loss: Callable[..., Tensor], x: Tensor, t: Tensor, *settings: Any) -> Tensor:
+    """A loss of scores (C) with one label, or (C) probabilities: that of a batch of one."""
+    one_label = t.size == 1 and t.ndim <= 1 and t.dtype.kind != "f"
+    row = reshape(t, (1,) if one_label else (1, *t.shape))
+    y = loss(reshape(x, (1, -1)), row, *settings)
+    return reshape(y, ()) if y.ndim else y
 
 
 def _like(like: Tensor, weight: Operand) -> Tensor:
