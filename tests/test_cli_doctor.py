@@ -1,6 +1,10 @@
 """`tinygraph doctor`: what it prints about this machine."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +12,7 @@ import pytest
 import tinygraph
 from tinygraph.cli import machine, main
 from tinygraph.cuda.emulator import compiler
+from tinygraph.errors import KernelCompileError
 
 
 @pytest.mark.second
@@ -49,3 +54,36 @@ def test_doctor_names_the_pip_line_of_what_is_absent(monkeypatch, capsys):
     out = capsys.readouterr().out
     assert "sklearn absent" in out and "pip install -e '.[data]'" in out
     assert "no C++ compiler found" in out
+
+
+def test_without_a_compiler_warm_says_why(monkeypatch, capsys):
+    def none(*arguments):
+        raise KernelCompileError("emulator: no C++ compiler")
+
+    monkeypatch.setattr(machine, "Kernel", none)
+    assert machine.warmed() is None
+    assert "emulator   not available: emulator: no C++ compiler" in capsys.readouterr().out
+
+
+@pytest.mark.second
+def test_after_warm_a_kernel_is_all_that_is_compiled(tmp_path):
+    """In a cache of its own: what the second process adds is one library for each kind of build."""
+    environment = {**os.environ, "TINYGRAPH_CACHE": str(tmp_path)}
+    command = [sys.executable, "-m", "tinygraph", "doctor", "--warm", "--json"]
+    out = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    assert json.loads(out.stdout)["warm"] > 0
+
+    def built():
+        return {path.name for path in tmp_path.iterdir() if path.suffix in (".so", ".gch")}
+
+    before = built()
+    assert before
+    text = (
+        "import numpy as np\nfrom tinygraph.cuda import Kernel\n"
+        "kernel = Kernel('__global__ void two(int* y) { y[threadIdx.x] = 2; }', 'two')\n"
+        "y = np.zeros(4, np.int32)\n"
+        "kernel(1, 4, y)\nkernel.check(1, 4, y)\nkernel.check(1, 4, y, trace=True)"
+    )
+    subprocess.run([sys.executable, "-c", text], env=environment, check=True)
+    added = built() - before
+    assert len(added) == 3 and {Path(name).suffix for name in added} == {".so"}

@@ -1,5 +1,7 @@
 """Gradients asked for by name: `grad(outputs, inputs)`, without touching any `.grad`.
 
+`local_gradients` is one step of the walk back: from a node to its inputs.
+
 Derivatives are first ones.  The backward of an op computes with arrays, not with nodes, so that a
 gradient has no graph of its own and cannot be differentiated again.
 """
@@ -9,10 +11,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tinygraph.errors import ArgumentError, GraphError
+from tinygraph.feeds import refuse_freed, upstream_of
 from tinygraph.graph import run_backward
 from tinygraph.lazy import lazy
+from tinygraph.op import differentiate
 from tinygraph.running import here
+from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor, leaf
 
 
@@ -114,6 +121,55 @@ def grad(
         )
         raise GraphError("grad", "inputs", expected, got, way_out)
     return tuple([None if found[x] is None else leaf(found[x], x.device) for x in by])
+
+
+def local_gradients(node: Tensor, upstream: Any) -> list[tuple[Tensor, Array]]:
+    """One step of a walk back: what the op of a node passes on to its inputs.
+
+    `backward` is this, node by node in reverse topological order, with the gradients of a node
+    that is used several times added up before its turn.
+
+    Parameters
+    ----------
+    node : Tensor
+        A node with an op, below which something requires a gradient.
+    upstream : array_like
+        The gradient of the node, of its shape.
+
+    Returns
+    -------
+    list of (Tensor, array)
+        The inputs that a gradient reaches, in their order, each with its gradient: of the shape
+        and dtype of the input.  An input that is used twice stands there twice.  The arrays may be
+        `upstream`, a view of it, or one another's: they are not to be changed.
+
+    Raises
+    ------
+    GraphError
+        The node is a leaf, nothing below it requires a gradient, or an earlier backward freed what
+        its op saved.
+    ShapeError
+        The upstream gradient has another shape.
+
+    Examples
+    --------
+    >>> import tinygraph as tg
+    >>> x = tg.Tensor([1.0, 2.0], requires_grad=True)
+    >>> for node, gradient in tg.autograd.local_gradients(x * x, [10.0, 1.0]):
+    ...     print(node is x, gradient)
+    True [10.  2.]
+    True [10.  2.]
+    """
+    if not isinstance(node, Tensor):
+        raise ArgumentError("local_gradients", "node", "a Tensor", type(node).__name__)
+    array = upstream.value if isinstance(upstream, Tensor) else upstream
+    (given,) = upstream_of([node], [array], create_graph=False)
+    if node.op is None:
+        way_out = "its gradient is the upstream gradient itself"
+        raise GraphError("local_gradients", "node", "a node with an op", "a leaf", way_out)
+    refuse_freed([node])
+    with np.errstate(all="ignore"):  # inf and nan are results, not accidents
+        return differentiate(node, given)
 
 
 def _listed(argument: str, tensors: Any) -> list[Tensor]:

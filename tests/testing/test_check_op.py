@@ -12,6 +12,7 @@ from tests import reference
 from tinygraph.errors import ArgumentError, ShapeError
 from tinygraph.testing import Bad, CheckOpError, Convention, Problem, check_op
 from tinygraph.testing import strategies as ts
+from tinygraph.testing.check_op import STAGES as NAMES
 
 PROBLEMS = [Problem((np.array([[1.0, -3.0], [0.5, 2.0]]),), {}, (True,)), 0.25]
 
@@ -322,3 +323,36 @@ def test_the_page_about_it_runs_as_printed():
     page = pathlib.Path(__file__).parents[2] / "docs" / "check_op.md"
     results = doctest.testfile(str(page), module_relative=False, report=True)
     assert results.attempted > 10 and not results.failed
+
+
+@pytest.mark.parametrize(
+    ("stages", "names"),
+    [
+        (["value"], {"value equals the reference, in any dtype and layout"}),
+        ("batch", {"what batch claims", "an empty batch"}),
+        (["docstring", "bad input"], {"bad input is refused", "examples in the docstring"}),
+    ],
+)
+def test_stages_that_are_asked_for_and_no_others(stages, names):
+    report = verdict_of(Softsign(), stages=stages)
+    assert {stage.name for stage in report.stages} == names
+
+
+def test_all_stages_together_are_the_whole_check():
+    whole = [stage.name for stage in verdict_of(Softsign()).stages]
+    parts = [verdict_of(Softsign(), stages=[name]).stages for name in NAMES]
+    assert [stage.name for stages in parts for stage in stages] == whole
+
+
+@pytest.mark.parametrize(
+    ("stages", "words"),
+    [
+        (["gradeint"], "did you mean 'gradient'"),
+        ([], "expected some of"),
+        (["gradient"], "expected one that there is for this op, got gradient"),
+    ],
+)
+def test_stages_that_there_are_none_of_are_refused(stages, words):
+    """A check that tries nothing would pass."""
+    with pytest.raises(tg.errors.ArgumentError, match=words):
+        verdict_of(Softsign(), differentiable=False, stages=stages)

@@ -207,7 +207,12 @@ PARSERS = {
             ),
         },
     ),
-    "doctor": Command(doctor, "say what tinygraph finds on this machine", "--json", {}),
+    "doctor": Command(
+        doctor,
+        "say what tinygraph finds on this machine",
+        "--warm",
+        {"--warm": "compile the emulator now, so that the first kernel need not wait for it"},
+    ),
 }
 
 

@@ -10,6 +10,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
+from tinygraph.cli.machine import warmed
 from tinygraph.cli.options import Options
 from tinygraph.course.check import Outcome, Unusable, check, opened
 from tinygraph.course.exercise import Exercise, exercises, find
@@ -31,7 +32,7 @@ FOLDER: Options = {"FOLDER": ("where the files lie or shall lie", {"dest": "fold
 
 
 def start(args: Namespace) -> dict[str, Any]:
-    """Make the files of all exercises; those that are there stay as they are."""
+    """Make the files of all exercises, where there are none, and the emulator ready."""
     folder, made = CourseFolder.start(Path(args.folder).expanduser())
     for file in made:
         if file.suffix != ".md":
@@ -40,9 +41,10 @@ def start(args: Namespace) -> dict[str, Any]:
         print(f"their texts, and {folder.path / 'README.md'}")
     else:
         print(f"{folder.path}: nothing to write, all files are there")
+    warm = warmed()
     current = folder.current()
     print(f"open {folder.file(current)} in an editor, and `tinygraph course` in {folder.path}")
-    return {"folder": str(folder.path), "files": [str(file) for file in made]}
+    return {"folder": str(folder.path), "files": [str(file) for file in made], "warm": warm}
 
 
 def check_one(args: Namespace) -> dict[str, Any]:

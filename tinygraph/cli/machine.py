@@ -6,6 +6,7 @@ import importlib.metadata
 import os
 import shlex
 import sys
+import time
 from argparse import Namespace
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -41,6 +42,7 @@ def doctor(args: Namespace) -> dict[str, Any]:
     """Say what tinygraph finds on this machine."""
     found = environment()
     blas = found["blas"]
+    warm = warmed() if args.warm else None
     devices = {name: _device(name) for name in DEVICES}
     distributions = importlib.metadata.packages_distributions()  # reads every installed package
     libraries = {name: _version(name, distributions) for names in EXTRAS.values() for name in names}
@@ -77,7 +79,34 @@ def doctor(args: Namespace) -> dict[str, Any]:
         "nvrtc": nvrtc,
         "libraries": libraries,
         "warnings": warnings,
+        "warm": warm,
     }
+
+
+def warmed() -> float | None:
+    """Compile what all kernels on the emulator share, and say so; seconds, or None without it.
+
+    One small launch of each kind does it: the run time is built, the headers are read, and the
+    compiler has made its own libraries.
+    """
+    print("making the emulator ready (the first time it is compiled) ...", flush=True)
+    begun = time.perf_counter()
+    try:
+        probe, y = Kernel(PROBE, "probe"), np.empty(32, np.int32)
+        probe(1, 32, y)
+        probe.check(1, 32, y, profile=True)
+        probe.check(1, 32, y, trace=True)
+        probe.check(1, 32, y)
+    except TinygraphError as error:
+        print(f"emulator   {_absent(error)}")
+        return None
+    seconds = time.perf_counter() - begun
+    print(f"emulator   ready after {seconds:.1f} s")
+    return seconds
+
+
+def _absent(error: TinygraphError) -> str:
+    return f"not available: {' '.join(str(error).split())}"
 
 
 def _device(name: str) -> str:
@@ -85,7 +114,7 @@ def _device(name: str) -> str:
         if get_device(name) == "emulator":
             Kernel(PROBE, "probe")(1, 32, np.empty(32, np.int32))  # whatever may fail, fails here
     except TinygraphError as error:
-        return f"not available: {' '.join(str(error).split())}"
+        return _absent(error)
     return "available"
 
 

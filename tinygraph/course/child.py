@@ -24,7 +24,7 @@ import tinygraph as tg
 from tinygraph.course import wire
 from tinygraph.cuda import Kernel, Out
 from tinygraph.cuda.emulator.trace import ATOMIC, LOAD, RELEASE, STORE, Trace
-from tinygraph.memory import eager_memory
+from tinygraph.testing import memory
 
 for _name in dir(tg):  # what is loaded when it is first asked for: later no file can be opened
     getattr(tg, _name, None)
@@ -102,14 +102,14 @@ class Child:
     def op(self, name: str, settings: list[Any], arrays: list[Any], needs: list[bool]) -> Any:
         """The forward of an op, and the arrays after it; what it saves stays, under a number."""
         op = self.names[name](*settings)
-        y, saved = op.forward(eager_memory(tuple(needs)), *arrays)
+        y, saved = op.forward(memory(*needs), *arrays)
         self.saved.append((op, saved))
         return [y, arrays, len(self.saved) - 1]
 
     def backward(self, number: int, grad: Any, needs: list[bool]) -> Any:
         """The backward of that op."""
         op, saved = self.saved[number]
-        return list(op.backward(eager_memory(tuple(needs)), grad, saved, tuple(needs)))
+        return list(op.backward(memory(*needs), grad, saved, tuple(needs)))
 
     def launch(self, name: str, defines: dict[str, Any], **launch: Any) -> dict[str, Any]:
         """A launch of a kernel under the checker."""

@@ -32,7 +32,7 @@ from tinygraph.course.steps import (
     shown,
 )
 from tinygraph.frozen import frozen
-from tinygraph.memory import eager_memory
+from tinygraph.testing import memory
 from tinygraph.testing.gradcheck import check_problems
 
 _GRADIENTS = "the gradients"
@@ -108,11 +108,11 @@ class OpStep(Step):
         with np.errstate(all="ignore"):
             try:
                 op = cls(*settings)
-                y, saved = op.forward(eager_memory(needs), *arrays)
+                y, saved = op.forward(memory(*needs), *arrays)
             except Exception as error:
                 return [Raised(type(error).__name__)]
             try:
-                gradients = list(op.backward(eager_memory(needs), upstream(y), saved, needs))
+                gradients = list(op.backward(memory(*needs), upstream(y), saved, needs))
             except Exception as error:
                 return [y, list(arrays), Raised(type(error).__name__)]
         return [y, list(arrays), gradients]

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from tinygraph.lazy import lazy
+from tinygraph.testing.by_hand import memory
 from tinygraph.testing.check_op import check_op
 from tinygraph.testing.gradcheck import gradcheck
 from tinygraph.testing.op_report import CheckOpError, OpReport, Stage
@@ -20,6 +21,7 @@ __all__ = [
     "Stage",
     "check_op",
     "gradcheck",
+    "memory",
 ]
 
 if TYPE_CHECKING:

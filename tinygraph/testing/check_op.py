@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tinygraph.errors import ArgumentError
+from tinygraph.errors import ArgumentError, nearest
 from tinygraph.graph import topological_order
 from tinygraph.op import Op
 from tinygraph.tensor import Tensor
@@ -26,6 +26,7 @@ from tinygraph.testing.drawing import Example, try_all, try_each
 from tinygraph.testing.op_report import CheckOpError, OpReport, Stage
 from tinygraph.testing.problem import Bad, Convention
 
+STAGES = ("value", "gradient", "batch", "conventions", "bad input", "kernel", "docstring")
 KERNEL_SHARE = 5  # a launch on the emulator costs more than a call of numpy: fewer examples
 
 
@@ -39,6 +40,7 @@ def check_op(
     constants: Sequence[int] = (),
     differentiable: bool = True,
     tolerance: float = 1.0,
+    stages: Iterable[str] = STAGES,
     examples: int = 50,
     seed: int = 0,
     raise_on_failure: bool = True,
@@ -66,6 +68,9 @@ def check_op(
         False for an op without a backward.
     tolerance : float
         Widens the bounds of an op that sums more than usual.
+    stages : iterable of str
+        Which are tried, of "value", "gradient", "batch", "conventions", "bad input", "kernel" and
+        "docstring"; by default all.  They keep their order.
     examples, seed : int
         How many problems are drawn for each stage, and from which seed.
     raise_on_failure : bool
@@ -82,7 +87,8 @@ def check_op(
     CheckOpError
         A demand is not met, or all examples lie on kinks; `.report` holds the OpReport.
     ArgumentError
-        `op` cannot be called, or `problems` is neither a strategy nor a sequence.
+        `op` cannot be called, `problems` is neither a strategy nor a sequence, or `stages` names
+        one that does not exist, or none that there is for this op.
     ImportError
         Problems are to be drawn, and hypothesis is not installed.
 
@@ -98,11 +104,14 @@ def check_op(
     ...     Square(), reference=np.square, problems=[[3.0, 1.0]], raise_on_failure=False)
     >>> report.ok, report.failure.name
     (False, 'gradient equals finite differences')
+    >>> tg.testing.check_op(Square(), problems=[[3.0, 1.0]], stages=["value"]).ok
+    True
     """
     if not callable(op):
         raise ArgumentError(
             "check_op", "op", "an Op, a subclass of Op, or a function of tensors", type(op).__name__
         )
+    wanted = _known(stages)
     contract = Contract()
     contract.function = _of_class(op) if isinstance(op, type) and issubclass(op, Op) else op
     contract.reference = reference or _itself(contract.function)
@@ -113,15 +122,30 @@ def check_op(
 
         problems = elementwise_problems()
     check = _Check(contract, op, reference is not None, problems, examples, seed)
-    stages: list[Stage] = []
-    for stage in check.stages(list(bad_input), list(conventions)):
-        stages.append(stage)
+    tried: list[Stage] = []
+    for stage in check.stages(wanted, list(bad_input), list(conventions)):
+        tried.append(stage)
         if stage.verdict == "fail":
             break
-    report = OpReport(_name(op), tuple(stages))
+    if not tried:  # a check of nothing would be ok
+        expected, got = "one that there is for this op", ", ".join(wanted)
+        raise ArgumentError("check_op", "stages", expected, got)
+    report = OpReport(_name(op), tuple(tried))
     if raise_on_failure and not report.ok:
         raise CheckOpError(report.text(), report)
     return report
+
+
+def _known(stages: Iterable[str]) -> list[str]:
+    """Names of stages, all of which exist."""
+    given = [stages] if isinstance(stages, str) else list(stages)
+    for name in given:
+        if name not in STAGES:
+            hint = nearest(str(name), STAGES)
+            raise ArgumentError("check_op", "stages", f"some of {STAGES}", repr(name), hint)
+    if not given:
+        raise ArgumentError("check_op", "stages", f"some of {STAGES}", "none")
+    return given
 
 
 def _itself(function: Callable[..., Tensor]) -> Callable[..., Any]:
@@ -159,8 +183,27 @@ class _Check:
     examples: int
     seed: int
 
-    def stages(self, bad_input: list[Bad], conventions: list[Convention]) -> Iterator[Stage]:
-        """All stages in order; a caller stops at the first failure."""
+    def stages(
+        self, wanted: list[str], bad_input: list[Bad], conventions: list[Convention]
+    ) -> Iterator[Stage]:
+        """The stages that are wanted, in order; a caller stops at the first failure."""
+        c = self.contract
+        if "value" in wanted:
+            yield from self.value_stages()
+        if "gradient" in wanted and c.differentiable:
+            yield from self.gradient_stages()
+        if "batch" in wanted:
+            yield from self.batch_stages()
+        if "conventions" in wanted:
+            yield self.each("conventions", conventions, c.try_convention)
+        if "bad input" in wanted:
+            yield self.each("bad input is refused", bad_input, c.try_bad_input)
+        if "kernel" in wanted:
+            yield from self.kernel_stages()
+        if "docstring" in wanted:
+            yield self.docstring()
+
+    def value_stages(self) -> Iterator[Stage]:
         c = self.contract
         against = "the reference" if self.has_reference else "itself in float64, contiguous"
         yield self.stage(
@@ -170,13 +213,6 @@ class _Check:
         )
         if not self.has_reference:
             yield Stage("value equals a reference", "skipped", message="no reference was given")
-        if c.differentiable:
-            yield from self.gradient_stages()
-        yield from self.batch_stages()
-        yield self.each("conventions", conventions, c.try_convention)
-        yield self.each("bad input is refused", bad_input, c.try_bad_input)
-        yield from self.kernel_stages()
-        yield self.docstring()
 
     def gradient_stages(self) -> Iterator[Stage]:
         c = self.contract
