@@ -238,6 +238,7 @@ CASES |= {name: [(X,), (INDEX,), (X > 1,)] for name in OF_FLOATS.split()}  # the
 WHOLE = "ceil floor relu relu6 round sign trunc"
 CASES |= {name: [(X - 1,), (INDEX - 1,)] for name in WHOLE.split()}  # integers stay integers
 CASES |= {"hardtanh": [(X - 1,), (INDEX - 1, -0.5, 1.5)], "softsign": [(X,), (INDEX,)]}
+CASES["avg_pool2d"].append((IMAGE, 3, 2, 1, True, True, 5))
 CASES |= {"logsumexp": [(X, 1), (X, 0, True), (INDEX, 1)]}
 BITS = [(INDEX, INDEX[:1]), (X > 1, Y > 1)]
 CASES |= {f"bitwise_{name}": BITS for name in ("and", "or", "xor")}

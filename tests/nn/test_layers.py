@@ -77,6 +77,7 @@ LAYERS = [  # a layer, its input, and the op of the input and the layer's parame
     (nn.MaxPool2d(2, ceil_mode=True), IMAGES, lambda x: tg.max_pool2d(x, 2, ceil_mode=True)),
     (nn.AvgPool2d(3), IMAGES, lambda x: tg.avg_pool2d(x, 3)),
     (nn.AvgPool2d(2, 4, 1), IMAGES, lambda x: tg.avg_pool2d(x, 2, 4, 1)),
+    (nn.AvgPool2d(2, divisor_override=3), IMAGES, lambda x: tg.avg_pool2d(x, 2) * (4 / 3)),
     (nn.AvgPool2d(4, ceil_mode=True), IMAGES, lambda x: tg.avg_pool2d(x, 4, ceil_mode=True)),
     (
         nn.AvgPool2d(2, padding=1, count_include_pad=False),

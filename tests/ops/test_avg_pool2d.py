@@ -15,9 +15,11 @@ X = np.ones((1, 1, 4, 4))
 
 @st.composite
 def average_problems(draw):
-    """Pooling windows of every kind, with and without the padding in the divisor."""
+    """Pooling windows of every kind, with and without the padding in the divisor, or with one."""
     problem = draw(pool_problems())
     kwargs = {**problem.kwargs, "count_include_pad": draw(st.booleans())}
+    if draw(st.integers(0, 2)) == 0:
+        kwargs["divisor_override"] = draw(st.sampled_from([1, 3, -2]))
     return problem._replace(kwargs=kwargs)
 
 
@@ -34,6 +36,8 @@ class TestAvgPool2d(OpContract):
         Bad("padding", (X, 2, 2, 2), {}, ArgumentError, "at most half of kernel_size"),
         Bad("padding word", (X, 2, 2, "wrong"), {}, ArgumentError, "'same'"),
         Bad("integers", (X.astype(int), 2), {}, DtypeError, "float32 or float64"),
+        Bad("by 0", (X, 2), {"divisor_override": 0}, ArgumentError, "divisor_override: expected"),
+        Bad("by a word", (X, 2), {"divisor_override": "sum"}, ArgumentError, "a finite number"),
     ]
 
     @pytest.mark.parametrize(
@@ -63,6 +67,7 @@ def sequence_problems(draw):
     """Those of images, of which one row is left."""
     problem = draw(average_problems())
     kwargs = {k: v[1] if isinstance(v, tuple) else v for k, v in problem.kwargs.items()}
+    kwargs.pop("divisor_override", None)  # which images alone have
     return Problem((problem.args[0][:, :, 0],), kwargs, problem.carries)
 
 

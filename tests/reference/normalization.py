@@ -7,7 +7,16 @@ import numpy as np
 from tests.reference.basics import as_pair, windows
 
 
-def avg_pool2d(x, kernel_size, stride=None, padding=0, *, ceil_mode=False, count_include_pad=True):
+def avg_pool2d(
+    x,
+    kernel_size,
+    stride=None,
+    padding=0,
+    *,
+    ceil_mode=False,
+    count_include_pad=True,
+    divisor_override=None,
+):
     stride = kernel_size if stride is None else stride
     at, oh, ow = windows(x, kernel_size, stride, padding, 1, ceil_mode)
     n, c, height, width = x.shape
@@ -18,7 +27,8 @@ def avg_pool2d(x, kernel_size, stride=None, padding=0, *, ceil_mode=False, count
             image = [(h, w) for _, _, h, w in offsets if 0 <= h < height and 0 <= w < width]
             padded = [1 for _, _, h, w in offsets if h < height + bottom and w < width + right]
             total = math.fsum(x[a, b, h, w] for h, w in image)
-            y[a, b, u, v] = total / len(padded if count_include_pad else image)
+            counted = len(padded if count_include_pad else image)
+            y[a, b, u, v] = total / (divisor_override or counted)
     return y
 
 

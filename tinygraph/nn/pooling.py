@@ -113,6 +113,8 @@ class AvgPool2d(Pool2d):
         As for `MaxPool2d`.
     count_include_pad : bool
         Whether pixels of the padding count in the mean, as zeros.
+    divisor_override : int, optional
+        What sums are divided by, whatever the windows hold.
 
     Examples
     --------
@@ -121,7 +123,11 @@ class AvgPool2d(Pool2d):
     3.0
     """
 
-    _unusual: ClassVar[dict[str, Any]] = {"strict": False, "count_include_pad": True}
+    _unusual: ClassVar[dict[str, Any]] = {
+        "strict": False,
+        "count_include_pad": True,
+        "divisor_override": None,
+    }
 
     def __init__(
         self,
@@ -130,11 +136,13 @@ class AvgPool2d(Pool2d):
         padding: int | Pair | str = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
+        divisor_override: int | None = None,
         *,
         strict: bool = False,
     ) -> None:
         super().__init__(kernel_size, stride, padding, ceil_mode=ceil_mode, strict=strict)
         self.count_include_pad = bool(count_include_pad)
+        self.divisor_override = divisor_override
 
     def forward(self, x: Operand) -> Tensor:
         return avg_pool2d(
@@ -142,8 +150,9 @@ class AvgPool2d(Pool2d):
             self.kernel_size,
             self.stride,
             self.padding,
-            ceil_mode=self.ceil_mode,
-            count_include_pad=self.count_include_pad,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
         )
 
 

@@ -8,8 +8,8 @@
 
 Padding counts as zeros.  The divisor D is the number of pixels of the window that lie in the
 padded image (KH * KW, but fewer where a window overhangs it in ceil_mode), or, without
-count_include_pad, in the image itself.  A sum over a rectangle is a sum over its columns of sums
-over its rows, so two passes of KH and KW additions do the work of KH * KW.
+count_include_pad, in the image itself; or a number that is given.  A sum over a rectangle is a sum
+over its columns of sums over its rows, so two passes of KH and KW additions do the work of KH * KW.
 
 Source: LeCun, Bottou, Bengio, Haffner, "Gradient-based learning applied to document recognition",
 Proc. IEEE 1998 (subsampling layers).
@@ -21,9 +21,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tinygraph.checks import number
+from tinygraph.errors import ArgumentError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
+from tinygraph.ops.arithmetic import mul
 from tinygraph.ops.shared.sequences import of_sequences, pooling_along
 from tinygraph.ops.shared.windows import Pooling, pooled, pooling
 from tinygraph.shapes import Array, Pair, Shape, Windows
@@ -33,6 +36,7 @@ from tinygraph.tensor import Operand, Tensor
 @frozen
 class AvgPool2d(Pooling, Op):
     count_include_pad: bool
+    whole: bool = False  # every window counts as KH * KW pixels
 
     stem: ClassVar[str] = "avg_pool2d"
     takes_empty: ClassVar[bool] = False
@@ -96,6 +100,8 @@ class AvgPool2d(Pooling, Op):
 
     def _after(self, axis: Windows) -> int:
         """How much padding at the high end counts."""
+        if self.whole:  # so far that no window ends behind it
+            return axis.before + axis.kernel
         # "same" lays the padding so that every window fits; else it is as wide on both sides
         return axis.after if isinstance(self.padding, str) else axis.before
 
@@ -108,6 +114,7 @@ def avg_pool2d(
     padding: int | Pair | str = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
+    divisor_override: int | None = None,
 ) -> Tensor:
     """The mean of each window of an image.
 
@@ -119,11 +126,15 @@ def avg_pool2d(
         ... What a window has outside of the padded image never counts.
     count_include_pad : bool
         Divide by the pixels of the window in the padded image; if False, in the image alone.
+    divisor_override : int, optional
+        Divide by this number, whatever the windows hold; 1 gives their sums.
 
     Raises
     ------
     ShapeError
         `x` has not four axes or no pixel, or the kernel is larger than the padded image.
+    ArgumentError
+        A kernel size or stride below 1, padding larger than half the kernel, or a divisor of 0.
 
     Examples
     --------
@@ -134,7 +145,14 @@ def avg_pool2d(
            [10.5, 12.5]], dtype=float32)
     """
     settings = pooling("avg_pool2d", "mean", kernel_size, stride, padding, ceil_mode)
-    return AvgPool2d(*settings, bool(count_include_pad))(x)
+    if divisor_override is None:
+        return AvgPool2d(*settings, bool(count_include_pad))(x)
+    divisor = number("avg_pool2d", "divisor_override", divisor_override)
+    if not divisor:
+        expected = "another number than 0"
+        raise ArgumentError("avg_pool2d", "divisor_override", expected, divisor_override)
+    (rows, columns), *_ = settings
+    return mul(AvgPool2d(*settings, True, whole=True)(x), rows * columns / divisor)
 
 
 @pooled

@@ -18,6 +18,7 @@ from tinygraph.errors import DtypeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
+from tinygraph.ops.shared.docstrings import documented
 from tinygraph.ops.shared.launch import for_each
 from tinygraph.shapes import Array, Spec
 from tinygraph.tensor import Operand, Tensor, as_tensor
@@ -111,6 +112,26 @@ def floats(x: Operand) -> Tensor:
     """
     node = x if isinstance(x, Tensor) else as_tensor(x)
     return node if node.value.dtype.kind == "f" else Cast(float32)(node)
+
+
+def given_in(op: str, x: Operand, dtype: Any, kinds: str = "fiub") -> Operand:
+    """x in the dtype that an argument `dtype=` of an op asks for; x itself where it is None."""
+    if dtype is None:
+        return x
+    target = as_dtype(op, dtype)
+    if target.kind not in kinds:
+        raise DtypeError(op, "dtype", "float32 or float64", target)
+    return astype(x, target)
+
+
+with_dtype = documented(
+    """
+    Parameters
+    ----------
+    dtype : dtype, optional
+        `x` is made this dtype first, and the result has it.
+    """
+)
 
 
 def clone(x: Operand) -> Tensor:

@@ -18,6 +18,7 @@ from tinygraph.cuda import op_kernel
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
+from tinygraph.ops.cast import astype, given_in, with_dtype
 from tinygraph.ops.shared.axes import Sets, sets_of
 from tinygraph.ops.sum import as_summed, sum_dtype
 from tinygraph.shapes import Array, Shape, Spec, as_axis, normalize_axes, require_float
@@ -77,7 +78,8 @@ class Cumsum(Op):
         return "map" if self.axis % specs[0].ndim else None
 
 
-def cumsum(x: Operand, axis: int) -> Tensor:
+@with_dtype
+def cumsum(x: Operand, axis: int, *, dtype: Any = None) -> Tensor:
     """At each place the sum of all elements up to it, along one axis.
 
     Parameters
@@ -90,9 +92,9 @@ def cumsum(x: Operand, axis: int) -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape and dtype of `x`, but int64 for bools and small integers.  On the cpu
-        each sum is one addition to the one before it, so that rounding grows with the length of the
-        axis; kernels add up long axes in pieces.
+        Of the shape and dtype of `x`, but int64 for bools and small integers, or as `dtype` says.
+        On the cpu each sum is one addition to the one before it, so that rounding grows with the
+        length of the axis; kernels add up long axes in pieces.
 
     Raises
     ------
@@ -108,4 +110,5 @@ def cumsum(x: Operand, axis: int) -> Tensor:
     array([[ 1.,  3.,  6.],
            [ 4.,  9., 15.]], dtype=float32)
     """
-    return Cumsum(as_axis("cumsum", axis))(x)
+    y = Cumsum(as_axis("cumsum", axis))(given_in("cumsum", x, dtype))
+    return y if dtype is None else astype(y, dtype)

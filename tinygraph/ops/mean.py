@@ -18,7 +18,7 @@ from tinygraph.cuda import op_kernel
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs
-from tinygraph.ops.cast import floats
+from tinygraph.ops.cast import floats, given_in, with_dtype
 from tinygraph.ops.shared.axes import arranged, sets_of
 from tinygraph.ops.shared.reductions import Reduction, count, reduction, spread
 from tinygraph.ops.sum import Sum
@@ -63,7 +63,8 @@ class Mean(Sum):
 
 
 @reduction
-def mean(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
+@with_dtype
+def mean(x: Operand, axis: Axis = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
     """The mean of the elements, over some axes or all.
 
     Parameters
@@ -79,7 +80,7 @@ def mean(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     Raises
     ------
     DtypeError
-        `axis` is no integer, or `x` is float16.
+        `axis` is no integer, `x` is float16, or `dtype` no float.
 
     Examples
     --------
@@ -88,4 +89,4 @@ def mean(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     array([[1.5],
            [3.5]], dtype=float32)
     """
-    return Mean(as_axes("mean", axis), bool(keepdims))(floats(x))
+    return Mean(as_axes("mean", axis), bool(keepdims))(floats(given_in("mean", x, dtype, "f")))

@@ -18,6 +18,7 @@ import numpy as np
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
+from tinygraph.ops.cast import astype, given_in, with_dtype
 from tinygraph.ops.shared.axes import arranged, sets_of
 from tinygraph.ops.shared.reductions import Reduction, reduction
 from tinygraph.ops.sum import as_summed, sum_dtype
@@ -71,7 +72,8 @@ class Prod(Reduction, Op):
 
 
 @reduction
-def prod(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
+@with_dtype
+def prod(x: Operand, axis: Axis = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
     """The product of the elements, over some axes or all.
 
     Parameters
@@ -82,7 +84,8 @@ def prod(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     Returns
     -------
     Tensor
-        Of the dtype of `x`, but int64 for bools and small integers.  The product of nothing is 1.
+        Of the dtype of `x`, but int64 for bools and small integers, or as `dtype` says.  The
+        product of nothing is 1.
         The gradient is right where elements are 0, too.
 
     Raises
@@ -96,4 +99,5 @@ def prod(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     >>> tg.prod([[1.0, 2.0], [3.0, 4.0]], axis=0).value
     array([3., 8.], dtype=float32)
     """
-    return Prod(as_axes("prod", axis), bool(keepdims))(x)
+    y = Prod(as_axes("prod", axis), bool(keepdims))(given_in("prod", x, dtype))
+    return y if dtype is None else astype(y, dtype)

@@ -19,6 +19,7 @@ from tinygraph.errors import ShapeError
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
+from tinygraph.ops.cast import given_in, with_dtype
 from tinygraph.ops.logsumexp import exponentials_of_sets
 from tinygraph.ops.shared.axes import Sets, sets_of
 from tinygraph.ops.shared.docstrings import documented
@@ -127,7 +128,7 @@ _over_classes = documented(
     Parameters
     ----------
     x : Tensor
-        At least one axis; float32 or float64.
+        At least one axis; float32 or float64, or what `dtype` makes one of these.
     axis : int
         The axis of the classes.
 
@@ -141,13 +142,14 @@ _over_classes = documented(
     ShapeError
         There is no such axis, or it is empty.
     DtypeError
-        `x` is not of a float dtype.
+        `x`, or what `dtype` says, is not of a float dtype.
     """
 )
 
 
 @_over_classes
-def softmax(x: Operand, axis: int = -1) -> Tensor:
+@with_dtype
+def softmax(x: Operand, axis: int = -1, dtype: Any = None) -> Tensor:
     """Probabilities in proportion to exp(x): positive, and with sum 1 along `axis`.
 
     Examples
@@ -156,11 +158,12 @@ def softmax(x: Operand, axis: int = -1) -> Tensor:
     >>> tg.softmax([1000.0, 1000.0]).value
     array([0.5, 0.5], dtype=float32)
     """
-    return Softmax(axis)(x)
+    return Softmax(axis)(given_in("softmax", x, dtype, "f"))
 
 
 @_over_classes
-def log_softmax(x: Operand, axis: int = -1) -> Tensor:
+@with_dtype
+def log_softmax(x: Operand, axis: int = -1, dtype: Any = None) -> Tensor:
     """The logarithm of `softmax`, without the loss of digits that log(softmax(x)) would have.
 
     Examples
@@ -169,4 +172,4 @@ def log_softmax(x: Operand, axis: int = -1) -> Tensor:
     >>> tg.log_softmax([0.0, 1000.0]).value
     array([-1000.,     0.], dtype=float32)
     """
-    return LogSoftmax(axis)(x)
+    return LogSoftmax(axis)(given_in("log_softmax", x, dtype, "f"))

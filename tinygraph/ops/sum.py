@@ -19,6 +19,7 @@ from tinygraph.dtypes import int64
 from tinygraph.frozen import frozen
 from tinygraph.memory import Memory
 from tinygraph.op import Gradients, Needs, Op
+from tinygraph.ops.cast import astype, given_in, with_dtype
 from tinygraph.ops.shared.axes import Sets, arranged, as_int64, sets_of
 from tinygraph.ops.shared.reductions import Reduction, reduction, spread
 from tinygraph.shapes import Array, Axis, Shape, Spec, as_axes, require_float
@@ -73,7 +74,8 @@ class Sum(Reduction, Op):
 
 
 @reduction
-def sum(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
+@with_dtype
+def sum(x: Operand, axis: Axis = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum of the elements, over some axes or all.
 
     Parameters
@@ -84,7 +86,8 @@ def sum(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     Returns
     -------
     Tensor
-        Of the dtype of `x`, but int64 for bools and small integers.  The sum of nothing is 0.
+        Of the dtype of `x`, but int64 for bools and small integers, or as `dtype` says.  The
+        sum of nothing is 0.
 
     Raises
     ------
@@ -97,4 +100,5 @@ def sum(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     >>> tg.sum([[1.0, 2.0], [3.0, 4.0]], axis=0).value
     array([4., 6.], dtype=float32)
     """
-    return Sum(as_axes("sum", axis), bool(keepdims))(x)
+    y = Sum(as_axes("sum", axis), bool(keepdims))(given_in("sum", x, dtype))
+    return y if dtype is None else astype(y, dtype)
