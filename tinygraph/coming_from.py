@@ -85,8 +85,7 @@ OTHER = _rows(
     size: a count too, as in numpy: `x.size` is an int, `x.size()` the shape
 """,
         "nn": """
-    BatchNorm1d: takes no `track_running_stats`
-    BatchNorm2d: takes no `track_running_stats`
+    BatchNorm1d BatchNorm2d: `momentum` is a number, never None
     Buffer: a leaf that keeps its shape and dtype
     ConvTranspose1d ConvTranspose2d: `output_padding` is less than the stride
     InstanceNorm1d InstanceNorm2d: of batches; without running statistics, so no `momentum`
@@ -184,7 +183,11 @@ ABSENT = _rows(
     tril_indices triu_indices meshgrid cartesian_prod combinations: the function of numpy, for
         indices have no gradient
     cumprod: x.log().cumsum(dim).exp(), above 0
-    cummax cummin logcumsumexp diff trace diag diagonal kron cross: LATER
+    cummax cummin logcumsumexp kron cross: LATER
+    diff: x[1:] - x[:-1]
+    trace: tg.einsum('ii', x)
+    diagonal: tg.einsum('ii...->...i', x)
+    diag: tg.einsum('ii->i', x) of a matrix; of a vector, x * tg.eye(len(x))
     acos acosh arccos arccosh asin asinh arcsin arcsinh atan atanh arctan arctanh: LATER
     atan2 arctan2 cosh sinh tan sinc lgamma digamma erfinv logit hypot: LATER
     sgn: tg.sign(x)

@@ -23,6 +23,7 @@ ROWS, TABLE = IMAGES[0, 0], IMAGES[:, :, 0, :3]  # (7, 9), (2, 4, 3)
 LABELS = np.array([0, 3, 1, 5, 8, 2, 3])
 SHARES = 1 / (1 + np.exp(-ROWS))  # from 0 to 1
 RECTANGLE = {"stride": (2, 1), "padding": (1, 0), "dilation": (1, 2), "groups": 2}
+BORDERS, EVEN = ((0, 0), (0, 0), (1, 1), (2, 2)), ((0, 0), (0, 0), (0, 1), (3, 3))
 
 LAYERS = [  # a layer, its input, and the op of the input and the layer's parameters
     (nn.Linear(9, 2), ROWS, tg.linear),
@@ -31,6 +32,26 @@ LAYERS = [  # a layer, its input, and the op of the input and the layer's parame
     (nn.Conv2d(4, 6, (2, 3), **RECTANGLE), IMAGES, lambda *a: tg.conv2d(*a, **RECTANGLE)),
     (nn.Conv2d(4, 6, 3, padding="same"), IMAGES, lambda *a: tg.conv2d(*a, padding="same")),
     (nn.Conv1d(4, 6, 2, padding="same"), TABLE, lambda *a: tg.conv1d(*a, padding="same")),
+    (
+        nn.Conv2d(4, 6, 3, 1, (1, 2), 1, 2, False, "reflect"),
+        IMAGES,
+        lambda x, w: tg.conv2d(np.pad(x, BORDERS, "reflect"), w, groups=2),
+    ),
+    (
+        nn.Conv2d(4, 6, 3, 1, (1, 2), padding_mode="replicate"),
+        IMAGES,
+        lambda x, *a: tg.conv2d(np.pad(x, BORDERS, "edge"), *a),
+    ),
+    (
+        nn.Conv2d(4, 6, (2, 4), padding="same", dilation=(1, 2), padding_mode="circular"),
+        IMAGES,
+        lambda x, *a: tg.conv2d(np.pad(x, EVEN, "wrap"), *a, dilation=(1, 2)),
+    ),
+    (
+        nn.Conv1d(4, 6, 3, 2, 1, padding_mode="circular"),
+        TABLE,
+        lambda x, *a: tg.conv1d(np.pad(x, BORDERS[:2] + BORDERS[2:3], "wrap"), *a, 2),
+    ),
     (
         nn.Conv1d(4, 6, (3,), stride=2, padding=1, groups=2),
         TABLE,
@@ -95,6 +116,8 @@ LAYERS = [  # a layer, its input, and the op of the input and the layer's parame
     (nn.RMSNorm(3, 0.1, False), TABLE, lambda x: tg.rms_norm(x, 3, eps=0.1)),
     (nn.GroupNorm(3, 9), ROWS, lambda x, *a: tg.group_norm(x, 3, *a)),
     (nn.GroupNorm(2, 4, 0.1, False), TABLE, lambda x: tg.group_norm(x, 2, eps=0.1)),
+    (nn.GroupNorm(2, 4, bias=False), IMAGES, lambda x, w: tg.group_norm(x, 2, w)),
+    (nn.InstanceNorm1d(4, affine=True, bias=False), TABLE, lambda x, w: tg.instance_norm(x, w)),
     (nn.InstanceNorm1d(4, affine=True), TABLE, lambda x, *a: tg.instance_norm(x, *a)),
     (nn.ReLU(), ROWS, tg.relu),
     (nn.Sigmoid(), ROWS, tg.sigmoid),

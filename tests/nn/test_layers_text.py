@@ -69,6 +69,16 @@ from tinygraph.errors import ArgumentError, DtypeError, ShapeError
             nn.BatchNorm1d(8, 1e-3, 0.5, False, False),
             "BatchNorm1d(8, eps=0.001, momentum=0.5, affine=False, track_running_stats=False)",
         ),
+        (
+            nn.BatchNorm1d(8, bias=False),
+            "BatchNorm1d(8, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, "
+            "bias=False)",
+        ),
+        (nn.GroupNorm(2, 8, bias=False), "GroupNorm(2, 8, eps=1e-05, affine=True, bias=False)"),
+        (
+            nn.Conv1d(1, 2, 3, padding=1, padding_mode="reflect"),
+            "Conv1d(1, 2, kernel_size=(3,), stride=(1,), padding=(1,), padding_mode='reflect')",
+        ),
         (nn.RMSNorm(8), "RMSNorm((8,), eps=None, elementwise_affine=True)"),
         (nn.GroupNorm(2, 8), "GroupNorm(2, 8, eps=1e-05, affine=True)"),
         (nn.InstanceNorm2d(8), "InstanceNorm2d(8, eps=1e-05, affine=False)"),
@@ -108,6 +118,7 @@ def test_everything_is_exported():
         (lambda: nn.Conv2d(1, 1, (3, 3, 3)), "kernel_size"),
         (lambda: nn.Conv2d(1, 1, 3, stride=0), "stride"),
         (lambda: nn.Conv2d(1, 1, 3, padding="wrong"), "padding"),
+        (lambda: nn.Conv2d(1, 1, 3, padding_mode="reflct"), "Conv2d: padding_mode: .*'reflect'"),
         (lambda: nn.MaxPool2d(0), "kernel_size"),
         (lambda: nn.MaxPool2d(2, stride=-1), "stride"),
         (lambda: nn.CrossEntropyLoss(reduction="average"), "CrossEntropyLoss: reduction"),

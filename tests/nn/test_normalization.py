@@ -60,6 +60,12 @@ def test_names_dtypes_and_what_trains():
     assert [n for n, _ in layer.named_parameters()] == ["weight", "bias"]
     assert layer.weight.value.tolist() == [1] * 4 and layer.running_var.value.tolist() == [1] * 4
     assert list(nn.BatchNorm2d(4, affine=False).parameters()) == []
+    without = nn.BatchNorm2d(4, bias=False)
+    assert [n for n, _ in without.named_parameters()] == ["weight"] and without.bias is None
+    x = batch(20, 4, 2, 2)
+    expected = tg.batch_norm(x, 2 * np.ones(4), training=True)
+    without.to(dtype="float64").weight.value[...] = 2
+    np.testing.assert_array_equal(without(tg.Tensor(x)).value, expected.value)
 
 
 def test_without_running_statistics_evaluation_uses_the_batch():

@@ -35,6 +35,7 @@ class BatchNorm(Module):
         affine: bool = True,
         track_running_stats: bool = True,
         *,
+        bias: bool = True,
         dtype: Any = np.float32,
     ) -> None:
         layer = type(self).__name__
@@ -43,7 +44,7 @@ class BatchNorm(Module):
         self.momentum = number(layer, "momentum", momentum, 0, 1)
         ones = np.ones(self.num_features, dtype)
         self.weight = Parameter(ones, name="weight") if affine else None
-        self.bias = Parameter(0 * ones, name="bias") if affine else None
+        self.bias = Parameter(0 * ones, name="bias") if affine and bias else None
         tracked = bool(track_running_stats)
         self.running_mean = Buffer(0 * ones) if tracked else None
         self.running_var = Buffer(ones) if tracked else None
@@ -99,9 +100,9 @@ class BatchNorm(Module):
 
     def extra_repr(self) -> str:
         text = f"{self.num_features}, eps={self.eps}, momentum={self.momentum}"
-        return f"{text}, affine={self.weight is not None}, " + (
-            f"track_running_stats={self.running_mean is not None}"
-        )
+        affine, tracked = self.weight is not None, self.running_mean is not None
+        text = f"{text}, affine={affine}, track_running_stats={tracked}"
+        return f"{text}, bias=False" if affine and self.bias is None else text
 
 
 def _count(batches: Buffer) -> None:
@@ -125,9 +126,11 @@ class BatchNorm1d(BatchNorm):
     momentum : float
         Weight of a new batch in the running statistics.
     affine : bool
-        Whether there are a scale and a shift for each channel.
+        Whether there is a scale for each channel.
     track_running_stats : bool
         If False, evaluation uses the statistics of the batch too.
+    bias : bool
+        Whether there is a shift too.
     dtype : dtype
         Of parameters and running statistics; the input must have it too.
 

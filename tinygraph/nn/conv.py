@@ -7,17 +7,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tinygraph.checks import whole
+from tinygraph.checks import one_of, whole
 from tinygraph.errors import ArgumentError
 from tinygraph.nn.covered import require_covered
 from tinygraph.nn.init import default_affine_
 from tinygraph.nn.module import Module
 from tinygraph.ops.conv2d import conv1d, conv2d
 from tinygraph.ops.conv_transpose2d import conv_transpose1d, conv_transpose2d
+from tinygraph.ops.pad import pad
 from tinygraph.ops.shared.sequences import along
 from tinygraph.parameter import Parameter
-from tinygraph.shapes import Pair, padding_2d, pair
+from tinygraph.shapes import Pair, padding_2d, pair, windows
 from tinygraph.tensor import Operand, Tensor, as_tensor
+
+PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class Convolution(Module):
@@ -39,6 +42,7 @@ class Convolution(Module):
         dilation: int | tuple[int, ...] = 1,
         groups: int = 1,
         bias: bool = True,
+        padding_mode: str = "zeros",
         *,
         dtype: Any = np.float32,
     ) -> None:
@@ -61,6 +65,7 @@ class Convolution(Module):
         self.padding: Any = (
             padding_2d(layer, padding) if word else self._each("padding", padding, 0)
         )
+        self.padding_mode = one_of(layer, "padding_mode", padding_mode, PADDING_MODES)
         self.dilation = self._each("dilation", dilation)
         first, second = self.out_channels, self.in_channels
         if self.transposed:
@@ -77,6 +82,18 @@ class Convolution(Module):
         if self.axes == 1:
             return along(layer, argument, value, minimum, 0)[1:]
         return pair(layer, argument, value, minimum)
+
+    def _bordered(self, x: Tensor) -> tuple[Tensor, Any]:
+        """x, and the padding that is left for the op: none where x has been padded by its own."""
+        if self.padding_mode == "zeros" or x.ndim != self.axes + 2:
+            return x, self.padding
+        widths = [(0, 0), (0, 0)]
+        for i, size in enumerate(x.shape[2:]):
+            each = self.padding if isinstance(self.padding, str) else self.padding[i]
+            slides = self.kernel_size[i], self.stride[i], each, self.dilation[i]
+            at = windows(type(self).__name__, size, *slides)
+            widths.append((at.before, at.after if isinstance(each, str) else each))
+        return pad(x, tuple(widths), mode=self.padding_mode), 0
 
     def reset_parameters(self) -> None:
         """Draw the parameters anew."""
@@ -98,6 +115,8 @@ class Conv1d(Convolution):
     padding : int, "same" or "valid"
     groups : int
     bias : bool
+    padding_mode : {"zeros", "reflect", "replicate", "circular"}
+        What the padding holds, see `tg.pad`.
     dtype : dtype
         Of the parameters; the input must have it too.
 
@@ -115,12 +134,17 @@ class Conv1d(Convolution):
     (2, 8, 100)
     """
 
-    _unusual: ClassVar[dict[str, Any]] = {"padding": (0,), "dilation": (1,), "groups": 1}
+    _unusual: ClassVar[dict[str, Any]] = {
+        "padding": (0,),
+        "dilation": (1,),
+        "groups": 1,
+        "padding_mode": "zeros",
+    }
     axes: ClassVar[int] = 1
 
     def forward(self, x: Operand) -> Tensor:
-        slides: Any = self.stride, self.padding, self.dilation, self.groups
-        return conv1d(x, self.weight, self.bias, *slides)
+        x, padding = self._bordered(as_tensor(x))
+        return conv1d(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
 
 class Conv2d(Convolution):
@@ -134,6 +158,8 @@ class Conv2d(Convolution):
     padding : int, (vertical, horizontal), "same" or "valid"
     groups : int
     bias : bool
+    padding_mode : {"zeros", "reflect", "replicate", "circular"}
+        What the padding holds, see `tg.pad`.
     strict : bool
         Refuse an image of which the windows leave out pixels at the bottom or right.
     dtype : dtype
@@ -160,6 +186,7 @@ class Conv2d(Convolution):
         "padding": (0, 0),
         "dilation": (1, 1),
         "groups": 1,
+        "padding_mode": "zeros",
         "strict": False,
     }
 
@@ -173,21 +200,22 @@ class Conv2d(Convolution):
         dilation: int | Pair = 1,
         groups: int = 1,
         bias: bool = True,
+        padding_mode: str = "zeros",
         *,
         strict: bool = False,
         dtype: Any = np.float32,
     ) -> None:
-        slides = stride, padding, dilation
-        super().__init__(in_channels, out_channels, kernel_size, *slides, groups, bias, dtype=dtype)
+        settings = stride, padding, dilation, groups, bias, padding_mode
+        super().__init__(in_channels, out_channels, kernel_size, *settings, dtype=dtype)
         self.strict = bool(strict)
 
     def forward(self, x: Operand) -> Tensor:
         x = as_tensor(x)
-        slides: Any = self.stride, self.padding, self.dilation
         if self.strict:
-            kernel: Any = self.kernel_size
-            require_covered("Conv2d", x.shape, kernel, *slides)
-        settings: Any = *slides, self.groups
+            slides: Any = self.kernel_size, self.stride, self.padding, self.dilation
+            require_covered("Conv2d", x.shape, *slides)
+        x, padding = self._bordered(x)
+        settings: Any = self.stride, padding, self.dilation, self.groups
         return conv2d(x, self.weight, self.bias, *settings)
 
 

@@ -139,7 +139,9 @@ class GroupNorm(Module):
     eps : float
         Added to the variance.
     affine : bool
-        Whether there are a scale and a shift for each channel.
+        Whether there is a scale for each channel.
+    bias : bool
+        Whether there is a shift too.
     dtype : dtype
         Of the parameters; the input must have it too.
 
@@ -162,6 +164,7 @@ class GroupNorm(Module):
         eps: float = 1e-5,
         affine: bool = True,
         *,
+        bias: bool = True,
         dtype: Any = np.float32,
     ) -> None:
         self.num_channels = whole("GroupNorm", "num_channels", num_channels)
@@ -172,14 +175,15 @@ class GroupNorm(Module):
         self.eps = number("GroupNorm", "eps", eps, 0)
         ones = np.ones(self.num_channels, dtype)
         self.weight = Parameter(ones, name="weight") if affine else None
-        self.bias = Parameter(0 * ones, name="bias") if affine else None
+        self.bias = Parameter(0 * ones, name="bias") if affine and bias else None
 
     def forward(self, x: Operand) -> Tensor:
         return group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
         affine = self.weight is not None
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={affine}"
+        text = f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={affine}"
+        return f"{text}, bias=False" if affine and self.bias is None else text
 
 
 class InstanceNorm(Module):
@@ -188,14 +192,20 @@ class InstanceNorm(Module):
     axes: ClassVar[str]
 
     def __init__(
-        self, num_features: int, eps: float = 1e-5, *, affine: bool = False, dtype: Any = np.float32
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        *,
+        affine: bool = False,
+        bias: bool = True,
+        dtype: Any = np.float32,
     ) -> None:
         layer = type(self).__name__
         self.num_features = whole(layer, "num_features", num_features)
         self.eps = number(layer, "eps", eps, 0)
         ones = np.ones(self.num_features, dtype)
         self.weight = Parameter(ones, name="weight") if affine else None
-        self.bias = Parameter(0 * ones, name="bias") if affine else None
+        self.bias = Parameter(0 * ones, name="bias") if affine and bias else None
 
     def forward(self, x: Operand) -> Tensor:
         x = as_tensor(x)
@@ -205,7 +215,9 @@ class InstanceNorm(Module):
         return instance_norm(x, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        return f"{self.num_features}, eps={self.eps}, affine={self.weight is not None}"
+        affine = self.weight is not None
+        text = f"{self.num_features}, eps={self.eps}, affine={affine}"
+        return f"{text}, bias=False" if affine and self.bias is None else text
 
 
 class InstanceNorm1d(InstanceNorm):
@@ -218,7 +230,9 @@ class InstanceNorm1d(InstanceNorm):
     eps : float
         Added to the variance.
     affine : bool
-        Whether there are a scale and a shift for each channel.
+        Whether there is a scale for each channel.
+    bias : bool
+        Whether there is a shift too.
     dtype : dtype
         Of the parameters; the input must have it too.
 
