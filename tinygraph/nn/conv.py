@@ -144,7 +144,8 @@ class Conv1d(Convolution):
 
     def forward(self, x: Operand) -> Tensor:
         x, padding = self._bordered(as_tensor(x))
-        return conv1d(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+        settings: Any = self.stride, padding, self.dilation, self.groups
+        return conv1d(x, self.weight, self.bias, *settings)
 
 
 class Conv2d(Convolution):
