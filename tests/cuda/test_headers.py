@@ -31,6 +31,7 @@ unsigned long long __brevll(ull); unsigned __byte_perm(u,u,u); unsigned __funnel
 int __hadd(i,i); int __double2hiint(d); double __hiloint2double(i,i); int __float2int_rn(f);
 unsigned __float2uint_ru(f); long long __double2ll_rd(d); unsigned long long __float2ull_rz(f);
 float __ull2float_rn(ull); float __double2float_rz(d); float __int2float_rd(i);
+float __fadd_rd(f,f); float __fsqrt_rz(f); float __fmaf_ru(f,f,f); double __ddiv_ru(d,d);
 double __uint2double_rn(u); long long clock64(); int __ffsll(ll); int __popcll(ull);
 int atomicAdd(&i,i); unsigned atomicAdd(&u,u); unsigned long long atomicAdd(&ull,ull);
 float atomicAdd(&f,f); double atomicAdd(&d,d); float atomicExch(&f,f); long long atomicMin(&ll,ll);

@@ -1,6 +1,7 @@
 """CUDA's floating-point functions on the emulator, each compared with numpy's or Python's."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -275,3 +276,72 @@ def test_numbers_of_the_c_headers():
     }
     got = evaluate(list(numbers), "double", x=("int", np.zeros(1, np.int32)))
     assert {e: y[0] for e, y in got.items()} == {e: float(v) for e, v in numbers.items()}
+
+
+# ---- rounding --------------------------------------------------------------------------------
+
+EXACT = {  # of fractions
+    "{0}add": lambda x, y: x + y,
+    "{0}sub": lambda x, y: x - y,
+    "{0}mul": lambda x, y: x * y,
+    "{0}div": lambda x, y: x / y,
+    "{1}": lambda x, y: x * y - Fraction(1),
+}
+
+
+def neighbours_hold(mode, result, exact):
+    """Whether a result is the number next to an exact one, on the side that the mode says."""
+    down = mode == "rd" or (mode == "rz" and exact >= 0)
+    infinity = type(result)(np.inf)
+    with np.errstate(all="ignore"):
+        above, below = np.nextafter(result, infinity), np.nextafter(result, -infinity)
+    if down:
+        return float(result) <= exact < float(above)
+    return float(below) < exact <= float(result)
+
+
+@pytest.mark.second
+@pytest.mark.parametrize(
+    ("real", "letter", "fma"), [("float", "f", "fmaf"), ("double", "d", "fma")]
+)
+def test_operations_that_are_rounded_in_a_direction(real, letter, fma):
+    """Exact, in fractions: no number of the type lies between the result and what is exact."""
+    dtype = DTYPES[real]
+    rng = np.random.default_rng(7)
+    largest = np.finfo(dtype).max
+    x = np.concatenate([rng.normal(size=60), [1, 1, -1, 3, largest, -largest, 1e-30, 0.1]])
+    y = np.concatenate([rng.normal(size=60), [3, 1e-30, 1e-30, -7, largest, -largest, 1, -0.1]])
+    x, y = x.astype(dtype), y.astype(dtype)
+    for mode in ("rd", "ru", "rz"):
+        names = {f"__{name.format(letter, fma)}_{mode}": exact for name, exact in EXACT.items()}
+        calls = {f"{n}(x, z{', -1' if fma + '_' in n else ''})": e for n, e in names.items()}
+        for call, results in evaluate([*calls], real, x=(real, x), z=(real, y)).items():
+            for a, b, result in zip(x, y, results, strict=True):
+                exact = calls[call](Fraction(float(a)), Fraction(float(b)))
+                if abs(result) != np.inf:
+                    assert neighbours_hold(mode, result, exact), (call, a, b, result)
+                else:  # past the largest number, rounded away from zero
+                    assert abs(exact) > largest and mode == ("ru" if exact > 0 else "rd")
+        roots = evaluate(
+            [f"__{letter}sqrt_{mode}(x)", f"__{letter}rcp_{mode}(x)"], real, x=(real, np.abs(x))
+        )
+        root, reciprocal = roots.values()
+        for a, r, inverse in zip(np.abs(x), root, reciprocal, strict=True):
+            exact = Fraction(float(a))
+            assert neighbours_hold(mode, inverse, 1 / exact)
+            below, above = (r, np.nextafter(r, dtype(np.inf)))
+            if mode == "ru":
+                below, above = np.nextafter(r, dtype(0)), r
+            assert Fraction(float(below)) ** 2 <= exact <= Fraction(float(above)) ** 2
+
+
+@pytest.mark.second
+def test_what_is_exact_keeps_its_sign_and_the_mode_ends_with_the_operation():
+    x = np.array([1.0, -0.0], np.float32)
+    calls = ["__fadd_rd(x, -1.0f)", "__fadd_rd(x, x == 1 ? -1.0f : 0.0f)", "__fadd_ru(x, -x)"]
+    after = "__fadd_ru(1.0f, 1e-30f) - 1.0f + (x + 1e-30f)"
+    results = evaluate([*calls, after], "float", x=("float", x))
+    assert np.signbit(results[calls[0]]).tolist() == [True, True]
+    assert np.signbit(results[calls[1]]).tolist() == [True, True]
+    assert not np.signbit(results[calls[2]]).any()
+    assert results[after][0] == np.float32(1) + np.spacing(np.float32(1))

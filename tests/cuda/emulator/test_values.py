@@ -53,6 +53,12 @@ WRONG_LOCALS = {
     "float v; auto twice = [&] { return 2 * v; }; y[t] = twice();": "stored",
     "float v; y[t] = sqrtf(v);": "stored",
     "float v; y[t] = n > 3 ? v : 0;": "stored",
+    # Through functions of the C library, whose inside nobody follows.
+    "float v; y[t] = tanhf(v);": "stored",
+    "double v; y[t] = erf(v) + 1;": "stored",
+    "float v; if (powf(x[t], v) > 1) y[t] = 1;": "decides",
+    "int v; y[t] = __expf(v) * __logf(x[t]);": "stored",
+    "float v; if (lrintf(v) == 3) y[t] = 1;": "decides",
 }
 
 
@@ -75,6 +81,8 @@ def test_an_uninitialised_local_that_is_used(body):
         "float a[4]; for (int i = 0; i < 4; i++) a[i] = i; y[t] = a[n & 3];",
         "float a[8]; a[3] = x[t]; y[t] = a[3];",
         "float v; float w = v; (void)w; y[t] = 1;",
+        "float v; float w = tanhf(v); (void)w; y[t] = tanhf(x[t]) + powf(x[t], 2);",
+        "float v; v = expf(x[t] / 99); if (lrintf(v) == 3) y[t] = erff(v);",
         "float a[2], b[2]; a[0] = 1; b[0] = a[0], b[1] = a[1]; y[t] = b[0];",
         "Best b; b.value = 1; Best c = b; y[t] = c.value;",
         "Parts p; p.n = 1; p.mean = x[t]; p.m2 = 0; Parts q = p; y[t] = q.mean + q.m2;",

@@ -16,42 +16,26 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-import numpy as np
-
 from tinygraph.cuda.arguments import Argument, ArgumentList
+from tinygraph.cuda.emulator import again
 from tinygraph.cuda.emulator.books import COUNTS, Counter, Found, checker_library
 from tinygraph.cuda.emulator.compiler import find_follower
 from tinygraph.cuda.emulator.copies import Copy, copy_apart, copy_back, copy_of, value_of
-from tinygraph.cuda.emulator.findings import CAUSES, SECTOR, Finding, LineCounts, Report
-from tinygraph.cuda.emulator.lines import Lines, is_of_the_emulator, lines_of, symbols
+from tinygraph.cuda.emulator.findings import SECTOR, Finding, LineCounts, Report
+from tinygraph.cuda.emulator.lines import symbols
 from tinygraph.cuda.emulator.locals import declares_without_value
 from tinygraph.cuda.emulator.native import (
     STOPPED_BY_CHECKER,
     Failure,
-    NativeKernel,
     Three,
 )
 from tinygraph.cuda.emulator.native import timeout as default_timeout
 from tinygraph.cuda.emulator.operations import count as operations_executed
 from tinygraph.cuda.emulator.record import Recorder, Wish, located
+from tinygraph.cuda.emulator.telling import TellingKernel, kind_of
 from tinygraph.cuda.emulator.variables import Variables
 from tinygraph.errors import KernelCompileError
 
-_KINDS = [
-    "",
-    "barrier-divergence",
-    "warp-sync",
-    "deadlock",
-    "race",
-    "out-of-bounds",
-    "uninitialized",
-    "unwritten-output",
-    "misaligned",
-    "read-only-write",
-    "timeout",
-    "overflow",
-    "arithmetic",
-]
 # Flags of a region, as in runtime/check.h.
 _READ_ONLY, _MUST_BE_WRITTEN, _OUTPUT_IF_ONLY_WRITTEN, _OF_THE_MODULE = 2, 4, 8, 16
 _ROLES = {"in": _READ_ONLY, "out": _MUST_BE_WRITTEN, "inout": 0, "auto": _OUTPUT_IF_ONLY_WRITTEN}
@@ -63,7 +47,7 @@ _ATOMIC = 2
 VIRTUAL = "virtual"
 
 
-class CheckedKernel(NativeKernel):
+class CheckedKernel(TellingKernel):
     """A kernel compiled with a hook before every access to memory."""
 
     build = "checked"
@@ -94,10 +78,6 @@ class CheckedKernel(NativeKernel):
         return declares_without_value(self.source.tokens)
 
     @cached_property
-    def lines(self) -> Lines:
-        return lines_of(self.path)
-
-    @cached_property
     def variables(self) -> list[tuple[str, int, int]]:
         """(name, address, bytes) of the __constant__ and __device__ variables of the source."""
         found = symbols_of(self.path, self.translation.words)
@@ -123,10 +103,13 @@ class CheckedKernel(NativeKernel):
             copies = copy_apart(arguments, checker_library())
             try:
                 launch = arguments, copies, grid, block, shared
-                report, suspicious = self._watch(*launch, profile, wish, seconds)
-                again = suspicious and self.follows
-                used = self._undefined(*launch, seconds, report) if again else []
-                report = replace(report, **located(report.trace, used)) if used else report
+                report, undefined, orders = self._watch(*launch, profile, wish, seconds)
+                found: list[Finding] = []
+                if undefined and self.follows:
+                    found += self._undefined(*launch, seconds, report)
+                if orders:
+                    found += again.insisting(self, arguments, grid, block, shared)
+                report = replace(report, **located(report.trace, found)) if found else report
             finally:
                 copy_back(copies, checker_library())
         return report
@@ -164,8 +147,9 @@ class CheckedKernel(NativeKernel):
         profile: bool,
         wish: Wish | None,
         seconds: float,
-    ) -> tuple[Report, bool]:
-        """The launch on copies: its report, and whether an undefined value may have been used."""
+    ) -> tuple[Report, bool, bool]:
+        """The launch on copies: its report, whether an undefined value may have been used, and
+        whether threads have taken locks in different orders."""
         library = checker_library()
         library.tg_check_begin(int(profile), *self.range)
         record = Recorder(library, wish, self) if wish else None
@@ -180,6 +164,7 @@ class CheckedKernel(NativeKernel):
             if not kind:
                 library.tg_check_outputs()
             library.tg_check_waits()
+            orders = bool(not kind and library.tg_check_locks())
             findings = self.findings(arguments)
             if record:
                 trace = record.end(grid, block, findings)
@@ -199,7 +184,7 @@ class CheckedKernel(NativeKernel):
         report = Report(self.signature.name, findings, lines, moved, operations, trace)
         # An undefined index is the mistake, an access out of bounds the consequence.
         explained = {finding.kind for finding in findings} <= {"out-of-bounds", "misaligned"}
-        return report, bool(may_be_undefined) and explained
+        return report, bool(may_be_undefined) and explained, orders
 
     def declare(self, arguments: Sequence[Argument], copies: list[Copy]) -> None:
         """Tell the run time of all arrays and variables that the kernel may touch."""
@@ -219,9 +204,13 @@ class CheckedKernel(NativeKernel):
             )
         for name, address, size in self.variables:
             flags = _OF_THE_MODULE
-            if name == VIRTUAL or name in self.translation.constants:
+            if self.is_constant(name):
                 flags |= _READ_ONLY
             library.tg_check_region(address, size, name.encode(), _element(size), flags, 1)
+
+    def is_constant(self, name: str) -> bool:
+        """Whether a variable of the source is one that no kernel may write."""
+        return name == VIRTUAL or name in self.translation.constants
 
     # ---- findings ---------------------------------------------------------------------------
 
@@ -234,102 +223,17 @@ class CheckedKernel(NativeKernel):
         seen: set[tuple[Any, ...]] = set()
         for i in range(count):
             raw = table[i]
-            kind = _KINDS[raw.kind]
-            if kind == "barrier-divergence" and self._same_barrier(raw):
+            kind = kind_of(raw)
+            if kind == "barrier-divergence" and self.is_same_barrier(raw):
                 continue
             if kind in ("overflow", "arithmetic") and not self.in_source(raw.place.file.decode()):
                 continue  # an intrinsic that CUDA defines where C++ does not
-            places = (kind, *sorted([self._place(raw.place), self._place(raw.other)]))
+            places = (kind, *sorted([self.place_of(raw.place), self.place_of(raw.other)]))
             if raw.place.pc and places in seen:  # the load and the store of one `x += 1`
                 continue
             seen.add(places)
-            found.append(self._finding(raw, kind, arguments))
+            found.append(self.told(raw, kind, arguments))
         return found
-
-    def _same_barrier(self, raw: Found) -> bool:
-        """Whether the compiler has copied one barrier into several branches: no divergence."""
-        if not raw.other.line:
-            return False
-        mine = [self.place_at(pc) for pc in raw.path if pc]
-        return mine == [self.place_at(pc) for pc in raw.other_path if pc]
-
-    def _finding(self, raw: Found, kind: str, arguments: Sequence[Argument]) -> Finding:
-        file, line = self._place(raw.place)
-        other = self._place(raw.other)
-        if kind in ("timeout", "deadlock") and not self.in_source(file):
-            # It was stopped inside the run time or a header: the last access, or the last call.
-            calls = [self.place_at(pc) or ("", 0) for pc in raw.path if pc]
-            file, line = next((p for p in (other, *calls) if self.in_source(p[0])), ("", 0))
-            other = "", 0
-        array = raw.array.decode() if raw.has_index else None
-        index = int(raw.index) if raw.has_index else None
-        somebody = line or kind in ("timeout", "deadlock")
-        block, thread = (tuple(raw.block), tuple(raw.thread)) if somebody else (None, None)
-        who = f"block {block} thread {thread}" if somebody else ""
-        lead = (self.signature.name, who, self._element_text(array, index, arguments))
-        what = raw.text.decode(errors="replace") + _others(raw.others, raw.uncounted)
-        message = [f"{', '.join(filter(None, lead))}: {what}"]
-        if line:
-            message.append(f"  {self.quoted(file, line)}")
-        if all(other) and other != (file, line):
-            message.append(f"  and {self.quoted(*other)}")
-        elif all(other) and kind == "race":
-            message.append("  (both threads at this line)")
-        if caller := self._caller(raw, file, line):
-            message.append(f"  called from {caller}")
-        message.append(f"Usual cause: {CAUSES[kind]}.")
-        text = self.line_text(file, line) if line else ""
-        return Finding(
-            kind,
-            "\n".join(message),
-            file,
-            line or None,
-            text,
-            array,
-            index,
-            block,
-            thread,
-            other[0] if all(other) else "",
-            other[1] if all(other) else None,
-            tuple(raw.other_block) if raw.has_other else None,
-            tuple(raw.other_thread) if raw.has_other else None,
-            raw.event if self.build == "traced" else None,
-            raw.others,
-        )
-
-    def _element_text(
-        self, array: str | None, index: int | None, arguments: Sequence[Argument]
-    ) -> str:
-        """`x[17]`, for an array of several axes also the index on each of them."""
-        if array is None or index is None:
-            return ""
-        shape = next((a.value.shape for a in arguments if a.parameter.name == array), ())
-        if len(shape) > 1 and 0 <= index < np.prod(shape):
-            axes = ", ".join(str(int(i)) for i in np.unravel_index(index, shape))
-            return f"{array}[{index}] (element [{axes}])"
-        return f"{array}[{index}]"
-
-    def _caller(self, raw: Found, file: str, line: int) -> str:
-        """The line that called the helper in which something was found."""
-        for pc in raw.path:
-            place = self.place_at(pc) if pc else None
-            if not place or not self.in_source(place[0]) or place == (file, line):
-                continue
-            return self.quoted(*place)
-        return ""
-
-    def _place(self, place: Any) -> tuple[str, int]:
-        if place.line:
-            return (place.file or b"").decode(errors="replace"), place.line
-        return self.place_at(place.pc) or ("", 0) if place.pc else ("", 0)
-
-    def in_source(self, file: str) -> bool:
-        """Whether a file is the user's, not one of the emulator's headers."""
-        return file not in ("", "entry") and not is_of_the_emulator(file)
-
-    def place_at(self, pc: int) -> tuple[str, int] | None:
-        """File and line of a program counter."""
-        return self.lines.find(pc - self.base)
 
     # ---- counts -----------------------------------------------------------------------------
 
@@ -339,7 +243,7 @@ class CheckedKernel(NativeKernel):
         counter, number = Counter(), 0
         while library.tg_profile_line(number, ctypes.byref(counter)):
             number += 1
-            file, line = self._place(library.tg_site(counter.site))
+            file, line = self.place_of(library.tg_site(counter.site))
             if not line:
                 continue
             access = "atomic" if counter.how & _ATOMIC else "store" if counter.how else "load"
@@ -393,24 +297,10 @@ class FollowedKernel(CheckedKernel):
         It takes some ten times as long as the first launch, which has come to its end: that it is
         given up says nothing of the kernel.
         """
-        library = checker_library()
-        copies = copy_apart(arguments, library)
-        library.tg_follow_begin(*self.range)
-        try:
-            self.declare(arguments, copies)
-            packed = ArgumentList(self.signature).pack([value_of(a, copies) for a in arguments])
-            self.run(packed, grid, block, shared, Failure(), seconds)
+        launched = again.launched(self, arguments, grid, block, shared, seconds, follow=True)
+        with launched:
             found = self.findings(arguments)
             return [finding for finding in found if finding.kind not in ("timeout", "deadlock")]
-        finally:
-            library.tg_follow_end()
-            for copy in copies:
-                library.tg_far_free(copy.memory, copy.size)
-
-
-def kind_of(raw: Any) -> str:
-    """The kind of what was found, in a word."""
-    return _KINDS[raw.kind]
 
 
 def symbols_of(path: Path, words: set[str]) -> list[tuple[str, int, int]]:
@@ -430,14 +320,6 @@ def symbols_of(path: Path, words: set[str]) -> list[tuple[str, int, int]]:
 
 def _element(size: int) -> int:
     return 4 if size % 4 == 0 else 1
-
-
-def _others(count: int, uncounted: bool) -> str:
-    """How many other threads do the same."""
-    if not count:
-        return ""
-    least = "at least " if uncounted else ""
-    return f" (and {least}{count} other thread{'s'[: count > 1]})"
 
 
 def _plain_name(symbol: str) -> str:

@@ -230,7 +230,8 @@ def program_flags(compiler: Compiler, checked: bool) -> list[str]:
     kept = [flag for flag in _FAMILY[family] if flag != "-fno-exceptions"]
     flags = [*_COMMON, *kept, *(_CHECKED if checked else _FAST)]
     hooks = [*_CHECKED_BY_FAMILY[family], *_ARITHMETIC_BY_FAMILY[family]]
-    return flags + (hooks if checked else [])
+    # A call in the last place stays a call: where it returns to says at which line it stood.
+    return [*flags, "-fno-optimize-sibling-calls", *(hooks if checked else [])]
 
 
 def read_headers(checked: bool) -> list[str]:

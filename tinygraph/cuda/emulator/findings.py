@@ -23,7 +23,7 @@ CAUSES = {  # what usually stands behind a finding, in a learner's words
     "warp-sync": "a mask that names lanes which do not come to this call: use the mask of the "
     "lanes that do, as __ballot_sync gave it before the branch",
     "deadlock": "threads that wait for each other: a barrier on one path and another wait, or a "
-    "spin, on the other",
+    "spin, on the other; locks that are not taken in one order",
     "uninitialized": "an element that is read before any thread wrote it: a tail that was not "
     "loaded, an accumulator that was not set to zero",
     "unwritten-output": "a grid that covers too few elements, or a guard that is too strict",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from tinygraph.cuda.emulator.compiler import kernel_library, runtime_library
 from tinygraph.cuda.emulator.translate import Translation, translate
@@ -48,6 +48,7 @@ _WAYS_OUT = {
     5: "use smaller tiles",
     6: "let all lanes of a mask reach the same call; kernel.check(...) shows who waits where",
     7: "see the condition at that line",
+    9: "give back once what malloc or new of a kernel gave",
 }
 
 
@@ -107,6 +108,7 @@ class NativeKernel:
     """
 
     build = "fast"
+    ways_out: ClassVar[Mapping[int, str]] = _WAYS_OUT
 
     def __init__(self, source: Source, signature: Signature) -> None:
         self.source, self.signature = source, signature
@@ -190,7 +192,7 @@ class NativeKernel:
         if line or failure.pc or failure.argument < 0:  # else: noticed after the launch
             what = f"block {tuple(failure.block)} thread {tuple(failure.thread)}: {what}"
         place = f" at {self.quoted(file, line)}" if line else ""
-        way_out = _WAYS_OUT.get(failure.kind, "")
+        way_out = self.ways_out.get(failure.kind, "")
         if failure.kind == POINTER and self.build != "fast":
             way_out = "see that line: code and constants of the kernel cannot be written"
         return KernelLaunchError(f"{self.signature.function}: {what}{place}. Way out: {way_out}")

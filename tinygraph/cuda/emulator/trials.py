@@ -16,12 +16,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tinygraph.cuda.arguments import Argument, ArgumentList
+from tinygraph.cuda.arguments import Argument
+from tinygraph.cuda.emulator.again import launched
 from tinygraph.cuda.emulator.books import checker_library
 from tinygraph.cuda.emulator.compiler import INCLUDE, find_compiler
-from tinygraph.cuda.emulator.copies import Copy, copy_apart, value_of
+from tinygraph.cuda.emulator.copies import Copy
 from tinygraph.cuda.emulator.findings import CAUSES, Finding
-from tinygraph.cuda.emulator.native import Failure, Three
+from tinygraph.cuda.emulator.native import Three
 
 # Large ones of both signs, as floats and as integers; the first launch had zeros.
 _VALUES = (0x7F7F7F7F7F7F7F7F, 0xFF7F7F7FFF7F7F7F)
@@ -43,20 +44,11 @@ def absent_values(
     """Whether what a launch has `left` depends on values of absent lanes."""
     library = checker_library()
     for value in _VALUES:
-        copies = copy_apart(arguments, library)
-        library.tg_check_begin(0, *kernel.range)
-        library.tg_check_absent_value(value)
-        try:
-            kernel.declare(arguments, copies)
-            packed = ArgumentList(kernel.signature).pack([value_of(a, copies) for a in arguments])
-            kind = kernel.run(packed, grid, block, shared, Failure(), seconds)
+        launch = launched(kernel, arguments, grid, block, shared, seconds, absent=value)
+        with launch as (kind, copies):
             if kind or _held(copies) != _held(left):
                 library.tg_check_absent_used()
                 return [f for f in kernel.findings(arguments) if f.kind == "warp-sync"]
-        finally:
-            library.tg_check_end()
-            for copy in copies:
-                library.tg_far_free(copy.memory, copy.size)
     return []
 
 

@@ -95,3 +95,20 @@ int main() {
 }"""
     done, out, _ = ran(text)
     assert done.ok and out == f"{sum(i * i for i in range(32)) + 32 * 100} a"
+
+
+def test_memory_of_the_heap_is_given_back_once_also_without_the_checker():
+    text = """#include <cstdio>
+__global__ void twice() {
+    int *p = (int *)malloc(8);
+    free(p);
+    free(p);
+}
+int main() {
+    twice<<<1, 1>>>();
+    printf("%s", cudaGetErrorName(cudaDeviceSynchronize()));
+}"""
+    done, out, _ = ran(text, checked=False)
+    (note,) = done.notes
+    assert out == "cudaErrorIllegalAddress" and "which was given back already at" in note
+    assert ":5: free(p);. Way out: give back once what malloc or new of a kernel gave" in note

@@ -73,6 +73,7 @@ def test_addresses_of_kernels_keep_their_types():
         ("'block_tile_memory' in namespace 'cg' does not name a template type", "of at most 32"),
         ("cublas_v2.h: No such file or directory", "not cuBLAS"),
         ("thrust/sort.h: No such file or directory", "not Thrust"),
+        ("nvtx3/nvToolsExt.h: No such file or directory", "not NVTX"),
         ("cuda.h: No such file or directory", "driver API"),
         ("mine.h: No such file or directory", "--include DIR"),
     ],

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.cuda.emulator.host.running import PROGRAMS, finding, ran
+from tests.cuda.emulator.host.running import PROGRAMS, built, finding, ran
+from tinygraph.errors import KernelCompileError
 
 # Each counted by hand (reduction: 1428 times 0 + ... + 6, and 0 + 1 + 2 + 3), or by a plain loop of
 # the program itself (matrix_product).
@@ -190,3 +191,60 @@ int main() {{
 }}"""  # 80,000 times each bit: an even number of turns
     done, out, _ = ran(text, checked=False)
     assert out == "0 wrong" and not done.notes
+
+
+WAITING = f"""{KERNEL}__global__ void wait(volatile int *flags) {{
+    const int n = blockIdx.x;
+    while (flags[1 - n] == 0) {{ }}
+    flags[n] = 1;
+}}
+int main() {{
+    int *flags;
+    cudaMallocManaged(&flags, 2 * sizeof *flags);
+    flags[0] = flags[1] = 0;
+    wait<<<2, 1>>>(flags);
+    printf("%s", cudaGetErrorName(cudaDeviceSynchronize()));
+}}"""
+
+
+@pytest.mark.second
+def test_blocks_that_wait_for_each_other(monkeypatch):
+    monkeypatch.setenv("TINYGRAPH_KERNEL_TIMEOUT", "0.3")
+    done, out, _ = ran(WAITING)
+    _, found = finding(done)
+    assert (found.kind, found.line) == ("deadlock", 6) and out == "cudaErrorLaunchTimeout"
+    assert "block (0,0,0) waits for flags[1] to change and block (1,0,0) for" in found.message
+
+
+@pytest.mark.second
+def test_a_program_is_sent_to_the_checker_by_its_own_option():
+    text = f"""{KERNEL}int main() {{
+    k<<<1, 1>>>((int *)64);
+    return cudaDeviceSynchronize() != cudaSuccess;
+}}"""
+    done, _, _ = ran(text, checked=False)
+    (note,) = done.notes
+    assert "Way out: run it without --no-check" in note and "kernel.check" not in note
+
+
+@pytest.mark.second
+def test_of_one_device_there_are_no_pairs():
+    done, out, _ = ran(f"""{KERNEL}int main() {{
+    int value = 7;
+    cudaError_t error = cudaDeviceGetP2PAttribute(&value, cudaDevP2PAttrAccessSupported, 0, 0);
+    printf("%s %d", cudaGetErrorName(error), value);
+}}""")
+    assert done.ok and out == "cudaErrorInvalidDevice 0"
+
+
+@pytest.mark.second
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ('asm("mov.u32 %0, %%laneid;" : "=r"(x[0]));', ": mov.u32: the emulator has no PTX"),
+        ('asm("add.f32 %0, %0, %0;" : "+f"(*(float *)x));', ": asm: the emulator has no PTX"),
+    ],
+)
+def test_assembly_of_a_gpu_is_refused(line, named):
+    with pytest.raises(KernelCompileError, match=f":1{named}"):
+        built(f"__global__ void lane(int *x) {{ {line} }}\nint main() {{}}")

@@ -13,19 +13,19 @@ import struct
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from threading import Thread
 from types import SimpleNamespace
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, ClassVar
 
 from tinygraph.cuda.emulator.books import Found
-from tinygraph.cuda.emulator.checker import CheckedKernel, kind_of
 from tinygraph.cuda.emulator.findings import Finding, Report
 from tinygraph.cuda.emulator.host.building import Program
 from tinygraph.cuda.emulator.lines import Lines
 from tinygraph.cuda.emulator.native import Failure
+from tinygraph.cuda.emulator.telling import TellingKernel, kind_of
 from tinygraph.frozen import frozen
 
 DEFAULT_TIMEOUT = 600.0  # seconds for the whole program
@@ -165,8 +165,17 @@ def _block(pipe: BinaryIO) -> bytes:
     return pipe.read(struct.unpack("=I", size)[0]) if len(size) == 4 else b""
 
 
-class _Teller(CheckedKernel):
+_CHECKED = "run it without --no-check"
+_WAYS_OUT = {
+    1: f"{_CHECKED}: the checker stops before the access and names the array and the index",
+    6: f"let all lanes of a mask reach the same call; {_CHECKED} to see who waits where",
+}
+
+
+class _Teller(TellingKernel):
     """Turns what the checker found in a program into words: its lines are those of the program."""
+
+    ways_out: ClassVar[Mapping[int, str]] = {**TellingKernel.ways_out, **_WAYS_OUT}
 
     def __init__(self, program: Program, name: str, base: int) -> None:
         self.program, self.source, self.checked = program, program.sources[0], program.checked
@@ -179,9 +188,9 @@ class _Teller(CheckedKernel):
 
     def finding(self, raw: Any) -> Finding | None:
         kind = kind_of(raw)
-        if kind == "barrier-divergence" and self._same_barrier(raw):
+        if kind == "barrier-divergence" and self.is_same_barrier(raw):
             return None
-        return self._finding(raw, kind, ())
+        return self.told(raw, kind, ())
 
     def failure(self, failure: Failure) -> str:
         """Why a kernel was stopped, or how the host met memory of the device."""

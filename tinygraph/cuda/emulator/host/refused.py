@@ -20,6 +20,7 @@ _LIBRARIES = {
     "nvrtc": "NVRTC",
     "nvml": "NVML",
     "nvToolsExt": "NVTX",
+    "nvtx3/": "NVTX",
     "thrust/": "Thrust",
     "cub/": "CUB",
     "cuda/": "libcu++",
@@ -69,9 +70,6 @@ _REASONS = {
     "the emulator launches with <<<>>> and cudaLaunchKernel": (
         "cudaLaunchAttribute cudaLaunchConfig cudaLaunchKernelEx"
     ),
-    "the emulator is one device: nothing is said of pairs of devices": (
-        "cudaDevP2P cudaDeviceP2P cudaDeviceGetP2PAttribute"
-    ),
 }
 _NAMES = {start: why for why, starts in _REASONS.items() for start in starts.split()}
 _UNKNOWN = "the emulator does not have this part of the CUDA runtime"
@@ -80,6 +78,12 @@ _MISSING = re.compile(r"error: (?P<header>[^\s:]+): No such file or directory")
 _UNDECLARED = re.compile(
     r"error: .*?['‘’](?:\w+::)*(?P<name>\w+)['’](?: in namespace '[^']*')? "
     r"(?:was not declared|has not been declared|does not name a (?:template )?type|is not a member)"
+)
+# The assembler's errors begin with a capital letter.
+_ASSEMBLY = re.compile(
+    r"^(?P<file>\S+?):(?P<line>\d+)(?::\d+)?: "
+    r"(?:Error: (?:no such instruction: `(?P<name>[^\s']+))?|error: )",
+    re.MULTILINE,
 )
 _UNDEFINED = re.compile(r"undefined reference to [`'](?P<name>[^'(]+)")
 _FILE = re.compile(r"^(?P<place>\S+?:\d+)(?::\d+)?: error: ", re.MULTILINE)
@@ -96,6 +100,13 @@ def explained(source: Source, error: KernelCompileError) -> KernelCompileError:
             f"{source.name}: {name}: no file of the program defines it; name the others with "
             "--with FILE"
         )
+    for match in _ASSEMBLY.finditer(text):
+        file, line = match["file"], int(match["line"])
+        if "Error" in match.group() or re.search(r"\basm\b", source.line(file, line)):
+            return KernelCompileError(
+                f"{file}:{line}: {match['name'] or 'asm'}: the emulator has no PTX: write in C++ "
+                "what asm does here, or run the program on a GPU"
+            )
     for match in re.finditer(r"^.*error: .*$", text, re.MULTILINE):
         why = _why(match.group())
         if why:

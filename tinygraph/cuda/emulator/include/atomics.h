@@ -33,6 +33,27 @@ template <typename T> TG_INLINE void tg_stored(const T& value, const char* file,
 #endif
 }
 
+// Before a value is put in the place of zero, as who takes a lock does: whether another has it.
+TG_UNINSTRUMENTED bool tg_is_taken(const void* address, bool takes, const char* file, int line)
+{
+#ifdef TINYGRAPH_CHECK
+    return takes && tg_contended(address, file, line);
+#else
+    return (void)address, (void)takes, (void)file, (void)line, false;
+#endif
+}
+
+// After a value was put in the place of another: it may be a lock that is taken, or given back.
+TG_UNINSTRUMENTED void tg_after_exchange(const void* address, bool was_zero, bool is_zero,
+                                         const char* file, int line)
+{
+#ifdef TINYGRAPH_CHECK
+    tg_exchanged(address, was_zero, is_zero, file, line);
+#else
+    (void)address, (void)was_zero, (void)is_zero, (void)file, (void)line;
+#endif
+}
+
 // ---- What an operation makes of the old value. -------------------------------------------------
 
 #define TG_OPERATION(Name, expression)                                                           \
@@ -54,6 +75,14 @@ TG_OPERATION(tg_wrapping_increment, old >= value ? 0 : old + 1)
 TG_OPERATION(tg_wrapping_decrement, old == 0 || old > value ? value : old - 1)
 #undef TG_OPERATION
 
+// Whether an operation puts the value itself there: a lock is taken in this way.
+template <typename Operation> struct tg_sets {
+    static const bool value = false;
+};
+template <> struct tg_sets<tg_exchange> {
+    static const bool value = true;
+};
+
 // The one loop under all of them but compare-and-swap: compute the new value, and store it only if
 // nobody changed the old one meanwhile; else start again from what is there now.
 template <typename Operation, typename T>
@@ -61,12 +90,15 @@ TG_UNINSTRUMENTED T tg_atomic(T* address, T value, const char* file, int line)
 {
     tg_before_atomic(address, sizeof(T), file, line);
     tg_stored(value, file, line);
+    if (tg_sets<Operation>::value && tg_is_taken(address, value != T(), file, line)) return value;
     T old, desired;
     __atomic_load(address, &old, __ATOMIC_RELAXED);
     do {
         desired = Operation::apply(old, value);
     } while (!__atomic_compare_exchange(address, &old, &desired, false, __ATOMIC_SEQ_CST,
                                         __ATOMIC_RELAXED));
+    if (tg_sets<Operation>::value || desired == T())
+        tg_after_exchange(address, old == T(), desired == T(), file, line);
     return old;
 }
 
@@ -77,8 +109,10 @@ TG_UNINSTRUMENTED T tg_compare_and_swap(T* address, T expected, T desired, const
     tg_before_atomic(address, sizeof(T), file, line);
     tg_stored(expected, file, line);
     tg_stored(desired, file, line);
-    __atomic_compare_exchange(address, &expected, &desired, false, __ATOMIC_SEQ_CST,
-                              __ATOMIC_SEQ_CST);
+    if (tg_is_taken(address, expected == T() && desired != T(), file, line)) return desired;
+    if (__atomic_compare_exchange(address, &expected, &desired, false, __ATOMIC_SEQ_CST,
+                                  __ATOMIC_SEQ_CST))
+        tg_after_exchange(address, expected == T(), desired == T(), file, line);
     return expected;  // what was there, equal or not
 }
 

@@ -77,16 +77,16 @@ TG_SINE_AND_COSINE(__sincosf, float, sinf, cosf)
 
 // ---- Fast intrinsics: approximations on a GPU, full precision here. ----------------------------
 
-TG_INLINE float __expf(float x) { return __builtin_expf(x); }
+TG_INLINE float __expf(float x) { return expf(x); }
 TG_INLINE float __exp10f(float x) { return exp10f(x); }
-TG_INLINE float __logf(float x) { return __builtin_logf(x); }
-TG_INLINE float __log2f(float x) { return __builtin_log2f(x); }
-TG_INLINE float __log10f(float x) { return __builtin_log10f(x); }
-TG_INLINE float __powf(float x, float y) { return __builtin_powf(x, y); }
-TG_INLINE float __sinf(float x) { return __builtin_sinf(x); }
-TG_INLINE float __cosf(float x) { return __builtin_cosf(x); }
-TG_INLINE float __tanf(float x) { return __builtin_tanf(x); }
-TG_INLINE float __tanhf(float x) { return __builtin_tanhf(x); }
+TG_INLINE float __logf(float x) { return logf(x); }
+TG_INLINE float __log2f(float x) { return log2f(x); }
+TG_INLINE float __log10f(float x) { return log10f(x); }
+TG_INLINE float __powf(float x, float y) { return powf(x, y); }
+TG_INLINE float __sinf(float x) { return sinf(x); }
+TG_INLINE float __cosf(float x) { return cosf(x); }
+TG_INLINE float __tanf(float x) { return tanf(x); }
+TG_INLINE float __tanhf(float x) { return tanhf(x); }
 TG_INLINE float __fdividef(float x, float y) { return x / y; }
 TG_INLINE float fdividef(float x, float y) { return x / y; }
 
@@ -117,6 +117,65 @@ TG_INLINE double __ddiv_rn(double x, double y) { return tg_rounded(x / y); }
 TG_INLINE double __fma_rn(double x, double y, double z) { return __builtin_fma(x, y, z); }
 TG_INLINE double __drcp_rn(double x) { return 1.0 / x; }
 TG_INLINE double __dsqrt_rn(double x) { return __builtin_sqrt(x); }
+
+// ---- One operation, rounded down, up, or to zero. ----------------------------------------------
+
+enum tg_direction { TG_MODE_NEAREST, TG_MODE_DOWN, TG_MODE_UP, TG_MODE_ZERO };
+
+// Sets the processor's own mode. What is computed under it reads and writes volatile variables, so
+// that the compiler neither computes it in advance nor moves it away.
+TG_INLINE void tg_round(tg_direction mode)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_ldmxcsr((__builtin_ia32_stmxcsr() & ~0x6000u) | (unsigned int)mode << 13);
+#else
+    const unsigned long modes[] = {0, 2, 1, 3};
+    unsigned long control;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(control));
+    control = (control & ~(3ul << 22)) | modes[mode] << 22;
+    __asm__ volatile("msr fpcr, %0" : : "r"(control));
+#endif
+}
+
+#define TG_DIRECTED(T, name, parameters, operands, expression)                                   \
+    TG_UNINSTRUMENTED T name parameters                                                          \
+    {                                                                                            \
+        operands;                                                                                \
+        tg_round(mode);                                                                          \
+        volatile T result = expression;                                                          \
+        tg_round(TG_MODE_NEAREST);                                                               \
+        return result;                                                                           \
+    }
+#define TG_DIRECTED_1(T, name, expression)                                                       \
+    TG_DIRECTED(T, tg_##name, (T x, tg_direction mode), volatile T a = x, expression)            \
+    TG_IN_MODES(T, name, (T x), x)
+#define TG_DIRECTED_2(T, name, expression)                                                       \
+    TG_DIRECTED(T, tg_##name, (T x, T y, tg_direction mode), volatile T a = x; volatile T b = y, \
+                expression)                                                                      \
+    TG_IN_MODES(T, name, (T x, T y), x, y)
+#define TG_DIRECTED_3(T, name, expression)                                                       \
+    TG_DIRECTED(T, tg_##name, (T x, T y, T z, tg_direction mode),                                \
+                volatile T a = x; volatile T b = y; volatile T c = z, expression)                \
+    TG_IN_MODES(T, name, (T x, T y, T z), x, y, z)
+#define TG_IN_MODES(T, name, parameters, ...)                                                    \
+    TG_INLINE T __##name##_rd parameters { return tg_##name(__VA_ARGS__, TG_MODE_DOWN); }        \
+    TG_INLINE T __##name##_ru parameters { return tg_##name(__VA_ARGS__, TG_MODE_UP); }          \
+    TG_INLINE T __##name##_rz parameters { return tg_##name(__VA_ARGS__, TG_MODE_ZERO); }
+
+TG_DIRECTED_2(float, fadd, a + b)
+TG_DIRECTED_2(float, fsub, a - b)
+TG_DIRECTED_2(float, fmul, a * b)
+TG_DIRECTED_2(float, fdiv, a / b)
+TG_DIRECTED_3(float, fmaf, __builtin_fmaf(a, b, c))
+TG_DIRECTED_1(float, frcp, 1.0f / a)
+TG_DIRECTED_1(float, fsqrt, __builtin_sqrtf(a))
+TG_DIRECTED_2(double, dadd, a + b)
+TG_DIRECTED_2(double, dsub, a - b)
+TG_DIRECTED_2(double, dmul, a * b)
+TG_DIRECTED_2(double, ddiv, a / b)
+TG_DIRECTED_3(double, fma, __builtin_fma(a, b, c))
+TG_DIRECTED_1(double, drcp, 1.0 / a)
+TG_DIRECTED_1(double, dsqrt, __builtin_sqrt(a))
 
 // ---- min, max. ---------------------------------------------------------------------------------
 
@@ -161,6 +220,11 @@ TG_INLINE unsigned long long ullmax(unsigned long long a, unsigned long long b)
 #endif // TINYGRAPH_HOST_FILE
 
 #undef TG_FROM_DOUBLE
+#undef TG_DIRECTED
+#undef TG_DIRECTED_1
+#undef TG_DIRECTED_2
+#undef TG_DIRECTED_3
+#undef TG_IN_MODES
 #undef TG_SINE_AND_COSINE
 #undef TG_MIN_MAX
 #undef TG_MIN_MAX_INTEGERS

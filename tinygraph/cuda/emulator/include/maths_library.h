@@ -6,6 +6,33 @@
 
 #include "tg_attributes.h"
 
+// ---- Where values are followed. ----------------------------------------------------------------
+
+// What a function of the library gives, whose inside nobody follows, is undefined where its
+// argument is: a zero is added that depends on it.
+#ifdef TINYGRAPH_FOLLOW
+template <unsigned bytes> struct tg_word {
+    typedef unsigned int type;
+};
+template <> struct tg_word<8> {
+    typedef unsigned long long type;
+};
+template <typename T, typename From> TG_INLINE T tg_of(T result, From from)
+{
+    typename tg_word<sizeof(T)>::type bits;
+    typename tg_word<sizeof(From)>::type argument, zero = 0;
+    __builtin_memcpy(&bits, &result, sizeof(T));
+    __builtin_memcpy(&argument, &from, sizeof(From));
+    __asm__("" : "+r"(zero));
+    bits += argument * zero;
+    __builtin_memcpy(&result, &bits, sizeof(T));
+    return result;
+}
+template <typename T> TG_INLINE T tg_of(T result, T x, T y) { return tg_of(tg_of(result, x), y); }
+#else
+#define tg_of(result, ...) (result)
+#endif
+
 // ---- Constants. NVRTC has none of them: a kernel takes them from a prelude of its own. --------
 
 #define INFINITY __builtin_inff()
@@ -30,9 +57,9 @@
 // ---- Functions of one argument: f(float), f(double), and the C name ff(float). ----------------
 
 #define TG_ONE_ARGUMENT(name)                                                                    \
-    TG_INLINE float name##f(float x) { return __builtin_##name##f(x); }                          \
-    TG_INLINE float name(float x) { return __builtin_##name##f(x); }                             \
-    TG_INLINE double name(double x) { return __builtin_##name(x); }
+    TG_INLINE float name##f(float x) { return tg_of(__builtin_##name##f(x), x); }                \
+    TG_INLINE float name(float x) { return tg_of(__builtin_##name##f(x), x); }                   \
+    TG_INLINE double name(double x) { return tg_of(__builtin_##name(x), x); }
 
 // Exponentials and logarithms.
 TG_ONE_ARGUMENT(exp) TG_ONE_ARGUMENT(exp2) TG_ONE_ARGUMENT(expm1) TG_ONE_ARGUMENT(log)
@@ -55,9 +82,9 @@ TG_ONE_ARGUMENT(fabs)
 
 // A float with a double is ambiguous in C++; g++ would only warn and choose, so it is deleted.
 #define TG_TWO_ARGUMENTS(name)                                                                   \
-    TG_INLINE float name##f(float x, float y) { return __builtin_##name##f(x, y); }              \
-    TG_INLINE float name(float x, float y) { return __builtin_##name##f(x, y); }                 \
-    TG_INLINE double name(double x, double y) { return __builtin_##name(x, y); }                 \
+    TG_INLINE float name##f(float x, float y) { return tg_of(__builtin_##name##f(x, y), x, y); } \
+    TG_INLINE float name(float x, float y) { return tg_of(__builtin_##name##f(x, y), x, y); }    \
+    TG_INLINE double name(double x, double y) { return tg_of(__builtin_##name(x, y), x, y); }    \
     double name(float, double) = delete;                                                         \
     double name(double, float) = delete;
 
@@ -72,8 +99,8 @@ TG_TWO_ARGUMENTS(nextafter)
 TG_TWO_ARGUMENTS(fmax)  // a NaN loses: fmax(NaN, 1) is 1
 TG_TWO_ARGUMENTS(fmin)
 
-TG_INLINE float pow(float x, int n) { return __builtin_powf(x, (float)n); }
-TG_INLINE double pow(double x, int n) { return __builtin_pow(x, (double)n); }
+TG_INLINE float pow(float x, int n) { return pow(x, (float)n); }
+TG_INLINE double pow(double x, int n) { return pow(x, (double)n); }
 
 // ---- Functions with an integer or a second result. ---------------------------------------------
 
@@ -95,10 +122,10 @@ TG_INLINE float remquo(float x, float y, int* q) { *q = 0; return __builtin_remq
 TG_INLINE double remquo(double x, double y, int* q) { *q = 0; return __builtin_remquo(x, y, q); }
 
 // To an integer type: the exponent; rounded, lrint to even, lround away from zero.
-#define TG_TO_INTEGER(name, Integer)                                                               \
-    TG_INLINE Integer name##f(float x) { return __builtin_##name##f(x); }                        \
-    TG_INLINE Integer name(float x) { return __builtin_##name##f(x); }                           \
-    TG_INLINE Integer name(double x) { return __builtin_##name(x); }
+#define TG_TO_INTEGER(name, Integer)                                                             \
+    TG_INLINE Integer name##f(float x) { return tg_of(__builtin_##name##f(x), x); }              \
+    TG_INLINE Integer name(float x) { return tg_of(__builtin_##name##f(x), x); }                 \
+    TG_INLINE Integer name(double x) { return tg_of(__builtin_##name(x), x); }
 
 TG_TO_INTEGER(ilogb, int)
 TG_TO_INTEGER(lrint, long)

@@ -21,6 +21,8 @@ void tg_fence(int scope); /* 0 block, 1 device, 2 system */
 void tg_happens(int after, const void *address);
 void tg_access(const void *address, unsigned size, int is_write, const char *file, int line);
 void tg_atomic_access(const void *address, unsigned size, const char *file, int line);
+int tg_contended(const void *address, const char *file, int line);
+void tg_exchanged(const void *address, int was_zero, int is_zero, const char *file, int line);
 void tg_use(const void *value, unsigned size, const char *file, int line);
 void tg_atomic_pause(void); /* a thread that spins on an atomic gives way to others */
 void tg_nap(void);          /* lets other threads run */

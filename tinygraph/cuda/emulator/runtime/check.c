@@ -231,6 +231,7 @@ void check_access(const void *pointer, uint32_t size, uint32_t how, Place place)
         const Fiber *me = current_fiber();
         if (how & ATOMIC || !(how & WRITE) || me->fence) how |= SYNCHRONISING;
         if (how & ATOMIC && me->fence && !me->fence_in_block) how |= RELEASING;
+        if (me->locks && !(how & ATOMIC) && how & WRITE) locks_give(address);
     }
     const uint32_t site = site_of(place);
     if (how & (ATOMIC | VOLATILE) && !(r->flags & SHARED_REGION))
@@ -252,6 +253,11 @@ static uint64_t barrier_reached(const Fiber *fiber) {
     return hash;
 }
 
+static void grid_met(Worker **blocks, uint64_t count) {
+    race_grid_met(blocks, count);
+    locks_grid_met();
+}
+
 static void warp_meets(uint32_t warp, uint32_t lanes) { (void)warp, (void)lanes; }
 
 static void warp_met(uint32_t warp, uint32_t lanes) {
@@ -267,7 +273,10 @@ void check_block_begins(Worker *w) {
     if (w->launch->shared)
         check_shared_array(&(SharedSlot){.name = "dynamic", .element = 1}, w->arena);
     memset(w->arena, 0xff, w->launch->shared); /* NaN: whoever reads it anyway should notice */
-    for (uint32_t i = 0; i < w->threads; i++) w->fibers[i].depth = 0;
+    for (uint32_t i = 0; i < w->threads; i++) {
+        w->fibers[i].depth = 0;
+        locks_thread_begins(&w->fibers[i]);
+    }
     race_block_begins(w);
 }
 
@@ -324,7 +333,7 @@ uint32_t tg_check_absent(void) { return absent_count; }
 int tg_check_doubtful(void) { return doubtful; }
 
 const Observer CHECKER = {
-    .block_begins = check_block_begins, .block_ends = block_ends, .grid_met = race_grid_met,
+    .block_begins = check_block_begins, .block_ends = block_ends, .grid_met = grid_met,
     .barrier_passed = barrier_passed,
     .warp_meets = warp_meets, .warp_met = warp_met, .absent = absent,
     .lane_gives = lane_gives, .lane_takes = lane_takes, .copied = copied,
@@ -349,6 +358,7 @@ void tg_check_begin(int profiling, uintptr_t low, uintptr_t high) {
     doubtful = false;
     arguments_low = arguments_high = 0;
     waits_forget();
+    locks_forget();
     regions_forget();
     findings_forget();
     beyond.waits = false, fine.type = NULL;

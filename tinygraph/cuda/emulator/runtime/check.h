@@ -108,10 +108,17 @@ void check_heap_taken(uintptr_t low, size_t bytes);
 void check_heap_given(uintptr_t low, size_t bytes);
 bool memory_refuses(Region *r, uintptr_t address, uint32_t size, const char *verb, Place place);
 
+/* locks.c */
+void locks_forget(void);
+void locks_thread_begins(Fiber *fiber);
+void locks_give(uintptr_t address);
+void locks_grid_met(void);
+
 /* waits.c */
 void waits_forget(void);
 void waits_look(uintptr_t address);
 void waits_endless(Place place, bool counting);
+void tg_check_waits(void);
 
 /* check.c */
 void check_beyond(Place place, const void *type, uintptr_t index, const char *text);

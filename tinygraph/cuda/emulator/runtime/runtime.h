@@ -22,6 +22,7 @@
  *     record.c    what happened, one event after the other
  *     findings.c  places in the source, and what was found there
  *     memory.c    the memory of a program, and the heap of its kernels
+ *     locks.c     locks that are taken in another order than elsewhere
  *     waits.c     blocks that do not come to an end, and for whom they wait
  *     check.c     the checker: one access to memory, one launch
  *     trace.c     the checker of a launch that is recorded
@@ -101,6 +102,7 @@ typedef struct Fiber {
     uint32_t depth;
     uint32_t clock;      /* grows at each synchronisation of this fiber */
     uint32_t seen[WARP]; /* how far the other lanes' clocks had come when we last met */
+    struct Locks *locks; /* locks.c: those that it holds */
     struct Knowledge *known, *fence; /* what comes before this thread; before its last fence */
     bool fence_in_block;
 } Fiber;
@@ -118,7 +120,8 @@ typedef void (*Entry)(const char *packed);
 
 typedef enum {
     FAIL_NONE, FAIL_POINTER, FAIL_STACK, FAIL_ARITHMETIC, FAIL_TIMEOUT, FAIL_SHARED, FAIL_DEADLOCK,
-    FAIL_TRAP, FAIL_STOPPED /* by the checker, which has its own words */
+    FAIL_TRAP, FAIL_STOPPED, /* by the checker, which has its own words */
+    FAIL_HEAP     /* a free of what is not in use */
 } FailureKind;
 
 /* Why a launch ended early.  Python turns it into an error. */

@@ -133,6 +133,11 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
     return (void)peer, (void)flags, host_error(cudaErrorInvalidDevice);
 }
 cudaError_t cudaDeviceDisablePeerAccess(int peer) { return (void)peer, host_error(cudaErrorPeerAccessNotEnabled); }
+/* Of two devices; there is one. */
+cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr attribute, int device, int peer) {
+    (void)attribute, (void)device, (void)peer, *value = 0;
+    return host_error(cudaErrorInvalidDevice);
+}
 cudaError_t cudaDeviceGetPCIBusId(char *id, int length, int device) {
     if (device) return host_error(cudaErrorInvalidDevice);
     return snprintf(id, (size_t)length, "0000:00:00.0"), cudaSuccess;

@@ -96,7 +96,8 @@ static void give(void *pointer, const char *word, Place place) {
         check_found(OUT_OF_BOUNDS, place, (Place){0}, NULL, "%s", text);
         check_stop();
     }
-    launch_fail(FAIL_POINTER, place, "%s", text);
+    place.pc--; /* it returns behind the call */
+    launch_fail(FAIL_HEAP, place, "%s", text);
     schedule_abandon();
 }
 

@@ -34,7 +34,7 @@ cudaError_t tg_function_shared(const void *function, int bytes) {
 static double timeout(void) {
     const char *text = getenv("TINYGRAPH_KERNEL_TIMEOUT");
     const double seconds = text ? atof(text) : 0;
-    return seconds > 0 ? seconds : 60;
+    return seconds > 0 ? seconds : host_checks() ? 10 : 60;
 }
 
 static int workers(void) {
@@ -124,6 +124,7 @@ static void run(const char *name, Entry entry, const void *packed, size_t bytes,
     FindingKind worst = 0;
     uint32_t found = 0;
     if (host_checks()) {
+        tg_check_waits();
         found = host_send_findings(name);
         worst = kind ? last_kind() : 0;
         tg_check_end();
