@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 import tinygraph
 from tests.data.idx_bytes import idx
@@ -221,6 +222,18 @@ def test_evaluate_a_flipped_bit(copied, capsys):
     error = fails(capsys, ["evaluate", str(copied)])
     assert "SHA-256" in error and str(path) in error
     assert "SHA-256" in fails(capsys, ["show", str(copied)])
+
+
+def test_evaluate_a_file_that_the_safetensors_library_wrote(copied, capsys):
+    assert main(["evaluate", str(copied)]) == 0
+    before = capsys.readouterr().out
+    path = copied / "parameters.safetensors"
+    save_file(load_file(path), path)
+    assert b"sha256" not in path.read_bytes()
+    assert main(["evaluate", str(copied)]) == 0
+    assert capsys.readouterr().out == before
+    path.write_bytes(path.read_bytes()[:-4])
+    assert str(path) in fails(capsys, ["evaluate", str(copied)])
 
 
 @pytest.mark.parametrize("text", ["{", "{}", '{"recipe": 5}', '{"recipe": "numba_cnn"}'])

@@ -345,7 +345,7 @@ class Operators(Conversions[Node], Absent):
         raise GraphError(
             "Tensor: elements of a node cannot be assigned, for later nodes and saved values "
             "depend on them. Way out: tg.where(...) or tg.concatenate(...) instead of a[i] = b, "
-            "and change a leaf through its array: leaf.value[...] = array"
+            "and a leaf takes other numbers whole: leaf.value = array"
         )
 
 

@@ -89,3 +89,11 @@ def test_bad_targets(capsys, target, tmp_path, monkeypatch):
 def test_a_name_that_is_not_there(tmp_path, capsys):
     code, text = check(tmp_path, capsys, EXAMPLE, name="MeanSqare")
     assert code == 2 and "did you mean 'MeanSquare'?" in text
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path, capsys):
+    assert main(["gradcheck", f"{tmp_path}/none.py:Op"]) == 2
+    error = capsys.readouterr().err
+    assert f"{tmp_path}/none.py: expected a Python file, got no such file" in error
+    assert main(["gradcheck", "my_op.py"]) == 2
+    assert "a Python file, a colon and a name in it" in capsys.readouterr().err

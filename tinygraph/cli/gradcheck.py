@@ -55,9 +55,11 @@ class StageFailed(Exception):
 def gradcheck_file(args: Namespace) -> dict[str, Any]:
     """Run the stages; print those that passed and the first that failed."""
     path, _, name = args.target.rpartition(":")
-    if not name or not Path(path).is_file() or Path(path).suffix != ".py":
+    if not name or Path(path).suffix != ".py":
         expected = "a Python file, a colon and a name in it"
         raise ArgumentError("gradcheck", "FILE.py:NAME", expected, repr(args.target))
+    if not Path(path).is_file():
+        raise ArgumentError("gradcheck", path, "a Python file", "no such file", "check the path")
     answer: dict[str, Any] = {"ok": True, "target": args.target, "stage": "", "diagnosis": ""}
     try:
         with _stage("loads", path):

@@ -221,8 +221,12 @@ class RunFolder:
             write_atomically(path, "".join(f"{line}\n" for line in lines[:count]).encode())
 
     def load_parameters(self, best: bool = False) -> dict[str, Array]:
-        """The saved parameters by name; CheckpointError where the file is absent or damaged."""
-        return load_arrays(self.best if best else self.path / "parameters.safetensors")
+        """The saved parameters by name; CheckpointError where the file is absent or damaged.
+
+        A file that another program wrote in its place has no seal, and is read as it is.
+        """
+        path = self.best if best else self.path / "parameters.safetensors"
+        return load_arrays(path, sealed=None)
 
     def environment(self) -> dict[str, Any]:
         """What environment.json says."""
