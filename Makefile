@@ -3,7 +3,7 @@
 #
 #     make demo                      train a small CNN on digits
 #     make test                      the first tier of the tests: minutes
-#     make test-all                  both tiers: toolchains, processes, every mutant of every kernel,
+#     make test-all                  both tiers: toolchains, processes, mutants of every kernel,
 #                                    more examples; test-second: without the first
 #     make test-cupy                 the tests of device cuda on the real CuPy, without a GPU: installed in
 #                                    .venv/cupy; needs a C++ compiler, else it says so and passes

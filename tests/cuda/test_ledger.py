@@ -82,15 +82,23 @@ def test_pages_and_what_is_tried_now(tmp_path, monkeypatch):
     ledger.write(file, {made[a]: CHECKER}, tmp_path)
     plan = ledger.plan(made, tmp_path)
     assert plan.known == {a: CHECKER} and plan.now == (b, a) and not plan.other_tools
+    assert plan.later == ()
     monkeypatch.setattr(ledger, "MOST_NEW", 0)
     monkeypatch.setattr(ledger, "SAMPLE", 0)
+    monkeypatch.setattr(ledger, "ONE_OF", 2**70)  # none that these tools have tried
     plan = ledger.plan(made, tmp_path)
-    assert plan.now == () and plan.waiting == (b,) and "1 NEW ONES WAIT" in str(plan)
+    assert plan.now == () and plan.waiting == plan.later == (b,) and "1 NEW ONES WAIT" in str(plan)
     ledger.write(file, dict.fromkeys(made.values(), CHECKER), tmp_path)
-    assert "WAIT" not in str(ledger.plan(made, tmp_path))
+    plan = ledger.plan(made, tmp_path)
+    assert "WAIT" not in str(plan) and plan.later == ()
+    monkeypatch.setattr(ledger, "ONE_OF", 1)  # every one
+    assert ledger.plan(made, tmp_path).later == (a, b)
+    monkeypatch.setattr(ledger, "ONE_OF", 2**70)
     monkeypatch.setattr(ledger, "tools", lambda: "another compiler")
     plan = ledger.plan(made, tmp_path)
     assert plan.other_tools == (file,) and {*plan.now} == {a, b}
+    monkeypatch.setattr(ledger, "SAMPLE_OF_OTHER_TOOLS", 0)
+    assert ledger.plan(made, tmp_path).later == (a, b)
     assert "another one than the ledger's" in str(plan)
 
 

@@ -2,7 +2,8 @@
 
 `mutants.py` makes the mutants, `launches*.py` tells how each kernel is launched, `mutation_run.py`
 tries a mutant in a process of its own, and `ledger.py` remembers how it ended: new mutants and a
-sample of the others are tried in the first tier of the tests, all the others in the second.  What
+sample of the others are tried in the first tier of the tests, a larger one in the second, all of
+them by `make ledger ARGS=--all`.  What
 the checker does not see stands in `uncaught_mutants/`, one file for each .cu and .cuh; everything
 else must end in a finding.
 
@@ -140,11 +141,7 @@ def test_mutant(name, sandbox, outcomes):
 @pytest.mark.second
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=pytest.mark.xdist_group(mutant.file))
-        for name, mutant in TO_TRY.items()
-        if name not in PLAN.now
-    ],
+    [pytest.param(name, marks=pytest.mark.xdist_group(TO_TRY[name].file)) for name in PLAN.later],
 )
 def test_mutant_again(name, sandbox, outcomes):
     """Those that the first tier takes from the ledger, or has no time for."""
