@@ -5,7 +5,7 @@ import pytest
 
 from tests.course.test_exercises import of
 from tinygraph.course.exercise import find
-from tinygraph.course.kernel_step import likeness
+from tinygraph.course.kernel_step import fingerprint, likeness
 from tinygraph.course.picture import picture
 
 SUMS = find("sums")
@@ -102,8 +102,21 @@ def test_the_picture_has_a_row_for_each_line_and_a_rule_for_each_barrier():
 
 
 def test_likeness():
-    one = [[["race parts"], [1.0], [1, 2, 3]]]
+    one = [[["race parts"], [], [1, 2, 3]]]
     assert likeness(one, one) == 1.0
-    assert likeness(one, [[["race parts"], [2.0], [1, 2, 4]]]) == 0.5  # numbers of a race are any
-    assert likeness(one, [[[], [1.0], [1, 2, 3]]]) == 0.0
+    assert likeness(one, [[["race parts"], [], [1, 2, 4]]]) == 0.5
+    assert likeness(one, [[[], [], [1, 2, 3]]]) == 0.0
     assert likeness([[[], [1.0], [1]]], [[[], [2.0], [1]]]) == 0.0
+
+
+@pytest.mark.parametrize(("kind", "numbers"), [("race", []), ("out-of-bounds", [5.0])])
+def test_numbers_of_a_race_are_any(kind, numbers):
+    answer = {
+        "findings": [{"kind": kind, "array": "x"}],
+        "out": [np.array([5.0])],
+        "arrays": ["x"],
+        "touched": np.array([[0, 0, 0, 0, 1, 7]]),
+        "missed": [],
+    }
+    ((kinds, found, _),) = fingerprint([answer])
+    assert kinds == [f"{kind} x"] and found == numbers
