@@ -12,43 +12,6 @@ from tinygraph.course.child import Limits
 from tinygraph.course.exercise import find
 
 POOL = find("pool")
-CALL = "\n    return tg.{}(tg.Tensor(x), kernel, stride).value\n"
-CHEATS = {  # bodies of `pool` that would give the right numbers, or take the checker down
-    "the answer of the framework": CALL.format("max_pool2d"),
-    "by another way": CALL.format("nn.functional.max_pool2d"),
-    "by its class": "\n    return tg.nn.MaxPool2d(kernel, stride)(tg.Tensor(x)).value\n",
-    "by getattr": "\n    return getattr(tg, 'max_' + 'pool2d')(x, kernel, stride).value\n",
-    "by vars": "\n    return vars(tg)['max_pool' + '2d'](tg.Tensor(x), kernel, stride).value\n",
-    "by the registry": "\n    return list(tg.op.registry.values())[40](2, 2)(x)\n",
-    "the solution on disk": "\n    return open('/x').read()\n",
-    "the course": "\n    from tinygraph.course.exercises import pool\n    return pool\n",
-    "dunders": "\n    return ().__class__.__base__.__subclasses__()\n",
-    "a module of the system": "\n    import os\n    os._exit(0)\n",
-    "frames": "\n    return (lambda: 0).__globals__\n",
-    "an array that says it is equal": (
-        "\n    class A(np.ndarray):\n        def __eq__(self, other):\n            return True\n"
-        "    return np.zeros((1, 1, 1, 1)).view(A)\n"
-    ),
-    "sys.modules": "\n    return np.sys.modules\n",
-    "files of numpy": "\n    return np.load('x.npy')\n",
-    "eval": "\n    return eval('tg.max_pool' + '2d')(x, kernel, stride)\n",
-}
-
-
-@pytest.mark.parametrize("cheat", CHEATS)
-def test_a_cheat_gains_no_step(cheat, tmp_path):
-    outcome = of(POOL, with_body("pool", CHEATS[cheat]), tmp_path)
-    assert not outcome.ok and 2 not in outcome.passed
-
-
-def test_the_second_wall_stands_without_the_first(tmp_path, monkeypatch):
-    """The framework's answer is gone from the process, and no file can be opened."""
-    monkeypatch.setattr("tinygraph.course.check.broken_rules", lambda exercise, text: [])
-    found = of(POOL, with_body("pool", CHEATS["the answer of the framework"]), tmp_path).failure
-    assert found.kind == "error" and "max_pool2d" in found.text
-    opened = "\n    return open(__file__).read()\n"
-    found = of(POOL, with_body("pool", opened), tmp_path).failure
-    assert found.kind == "error" and "Too many open files" in found.text
 
 
 @pytest.mark.parametrize(

@@ -143,10 +143,13 @@ def _tried(exercise: Exercise, learner: Learner) -> tuple[list[int], int | None,
     current: int | None = None
     try:
         for step in exercise.steps:
-            current = step.number
+            current, before = step.number, learner.answered
             failure = step.run(exercise, learner)
             if failure is not None:
                 return passed, current, failure
+            if learner.answered == before:
+                expected = "at least one call that is tried"
+                raise ArgumentError("course check", f"step {current}", expected, "none")
             passed.append(current)
     except Died as died:
         return passed, current, Failure("error", str(died))

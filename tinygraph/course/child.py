@@ -24,6 +24,7 @@ import tinygraph as tg
 from tinygraph.course import wire
 from tinygraph.cuda import Kernel, Out
 from tinygraph.cuda.emulator.trace import ATOMIC, LOAD, RELEASE, STORE, Trace
+from tinygraph.op import registry
 from tinygraph.testing import memory
 
 for _name in dir(tg):  # what is loaded when it is first asked for: later no file can be opened
@@ -254,10 +255,7 @@ def serve(
 
 def _confine(limits: Limits, forbidden: list[str], compiles: bool) -> None:
     """Limits of the process; nothing can be opened any more, unless it has to compile."""
-    for name in forbidden:
-        for place in (tg, tg.ops, tg.Tensor, tg.testing):
-            if name in vars(place):
-                delattr(place, name)
+    _take_away(set(forbidden))
     resource.setrlimit(resource.RLIMIT_AS, (limits.megabytes << 20,) * 2)
     resource.setrlimit(resource.RLIMIT_FSIZE, (16 << 20,) * 2)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -266,6 +264,16 @@ def _confine(limits: Limits, forbidden: list[str], compiles: bool) -> None:
     lowest = os.open(os.devnull, os.O_RDONLY)  # the lowest number that is free
     os.close(lowest)
     resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, lowest))
+
+
+def _take_away(names: set[str]) -> None:
+    """Of all modules of the framework, of its tensors, and of the ops that are known by name."""
+    loaded = [m for name, m in list(sys.modules.items()) if name.split(".")[0] == "tinygraph"]
+    for place in (*loaded, tg.Tensor):
+        for name in names & set(vars(place)):
+            delattr(place, name)
+    for name in [name for name in registry if name.rpartition(".")[2] in names]:
+        del registry[name]
 
 
 def _hang(signal_: int, frame: FrameType | None) -> None:

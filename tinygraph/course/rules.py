@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from tinygraph.course.exercise import Exercise
+from tinygraph.cuda.reading.tokens import without_comments
 
 MODULES = {
     *("__future__", "collections", "dataclasses", "functools", "hypothesis", "itertools", "math"),
@@ -25,9 +26,13 @@ ATTRIBUTES = {
 }
 METHODS = {"__init__", "__post_init__", "__call__", "__len__", "__getitem__", "__repr__"}
 WORDS = re.compile(
-    r"\b(asm|__asm\w*|__attribute\w*|__builtin_\w+|constructor|dlopen|dlsym|exec[lv]\w*|extern|"
-    r"fopen|fork|no_sanitize\w*|popen|pragma|_Pragma|syscall|system|tg_\w+|volatile)\b|"
-    r"#\s*(include|pragma|import|line)"
+    r"\b(asm|__asm\w*|__atomic_\w+|__attribute\w*|__builtin_\w+|__has_include\w*|__sync_\w+|constructor|"
+    r"extern|no_sanitize\w*|pragma|_Pragma|tg_\w+|volatile|"
+    r"abort|creat|dl\w+|dup2?|exec[lv]\w*|_?_?exit|fdopen|fopen|v?fork|getenv|kill|longjmp|mmap|"
+    r"mprotect|open|openat|popen|ptrace|setitimer|setjmp|sigaction|signal|socket|syscall|system|unlink)\b|"
+    r"#\s*(embed|import|include|line|pragma)|"
+    # what puts words together behind the reader's back
+    r"##|%:|\?\?[=/'()!<>-]|\[\[|\bR\"|\\\r?\n"
 )
 
 
@@ -76,10 +81,6 @@ def _named(line: int, name: str, forbidden: set[str]) -> Iterator[tuple[int, str
 
 
 def _of_kernels(text: str) -> Iterator[tuple[int, str]]:
-    blank = re.sub(r"//[^\n]*|/\*.*?\*/", _spaces, text, flags=re.DOTALL)
-    for match in WORDS.finditer(blank):
-        yield blank.count("\n", 0, match.start()) + 1, f"{match[0]}: this is not needed here"
-
-
-def _spaces(match: re.Match[str]) -> str:
-    return re.sub(r"[^\n]", " ", match[0])
+    code = without_comments(text)
+    for match in WORDS.finditer(code):
+        yield code.count("\n", 0, match.start()) + 1, f"{match[0].strip()}: this is not needed here"
