@@ -249,6 +249,19 @@ def test_what_is_no_layer_leaves_the_list_as_it_was():
         assert net.members() == before
 
 
+@pytest.mark.parametrize("kind", [nn.Sequential, nn.ModuleList])
+def test_a_sum_of_lists(kind):
+    a, b, c = numbered(3)
+    first = kind(a) if kind is nn.Sequential else kind([a])
+    others, wrong = [b, c], [3]
+    both = first + others
+    assert type(both) is kind and list(both) == [a, b, c] and list(first) == [a]
+    first += kind(c) if kind is nn.Sequential else kind([c])
+    assert list(first) == [a, c]
+    with pytest.raises(ArgumentError, match="expected a Module"):
+        _ = first + wrong
+
+
 def test_a_dict_of_layers():
     a, b = numbered(2)
     layers = nn.ModuleDict({"a": a, "b": b})
@@ -263,6 +276,9 @@ def test_a_dict_of_layers():
     assert layers.pop("a") is a
     del layers["b"]
     assert list(layers) == ["c"]
+    kept = nn.ModuleDict(layers.items())
+    kept.clear()
+    assert len(kept) == 0 and kept.state_dict() == {} and len(layers) == 1
     with pytest.raises(ArgumentError, match=r"ModuleDict: index: expected one of \['c'\], got 'a'"):
         layers["a"]
     with pytest.raises(ArgumentError, match="a word without dots that names no method"):

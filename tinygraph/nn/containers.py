@@ -84,6 +84,10 @@ class Numbered(Container):
         del items[index]
         self._place(items)
 
+    def __add__(self: L, members: Iterable[Any]) -> L:
+        """A new container, of these members and of others behind them."""
+        return type(self)().extend([*self, *members])
+
     def append(self: L, member: Any) -> L:
         """Put a member at the end; returns itself."""
         return self.extend([member])
@@ -266,6 +270,11 @@ class Named(Container):
         found = self[name]
         del self[name]
         return found
+
+    def clear(self) -> None:
+        """Take all members out."""
+        for name in self.members():
+            del vars(self)[name]
 
 
 class ModuleDict(Named):
