@@ -95,7 +95,8 @@ OTHER = _rows(
         them to float32; no `recompute_scale_factor`
 """,
         "nn.functional": """
-    log_softmax softmax: without `dim`, the last axis; PyTorch warns, and takes axis 1 of four
+    log_softmax softmax: without `dim`, the last axis; PyTorch warns, and takes axis 1 of four;
+        `dtype` stands third, as in `torch.softmax`
 """,
         "optim": """
     Optimizer: a subclass writes `update`: see its page
