@@ -19,7 +19,7 @@ import refresh_output  # noqa: E402  # docs/refresh_output.py
 
 PAGE = HERE / "kernels" / "step_by_step.md"
 PICTURES = {  # page, what is behind its name, height
-    "step_by_step_banks.png": ("steps-block_sum.html", "step=15", 720),
+    "step_by_step_banks.png": ("steps-block_sum.html", "step=17", 740),
     "step_by_step_sectors.png": ("steps-row_sums.html", "step=3", 850),
     "step_by_step_race.png": ("steps-shift.html", "step=2&order=1", 880),
 }

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import tinygraph as tg
+from tests.browser import dom
 from tinygraph import ops
 from tinygraph.op import registry
 
@@ -91,6 +92,22 @@ def test_pages_that_are_shown_live_are_made(tmp_path):
     }
     assert shown <= made and {"digits.html", "fan_out.html"} <= shown
     assert all(page.stat().st_size < 300_000 for page in (tmp_path / "pages").iterdir())
+
+
+@pytest.mark.second
+def test_pictures_of_launches_show_what_they_are_for(tmp_path):
+    """Where this fails: the step has another number; docs/live_kernels.py and the page say it."""
+    room = script("live_kernels")
+    room.make_all(tmp_path)
+    seen = {
+        "step_by_step_banks.png": "the request takes 2 turns",
+        "step_by_step_sectors.png": "32 sectors of 32 bytes are moved, 1024 bytes",
+        "step_by_step_race.png": "two orders of the threads, two outcomes",
+    }
+    text = room.PAGE.read_text(encoding="utf-8")
+    for name, (page, address, _) in room.PICTURES.items():
+        assert seen[name] in dom(tmp_path / page, address).text
+        assert f"../images/{name}" in text and f"{page}#{address.replace('&', '&amp;')}" in text
 
 
 @pytest.mark.parametrize(
