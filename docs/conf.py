@@ -11,6 +11,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
+import attributes  # noqa: E402  # docs/attributes.py
 import live_kernels  # noqa: E402  # docs/live_kernels.py
 import live_pages  # noqa: E402  # docs/live_pages.py
 import names_table  # noqa: E402  # docs/names_table.py
@@ -95,6 +96,13 @@ def as_plain_text(app: Any, what: str, name: str, obj: Any, options: Any, lines:
         lines[i] = "".join(pieces)
 
 
+def with_attributes_apart(
+    app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]
+) -> None:
+    """What napoleon has made of a docstring, with a field for each attribute."""
+    lines[:] = attributes.apart(lines)
+
+
 def is_boilerplate(
     app: Any, what: str, name: str, obj: Any, skip: bool, options: Any
 ) -> bool | None:
@@ -117,5 +125,6 @@ def write_live_pages(app: Any, error: Exception | None) -> None:
 
 def setup(app: Any) -> None:
     app.connect("autodoc-process-docstring", as_plain_text, priority=100)
+    app.connect("autodoc-process-docstring", with_attributes_apart, priority=900)
     app.connect("autodoc-skip-member", is_boilerplate)
     app.connect("build-finished", write_live_pages)

@@ -56,6 +56,28 @@ def script(name: str) -> Any:
     return module
 
 
+def test_attributes_that_are_described_together_have_a_field_each():
+    text = [
+        "Text: a, b.",
+        "",
+        ":ivar epoch, steps: Epochs and",
+        "                    batches.",
+        ":vartype epoch, steps: int",
+        ":ivar name: One.",
+    ]
+    assert script("attributes").apart(text) == [
+        "Text: a, b.",
+        "",
+        ":ivar epoch: Epochs and",
+        "                    batches.",
+        ":ivar steps: Epochs and",
+        "                    batches.",
+        ":vartype epoch: int",
+        ":vartype steps: int",
+        ":ivar name: One.",
+    ]
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_the_code_of_a_page_runs_in_order(page, tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib")

@@ -52,8 +52,10 @@ class Tensor(Operators["Tensor"]):
         The array itself, on its device.
     grad : array or None
         The gradient of what `backward` was called on, same shape and dtype as `value`.
-    op, inputs
-        The op that made this node and the nodes it was applied to; None and () for a leaf.
+    op : Op or None
+        What made this node; None for a leaf.
+    inputs : tuple of Tensor
+        What the op was applied to; () for a leaf.
 
     Raises
     ------

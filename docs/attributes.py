@@ -1,0 +1,27 @@
+"""Attributes that are described together, `reads, writes : bool`, each with a field of its own.
+
+Sphinx reads the field `:ivar reads, writes:` as the attribute `writes` of the type `reads,`.
+"""
+
+from __future__ import annotations
+
+import re
+
+_TOGETHER = re.compile(r":(ivar|vartype) ((?:\w+, )+\w+):")
+
+
+def apart(lines: list[str]) -> list[str]:
+    """The lines of a docstring, in which a field with several names comes once for each."""
+    made, at = [], 0
+    while at < len(lines):
+        field, end = _TOGETHER.match(lines[at]), at + 1
+        if not field:
+            made.append(lines[at])
+        else:
+            while end < len(lines) and lines[end].startswith(" "):
+                end += 1
+            for name in field[2].split(", "):
+                made.append(f":{field[1]} {name}:{lines[at][field.end() :]}")
+                made += lines[at + 1 : end]
+        at = end
+    return made
