@@ -36,6 +36,12 @@ def following(monkeypatch):
     monkeypatch.setattr(CheckedKernel, "follows", True)
 
 
+@pytest.fixture
+def launched_once(monkeypatch):
+    """In the second tier too: for what is counted, not found."""
+    monkeypatch.setattr(CheckedKernel, "follows", False)
+
+
 @pytest.fixture(params=["cpu", "emulator"])
 def device(request):
     """The devices whose arrays are numpy's."""

@@ -11,7 +11,7 @@ from tests.cuda.test_gallery import RIGHT, WRONG
 from tinygraph.cuda.emulator.record import Wish
 from tinygraph.show.stepping.kernel.data import launch_data
 
-pytestmark = pytest.mark.second
+pytestmark = [pytest.mark.second, pytest.mark.usefixtures("launched_once")]
 
 # Lanes that skip turns of a loop without a barrier in it: the profile, which sees one thread after
 # the other, puts their n-th visits of a line into one request.  A page puts lanes into one that are
