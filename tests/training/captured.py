@@ -9,6 +9,7 @@ from tinygraph.training import RunFolder, Trainer
 RULES = {
     "sgd": lambda p: tg.optim.SGD(p, lr=0.1, momentum=0.9, weight_decay=1e-3),
     "adam": lambda p: tg.optim.Adam(p, lr=0.01, amsgrad=True),
+    "up": lambda p: tg.optim.SGD(p, lr=1e-3, momentum=0.5, maximize=True),
 }
 
 

@@ -44,7 +44,7 @@ def decode(
     except (MemoryError, KeyboardInterrupt):
         raise
     except FileNotFoundError:
-        gone = "nothing at that path", "do not remove images in use"
+        gone = "nothing at that path", "check the path; images in use are not removed"
         raise DatasetError(op, name, "a file", *gone) from None
     except Exception as error:  # a decoder may raise anything on damaged bytes
         reason = " ".join(str(error).split()) or type(error).__name__
