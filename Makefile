@@ -91,6 +91,7 @@ bench: $(VENV)/.has-test
 	$(BIN)/python -m benchmarks.cpu $(if $(PEERS),--peers "$(PEERS)") $(or $(ARGS),$(if $(PEERS),,--quick))
 	$(BIN)/python benchmarks/emulator.py
 	$(BIN)/python -m benchmarks.exercise_check
+	$(BIN)/python -m benchmarks.course_check
 
 torture: $(VENV)/.has-test
 	@$(BIN)/python -m tests.faults.torture $(ARGS)
