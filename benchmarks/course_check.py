@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import pairwise
 from pathlib import Path
 
 from tinygraph.cli.machine import warmed
@@ -43,7 +44,7 @@ def seconds_of(exercise: Exercise) -> dict[str, list[float]]:
                     times.append(time.perf_counter())
                     if failure is not None:
                         raise RuntimeError(f"{exercise.name}, step {step.number}: {failure}")
-            found[how] = [after - before for before, after in zip(times, times[1:], strict=False)]
+            found[how] = [after - before for before, after in pairwise(times)]
     return found
 
 
