@@ -28,6 +28,20 @@ def test_a_file_that_cannot_be_loaded_is_told_with_its_line(text, kind, line, wo
     assert (failure.kind, failure.line) == (kind, line) and words in failure.text
 
 
+@pytest.mark.second
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_kernel_that_is_not_compiled_is_told_with_its_line(begun, tmp_path):
+    """Also where it is another step's, and the first one was not begun."""
+    exercise = find("map")
+    text = exercise.solution if begun else exercise.stub
+    old = "__global__ void axpy(float a, const float* x, float* y, int n)\n{\n"
+    outcome = of(exercise, text.replace(old, f"{old}    int i = ;\n"), tmp_path)
+    failure = outcome.failure
+    assert (outcome.step, failure.kind, failure.source) == (None, "not compiled", "int i = ;")
+    assert failure.text.startswith("it does not compile: ") and not failure.case
+    assert failure.line == text[: text.index(old)].count("\n") + 3
+
+
 def test_a_loop_without_end_is_named_by_its_line(tmp_path):
     file = tmp_path / POOL.file
     file.write_text(with_body("windows", "\n    while True:\n        pass\n"))

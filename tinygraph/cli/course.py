@@ -97,7 +97,7 @@ def solution(args: Namespace) -> dict[str, Any]:
     folder, exercise = asked(args)
     if not folder.whole(exercise) and not args.anyway:
         expected, got = "an exercise whose steps are all right", exercise.name
-        way_out = "tinygraph course hint; or --anyway"
+        way_out = f"tinygraph course hint {exercise.number}; or --anyway"
         raise ArgumentError("course solution", "exercise", expected, got, way_out)
     print(exercise.solution, end="")
     return {"exercise": exercise.name, "solution": exercise.solution}

@@ -13,7 +13,7 @@ from typing import Any
 from tinygraph.course.exercise import Exercise
 from tinygraph.course.learner import DEFAULT, Died, Learner, Limits
 from tinygraph.course.rules import broken_rules
-from tinygraph.course.steps import NOT_BEGUN, Failure, Raised, answer_of, said
+from tinygraph.course.steps import NOT_BEGUN, NOT_COMPILED, Failure, Raised, answer_of, said
 from tinygraph.errors import ArgumentError
 from tinygraph.frozen import frozen
 
@@ -145,6 +145,8 @@ def _tried(exercise: Exercise, learner: Learner) -> tuple[list[int], int | None,
         for step in exercise.steps:
             current, before = step.number, learner.answered
             failure = step.run(exercise, learner)
+            if failure is not None and failure.kind == NOT_COMPILED:
+                return passed, None, failure  # it is the file, not this step
             if failure is not None:
                 return passed, current, failure
             if learner.answered == before:

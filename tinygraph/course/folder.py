@@ -137,7 +137,7 @@ class CourseFolder:
         lines = ["Before you wrote you predicted:"]
         for word, asked in zip(said, exercise.predictions, strict=False):
             if word:
-                lines += [asked["question"], f"  You: {word}", f"  It is {asked['answer']}."]
+                lines += ["", asked["question"], f"  You: {word}", f"  It is {asked['answer']}."]
                 lines += [f"  {asked['why']}"]
         return lines
 

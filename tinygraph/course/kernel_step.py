@@ -9,6 +9,7 @@ alpine zone", New Phytologist 11, 1912).  Fingerprints of known mistakes are mad
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
@@ -21,12 +22,14 @@ from tinygraph.course.exercise import Exercise, Mistake
 from tinygraph.course.goals import RECORDED, missed
 from tinygraph.course.learner import Learner
 from tinygraph.course.picture import picture
-from tinygraph.course.steps import NOT_BEGUN, Failure, Raised, Step, answer_of, shown
+from tinygraph.course.steps import NOT_BEGUN, NOT_COMPILED, Failure, Raised, Step, answer_of, shown
+from tinygraph.errors import KernelCompileError
 from tinygraph.frozen import frozen
 from tinygraph.shapes import Array
 
 SURE, LIKELY = 0.999, 0.72  # from which likeness on it is that mistake, or looks like it
 _OTHER_ARRAYS = 0.99  # as alike as two kernels are whose findings name other arrays
+_FIRST_ERROR = re.compile(r"^[^\s:]+:(?P<line>\d+):(?:\d+:)? error: (?P<text>.+)$", re.MULTILINE)
 _NUMBERS = 64  # that are kept one by one; of more than these there is a sum
 _ANY_ORDER = ("race", "uninitialized")  # numbers are others at each run then
 
@@ -103,6 +106,8 @@ class KernelStep(Step):
             failure = self._failure(launch, answer)
             if failure is None:
                 continue
+            if failure.kind == NOT_COMPILED:
+                return _in_file(failure, learner.text.removesuffix(exercise.harness))
             if f"TODO step {self.number} " in learner.text:
                 return Failure(NOT_BEGUN)
             failure = _in_file(failure, learner.text.removesuffix(exercise.harness))
@@ -126,6 +131,8 @@ class KernelStep(Step):
         case = f"{launch.kernel}, {launch.title}"
         if not isinstance(answer, dict):
             raised = answer if isinstance(answer, Raised) else Raised(answer.type)
+            if raised.kind == KernelCompileError.__name__:
+                return _not_compiled(raised.words)
             return Failure("error", f"{raised.words or raised.kind}", case)
         whole = Failure("", "", case, request=launch.request())
         if answer["findings"]:
@@ -158,6 +165,14 @@ class KernelStep(Step):
         ]
         score, mistake = max(known, key=lambda pair: pair[0], default=(0.0, None))
         return (mistake, score) if score >= LIKELY else (None, score)
+
+
+def _not_compiled(words: str) -> Failure:
+    """The first error of the compiler, and its line."""
+    found = _FIRST_ERROR.search(words)
+    if found is None:
+        return Failure(NOT_COMPILED, words)
+    return Failure(NOT_COMPILED, f"it does not compile: {found['text']}", line=int(found["line"]))
 
 
 def _number(block: Sequence[int] | None, grid: int | tuple[int, ...]) -> int:

@@ -42,8 +42,8 @@ class Failure:
     Attributes
     ----------
     kind : str
-        "not begun", "error", "type", "shape", "dtype", "values", "changed", "gradient", or what
-        the kernel checker calls a finding.
+        "not begun", "not compiled", "error", "rule", "type", "shape", "dtype", "values", "changed",
+        "gradient", or what the kernel checker calls a finding.
     text : str
         What is wrong, in words.
     case, expected, got : str
@@ -80,7 +80,7 @@ class Failure:
         return replace(self, mistake=mistake, sure=sure)
 
 
-NOT_BEGUN = "not begun"
+NOT_BEGUN, NOT_COMPILED = "not begun", "not compiled"
 
 
 @frozen

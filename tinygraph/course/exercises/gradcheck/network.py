@@ -48,7 +48,7 @@ class Checked(tg.Op):
 
 
 class Network(DigitNetwork):
-    """Two layers; for each lie some backwards there, and your check finds the one that is right."""
+    """Two layers. Of some backwards for each, your check finds the one that is right."""
 
     def __init__(self, own: Own) -> None:
         super().__init__(own)
