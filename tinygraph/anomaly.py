@@ -4,6 +4,9 @@ While `detect_anomaly` is on, every node remembers the user's line that made it,
 a forward or a backward is looked at.  An op is blamed for what it makes out of finite numbers, and
 for a NaN; an infinity that was handed to it, such as the -inf of a mask, may pass.  Each launch on
 a GPU is waited for, so that an error there names it.
+
+Arrays of leaves that a backward will read are summed up in the forward, and again in the backward:
+whatever has written to one in between, `w.value[...] = 0` say, is told there.
 """
 
 from __future__ import annotations
@@ -11,6 +14,8 @@ from __future__ import annotations
 import linecache
 import pathlib
 import sys
+import weakref
+import zlib
 from collections.abc import Iterable
 from contextlib import ContextDecorator
 from typing import Any
@@ -23,6 +28,7 @@ from tinygraph.op import Op
 from tinygraph.running import Runner, here
 from tinygraph.shapes import Array
 from tinygraph.tensor import Tensor
+from tinygraph.writes import holds
 
 _PACKAGE = str(pathlib.Path(__file__).parent)
 
@@ -32,6 +38,10 @@ class _Look(Runner):
 
     plans = False
 
+    def __init__(self) -> None:
+        # For a node, by its id: the leaves' arrays that its op has saved, and their checksums.
+        self.sums: dict[int, tuple[Any, list[tuple[Tensor, Array, int]]]] = {}
+
     def forward(self, node: Any, mem: Any, arrays: list[Array]) -> Any:
         if isinstance(node, Tensor) and node.value is None:  # a new one
             node.made_at = user_line()
@@ -39,9 +49,26 @@ class _Look(Runner):
         if isinstance(node, Tensor) and isinstance(returned, tuple):
             result, *given = _on_host(mem.device, [returned[0], *arrays])
             look(node.op.name, "forward", node.made_at, given, result)
+            if mem.device.on_host and True in mem.needs:
+                self.sum_up(node, returned[1])
         return returned
 
+    def sum_up(self, node: Tensor, saved: Any) -> None:
+        """Note what the arrays of leaves are that a node's op has saved."""
+        leaves = [x for x in node.inputs if x.op is None and holds(saved, x.value)]
+        if leaves:
+            key, sums = id(node), [(x, x.value, checksum(x.value)) for x in leaves]
+            self.sums[key] = weakref.ref(node, lambda _: self.sums.pop(key, None)), sums
+
     def backward(self, node: Any, mem: Any, grad: Array, saved: Any) -> Any:
+        for x, array, before in self.sums.get(id(node), (None, ()))[1]:
+            if checksum(array) != before:
+                raise GraphError(
+                    f"detect_anomaly: the array of the leaf {x.name or ''}{x.shape} was written to "
+                    f"after the forward, and the backward of {node.op.name} needs what it was. Way "
+                    "out: call backward before that, or x.value = array in place of x.value[...]. "
+                    f"The node was made at {node.made_at}"
+                )
         gradients = self.below.backward(node, mem, grad, saved)
         if isinstance(node, Tensor) and isinstance(gradients, tuple):
             given = _on_host(mem.device, [grad, node.value, *[x.value for x in node.inputs]])
@@ -70,6 +97,7 @@ class detect_anomaly(ContextDecorator):
     """Stop at the first op that makes a NaN or an infinity, forward or backward, in this thread.
 
     On a GPU each launch is waited for too: an illegal access is told by the launch that made it.
+    On the cpu a leaf whose array was written to between forward and backward is told as well.
 
     Raises
     ------
@@ -94,6 +122,11 @@ class detect_anomaly(ContextDecorator):
 
     def __exit__(self, *exception: object) -> None:
         here.top = here.top.below
+
+
+def checksum(array: Array) -> int:
+    """Another number for other bytes, but for one case in 2^32."""
+    return zlib.crc32(np.ascontiguousarray(array))
 
 
 def user_line() -> str:

@@ -5,7 +5,7 @@
     loss.backward()          an error: what the ops saved is no longer what they computed with
 
 An optimiser, `load_state_dict`, `p.value = array` and `p += array` note what they write.  What
-writes into an array itself, `p.value[...] = 0`, goes unnoticed.
+writes into an array itself, `p.value[...] = 0`, is noticed under `detect_anomaly` alone.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Writes:
 def refuse_overwritten(node: Any) -> None:
     """Raise GraphError where a leaf was written to whose array the node's op has saved."""
     for x in node.inputs:
-        if x.written > node.written and x.op is None and _holds(node.saved, x.value):
+        if x.written > node.written and x.op is None and holds(node.saved, x.value):
             name = f" {x.name!r}" if x.name else ""
             raise GraphError(
                 f"{node.op.name}: its backward needs the values that the leaf{name} {x.shape} had "
@@ -43,10 +43,10 @@ def refuse_overwritten(node: Any) -> None:
             )
 
 
-def _holds(saved: Any, array: Any) -> bool:
+def holds(saved: Any, array: Any) -> bool:
     """Whether an array, or memory that it has, is among what an op saved."""
     if isinstance(saved, (tuple, list)):
-        return any(_holds(each, array) for each in saved)
+        return any(holds(each, array) for each in saved)
     if isinstance(saved, np.ndarray) and isinstance(array, np.ndarray):
         return np.may_share_memory(saved, array)
     return saved is array
