@@ -126,7 +126,7 @@ class detect_anomaly(ContextDecorator):
 
 def checksum(array: Array) -> int:
     """Another number for other bytes, but for one case in 2^32."""
-    return zlib.crc32(np.ascontiguousarray(array))
+    return zlib.crc32(np.ascontiguousarray(array).data)
 
 
 def user_line() -> str:
