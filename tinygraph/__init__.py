@@ -17,7 +17,6 @@ from numpy import dtype, finfo, iinfo, newaxis
 
 import tinygraph.plan
 from tinygraph import cuda, errors
-from tinygraph.anomaly import detect_anomaly, raise_for_bad_values
 from tinygraph.creation import *  # noqa: F403
 from tinygraph.creation import __all__ as _creation
 from tinygraph.cuda.random_numbers import fill_uniform
@@ -57,10 +56,11 @@ above.fill_uniform = fill_uniform
 above.kernel_table = later("tinygraph.kernel_table", "tabulate")
 above.no_such_name = later("tinygraph.coming_from", "no_such_name")
 above.small_picture = later("tinygraph.show.graph_picture", "small_picture")
-above.raise_for_bad_values = raise_for_bad_values
+above.raise_for_bad_values = later("tinygraph.anomaly", "raise_for_bad_values")
 
 if TYPE_CHECKING:
     from tinygraph import autograd, data, nn, optim, show, testing, training
+    from tinygraph.anomaly import detect_anomaly
     from tinygraph.plan import compile, plan
     from tinygraph.sampling import (
         bernoulli,
@@ -78,6 +78,7 @@ else:
     # What they import is much, and a graph needs none of it.
     _HOMES = {
         "compile": "tinygraph.plan.compiled",
+        "detect_anomaly": "tinygraph.anomaly",
         "plan": "tinygraph.plan.graph_plan",
         "load": "tinygraph.saving",
         "save": "tinygraph.saving",
