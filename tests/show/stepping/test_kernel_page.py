@@ -191,6 +191,23 @@ def test_an_access_out_of_bounds_is_the_last_step(tmp_path):
     assert lanes(step["lost"]) == lanes(step["lanes"])  # they have not left
 
 
+def test_what_a_second_launch_finds_is_at_its_line(tmp_path):
+    source = """
+    __global__ void both(int* locks) {
+        while (atomicCAS(&locks[blockIdx.x], 0, 1)) { }
+        while (atomicCAS(&locks[1 - blockIdx.x], 0, 1)) { }
+        atomicExch(&locks[1 - blockIdx.x], 0);
+        atomicExch(&locks[blockIdx.x], 0);
+    }"""
+    data = stepped(tmp_path, source, "both", 2, 1, np.zeros(2, np.int32))
+    (found,) = data["runs"][0]["findings"]
+    block = data["runs"][0]["blocks"][0]
+    ((_, at),) = block["jumps"]
+    step = block["steps"][at]
+    assert found["kind"] == "deadlock" and found["place"]["line"] == step["line"] == 4
+    assert step["kind"] == "atomic"
+
+
 def test_a_mistake_in_a_later_block_is_on_the_page(tmp_path):
     source = """
     __global__ void fill(float* x) { x[blockIdx.x * 32 + threadIdx.x] = 1; }"""

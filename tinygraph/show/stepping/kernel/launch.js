@@ -123,7 +123,7 @@ function touched(step) {
 // ---- words --------------------------------------------------------------------------------------
 function who(step) {
   const n = count(step.lanes), all = count(whole(step.warp));
-  if (n === 1 && all > 1) return `lane ${lanesOf(step.lanes)[0]} of warp ${step.warp}`;
+  if (n === 1) return `lane ${lanesOf(step.lanes)[0]} of warp ${step.warp}`;
   return n === all ? `all ${n} lanes of warp ${step.warp}` : `${n} of ${all} lanes of warp ${step.warp}`;
 }
 function headline(step) {

@@ -60,14 +60,15 @@ class BlockSteps:
                 self._open_gate()
             epoch = group.epoch
             self._assign(group)
-            if not self._is_plain(group, after):
+            plain = self._is_plain(group, after)
+            if not plain:
                 self.steps.append(self._step(group))
-            self._part(group)
+            self._part(group, plain)
 
     def step_at(self, number: int) -> int | None:
         """The step that an event of the trace is in, or the last one before; None for none."""
         known = [event for event in self._step_of if event <= number]
-        return self._step_of[max(known)] if known else None
+        return min(self._step_of[max(known)], len(self.steps) - 1) if known else None
 
     def _is_plain(self, group: WarpStep, after: WarpStep | None) -> bool:
         """Whether it is a piece of code without an access that shows nothing new.
@@ -150,11 +151,14 @@ class BlockSteps:
 
     # ---- who is where ---------------------------------------------------------------------------
 
-    def _part(self, group: WarpStep) -> None:
+    def _part(self, group: WarpStep, plain: bool) -> None:
         """Note which events a step stands for, and which lanes do nothing after it."""
         at = len(self.steps) - 1
+        file, line = self.events.line(group.events[0])
+        # The piece of code in front of an access belongs to that, which comes next.
+        ahead = plain and (file, line) != (self.steps[at]["file"], self.steps[at]["line"])
         for lane, event in zip(group.lanes, group.events, strict=True):
-            self._step_of[self.events.numbers[event]] = at
+            self._step_of[self.events.numbers[event]] = at + ahead
             thread = WARP * group.warp + lane
             if self._last[thread] == event:
                 end = "left" if thread in self.events.ended else "lost"
