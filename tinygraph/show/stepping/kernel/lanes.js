@@ -62,7 +62,9 @@ function drawRegisters(step) {
   const grid = make("div", "grid registers");
   const head = make("div", "warp");
   head.append(make("span", "name", `warp ${step.warp}`));
-  for (let lane = 0; lane < WARP; lane++) head.append(make("b", has(step.lanes, lane) ? step.kind : "idle", lane));
+  const there = whole(step.warp);  // the last warp may be partly filled
+  for (let lane = 0; lane < WARP; lane++)
+    head.append(make("b", has(step.lanes, lane) ? step.kind : has(there, lane) ? "idle" : "absent", lane));
   grid.append(head);
   for (const [name, values, at, odd] of rows) {
     const row = make("div", "warp");
