@@ -46,7 +46,7 @@ LEDGER = Path(__file__).parent / "ledger"
 ROOT = Path(__file__).parents[2]
 # `make test` tries at most so many mutants that have no entry, and so many of those that have one:
 # the second number where the emulator or the compiler is another one.
-MOST_NEW, SAMPLE, SAMPLE_OF_OTHER_TOOLS = 60, 2, 16
+MOST_NEW, SAMPLE, SAMPLE_OF_OTHER_TOOLS = 60, 2, 8
 # `make test-all` tries one of so many that have an entry by the same emulator and compiler.
 ONE_OF = 4
 # What makes mutants, and makes and judges the launches of all files.

@@ -134,4 +134,16 @@ MISTAKES = [
         "You look at the sign of gy: it is y that says whether the ReLU was open.",
         [(_BACK, "        gx[i] = gy[i] > 0.0f ? gy[i] : 0.0f;")],
     ),
+    Mistake(
+        4,
+        "grid-for-block",
+        "blockIdx.x * gridDim.x: a block begins as many elements after the one before as it has\n"
+        "threads, which is blockDim.x.",
+        [
+            (
+                f"{_INDEX}    if (i < n)\n{_BACK}",
+                f"{_INDEX.replace('blockDim', 'gridDim')}    if (i < n)\n{_BACK}",
+            )
+        ],
+    ),
 ]

@@ -41,6 +41,19 @@ MISTAKES = [
         [(_COUNT, "-(-(size - kernel) // stride) + 1")],
     ),
     Mistake(
+        1,
+        "beginnings-divided",
+        "You divide the number of pixels at which a window could begin. The first begins at 0:\n"
+        "divide how far it can move, and count the first one besides.",
+        [(_COUNT, "(size - kernel + 1) // stride")],
+    ),
+    Mistake(
+        2,
+        "square",
+        "You take the image for square: the windows of a row are counted from its height.",
+        [("windows(W, kernel, stride)\n    y = ", "windows(H, kernel, stride)\n    y = ")],
+    ),
+    Mistake(
         2,
         "stride-missing",
         "Your window (u, v) begins at pixel (u, v): the stride is missing.",

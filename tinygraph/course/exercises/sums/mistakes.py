@@ -10,6 +10,11 @@ _ADD = "            parts[t] += parts[t + half];\n"
 _WRITE = "    if (threadIdx.x == 0)\n        sums[blockIdx.x] = parts[0];"
 _SHUFFLE = "value += __shfl_down_sync(0xffffffffu, value, k);"
 _ROUNDS = "for (int k = 16; k > 0; k /= 2)"
+_IN_THE_IF = (
+    "Only some threads come to your barrier. A barrier waits for all threads of the block: it\n"
+    "stands where all of them come by."
+)
+_LAST_ROUND = "The last round is missing: parts[1] is not added to parts[0]."
 
 MISTAKES = [
     Mistake(
@@ -18,6 +23,13 @@ MISTAKES = [
         "The last block has more threads than there are elements left: they read beyond the end\n"
         "of x, or one of them does. Only i < n has an element.",
         [(_GUARD, "return x[i];")],
+    ),
+    Mistake(
+        1,
+        "guard-one-too-far",
+        "i <= n lets one thread too many through: it reads x[n], and the last element is\n"
+        "x[n - 1].",
+        [(_GUARD, "return i <= n ? x[i] : 0.0f;")],
     ),
     Mistake(
         1,
@@ -70,13 +82,24 @@ MISTAKES = [
     Mistake(
         2,
         "barrier-inside-the-if",
-        "Only some threads come to your barrier. A barrier waits for all threads of the block: it\n"
-        "stands where all of them come by.",
+        _IN_THE_IF,
         [
             (
                 _BARRIER + _ADD,
                 f"        if (t < half) {{\n            __syncthreads();\n{_ADD}        }}\n",
             )
+        ],
+    ),
+    Mistake(
+        2,
+        "barrier-below-inside-the-if",
+        _IN_THE_IF,
+        [
+            (_LOOP, f"__syncthreads();\n    {_LOOP}"),
+            (
+                _BARRIER + _ADD,
+                f"        if (t < half) {{\n{_ADD}            __syncthreads();\n        }}\n",
+            ),
         ],
     ),
     Mistake(
@@ -100,8 +123,17 @@ MISTAKES = [
     Mistake(
         2,
         "last-round-missing",
-        "The last round is missing: parts[1] is not added to parts[0].",
+        _LAST_ROUND,
         [(_LOOP, "for (int half = BLOCK / 2; half > 1; half /= 2) {")],
+    ),
+    Mistake(
+        2,
+        "last-round-missing-barriers-below",
+        _LAST_ROUND,
+        [
+            (_LOOP, "__syncthreads();\n    for (int half = BLOCK / 2; half > 1; half /= 2) {"),
+            (_BARRIER + _ADD, f"        if (t < half)\n{_ADD}        __syncthreads();\n"),
+        ],
     ),
     Mistake(
         2,
@@ -122,6 +154,12 @@ MISTAKES = [
         "All threads write the same element, some before parts[0] is there for them. One thread\n"
         "is enough: the one that made the sum.",
         [(_WRITE, "    sums[blockIdx.x] = parts[0];")],
+    ),
+    Mistake(
+        3,
+        "all-write-the-sum",
+        "All threads of the block write the same element. One is enough: thread 0, say.",
+        [(_WRITE, "    __syncthreads();\n    sums[blockIdx.x] = parts[0];")],
     ),
     Mistake(
         3,
@@ -166,6 +204,20 @@ MISTAKES = [
         "round-missing",
         "Your last round is k = 2: lane 1 is not added to lane 0.",
         [(_ROUNDS, "for (int k = 16; k > 1; k /= 2)")],
+    ),
+    Mistake(
+        4,
+        "next-lane-each-round",
+        "Every round takes from the next lane: values near lane 0 are added several times, and\n"
+        "those of far lanes never arrive. The distance is k.",
+        [(_SHUFFLE, _SHUFFLE.replace("k)", "1)"))],
+    ),
+    Mistake(
+        4,
+        "shuffle-inside-an-if",
+        "Only some lanes come to your shuffle, and its mask names all of them. All lanes call it;\n"
+        "what the upper ones get harms nobody.",
+        [(_SHUFFLE, f"if (threadIdx.x % 32 < k)\n            {_SHUFFLE}")],
     ),
     Mistake(
         4,

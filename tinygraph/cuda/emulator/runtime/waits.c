@@ -81,14 +81,15 @@ static const Region *awaited(uint32_t i, unsigned long *index) {
 }
 
 /* The one of those given up that block `i` waits for: the one that wrote there last, as who takes a
- * lock does; else, by habit, a block sets the flag of its number, and of two flags in different arrays
- * each belongs to the other. */
+ * lock does, but for one that turns at the same place, by atomics; else, by habit, a block sets the
+ * flag of its number, and of two flags in different arrays each belongs to the other. */
 static uint32_t waits_for(uint32_t i) {
     unsigned long mine, other;
     const Region *r = awaited(i, &mine);
     const Access *write = r ? &r->cells[(stuck[i].address - r->low) / 4].write : NULL;
     for (uint32_t k = 0; write && k < stuck_count; k++)
-        if (k != i && stuck[k].number + 1 == write->block) return k;
+        if (k != i && stuck[k].number + 1 == write->block && stuck[k].address != stuck[i].address)
+            return k;
     for (uint32_t k = 0; k < stuck_count; k++) {
         if (k == i) continue;
         if (awaited(k, &other) != r ? stuck_count == 2 : stuck[k].number == mine) return k;
