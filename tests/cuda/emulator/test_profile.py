@@ -137,6 +137,26 @@ def test_wavefronts_of_a_shared_load(name):
     assert report.bytes == 128  # shared memory costs none
 
 
+def test_lanes_that_come_late_stand_in_their_place():
+    """A volatile access may give way to another lane: here lane 15, so that 16 comes before it.
+
+    Their double words lie in different halves of a request, 16 on the banks of 0.
+    """
+    source = """
+    __global__ void first(double* y) {
+        __shared__ double s[32];
+        volatile double* v = s;
+        s[threadIdx.x] = threadIdx.x;
+        for (int i = 0; i < 20; i++) {
+            __syncthreads();
+            if (threadIdx.x < 30) y[threadIdx.x] = v[threadIdx.x];
+        }
+    }"""
+    report = check(source, 1, 32, np.zeros(32), profile=True)
+    loads = [row for row in report.lines if (row.space, row.access) == ("shared", "load")]
+    assert [(row.requests, row.wavefronts) for row in loads] == [(20, 40)]
+
+
 @pytest.mark.parametrize(("width", "conflict"), [(32, 32), (33, 1)])
 def test_transpose_through_a_tile(width, conflict):
     source = """

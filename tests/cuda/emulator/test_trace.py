@@ -139,6 +139,17 @@ def test_a_thread_ends_once_and_a_barrier_opens_once_for_all():
     assert list(opened["epoch"]) == list(range(7))  # one before the loop, six in it
 
 
+def test_every_launch_runs_its_threads_in_the_same_order():
+    """Also where volatile accesses give way to others now and then."""
+    source = """
+    __global__ void count(volatile int* x) {
+        for (int i = 0; i < 3; i++) x[threadIdx.x] = x[threadIdx.x] + 1;
+    }"""
+    launches = [kernel(source).trace(2, 50, np.zeros(50, np.int32), blocks=[1]) for _ in range(5)]
+    threads = [trace.events["thread"].tolist() for trace in launches]
+    assert threads == threads[:1] * 5 and threads[0] != sorted(threads[0])
+
+
 def test_what_comes_after_the_limit_is_counted():
     x, y = np.ones(64, np.float32), np.zeros(1, np.float32)
     whole = kernel(TREE).trace(1, 64, x, y, 64)

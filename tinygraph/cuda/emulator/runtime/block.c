@@ -217,7 +217,7 @@ static void prepare(Worker *w, uint64_t number) {
                        (uint32_t)(number / grid.x / grid.y)};
     w->block_number = number;
     w->alive = launch->threads;
-    w->arrived = w->votes = w->epoch = w->busy = 0;
+    w->arrived = w->votes = w->epoch = w->busy = w->pauses = 0;
     w->warp = w->first_warp;
     w->abandoned = w->at_grid = w->paused = false;
     for (uint32_t i = 0; i < w->warp_count; i++) {

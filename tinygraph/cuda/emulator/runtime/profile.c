@@ -17,8 +17,8 @@ typedef struct {
 } Counter;
 
 typedef struct {
-    uint32_t lanes;
-    uintptr_t address[WARP];
+    uint32_t lanes; /* bit by bit: who takes part */
+    uintptr_t address[WARP]; /* by lane: the order in which fibers came here says nothing */
 } Request;
 
 typedef struct Line {
@@ -62,7 +62,16 @@ void profile_access(uint32_t site, uintptr_t address, uint32_t size, uint32_t ho
         line->requests[warp].list[time].lanes = 0;
     }
     Request *request = &line->requests[warp].list[time];
-    request->address[request->lanes++] = address;
+    request->address[lane] = address;
+    request->lanes |= 1u << lane;
+}
+
+/* The addresses of those who take part, in the order of their lanes; how many are they? */
+static uint32_t addresses_of(const Request *request, uintptr_t *out) {
+    uint32_t count = 0;
+    for (uint32_t lane = 0; lane < WARP; lane++)
+        if (request->lanes >> lane & 1) out[count++] = request->address[lane];
+    return count;
 }
 
 static int by_value(const void *a, const void *b) {
@@ -71,15 +80,17 @@ static int by_value(const void *a, const void *b) {
 }
 
 /* Global memory is moved in sectors of 32 bytes. */
-static void count_sectors(Counter *c, Request *request) {
+static void count_sectors(Counter *c, const Request *request) {
     enum { SECTOR = 32 };
-    qsort(request->address, request->lanes, sizeof *request->address, by_value);
+    uintptr_t address[WARP];
+    const uint32_t lanes = addresses_of(request, address);
+    qsort(address, lanes, sizeof *address, by_value);
     uintptr_t next_sector = 0;
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < request->lanes; i++) {
-        const uintptr_t first = request->address[i] / SECTOR;
-        const uintptr_t last = (request->address[i] + c->size - 1) / SECTOR;
-        if (i == 0 || request->address[i] != request->address[i - 1]) bytes += c->size;
+    for (uint32_t i = 0; i < lanes; i++) {
+        const uintptr_t first = address[i] / SECTOR;
+        const uintptr_t last = (address[i] + c->size - 1) / SECTOR;
+        if (i == 0 || address[i] != address[i - 1]) bytes += c->size;
         const uintptr_t from = first > next_sector ? first : next_sector;
         if (last >= from) c->sectors += last - from + 1;
         if (last >= next_sector) next_sector = last + 1;
@@ -92,12 +103,14 @@ static void count_sectors(Counter *c, Request *request) {
 static void count_wavefronts(Counter *c, const Request *request) {
     enum { BANKS = 32 };
     const uint32_t together = c->size >= 16 ? 8 : c->size == 8 ? 16 : 32;
-    for (uint32_t begin = 0; begin < request->lanes; begin += together) {
+    uintptr_t address[WARP];
+    const uint32_t lanes = addresses_of(request, address);
+    for (uint32_t begin = 0; begin < lanes; begin += together) {
         uintptr_t words[4 * WARP];
         uint32_t count = 0, depth[BANKS] = {0}, most = 0;
-        for (uint32_t i = begin; i < request->lanes && i < begin + together; i++)
+        for (uint32_t i = begin; i < lanes && i < begin + together; i++)
             for (uint32_t byte = 0; byte < c->size && count < 4 * WARP; byte += 4)
-                words[count++] = (request->address[i] + byte) / 4;
+                words[count++] = (address[i] + byte) / 4;
         qsort(words, count, sizeof *words, by_value);
         for (uint32_t i = 0; i < count; i++) {
             if (i && words[i] == words[i - 1]) continue; /* the same word is sent to all of them */

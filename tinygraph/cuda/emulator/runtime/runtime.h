@@ -200,7 +200,7 @@ typedef struct Worker {
     uint32_t free_count, stack_count;
     struct { char *low, *high; } chunks[64]; /* all memory of stacks */
     uint32_t chunk_count;
-    uint32_t pauses;  /* atomics that have been executed: some give way to other fibers */
+    uint32_t pauses;  /* atomics that the block has executed: some give way to other fibers */
     /* for the watchdog */
     pthread_t thread;
     uint32_t forks;
