@@ -52,9 +52,9 @@ CHECKED_EXAMPLES = settings(max_examples=max(5, settings.default.max_examples //
 # Kernels are templates: the first tier takes the dtype that is trained with.
 FLOAT32_FIRST = [np.float32, pytest.param(np.float64, marks=pytest.mark.second)]
 # And on the cpu each dtype and each layout, but not each with each.
-REST = list(product(DTYPES[1:], LAYOUTS[1:]))
+SECOND_PAIRS = list(product(DTYPES[1:], LAYOUTS[1:]))
 ARRAYS = [
-    pytest.param(*pair, marks=[pytest.mark.second] if pair in REST else [])
+    pytest.param(*pair, marks=[pytest.mark.second] if pair in SECOND_PAIRS else [])
     for pair in product(DTYPES, LAYOUTS)
 ]
 

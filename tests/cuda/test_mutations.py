@@ -3,9 +3,8 @@
 `mutants.py` makes the mutants, `launches*.py` tells how each kernel is launched, `mutation_run.py`
 tries a mutant in a process of its own, and `ledger.py` remembers how it ended: new mutants and a
 sample of the others are tried in the first tier of the tests, a larger one in the second, all of
-them by `make ledger ARGS=--all`.  What
-the checker does not see stands in `uncaught_mutants/`, one file for each .cu and .cuh; everything
-else must end in a finding.
+them by `make ledger ARGS=--all`.  What the checker does not see stands in `uncaught_mutants/`, one
+file for each .cu and .cuh; everything else must end in a finding.
 
 The sections of such a file
 
