@@ -131,7 +131,7 @@ class TestTopk(Values, OpContract):
         Convention("none", ([1.0],), [], ([0],), {"k": 0}),
     ]
     bad_input = [
-        Bad("too many", (X, 4), {}, ArgumentError, "k: expected an int from 0 to 3"),
+        Bad("too many", (X, 4), {}, ArgumentError, "topk: k: expected an int from 0 to 3"),
         Bad("negative", (X, -1), {}, ArgumentError, "topk: k: expected an int of at least 0"),
         Bad("axis", (X, 1, 2), {}, ShapeError, "an axis from -2 to 1, got 2"),
     ]

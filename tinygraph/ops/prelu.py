@@ -33,7 +33,7 @@ class Prelu(Op):
         require_float(self.name, x=x, weight=weight)
         channels = x.shape[1] if x.ndim > 1 else 1
         if weight.ndim > 1 or (weight.shape or (1,))[0] not in (1, channels):
-            expected = f"one number, or {channels}, for each channel of x one"
+            expected = f"one number, or {channels}: one for each channel of x"
             raise ShapeError(self.name, "weight", expected, weight.shape)
         return x
 

@@ -46,10 +46,7 @@ class Argsort(Op):
         (axis,) = normalize_axes(self.name, self.axis, x.ndim)
         if x.dtype.kind == "f":
             require_float(self.name, x=x)
-        size = x.shape[axis]
-        count = size if self.count is None else self.count
-        if count > size:
-            raise ArgumentError(self.name, "k", f"an int from 0 to {size}, the axis", count)
+        count = x.shape[axis] if self.count is None else self.count
         return Spec((*x.shape[:axis], count, *x.shape[axis + 1 :]), np.dtype(np.int64))
 
     def forward(self, mem: Memory, x: Array) -> tuple[Array, Any]:
@@ -99,11 +96,17 @@ _sorted = documented(
 )
 
 
-def _in_order(x: Operand, op: Argsort) -> ValuesAndIndices:
-    """The elements at the places that the op finds, and these places."""
-    node = as_tensor(x)
-    order = op(node)
-    return ValuesAndIndices(Gather(op.axis)(node, order), order)
+def _in_order(
+    name: str, x: Operand, axis: int, descending: bool, count: int | None = None
+) -> ValuesAndIndices:
+    """The elements in order, or the first of them, and their places."""
+    node, axis = as_tensor(x), as_axis(name, axis)
+    (place,) = normalize_axes(name, axis, node.ndim)
+    if count is not None and count > node.shape[place]:
+        expected = f"an int from 0 to {node.shape[place]}, the size of axis {axis}"
+        raise ArgumentError(name, "k", expected, count)
+    order = Argsort(axis, bool(descending), count)(node)
+    return ValuesAndIndices(Gather(axis)(node, order), order)
 
 
 @_sorted
@@ -125,7 +128,7 @@ def sort(
     >>> values.value, indices.value
     (array([1., 2., 3.], dtype=float32), array([1, 2, 0]))
     """
-    return _in_order(x, Argsort(as_axis("sort", axis), bool(descending)))
+    return _in_order("sort", x, axis, descending)
 
 
 @_sorted
@@ -179,4 +182,4 @@ def topk(
     array([[3., 2.]], dtype=float32)
     """
     count = whole("topk", "k", k, 0)
-    return _in_order(x, Argsort(as_axis("topk", axis), bool(largest), count))
+    return _in_order("topk", x, axis, largest, count)
